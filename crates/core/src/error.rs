@@ -161,6 +161,12 @@ impl DbError {
         Self::new(Cause::Again, ErrorClass::Other, *b"00000", message)
     }
 
+    /// The workload takes its attempt for one that met another session's work, although the server refused nothing: it is
+    /// tried again, and counted, as a conflict that the server finds.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(Cause::Server, ErrorClass::Serialization, *b"00000", message)
+    }
+
     /// The driver lacks an operation; its session is still usable.
     pub fn unsupported(message: impl Into<String>) -> Self {
         Self::new(Cause::Unsupported, ErrorClass::Other, *b"0A000", message)

@@ -152,7 +152,7 @@ pub struct GeneratorConditions {
     pub hiccup_max_us: Option<f64>,
     /// Share of the link's speed that the busiest network interface used.
     pub network_share: Option<f64>,
-    /// TCP segments sent again, by those sent.
+    /// TCP segments sent again, by those sent; `None` where these are too few to tell.
     pub retransmitted_share: Option<f64>,
     pub swapped_pages: Option<u64>,
     /// Share of the window in which the process was held back by a CPU quota (`cpu.stat`).
@@ -264,7 +264,11 @@ pub struct NodeConditions {
     pub client_commits: Option<u64>,
     /// Commits that the client's sessions may have made while they prepared, which nobody has counted.
     pub preparing_commits: u64,
-    /// True where it is certain that nobody else executed anything meanwhile: what the server counts beyond the client's
+    /// Transactions over the same time in other databases of the server, where `commits` are those of the measured one
+    /// alone (PostgreSQL): nobody's but others', and its CPU is theirs too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transactions_elsewhere: Option<u64>,
+    /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts beyond the client's
     /// commits is its own work, such as that of parallel workers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_alone: bool,

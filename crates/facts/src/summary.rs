@@ -64,6 +64,13 @@ pub struct ErrorSummary {
     pub count: u64,
 }
 
+impl ErrorSummary {
+    /// A conflict that the workload found by itself: no server gave it a number.
+    pub fn is_own_conflict(&self) -> bool {
+        (&*self.class, self.errno, &*self.sqlstate) == ("serialization", 0, "00000")
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct KindSummary {
     pub name: String,

@@ -114,6 +114,7 @@ fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s):
     sum(&mut node.checkpoints, more.checkpoints);
     sum(&mut node.commits, more.commits);
     sum(&mut node.client_commits, more.client_commits);
+    sum(&mut node.transactions_elsewhere, more.transactions_elsewhere);
     sum(&mut node.statements, more.statements);
     node.preparing_commits += more.preparing_commits;
     node.cpu_s = both(node.cpu_s, more.cpu_s, |a, b| a + b);

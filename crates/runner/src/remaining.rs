@@ -97,7 +97,14 @@ impl<'a> Remaining<'a> {
         let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
         (is_due && left_s >= WORTH_TELLING_S).then(|| {
             self.told = Some(now);
-            format!("step {} of {of}: {} left", of + 1 - left.len(), about(left_s))
+            // Not all steps are made where what they find, or the time, ends them.
+            let is_open =
+                |planned: &ExperimentFacts| planned.has_open_repeats() || planned.search.is_some();
+            let place = match self.experiments.iter().any(is_open) {
+                true => "the run".to_owned(),
+                false => format!("step {} of {of}", of + 1 - left.len()),
+            };
+            format!("{place}: {} left", about(left_s))
         })
     }
 }
@@ -160,6 +167,8 @@ mod tests {
         let spent = |seconds: f64| BTreeMap::from([(String::new(), seconds)]);
         let mut remaining = Remaining::new(&experiments);
         assert_eq!(remaining.left_s(&all, &BTreeMap::new()), 60.0);
+        let told = remaining.show(&all, all.len(), &BTreeMap::new());
+        assert_eq!(told.as_deref(), Some("the run: about 60 s left"), "not all 200 are made");
         // A process that goes on with the run has made none of it.
         assert_eq!(remaining.left_s(&all[1..], &spent(40.0)), 20.0);
         remaining.took(&pairs[0], 10.0);

@@ -40,7 +40,8 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             "The run takes about {:.0} s at its smallest, more than the budget of {budget_s} s.",
             best.estimated_s.ceil()
         );
-        let hint = "Give it a larger `--budget`, or fewer targets.";
+        let least = in_minutes(best.estimated_s);
+        let hint = format!("Give it `--budget {least}` at least, or fewer targets.");
         return Err(Problem::new(message).hint(hint).into());
     }
     let (mut low, mut high) = (SHARE_LEAST, 1.0);
@@ -63,6 +64,15 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         timed.facts.notes.push(say!(smallest_with_answers));
     }
     Ok(timed)
+}
+
+/// A budget that holds so many seconds, as it is typed.
+fn in_minutes(seconds: f64) -> String {
+    if seconds > 60.0 {
+        format!("{:.0}m", (seconds / 60.0).ceil())
+    } else {
+        format!("{:.0}s", seconds.ceil())
+    }
 }
 
 /// How long passes over queries take is not known before the run: they get what the rest of the plan leaves of the

@@ -194,6 +194,19 @@ fn passes_among_other_loads_get_what_those_leave() {
 }
 
 #[test]
+fn the_smallest_budget_that_would_do_is_named_and_does() {
+    let of = |budget_s: f64| {
+        let targets = given(&["a", "b"]);
+        Plan::build(&suite("oltp"), &Overrides { budget_s: Some(budget_s), ..targets })
+    };
+    let refused = of(30.0).expect_err("too small");
+    let said = format!("{refused:?}");
+    let named = said.split("--budget ").nth(1).and_then(|rest| rest.split('`').next());
+    let named = named.and_then(dyno_suite::seconds).unwrap_or_else(|| panic!("{said}"));
+    assert!(named > 30.0 && of(named).is_ok(), "{said}");
+}
+
+#[test]
 fn a_budget_that_is_too_small_is_refused() {
     let of = |overrides: Overrides| {
         Plan::build(&suite("mixed"), &overrides).expect_err("too small").to_string()

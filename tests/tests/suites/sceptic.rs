@@ -88,6 +88,25 @@ fn a_strangers_load_on_one_of_two_servers_takes_the_verdict_away() {
     nothing_is_claimed(folder, &ran, "uneven-foreign-load");
 }
 
+/// The CPU of a server is that of all its databases.
+#[test]
+fn a_strangers_load_in_another_database_of_one_server_takes_the_verdict_away() {
+    let name = "a_strangers_load_in_another_database_of_one_server_takes_the_verdict_away";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    suite(folder, &[&a, &b], "duration_s = 2\nretry_starved = 0");
+    a.sql("CREATE DATABASE elsewhere").expect("it is created");
+    let (other, url) = (Scratch::new(), a.url().replace("/sbtest", "/elsewhere"));
+    let loaded = dyno(other.path(), &["pgbench", "-i", "-q", &url]);
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    let stranger = ["pgbench", "-n", "-S", "-c", "2", "-T", "600", &url];
+    let _stranger = RunningDyno::start(other.path(), &stranger);
+    let gates = ["--gate", "tps.ratio.low > 0.000001", "--gate", "tps.ratio.low > 1000000"];
+    let ran = dyno(folder, &arguments(&[&["--pairs", "6"][..], &gates].concat()));
+    nothing_is_claimed(folder, &ran, "uneven-foreign-load");
+}
+
 #[test]
 fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     let name = "a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict";

@@ -11,6 +11,10 @@ use dyno_suite::Plan;
 /// Of a plan without steps: a time of zero would be no answer.
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
+/// A plan looks the same where nobody answers.
+const NOT_ASKED: &str = "No server was asked: the run itself finds whether each can be reached, lets the account in and \
+                         has the room.";
+
 /// All of it, as `dyno run --plan` prints it.
 ///
 /// # Errors
@@ -24,7 +28,7 @@ pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
     for note in &plan.notes {
         text.push_str(&format!("note: {note}\n"));
     }
-    text.push_str(&format!("\n{}\n{}", steps(plan), tables(plan)?));
+    text.push_str(&format!("\n{}\n{}\n{NOT_ASKED}\n", steps(plan), tables(plan)?));
     Ok(text)
 }
 
@@ -235,6 +239,7 @@ mod tests {
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let text = text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));
         assert!(text.starts_with("T: nothing is left to run\n"), "{text}");
+        assert!(text.contains("\nNo server was asked: "), "{text}");
     }
 
     #[test]

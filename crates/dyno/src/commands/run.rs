@@ -389,13 +389,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         run.update(fill)?;
         return Ok((run, vec![begins]));
     }
-    let is_open = plan.experiments.iter().any(|planned| planned.has_open_repeats());
-    let up_to = if is_open { "up to " } else { "" };
-    // Those of a search that may not be needed aren't counted.
-    let steps = match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
-        1 => "1 step".to_owned(),
-        count => format!("{up_to}{count} steps"),
-    };
+    let steps = number_of_steps(plan);
     let about = human_time(plan.estimated_s);
     let most = if plan.may_end_sooner() { "at most " } else { "" };
     let loads = plan.measured_loads();
@@ -412,7 +406,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     }
     let length = match plan.steps.is_empty() {
         true => preview::NOTHING_LEFT.to_owned(),
-        false => format!("{steps}, {most}about {about}{beside}"),
+        false => format!("{steps}{most}about {about}{beside}"),
     };
     let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
     let refused = dyno_reactor::chosen_io().refused.as_ref();
@@ -427,6 +421,18 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     };
     fill(&mut header);
     Ok((Run::create_for(keeping.access, keeping.dir, header)?, begins))
+}
+
+/// How many steps the run has, with a comma; nothing where time or what is found ends them before all are made.
+fn number_of_steps(plan: &Plan) -> String {
+    if plan.experiments.iter().any(|planned| planned.has_open_repeats()) {
+        return String::new();
+    }
+    // Those of a search that may not be needed aren't counted.
+    match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
+        1 => "1 step, ".to_owned(),
+        count => format!("{count} steps, "),
+    }
 }
 
 /// Where a run is taken up again, behind its name.
@@ -515,6 +521,22 @@ fn command_line() -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_that_may_never_be_made_are_not_counted() {
+        let said = |pairs: &str| {
+            let text = format!(
+                "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@h/a'\n[target.b]\n\
+                 url = 'mysql://u@h/b'\n[[experiment]]\nname = 'e'\nworkload = 'sysbench'\n\
+                 test = 'oltp_read_only'\nworkers = 1\nduration_s = 10\nprepare = false\n\
+                 cleanup = false\ncompare = {{ baseline = 'a', candidates = 'b', {pairs} }}\n"
+            );
+            let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
+            number_of_steps(&Plan::build(&suite, &Overrides::default()).expect("a plan"))
+        };
+        assert_eq!(said("pairs = 6"), "12 steps, ");
+        assert_eq!(said("until_decided = true, budget = '5m'"), "");
+    }
 
     #[test]
     fn a_run_of_which_no_trial_is_left_says_so() {

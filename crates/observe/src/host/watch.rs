@@ -170,11 +170,14 @@ fn difference(before: &Counters, after: &Counters, window_s: f64) -> GeneratorCo
     }
 }
 
+/// Of fewer segments a few that were sent again are no rate of the network.
+const SEGMENTS_LEAST: u64 = 10_000;
+
 fn retransmitted(before: Option<proc::Segments>, after: Option<proc::Segments>) -> Option<f64> {
     let (before, after) = (before?, after?);
     let sent = after.sent.checked_sub(before.sent)?;
     let again = after.retransmitted.checked_sub(before.retransmitted)?;
-    Some(if sent == 0 { 0.0 } else { again as f64 / sent as f64 })
+    (sent >= SEGMENTS_LEAST).then(|| again as f64 / sent as f64)
 }
 
 /// The busier direction of the busiest interface.
@@ -207,7 +210,7 @@ mod tests {
             pressure_us: [Some(1_500_000), Some(7), Some(9_000_005)],
             throttled_us: Some(200_000),
             swapped_pages: Some(15),
-            segments: Some(proc::Segments { sent: 3000, retransmitted: 12 }),
+            segments: Some(proc::Segments { sent: 21_000, retransmitted: 30 }),
             links: vec![link(500_000, 1_000_000)],
         };
         let found = difference(&before, &after, 2.0);
@@ -218,6 +221,8 @@ mod tests {
         assert_eq!(found.swapped_pages, Some(5));
         assert_eq!(found.retransmitted_share, Some(0.001));
         assert_eq!(found.network_share, Some(0.5));
+        let few = proc::Segments { sent: 3000, retransmitted: 16 };
+        assert_eq!(retransmitted(before.segments, Some(few)), None, "6 of 2000");
         assert_eq!(network_share(&[], &[link(1, 1)], 1.0), None);
     }
 

@@ -42,6 +42,8 @@ d.tup_fetched AS fetched, d.tup_inserted + d.tup_updated + d.tup_deleted AS chan
 (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
 AND pid <> pg_backend_pid()) AS active, \
 (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting, \
+(SELECT coalesce(sum(o.xact_commit + o.xact_rollback), 0) FROM pg_stat_database o \
+WHERE o.datname <> current_database()) AS elsewhere, \
 extract(epoch FROM pg_postmaster_start_time()) AS started \
 FROM pg_stat_database d WHERE d.datname = current_database()";
 
@@ -201,6 +203,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         checkpoints: count(texts, "checkpoints"),
         last_checkpoint: texts.get("last").cloned(),
         commits: count(texts, "commits"),
+        transactions_elsewhere: count(texts, "elsewhere"),
         rows_fetched: count(texts, "fetched"),
         rows_written: count(texts, "changed"),
         counts_own_commits: true,
@@ -449,11 +452,12 @@ mod tests {
             ("most", "10000"),
             ("hits", "90"),
             ("reads", "10"),
+            ("elsewhere", "42"),
         ];
         let texts = pairs.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let sample = meaning(&BTreeMap::from(texts));
         assert_eq!(sample.checkpoint_age_share, Some(0.2));
         assert_eq!((sample.page_requests, sample.page_misses), (Some(100), Some(10)));
-        assert_eq!(sample.checkpoints, None);
+        assert_eq!((sample.checkpoints, sample.transactions_elsewhere), (None, Some(42)));
     }
 }

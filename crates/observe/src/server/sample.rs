@@ -23,6 +23,8 @@ pub struct Sample {
     /// Says that a checkpoint has ended when it changes.
     pub last_checkpoint: Option<String>,
     pub commits: Option<u64>,
+    /// Transactions in other databases of the server, where `commits` are those of one database.
+    pub transactions_elsewhere: Option<u64>,
     /// True when each statement that is asked here counts as a commit.
     pub counts_own_commits: bool,
     pub statements: Option<u64>,

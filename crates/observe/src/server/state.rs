@@ -86,6 +86,7 @@ pub fn node_conditions(
         background: seen.background.clone(),
         // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
+        transactions_elsewhere: whole(|sample| sample.transactions_elsewhere),
         statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
         reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
         writes: whole(|sample| sample.writes).and_then(|writes| match applies {
@@ -250,6 +251,17 @@ mod tests {
         assert_eq!((found.hit_share, found.pages_read), (Some(0.99), Some(1)));
         assert_eq!((found.checkpoints, found.growth_share), (Some(2), None));
         assert_eq!(found.commits, None, "nothing that the server counts as a commit");
+    }
+
+    #[test]
+    fn other_databases_of_the_server_are_counted_apart() {
+        let at = |commits, elsewhere| {
+            let mut state = state(commits, 0, 0, 0);
+            state.sample.transactions_elsewhere = Some(elsewhere);
+            state
+        };
+        let found = node_conditions(&at(10, 7), &at(35, 607), &ServerWindow::default());
+        assert_eq!((found.commits, found.transactions_elsewhere), (Some(25), Some(600)));
     }
 
     #[test]

@@ -158,7 +158,8 @@ fn briefly(paper: &Paper, of: &PairedComparison, row: &VerdictRow) -> Message {
     };
     match row.call {
         Call::Explained => {
-            let numbers: Vec<String> = of.vetoes.iter().filter_map(number).collect();
+            let own = of.vetoes.iter().filter(|veto| veto.reach.touches(row.metric));
+            let numbers: Vec<String> = own.filter_map(number).collect();
             say!(undecided_by_check, id = numbers.join(", "))
         }
         Call::Unproven => say!(undecided),

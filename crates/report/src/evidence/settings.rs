@@ -151,14 +151,17 @@ pub(crate) fn names_a_place(name: &str) -> bool {
 /// Beside those with a meaning above: settings of durability, memory, plans and logging, whole or by how they begin.
 const GRADED: &[&str] = &[
     "archive_mode",
+    "commit_delay",
     "compute_query_id",
     "constraint_exclusion",
+    "data_checksums",
     "default_statistics_target",
     "effective_io_concurrency",
     "eq_range_index_dive_limit",
     "general_log",
     "hash_mem_multiplier",
     "huge_pages",
+    "innodb_checksum_algorithm",
     "io_method",
     "long_query_time",
     "maintenance_work_mem",
@@ -178,6 +181,7 @@ const GRADED: &[&str] = &[
     "wal_buffers",
     "wal_compression",
     "wal_level",
+    "wal_log_hints",
     "work_mem",
 ];
 const GRADED_BEGINNINGS: &[&str] = &[

@@ -78,9 +78,16 @@ pub enum VetoReach {
     HeldUp(f64),
     /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
     Pairs,
+    /// CPU per transaction any far, and nothing else.
+    ServerCpu,
 }
 
 impl VetoReach {
+    /// Whether it can have moved ratios of this metric at all.
+    pub(crate) fn touches(self, metric: &str) -> bool {
+        self != VetoReach::ServerCpu || metric == Metric::ServerCpuUs.name()
+    }
+
     /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
     /// verdict on the same ratio.
     pub(crate) fn moved(
@@ -141,6 +148,13 @@ impl PairedComparison {
     pub(crate) fn pairs_earlier(&self) -> usize {
         let earlier = self.sessions.len().saturating_sub(1);
         self.sessions[..earlier].iter().map(|session| session.pairs).sum()
+    }
+
+    /// What can take the verdict of the metric that decides away.
+    pub(crate) fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
+        let touches =
+            move |veto: &&Veto| self.rows.first().is_none_or(|row| veto.reach.touches(row.metric));
+        self.vetoes.iter().filter(touches)
     }
 
     /// How its pairs are judged, by how they were ended.

@@ -158,11 +158,17 @@ pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
             .look("text")
             .text(say!(experiment), |met| &met.experiment.title)
             .text(say!(target_2), |met| &met.trials[0].target)
-            .text(say!(error_class), |met| code(&met.first.class))
+            .text(say!(error_class), |met| match met.first.is_own_conflict() {
+                true => Span::plain(say!(own_conflict)),
+                false => code(&met.first.class),
+            })
             .col(say!(number), Right, |met| {
                 (met.first.errno > 0).then(|| met.first.errno.to_string())
             })
-            .text("SQLSTATE", |met| code(&met.first.sqlstate))
+            .text("SQLSTATE", |met| match met.first.is_own_conflict() {
+                true => Span::plain("–"),
+                false => code(&met.first.sqlstate),
+            })
             .col(say!(count), Whole, |met| met.count)
             .text(say!(first_message), |met| met.first.message.clone())
             .text(say!(in_trials), |met| {

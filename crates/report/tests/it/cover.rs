@@ -157,6 +157,17 @@ fn levels_that_a_check_forbids_are_counted_among_those_without_a_verdict() {
         summary.contains("at 4 load levels") && summary.contains("undecided at 4"),
         "{summary}"
     );
+    assert!(!summary.contains("times as fast"), "{summary}");
+}
+
+#[test]
+fn how_fast_it_is_is_said_of_what_is_decided_alone() {
+    let paper = for_readers(of_experiments(&[("a", 1.2, 8), ("b", 1.25, 8), ("c", 3.0, 3)]));
+    let summary = paper.verdicts.sentence().expect("a sentence").to_string();
+    let speeds = summary.split("undecided at 1; where that is decided, ").nth(1).expect(&summary);
+    let speeds = speeds.split(' ').take(3).filter_map(|word| word.parse::<f64>().ok());
+    let highest = speeds.fold(0.0, f64::max);
+    assert!(highest > 1.2 && highest < 1.3, "{summary}");
 }
 
 #[test]

@@ -421,7 +421,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
 }
 
 /// 5 % more CPU for each transaction of the candidate.
-fn cost(run: &mut RunData) {
+pub(crate) fn cost(run: &mut RunData) {
     for (number, trial) in run.trials.iter_mut().enumerate() {
         let share = if trial.summary.target == "postgres" { 1.05 } else { 1.0 };
         let cpu_us = 100.0 * share * (1.0 + (number % 3) as f64 / 500.0);

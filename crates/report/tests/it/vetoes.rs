@@ -3,7 +3,7 @@
 use crate::cover::of_experiments;
 use crate::support::elements;
 use crate::synthetic::pairs::paired;
-use crate::verdict::{around, call, paper};
+use crate::verdict::{around, call, cost, paper};
 use dyno_facts::{CommitWait, NodeConditions, TrialSummary};
 use dyno_report::{Call, GateResult, Lang, Paper, Templates};
 use dyno_store::RunData;
@@ -98,6 +98,28 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
             assert!(charts.iter().all(|chart| !chart.svg.contains(&format!("undecided: {id}"))));
         }
     }
+}
+
+#[test]
+fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
+    let mut run = paired(&around(1.0, 8));
+    cost(&mut run);
+    let gates = ["server_cpu_us.ratio < 1.02", "tps.ratio.low > 0.97"];
+    run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
+    for (number, trial) in run.trials.iter_mut().enumerate() {
+        let count = trial.summary.counts.committed * (20 + number as u64 % 3) / 100;
+        let nodes = trial.summary.conditions.nodes.values_mut();
+        nodes.for_each(|node| node.transactions_elsewhere = Some(count));
+    }
+    let paper = paper(run);
+    let rows = &paper.verdicts.comparisons[0].rows;
+    let cpu = rows.iter().find(|row| row.metric == "server_cpu_us").expect("a row");
+    assert_eq!((call(&paper), cpu.call), (Call::Equivalent, Call::Explained));
+    assert!(cpu.words.to_string().contains("foreign-load"), "{}", cpu.words);
+    let results = paper.verdicts.gates.iter().map(|gate| gate.result);
+    assert_eq!(results.collect::<Vec<_>>(), [GateResult::Inconclusive, GateResult::Pass]);
+    let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
+    assert!(!sentence.contains("server CPU"), "{sentence}");
 }
 
 /// A commit waits for another number of copies than on the other target.

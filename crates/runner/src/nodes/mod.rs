@@ -226,7 +226,9 @@ impl<'a> Nodes<'a> {
             });
         } else if let Some(only) = conditions.nodes.get_mut(&self.list[0].name) {
             // Each question to an endpoint may be answered by another node.
-            only.client_commits = client.filter(|_| self.list[0].role != Role::Endpoint);
+            let is_server = self.list[0].role != Role::Endpoint;
+            only.client_commits = client.filter(|_| is_server);
+            only.transactions_elsewhere = only.transactions_elsewhere.filter(|_| is_server);
             only.preparing_commits = preparing;
             if let (Some(before), Some(after)) = (before.first(), after.first()) {
                 let opened = after.opened.saturating_sub(before.opened);
@@ -489,7 +491,9 @@ mod tests {
         let mut nodes = nodes(&database);
         nodes.list = vec![nodes.list.remove(1)];
         nodes.is_listed = false;
-        let (before, after) = ([looked(0, None)], [looked(1000, None)]);
+        let (mut before, mut after) = ([looked(0, None)], [looked(1000, None)]);
+        before[0].look.state.sample.transactions_elsewhere = Some(10);
+        after[0].look.state.sample.transactions_elsewhere = Some(610);
         let looks = (&before[..], &after[..]);
         let (seen, measured) = (AllSeen::default(), TrialSummary::default());
         let surround = |nodes: &Nodes<'_>| {
@@ -498,10 +502,12 @@ mod tests {
         let conditions = surround(&nodes);
         let found = &conditions.nodes["n1"];
         assert_eq!((found.commits, found.client_commits), (Some(1000), Some(990)));
+        assert_eq!(found.transactions_elsewhere, Some(600));
         assert_eq!((&found.role, &conditions.together), (&None, &None));
         nodes.list[0].role = Role::Endpoint;
         let found = &surround(&nodes).nodes["n1"];
-        assert_eq!(found.client_commits, None, "nobody knows who answered");
+        let counts = (found.client_commits, found.transactions_elsewhere);
+        assert_eq!(counts, (None, None), "nobody knows who answered");
     }
 
     #[test]

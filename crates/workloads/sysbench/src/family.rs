@@ -3,6 +3,7 @@
 use crate::check::{SysbenchPreflightError, first_free_unique, preflight};
 use crate::{
     LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
+    prepare_with_statistics,
 };
 use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
@@ -68,7 +69,8 @@ impl Family for SysbenchFamily {
             true => self.most_workers,
             false => default_sessions(),
         };
-        let report = crate::prepare(driver, &self.options, sessions, order.seed, order.observer)?;
+        let (options, observer) = (&self.options, order.observer);
+        let report = prepare_with_statistics(driver, options, sessions, order.seed, observer)?;
         Ok(report.rows.sentence())
     }
 

@@ -34,7 +34,7 @@ pub use client_library::{PGRES_FATAL_ERROR, mysql_codes};
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
-pub use maintenance::{cleanup, prewarm};
+pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
 pub use offer::OFFER;
 pub use options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
 pub use parse::SysbenchOptionError;

@@ -1,5 +1,6 @@
 //! `cleanup` and `prewarm`.
 
+use crate::load::{PrepareReport, prepare};
 use crate::options::SysbenchOptions;
 use crate::schema;
 use dyno_core::{Dialect, Driver, Session};
@@ -43,6 +44,28 @@ pub fn prewarm<D: Driver>(
         }
         Ok(())
     })
+}
+
+/// As [`prepare`]. Has PostgreSQL make the optimizer's statistics of what was loaded, which it else does by itself while
+/// trials are under way. Must not be called within an event loop.
+pub fn prepare_with_statistics<D: Driver>(
+    driver: &D,
+    options: &SysbenchOptions,
+    threads: u32,
+    seed: u64,
+    observer: &dyn LoadObserver,
+) -> Result<PrepareReport, LoadError> {
+    let report = prepare(driver, options, threads, seed, observer)?;
+    let keeps_some = driver.dialect() == Dialect::Postgres && driver.capabilities().server_views;
+    if keeps_some && report.tables_complete < report.tables {
+        let names = options.table_names(threads);
+        let set_up = async |_: &mut D::Session| Ok(());
+        let loader = LoadSessions::new(driver, observer, threads);
+        loader.each(&names, set_up, async |session: &mut D::Session, (), name| {
+            quoted(session, &format!("ANALYZE {name}")).await
+        })?;
+    }
+    Ok(report)
 }
 
 async fn quoted<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {

@@ -11,6 +11,7 @@ use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::{mean, mean_interval};
 
+pub(crate) const FOREIGN_LOAD: &str = "foreign-load";
 pub(crate) const UNEVEN_CPU_SECONDARY: &str = "uneven-foreign-cpu-secondary";
 /// What programs take from others is more than their CPU time: cold caches, and locks held by who doesn't run.
 const CPU_COUNTS: f64 = 2.0;
@@ -56,7 +57,7 @@ pub(super) fn pairs<'a>(
     of.pairs.iter().filter_map(move |[a, b]| Some([trial(a)?, trial(b)?]))
 }
 
-/// Found where others committed on the server of one side only, or where their share differs between the sides (95 % t
+/// Found where others executed transactions on the server of one side only, or where their share differs between the sides (95 % t
 /// interval over the pairs). Nobody knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
     let share = |trial: &Trial| arithmetic::foreign_share(trial);

@@ -85,10 +85,13 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::network, |trial| {
         each_generator(trial, |known| above(known.network_share, NETWORK))
     }),
-    Rule::trial(Group::A, Level::W, checks::retransmits, |trial| {
-        // Of an embedded database or by a unix socket nothing is on the network but the traffic of others.
+    Rule::trial_of_case(Group::A, Level::W, checks::retransmits, |case, trial| {
+        // What a machine sends to itself goes over no network. Of an embedded database or by a unix socket nothing is on
+        // the network but the traffic of others.
         let mut ways = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref()).peekable();
-        let is_local = ways.peek().is_some() && ways.all(|way| way.starts_with("unix socket"));
+        let is_same_host = case.target_of(trial).is_some_and(|target| target.same_host);
+        let is_local =
+            is_same_host || ways.peek().is_some() && ways.all(|way| way.starts_with("unix socket"));
         let is_asked = trial.place != TargetPlace::Embedded && !is_local;
         each_generator(trial, |known| {
             above(known.retransmitted_share.filter(|_| is_asked), RETRANSMITTED)

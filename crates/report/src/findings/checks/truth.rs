@@ -124,6 +124,9 @@ fn errors(trial: &Trial, is_found: fn(f64) -> bool) -> Option<Message> {
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
     let told = errors.iter().take(MOST).map(|error| {
+        if error.is_own_conflict() {
+            return say!(own_conflicts, n = error.count);
+        }
         let codes = [error.errno.to_string(), error.sqlstate.clone()];
         let codes: Vec<String> =
             codes.into_iter().filter(|code| !code.is_empty() && code != "0").collect();

@@ -19,8 +19,8 @@ pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
 impl Verdicts {
     /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
     pub fn remedy(&self) -> Message {
-        let vetoes: BTreeSet<&str> =
-            self.comparisons.iter().flat_map(|of| &of.vetoes).map(|veto| veto.check).collect();
+        let deciding = self.comparisons.iter().flat_map(|of| of.deciding_vetoes());
+        let vetoes: BTreeSet<&str> = deciding.map(|veto| veto.check).collect();
         if !vetoes.is_empty() {
             let is_of_pairs = vetoes.iter().all(|id| *id == STOPPED);
             let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();

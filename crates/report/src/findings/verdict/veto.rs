@@ -11,7 +11,7 @@ use crate::evidence::{
     Call, Check, Finding, GateResult, GateRow, Level, PairedComparison, Paper, VerdictRow,
     Verdicts, Veto, VetoReach,
 };
-use crate::findings::checks::foreign::UNEVEN_CPU_SECONDARY;
+use crate::findings::checks::foreign::{FOREIGN_LOAD, UNEVEN_CPU_SECONDARY};
 use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::gate::Gate;
@@ -54,14 +54,17 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     let veto = own.iter().find_map(|of| {
         of.rows.first().filter(|row| row.call == Call::Explained)?;
         let is_final = |veto: &&Veto| veto.reach == VetoReach::AnyFar;
-        let veto = of.vetoes.iter().find(is_final).or(of.vetoes.first())?;
+        let veto = of.deciding_vetoes().find(is_final).or_else(|| of.deciding_vetoes().next())?;
         let told = say!(check_with_finding, id = veto.check, found = &veto.found);
         Some((told, !is_final(&veto)))
     });
     let is_open = |gate: &&GateRow| {
         let of = own.iter().find(|of| gate.comparison == Some(of.number));
         gate.result == GateResult::Inconclusive
-            && of.is_some_and(|of| of.stop.is_until_decided && of.vetoes.is_empty())
+            && of.is_some_and(|of| {
+                let explains = |veto: &Veto| explains_gate(veto.reach, gate, &of.rows);
+                of.stop.is_until_decided && !of.vetoes.iter().any(explains)
+            })
     };
     let gate = || paper.verdicts.gates.iter().find(is_open);
     veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
@@ -90,22 +93,32 @@ fn explains_a_gate(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts)
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let forbids = |check: &Check| {
-        // The one caveat that takes away what it reaches.
-        check.level == Level::E && check.id != AA_DIFFERS || check.id == UNEVEN_CPU_SECONDARY
+        // The caveats that take away what they reach.
+        let is_caveat = [UNEVEN_CPU_SECONDARY, FOREIGN_LOAD].contains(&check.id);
+        check.level == Level::E && check.id != AA_DIFFERS || is_caveat
     };
     let is_open =
         |check: &&Check| forbids(check) && !check.is_accepted && of.checks.contains(&check.number);
     let veto = |check: &Check| {
         let own = |finding: &&Finding| of.has(&finding.place);
         let first = check.findings.iter().find(own)?;
-        let reach = if check.id == STOPPED { VetoReach::Pairs } else { first.reach };
-        Some(Veto { check: check.id, found: first.told(), reach })
+        let reach = match check.id {
+            STOPPED => VetoReach::Pairs,
+            // A server's processes work for all its clients.
+            FOREIGN_LOAD => VetoReach::ServerCpu,
+            _ => first.reach,
+        };
+        let is_touched = of.rows.is_empty() || of.rows.iter().any(|row| reach.touches(row.metric));
+        is_touched.then(|| Veto { check: check.id, found: first.told(), reach })
     };
     checks.iter().filter(is_open).filter_map(veto).collect()
 }
 
 /// Whether something that reaches so far can have made this verdict.
 pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
+    if !reach.touches(row.metric) {
+        return false;
+    }
     let moved = reach.moved(row.metric, row.interval, row.withstood);
     let Some((low, high)) = moved else { return true };
     match row.call {
@@ -119,6 +132,9 @@ pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool 
 /// The same of a gate on a ratio; `rows` are the verdicts of its comparison.
 pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]) -> bool {
     let Ok(gate) = row.gate.parse::<Gate>() else { return false };
+    if !reach.touches(gate.metric.name()) {
+        return false;
+    }
     let own = rows.iter().find(|row| row.metric == gate.metric.name());
     match reach.moved(gate.metric.name(), row.interval, own.and_then(|row| row.withstood)) {
         None => true,

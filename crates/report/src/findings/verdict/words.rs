@@ -110,7 +110,7 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
         sentences.push(say!(sessions_are_unlike));
     }
     // Else it is why there is no verdict.
-    if of.order == PairOrder::Blocks && of.vetoes.is_empty() {
+    if of.order == PairOrder::Blocks && of.deciding_vetoes().next().is_none() {
         sentences.push(say!(the_trials_were_not_interleaved_a));
     }
     Message::sentences(&sentences)
@@ -309,7 +309,7 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
 /// What took the verdict away.
 fn vetoed(of: &PairedComparison) -> Message {
     let told = |veto: &Veto| say!(check_with_finding, id = veto.check, found = &veto.found);
-    let found: Vec<Message> = of.vetoes.iter().map(told).collect();
+    let found: Vec<Message> = of.deciding_vetoes().map(told).collect();
     say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
 }
 
@@ -327,20 +327,17 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         all.iter().all(|of| (&of.baseline, &of.candidate) == (&first.baseline, &first.candidate));
     let calls: Vec<Call> = all.iter().filter_map(|of| Some(of.rows.first()?.call)).collect();
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count().to_string();
-    // Speeds: half of the time is twice as fast.
-    let speed = |row: &VerdictRow| if row.is_less_better { 1.0 / row.ratio } else { row.ratio };
-    let ratios: Vec<f64> = all.iter().filter_map(|of| of.rows.first().map(speed)).collect();
-    let low = ratios.iter().copied().reduce(f64::min).unwrap_or(1.0);
-    let high = ratios.iter().copied().reduce(f64::max).unwrap_or(1.0);
     let counts = say!(
         faster_at_slower_at_no_different,
         faster = count(|call| call == Call::Faster),
         slower = count(|call| call == Call::Slower),
         same = count(|call| call == Call::Equivalent),
         undecided = count(Call::is_undecided),
-        low = ratio(low),
-        high = ratio(high),
     );
+    let counts = match decided_speed(&all) {
+        Some(speed) => say!(counts_and_speed_where_decided, counts = counts, speed = speed),
+        None => counts,
+    };
     let n = format::whole(all.len() as f64);
     let by_first = match is_one_duel {
         true => say!(
@@ -356,12 +353,12 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     // What is decided comes first.
     let place = if calls.iter().any(|call| call.is_difference()) { 0 } else { sentences.len() };
     sentences.insert(place, by_first);
-    let vetoes = || all.iter().flat_map(|of| &of.vetoes);
+    let vetoes = || all.iter().flat_map(|of| of.deciding_vetoes());
     for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
         // Where only secondary metrics fall, the verdict stands.
         let is_first_taken =
             |of: &PairedComparison| of.rows.first().is_some_and(|row| row.call == Call::Explained);
-        let own = all.iter().filter(|of| of.vetoes.iter().any(|veto| veto.check == id));
+        let own = all.iter().filter(|of| of.deciding_vetoes().any(|veto| veto.check == id));
         let n = own.filter(|of| is_first_taken(of)).count();
         let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
         sentences.extend(
@@ -373,6 +370,17 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         sentences.push(say!(no_pair_counts_at, n = without));
     }
     Some(Message::sentences(&sentences))
+}
+
+/// From the slowest to the fastest of the comparisons whose first metric is decided.
+fn decided_speed(all: &[&PairedComparison]) -> Option<Message> {
+    // Half of the time is twice as fast.
+    let speed = |row: &VerdictRow| if row.is_less_better { 1.0 / row.ratio } else { row.ratio };
+    let first = all.iter().filter_map(|of| of.rows.first());
+    let mut speeds: Vec<f64> = first.filter(|row| !row.call.is_undecided()).map(speed).collect();
+    speeds.sort_unstable_by(f64::total_cmp);
+    let [low, high] = [speeds.first()?, speeds.last()?].map(|speed| ratio(*speed));
+    Some(if low == high { low.into() } else { say!(from_to, low = low, high = high) })
 }
 
 /// A sentence for each metric that differs where the first metric of its comparison does not.

@@ -333,7 +333,7 @@ fn reason(paper: &Paper, of: &PairedComparison) -> Message {
     match row.call {
         Call::Explained => {
             let of_veto = |id: &str| paper.checks.iter().find(|check| check.id == id);
-            let rule = of.vetoes.first().and_then(|veto| of_veto(veto.check));
+            let rule = of.deciding_vetoes().next().and_then(|veto| of_veto(veto.check));
             rule.map_or_else(
                 || say!(because_of_a_check),
                 |check| say!(because_check, id = check.id, number = check.number.to_string()),

@@ -167,3 +167,20 @@ fn commits_of_parallel_workers_are_not_foreign() {
         0
     );
 }
+
+#[test]
+fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own() {
+    let found = |count: u64| {
+        let mut runs = super::quiet();
+        alone(&mut runs);
+        candidate_nodes(&mut runs, |node| node.transactions_elsewhere = Some(count));
+        nodes(&mut runs, |node| {
+            node.transactions_elsewhere.get_or_insert(0);
+        });
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        ["foreign-load", "uneven-foreign-load"]
+            .map(|id| !super::check(&paper, id).lines.is_empty())
+    };
+    assert_eq!(found(90), [false, false], "maintenance of the server's own");
+    assert_eq!(found(10_000_000), [true, true]);
+}

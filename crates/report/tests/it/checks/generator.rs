@@ -200,3 +200,16 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
 ];
+
+#[test]
+fn what_a_machine_sends_to_itself_is_lost_by_no_network() {
+    let is_found = |same_host: bool| {
+        let mut runs = super::quiet();
+        generator(&mut runs, |known| known.retransmitted_share = Some(0.05));
+        let targets = runs.iter_mut().flat_map(|run| &mut run.header.targets);
+        targets.for_each(|target| target.same_host = same_host);
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        !super::check(&paper, "retransmits").lines.is_empty()
+    };
+    assert_eq!([false, true].map(is_found), [true, false]);
+}

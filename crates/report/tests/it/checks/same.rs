@@ -203,3 +203,12 @@ fn what_a_commit_promises_matters_only_where_something_is_written() {
     nodes(&mut runs, |node| node.rows_written = Some(1_000_000_000));
     assert_eq!(lines(&runs), 1);
 }
+
+#[test]
+fn checksums_of_pages_are_no_other_setting() {
+    let mut runs = quiet();
+    setting(&mut runs, "data_checksums", ["off", "on"]);
+    let paper = Paper::new(&runs, &[]);
+    let is_found = |id| !check(&paper, id).lines.is_empty();
+    assert_eq!(["settings-differ", "other-settings"].map(is_found), [true, false]);
+}

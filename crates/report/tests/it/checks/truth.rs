@@ -224,3 +224,21 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
 ];
+
+#[test]
+fn a_conflict_that_the_workload_finds_itself_is_no_error_of_the_server() {
+    let mut runs = super::quiet();
+    failures(&mut runs, 1_200);
+    trials(&mut runs, |trial| {
+        for error in &mut trial.errors {
+            (error.class, error.errno) = ("serialization".to_owned(), 0);
+            error.sqlstate = "00000".to_owned();
+        }
+    });
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    let found = super::check(&paper, "errors-1").findings[0].value.to_string();
+    assert!(found.contains("conflicts found by dyno itself"), "{found}");
+    let markdown = paper.markdown(dyno_report::Lang::En);
+    assert!(markdown.contains("conflict found by dyno itself"), "{markdown}");
+    assert!(!found.contains("serialization") && !markdown.contains("`00000`"), "{markdown}");
+}

@@ -6,7 +6,8 @@ use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{check_data, first_free_unique, preflight};
 use dyno_sysbench::{
-    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
+    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prepare_with_statistics,
+    prewarm,
 };
 
 const SEED: u64 = 42;
@@ -161,6 +162,21 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
     assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
     prepare(&driver, &SysbenchOptions::new(SysbenchTest::BulkInsert), 3, SEED, &Said::default())
         .unwrap();
+}
+
+#[test]
+fn what_was_loaded_for_trials_has_statistics_before_the_first() {
+    let analyzed = |dialect| {
+        let driver = FakeDriver::new(dialect);
+        prepare_with_statistics(&driver, &options(2, 100), 2, SEED, &Said::default()).unwrap();
+        let database = driver.database();
+        let texts = database.log.iter().map(|entry| entry.text.clone());
+        let mut texts: Vec<String> = texts.filter(|text| text.starts_with("ANALYZE")).collect();
+        texts.sort();
+        texts
+    };
+    assert_eq!(analyzed(Dialect::Postgres), ["ANALYZE sbtest1", "ANALYZE sbtest2"]);
+    assert_eq!(analyzed(Dialect::Mysql), [""; 0], "InnoDB makes them while it is filled");
 }
 
 #[test]

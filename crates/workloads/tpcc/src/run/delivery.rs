@@ -6,7 +6,7 @@ use super::statements::Sql;
 use crate::DISTRICTS;
 use crate::ledger::Entry;
 use crate::text::{Decimal, read_scaled};
-use dyno_core::{AnswerRow, DbError, Dialect, ErrorClass, Outcome, Param, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
 
 /// How often an order that another session took first is looked for anew. Under repeatable reads
 /// the same order would be seen for ever.
@@ -145,12 +145,7 @@ async fn take_oldest<S: Session>(
 
 #[cold]
 fn taken_by_others() -> DbError {
-    DbError::server(
-        ErrorClass::Serialization,
-        0,
-        *b"40001",
-        "Delivery sees only an order that another session has delivered.",
-    )
+    DbError::conflict("Delivery sees only an order that another session has delivered.")
 }
 
 /// Everything that delivers the orders that were taken.
