@@ -178,8 +178,7 @@ fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own(
             node.transactions_elsewhere.get_or_insert(0);
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
-        ["foreign-load", "uneven-foreign-load"]
-            .map(|id| !super::check(&paper, id).lines.is_empty())
+        ["foreign-load", "uneven-foreign-load"].map(|id| !super::check(&paper, id).lines.is_empty())
     };
     assert_eq!(found(90), [false, false], "maintenance of the server's own");
     assert_eq!(found(10_000_000), [true, true]);
