@@ -13,8 +13,8 @@ pub struct SweepLevel {
     workers: u32,
     tps: f64,
     qps: f64,
-    mean_us: f64,
-    p95_us: f64,
+    /// Mean and 95th percentile; `None` where nothing was measured.
+    latencies_us: Option<[f64; 2]>,
     errors: u64,
 }
 
@@ -27,8 +27,8 @@ impl SweepLevel {
             workers,
             tps: frame.counts().committed as f64 / seconds,
             qps: (work.reads + work.writes + work.others) as f64 / seconds,
-            mean_us: latency.mean() / 1e3,
-            p95_us: latency.percentile(95.0) as f64 / 1e3,
+            latencies_us: (latency.count() > 0)
+                .then(|| [latency.mean() / 1e3, latency.percentile(95.0) as f64 / 1e3]),
             errors: frame.errors.total(),
         }
     }
@@ -123,12 +123,14 @@ impl JsonList {
 
 fn table(what: &str, levels: &[SweepLevel]) -> String {
     let row = |level: &SweepLevel| {
+        let [mean, p95] =
+            level.latencies_us.map_or(["–"; 2].map(str::to_owned), |both| both.map(ms));
         vec![
             level.workers.to_string(),
             short(level.tps),
             short(level.qps),
-            ms(level.mean_us),
-            ms(level.p95_us),
+            mean,
+            p95,
             grouped(level.errors),
         ]
     };
@@ -183,20 +185,20 @@ mod tests {
             workers,
             tps: 1_000.0 * f64::from(workers),
             qps: 20_000.0,
-            mean_us: 1_500.0,
-            p95_us: 2_000.0,
+            latencies_us: (workers == 1).then_some([1_500.0, 2_000.0]),
             errors: 3,
         };
         let mut executed = Vec::new();
         let (exit, table) = sweep("threads", &[1, 2, 4], |workers, measured| {
             executed.push(workers);
-            *measured = Some(level(workers)).filter(|_| workers == 1);
+            *measured = Some(level(workers));
             if workers == 1 { Exit::Done } else { Exit::Failed }
         });
         assert_eq!((exit, executed), (Exit::Failed, vec![1, 2]));
         let lines: Vec<&str> = table.trim().lines().map(str::trim).collect();
-        assert_eq!(lines.len(), 2, "{table}");
+        assert_eq!(lines.len(), 3, "{table}");
         assert!(lines[0].starts_with("threads") && lines[1].starts_with('1'), "{table}");
         assert!(lines[1].contains("20,000") && lines[1].contains("1.50"), "{table}");
+        assert_eq!(lines[2].matches('–').count(), 2, "no latency was measured: {table}");
     }
 }

@@ -37,7 +37,7 @@ pub(super) fn mysql_answer(input: &[u8]) {
     }
     answer.begin(encoding, sequence);
     let scanned = answer.scan(bytes, &mut columns, &mut Discard);
-    if let Some(executed) = answer.plain(bytes, sequence) {
+    if let Some(executed) = answer.plain(bytes, sequence, None, &mut Discard) {
         assert_eq!(scanned, Ok((bytes.len(), AnswerStep::Done(executed))));
     }
     let _ = PrepareAnswer::new(bit(0), sequence).scan(bytes);

@@ -234,7 +234,8 @@ mod tests {
     fn a_plan_without_steps_has_no_time() {
         let suite = "[suite]\nname = 's'\ntitle = 'T'\n[target.old]\nurl = 'mysql://u@h/a'\n\
                      [target.new]\n[[experiment]]\nname = 'e'\nworkload = 'sysbench'\n\
-                     test = 'oltp_read_only'\ntargets = 'new'\n";
+                     test = 'oltp_read_only'\ntargets = 'new'\n\
+                     workers = [1]\nduration_s = 10\n";
         let suite = Suite::parse("s.toml", suite, &[dyno_sysbench::OFFER]).expect("a suite");
         let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
         let text = text(&plan).unwrap_or_else(|failure| panic!("{}", failure.message));

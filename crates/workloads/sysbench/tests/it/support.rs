@@ -336,12 +336,14 @@ impl Database {
     }
 
     fn select(&self, sql: &str) -> Answer {
-        let Some(table) = self.tables.get(word_after(sql, "FROM ")) else {
+        let from = sql.contains("FROM ").then(|| self.tables.get(word_after(sql, "FROM ")));
+        let Some(table) = from.flatten() else {
             return vec![vec![Some("0".to_owned())]];
         };
         let text = |value: i64| Some(value.to_string());
         if sql.contains("GROUP BY") {
-            let size: i64 = word_after(sql, "DIV ").trim_end_matches(',').parse().unwrap();
+            let divide = if sql.contains("DIV ") { "DIV " } else { "/ " };
+            let size: i64 = word_after(sql, divide).trim_end_matches(',').parse().unwrap();
             let mut chunks: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
             for &id in table.rows.keys() {
                 chunks.entry((id + size - 1) / size).or_default().push(id);
