@@ -13,7 +13,7 @@ const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
 /// CR_LOAD_DATA_LOCAL_INFILE_REJECTED, with which MySQL's client library refuses files.
-const FILE_REJECTED: u32 = 2068;
+pub(super) const FILE_REJECTED: u32 = 2068;
 
 #[derive(Debug)]
 pub(super) struct Channel {

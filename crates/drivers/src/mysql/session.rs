@@ -1,7 +1,7 @@
 //! One open connection.
 
 use super::bulk;
-use super::channel::{Channel, Given, malformed};
+use super::channel::{Channel, FILE_REJECTED, Given, malformed};
 use crate::endless;
 use dyno_core::{
     Address, BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
@@ -346,6 +346,14 @@ impl Session for MysqlSession {
                     channel.receive(definitions, rows).await
                 }
             };
+            let answer = answer.map_err(|error| match error.errno() {
+                // The server has taken what was sent behind it for the file.
+                FILE_REJECTED => {
+                    channel.idle = false;
+                    error.with_class(ErrorClass::ConnectionLost)
+                }
+                _ => error,
+            });
             match answer {
                 Err(error) if error.is_fatal() => {
                     flight.clear();

@@ -198,6 +198,35 @@ fn a_server_that_asks_for_a_file_gets_none() {
     fake.join();
 }
 
+/// What was sent behind the first execution has been taken for the file.
+#[test]
+fn a_file_that_is_asked_for_within_a_flight_ends_the_session() {
+    let fake = Fake::tcp(|client| {
+        client.greet("caching_sha2_password");
+        client.send(OK);
+        client.expect_command(b"\x16DO 1");
+        client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
+        client.read_command();
+        client.read_command();
+        client.send(b"\xfb/etc/passwd");
+        assert_eq!(client.read(), b"");
+        client.send(OK);
+        client.read_to_end();
+    });
+    let url = fake.url("");
+    run(async {
+        let mut session = connect(&url).await.unwrap();
+        let statement = session.prepare("DO 1", &[]).await.unwrap();
+        session.queue(statement, &[]).unwrap();
+        session.queue(statement, &[]).unwrap();
+        let mut answers = Vec::new();
+        let error = session.flush(&mut Discard, &mut answers).await.unwrap_err();
+        assert_eq!((error.errno(), error.is_fatal(), answers.len()), (2068, true, 0));
+        assert!(session.query("DO 1", &mut Discard).await.unwrap_err().is_fatal());
+    });
+    fake.join();
+}
+
 #[test]
 fn a_load_sends_its_rows_for_its_own_file_only() {
     let fake = Fake::tcp(|client| {

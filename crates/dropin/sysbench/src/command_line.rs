@@ -41,7 +41,9 @@ impl Script {
             [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
         {
             Script::from_file(file)
-        } else if let Some(file) = dyno_lua::module_file("", word) {
+        } else if let Some(file) =
+            dyno_lua::module_file("", word.strip_suffix(".lua").unwrap_or(word))
+        {
             Script::from_file(&file)
         } else if let Some(test) = SysbenchTest::from_script(word) {
             Script::of_test(test, Path::new(word))

@@ -32,17 +32,16 @@ pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<St
         "Failed attempts to open lost connections again: {attempts}, which are in no count above. \
          The last reason: {reason}."
     );
-    let has_executed =
-        |row: &&SeriesRow| row.begins_s >= 0.0 && row.committed + row.rolled_back > 0;
+    let has_executed = |row: &&SeriesRow| row.begins_s >= 0.0 && row.committed > 0;
     let executed = intervals.iter().filter(has_executed);
     let until_s = executed.map(|row| row.begins_s + row.length_s).fold(0.0, f64::max);
     let total_s = result.length() as f64 / 1e9;
     if result.total.counts().committed == 0 {
-        note.push_str(" Nothing was executed.");
+        note.push_str(" No transaction was committed.");
     } else if total_s - until_s > INTERVAL_S {
         let _ = write!(
             note,
-            " Nothing was executed after the first {until_s:.1} of {total_s:.1} seconds."
+            " No transaction has ended after the first {until_s:.1} of {total_s:.1} seconds."
         );
     }
     Some(note)
@@ -202,14 +201,15 @@ mod tests {
         }
         let attempts = "Failed attempts to open lost connections again: 3, which are in no count \
                         above. The last reason: Connection refused.";
-        let since = format!("{attempts} Nothing was executed after the first 2.0 of 4.0 seconds.");
+        let since =
+            format!("{attempts} No transaction has ended after the first 2.0 of 4.0 seconds.");
         assert_eq!(outage(&away, &rows), Some(since.clone()));
         let notes = Notes { result: &away, errors: false, outage: Some(&since) };
         assert_eq!(notes.text(), format!("Notes:\n    {since}\n\n"));
         let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
         assert_eq!(outage(&away, &back).as_deref(), Some(attempts));
         away.total.kinds[0].counts.committed = 0;
-        let nothing = format!("{attempts} Nothing was executed.");
+        let nothing = format!("{attempts} No transaction was committed.");
         assert_eq!(outage(&away, &[]), Some(nothing));
     }
 }

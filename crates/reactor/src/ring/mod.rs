@@ -70,7 +70,7 @@ pub(crate) struct Ring {
     submitted: Vec<u32>,
     /// Slots that may hold a buffer of the kernel's.
     holding: Vec<u32>,
-    /// Tasks that a completion concerns.
+    /// A poll of the loop's epoll is with the kernel.
     watches_epoll: bool,
     /// Requests that use memory of this loop.
     in_kernel: usize,

@@ -34,7 +34,7 @@ pub(crate) struct Connections<'a, D: Driver> {
     driver: &'a D,
     /// The worker's.
     number: u32,
-    policy: &'a ErrorPolicy,
+    pub(crate) policy: &'a ErrorPolicy,
     /// The engine's session is the first connection.
     lends: bool,
     /// False with `--db-ps-mode=disable`: values then become part of the text.

@@ -211,7 +211,7 @@ impl LuaMachine {
         Ok(())
     }
 
-    /// As [`LuaMachine::resume`], without mlua: for events and for statements that went well.
+    /// As [`LuaMachine::resume`], without mlua: for events, and for what is answered with nothing.
     #[inline]
     pub(crate) fn resume_plain(&self, given: Plain) -> Result<LuaStep, LuaError> {
         self.lives()?;

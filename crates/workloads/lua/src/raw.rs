@@ -20,7 +20,7 @@ pub(crate) struct LuaShared {
     pub(crate) thread: Cell<*mut lua_State>,
     /// What the coroutine has yielded for.
     pub(crate) request: Cell<LuaRequest>,
-    /// Some statement has had an error, which its connection shows until the next one that goes well.
+    /// Some statement has had an error: a connection that shows one is told of each statement that goes well.
     pub(crate) has_failed: Cell<bool>,
     pub(crate) sql: RefCell<Vec<u8>>,
     pub(crate) values: RefCell<BoundValues>,
@@ -141,7 +141,7 @@ pub(crate) enum Plain {
     Number(i32),
 }
 
-/// As [`given`], for what an event begins and a statement is answered with; false where the stack has no room.
+/// As [`given`], for what an event begins with and most requests are answered with; false where the stack has no room.
 #[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
@@ -322,7 +322,7 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
 unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     // SAFETY: as in `query`.
     unsafe {
-        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+        check_self(state);
         if lua_isyieldable(state) == 0 {
             refuse(state, BELOW_C);
         }
@@ -353,7 +353,7 @@ unsafe extern "C-unwind" fn setter(state: *mut lua_State) -> c_int {
 unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed.
     unsafe {
-        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+        check_self(state);
         ffi::lua_settop(state, 2);
         if ffi::lua_type(state, 2) == ffi::LUA_TNUMBER {
             ffi::lua_rawgeti_(state, 1, 2);
@@ -402,14 +402,35 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
     }
 }
 
-/// Raises an error at the script's line: it has called the prelude's function, which has called this one.
+/// Raises an error where the first argument is no object of the prelude.
+#[expect(unsafe_code, reason = "called by a function that Lua calls")]
+#[inline]
+unsafe fn check_self(state: *mut lua_State) {
+    // SAFETY: reads a place of the stack, also one that is empty; nothing is borrowed.
+    unsafe {
+        if ffi::lua_type(state, 1) != ffi::LUA_TTABLE {
+            refuse(state, c"call it with a colon, as in connection:query(...)");
+        }
+    }
+}
+
+/// Raises an error at the script's line, which is that of the first caller outside of the prelude.
 #[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[cold]
 unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
-    const SCRIPT: c_int = 2;
-    // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed.
+    // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed. What `lua_getinfo` fills
+    // in is read after it has said that there is such a level.
     unsafe {
-        ffi::luaL_where(state, SCRIPT);
+        let mut caller = std::mem::zeroed::<ffi::lua_Debug>();
+        let mut level = 1;
+        while ffi::lua_getstack(state, level, &raw mut caller) != 0 {
+            ffi::lua_getinfo(state, c"S".as_ptr(), &raw mut caller);
+            if CStr::from_ptr(caller.source) != c"=sysbench" {
+                break;
+            }
+            level += 1;
+        }
+        ffi::luaL_where(state, level);
         ffi::lua_pushstring(state, reason.as_ptr());
         ffi::lua_concat(state, 2);
         ffi::lua_error(state)

@@ -63,6 +63,7 @@ impl<'a> Parts<'a> {
             }
             [b'-', b'-', ..] => line(rest),
             [b'#', ..] if is_mysql => line(rest),
+            [b'$', ..] if dialect == Dialect::Postgres => dollar_quotation(&sql[..at], rest),
             _ => 1,
         };
         at + length
@@ -96,6 +97,21 @@ fn quotation(text: &[u8], has_escapes: bool) -> Option<usize> {
             _ => at += 1,
         }
     }
+}
+
+/// The length of PostgreSQL's `$tag$...$tag$`; 1 where there is none.
+fn dollar_quotation(before: &[u8], text: &[u8]) -> usize {
+    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | 0x80..);
+    let tag = text[1..].iter().take_while(|byte| is_tag(byte)).count();
+    let begins = text.get(tag + 1) == Some(&b'$')
+        && !text[1].is_ascii_digit()
+        && !before.last().is_some_and(|byte| is_tag(byte) || *byte == b'$');
+    if !begins {
+        return 1;
+    }
+    let (quote, rest) = text.split_at(tag + 2);
+    let end = rest.windows(quote.len()).position(|part| part == quote);
+    end.map_or(text.len(), |end| quote.len() + end + quote.len())
 }
 
 /// True before the quotation of PostgreSQL's `E'...'`.
@@ -163,16 +179,24 @@ impl LiteralRules {
             return push(out, number);
         }
         match param {
-            Param::Int(number) => push_number(out, number < 0, number),
+            Param::Int(number) => self.push_number(out, number < 0, number),
             // With an exponent, or MySQL takes it for an exact number, which has fewer digits.
             Param::Double(number) if number.is_finite() => {
-                push_number(out, number.is_sign_negative(), format_args!("{number:e}"));
+                self.push_number(out, number.is_sign_negative(), format_args!("{number:e}"));
             }
             // As PostgreSQL writes it. The others have no such numbers, and refuse the statement.
             Param::Double(number) => push(out, format_args!("'{number}'::float8")),
             Param::Text(text) => self.push_text(out, text),
             Param::Null => out.extend_from_slice(b"NULL"),
         }
+    }
+
+    /// A minus after another one would begin a comment; on MySQL only one with a blank behind it does.
+    fn push_number(self, out: &mut Vec<u8>, is_negative: bool, number: impl Display) {
+        if is_negative && out.ends_with(b"-") && self.dialect != Dialect::Mysql {
+            out.push(b' ');
+        }
+        push(out, number);
     }
 
     fn push_text(self, out: &mut Vec<u8>, text: &[u8]) {
@@ -200,14 +224,6 @@ impl LiteralRules {
         }
         out.push(b'\'');
     }
-}
-
-/// A minus after another one would begin a comment.
-fn push_number(out: &mut Vec<u8>, is_negative: bool, number: impl Display) {
-    if is_negative && out.ends_with(b"-") {
-        out.push(b' ');
-    }
-    push(out, number);
 }
 
 fn push(out: &mut Vec<u8>, what: impl Display) {
@@ -268,6 +284,8 @@ mod tests {
         ] {
             assert_eq!(counts(sql), expected, "{sql}");
         }
+        let quoted = b"SELECT $$it's ?$$, $a$ $$ ? $a$, a$1, ?";
+        assert_eq!(with_placeholders(quoted, POSTGRES, false).1, 1);
         let marked = with_placeholders(b"SELECT ? /* why? */, ? -- x?", POSTGRES, true);
         assert_eq!(marked, (b"SELECT $1 /* why? */, $2 -- x?".to_vec(), 2));
     }
@@ -278,6 +296,9 @@ mod tests {
         let escaped = r"SELECT '\'?', ?";
         assert_eq!(one(escaped, MYSQL), br"SELECT '\'?', 1");
         assert_eq!(with_placeholders(escaped.as_bytes(), MYSQL, true).1, 1);
+        let minus = |sql, rules| substituted(sql, &[Param::Int(-5)], rules);
+        assert_eq!(minus("SELECT 5--? WHERE 1", MYSQL), b"SELECT 5---5 WHERE 1");
+        assert_eq!(minus("SELECT 5-?", POSTGRES), b"SELECT 5- -5");
         assert_eq!(one("SELECT `\\`, ?", MYSQL), br"SELECT `\`, 1");
         let escape = r"SELECT a LIKE 'x' ESCAPE '\', ?";
         for rules in [WITHOUT_ESCAPES, POSTGRES, SQLITE] {

@@ -258,11 +258,16 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         self.connections.engine_reconnected();
     }
 
-    /// Brings the state's own sessions out of what a failed event has left, as long as there is time.
+    /// Brings the state's own sessions out of what a failed event has left, as long as there is time and no outage is too
+    /// long.
     pub(crate) async fn recover(&mut self) -> Result<(), DbError> {
+        let outage_max = self.connections.policy.outage_max;
+        let given_up_at = outage_max.map_or(Nanos::MAX, |limit| now().saturating_add(limit));
         loop {
             match self.connections.recover(self.rolls_back).await {
-                Err(error) if self.machine.watch.is_late() => return Err(error),
+                Err(error) if self.machine.watch.is_late() || now() >= given_up_at => {
+                    return Err(error);
+                }
                 Err(_) => sleep_until(now() + RECONNECT_PAUSE).await,
                 Ok(()) => {
                     // It is dealt with: no later restart has to.

@@ -131,13 +131,17 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             yield_now().await;
         }
         // An attempt that the engine has given up at the end of a run has no second one.
-        let is_again = std::mem::take(&mut worker.has_failed) && attempt > 0;
-        if is_again {
+        let has_failed = std::mem::take(&mut worker.has_failed);
+        let is_again = has_failed && attempt > 0;
+        if has_failed {
+            // What it has given up it has rolled back on its own session.
+            worker.rolls_back |= !is_again;
             if let Err(error) = worker.recover().await {
                 worker.has_failed = true;
                 return Err(error);
             }
-        } else if !is_first {
+        }
+        if !is_again && !is_first {
             worker.draw_between_events();
         }
         let ended = match worker.own_loop {

@@ -132,6 +132,7 @@ impl Sysbench {
         };
         let OltpWorker { draws, statements } = &mut **worker;
         let mut cursor = oltp.begin(draws);
+        // Asked apart, so that no call of `next` is made for the end alone.
         while !oltp.is_over(&cursor) {
             let Some(kind) = oltp.next(draws, &mut cursor) else { break };
             let mut given = match oltp.only_id(kind, &cursor) {

@@ -261,13 +261,13 @@ fn a_server_that_never_comes_back_is_said_at_the_end() {
     for words in [
         "Failed attempts to open lost connections again: ",
         "The last reason: The server at ",
-        "Nothing was executed after the first ",
+        "No transaction has ended after the first ",
     ] {
         assert!(ran.stderr.contains(words), "{words} {}", ran.all());
     }
     let json = std::fs::read_to_string(folder.file("result.json")).expect("the result");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert!(json["notes"].to_string().contains("Nothing was executed after"), "{json}");
+    assert!(json["notes"].to_string().contains("No transaction has ended after"), "{json}");
 }
 
 #[test]

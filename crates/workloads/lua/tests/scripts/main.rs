@@ -189,6 +189,10 @@ function event()
    saying(pcall(sysbench.rand.uniform, 1, "x"))
    con:disconnect()
    saying(pcall(function() con:query("SELECT 1") end))
+   saying(pcall(function() con.query("SELECT 1") end))
+   con:bulk_insert_init("INSERT INTO t VALUES")
+   con:bulk_insert_next("(1)")
+   saying(pcall(function() con:bulk_insert_done() end))
 end
 "#
     ));
@@ -199,10 +203,12 @@ end
         "my.lua:13: dyno can't wait for a database inside a coroutine",
         "number expected, got string",
         "my.lua:16: the connection is closed",
+        "my.lua:17: call it with a colon",
+        "my.lua:20: the connection is closed",
     ]) {
         assert!(line.starts_with("false ") && line.contains(expected), "{line}");
     }
-    assert_eq!(lines.len(), 4);
+    assert_eq!(lines.len(), 6);
 }
 
 #[test]
