@@ -268,6 +268,9 @@ pub struct NodeConditions {
     /// alone (PostgreSQL): nobody's but others', and its CPU is theirs too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions_elsewhere: Option<u64>,
+    /// Seconds over which these were counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub elsewhere_s: Option<f64>,
     /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts beyond the client's
     /// commits is its own work, such as that of parallel workers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

@@ -130,6 +130,11 @@ impl ExperimentFacts {
             None => self.repeats_s.is_some(),
         }
     }
+
+    /// Whether fewer steps may be made than are planned: what they find, or the time, ends them.
+    pub fn has_open_steps(&self) -> bool {
+        self.has_open_repeats() || self.search.is_some()
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]

@@ -127,6 +127,9 @@ pub struct RunHeader {
     /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut off.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub spent_s: BTreeMap<String, f64>,
+    /// By experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paces: BTreeMap<String, [f64; 2]>,
     /// Trials that count for nothing: the other one of their pair failed or was cut off, and both are made again.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub set_aside: BTreeSet<u32>,

@@ -129,7 +129,7 @@ impl Runner<'_> {
         let is_alone = self.failing.is_alone(self.plan, step, trial);
         if is_alone {
             output::talk(&format!(
-                "{}: left out, since the other trial of its pair failed. The same command makes both again.",
+                "{}: left out, since the other trial of its pair failed. The same command makes both again, if time is left.",
                 step.id
             ));
         }

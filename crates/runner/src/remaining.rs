@@ -97,10 +97,7 @@ impl<'a> Remaining<'a> {
         let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
         (is_due && left_s >= WORTH_TELLING_S).then(|| {
             self.told = Some(now);
-            // Not all steps are made where what they find, or the time, ends them.
-            let is_open =
-                |planned: &ExperimentFacts| planned.has_open_repeats() || planned.search.is_some();
-            let place = match self.experiments.iter().any(is_open) {
+            let place = match self.experiments.iter().any(ExperimentFacts::has_open_steps) {
                 true => "the run".to_owned(),
                 false => format!("step {} of {of}", of + 1 - left.len()),
             };

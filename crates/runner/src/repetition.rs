@@ -1,6 +1,6 @@
 //! What is decided from trial to trial: whether a comparison needs another pair, and which point of a
-//! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as
-//! it would have.
+//! sweep is measured again. Decisions follow from the stored trials, so an interrupted run goes on as it would have;
+//! where time ends the repeats, also from the seconds that the run has noted.
 
 use crate::earlier::ServerChanged;
 use dyno_facts::{
@@ -44,7 +44,7 @@ pub(super) enum NextTrial {
 }
 
 /// Notes what a trial has taken with all that was done around it, where time ends the repeats: the process that goes
-/// on with the run has only the rest.
+/// on with the run has only the rest. The pace is that of trials that were completed: others end at any moment.
 pub(super) fn spend(
     plan: &Plan,
     run: &mut Run,
@@ -55,8 +55,14 @@ pub(super) fn spend(
     if bound.is_none() || !matches!(step.action, StepAction::Trial(_)) {
         return Ok(());
     }
+    let is_complete = run.is_complete(&step.id);
     run.update(|header| {
         *header.spent_s.entry(step.experiment.clone()).or_default() += seconds;
+        if is_complete {
+            let [taken_s, guessed_s] = header.paces.entry(step.experiment.clone()).or_default();
+            *taken_s += seconds;
+            *guessed_s += step.estimated_s;
+        }
     })
 }
 
@@ -74,7 +80,7 @@ pub(super) fn next(
     if let Some(why) = ended(plan, run, step, trial) {
         return NextTrial::Skip(why);
     }
-    let spent_s = run.header().spent_s.get(&step.experiment).copied().unwrap_or(0.0);
+    let spent_s = spent_s(run, &step.experiment);
     let experiment = plan.experiment(&step.experiment);
     let why = |experiment: &ExperimentFacts| match &experiment.comparison {
         Some(comparison) => {
@@ -87,6 +93,15 @@ pub(super) fn next(
         Some(why) => NextTrial::Skip(why),
         None => NextTrial::Run(Box::new(trial.clone()), Purpose::Measure),
     }
+}
+
+/// Seconds that an experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial are
+/// noted after it is stored, and a kill -9 may come between.
+fn spent_s(run: &Run, experiment: &str) -> f64 {
+    let noted_s = run.header().spent_s.get(experiment).copied().unwrap_or(0.0);
+    let own = run.complete().filter(|trial| trial.identity.experiment == experiment);
+    let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
+    noted_s.max(taken_s.sum())
 }
 
 /// Why the repeats of a point have ended before this one, if so: to judge all pairs again for each that is left takes
@@ -149,17 +164,15 @@ fn why_over(
     if repeat <= least || next.iter().any(|step| run.is_complete(&step.id)) {
         return None;
     }
-    let next_s = expected_s(plan, run, &experiment.name, spent_s, &next);
+    let next_s = expected_s(run, &experiment.name, &next);
     (spent_s + next_s > seconds)
         .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
 }
 
-/// How long these steps will take: as guessed, at the pace of what the experiment has executed so far.
-fn expected_s(plan: &Plan, run: &Run, experiment: &str, spent_s: f64, next: &[&PlanStep]) -> f64 {
-    let own = plan.steps.iter().filter(|step| step.experiment == experiment);
-    let executed = own.filter(|step| run.is_complete(&step.id));
-    let guessed_s: f64 = executed.map(|step| step.estimated_s).sum();
-    let pace = if guessed_s > 0.0 { spent_s / guessed_s } else { 1.0 };
+/// How long these steps will take: as guessed, at the pace of what the experiment has completed so far.
+fn expected_s(run: &Run, experiment: &str, next: &[&PlanStep]) -> f64 {
+    let [taken_s, guessed_s] = run.header().paces.get(experiment).copied().unwrap_or_default();
+    let pace = if guessed_s > 0.0 { taken_s / guessed_s } else { 1.0 };
     pace * next.iter().map(|step| step.estimated_s).sum::<f64>()
 }
 
@@ -195,7 +208,8 @@ fn why_enough(
             let (a, b) = summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
             Some(((repeat - 1) / unit, a, b))
         };
-        (1..trial.repeat).filter_map(pair).collect()
+        // Later ones are there where failed ones are made again.
+        (1..=stop.pairs_most).filter_map(pair).collect()
     };
     let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
     let level = pairs.iter().flatten().next().map(|(_, a, _)| (figures.level_of)(a));
@@ -217,7 +231,7 @@ fn why_enough(
         let of = PlannedTrial { repeat, ..trial.clone() };
         round(plan, step, &of).collect::<Vec<_>>()
     });
-    let next_s = expected_s(plan, run, &step.experiment, spent_s, &next.collect::<Vec<_>>());
+    let next_s = expected_s(run, &step.experiment, &next.collect::<Vec<_>>());
     let mut decided = decide(&wanted, &pairs, spent_s, next_s);
     if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
         && let Some((why, may_help)) = vetoed(run, figures, &experiment.name, level.as_ref())

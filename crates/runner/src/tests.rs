@@ -359,12 +359,17 @@ fn an_interrupted_comparison_goes_on_as_it_would_have() {
     }
 }
 
+/// Six pairs, or more in so many seconds.
+fn of_budget(seconds: u32) -> Plan {
+    plan(&format!(
+        "workers = 1\nduration_s = 10\ncompare = {{ baseline = \"a\", candidates = \"b\", \
+         pairs = \"6..50\", budget = \"{seconds}s\" }}\n"
+    ))
+}
+
 #[test]
 fn a_budget_ends_pairs_but_not_below_the_fewest() {
-    let plan = plan(
-        "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"130s\" }\n",
-    );
+    let plan = of_budget(130);
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = new_run(dir.path());
     // A process of its own for each trial: what earlier ones took is read from the folder.
@@ -386,10 +391,7 @@ fn a_budget_ends_pairs_but_not_below_the_fewest() {
 #[test]
 fn pairs_fill_their_budget_at_the_pace_that_they_have() {
     // Guessed are 10 s for a trial.
-    let plan = plan(
-        "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"130s\" }\n",
-    );
+    let plan = of_budget(130);
     let pairs = |took_s: f64| {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
@@ -399,11 +401,45 @@ fn pairs_fill_their_budget_at_the_pace_that_they_have() {
 }
 
 #[test]
+fn trials_that_failed_are_spent_but_set_no_pace() {
+    let plan = of_budget(130);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    repetition::spend(&plan, &mut run, trials(&plan)[0].0, 100.0).expect("noted");
+    let executed = go_timed(FIGURES, &plan, &mut run, usize::MAX, (1.0, 2.0), noisy);
+    assert_eq!(executed.len(), 2 * 7, "after six pairs, 124 s, another takes 4 s");
+}
+
+#[test]
+fn pairs_after_one_that_failed_count_where_it_would_be_made_again() {
+    let plan = of_budget(130);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    for (step, trial) in trials(&plan).into_iter().filter(|(_, of)| of.repeat < 10) {
+        if trial.repeat != 7 {
+            store(&mut run, step, trial, Purpose::Measure, 10.0, noisy(step, trial), 2e3);
+        }
+    }
+    let all = trials(&plan);
+    let (step, trial) = all.iter().find(|(_, of)| of.repeat == 7).expect("planned");
+    let NextTrial::Skip(why) = decide(FIGURES, &plan, &run, step, trial) else { panic!("made") };
+    assert!(why.to_string().contains("was spent after 8 pairs"), "{why}");
+}
+
+#[test]
+fn a_trial_whose_time_was_not_noted_has_spent_its_window() {
+    let mut plan = plan("targets = \"a\"\nworkers = 1\nduration_s = 10\nrepeats = 40\n");
+    plan.experiments[0].repeats_s = Some(25.0);
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut run = new_run(dir.path());
+    let (step, trial) = trials(&plan)[0];
+    store(&mut run, step, trial, Purpose::Measure, 20.0, 1_000.0, 2e3);
+    assert_eq!(go(&plan, &mut run, usize::MAX, noisy), [""; 0], "another takes 10 s");
+}
+
+#[test]
 fn a_run_that_goes_on_has_spent_what_its_trials_have_really_taken() {
-    let plan = plan(
-        "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..50\", budget = \"135s\" }\n",
-    );
+    let plan = of_budget(135);
     let dir = tempfile::tempdir().expect("a folder");
     let mut run = new_run(dir.path());
     let mut executed = 0;

@@ -86,7 +86,8 @@ Options of dyno (off by default, so that reports look as ever):
                            such a URL may also stand in the place of DBNAME
   -c LIST                  several numbers, such as 1,2,4: a run of each, and a table at the end; -l then
                            writes PREFIX.PID.level1 in the first run, .level2 in the second, ...
-  --percentiles=LIST       add a line per percentile of the latency, such as 50,95,99.9
+  --percentiles=LIST       add a line per percentile of the latency, such as 50,95,99.9; without
+                           connecting, also with -C, as in --json and in the table of -c LIST
   --json=FILE              write the result as JSON (\"-\" is standard output)
   --paper                  run each number of -c as `dyno run` does, checks and looks at the server
                            included, and write a paper of them into a folder below dyno-runs; needs -T

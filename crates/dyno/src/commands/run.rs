@@ -425,11 +425,10 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
 
 /// How many steps the run has, with a comma; nothing where time or what is found ends them before all are made.
 fn number_of_steps(plan: &Plan) -> String {
-    if plan.experiments.iter().any(|planned| planned.has_open_repeats()) {
+    if plan.experiments.iter().any(|planned| planned.has_open_steps()) {
         return String::new();
     }
-    // Those of a search that may not be needed aren't counted.
-    match plan.steps.iter().filter(|step| step.estimated_s > 0.0).count() {
+    match plan.steps.len() {
         1 => "1 step, ".to_owned(),
         count => format!("{count} steps, "),
     }
@@ -524,18 +523,22 @@ mod tests {
 
     #[test]
     fn steps_that_may_never_be_made_are_not_counted() {
-        let said = |pairs: &str| {
+        let said = |more: &str| {
             let text = format!(
                 "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@h/a'\n[target.b]\n\
                  url = 'mysql://u@h/b'\n[[experiment]]\nname = 'e'\nworkload = 'sysbench'\n\
                  test = 'oltp_read_only'\nworkers = 1\nduration_s = 10\nprepare = false\n\
-                 cleanup = false\ncompare = {{ baseline = 'a', candidates = 'b', {pairs} }}\n"
+                 cleanup = false\n{more}\n"
             );
             let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
             number_of_steps(&Plan::build(&suite, &Overrides::default()).expect("a plan"))
         };
-        assert_eq!(said("pairs = 6"), "12 steps, ");
-        assert_eq!(said("until_decided = true, budget = '5m'"), "");
+        let compared = |pairs: &str| {
+            said(&format!("compare = {{ baseline = 'a', candidates = 'b', {pairs} }}"))
+        };
+        assert_eq!(compared("pairs = 6"), "12 steps, ");
+        assert_eq!(compared("until_decided = true, budget = '5m'"), "");
+        assert_eq!(said("targets = 'a'\nobjective = 'p99 < 20ms'"), "");
     }
 
     #[test]

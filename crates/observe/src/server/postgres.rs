@@ -43,7 +43,8 @@ d.tup_fetched AS fetched, d.tup_inserted + d.tup_updated + d.tup_deleted AS chan
 AND pid <> pg_backend_pid()) AS active, \
 (SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting, \
 (SELECT coalesce(sum(o.xact_commit + o.xact_rollback), 0) FROM pg_stat_database o \
-WHERE o.datname <> current_database()) AS elsewhere, \
+WHERE o.datname NOT IN (current_database(), 'rdsadmin', 'cloudsqladmin', 'azure_maintenance', 'azure_sys')) \
+AS elsewhere, extract(epoch FROM clock_timestamp()) AS elsewhere_at, \
 extract(epoch FROM pg_postmaster_start_time()) AS started \
 FROM pg_stat_database d WHERE d.datname = current_database()";
 
@@ -204,6 +205,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         last_checkpoint: texts.get("last").cloned(),
         commits: count(texts, "commits"),
         transactions_elsewhere: count(texts, "elsewhere"),
+        elsewhere_at_s: number(texts, "elsewhere_at"),
         rows_fetched: count(texts, "fetched"),
         rows_written: count(texts, "changed"),
         counts_own_commits: true,

@@ -25,6 +25,8 @@ pub struct Sample {
     pub commits: Option<u64>,
     /// Transactions in other databases of the server, where `commits` are those of one database.
     pub transactions_elsewhere: Option<u64>,
+    /// When these were read, on the server's clock.
+    pub elsewhere_at_s: Option<f64>,
     /// True when each statement that is asked here counts as a commit.
     pub counts_own_commits: bool,
     pub statements: Option<u64>,

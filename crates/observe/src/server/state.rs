@@ -87,6 +87,11 @@ pub fn node_conditions(
         // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
         transactions_elsewhere: whole(|sample| sample.transactions_elsewhere),
+        elsewhere_s: after
+            .sample
+            .elsewhere_at_s
+            .zip(before.sample.elsewhere_at_s)
+            .map(|(new, old)| new - old),
         statements: whole(|sample| sample.statements).map(|all| all.saturating_sub(asked.all)),
         reads: whole(|sample| sample.reads).map(|reads| reads.saturating_sub(asked.reads)),
         writes: whole(|sample| sample.writes).and_then(|writes| match applies {
@@ -255,13 +260,15 @@ mod tests {
 
     #[test]
     fn other_databases_of_the_server_are_counted_apart() {
-        let at = |commits, elsewhere| {
+        let at = |commits, elsewhere, at_s| {
             let mut state = state(commits, 0, 0, 0);
             state.sample.transactions_elsewhere = Some(elsewhere);
+            state.sample.elsewhere_at_s = Some(at_s);
             state
         };
-        let found = node_conditions(&at(10, 7), &at(35, 607), &ServerWindow::default());
+        let found = node_conditions(&at(10, 7, 5.0), &at(35, 607, 75.0), &ServerWindow::default());
         assert_eq!((found.commits, found.transactions_elsewhere), (Some(25), Some(600)));
+        assert_eq!(found.elsewhere_s, Some(70.0));
     }
 
     #[test]

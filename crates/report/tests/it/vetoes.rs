@@ -120,6 +120,26 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
     assert_eq!(results.collect::<Vec<_>>(), [GateResult::Inconclusive, GateResult::Pass]);
     let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(!sentence.contains("server CPU"), "{sentence}");
+    let hint = "Remove what foreign-load found and measure again; more pairs don't help.";
+    assert_eq!(paper.verdicts.remedy().to_string(), hint);
+}
+
+/// What PostgreSQL commits beyond its clients may be its parallel workers' where others are connected.
+#[test]
+fn commits_that_may_be_the_servers_own_take_no_verdict_on_its_cpu_away() {
+    let explained = |elsewhere: Option<u64>| {
+        let mut run = paired(&around(1.0, 8));
+        cost(&mut run);
+        for node in run.trials.iter_mut().flat_map(|it| it.summary.conditions.nodes.values_mut()) {
+            (node.commits, node.client_commits) = (Some(12_000), Some(10_000));
+            node.transactions_elsewhere = elsewhere;
+        }
+        let paper = paper(run);
+        assert!(paper.checks.iter().any(|it| it.id == "foreign-load" && !it.lines.is_empty()));
+        let rows = &paper.verdicts.comparisons[0].rows;
+        rows.iter().any(|row| row.call == Call::Explained)
+    };
+    assert_eq!([None, Some(0), Some(10_000_000)].map(explained), [true, false, true]);
 }
 
 /// A commit waits for another number of copies than on the other target.

@@ -2,7 +2,7 @@
 
 use super::case::each_node;
 use super::{Rule, generator, parts, percent};
-use crate::evidence::{Group, Level, Trial};
+use crate::evidence::{Finding, Group, Level, Spot, Trial, VetoReach};
 use crate::families::KnownFamily;
 use crate::messages::checks;
 use crate::text::Message;
@@ -16,9 +16,10 @@ const FAILED: f64 = 0.001;
 /// counters makes in any case.
 const COMMITS: f64 = 0.01;
 const COMMITS_OF_OTHERS: f64 = 100.0;
-/// Transactions in other databases that a server may make in a second: autovacuum makes a few in a minute, collectors of
-/// statistics a few in every collection.
-const ELSEWHERE_PER_S: f64 = 1.0;
+/// Transactions in other databases that a server may make, by commits of the client and in a second: autovacuum begins
+/// a worker for each database in every round, and agents of managed services look at all of them.
+const ELSEWHERE: f64 = 0.05;
+const ELSEWHERE_PER_S: f64 = 5.0;
 /// The share of the window that all load generators have to cover together.
 const OVERLAP: f64 = 0.95;
 
@@ -40,11 +41,8 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::commits_missing, |trial| {
         server_commits(trial, |server, client, own| client - server - own)
     }),
-    Rule::trial(Group::G, Level::W, checks::foreign_load, |trial| {
-        let here = may_be_foreign(trial).then(|| server_commits(trial, foreign)).flatten();
-        let elsewhere = elsewhere(trial).filter(|count| *count > 0);
-        let elsewhere = elsewhere.map(|count| say!(in_other_databases, n = count));
-        parts(here.into_iter().chain(elsewhere))
+    Rule::case(Group::G, Level::W, checks::foreign_load, |case| {
+        case.evidence.trials.iter().filter_map(foreign_load).collect()
     }),
     Rule::run(Group::G, Level::W, checks::shared_target, |run| {
         let told =
@@ -159,25 +157,52 @@ fn foreign(server: f64, client: f64, own: f64) -> f64 {
     server - client - own
 }
 
+/// Found with how far it reaches: the processes of a server work for all its clients.
+fn foreign_load(trial: &Trial) -> Option<Finding> {
+    let here = may_be_foreign(trial).then(|| server_commits(trial, foreign)).flatten();
+    let elsewhere = elsewhere(trial).filter(|count| *count > 0);
+    // Only PostgreSQL counts by database, and has parallel workers that commit.
+    let mut nodes = trial.summary.conditions.nodes.values();
+    let may_be_own = nodes.any(|node| node.transactions_elsewhere.is_some());
+    let is_certain = elsewhere.is_some() || !may_be_own;
+    let elsewhere = elsewhere.map(|count| say!(in_other_databases, n = count));
+    let value = parts(here.into_iter().chain(elsewhere))?;
+    let reach = if is_certain { VetoReach::ServerCpu } else { VetoReach::default() };
+    Some(Finding { reach, ..Finding::new(Spot::trial(&trial.label), value) })
+}
+
 /// Transactions in other databases of the servers: 0 where they are as few as may be, `None` where no server tells.
 fn elsewhere(trial: &Trial) -> Option<u64> {
-    let summary = &trial.summary;
-    let nodes = summary.conditions.nodes.values();
-    let count = nodes.filter_map(|node| node.transactions_elsewhere).reduce(|a, b| a + b)?;
-    let allowed = (COMMITS * summary.counts.committed as f64).max(COMMITS_OF_OTHERS);
-    let allowed = allowed.max(ELSEWHERE_PER_S * summary.window_s);
+    let of_node = |node: &NodeConditions| {
+        let seconds = node.elsewhere_s.unwrap_or(trial.summary.window_s);
+        Some((node.transactions_elsewhere?, seconds))
+    };
+    let nodes = trial.summary.conditions.nodes.values().filter_map(of_node);
+    let (count, seconds) = nodes.reduce(|a, b| (a.0 + b.0, a.1 + b.1))?;
+    let allowed = (ELSEWHERE * client_commits(trial) as f64).max(COMMITS_OF_OTHERS);
+    let allowed = allowed.max(ELSEWHERE_PER_S * seconds);
     Some(if count as f64 > allowed { count } else { 0 })
 }
 
-/// Transactions of others by commits of the client, 0 where they are as few as may be; `None` where neither those in the
-/// measured database nor those in others are known.
-pub(super) fn foreign_share(trial: &Trial) -> Option<f64> {
-    let committed = trial.summary.counts.committed.max(1) as f64;
-    let elsewhere = elsewhere(trial).map(|count| count as f64 / committed);
-    [foreign_share_here(trial), elsewhere].into_iter().flatten().reduce(|a, b| a + b)
+/// Transactions in other databases by commits of the client, likewise.
+pub(super) fn share_elsewhere(trial: &Trial) -> Option<f64> {
+    Some(elsewhere(trial)? as f64 / client_commits(trial).max(1) as f64)
 }
 
-fn foreign_share_here(trial: &Trial) -> Option<f64> {
+/// The client's commits from look to look, as transactions elsewhere are counted; those of the window where nobody
+/// knows them.
+fn client_commits(trial: &Trial) -> u64 {
+    let conditions = &trial.summary.conditions;
+    let known = match &conditions.together {
+        Some(it) => it.client_commits,
+        None => conditions.nodes.values().find_map(|node| node.client_commits),
+    };
+    known.unwrap_or(trial.summary.counts.committed)
+}
+
+/// Commits of others in the measured database by those of the client: 0 where they are as few as may be, `None` where
+/// they aren't known.
+pub(super) fn share_here(trial: &Trial) -> Option<f64> {
     let conditions = &trial.summary.conditions;
     let of_node =
         |node: &NodeConditions| Some([node.commits?, node.client_commits?, node.preparing_commits]);

@@ -1,7 +1,7 @@
 //! C: work of others, between the sides of a comparison. Both rules look for a difference between the sides: neighbours
 //! that disturb both alike are in the interval of the ratio already, and take no verdict away.
 
-use super::{Case, Rule, arithmetic, percent};
+use super::{Case, Rule, arithmetic, parts, percent};
 use crate::evidence::{
     Bounds, Evidence, Finding, Group, Level, PairedComparison, Spot, Trial, Verdicts, VetoReach,
 };
@@ -57,32 +57,39 @@ pub(super) fn pairs<'a>(
     of.pairs.iter().filter_map(move |[a, b]| Some([trial(a)?, trial(b)?]))
 }
 
-/// Found where others executed transactions on the server of one side only, or where their share differs between the sides (95 % t
-/// interval over the pairs). Nobody knows what a transaction of others costs, so that it may explain anything.
+/// Nobody knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
-    let share = |trial: &Trial| arithmetic::foreign_share(trial);
-    let pairs = pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?]));
-    let pairs: Vec<[f64; 2]> = pairs.collect();
+    let sides = |share: fn(&Trial) -> Option<f64>, least: fn(usize) -> usize| {
+        let both = pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?]));
+        let both: Vec<[f64; 2]> = both.collect();
+        let told = |side: usize| {
+            let shares: Vec<f64> = both.iter().map(|pair| pair[side]).collect();
+            percent(mean(&shares).unwrap_or_default())
+        };
+        is_uneven(&both, least(both.len())).then(|| [told(0), told(1)])
+    };
+    let (a, b) = (&of.baseline, &of.candidate);
+    let here = sides(arithmetic::share_here, |_| 1);
+    // A server may now and then have work of its own there.
+    let elsewhere = sides(arithmetic::share_elsewhere, |pairs| pairs.div_ceil(5).max(2));
+    let here = here.map(|[of_a, of_b]| {
+        say!(others_committed_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
+    });
+    let elsewhere = elsewhere.map(|[of_a, of_b]| {
+        say!(others_elsewhere_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
+    });
+    parts(here.into_iter().chain(elsewhere))
+}
+
+/// Found where others executed transactions on the server of one side only, in the fewest pairs that count, or where
+/// their share differs between the sides (95 % t interval over the pairs).
+fn is_uneven(pairs: &[[f64; 2]], least: usize) -> bool {
     let found = [0, 1].map(|side| pairs.iter().filter(|pair| pair[side] > 0.0).count());
     let differences: Vec<f64> = pairs.iter().map(|[a, b]| b - a).collect();
-    let is_uneven = match found {
-        [0, 0] => false,
-        [0, _] | [_, 0] => true,
+    match found {
+        [0, one] | [one, 0] => one >= least,
         _ => mean_interval(&differences).is_some_and(|both| !both.contains(0.0)),
-    };
-    let commits = |side: usize| {
-        let shares: Vec<f64> = pairs.iter().map(|pair| pair[side]).collect();
-        percent(mean(&shares).unwrap_or_default())
-    };
-    is_uneven.then(|| {
-        say!(
-            others_committed_on_sides,
-            a = &of.baseline,
-            of_a = commits(0),
-            b = &of.candidate,
-            of_b = commits(1)
-        )
-    })
+    }
 }
 
 /// What others have a server do in a trial that is no load: `VACUUM`, `CREATE INDEX` and the like. What the server begins

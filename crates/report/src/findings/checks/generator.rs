@@ -12,7 +12,9 @@ use crate::findings::verdict::veto;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
-use dyno_facts::{GeneratorConditions, GeneratorMember, LatencySummary, Purpose, say};
+use dyno_facts::{
+    GeneratorConditions, GeneratorMember, LatencySummary, Purpose, Role, TargetFacts, say,
+};
 
 /// CPU of a machine of its own, and of both together on a shared one.
 const CPU_UNUSABLE: f64 = 0.95;
@@ -89,7 +91,7 @@ pub(super) const RULES: &[Rule] = &[
         // What a machine sends to itself goes over no network. Of an embedded database or by a unix socket nothing is on
         // the network but the traffic of others.
         let mut ways = nodes_of(trial).filter_map(|(_, node)| node.transport.as_ref()).peekable();
-        let is_same_host = case.target_of(trial).is_some_and(|target| target.same_host);
+        let is_same_host = case.target_of(trial).is_some_and(is_all_on_same_host);
         let is_local =
             is_same_host || ways.peek().is_some() && ways.all(|way| way.starts_with("unix socket"));
         let is_asked = trial.place != TargetPlace::Embedded && !is_local;
@@ -128,6 +130,12 @@ pub(super) const RULES: &[Rule] = &[
         target.facts.same_host.then(|| say!(shares_the_load_generators_machine))
     }),
 ];
+
+/// A shard behind an endpoint is no matter of the load generator's network.
+fn is_all_on_same_host(target: &TargetFacts) -> bool {
+    let mut driven = target.nodes.iter().filter(|node| node.role != Role::Shard);
+    target.same_host && driven.all(|node| node.same_host)
+}
 
 /// How long dyno itself was stopped in a trial, where that is too long.
 pub(crate) fn stopped(trial: &Trial) -> Option<Message> {

@@ -1,8 +1,8 @@
 //! What would decide what is open.
 
-use super::veto::STOPPED;
+use super::veto::{STOPPED, explains_gate};
 use super::words::MOST_PAIRS;
-use crate::evidence::{Call, GateResult, PairedComparison, VerdictRow, Verdicts};
+use crate::evidence::{Call, GateResult, PairedComparison, VerdictRow, Verdicts, Veto};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
@@ -20,7 +20,11 @@ impl Verdicts {
     /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
     pub fn remedy(&self) -> Message {
         let deciding = self.comparisons.iter().flat_map(|of| of.deciding_vetoes());
-        let vetoes: BTreeSet<&str> = deciding.map(|veto| veto.check).collect();
+        let of_gates = self
+            .comparisons
+            .iter()
+            .flat_map(|of| of.vetoes.iter().filter(move |veto| self.opens_a_gate(of, veto)));
+        let vetoes: BTreeSet<&str> = deciding.chain(of_gates).map(|veto| veto.check).collect();
         if !vetoes.is_empty() {
             let is_of_pairs = vetoes.iter().all(|id| *id == STOPPED);
             let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
@@ -71,5 +75,13 @@ impl Verdicts {
                 say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
             }
         }
+    }
+
+    /// Whether a gate on a comparison is inconclusive by a veto.
+    fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {
+        let mut own = self.gates.iter().filter(|gate| gate.comparison == Some(of.number));
+        own.any(|gate| {
+            gate.result == GateResult::Inconclusive && explains_gate(veto.reach, gate, &of.rows)
+        })
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
         for gate in own {
             let found = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate, &of.rows));
             if let Some(veto) = found {
-                gate.result = GateResult::Inconclusive;
+                (gate.result, gate.needed) = (GateResult::Inconclusive, None);
                 gate.why = say!(check_can_explain, id = veto.check, found = &veto.found);
             }
         }
@@ -100,12 +100,13 @@ fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let is_open =
         |check: &&Check| forbids(check) && !check.is_accepted && of.checks.contains(&check.number);
     let veto = |check: &Check| {
-        let own = |finding: &&Finding| of.has(&finding.place);
+        // A caveat takes away only what its finding says that it reaches.
+        let reaches =
+            |finding: &&Finding| check.level == Level::E || finding.reach != VetoReach::AnyFar;
+        let own = |finding: &&Finding| of.has(&finding.place) && reaches(finding);
         let first = check.findings.iter().find(own)?;
         let reach = match check.id {
             STOPPED => VetoReach::Pairs,
-            // A server's processes work for all its clients.
-            FOREIGN_LOAD => VetoReach::ServerCpu,
             _ => first.reach,
         };
         let is_touched = of.rows.is_empty() || of.rows.iter().any(|row| reach.touches(row.metric));

@@ -2,7 +2,7 @@
 
 use super::quiet::BASELINE;
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, generator, nodes, trials};
-use dyno_facts::{FaultFacts, GeneratorMember, TrialSummary};
+use dyno_facts::{FaultFacts, GeneratorMember, Message, TrialSummary};
 use dyno_store::RunData;
 
 fn latencies(runs: &mut [RunData], factor: f64) {
@@ -170,16 +170,29 @@ fn commits_of_parallel_workers_are_not_foreign() {
 
 #[test]
 fn transactions_in_other_databases_are_foreign_though_dyno_was_alone_in_its_own() {
-    let found = |count: u64| {
+    let found = |count: u64, pairs: u32, seconds: Option<f64>| {
         let mut runs = super::quiet();
         alone(&mut runs);
-        candidate_nodes(&mut runs, |node| node.transactions_elsewhere = Some(count));
         nodes(&mut runs, |node| {
-            node.transactions_elsewhere.get_or_insert(0);
+            (node.commits, node.client_commits) = (Some(1_000), Some(1_000));
+            (node.transactions_elsewhere, node.elsewhere_s) = (Some(0), seconds);
+        });
+        candidate(&mut runs, |trial| {
+            let count = if trial.repeat <= pairs { count } else { 0 };
+            let nodes = trial.conditions.nodes.values_mut();
+            nodes.for_each(|node| node.transactions_elsewhere = Some(count));
         });
         let paper = dyno_report::Paper::new(&runs, &[]);
-        ["foreign-load", "uneven-foreign-load"].map(|id| !super::check(&paper, id).lines.is_empty())
+        let found =
+            ["foreign-load", "uneven-foreign-load"].map(|id| &super::check(&paper, id).lines);
+        let are_named =
+            |line: &Message| line.to_string().contains("in other databases of the server");
+        assert!(found.iter().all(|lines| lines.iter().all(are_named)), "{found:?}");
+        found.map(|lines| !lines.is_empty())
     };
-    assert_eq!(found(90), [false, false], "maintenance of the server's own");
-    assert_eq!(found(10_000_000), [true, true]);
+    assert_eq!(found(290, 6, None), [false, false], "autovacuum and agents make some in a minute");
+    assert_eq!(found(390, 6, None), [true, true]);
+    assert_eq!(found(390, 6, Some(80.0)), [false, false], "they were counted longer");
+    assert_eq!(found(390, 1, None), [true, false], "one pair alone");
+    assert_eq!(found(390, 2, None), [true, true]);
 }

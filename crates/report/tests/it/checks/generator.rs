@@ -2,7 +2,8 @@
 
 use super::{AS_IT_IS, Case, generator, nodes, trials};
 use dyno_facts::{
-    AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, TrialStatus, TrialSummary,
+    AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, Role, TargetNode,
+    TrialStatus, TrialSummary,
 };
 
 /// Two load generators, the second one this much later.
@@ -203,13 +204,23 @@ pub(super) const CASES: &[Case] = &[
 
 #[test]
 fn what_a_machine_sends_to_itself_is_lost_by_no_network() {
-    let is_found = |same_host: bool| {
+    let is_found = |nodes: &[bool]| {
         let mut runs = super::quiet();
         generator(&mut runs, |known| known.retransmitted_share = Some(0.05));
-        let targets = runs.iter_mut().flat_map(|run| &mut run.header.targets);
-        targets.for_each(|target| target.same_host = same_host);
+        for target in runs.iter_mut().flat_map(|run| &mut run.header.targets) {
+            target.same_host = nodes.contains(&true);
+            if nodes.len() > 1 {
+                let roles = [Role::Primary, Role::ReadOnly].into_iter().zip(nodes);
+                let node = |(role, same_host): (Role, &bool)| TargetNode {
+                    same_host: *same_host,
+                    ..TargetNode::new(role.name(), role, target.url.clone())
+                };
+                target.nodes = roles.map(node).collect();
+            }
+        }
         let paper = dyno_report::Paper::new(&runs, &[]);
         !super::check(&paper, "retransmits").lines.is_empty()
     };
-    assert_eq!([false, true].map(is_found), [true, false]);
+    assert_eq!([is_found(&[false]), is_found(&[true])], [true, false]);
+    assert_eq!([is_found(&[true, false]), is_found(&[true, true])], [true, false]);
 }

@@ -11,6 +11,7 @@ use dyno_core::{
     DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement as Prepared,
     Tally,
 };
+use std::ops::Range;
 
 impl PgBench {
     /// Prepares what the server accepts; the rest is prepared when it is first used, by when the
@@ -156,9 +157,13 @@ impl PgBench {
     ) -> Result<Executed, DbError> {
         let Client { variables, text, params: memory, prepared: slots, .. } = client;
         if let Some(bytes) = &statement.bytes {
-            substitute(statement, variables, text);
             let sent = substituted(bytes, statement, variables);
-            return Box::pin(session.query_bytes(&sent, rows)).await;
+            let result = Box::pin(session.query_bytes(&sent, rows)).await;
+            if result.is_err() {
+                // The server's positions refer to it.
+                substitute(statement, variables, text);
+            }
+            return result;
         }
         match self.options().mode {
             QueryMode::Simple if statement.references.is_empty() => {
@@ -258,30 +263,38 @@ async fn prepare_unprepared<S: Session>(
 #[inline]
 pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
     out.clear();
+    pieces(statement, variables, |range, value| {
+        out.push_str(&statement.text[range]);
+        out.push_str(value);
+    });
+}
+
+/// Likewise into what is sent where that is not UTF-8.
+#[cold]
+fn substituted(bytes: &[u8], statement: &Statement, variables: &mut Variables) -> Vec<u8> {
+    let mut sent = Vec::with_capacity(bytes.len());
+    pieces(statement, variables, |range, value| {
+        sent.extend_from_slice(&bytes[range]);
+        sent.extend_from_slice(value.as_bytes());
+    });
+    sent
+}
+
+/// What a statement consists of: places in its text, each with the value that follows it.
+#[inline]
+fn pieces(
+    statement: &Statement,
+    variables: &mut Variables,
+    mut push: impl FnMut(Range<usize>, &str),
+) {
     let mut done = 0;
     for reference in &statement.references {
         if let Some(value) = variables.text(reference.variable) {
-            out.push_str(&statement.text[done..reference.start]);
-            out.push_str(value);
+            push(done..reference.start, value);
             done = reference.end;
         }
     }
-    out.push_str(&statement.text[done..]);
-}
-
-/// As [`substitute`], where the text is not UTF-8.
-#[cold]
-fn substituted(bytes: &[u8], statement: &Statement, variables: &mut Variables) -> Vec<u8> {
-    let (mut sent, mut done) = (Vec::with_capacity(bytes.len()), 0);
-    for reference in &statement.references {
-        if let Some(value) = variables.text(reference.variable) {
-            sent.extend_from_slice(&bytes[done..reference.start]);
-            sent.extend_from_slice(value.as_bytes());
-            done = reference.end;
-        }
-    }
-    sent.extend_from_slice(&bytes[done..]);
-    sent
+    push(done..statement.text.len(), "");
 }
 
 /// The values of a statement's variables: few of them, as in most statements, lie on the stack.
