@@ -57,6 +57,16 @@ script() { measure "read-write, script" "total:" "$dyno" sysbench "${read_write[
 original() { measure "read-write, sysbench" "total:" sysbench "${read_write[@]}"; }
 "$dyno" sysbench "${tables[@]}" oltp_read_write prepare >out
 each_round native script original
+# What LuaJIT itself takes, functions of dyno's left out: a script costs so much more whoever executes it.
+interpreter() {
+   perf record --quiet -e cpu-clock -o perf.data "$dyno" sysbench "${read_write[@]}" >out 2>err
+   perf report -i perf.data --no-children --sort sym -g none 2>err |
+      awk '$3 ~ /^(lj_|lua_|luaL_)/ { share += $1 } END { printf "%.4f\n", share / 100 }'
+}
+if command -v perf >where; then
+   for round in $(seq "$rounds"); do interpreter; done >share
+   paste share "read-write, script" | awk '{ printf "%.3f\n", $1 * $2 }' >"read-write, LuaJIT alone"
+fi
 "$dyno" sysbench "${tables[@]}" oltp_read_write cleanup >out
 
 tpcc=("${server[@]}" --threads=16 --time="$seconds" "$here/tpcc.lua")
@@ -69,4 +79,5 @@ sysbench "${tpcc[@]}" cleanup >out
 ratio "empty event, dyno" "empty event, sysbench"
 ratio "read-write, script" "read-write, native"
 ratio "read-write, sysbench" "read-write, native"
+[ ! -e share ] || ratio "read-write, LuaJIT alone" "read-write, native"
 ratio "TPC-C, dyno" "TPC-C, sysbench"

@@ -56,13 +56,12 @@ impl Tally {
 
     #[inline]
     pub fn add(&mut self, more: &Tally) {
-        // dyno's own counts never come near: only a damaged packet wraps them around.
-        self.reads = self.reads.wrapping_add(more.reads);
-        self.writes = self.writes.wrapping_add(more.writes);
-        self.others = self.others.wrapping_add(more.others);
+        self.reads += more.reads;
+        self.writes += more.writes;
+        self.others += more.others;
         self.rows_read = self.rows_read.saturating_add(more.rows_read);
         self.rows_written = self.rows_written.saturating_add(more.rows_written);
-        self.misses = self.misses.wrapping_add(more.misses);
+        self.misses += more.misses;
     }
 }
 

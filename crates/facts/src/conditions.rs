@@ -271,8 +271,8 @@ pub struct NodeConditions {
     /// Seconds over which these were counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere_s: Option<f64>,
-    /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts beyond the client's
-    /// commits is its own work, such as that of parallel workers.
+    /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts
+    /// beyond the client's commits is its own work, such as that of parallel workers.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_alone: bool,
     /// Statements that the server counted over the same time.

@@ -22,12 +22,25 @@ const CELLS_BYTES_MAX: u32 = 4 << 20;
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "Tally")]
 pub(crate) struct TallyForm {
+    #[serde(deserialize_with = "own_count")]
     reads: u64,
+    #[serde(deserialize_with = "own_count")]
     writes: u64,
+    #[serde(deserialize_with = "own_count")]
     others: u64,
     rows_read: u64,
     rows_written: u64,
+    #[serde(deserialize_with = "own_count")]
     misses: u64,
+}
+
+/// A count of what a load generator has done: few enough that sums of all packets of a run fit.
+fn own_count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+    let count = u64::deserialize(from)?;
+    match count < 1 << 53 {
+        true => Ok(count),
+        false => Err(D::Error::custom(format!("no load generator has executed {count} statements"))),
+    }
 }
 
 pub mod error_class {
@@ -116,6 +129,14 @@ fn claimed_bytes(bytes: &[u8]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde::de::value::{Error, U64Deserializer};
+
+    #[test]
+    fn counts_of_a_packet_leave_room_for_their_sums() {
+        let read = |count: u64| own_count(U64Deserializer::<Error>::new(count));
+        assert_eq!(read((1 << 53) - 1), Ok((1 << 53) - 1));
+        assert!(read(1 << 53).is_err() && read(u64::MAX).is_err());
+    }
 
     #[test]
     fn cells_that_claim_gigabytes_are_refused_unread() {

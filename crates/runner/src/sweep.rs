@@ -41,7 +41,8 @@ pub fn levels(text: &str) -> Option<Vec<u32>> {
     levels.filter(|levels| levels.len() > 1)
 }
 
-/// Executes a run for each level until one fails, and says the table. `run` leaves what it has measured.
+/// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that, and
+/// empty where nothing was measured.
 pub fn sweep(
     what: &str,
     levels: &[u32],
@@ -57,7 +58,8 @@ pub fn sweep(
             break;
         }
     }
-    (exit, table(what, &measured))
+    let table = if measured.is_empty() { String::new() } else { table(what, &measured) };
+    (exit, table)
 }
 
 /// `--json` of a sweep: a list with the result of each level, in one file. Each run writes a file of its own, which is
@@ -200,5 +202,7 @@ mod tests {
         assert!(lines[0].starts_with("threads") && lines[1].starts_with('1'), "{table}");
         assert!(lines[1].contains("20,000") && lines[1].contains("1.50"), "{table}");
         assert_eq!(lines[2].matches('–').count(), 2, "no latency was measured: {table}");
+        let nothing = sweep("threads", &[1, 2], |_, _| Exit::Failed);
+        assert_eq!(nothing, (Exit::Failed, String::new()), "a table of nothing");
     }
 }

@@ -13,7 +13,7 @@ const INBOX_BYTES: usize = 17 << 20;
 /// Larger buffers are freed before the next command.
 const KEEP_BYTES: usize = 1 << 20;
 /// CR_LOAD_DATA_LOCAL_INFILE_REJECTED, with which MySQL's client library refuses files.
-pub(super) const FILE_REJECTED: u32 = 2068;
+const FILE_REJECTED: u32 = 2068;
 
 #[derive(Debug)]
 pub(super) struct Channel {
@@ -27,6 +27,9 @@ pub(super) struct Channel {
     pub(super) idle: bool,
     /// What was given last.
     pub(super) given: Given,
+    /// More commands are on their way behind the one whose answer is awaited: a server that asks for a file takes them
+    /// for it.
+    pub(super) is_ahead: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,6 +63,7 @@ impl Channel {
             deprecate_eof,
             idle: true,
             given: Given { statement: Statement(u32::MAX), sequence: 0 },
+            is_ahead: false,
         }
     }
 
@@ -209,14 +213,14 @@ impl Channel {
         )
         .with_hint("load the data by INSERT; if no statement asks for a file, do not trust this server");
         match self.reply(definitions, rows).await {
+            Err(error) if error.is_fatal() => error,
+            // After the server's answer the session is in step again.
+            Ok(Reply::Done(_)) | Err(_) if !self.is_ahead => refused,
             // A second request ends the session.
-            Ok(Reply::FileRequest(_)) => {
+            _ => {
                 self.idle = false;
                 refused.with_class(ErrorClass::ConnectionLost)
             }
-            Err(error) if error.is_fatal() => error,
-            // After the server's answer the session is in step again.
-            Ok(Reply::Done(_)) | Err(_) => refused,
         }
     }
 

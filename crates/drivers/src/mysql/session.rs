@@ -1,7 +1,7 @@
 //! One open connection.
 
 use super::bulk;
-use super::channel::{Channel, FILE_REJECTED, Given, malformed};
+use super::channel::{Channel, Given, malformed};
 use crate::endless;
 use dyno_core::{
     Address, BulkReport, Capabilities, DbError, DbResult, Dialect, Discard, ErrorClass, Executed,
@@ -332,6 +332,7 @@ impl Session for MysqlSession {
                 channel.transport.send(&channel.out[sent..end]).await?;
                 sent = end;
             }
+            channel.is_ahead = sent > queued.end;
             let answer = match statements.get_mut(queued.statement).ok_or_else(unknown)? {
                 Slot::Prepared(prepared) => {
                     channel.answer.begin(Encoding::Binary, queued.sequence);
@@ -346,14 +347,6 @@ impl Session for MysqlSession {
                     channel.receive(definitions, rows).await
                 }
             };
-            let answer = answer.map_err(|error| match error.errno() {
-                // The server has taken what was sent behind it for the file.
-                FILE_REJECTED => {
-                    channel.idle = false;
-                    error.with_class(ErrorClass::ConnectionLost)
-                }
-                _ => error,
-            });
             match answer {
                 Err(error) if error.is_fatal() => {
                     flight.clear();

@@ -207,6 +207,10 @@ fn a_file_that_is_asked_for_within_a_flight_ends_the_session() {
         client.expect_command(b"\x16DO 1");
         client.send(b"\0\x07\0\0\0\0\0\0\0\0\0\0");
         client.read_command();
+        client.send(b"\xfb/etc/passwd");
+        assert_eq!(client.read(), b"");
+        client.send(OK);
+        client.read_command();
         client.read_command();
         client.send(b"\xfb/etc/passwd");
         assert_eq!(client.read(), b"");
@@ -217,9 +221,14 @@ fn a_file_that_is_asked_for_within_a_flight_ends_the_session() {
     run(async {
         let mut session = connect(&url).await.unwrap();
         let statement = session.prepare("DO 1", &[]).await.unwrap();
-        session.queue(statement, &[]).unwrap();
-        session.queue(statement, &[]).unwrap();
         let mut answers = Vec::new();
+        // Behind the last one nothing has been sent.
+        session.queue(statement, &[]).unwrap();
+        session.flush(&mut Discard, &mut answers).await.unwrap();
+        let error = answers.pop().unwrap().unwrap_err();
+        assert_eq!((error.errno(), error.is_fatal(), answers.len()), (2068, false, 0));
+        session.queue(statement, &[]).unwrap();
+        session.queue(statement, &[]).unwrap();
         let error = session.flush(&mut Discard, &mut answers).await.unwrap_err();
         assert_eq!((error.errno(), error.is_fatal(), answers.len()), (2068, true, 0));
         assert!(session.query("DO 1", &mut Discard).await.unwrap_err().is_fatal());

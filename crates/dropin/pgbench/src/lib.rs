@@ -80,7 +80,7 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
         return Err(Refusal::error(message));
     }
     let mut json = JsonList::of(words)?;
-    let (mut level, mut is_measured, mut refused) = (0, false, None);
+    let (mut level, mut refused) = (0, None);
     let (exit, table) = sweep::sweep("clients", &levels.clients, |clients, measured| {
         level += 1;
         let mut own = levels.words(words, clients);
@@ -88,17 +88,13 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
             json.redirect(&mut own);
         }
         let exit = main_of_one(&own, Some(level), measured);
-        is_measured |= measured.is_some();
         let taken = json.as_mut().map_or(Ok(()), JsonList::take).map_err(Refusal::from);
         exit.and_then(|exit| taken.map(|()| exit)).unwrap_or_else(|refusal| {
             refused = Some(refusal);
             Exit::Failed
         })
     });
-    // Of nothing there is no table: what was refused is all that is said.
-    if is_measured {
-        output::data(&table);
-    }
+    output::data(&table);
     refused.map_or(Ok(exit), Err)
 }
 

@@ -324,7 +324,7 @@ local function cut(self, text)
 end
 
 -- `set(nil)` is NULL. Fractions of integers are cut off when they are sent.
-param.set = host.setter(function(self, value)
+param.set = host.setter(TEXT, function(self, value)
    local kind = self[2]
    if value == nil then
       self[1] = nil

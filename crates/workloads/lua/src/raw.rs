@@ -334,16 +334,14 @@ unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     }
 }
 
-/// From this type of a parameter on values are texts: `sysbench.sql.type.TIME`.
-const FIRST_TEXT: f64 = 7.0;
-
-/// `setter(others)`: a function that sets numeric parameters to numbers, and leaves other ones to `others`.
+/// `setter(first_text, others)`: a function that sets numeric parameters to numbers, and leaves other ones to `others`.
+/// From the type `first_text` on values are texts.
 #[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn setter(state: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls with an argument on the stack.
+    // SAFETY: Lua calls with arguments on the stack.
     unsafe {
-        ffi::lua_settop(state, 1);
-        ffi::lua_pushcclosure(state, set, 1);
+        ffi::lua_settop(state, 2);
+        ffi::lua_pushcclosure(state, set, 2);
         1
     }
 }
@@ -357,14 +355,15 @@ unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
         ffi::lua_settop(state, 2);
         if ffi::lua_type(state, 2) == ffi::LUA_TNUMBER {
             ffi::lua_rawgeti_(state, 1, 2);
-            let is_numeric = ffi::lua_tonumber(state, 3) < FIRST_TEXT;
+            let first_text = ffi::lua_tonumber(state, ffi::lua_upvalueindex(1));
+            let is_numeric = ffi::lua_tonumber(state, 3) < first_text;
             ffi::lua_settop(state, 2);
             if is_numeric {
                 ffi::lua_rawseti_(state, 1, 1);
                 return 0;
             }
         }
-        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(1));
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(2));
         ffi::lua_insert(state, 1);
         ffi::lua_call(state, 2, 0);
         0
