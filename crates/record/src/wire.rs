@@ -39,7 +39,9 @@ fn own_count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     let count = u64::deserialize(from)?;
     match count < 1 << 53 {
         true => Ok(count),
-        false => Err(D::Error::custom(format!("no load generator has executed {count} statements"))),
+        false => {
+            Err(D::Error::custom(format!("no load generator has executed {count} statements")))
+        }
     }
 }
 
