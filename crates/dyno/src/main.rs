@@ -4,6 +4,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     share_arenas();
+    // Those with which the program was relocated.
+    dyno_engine::give_back_pages();
     dyno::main(dyno_families::FAMILIES, dyno_families::PAPERS)
 }
 

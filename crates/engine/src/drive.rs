@@ -3,6 +3,7 @@
 use crate::collect::{Collected, LoopMessage, collect};
 use crate::control::Control;
 use crate::gate::{Release, StartGate};
+use crate::own_pages::give_back_pages;
 use crate::share::first_of;
 use crate::shared::{Local, Shared};
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
@@ -94,6 +95,7 @@ pub fn drive<W: Workload, D: Driver>(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Result<TrialResult, DriveError> {
+    give_back_pages();
     let workers = spec.workers.max(1);
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
     let asked = spec.loops.unwrap_or(cores).clamp(1, workers);

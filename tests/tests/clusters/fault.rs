@@ -312,7 +312,7 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
     let target = listed(&cluster, ["n1", "n2"]);
     // One client: whoever applies what it has written keeps up.
     let load = PGBENCH.replace("clients = 4", "clients = 1");
-    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [14, 1], &fault).end();
+    let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [24, 1], &fault).end();
     assert_taken_over(&ran, &trial);
     let steps = trial["fault"]["steps"].to_string();
     for step in [
