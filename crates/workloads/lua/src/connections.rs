@@ -45,6 +45,8 @@ pub(crate) struct Connections<'a, D: Driver> {
     shared: Rc<LuaShared>,
     /// Some slots are parked.
     has_parked: bool,
+    /// Connections that were lost and not opened again.
+    lost: Vec<usize>,
     /// Why the last connection was not opened.
     pub(crate) unopened: Option<DbError>,
     /// The last error that a request had.
@@ -91,6 +93,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             counters: Rc::clone(&machine.counters),
             shared: Rc::clone(&machine.shared),
             has_parked: false,
+            lost: Vec::new(),
             unopened: None,
             failure: None,
         }
@@ -108,6 +111,13 @@ impl<'a, D: Driver> Connections<'a, D> {
         {
             return self.refused(error);
         }
+        let connection = match &request {
+            LuaStep::Query(number) | LuaStep::Prepare(number, _) => Some(*number),
+            LuaStep::Execute(number) | LuaStep::Bind(number, _) => {
+                self.statements.get(*number).ok().map(|known| known.connection)
+            }
+            _ => None,
+        };
         let answered = match request {
             LuaStep::Query(number) => {
                 let sql = self.shared.sql.take();
@@ -138,7 +148,12 @@ impl<'a, D: Driver> Connections<'a, D> {
             | LuaStep::Stopped
             | LuaStep::Ignored => Ok(LuaAnswer::Nothing),
         };
-        answered.unwrap_or_else(|error| self.refused(error))
+        answered.unwrap_or_else(|error| {
+            if error.is_fatal() {
+                self.lost.extend(connection);
+            }
+            self.refused(error)
+        })
     }
 
     /// The answer to a request that failed, by the codes of the original's client libraries.
@@ -189,6 +204,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         let slot = self.slots.get_mut(number).ok_or_else(closed)?;
         let slot = std::mem::replace(slot, Slot::Closed);
         let prepared = self.statements.forget(number);
+        self.lost.retain(|lost| *lost != number);
         match (slot, engine) {
             (Slot::Own(session), _) => session.close().await,
             (Slot::Engine, Some(session)) => {
@@ -212,6 +228,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             old.close().await;
         }
         self.statements.forget(number);
+        self.lost.retain(|lost| *lost != number);
         Ok(LuaAnswer::Nothing)
     }
 
@@ -227,7 +244,7 @@ impl<'a, D: Driver> Connections<'a, D> {
     pub(crate) async fn recover(&mut self, rolls_back: bool) -> DbResult<()> {
         for number in 0..self.slots.len() {
             let Slot::Own(session) = &mut self.slots[number] else { continue };
-            let lost = self.failure.as_ref().is_some_and(DbError::is_fatal);
+            let lost = self.lost.contains(&number);
             let is_open = rolls_back && session.is_in_transaction();
             if lost || is_open && session.rollback().await.is_err() {
                 self.reconnect(number).await?;
@@ -257,6 +274,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             }
         }
         self.has_parked = false;
+        self.lost.clear();
         Ok(())
     }
 
@@ -326,7 +344,7 @@ impl<'a, D: Driver> Connections<'a, D> {
 
     async fn bind<S: Session>(
         &mut self,
-        engine: Option<&mut S>,
+        mut engine: Option<&mut S>,
         number: usize,
         types: Vec<ParamType>,
     ) -> DbResult<LuaAnswer> {
@@ -334,8 +352,13 @@ impl<'a, D: Driver> Connections<'a, D> {
         let statement = self.statements.get_mut(number)?;
         check_bound(types.len(), statement.placeholders)?;
         // What PostgreSQL has prepared keeps its types.
-        if dialect != Dialect::Postgres || statement.server.is_none() {
-            statement.types = types;
+        let is_other = dialect == Dialect::Postgres && statement.types != types;
+        let old = if is_other { statement.server.take() } else { None };
+        let connection = statement.connection;
+        statement.types = types;
+        if let Some(old) = old {
+            let lent = engine.as_deref_mut();
+            with_session!(self, lent, connection, session => session.forget(old).await)?;
         }
         if dialect == Dialect::Postgres && self.prepares {
             self.prepared(engine, number).await?;

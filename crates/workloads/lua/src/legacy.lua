@@ -6,15 +6,25 @@ local driver = host.the_driver
 
 -- What 1.0.20 still has of 0.5's globals.
 sb_rand, sb_rand_uniform, sb_rand_gaussian = rand.default, rand.uniform, rand.gaussian
-sb_rand_special, sb_rand_str, sb_rand_uniq = rand.special, rand.string, rand.unique
+sb_rand_special, sb_rand_str = rand.special, rand.string
 function sb_rnd()
-   return rand.uniform(0, 1073741823)
+   local _, low = rand.halves()
+   return low
+end
+
+-- As in the original, which draws until a number lies between the two.
+function sb_rand_uniq(low, high)
+   low, high = low or 0, high or 4294967295
+   local drawn
+   repeat
+      drawn = rand.unique()
+   until drawn >= low and drawn <= high
+   return drawn
 end
 
 -- 0.5's functions, all on one connection, which is opened when it is needed. Tail calls, so that errors have the script's line.
 DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
 test = cmdline.script_path
-mysql_table_engine = "innodb"
 
 local old_connection
 local function connected()
@@ -89,7 +99,7 @@ opt.num_threads, opt.max_time, opt.max_requests = opt.threads, opt.time, opt.eve
 
 -- 0.5's options are globals: those that are given, and the general ones by its names.
 local OLD_NAMES = { num_threads = true, max_time = true, max_requests = true, db_driver = true }
-local as_global = {}
+local as_global = { mysql_table_engine = "innodb", myisam_max_rows = 1000000 }
 for _, given in ipairs(host.given) do
    as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
 end

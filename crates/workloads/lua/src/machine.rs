@@ -11,7 +11,7 @@ use crate::script::{LuaScript, OptionValue, ScriptSettings};
 use crate::watch::Watch;
 use dyno_core::{DbError, ParamType};
 use mlua::{
-    Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value,
+    Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value, ffi,
 };
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -113,7 +113,7 @@ pub(crate) struct LuaMachine {
     /// Keeps the coroutine.
     _thread: Thread,
     /// It has failed: Lua would take it for one that has not begun.
-    is_dead: Cell<bool>,
+    pub(crate) is_dead: Cell<bool>,
     pub(crate) watch: Rc<Watch>,
     pub(crate) counters: Rc<ScriptCounters>,
     /// What `host.stat()` gives to the hooks of reports.
@@ -122,6 +122,19 @@ pub(crate) struct LuaMachine {
     lua: Lua,
     /// Closed after the state, whose functions have its address.
     pub(crate) shared: Rc<LuaShared>,
+}
+
+/// `debug` with what only looks: the rest could reach what dyno keeps in the state.
+#[expect(unsafe_code, reason = "mlua offers `debug` as a whole or not at all")]
+fn offer_debug(lua: &Lua) -> mlua::Result<()> {
+    // SAFETY: opened as Lua itself opens it; nothing is taken from the stack or left there.
+    unsafe {
+        lua.exec_raw::<()>((), |state| {
+            ffi::lua_pushcfunction(state, ffi::luaopen_debug);
+            ffi::lua_call(state, 0, 0);
+        })?;
+    }
+    lua.load("debug = { traceback = debug.traceback, getinfo = debug.getinfo } package.loaded.debug = debug").exec()
 }
 
 impl LuaMachine {
@@ -138,6 +151,7 @@ impl LuaMachine {
         lua.set_memory_limit(settings.memory_max)?;
         // Loops that are compiled never look at hooks: one without an end could not be ended.
         lua.load("jit.off() io.stdout:setvbuf('line')").exec()?;
+        offer_debug(&lua)?;
         if settings.prints_to_stderr {
             lua.load(PRINTS_TO_STDERR).exec()?;
         }

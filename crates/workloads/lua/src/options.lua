@@ -57,17 +57,17 @@ local function declared_options()
    return declared
 end
 
--- A default is given as it is, but for text that stands for a number.
+-- A default is given as it is, but for text that stands for another kind and for a number that stands for on or off.
 local function default_of(option)
    local default = option.spec[2]
    if option.kind == ARG.ARG_BOOL and default == nil then
       return false
    elseif option.kind == ARG.ARG_STRING or option.kind == ARG.ARG_FILE then
       return default == nil and "" or tostring(default)
-   elseif option.kind == ARG.ARG_LIST then
+   elseif option.kind == ARG.ARG_LIST and type(default) ~= "string" then
       return default or {}
-   elseif type(default) == "string" then
-      return (converted(default, option.kind))
+   elseif type(default) == "string" or option.kind == ARG.ARG_BOOL and type(default) == "number" then
+      return (converted(tostring(default), option.kind))
    end
    return default == nil and 0 or default
 end

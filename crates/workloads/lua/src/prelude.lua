@@ -240,7 +240,7 @@ function connection.bulk_insert_init(self, query)
    self.bulk = { head = query, length = #query, rows = {} }
 end
 
-local function flush(self, query)
+local function flush(self)
    local bulk = self.bulk
    if #bulk.rows == 0 then
       return
@@ -361,6 +361,10 @@ local exported = {
    sb_rand_default = rand.default, sb_rand_uniform = rand.uniform, sb_rand_gaussian = rand.gaussian,
    sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_unique = rand.unique,
    sb_rand_uniform_double = rand.uniform_double, sb_rand_uniform_uint64 = rand.uniform_uint64,
+   sb_rand_str = function(template, buffer)
+      local text = rand.string(real_ffi.string(template))
+      real_ffi.copy(buffer, text, #text)
+   end,
    -- For a thread_run() of the script's own. An event begins when the worker's task goes on with it.
    sb_more_events = function()
       is_over = is_over or host.is_late()
@@ -379,18 +383,22 @@ local exported = {
       return host.counted(tonumber(kind)) + 0ULL
    end,
 }
--- As the original declares them.
-local COUNTERS = {
-   SB_CNT_OTHER = 0, SB_CNT_READ = 1, SB_CNT_WRITE = 2, SB_CNT_TRX = 3, SB_CNT_ERROR = 4, SB_CNT_RECONNECT = 5,
-}
+-- As the original declares them: scripts declare functions with this type.
+real_ffi.cdef([[
+typedef enum {
+   SB_CNT_OTHER, SB_CNT_READ, SB_CNT_WRITE, SB_CNT_TRX, SB_CNT_ERROR, SB_CNT_RECONNECT, SB_CNT_MAX
+} sb_counter_type;
+]])
 usleep = exported.usleep
 package.loaded.ffi = setmetatable({
    C = setmetatable({}, {
       __index = function(_, name)
-         return exported[name] or COUNTERS[name] or real_ffi.C[name]
+         return exported[name] or real_ffi.C[name]
       end,
    }),
 }, { __index = real_ffi })
+-- The original leaves it as a global too.
+ffi = package.loaded.ffi
 
 -- Executing ----------------------------------------------------------------------------------------------------------
 

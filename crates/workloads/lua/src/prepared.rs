@@ -15,14 +15,14 @@ pub(crate) struct ScriptStatement {
     pub(crate) types: Vec<ParamType>,
     /// `None` until it is prepared, and again after its connection was lost.
     pub(crate) server: Option<Statement>,
-    /// How often the script has prepared it and not closed it.
-    users: usize,
+    /// The script has closed it; it waits for the same text.
+    is_closed: bool,
 }
 
 impl ScriptStatement {
     pub(crate) fn new(connection: usize, sql: Vec<u8>, placeholders: usize) -> Self {
         let types = vec![ParamType::Inferred; placeholders];
-        ScriptStatement { connection, sql, placeholders, types, server: None, users: 1 }
+        ScriptStatement { connection, sql, placeholders, types, server: None, is_closed: false }
     }
 }
 
@@ -57,15 +57,16 @@ impl ScriptStatements {
         self.table.get_mut(numbered(number)).ok_or_else(unknown)
     }
 
-    /// The number of a text that is known, which has one more user now.
+    /// The number of a closed statement with this text, which is open now. Open ones are not shared: each has types of its
+    /// own.
     pub(crate) fn again(&mut self, connection: usize, sql: &[u8]) -> Option<usize> {
         let mut all = self.table.all_mut();
-        let is_same = |known: &ScriptStatement| known.connection == connection && known.sql == sql;
+        let is_same = |known: &ScriptStatement| {
+            known.is_closed && known.connection == connection && known.sql == sql
+        };
         let (statement, known) = all.find(|(_, known)| is_same(known))?;
-        known.users += 1;
-        if known.users == 1 {
-            self.closed.retain(|closed| *closed != statement);
-        }
+        known.is_closed = false;
+        self.closed.retain(|closed| *closed != statement);
         Some(statement.0 as usize)
     }
 
@@ -73,15 +74,12 @@ impl ScriptStatements {
         self.table.add(prepared).0 as usize
     }
 
-    /// Takes one user away. Returns what is to be closed on the server: what was closed longest ago, if too many are
-    /// closed.
+    /// Keeps it for the next one of its text. Returns what is to be closed on the server: what was closed longest ago, if
+    /// too many are closed.
     pub(crate) fn close(&mut self, number: usize) -> Option<ToClose> {
         let statement = numbered(number);
-        let prepared = self.table.get_mut(statement).filter(|known| known.users > 0)?;
-        prepared.users -= 1;
-        if prepared.users > 0 {
-            return None;
-        }
+        let prepared = self.table.get_mut(statement).filter(|known| !known.is_closed)?;
+        prepared.is_closed = true;
         if prepared.server.is_none() {
             self.table.remove(statement);
             return None;
@@ -101,7 +99,7 @@ impl ScriptStatements {
         for (statement, prepared) in self.table.all_mut() {
             if prepared.connection == connection {
                 had.extend(prepared.server.take());
-                unused.extend((prepared.users == 0).then_some(statement));
+                unused.extend(prepared.is_closed.then_some(statement));
             }
         }
         for statement in unused {
@@ -147,14 +145,15 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_used_twice_is_closed_twice() {
+    fn open_statements_of_one_text_are_two() {
         let mut statements = ScriptStatements::default();
-        let number = prepared(&mut statements, 1);
-        assert_eq!(prepared(&mut statements, 1), number);
-        assert_eq!((statements.close(number), statements.closed.len()), (None, 0));
-        assert_eq!((statements.close(number), statements.closed.len()), (None, 1));
+        let (one, other) = (prepared(&mut statements, 1), prepared(&mut statements, 1));
+        assert_ne!(one, other);
+        assert_eq!((statements.close(one), statements.closed.len()), (None, 1));
         // Closed once too often.
-        assert_eq!((statements.close(number), statements.closed.len()), (None, 1));
+        assert_eq!((statements.close(one), statements.closed.len()), (None, 1));
+        assert_eq!((statements.close(other), statements.closed.len()), (None, 2));
+        assert_eq!((prepared(&mut statements, 1), statements.closed.len()), (one, 1));
     }
 
     #[test]

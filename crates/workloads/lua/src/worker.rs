@@ -149,7 +149,6 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
 
     /// Has functions ended that compute for long after `ends`.
     pub(crate) fn end_at(&mut self, ends: Nanos) {
-        self.has_begun = true;
         self.machine.watch.end_at(ends);
     }
 
@@ -200,7 +199,10 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 Ok(request) => {
                     self.turns.waited();
                     let engine = engine.as_deref_mut();
+                    // If this future is dropped here, the script stays within its request for good.
+                    self.machine.is_dead.set(true);
                     let answer = self.connections.answer(engine, request, tally).await;
+                    self.machine.is_dead.set(false);
                     self.machine.answer(answer)
                 }
             };

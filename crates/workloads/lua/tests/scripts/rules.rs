@@ -214,3 +214,52 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
     let own = of("pcall(con.query, con, 'nonsense') error('mine')");
     assert_eq!((own.statement(), own.errno(), own.sqlstate()), (None, 0, "00000"));
 }
+
+/// The head of a known TPC-C script, and what others take for granted.
+#[test]
+fn scripts_find_the_declarations_and_globals_of_the_original() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+ffi.cdef("int usleep(int);")
+ffi = require("ffi")
+ffi.cdef[[void sb_counter_inc(int, sb_counter_type);]]
+function event()
+   ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_READ)
+   local text = ffi.new("char[4]")
+   ffi.C.sb_rand_str("ab#", text)
+   say(tostring(ffi.string(text, 3):match("^ab%d$") ~= nil), mysql_table_engine, myisam_max_rows)
+   local ok, trace = xpcall(function() error("oops") end, debug.traceback)
+   say(tostring(ok), trace:match("oops"), trace:match("stack traceback"), tostring(debug.sethook))
+   local unique = sb_rand_uniq(1000, 4294967295)
+   say(tostring(unique >= 1000), tostring(sb_rnd() < 4294967296))
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    assert_eq!(
+        bench.lines(),
+        ["true innodb 1000000", "false oops stack traceback nil", "true true"]
+    );
+}
+
+#[test]
+fn two_statements_of_one_text_have_types_of_their_own() {
+    let bench = Bench::new(&format!(
+        r#"{SAYS}
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+   local one, other = con:prepare("SELECT ?"), con:prepare("SELECT ?")
+   local whole = one:bind_create(sysbench.sql.type.INT)
+   local fraction = other:bind_create(sysbench.sql.type.DOUBLE)
+   one:bind_param(whole)
+   other:bind_param(fraction)
+   whole:set(7.9)
+   fraction:set(1.5)
+   say(one:execute():fetch_row()[1])
+   say(other:execute():fetch_row()[1])
+end
+"#
+    ));
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    assert_eq!(bench.lines(), ["7", "1.5"]);
+}
