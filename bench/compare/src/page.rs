@@ -13,8 +13,10 @@ const TRIED: &str = include_str!("../../tried.md");
 const LEGEND: &str = "\
 Figures are medians of rounds (smallest..largest). `peer` is the program that the first column names after `beside`, and
 dyno / peer the median of the rounds' ratios. The bare loop does the same work with next to no code of its own: its
-figure, and dyno's as a multiple of it. A bar is a goal that was set before anything was measured: for dyno's own
-figure, or for its ratio to the peer or to the bare loop. The last column tells the run, listed above, of a row.";
+figure, and dyno's as a multiple of it. A bar is a goal: for dyno's own figure, or for its ratio to the peer or to the
+bare loop. Some bars were changed after first measurements: easier are those of null-postgres-unix (from 0.7 to 0.78) and
+of TPC-C (from 0.4 to 0.42 and 0.48), stricter those of open-loop, null-postgres-tcp, memory-postgres and tpch-load. The
+last column tells the run, listed above, of a row.";
 const RUN: &str = "- run ";
 const CLAIMS_BEGIN: &str = "<!-- claims of bench/RESULTS.md -->\n";
 const CLAIMS_END: &str = "<!-- end of claims -->";
