@@ -111,12 +111,10 @@ impl<'a, D: Driver> Connections<'a, D> {
         {
             return self.refused(error);
         }
-        let connection = match &request {
-            LuaStep::Query(number) | LuaStep::Prepare(number, _) => Some(*number),
-            LuaStep::Execute(number) | LuaStep::Bind(number, _) => {
-                self.statements.get(*number).ok().map(|known| known.connection)
-            }
-            _ => None,
+        let (connection, statement) = match &request {
+            LuaStep::Query(number) | LuaStep::Prepare(number, _) => (Some(*number), None),
+            LuaStep::Execute(number) | LuaStep::Bind(number, _) => (None, Some(*number)),
+            _ => (None, None),
         };
         let answered = match request {
             LuaStep::Query(number) => {
@@ -150,7 +148,8 @@ impl<'a, D: Driver> Connections<'a, D> {
         };
         answered.unwrap_or_else(|error| {
             if error.is_fatal() {
-                self.lost.extend(connection);
+                let of_statement = statement.and_then(|number| self.statements.get(number).ok());
+                self.lost.extend(connection.or(of_statement.map(|known| known.connection)));
             }
             self.refused(error)
         })
