@@ -1,16 +1,22 @@
-//! The closing counts of `./test`.
+//! The closing lines of `./test`.
 
 use dyno_testkit::Scratch;
 use std::path::Path;
 use std::process::Command;
 
 fn counted(text: &str) -> String {
+    closing(text).0
+}
+
+/// What the script says to stdout and to stderr.
+fn closing(text: &str) -> (String, String) {
     let scratch = Scratch::new();
     let file = scratch.file("out");
     std::fs::write(&file, text).expect("written");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../test");
     let output = Command::new(script).arg("count").arg(file).output().expect("it can be run");
-    String::from_utf8(output.stdout).expect("UTF-8")
+    let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
+    (text(output.stdout), text(output.stderr))
 }
 
 #[test]
@@ -36,4 +42,21 @@ fn a_skipped_test_is_counted_once_and_not_as_passed() {
     // Steps without a runner.
     assert_eq!(counted("skipped: DuckDB: none\n"), "0 passed, 0 failed, 1 skipped\n");
     assert_eq!(counted("formatted\n"), "1 passed, 0 failed, 0 skipped\n");
+}
+
+#[test]
+fn what_a_failed_test_said_stands_at_the_end() {
+    let (_, said) = closing(
+        "     Running tests/a.rs (target/a-1)\n\
+        thread 'm::one' (7) panicked at tests/a.rs:1:2:\nit is meant\ntest m::one ... ok <0.1s>\n\
+        thread 'm::two' (8) panicked at tests/a.rs:3:4:\nassertion `left == right` failed: it is left\n  \
+        left: 1\n right: 0\nstack backtrace:\n   0: one\n   1: two\n\
+        thread 'loop-0' (9) panicked at tests/a.rs:5:6:\nit is broken\n\
+        test m::two ... FAILED <0.2s>\nfailures:\n    m::two\n\
+        test result: FAILED. 1 passed; 1 failed; 0 ignored\n",
+    );
+    let expected = "  thread 'm::two' (8) panicked at tests/a.rs:3:4:\n  assertion `left == right` failed: \
+        it is left\n    left: 1\n   right: 0\n  stack backtrace:\n     0: one\n  \
+        test m::two ... FAILED <0.2s>\n      m::two\n";
+    assert_eq!(said, expected);
 }

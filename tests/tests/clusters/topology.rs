@@ -1,7 +1,7 @@
 //! Clusters of real servers.
 
 use crate::mine::{Mine, up};
-use dyno_testkit::{MySql, Scratch, skipped};
+use dyno_testkit::{MySql, Scratch, skipped, wait_until};
 use dyno_topology::{Cluster, EndpointKind, Health, Replication, Request, TopologyKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
