@@ -166,6 +166,14 @@ fn on_real_servers() -> Vec<Comparison> {
         ),
         real("mariadb-tcp-64", Shared, Tcp, Load::closed(point, 64), cpu(0.66))
             .claiming("the same by TCP"),
+        real(
+            "mariadb-default-loops-unix-64",
+            Shared,
+            Unix,
+            Load::closed(point, 64).by_default(),
+            NO_BARS,
+        )
+        .claiming("the same by unix socket, dyno with its default of one loop for each core"),
         real("mariadb-read-write-unix-64", Shared, Unix, Load::closed(mixed, 64), NO_BARS),
         real("mariadb-unix-1", Shared, Unix, Load::closed(point, 1), NO_BARS),
         real("mariadb-unix-16", Shared, Unix, Load::closed(point, 16), NO_BARS),
@@ -257,17 +265,16 @@ fn tpcc_and_tpch() -> Vec<Comparison> {
 fn open_loop(bench: &Bench, name: &str) -> Lines {
     let mut load = Load::closed("oltp_point_select", 64);
     load.rate_per_s = OPEN_LOOP_PER_S;
-    let (mut p50, mut p99, mut p999) = (Vec::new(), Vec::new(), Vec::new());
+    let mut late: [Vec<Vec<f64>>; 3] = Default::default();
     let (mut delivered, mut peer_delivered) = (Vec::new(), Vec::new());
     for round in 1..=bench.pairs {
         say(&format!("{name}: round {round} of {}", bench.pairs));
         bench.go_on()?;
         let json = open_loop_once(bench, &load)?;
-        let lateness = &json["lateness"];
-        let number = |value: &Value| value.as_f64().ok_or("the JSON lacks a number");
-        p50.push(number(&lateness["p50_us"])?);
-        p99.push(number(&lateness["p99_us"])?);
-        p999.push(number(&lateness["p999_us"])?);
+        let floor = starts_alone(bench)?;
+        for (values, key) in late.iter_mut().zip(["p50_us", "p99_us", "p999_us"]) {
+            values.push(vec![number(&json["lateness"][key])?, number(&floor[key])?]);
+        }
         delivered.push(number(&json["counts"]["committed"])? / number(&json["offered"])?);
         let asked = f64::from(load.rate_per_s) * bench.seconds as f64;
         // sysbench ends with an error when it misses the rate by far: then there is no figure.
@@ -278,13 +285,28 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
         }
     }
     let what = |text: &str| format!("{name}: {OPEN_LOOP_PER_S} tx/s, {text}");
+    let lateness = |at: usize, text: &str, bar| {
+        Line::beside_floor(what(&format!("lateness of starts, {text}, us")), &late[at], bar)
+    };
     Ok(vec![
-        Line::of_values(what("lateness of starts, median, us"), &p50, Bar::None),
-        Line::of_values(what("lateness of starts, p99, us"), &p99, Bar::Value(60.0)),
-        Line::of_values(what("lateness of starts, p99.9, us"), &p999, Bar::None),
+        lateness(0, "median", Bar::None),
+        lateness(1, "p99", Bar::Value(60.0)),
+        lateness(2, "p99.9", Bar::None),
         Line::of_values(what("share delivered, beside sysbench"), &delivered, Bar::None)
             .beside(&peer_delivered),
     ])
+}
+
+fn number(value: &Value) -> Result<f64, String> {
+    value.as_f64().ok_or_else(|| "the JSON lacks a number".to_owned())
+}
+
+/// How late the bare loop is that waits for the same starts and does nothing else.
+fn starts_alone(bench: &Bench) -> Result<Value, String> {
+    let mut command = Command::new(&bench.programs.floor);
+    command.arg(format!("--starts={OPEN_LOOP_PER_S}")).arg(format!("--time={}", bench.seconds));
+    let ended = bench.run(command, Some(CLIENT_CORE))?;
+    serde_json::from_str(&ended.output).map_err(|error| format!("the JSON of the floor: {error}"))
 }
 
 fn prepare_null(bench: &Bench, name: &str) -> Lines {
@@ -323,8 +345,8 @@ fn load_null(
 }
 
 pub(crate) fn loading() -> Load {
-    let load = Load::closed("oltp_point_select", LOAD_TABLES);
-    Load { tables: LOAD_TABLES, loops: 0, ..load }
+    let load = Load::closed("oltp_point_select", LOAD_TABLES).by_default();
+    Load { tables: LOAD_TABLES, ..load }
 }
 
 /// Lines about CPU and throughput in the steady state.

@@ -40,9 +40,9 @@ impl Row {
         self.text.split('|').nth(place + 1).unwrap_or_default().trim()
     }
 
-    /// The median of its ratios of dyno and the peer, as printed.
+    /// The median of its ratios of dyno and the peer and their range, as printed.
     fn ratio(&self) -> &str {
-        self.cell(3).split(' ').next().unwrap_or_default()
+        self.cell(3)
     }
 
     fn run(&self) -> &str {
@@ -207,7 +207,7 @@ mod tests {
     #[test]
     fn claims_name_the_comparison_that_checks_them_and_are_put_between_marks() {
         let claims = page().claims();
-        let said = "0.50 x pgbench's client CPU a query, 1.50 x its throughput (`shared-postgres-unix-64`)\n";
+        let said = "0.50 (0.4..0.6) x pgbench's client CPU a query, 1.50 (1.4..1.6) x its throughput (`shared-postgres-unix-64`)\n";
         assert!(claims.ends_with(said) && claims.lines().count() == 1, "{claims}");
         let document = format!("a\n{CLAIMS_BEGIN}- old\n{CLAIMS_END}\nb\n");
         let new = with_claims(&document, "- new\n");

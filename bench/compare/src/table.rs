@@ -61,19 +61,24 @@ impl Line {
         value: impl Fn(&T) -> f64,
         bar: Bar,
     ) -> Self {
-        let of = |place: usize| {
-            let both =
-                || rounds.iter().filter_map(move |round| Some((&round[0], round.get(place)?)));
-            let ratio = Spread::of(both().map(|(dyno, other)| value(dyno) / value(other)));
-            (Spread::of(both().map(|(_, other)| value(other))), ratio)
-        };
-        let ((dyno, _), (peer, ratio), (floor, to_floor)) = (of(0), of(1), of(2));
-        let floor = floor
-            .zip(to_floor)
-            .map_or(String::new(), |(floor, ratio)| format!("{floor}: {:.2} x", ratio.median));
-        let floor_ratio = to_floor.map(|all| all.median);
+        let of = |place| beside_dyno(rounds, &value, place);
+        let ((dyno, _), (peer, ratio), floor) = (of(0), of(1), of(2));
         let (peer, judged) = (text(peer), Line::judged(bar, dyno, ratio));
-        Line { what, dyno: text(dyno), peer, ratio: text(ratio), floor, floor_ratio, ..judged }
+        Line { what, dyno: text(dyno), peer, ratio: text(ratio), ..judged }.with_floor(floor)
+    }
+
+    /// A line about rounds of dyno and the bare loop, without a peer.
+    pub(crate) fn beside_floor(what: String, rounds: &[Vec<f64>], bar: Bar) -> Self {
+        let of = |place| beside_dyno(rounds, |value| *value, place);
+        let ((dyno, _), floor) = (of(0), of(1));
+        Line { what, dyno: text(dyno), ..Line::judged(bar, dyno, None) }.with_floor(floor)
+    }
+
+    fn with_floor(self, (floor, ratio): (Option<Spread>, Option<Spread>)) -> Self {
+        let floor = floor
+            .zip(ratio)
+            .map_or(String::new(), |(floor, ratio)| format!("{floor}: {:.2} x", ratio.median));
+        Line { floor, floor_ratio: ratio.map(|all| all.median), ..self }
     }
 
     pub(crate) fn of_values(what: String, values: &[f64], bar: Bar) -> Self {
@@ -119,6 +124,17 @@ impl Line {
     }
 }
 
+/// The values of the program in a place of all rounds, and dyno's ratios to them.
+fn beside_dyno<T>(
+    rounds: &[Vec<T>],
+    value: impl Fn(&T) -> f64,
+    place: usize,
+) -> (Option<Spread>, Option<Spread>) {
+    let pairs = || rounds.iter().filter_map(move |round| Some((&round[0], round.get(place)?)));
+    let ratios = Spread::of(pairs().map(|(dyno, other)| value(dyno) / value(other)));
+    (Spread::of(pairs().map(|(_, other)| value(other))), ratios)
+}
+
 fn text(spread: Option<Spread>) -> String {
     spread.map_or(String::new(), |all| all.to_string())
 }
@@ -160,6 +176,15 @@ mod tests {
         assert!(judged.ends_with("1.75 x | <= 1.25 x bare loop | **no** |"), "{judged}");
         let without = of(&[vec![3.0, 6.0]]);
         assert_eq!(without.clone().near_floor(1.25), without);
+    }
+
+    #[test]
+    fn the_bare_loop_stands_beside_dyno_without_a_peer() {
+        let rounds = [vec![90.0, 45.0], vec![50.0, 40.0], vec![60.0, 40.0]];
+        let line = Line::beside_floor("x".to_owned(), &rounds, Bar::Value(60.0)).to_string();
+        let text =
+            "| x | 60.00 (50.00..90.00) |  |  | 40.00 (40.00..45.00): 1.50 x | <= 60 | yes |";
+        assert_eq!(line, text);
     }
 
     #[test]

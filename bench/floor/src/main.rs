@@ -5,6 +5,7 @@
 mod connection;
 mod epoll;
 mod ring;
+mod timer;
 
 use clap::{Parser, ValueEnum};
 use connection::{Connection, Server, Statement};
@@ -44,6 +45,9 @@ struct Options {
     /// Statements that are sent at once; the next ones follow when all are answered.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     flight: u16,
+    /// Only waits for this many starts a second, at random times, and prints how late it was for them.
+    #[arg(long, value_name = "PER_S", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    starts: Option<u32>,
     /// Largest key that is asked for.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=9_999_999))]
     rows: u32,
@@ -87,6 +91,16 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> io::Result<String> {
+    if let Some(rate_per_s) = options.starts {
+        let late = timer::lateness_ns(rate_per_s, Duration::from_secs(options.time))?;
+        let part = |share: f64| late[((late.len() - 1) as f64 * share) as usize] as f64 / 1e3;
+        return Ok(format!(
+            "{{\"p50_us\": {:.2}, \"p99_us\": {:.2}, \"p999_us\": {:.2}}}\n",
+            part(0.5),
+            part(0.99),
+            part(0.999)
+        ));
+    }
     let server = match (&options.postgres, &options.mysql_socket, &options.mysql_host) {
         (Some(host), ..) if host.starts_with('/') => {
             Server::PostgresSocket(format!("{host}/.s.PGSQL.{}", options.port).into())
