@@ -141,6 +141,39 @@ pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<S
     (0..queues).map(schedule).collect()
 }
 
+/// The arrivals of a trial with a rate, counted as they come due: the same ones that its workers take.
+#[derive(Debug)]
+pub struct DueArrivals {
+    /// Each with its next due time after the release.
+    queues: Vec<(Schedule, Nanos)>,
+    due: u64,
+}
+
+impl DueArrivals {
+    /// `None` for a closed loop and for terminals.
+    pub fn new(spec: &TrialSpec) -> Option<Self> {
+        let window = Window { released: 0, opens: 0, closes: Nanos::MAX, interval: SECOND };
+        let schedules = schedules(spec, window, spec.loops.unwrap_or(1) as usize);
+        let with_next = |schedule: Schedule| {
+            let next = schedule.take();
+            (schedule, next)
+        };
+        let queues: Vec<_> = schedules.into_iter().map(with_next).collect();
+        (!queues.is_empty()).then_some(DueArrivals { queues, due: 0 })
+    }
+
+    /// How many have come due before `elapsed` nanoseconds since the release, which grow from call to call.
+    pub fn until(&mut self, elapsed: Nanos) -> u64 {
+        for (schedule, next) in &mut self.queues {
+            while *next < elapsed {
+                self.due += 1;
+                *next = schedule.take();
+            }
+        }
+        self.due
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,6 +242,20 @@ mod tests {
             together.sort_unstable();
             assert!(together == alone);
         }
+    }
+
+    #[test]
+    fn due_arrivals_are_those_that_workers_take() {
+        let spec = TrialSpec { rate_per_s: Some(1_000.0), seed: 5, ..TrialSpec::closed(1) };
+        let taken = &schedules(&spec, WINDOW, 1)[0];
+        let before =
+            (0..).take_while(|_| taken.take() < WINDOW.released + 2 * SECOND).count() as u64;
+        let mut due = DueArrivals::new(&spec).unwrap();
+        assert_eq!(due.until(0), 0);
+        let half = due.until(SECOND);
+        assert!(half.abs_diff(1_000) < 150, "{half}");
+        assert_eq!(due.until(2 * SECOND), before);
+        assert!(DueArrivals::new(&TrialSpec::closed(1)).is_none());
     }
 
     #[test]

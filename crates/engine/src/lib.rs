@@ -20,6 +20,7 @@ mod trial;
 mod wire;
 mod worker;
 
+pub use arrival::DueArrivals;
 pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, drive, drive_simulated};
 pub use merge::{Joined, MergeError, join, merge, worsen};

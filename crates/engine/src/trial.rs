@@ -136,7 +136,7 @@ impl TrialEnd {
 /// The work of one worker in the measured window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerStats {
-    /// Transactions that ended without an error.
+    /// Transactions that ended without an error; skipped ones are none.
     pub transactions: u64,
     /// Time inside transactions.
     pub busy: Nanos,

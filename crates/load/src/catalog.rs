@@ -55,8 +55,12 @@ pub async fn mysql_foreign_keys<S: Session>(
     session: &mut S,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
-    let text: Vec<String> = mysql_column(session, &format!("SHOW CREATE TABLE {table}"), 1).await?;
-    Ok(text.iter().flat_map(|text| foreign_keys_in(text)).collect())
+    Ok(foreign_keys_in(&mysql_definition(session, table).await?))
+}
+
+/// The CREATE TABLE of a table as MySQL prints it; empty if it doesn't exist.
+pub async fn mysql_definition<S: Session>(session: &mut S, table: &str) -> Result<String, DbError> {
+    mysql_column(session, &format!("SHOW CREATE TABLE {table}"), 1).await
 }
 
 /// ``CONSTRAINT `name` FOREIGN KEY (...)``; quoted as the session's SQL mode wants it.

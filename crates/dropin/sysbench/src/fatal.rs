@@ -4,7 +4,7 @@ use super::console::Console;
 use super::settings::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
-use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes};
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes, mysql_message as statement_message};
 
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
@@ -47,7 +47,10 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
         DbDriver::Mysql => mysql_codes(error),
         DbDriver::Pgsql | DbDriver::Sqlite => (error.errno(), error.sqlstate()),
     };
-    let message = error.message();
+    let message = match driver {
+        DbDriver::Mysql => &statement_message(error),
+        DbDriver::Pgsql | DbDriver::Sqlite => error.message(),
+    };
     let function = place.function();
     if driver == DbDriver::Mysql && place == Place::ThreadInit && error.statement().is_some() {
         return vec![
@@ -280,7 +283,7 @@ mod tests {
         assert_eq!((&said[0], said.len()), (&named[0], 2));
         assert!(said[1].starts_with("`thread_run' function failed: my.lua:3: SQL error"));
         let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
-        assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': gone"), "{lost:?}");
+        assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost:?}");
         let remedy = remedy(&error, DbDriver::Mysql);
         assert_eq!(remedy, Some("run the command prepare with the same options first"));
         let short = DbError::workload("my.lua:3: not enough memory");

@@ -1,10 +1,11 @@
 //! Lines of `--report-interval` and reports of `--report-checkpoints`, from intervals that are as
 //! long as the greatest common divisor of all times asked for.
 
+use super::console::Console;
 use super::report::{Fairness, Figures, ignored_errors};
 use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
-use dyno_engine::WorkerStats;
+use dyno_engine::{DueArrivals, WorkerStats};
 use dyno_lua::ReportStat;
 use dyno_record::{Frame, MeasuredInterval, Phase};
 
@@ -13,6 +14,8 @@ pub(super) trait ReportHooks {
     fn intermediate(&mut self, stat: &ReportStat) -> bool;
     fn checkpoint(&mut self, stat: &ReportStat) -> bool;
     fn last(&mut self, stat: &ReportStat) -> bool;
+    /// Prints errors of hooks since the last call. As in the original the run goes on, and its exit code stays.
+    fn print_failures(&mut self, console: &mut Console);
 }
 
 /// What `frame`, which covers `length_s` seconds until `at_s`, gives to a script.
@@ -172,6 +175,9 @@ pub(super) struct Intervals<'a> {
     checkpoint: FramesSince,
     checkpoints_done: usize,
     in_flight: i64,
+    /// With a rate: what has come due, of which `started` have begun since the release.
+    pub(super) arrivals: Option<DueArrivals>,
+    started: u64,
     /// The sums of all workers at the end of the interval that comes next, and at the last checkpoint.
     pub(super) workers: Vec<WorkerStats>,
     workers_before: Vec<WorkerStats>,
@@ -188,6 +194,8 @@ impl<'a> Intervals<'a> {
             checkpoint: FramesSince::new(scheduled),
             checkpoints_done: 0,
             in_flight: 0,
+            arrivals: None,
+            started: 0,
             workers: Vec::new(),
             workers_before: Vec::new(),
             uses_database: true,
@@ -214,10 +222,13 @@ impl<'a> Intervals<'a> {
         whole: bool,
         mut hooks: Option<&mut (dyn ReportHooks + '_)>,
     ) -> String {
+        let counts = interval.frame.counts();
         if interval.phase == Phase::WarmUp {
+            // What is in flight at the opening of the window counts as started there.
+            self.started += counts.ended();
             return String::new();
         }
-        let counts = interval.frame.counts();
+        self.started += counts.started;
         self.in_flight += counts.started as i64 - counts.ended() as i64;
         self.line.add(interval);
         self.checkpoint.add(interval);
@@ -227,9 +238,10 @@ impl<'a> Intervals<'a> {
         let at_s = interval.begins_s + interval.length_s;
         let mut text = String::new();
         if is_multiple(at_s, self.settings.report_interval_s) {
-            let stat = self.line_stat(at_s);
+            let waiting = self.waiting(at_s);
+            let stat = self.line_stat(at_s, waiting);
             if !hooks.as_mut().is_some_and(|hooks| hooks.intermediate(&stat)) {
-                text.push_str(&self.print_line(at_s));
+                text.push_str(&self.print_line(at_s, waiting));
             }
             self.line.clear();
         }
@@ -247,16 +259,16 @@ impl<'a> Intervals<'a> {
         text
     }
 
-    fn print_line(&self, at_s: f64) -> String {
+    fn print_line(&self, at_s: f64, waiting: Option<u64>) -> String {
         let Settings { threads, percentile, .. } = *self.settings;
         let line = Line::new(&self.line.frame, self.line.seconds, at_s, threads, percentile);
         if self.settings.report_format == ReportFormat::Csv {
             return line.csv();
         }
         let mut text = if self.uses_database { line.plain() } else { line.without_statements() };
-        if let Some(waiting) = self.waiting() {
+        if let Some(waiting) = waiting {
             text.push_str(&format!(
-                "[ {at_s:.0}s ] queue length: {waiting:.0}{} concurrency: {}\n",
+                "[ {at_s:.0}s ] queue length: {waiting}{} concurrency: {}\n",
                 if self.uses_database { "," } else { "" },
                 self.in_flight.max(0)
             ));
@@ -264,18 +276,19 @@ impl<'a> Intervals<'a> {
         text
     }
 
-    fn line_stat(&self, at_s: f64) -> ReportStat {
+    fn line_stat(&self, at_s: f64, waiting: Option<u64>) -> ReportStat {
         let FramesSince { frame, seconds } = &self.line;
         let Settings { threads, percentile, .. } = *self.settings;
         let running = self.in_flight.max(0) as u64;
-        let queue = self.waiting().map_or((0.0, 0), |waiting| (waiting, running));
+        let queue = waiting.map_or((0, 0), |waiting| (waiting, running));
         ReportStat { queue: Some(queue), ..report_stat(frame, *seconds, at_s, threads, percentile) }
     }
 
-    /// Events that waited on average; `None` without a rate. Little's law: their waiting time per time.
-    fn waiting(&self) -> Option<f64> {
-        let lateness = self.line.frame.lateness.as_ref()?;
-        Some(lateness.sum() as f64 / 1e9 / self.line.seconds.max(1e-9))
+    /// Events that are due and have not begun; `None` without a rate.
+    fn waiting(&mut self, at_s: f64) -> Option<u64> {
+        let since_release_s = self.settings.warmup_s as f64 + at_s;
+        let due = self.arrivals.as_mut()?.until((since_release_s * 1e9) as Nanos);
+        Some(due.saturating_sub(self.started))
     }
 
     fn print_checkpoint(&self, at_s: f64) -> String {
@@ -321,6 +334,7 @@ fn is_multiple(at_s: f64, step_s: u64) -> bool {
 mod tests {
     use super::*;
     use dyno_core::Tally;
+    use dyno_engine::TrialSpec;
     use dyno_facts::HostSample;
 
     #[test]
@@ -419,6 +433,8 @@ mod tests {
         fn last(&mut self, _stat: &ReportStat) -> bool {
             false
         }
+
+        fn print_failures(&mut self, _console: &mut Console) {}
     }
 
     #[test]
@@ -428,7 +444,26 @@ mod tests {
         let mut kept = Kept(Vec::new());
         let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
         assert_eq!(text, "");
-        assert_eq!(kept.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0.0, 0))]);
+        assert_eq!(kept.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0, 0))]);
+    }
+
+    #[test]
+    fn the_queue_holds_what_is_due_and_has_not_begun() {
+        let mut settings = Settings::new();
+        settings.report_interval_s = 5;
+        settings.warmup_s = 5;
+        let spec = TrialSpec { rate_per_s: Some(100.0), ..TrialSpec::closed(1) };
+        let due = |seconds| DueArrivals::new(&spec).unwrap().until(seconds * SECOND);
+        let mut intervals =
+            Intervals { arrivals: DueArrivals::new(&spec), ..Intervals::new(&settings) };
+        let warm_up = MeasuredInterval { phase: Phase::WarmUp, begins_s: -5.0, ..interval(0, 30) };
+        assert_eq!(intervals.take(&warm_up, true, None), "");
+        let queue = |text: &str| -> u64 {
+            let rest = text.split_once("queue length: ").expect("a queue").1;
+            rest.split_once(',').expect("its end").0.parse().expect("a number")
+        };
+        assert_eq!(queue(&intervals.take(&interval(0, 10), true, None)), due(10) - 40);
+        assert_eq!(queue(&intervals.take(&interval(1, 20), true, None)), due(15) - 60);
     }
 
     #[test]

@@ -92,7 +92,7 @@ fn run(
     line: &CommandLine,
     console: &mut Console,
 ) -> Exit {
-    let mut main = match Reports::new(database, script, settings, line.settings.threads) {
+    let mut main = match Reports::new(database, script, settings, line) {
         Ok(main) => main,
         Err(error) => return failed(&error, Some("init"), console, line),
     };
@@ -112,8 +112,8 @@ fn run(
     let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
         dyno_lua::drive(database, script, settings, spec, control, observer)
     });
-    match main.done() {
-        Err((function, error)) => failed(&error, Some(function), console, line),
+    match main.done(console) {
+        Err(error) => failed(&error, Some("done"), console, line),
         Ok(()) => exit,
     }
 }
@@ -126,8 +126,9 @@ struct Reports<'a> {
     reporter: Option<Box<dyn SideState + 'a>>,
     reports_intermediate: bool,
     reports_cumulative: bool,
-    /// The first error of a hook.
-    failure: Option<(&'static str, LuaError)>,
+    line: &'a CommandLine,
+    /// Errors of hooks that are to be printed.
+    failures: Vec<(&'static str, LuaError)>,
 }
 
 impl<'a> Reports<'a> {
@@ -136,7 +137,7 @@ impl<'a> Reports<'a> {
         database: &'a Database,
         script: &'a LuaScript,
         settings: &'a ScriptSettings,
-        threads: u32,
+        line: &'a CommandLine,
     ) -> Result<Self, LuaError> {
         let mut main = side_state(database, script, settings, 0)?;
         main.step("init")?;
@@ -144,24 +145,22 @@ impl<'a> Reports<'a> {
         let reports_cumulative = main.has(ReportHook::Cumulative)?;
         let reporter = match reports_intermediate || reports_cumulative {
             // The original's thread for reports comes after the workers.
-            true => Some(side_state(database, script, settings, threads)?),
+            true => Some(side_state(database, script, settings, line.settings.threads)?),
             false => None,
         };
-        Ok(Reports { main, reporter, reports_intermediate, reports_cumulative, failure: None })
+        let failures = Vec::new();
+        Ok(Reports { main, reporter, reports_intermediate, reports_cumulative, line, failures })
     }
 
     fn keep(&mut self, function: &'static str, ended: Result<(), LuaError>) {
-        if let Err(error) = ended {
-            self.failure.get_or_insert((function, error));
-        }
+        self.failures.extend(ended.err().map(|error| (function, error)));
     }
 
-    /// Executes `done`, and says which function has failed first.
-    fn done(mut self) -> Result<(), (&'static str, LuaError)> {
+    /// Executes `done`.
+    fn done(mut self, console: &mut Console) -> Result<(), LuaError> {
         self.close_reporter();
-        let ended = self.main.step("done").and_then(|()| self.main.close());
-        self.keep("done", ended);
-        self.failure.map_or(Ok(()), Err)
+        self.print_failures(console);
+        self.main.step("done").and_then(|()| self.main.close())
     }
 
     fn close_reporter(&mut self) {
@@ -203,6 +202,12 @@ impl ReportHooks for Reports<'_> {
         let ended = self.main.report(ReportHook::Cumulative, stat);
         self.keep("report_cumulative", ended);
         true
+    }
+
+    fn print_failures(&mut self, console: &mut Console) {
+        for (function, error) in std::mem::take(&mut self.failures) {
+            failed(&error, Some(function), console, self.line);
+        }
     }
 }
 

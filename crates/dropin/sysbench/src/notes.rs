@@ -112,6 +112,14 @@ impl Notes<'_> {
                 work.misses
             ));
         }
+        let counted = total.counts().committed;
+        if self.result.in_flight > counted / 10 {
+            notes.push(format!(
+                "{} transactions were under way at the end and are in no count above, beside \
+                 {counted} that are: a longer --time counts slow ones too.",
+                self.result.in_flight
+            ));
+        }
         if wasted.statements() > 0 && !self.errors {
             notes.push(format!(
                 "{} statements of failed attempts are in no count above; --errors shows them.",
@@ -139,7 +147,7 @@ mod tests {
             ended: TrialEnd::Time,
             workers: Vec::new(),
             offered: None,
-            in_flight: 2,
+            in_flight: 0,
             unfinished: 0,
             retired: 0,
             retired_transactions: 0,
@@ -156,6 +164,19 @@ mod tests {
     }
 
     #[test]
+    fn transactions_that_are_longer_than_the_run_are_said() {
+        let mut total = Frame::new(1, false);
+        total.kinds[0].counts.committed = 19;
+        let of = |in_flight| {
+            let result = TrialResult { in_flight, ..result(total.clone()) };
+            Notes { result: &result, errors: false, outage: None }.text()
+        };
+        assert_eq!(of(1), "");
+        assert!(of(2).contains("    2 transactions were under way at the end"), "{}", of(2));
+        assert!(of(2).contains("beside 19 that are"));
+    }
+
+    #[test]
     fn wasted_work_and_misses_are_said() {
         let mut total = Frame::new(1, false);
         total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
@@ -164,7 +185,7 @@ mod tests {
         let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
         total.errors.count(&deadlock);
         total.errors.count(&deadlock);
-        let result = result(total);
+        let mut result = result(total);
         let text = Notes { result: &result, errors: false, outage: None }.text();
         assert_eq!(
             text,
@@ -172,6 +193,7 @@ mod tests {
              and their transactions are counted.\n    17 statements of failed attempts are in no \
              count above; --errors shows them.\n\n"
         );
+        result.in_flight = 2;
         let text = Notes { result: &result, errors: true, outage: None }.text();
         assert!(text.starts_with(
             "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"

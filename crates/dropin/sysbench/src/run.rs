@@ -13,7 +13,8 @@ use dyno_core::{DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::dry::DryDriver;
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
-    Control, DriveError, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats, drive,
+    Control, DriveError, DueArrivals, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats,
+    drive,
 };
 use dyno_facts::{Message, SeriesRow};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
@@ -97,9 +98,11 @@ pub(super) fn trial(
     if let Err(error) = dyno_runner::signals::stop_on_interrupt(Arc::clone(&control)) {
         console.warning(format_args!("Ctrl-C will not print a report: {error}."));
     }
+    let mut intervals = Intervals::new(settings);
+    intervals.arrivals = DueArrivals::new(&spec);
     let mut reporter = Reporter {
         console,
-        intervals: Intervals::new(settings),
+        intervals,
         length: spec.interval,
         rows: Vec::new(),
         hooks,
@@ -336,6 +339,9 @@ impl Observer for Reporter<'_, '_, '_> {
         self.intervals.uses_database = self.job.uses_database();
         let text = self.intervals.take(interval, whole, self.hooks.as_deref_mut());
         self.console.text(Level::Notice, text);
+        if let Some(hooks) = &mut self.hooks {
+            hooks.print_failures(self.console);
+        }
         self.rows.push(SeriesRow::from(interval));
     }
 }
@@ -365,7 +371,7 @@ fn ended(
     intervals: &Intervals<'_>,
     job: &Job<'_>,
     outage: Option<&str>,
-    (console, hooks): (&mut Console, Option<&mut dyn ReportHooks>),
+    (console, mut hooks): (&mut Console, Option<&mut dyn ReportHooks>),
 ) -> Exit {
     let settings = job.settings;
     console.measured = Some(SweepLevel::of(settings.threads, result));
@@ -390,8 +396,11 @@ fn ended(
         console.info("Done.\n");
     }
     let stat = last_stat(result, intervals, settings);
-    if !hooks.is_some_and(|hooks| hooks.last(&stat)) {
+    if !hooks.as_mut().is_some_and(|hooks| hooks.last(&stat)) {
         console.text(Level::Notice, report(result, intervals, settings, forced));
+    }
+    if let Some(hooks) = hooks {
+        hooks.print_failures(console);
     }
     if settings.debug {
         per_thread(result, console);

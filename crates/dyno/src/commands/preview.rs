@@ -165,6 +165,7 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
     for target in plan.targets.iter().filter(|target| target.owner() == target.name) {
         let mut made: Vec<String> = Vec::new();
         let mut dropped: Vec<String> = Vec::new();
+        let mut scripts: Vec<String> = Vec::new();
         for step in plan.steps.iter().filter(|step| step.target == target.name) {
             let list = match &step.action {
                 StepAction::Prepare => &mut made,
@@ -172,7 +173,14 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
                 StepAction::Trial(_) => continue,
             };
             let Some(planned) = plan.experiment(&step.experiment) else { continue };
-            for table in family::experiment(families(), plan, planned)?.tables() {
+            let family = family::experiment(families(), plan, planned)?;
+            if !family.keeps_existing() {
+                if !scripts.contains(&planned.name) {
+                    scripts.push(planned.name.clone());
+                }
+                continue;
+            }
+            for table in family.tables() {
                 if !list.contains(&table) {
                     list.push(table);
                 }
@@ -191,9 +199,19 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
         ));
         text.push_str(&match kept.is_empty() {
             true => "  Drops at the end what it has created.".to_owned(),
-            false => format!("  Drops what it has created, but keeps {} of them.", kept.len()),
+            false => format!(
+                "  Drops at the end what it has created, but keeps {}.",
+                kept.iter().map(|table| table.as_str()).collect::<Vec<_>>().join(", ")
+            ),
         });
-        text.push_str(" Tables that are there already are measured as they are, and kept.\n");
+        text.push_str(" Tables that are there already have to hold the same data, and are kept.\n");
+        if !scripts.is_empty() {
+            text.push_str(&format!(
+                "  Scripts of your own ({}) create, change and drop what they like: dyno keeps \
+                 nothing from them.\n",
+                scripts.join(", ")
+            ));
+        }
     }
     Ok(text)
 }

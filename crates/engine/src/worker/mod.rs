@@ -426,7 +426,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         tally: &Tally,
     ) {
         let is_measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
-        if is_measured {
+        if is_measured && !matches!(outcome, Outcome::Skipped) {
             let index = (self.id - self.local.first) as usize;
             let stats = &mut self.local.stats.borrow_mut()[index];
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));
@@ -476,11 +476,16 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         if action == Action::Retry {
             self.local.recorder.borrow_mut().retry(kind, attempt, &error, tally, at);
             let goes_on = !self.loses_session(&error) && !self.shared.workload.rolls_back(&error);
-            if goes_on || self.recover(&error).await {
+            if goes_on {
+                return After::Retry;
+            }
+            let recovered = self.recover(&error).await;
+            if recovered == Ok(true) {
                 return After::Retry;
             }
             self.local.recorder.borrow_mut().give_up(kind, now());
-            return After::Stop(None);
+            let broken = recovered.err().and_then(|error| self.end_worker(error, false));
+            return After::Stop(broken);
         }
         let counts = self.local.recorder.borrow_mut().fail(kind, &error, tally, at);
         if action != Action::Fail {
@@ -489,8 +494,10 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         }
         let outcome = Outcome::Failed(error.class());
         self.tell(kind, outcome, begin.until(at), attempt + 1, counts);
-        if !self.recover(&error).await {
-            return After::Stop(None);
+        match self.recover(&error).await {
+            Ok(true) => {}
+            Ok(false) => return After::Stop(None),
+            Err(error) => return After::Stop(self.end_worker(error, false)),
         }
         self.local.wait_until(now() + policy.pause).await;
         After::Next
@@ -513,8 +520,9 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         error.is_fatal() || self.shared.spec.errors.replace.contains(error)
     }
 
-    /// Restores a clean session. False when the trial has ended before that.
-    async fn recover(&mut self, error: &DbError) -> bool {
+    /// Restores a clean session. False when the trial has ended before that; an error when the session can't be
+    /// cleaned and must not be replaced.
+    async fn recover(&mut self, error: &DbError) -> Result<bool, DbError> {
         if !self.loses_session(error)
             && let Some(session) = &mut self.session
         {
@@ -523,15 +531,14 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                 None => session.rollback().await,
                 Some(limit) => impatient(session.rollback(), limit).await,
             };
-            let Err(error) = rolled_back else { return true };
+            let Err(error) = rolled_back else { return Ok(true) };
             self.local.recorder.borrow_mut().error(&error, now());
             if !self.shared.spec.errors.reconnect {
-                self.shared.abort(error);
-                return false;
+                return Err(error);
             }
         }
         self.session = None;
-        self.reconnect().await
+        Ok(self.reconnect().await)
     }
 
     async fn reconnect(&mut self) -> bool {

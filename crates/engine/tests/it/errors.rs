@@ -153,9 +153,18 @@ fn a_rollback_that_fails_is_an_error_too() {
     assert_eq!(result.total.counts().reconnects, 1);
     // Who must not connect again ends the trial with it.
     let policy = ErrorPolicy { reconnect: false, ..ErrorPolicy::resilient() };
-    let spec = TrialSpec { errors: policy, ..closed(1, 1) };
-    let (result, _) = run(&Lists::of(&TRANSFER), &constant(MS, faults), &spec);
+    let with = |errors: ErrorPolicy| {
+        let spec = TrialSpec { errors, ..closed(1, 1) };
+        run(&Lists::of(&TRANSFER), &constant(MS, faults.clone()), &spec).0
+    };
+    let result = with(policy.clone());
     assert!(matches!(&result.ended, TrialEnd::Aborted(error) if error.is_fatal()), "{result:?}");
+    // Where workers leave one by one, only this one does: after a retry as after the last attempt.
+    for max_retries in [Some(0), None] {
+        let result = with(ErrorPolicy { retire: true, max_retries, ..policy.clone() });
+        assert!(!matches!(result.ended, TrialEnd::Aborted(_)), "{result:?}");
+        assert_eq!(result.retired, 1);
+    }
 }
 
 #[test]

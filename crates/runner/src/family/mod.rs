@@ -86,6 +86,11 @@ pub trait Family: Sized {
     /// The tables of its data, each after those that have a foreign key to it: they can be dropped in this order.
     fn tables(&self) -> Vec<String>;
 
+    /// False where a script of the user's own decides what it creates and drops, so that nobody knows the tables.
+    fn keeps_existing(&self) -> bool {
+        true
+    }
+
     /// Those of [`Family::tables`] that no transaction works on.
     fn idle_tables(&self) -> Vec<&'static str> {
         Vec::new()

@@ -88,6 +88,7 @@ pub trait AnyFamily {
     fn fits(&self, database: &Database) -> Result<(), Failure>;
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure>;
     fn tables(&self) -> Vec<String>;
+    fn keeps_existing(&self) -> bool;
     fn idle_tables(&self) -> Vec<&'static str>;
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
     /// Drops those of `tables` that are the family's, in the order that its foreign keys allow.
@@ -126,6 +127,10 @@ impl<F: Trials> AnyFamily for F {
 
     fn tables(&self) -> Vec<String> {
         Family::tables(self)
+    }
+
+    fn keeps_existing(&self) -> bool {
+        Family::keeps_existing(self)
     }
 
     fn idle_tables(&self) -> Vec<&'static str> {

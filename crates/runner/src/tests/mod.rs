@@ -345,20 +345,28 @@ fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     assert!(go(&plan, &mut other, usize::MAX, noisy).len() >= 12);
 }
 
-#[test]
-fn an_interrupted_comparison_goes_on_as_it_would_have() {
-    let plan = plan(COMPARE);
+/// Cut after some trials, a run goes on with the trials that it would have had.
+fn goes_on_as_it_would_have(
+    plan: &Plan,
+    cuts: impl FnOnce(usize) -> Vec<usize>,
+    figure: impl Fn(&PlanStep, &PlannedTrial) -> f64 + Copy,
+) {
     let dir = tempfile::tempdir().expect("a folder");
-    let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, noisy);
-    for cut in [1, 11, 12, 13, 24, 25, 29] {
+    let whole = go(plan, &mut new_run(dir.path()), usize::MAX, figure);
+    for cut in cuts(whole.len()) {
         let dir = tempfile::tempdir().expect("a folder");
         let mut run = new_run(dir.path());
-        let mut executed = go(&plan, &mut run, cut, noisy);
+        let mut executed = go(plan, &mut run, cut, figure);
         let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
         let mut run = Run::open(&path).expect("goes on");
-        executed.extend(go(&plan, &mut run, usize::MAX, noisy));
+        executed.extend(go(plan, &mut run, usize::MAX, figure));
         assert_eq!(executed, whole, "cut after {cut}");
     }
+}
+
+#[test]
+fn an_interrupted_comparison_goes_on_as_it_would_have() {
+    goes_on_as_it_would_have(&plan(COMPARE), |_| vec![1, 11, 12, 13, 24, 25, 29], noisy);
 }
 
 /// Six pairs, or more in so many seconds.

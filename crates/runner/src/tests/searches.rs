@@ -46,19 +46,8 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
 
 #[test]
 fn an_interrupted_search_goes_on_as_it_would_have() {
-    let plan = plan(SEARCH);
     let holds = |_: &PlanStep, trial: &PlannedTrial| trial.rate.unwrap_or(900.0).min(431.0);
-    let dir = tempfile::tempdir().expect("a folder");
-    let whole = go(&plan, &mut new_run(dir.path()), usize::MAX, holds);
-    for cut in 1..whole.len() {
-        let dir = tempfile::tempdir().expect("a folder");
-        let mut run = new_run(dir.path());
-        let mut executed = go(&plan, &mut run, cut, holds);
-        let path = run.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
-        let mut run = Run::open(&path).expect("goes on");
-        executed.extend(go(&plan, &mut run, usize::MAX, holds));
-        assert_eq!(executed, whole, "cut after {cut}");
-    }
+    goes_on_as_it_would_have(&plan(SEARCH), |whole| (1..whole).collect(), holds);
 }
 
 #[test]

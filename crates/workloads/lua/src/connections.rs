@@ -14,7 +14,7 @@ use dyno_core::{
 };
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
-use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes};
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes, mysql_message};
 use std::rc::Rc;
 
 /// Who has a connection's session.
@@ -167,8 +167,11 @@ impl<'a, D: Driver> Connections<'a, D> {
             _ => (error.errno(), error.sqlstate()),
         };
         let sqlstate = sqlstate.to_owned();
-        let message = error.to_string();
-        let message = if error.is_from_server() { error.message().to_owned() } else { message };
+        let message = match self.driver.dialect() {
+            Dialect::Mysql if error.cause() == Cause::Lost => mysql_message(&error),
+            _ if error.is_from_server() => error.message().to_owned(),
+            _ => error.to_string(),
+        };
         self.failure = Some(error);
         LuaAnswer::Error { errno, sqlstate, message, is_ignored }
     }

@@ -188,6 +188,10 @@ impl Family for LuaFamily {
         vec![ITS_TABLES.to_owned()]
     }
 
+    fn keeps_existing(&self) -> bool {
+        false
+    }
+
     fn idle_tables(&self) -> Vec<&'static str> {
         vec![ITS_TABLES]
     }

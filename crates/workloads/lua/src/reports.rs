@@ -32,7 +32,7 @@ pub struct ReportStat {
     pub errors: u64,
     pub reconnects: u64,
     /// Of an interval: the length of the queue, and events that are executed; both 0 without a rate.
-    pub queue: Option<(f64, u64)>,
+    pub queue: Option<(u64, u64)>,
     /// Of a whole run: least, greatest, mean and sum.
     pub latency_s: Option<[f64; 4]>,
 }

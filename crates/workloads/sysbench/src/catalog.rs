@@ -2,6 +2,7 @@
 
 use dyno_core::{DbError, Dialect, Session};
 use dyno_load::catalog;
+pub(crate) use dyno_load::catalog::mysql_definition;
 pub use dyno_load::catalog::tables;
 use dyno_load::query::{column, integers};
 use std::collections::HashSet;

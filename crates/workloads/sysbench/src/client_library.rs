@@ -15,3 +15,12 @@ pub fn mysql_codes(error: &DbError) -> (u32, &str) {
         (_, errno) => (errno, error.sqlstate()),
     }
 }
+
+/// The message of an error of a statement. That a connection was lost begins as in the client library of MySQL, which
+/// gives no reason.
+pub fn mysql_message(error: &DbError) -> String {
+    match (error.cause(), error.errno()) {
+        (Cause::Lost, 0) => format!("Lost connection to server during query: {}", error.message()),
+        _ => error.message().to_owned(),
+    }
+}

@@ -9,7 +9,7 @@ use crate::catalog::{self, ChunkCount};
 use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
-use dyno_core::{Driver, RowSource, Session};
+use dyno_core::{Dialect, Driver, RowSource, Session};
 use dyno_load::query::execute;
 use dyno_load::{
     LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, bulk_load, retrying, while_doing,
@@ -70,11 +70,19 @@ fn prepare_tables<D: Driver>(
     let list = async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))
     };
-    loader.each(names, list, async |session: &mut D::Session, existing, (number, name)| {
-        let table = inspect_or_create(session, options, name, *number, existing, observer).await?;
-        tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
-        Ok(())
-    })?;
+    // All that exist are looked at before one is made: tables of other contents leave nothing behind.
+    for is_there in [true, false] {
+        loader.each(names, list, async |session: &mut D::Session, existing, (number, name)| {
+            let number = *number;
+            let table = match existing.contains(name) {
+                there if there != is_there => return Ok(()),
+                true => inspect(session, options, name, number, observer).await?,
+                false => create(session, options, name, number, observer).await?,
+            };
+            tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
+            Ok(())
+        })?;
+    }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
     let pieces = pieces(&tables);
@@ -104,6 +112,29 @@ struct TableState {
 }
 
 impl TableState {
+    fn new(
+        options: &SysbenchOptions,
+        dialect: Dialect,
+        (number, name): (u32, &str),
+        missing_chunks: Vec<u32>,
+        missing_indexes: Vec<Index>,
+    ) -> Self {
+        let size = |&chunk: &u32| {
+            let (first, last) = chunk_ids(chunk, options.rows_to_load());
+            u64::from(last - first + 1)
+        };
+        TableState {
+            name: name.to_owned(),
+            number,
+            rows_missing: missing_chunks.iter().map(size).sum(),
+            chunks_left: AtomicU32::new(missing_chunks.len() as u32),
+            missing_chunks,
+            missing_indexes,
+            numbering: schema::continue_numbering(options, dialect, name),
+            announced: AtomicBool::new(false),
+        }
+    }
+
     fn is_complete(&self) -> bool {
         self.missing_chunks.is_empty() && self.missing_indexes.is_empty()
     }
@@ -115,49 +146,53 @@ fn chunk_ids(chunk: u32, rows: u32) -> (u32, u32) {
     (first, (first - 1).saturating_add(CHUNK_ROWS).min(rows))
 }
 
-async fn inspect_or_create<S: Session>(
+fn all_chunks(options: &SysbenchOptions) -> Vec<u32> {
+    (0..options.rows_to_load().div_ceil(CHUNK_ROWS)).collect()
+}
+
+async fn create<S: Session>(
     session: &mut S,
     options: &SysbenchOptions,
     name: &str,
     number: u32,
-    existing: &HashSet<String>,
     observer: &dyn LoadObserver,
 ) -> Result<TableState, LoadError> {
     let dialect = session.dialect();
-    let rows = options.rows_to_load();
-    let mut missing_chunks: Vec<u32> = (0..rows.div_ceil(CHUNK_ROWS)).collect();
-    let mut missing_indexes = schema::indexes(options, dialect, name);
-    if existing.contains(name) {
-        check_columns(session, options, name).await?;
-        if !options.test.is_bulk_insert() {
-            let complete = complete_chunks(session, options, name).await?;
-            missing_chunks.retain(|chunk| !complete.contains(chunk));
-        }
-        let doing = format!("reading the indexes of table '{name}'");
-        let made = catalog::indexes(session, name).await.map_err(while_doing(doing))?;
-        missing_indexes.retain(|index| !made.contains(&index.name));
-    } else {
-        observer.creating_table(name);
-        let sql = schema::create_table(options, dialect, name);
-        let made = execute(session, format!("creating table '{name}'"), &sql).await;
-        made.map_err(|error| error.with_sql(&sql))?;
+    observer.creating_table(name);
+    let sql = schema::create_table(options, dialect, name);
+    let made = execute(session, format!("creating table '{name}'"), &sql).await;
+    made.map_err(|error| error.with_sql(&sql))?;
+    let indexes = schema::indexes(options, dialect, name);
+    Ok(TableState::new(options, dialect, (number, name), all_chunks(options), indexes))
+}
+
+/// What an existing table lacks.
+async fn inspect<S: Session>(
+    session: &mut S,
+    options: &SysbenchOptions,
+    name: &str,
+    number: u32,
+    observer: &dyn LoadObserver,
+) -> Result<TableState, LoadError> {
+    let dialect = session.dialect();
+    check_columns(session, options, name).await?;
+    let mut missing_chunks = all_chunks(options);
+    if !options.test.is_bulk_insert() {
+        check_definition(session, options, name).await?;
+        let complete = complete_chunks(session, options, name).await?;
+        missing_chunks.retain(|chunk| !complete.contains(chunk));
     }
-    let size = |&chunk: &u32| {
-        let (first, last) = chunk_ids(chunk, rows);
-        u64::from(last - first + 1)
-    };
-    let table = TableState {
-        name: name.to_owned(),
-        number,
-        rows_missing: missing_chunks.iter().map(size).sum(),
-        chunks_left: AtomicU32::new(missing_chunks.len() as u32),
-        missing_chunks,
-        missing_indexes,
-        numbering: schema::continue_numbering(options, dialect, name),
-        announced: AtomicBool::new(false),
-    };
-    if existing.contains(name) && table.is_complete() {
-        observer.note(&format!("Table '{name}' is already complete"));
+    let doing = format!("reading the indexes of table '{name}'");
+    let made = catalog::indexes(session, name).await.map_err(while_doing(doing))?;
+    let mut missing_indexes = schema::indexes(options, dialect, name);
+    missing_indexes.retain(|index| !made.contains(&index.name));
+    let table = TableState::new(options, dialect, (number, name), missing_chunks, missing_indexes);
+    if table.is_complete() {
+        let options_of_it = match options.create_table_options.is_empty() {
+            true => "",
+            false => "; whether it has the options of --create-table-options was not looked at",
+        };
+        observer.note(&format!("Table '{name}' is already complete{options_of_it}"));
     }
     Ok(table)
 }
@@ -188,6 +223,26 @@ async fn check_columns<S: Session>(
         wanted.join(", ")
     );
     Err(LoadError::data(problem, "drop or rename the table, or use another database"))
+}
+
+/// An error when the table is not what the options ask for. Where MySQL's protocol has no SHOW, nothing is known.
+async fn check_definition<S: Session>(
+    session: &mut S,
+    options: &SysbenchOptions,
+    table: &str,
+) -> Result<(), LoadError> {
+    if session.dialect() != Dialect::Mysql {
+        return Ok(());
+    }
+    let doing = format!("reading the definition of table '{table}'");
+    let made = catalog::mysql_definition(session, table).await.map_err(while_doing(doing))?;
+    match schema::difference(options, &made) {
+        Some(problem) => Err(LoadError::data(
+            format!("table '{table}' exists and {problem}"),
+            "run cleanup first, then prepare again, or give the options it was prepared with",
+        )),
+        None => Ok(()),
+    }
 }
 
 /// The chunks (from 0) that are wholly there; an error when one is there in part.
@@ -237,8 +292,10 @@ fn other_rows(options: &SysbenchOptions, table: &str, counts: &[ChunkCount]) -> 
         return other_contents(options, table, problem);
     }
     let hint = format!(
-        "give --{}={found} to use the table as it is, or run cleanup first, then prepare again",
-        options.size_option()
+        "give --{0}={found} to use the table as it is (a suite has the key `{1}`), or drop it, as \
+         `cleanup` does, then prepare again; in another database nothing is in the way",
+        options.size_option(),
+        options.size_option().replace('-', "_")
     );
     LoadError::data(format!("table '{table}' {problem}"), hint)
 }

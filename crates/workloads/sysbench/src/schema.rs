@@ -116,6 +116,29 @@ pub(crate) fn column_names(options: &SysbenchOptions) -> &'static [&'static str]
     if options.test.is_bulk_insert() { &["id", "k"] } else { &crate::rows::COLUMNS }
 }
 
+/// What an existing table has that `options` ask otherwise, from the CREATE TABLE that MySQL prints of it.
+pub(crate) fn difference(options: &SysbenchOptions, definition: &str) -> Option<String> {
+    let engine = definition.split_once("ENGINE=")?.1.split_whitespace().next()?;
+    let wanted = &options.mysql_storage_engine;
+    if !engine.eq_ignore_ascii_case(wanted) {
+        return Some(format!("is stored by {engine}, where {wanted} is asked for"));
+    }
+    let unquoted = definition.replace(['`', '"'], "");
+    let has = |start: &str, part: &str| {
+        unquoted.lines().any(|line| line.trim().starts_with(start) && line.contains(part))
+    };
+    let differs = |has: bool, wanted: bool, what: &str| match (has, wanted) {
+        (true, false) => Some(format!("has {what}, which is not asked for")),
+        (false, true) => Some(format!("lacks {what}, which is asked for")),
+        _ => None,
+    };
+    let has_k = has("KEY k", "(k)");
+    differs(has("PRIMARY KEY", "(id)"), !options.secondary, "a primary key")
+        .or_else(|| differs(has("id ", "AUTO_INCREMENT"), options.auto_inc, "AUTO_INCREMENT"))
+        // One that is missing is made at the end.
+        .or_else(|| differs(has_k, has_k && options.create_secondary, "an index on k"))
+}
+
 /// How long `c` and `pad` are at most, in letters; `None` for the tables of bulk_insert and for the
 /// fixed contents of 0.5's table `sbtest`.
 pub(crate) fn has_random_text(options: &SysbenchOptions) -> bool {
@@ -129,6 +152,29 @@ pub(crate) fn has_random_text(options: &SysbenchOptions) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_existing_table_must_be_what_is_asked_for() {
+        let has = "CREATE TABLE `sbtest1` (\n  `id` int(11) NOT NULL AUTO_INCREMENT,\n  \
+                   `k` int(11) NOT NULL DEFAULT 0,\n  PRIMARY KEY (`id`),\n  KEY `k_1` (`k`)\n\
+                   ) ENGINE=InnoDB AUTO_INCREMENT=11 DEFAULT CHARSET=utf8mb4";
+        let options = || SysbenchOptions::new(SysbenchTest::ReadWrite);
+        let of = |options: SysbenchOptions| difference(&options, has).unwrap_or_default();
+        assert_eq!(of(options()), "");
+        let myisam = SysbenchOptions { mysql_storage_engine: "myisam".to_owned(), ..options() };
+        assert_eq!(of(myisam), "is stored by InnoDB, where myisam is asked for");
+        let secondary = SysbenchOptions { secondary: true, ..options() };
+        assert_eq!(of(secondary), "has a primary key, which is not asked for");
+        let own_ids = SysbenchOptions { auto_inc: false, ..options() };
+        assert_eq!(of(own_ids), "has AUTO_INCREMENT, which is not asked for");
+        let no_index = SysbenchOptions { create_secondary: false, ..options() };
+        assert_eq!(of(no_index), "has an index on k, which is not asked for");
+        let early = has.replace(",\n  KEY `k_1` (`k`)", "");
+        assert_eq!(difference(&options(), &early), None, "its index comes at the end");
+        let without = early.replace("PRIMARY KEY (`id`)", "KEY `xid` (`id`)");
+        let lacks = "lacks a primary key, which is asked for";
+        assert_eq!(difference(&options(), &without).as_deref(), Some(lacks));
+    }
 
     #[test]
     fn mysql_gets_the_text_of_the_original() {

@@ -511,7 +511,7 @@ end
         others: 30,
         errors: 3,
         reconnects: 1,
-        queue: Some((1.5, 2)),
+        queue: Some((15, 2)),
         latency_s: Some([0.5, 1.0, 0.75, 100.0]),
     };
     let mut state =
@@ -542,7 +542,7 @@ end
     let line = "[ 4s ] thds: 2 tps: 431.50 qps: 30.00 (r/w/o: 5.00/10.00/15.00) lat (ms,95%): 1.52 err/s 1.50 reconn/s: 0.50";
     let said = std::fs::read_to_string(bench.folder.file("out")).expect("lines");
     let expected = format!(
-        "init 5\n[\n {json}\n,\n {json}\n{csv}\n{line}\n0.5 1 0.75 100 1.5 2\ndone 6\n\n]\n\n"
+        "init 5\n[\n {json}\n,\n {json}\n{csv}\n{line}\n0.5 1 0.75 100 15 2\ndone 6\n\n]\n\n"
     );
     assert_eq!(said, expected);
 }

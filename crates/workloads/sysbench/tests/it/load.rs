@@ -90,6 +90,16 @@ fn a_load_that_ended_before_its_index_gets_the_index() {
 }
 
 #[test]
+fn a_table_of_other_contents_leaves_no_empty_ones() {
+    let driver = FakeDriver::new(Dialect::Mysql);
+    prepare(&driver, &options(2, 30_000), 1, SEED, &Said::default()).unwrap();
+    let error = prepare(&driver, &options(4, 20_000), 2, SEED, &Said::default()).unwrap_err();
+    assert!(error.to_string().contains("holds 30000 rows"), "{error}");
+    let names: Vec<_> = driver.database().tables.keys().cloned().collect();
+    assert_eq!(names, ["sbtest1", "sbtest2"]);
+}
+
+#[test]
 fn a_deadlock_is_tried_again() {
     let driver = FakeDriver::new(Dialect::Mysql);
     driver.database().deadlocks = 3;
