@@ -203,7 +203,24 @@ pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
     }
     if paper.experiments.iter().any(|experiment| experiment.comparison.is_some()) {
         sentences.push(say!(trials_of_what_is_compared_run));
-        sentences.push(say!(the_ratio_of_two_targets_is));
+        sentences.extend(estimators(paper));
+    }
+    sentences
+}
+
+/// How ratios are judged, by the methods that were used.
+fn estimators(paper: &Paper) -> Vec<Message> {
+    let least_pairs = |is_anytime: bool| {
+        let own = paper.verdicts.comparisons.iter();
+        let own = own.filter(|of| of.stop.is_until_decided == is_anytime);
+        let least: Vec<f64> = own.map(|of| of.least_pairs() as f64).collect();
+        (!least.is_empty()).then(|| range(least, whole))
+    };
+    let by_ranks = least_pairs(false).map(|least| say!(ratios_are_by_ranks, least = least));
+    let anytime = least_pairs(true).map(|least| say!(ratios_are_judged_anytime, least = least));
+    let mut sentences: Vec<Message> = by_ranks.into_iter().chain(anytime).collect();
+    if !sentences.is_empty() {
+        sentences.push(say!(p_values_are_corrected));
     }
     sentences
 }

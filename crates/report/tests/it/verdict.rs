@@ -522,6 +522,28 @@ fn until_decided(pairs: &[(f64, f64)]) -> RunData {
     run
 }
 
+#[test]
+fn the_method_names_the_estimators_that_were_used() {
+    let method = |run: &RunData, lang: Lang| {
+        let text = paper(run.clone()).markdown(lang);
+        let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
+        behind.split_once("\n## ").map_or(behind, |(own, _)| own).to_owned()
+    };
+    let until = until_decided(&around(1.10, 8));
+    let mut fixed = until.clone();
+    let comparison = fixed.header.experiments[0].comparison.as_mut().expect("a comparison");
+    comparison.stop.is_until_decided = false;
+    let english = method(&fixed, Lang::En);
+    assert!(english.contains("pseudo-median (Hodges-Lehmann)"), "{english}");
+    assert!(english.contains("at least 6 pairs") && !english.contains("e-process"), "{english}");
+    let english = method(&until, Lang::En);
+    assert!(english.contains("e-process") && !english.contains("Wilcoxon"), "{english}");
+    for (run, estimator) in [(&fixed, "伪中位数"), (&until, "几何平均")] {
+        let chinese = method(run, Lang::Zh);
+        assert!(chinese.contains(estimator) && chinese.contains("Holm 校正"), "{chinese}");
+    }
+}
+
 /// Pairs go on while a gate is open.
 #[test]
 fn until_decided_means_the_gates_too() {
