@@ -263,6 +263,17 @@ fn a_starved_worker_is_no_fault_of_the_arithmetic() {
 }
 
 #[test]
+fn unlike_major_versions_are_told_without_an_example_of_another_product() {
+    let paper = paper(|runs| runs[0].header.targets[1].version = "11.4.2-MariaDB".to_owned());
+    let found = check(&paper, "major-version");
+    assert!(!found.findings.is_empty());
+    for lang in Lang::ALL {
+        let meaning = found.meaning.render(lang);
+        assert!(!meaning.contains("MySQL"), "{meaning}");
+    }
+}
+
+#[test]
 fn findings_mark_the_cells_that_they_concern() {
     let one = paper(|runs| runs[0].trials[0].summary.generator.busiest_loop_share = 0.95);
     let number = check(&one, "generator-loop").number;
