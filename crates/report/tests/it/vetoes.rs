@@ -101,6 +101,20 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
 }
 
 #[test]
+fn where_the_interval_contains_1_there_is_no_difference_to_explain() {
+    let open = [0.9, 1.2, 1.1, 0.95, 1.3, 0.85].map(|ratio| (1000.0, 1000.0 * ratio));
+    let mut run = paired(&open);
+    foreign_load(&mut run, [0.0, 0.5]);
+    let paper = paper(run);
+    assert!(paper.digest(Lang::En, 3, &[]).contains("uneven-foreign-load"), "it still forbids");
+    let row = &paper.verdicts.comparisons[0].rows[0];
+    assert_eq!((row.call, row.pairs_needed), (Call::Undecided, None), "more pairs don't help");
+    let sentence = paper.verdicts.sentence().expect("a sentence").to_string();
+    assert!(sentence.contains("undecided (the interval contains 1);"), "{sentence}");
+    assert!(!sentence.contains("another cause"), "{sentence}");
+}
+
+#[test]
 fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
     let mut run = paired(&around(1.0, 8));
     cost(&mut run);

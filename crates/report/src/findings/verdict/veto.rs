@@ -28,8 +28,12 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
         of.vetoes = vetoes(of, checks);
         for row in &mut of.rows {
             if let Some(veto) = of.vetoes.iter().find(|veto| explains(veto.reach, row, of.margin)) {
-                (row.call, row.pairs_needed) = (Call::Explained, None);
-                row.words = say!(undecided_by_check, id = veto.check);
+                row.pairs_needed = None;
+                // Where the interval contains 1 there is no difference to explain.
+                if row.call != Call::Undecided {
+                    row.call = Call::Explained;
+                    row.words = say!(undecided_by_check, id = veto.check);
+                }
             }
         }
         of.sentence = super::words::comparison(of);

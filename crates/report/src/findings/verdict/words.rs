@@ -110,7 +110,7 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
         sentences.push(say!(sessions_are_unlike));
     }
     // Else it is why there is no verdict.
-    if of.order == PairOrder::Blocks && of.deciding_vetoes().next().is_none() {
+    if of.order == PairOrder::Blocks && row.call != Call::Explained {
         sentences.push(say!(the_trials_were_not_interleaved_a));
     }
     Message::sentences(&sentences)
