@@ -2,7 +2,8 @@
 
 use super::{Case, Rule, list, parts};
 use crate::evidence::{
-    Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, Trial, VerdictRow,
+    Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, SpotKind, Trial,
+    VerdictRow,
 };
 use crate::format;
 use crate::messages::checks;
@@ -19,6 +20,19 @@ const REPEATS_FOR_OUTLIERS: usize = 5;
 const OUTLIER: f64 = 3.5 * 1.4826;
 /// Where trials are nearly alike, less than this share is no outlier.
 const LEAST_OUTLIER: f64 = 0.02;
+/// Checks that find what makes the trials of a steady system vary: at the load generator, or by the work of others.
+const DISTURBANCES: [&str; 10] = [
+    "foreign-load",
+    "generator-starved",
+    "generator-stopped",
+    "run-delay",
+    "steal",
+    "suspended",
+    "throttled",
+    "uneven-background",
+    "uneven-foreign-cpu",
+    "uneven-foreign-load",
+];
 
 pub(super) const RULES: &[Rule] = &[
     Rule::comparison(Group::C, Level::E, checks::aa_differs, |of| {
@@ -31,7 +45,7 @@ pub(super) const RULES: &[Rule] = &[
         is_in_blocks.then(|| say!(one_after_the_other))
     }),
     Rule::comparison(Group::C, Level::W, checks::noise_floor, noise_floor),
-    Rule::case(Group::C, Level::W, checks::variation, |case| each_group(case, variation_of)),
+    Rule::case(Group::C, Level::W, checks::variation, variations),
     Rule::case(Group::C, Level::W, checks::peak_not_rerun, peak_not_rerun),
     Rule::comparison(Group::C, Level::I, checks::half_width, half_width),
     Rule::comparison(Group::C, Level::I, checks::many_metrics, lost_to_holm),
@@ -108,11 +122,11 @@ fn many_gates(case: &Case<'_>) -> Vec<Finding> {
     place.map(|place| Finding::new(place, value())).into_iter().collect()
 }
 
-/// What is found in the trials behind a point: in which of them, and its value.
-type InGroup = fn(&Point, &[&Trial]) -> Option<(Spot, Message)>;
-
-/// What `find` says of the trials behind a point, with the point's target and load.
-fn each_group(case: &Case<'_>, find: InGroup) -> Vec<Finding> {
+/// What `find` says of the trials behind a point: in which of them, and its value.
+fn each_group(
+    case: &Case<'_>,
+    find: impl Fn(&Point, &[&Trial]) -> Option<(Spot, Message)>,
+) -> Vec<Finding> {
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
@@ -134,10 +148,47 @@ fn trials_of(trials: &[&Trial]) -> Spot {
     Spot { names, ..Spot::trial("") }
 }
 
-fn variation_of(point: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
+/// A check that has found a disturbance, and the trials that it concerns.
+type Disturbance = (&'static str, Vec<String>);
+
+fn variations(case: &Case<'_>) -> Vec<Finding> {
+    let rules = super::GROUPS.into_iter().flatten();
+    let of_rule = |rule: &Rule| -> Disturbance {
+        let found = super::findings(rule, case);
+        (rule.id, found.iter().flat_map(|finding| trials_at(case, &finding.place)).collect())
+    };
+    let disturbances: Vec<Disturbance> =
+        rules.filter(|rule| DISTURBANCES.contains(&rule.id)).map(of_rule).collect();
+    each_group(case, |point, trials| variation_of(&disturbances, point, trials))
+}
+
+/// The labels of the trials at a place that is smaller than a target.
+fn trials_at(case: &Case<'_>, place: &Spot) -> Vec<String> {
+    match place.kind {
+        SpotKind::Trial => place.names.clone(),
+        SpotKind::Comparison => {
+            let own = case.verdicts.comparisons.iter().filter(|of| of.has(place));
+            own.flat_map(|of| of.pairs.iter().flatten().cloned()).collect()
+        }
+        SpotKind::Target | SpotKind::Experiment | SpotKind::Run => Vec::new(),
+    }
+}
+
+/// The system is to blame only where nothing else is known to be.
+fn variation_of(
+    disturbances: &[Disturbance],
+    point: &Point,
+    trials: &[&Trial],
+) -> Option<(Spot, Message)> {
     let share = variation(&throughputs(trials))
         .filter(|share| trials.len() >= LEAST_REPEATS && *share > MOST_VARIATION)?;
-    let value = say!(target_value, target = &point.target, value = super::percent(share));
+    let is_own = |label: &String| trials.iter().any(|trial| trial.label == *label);
+    let found = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_own));
+    let (target, share) = (&point.target, super::percent(share));
+    let value = match list(found.map(|(id, _)| Message::verbatim(*id))) {
+        Some(ids) => say!(varies_where_disturbed, target = target, share = share, ids = ids),
+        None => say!(varies_by_itself, target = target, share = share),
+    };
     Some((trials_of(trials), value))
 }
 

@@ -12,7 +12,7 @@ mod state;
 mod time;
 mod truth;
 
-use dyno_facts::{GeneratorConditions, NodeConditions, TrialSummary};
+use dyno_facts::{GeneratorConditions, Message, NodeConditions, TrialSummary};
 use dyno_report::{Check, Lang, Level, Paper, check_ids};
 use dyno_store::RunData;
 use quiet::quiet;
@@ -260,6 +260,28 @@ fn a_starved_worker_is_no_fault_of_the_arithmetic() {
         });
     });
     assert_eq!(found(&paper), ["idle-workers"]);
+}
+
+#[test]
+fn trials_that_vary_blame_the_system_only_where_nothing_disturbed_them() {
+    fn varying(change: Change) -> Vec<Message> {
+        let mut runs = quiet();
+        quiet::with_ratios(&mut runs, [0.9, 1.1, 0.9, 1.1, 0.9, 1.1], [1.0; 6]);
+        change(&mut runs);
+        check(&Paper::new(&runs, &[]), "variation").lines.clone()
+    }
+    let by_itself = varying(AS_IT_IS);
+    assert!(by_itself[0].to_string().contains("so the system is unstable"), "{}", by_itself[0]);
+    let disturbed = varying(|runs| {
+        runs[0].trials[3].summary.conditions.generator.starved = Some("It waited.".into());
+    });
+    let [english, chinese] = Lang::ALL.map(|lang| disturbed[0].render(lang));
+    assert!(english.ends_with("what generator-starved found may be why"), "{english}");
+    assert!(chinese.contains("原因可能是 generator-starved"), "{chinese}");
+    let of_others = varying(|runs| {
+        nodes(runs, |node| node.commits = node.commits.map(|commits| 2 * commits));
+    });
+    assert!(of_others[0].to_string().contains("what foreign-load"), "{}", of_others[0]);
 }
 
 #[test]
