@@ -48,15 +48,18 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Message> {
     let loops = f64::from(generator.loops) / members.len().max(1) as f64;
     let waited = |known: &GeneratorConditions| {
         let share = known.run_delay_s? / (window_s * loops.max(1.0));
-        let foreign = summary.conditions.generator.foreign_cpu_share;
-        let is_by_others = !same_host || foreign? > 1.0 - GeneratorConditions::BUSY_CPU;
-        Some(share).filter(|_| is_by_others)
+        let share = Some(share).filter(|share| *share > GeneratorConditions::LOST_TIME)?;
+        if !same_host {
+            return Some(say!(loops_waited_for_cpu, percent = percent(share)));
+        }
+        let foreign = summary.conditions.generator.foreign_cpu_share?;
+        let is_by_others = foreign > 1.0 - GeneratorConditions::BUSY_CPU;
+        is_by_others.then(|| {
+            say!(loops_waited_beside_others, percent = percent(share), foreign = percent(foreign))
+        })
     };
     let of = |known: &GeneratorConditions, host: &HostSample| {
-        lost_time(known, host, window_s).or_else(|| {
-            let share = waited(known).filter(|share| *share > GeneratorConditions::LOST_TIME)?;
-            Some(say!(loops_waited_for_cpu, percent = percent(share)))
-        })
+        lost_time(known, host, window_s).or_else(|| waited(known))
     };
     if members.is_empty() {
         return of(&summary.conditions.generator, &generator.host);
@@ -184,7 +187,9 @@ mod tests {
         };
         assert_eq!(beside(Some(70.0)), None);
         assert_eq!(beside(None), None);
-        assert!(beside(Some(40.0)).is_some());
+        let why = beside(Some(40.0)).expect("others took the CPU");
+        assert!(why.contains("waited for a CPU in 50 % of the window"), "{why}");
+        assert!(why.contains("other programs took 50 % of the machine's CPUs"), "{why}");
     }
 
     #[test]

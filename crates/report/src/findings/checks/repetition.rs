@@ -21,7 +21,7 @@ const OUTLIER: f64 = 3.5 * 1.4826;
 /// Where trials are nearly alike, less than this share is no outlier.
 const LEAST_OUTLIER: f64 = 0.02;
 /// Checks that find what makes the trials of a steady system vary: at the load generator, or by the work of others.
-const DISTURBANCES: [&str; 10] = [
+const DISTURBANCES: [&str; 11] = [
     "foreign-load",
     "generator-starved",
     "generator-stopped",
@@ -31,6 +31,7 @@ const DISTURBANCES: [&str; 10] = [
     "throttled",
     "uneven-background",
     "uneven-foreign-cpu",
+    "uneven-foreign-cpu-secondary",
     "uneven-foreign-load",
 ];
 
