@@ -6,6 +6,7 @@ use dyno_core::is_command;
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
 use dyno_report::blocks::{Block, PaperTable};
 use dyno_report::{Lang, Level, Paper, Templates};
+use dyno_store::RunData;
 use std::fs;
 
 fn golden_paper() -> Paper {
@@ -357,4 +358,27 @@ fn all_forms_are_written() {
     assert_eq!(fs::read_to_string(&paths[2]).expect("read"), paper.csv());
     let error = paper.write_all(&dir.path().join("nowhere")).expect_err("no such folder");
     assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+#[test]
+fn the_method_names_the_estimators_that_were_used() {
+    use crate::verdict::{around, until_decided};
+    let method = |run: &RunData, lang: Lang| {
+        let text = Paper::new(std::slice::from_ref(run), &[]).markdown(lang);
+        let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
+        behind.split_once("\n## ").map_or(behind, |(own, _)| own).to_owned()
+    };
+    let until = until_decided(&around(1.10, 8));
+    let mut fixed = until.clone();
+    let comparison = fixed.header.experiments[0].comparison.as_mut().expect("a comparison");
+    comparison.stop.is_until_decided = false;
+    let english = method(&fixed, Lang::En);
+    assert!(english.contains("pseudo-median (Hodges-Lehmann)"), "{english}");
+    assert!(english.contains("at least 6 pairs") && !english.contains("e-process"), "{english}");
+    let english = method(&until, Lang::En);
+    assert!(english.contains("e-process") && !english.contains("Wilcoxon"), "{english}");
+    for (run, estimator) in [(&fixed, "伪中位数"), (&until, "几何平均")] {
+        let chinese = method(run, Lang::Zh);
+        assert!(chinese.contains(estimator) && chinese.contains("Holm 校正"), "{chinese}");
+    }
 }

@@ -509,7 +509,7 @@ fn a_load_level_whose_pairs_all_failed_has_a_row() {
 }
 
 /// A run that compares until decided.
-fn until_decided(pairs: &[(f64, f64)]) -> RunData {
+pub(crate) fn until_decided(pairs: &[(f64, f64)]) -> RunData {
     let mut run = paired(pairs);
     let facts = ComparisonFacts {
         baseline: "maria".to_owned(),
@@ -520,28 +520,6 @@ fn until_decided(pairs: &[(f64, f64)]) -> RunData {
     let comparison = run.header.experiments[0].comparison.as_mut().expect("a comparison");
     comparison.stop.is_until_decided = true;
     run
-}
-
-#[test]
-fn the_method_names_the_estimators_that_were_used() {
-    let method = |run: &RunData, lang: Lang| {
-        let text = paper(run.clone()).markdown(lang);
-        let (_, behind) = text.split_once("\n## 5 ").expect("a section of methods");
-        behind.split_once("\n## ").map_or(behind, |(own, _)| own).to_owned()
-    };
-    let until = until_decided(&around(1.10, 8));
-    let mut fixed = until.clone();
-    let comparison = fixed.header.experiments[0].comparison.as_mut().expect("a comparison");
-    comparison.stop.is_until_decided = false;
-    let english = method(&fixed, Lang::En);
-    assert!(english.contains("pseudo-median (Hodges-Lehmann)"), "{english}");
-    assert!(english.contains("at least 6 pairs") && !english.contains("e-process"), "{english}");
-    let english = method(&until, Lang::En);
-    assert!(english.contains("e-process") && !english.contains("Wilcoxon"), "{english}");
-    for (run, estimator) in [(&fixed, "伪中位数"), (&until, "几何平均")] {
-        let chinese = method(run, Lang::Zh);
-        assert!(chinese.contains(estimator) && chinese.contains("Holm 校正"), "{chinese}");
-    }
 }
 
 /// Pairs go on while a gate is open.
