@@ -164,7 +164,7 @@ impl<D: Driver> Init<'_, D> {
             let found = existing::tables(session).await;
             existing = found.map_err(failed(step, "listing the tables"))?;
             if !existing.is_empty() {
-                self.observer.note("Resuming: the tables that exist are kept");
+                self.observer.note("Tables that exist are kept: only what they lack is loaded");
             }
             existing::check_partitions(session, self.schema.options).await?;
         }

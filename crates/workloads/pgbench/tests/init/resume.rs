@@ -33,6 +33,10 @@ fn what_is_committed_is_kept_and_the_rest_is_loaded() {
     let indexes = "select count(*) from sqlite_master where type = 'index'";
     assert_eq!(ask(&driver, indexes), ["3"]);
 
+    // Nothing was interrupted, so nothing is called resumed.
+    let said = init(&driver, &InitOptions { resume: true, ..options(5) });
+    let note = "Tables that exist are kept: only what they lack is loaded";
+    assert_eq!(said.notes.lock().unwrap()[0], note);
     let report = resumed(&driver, &options(5));
     assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (500_000, 0));
     assert_rows(&driver, 5);
