@@ -1,5 +1,8 @@
 //! The suites that every dyno carries with it.
 
+/// What an author of suites needs: the format, key by key.
+pub const HANDBOOK: &str = include_str!("../../../suites/README.md");
+
 #[derive(Clone, Copy, Debug)]
 pub struct BundledSuite {
     pub name: &'static str,

@@ -37,7 +37,7 @@ mod versus;
 
 dyno_facts::catalogue!();
 
-pub use bundled::{BundledSuite, bundled};
+pub use bundled::{BundledSuite, HANDBOOK, bundled};
 pub use compare::{Compare, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan};
 pub use problem::{Problem, SuiteError, SuitePlace};

@@ -19,6 +19,14 @@ fn help_knows_verbs_and_the_options_of_workloads() {
     }
     assert!(help(&["cluster", "up"]).stdout.contains("Usage: dyno cluster up"));
     assert!(help(&[]).stdout.contains("quickstart"));
+    for topic in ["suite", "suites"] {
+        let ran = help(&[topic]);
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+        for part in ["`[target.NAME]`", "| `statements` |", "compare = { baseline"] {
+            assert!(ran.stdout.contains(part), "no `{part}`:\n{}", ran.stdout);
+        }
+    }
+    assert!(help(&["suites"]).stdout.contains("Usage: dyno suites"));
     let ran = help(&["tpccc"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (2, ""));
     assert!(ran.stderr.contains("hint: did you mean `dyno help tpcc`?"), "{}", ran.stderr);

@@ -8,11 +8,15 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::{fill, help};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
+use dyno_suite::HANDBOOK;
+
+/// The topic that is no verb and no workload.
+const SUITE: &str = "suite";
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// A verb, or a workload of suites, whose options are listed then.
-    #[arg(value_name = "VERB or WORKLOAD")]
+    /// A verb; or a workload of suites, whose options are listed then; or `suite`, for the format of suites, key by key.
+    #[arg(value_name = "VERB, WORKLOAD or suite")]
     topic: Vec<String>,
 }
 
@@ -35,14 +39,19 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(&describe_workload(workload));
         return Ok(());
     }
+    if arguments.topic == [SUITE] {
+        output::data(HANDBOOK);
+        return Ok(());
+    }
     let mut command = CommandLine::command();
     command.build();
     let mut found = &mut command;
     for word in &arguments.topic {
         let verbs: Vec<String> =
             found.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
-        let known = verbs.iter().map(String::as_str);
-        let near = nearest(word, known.chain(offers.iter().map(|workload| workload.name)));
+        let workloads = offers.iter().map(|workload| workload.name);
+        let known = verbs.iter().map(String::as_str).chain(workloads).chain([SUITE]);
+        let near = nearest(word, known);
         let failure = Failure::usage(format!("There is no help on `{word}`."));
         let failure = match near {
             Some(near) => failure.with_hint(format!("did you mean `dyno help {near}`?")),
@@ -51,6 +60,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         found = found.find_subcommand_mut(word).ok_or(failure)?;
     }
     output::data(&found.render_long_help().to_string());
+    if found.get_name() == "suites" {
+        output::data(&format!("\n{HANDBOOK}"));
+    }
     Ok(())
 }
 
@@ -82,7 +94,7 @@ fn completed() -> clap::Command {
     let command = CommandLine::command();
     let verbs = command.get_subcommands().map(|verb| verb.get_name().to_owned());
     let workloads = offers().into_iter().map(|workload| workload.name.to_owned());
-    let mut topics: Vec<String> = verbs.chain(workloads).collect();
+    let mut topics: Vec<String> = verbs.chain(workloads).chain([SUITE.to_owned()]).collect();
     topics.sort();
     topics.dedup();
     let suites = dyno_suite::bundled().iter().map(|suite| suite.name.to_owned()).collect();

@@ -102,7 +102,7 @@ pub(crate) struct Arguments {
     /// slots/after-summary.md stands behind the summary, slots/after-summary.zh.md in Chinese papers.
     #[arg(long, value_name = "FOLDER")]
     template: Option<PathBuf>,
-    /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (suites/README.md),
+    /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (`dyno help suite`),
     /// instead of those that the suite has.
     #[arg(long, value_name = "FILE.toml")]
     paper: Option<PathBuf>,
@@ -154,7 +154,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
     let text = std::fs::read_to_string(file).map_err(|error| {
         Failure::new(format!("The file of `--paper`, {}, can't be read: {error}.", file.display()))
-            .with_hint("It is a TOML file with the keys of `[paper]`: see suites/README.md.")
+            .with_hint("It is a TOML file with the keys of `[paper]`: see `dyno help suite`.")
     })?;
     let texts = dyno_suite::publication(&file.to_string_lossy(), &text)?;
     let targets = runs.iter().flat_map(|run| &run.header.targets);

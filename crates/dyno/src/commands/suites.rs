@@ -17,7 +17,7 @@ Examples:
   dyno suites rds-mysql-5.6 --toml > my-suite.toml
 
 Times are estimates: windows and warm-ups as the suite states them, loads at the pace of a small server.
-Rows of pgbench, TPC-C and TPC-H are those of the largest table.")]
+Rows of pgbench, TPC-C and TPC-H are those of the largest table. `dyno help suite` explains every key of a suite.")]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
