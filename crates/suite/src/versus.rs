@@ -2,6 +2,7 @@
 
 use dyno_facts::{ExperimentFacts, Message, Role, TargetFacts, say};
 
+use crate::bundled::BUNDLED_PREFIX;
 use crate::compare::{Compare, WantedStop};
 use crate::parse::is_name;
 use crate::plan::Overrides;
@@ -84,6 +85,19 @@ pub(crate) fn apply(
     let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
     if !searches.is_empty() {
         notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
+    }
+    // Who takes a bundled suite has written no repeats.
+    let is_own = !suite.text.file.starts_with(BUNDLED_PREFIX) && versus.stop.pairs.is_none();
+    let repeated = kept.iter().filter(|experiment| is_own && experiment.facts.repeats > 1);
+    let repeated: Vec<&str> = repeated.map(|experiment| experiment.name.value.as_str()).collect();
+    if !repeated.is_empty() {
+        let (names, baseline) = (repeated.join(", "), &versus.baseline);
+        notes.push(say!(
+            pairs_instead_of_repeats,
+            names = names,
+            baseline = baseline,
+            candidate = &versus.candidate
+        ));
     }
     let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     changed.experiments = kept

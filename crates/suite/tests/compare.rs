@@ -357,6 +357,29 @@ fn shares_and_lengths_are_read_as_people_write_them() {
 }
 
 #[test]
+fn repeats_that_give_way_to_pairs_are_named() {
+    let text = experiment("repeats = 2\n");
+    let noted = |file: &str, text: &str, overrides: &Overrides| {
+        let suite = Suite::parse(file, text, WORKLOADS).expect("a suite");
+        let plan = Plan::build(&suite, overrides).expect("a plan");
+        let note = "so `repeats` is ignored: e. `--compare old new --pairs 2..2` makes two pairs.";
+        plan.notes.iter().any(|told| told.to_string().contains(note))
+    };
+    let compared = versus("old", "new");
+    assert!(noted("s.toml", &text, &compared));
+    assert!(!noted("s.toml", &experiment(""), &compared), "none were written");
+    assert!(!noted("bundled:s.toml", &text, &compared), "nobody here has written them");
+    let mut two = compared.clone();
+    if let Some(compare) = &mut two.compare {
+        compare.stop.pairs = Some((2, 2));
+    }
+    assert!(!noted("s.toml", &text, &two), "the number was given");
+    let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
+    let plan = Plan::build(&suite, &two).expect("a plan");
+    assert_eq!(trials(&plan).len(), 2 * 2 * 2, "two pairs at two levels");
+}
+
+#[test]
 fn searches_are_no_pairs() {
     let keys = "objective = \"p99 < 20ms\"\n";
     let suite = Suite::parse("s.toml", &experiment(keys), WORKLOADS).expect("a suite");
