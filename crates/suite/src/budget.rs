@@ -41,7 +41,7 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             best.estimated_s.ceil()
         );
         let least = in_minutes(best.estimated_s);
-        let hint = format!("Give it `--budget {least}` at least, or fewer targets.");
+        let hint = format!("Give it `--budget {least}` at least{}.", less_to_do(&best));
         return Err(Problem::new(message).hint(hint).into());
     }
     let (mut low, mut high) = (SHARE_LEAST, 1.0);
@@ -64,6 +64,35 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
         timed.facts.notes.push(say!(smallest_with_answers));
     }
     Ok(timed)
+}
+
+/// The smallest plan, where a budget asks for one; it may take longer than the budget.
+pub(crate) fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
+    overrides.budget_s?;
+    let least = Overrides { shrink: Some(SHARE_LEAST), ..overrides.clone() };
+    Plan::of_size(suite, &least, &PassTimes::new()).ok()
+}
+
+/// What would shorten a plan that is too long at its smallest.
+fn less_to_do(plan: &Plan) -> String {
+    let mut ways = Vec::new();
+    let pairs = plan.experiments.iter().find_map(|planned| planned.comparison.as_ref());
+    match pairs {
+        Some(pairs) if !pairs.is_aa => ways.push(format!(
+            "fewer pairs, which may be too few to decide (`--compare {} {} --pairs 2..2`)",
+            pairs.baseline, pairs.candidates[0]
+        )),
+        None if plan.targets.len() > 1 => ways.push("fewer targets".to_owned()),
+        _ => {}
+    }
+    if plan.experiments.iter().any(|planned| planned.workers.len() > 1) {
+        ways.push("fewer load levels (`--max-workers 1`)".to_owned());
+    }
+    if plan.experiments.len() > 1 {
+        ways.push("a copy of the suite with fewer experiments (`dyno help suite`)".to_owned());
+    }
+    let ways: String = ways.iter().map(|way| format!(", or {way}")).collect();
+    format!("{ways}; `--plan` prints what each step takes")
 }
 
 /// A budget that holds so many seconds, as it is typed.

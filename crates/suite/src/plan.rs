@@ -182,6 +182,11 @@ impl Plan {
         }
     }
 
+    /// The smallest that `--budget` could choose, also where it takes longer than the budget: it shows what is long.
+    pub fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
+        budget::smallest(suite, overrides)
+    }
+
     /// The same of the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
     /// where the suite leaves their number open.
     pub(crate) fn of_size(

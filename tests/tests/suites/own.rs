@@ -58,6 +58,10 @@ fn scripts_and_plain_statements_stand_in_one_suite() {
     let shown = dyno(folder, &[&run[..], &["--plan"]].concat());
     assert_eq!(shown.code, 0, "{}", shown.all());
     assert!(shown.stdout.contains("2 workers, 200 transactions, repeat 1"), "{}", shown.all());
+    let long = dyno(folder, &["run", "own.toml", run[2], run[3], "--budget", "0.01s", "--plan"]);
+    assert_eq!(long.code, 2, "as the run: {}", long.all());
+    assert!(long.stdout.contains("2 workers, 100 transactions"), "{}", long.all());
+    assert!(long.stderr.contains("at its smallest"), "{}", long.all());
     assert!(!folder.join("dyno-runs").exists(), "nothing is executed");
     let ran = dyno(folder, &run);
     assert_eq!(ran.code, 0, "{}", ran.all());

@@ -1,12 +1,12 @@
 //! What a run will do, before it begins: steps, sizes, seconds, and tables that are made and dropped.
 
-use crate::families;
 use crate::terminal::human_time;
+use crate::{Done, families};
 use dyno_facts::format::grouped;
 use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, StepAction, text_table};
 use dyno_runner::failure::Failure;
-use dyno_runner::family;
-use dyno_suite::Plan;
+use dyno_runner::{check_options, family, output};
+use dyno_suite::{Overrides, Plan, Suite};
 
 /// Of a plan without steps: a time of zero would be no answer.
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
@@ -14,6 +14,20 @@ pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 /// A plan looks the same where nobody answers.
 const NOT_ASKED: &str = "No server was asked: the run itself finds whether each can be reached, lets the account in and \
                          has the room.";
+
+/// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
+pub(crate) fn show(suite: &Suite, overrides: &Overrides) -> Done {
+    let (mut plan, refused) = match Plan::build(suite, overrides) {
+        Ok(plan) => (plan, None),
+        Err(error) => match Plan::smallest(suite, overrides) {
+            Some(plan) => (plan, Some(error)),
+            None => return Err(error.into()),
+        },
+    };
+    check_options(families(), &mut plan)?;
+    output::data(&text(&plan)?);
+    refused.map_or(Ok(()), |error| Err(error.into()))
+}
 
 /// All of it, as `dyno run --plan` prints it.
 ///
@@ -220,7 +234,6 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
 mod tests {
     use super::*;
     use dyno_facts::SecretUrl;
-    use dyno_suite::{Overrides, Suite};
 
     fn table(pairs: &str) -> String {
         let text = format!(

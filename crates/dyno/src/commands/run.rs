@@ -192,10 +192,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         add_target(&mut overrides, target)?;
     }
     if arguments.plan {
-        let mut plan = Plan::build(&Suite::open(&arguments.suite, &crate::offers())?, &overrides)?;
-        runner::check_options(crate::families(), &mut plan)?;
-        output::data(&preview::text(&plan)?);
-        return Ok(());
+        return preview::show(&Suite::open(&arguments.suite, &crate::offers())?, &overrides);
     }
     let earlier = arguments.comparing.earlier.as_deref();
     let continued = earlier.map(|name| continuing::read(&arguments.dir, name)).transpose()?;
