@@ -204,7 +204,9 @@ fn the_smallest_budget_that_would_do_is_named_and_does() {
     let named = said.split("--budget ").nth(1).and_then(|rest| rest.split('`').next());
     let named = named.and_then(dyno_suite::seconds).unwrap_or_else(|| panic!("{said}"));
     assert!(named > 30.0 && of(named).is_ok(), "{said}");
-    for way in ["`--compare a b --pairs 2..2`", "`--max-workers 1`", "fewer experiments", "`--plan`"] {
+    for way in
+        ["`--compare a b --pairs 2..2`", "`--max-workers 1`", "fewer experiments", "`--plan`"]
+    {
         assert!(said.contains(way), "no {way}: {said}");
     }
     assert!(!said.contains("fewer targets"), "two are compared: {said}");

@@ -100,14 +100,8 @@ pub(super) fn trial(
     }
     let mut intervals = Intervals::new(settings);
     intervals.arrivals = DueArrivals::new(&spec);
-    let mut reporter = Reporter {
-        console,
-        intervals,
-        length: spec.interval,
-        rows: Vec::new(),
-        hooks,
-        job,
-    };
+    let mut reporter =
+        Reporter { console, intervals, length: spec.interval, rows: Vec::new(), hooks, job };
     let begun = monotonic_now();
     let driven = drive(&spec, &control, &mut reporter);
     let Reporter { mut intervals, rows, hooks, .. } = reporter;
