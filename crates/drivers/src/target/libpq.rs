@@ -94,7 +94,7 @@ pub(super) fn from_libpq_with(
 ) -> Result<TargetUrl, TargetError> {
     let mut words = ConnectionWords(BTreeMap::new());
     for (name, value) in [("host", given.host), ("port", given.port), ("user", given.user)] {
-        words.set(name, value.unwrap_or_default().to_owned())?;
+        words.set_if_any(name, value)?;
     }
     match dbname {
         Some(text) if is_connection_string(text) => {
@@ -107,9 +107,9 @@ pub(super) fn from_libpq_with(
                 words.set(&name, value)?;
             }
         }
-        name => words.set("dbname", name.unwrap_or_default().to_owned())?,
+        name => words.set_if_any("dbname", name)?,
     }
-    let service = words.take("service").or_else(|| variable("PGSERVICE"));
+    let service = words.0.remove("service").or_else(|| variable("PGSERVICE"));
     if let Some(service) = service.filter(|name| !name.is_empty()) {
         for (name, value) in service::read(&service, variable)? {
             if !KEYWORDS.iter().any(|&(known, ..)| known == name) {
@@ -130,9 +130,8 @@ pub(super) fn from_libpq_with(
             words.set(name, value)?;
         }
     }
-    let application = given.fallback_application_name.unwrap_or_default();
     if !words.0.contains_key("fallback_application_name") {
-        words.set("fallback_application_name", application.to_owned())?;
+        words.set_if_any("fallback_application_name", given.fallback_application_name)?;
     }
     let mut target = words.target(system_user)?;
     for (name, option) in SETTINGS {
@@ -149,11 +148,13 @@ pub(super) fn from_libpq_with(
 struct ConnectionWords(BTreeMap<&'static str, String>);
 
 impl ConnectionWords {
-    /// Sets a known keyword, or replaces its value; an empty value counts as none.
+    /// Sets a known keyword, or replaces its value. An empty value is kept: as in libpq it means the default, and hides
+    /// what services and variables say.
     fn set(&mut self, name: &str, value: String) -> Result<(), TargetError> {
-        let known = KEYWORDS.iter().find(|&&(known, ..)| known == name && !value.is_empty());
+        let known = KEYWORDS.iter().find(|&&(known, ..)| known == name);
         let Some(&(name, _, what)) = known else { return Ok(()) };
         if let Only(allowed) = what
+            && !value.is_empty()
             && !allowed.iter().any(|word| word.eq_ignore_ascii_case(&value))
         {
             let message =
@@ -163,14 +164,17 @@ impl ConnectionWords {
                 words => format!("{name} may be {}", words.join(", ")),
             }));
         }
-        if what == Taken {
-            self.0.insert(name, value);
-        }
+        self.0.insert(name, value);
         Ok(())
     }
 
+    /// For the program's own options, where an empty value is none.
+    fn set_if_any(&mut self, name: &str, value: Option<&str>) -> Result<(), TargetError> {
+        value.filter(|value| !value.is_empty()).map_or(Ok(()), |value| self.set(name, value.into()))
+    }
+
     fn take(&mut self, name: &str) -> Option<String> {
-        self.0.remove(name)
+        self.0.remove(name).filter(|value| !value.is_empty())
     }
 
     fn one_of(&mut self, name: &str, known: &[&str]) -> Result<Option<String>, TargetError> {
@@ -187,7 +191,8 @@ impl ConnectionWords {
 
     fn target(mut self, system_user: Option<String>) -> Result<TargetUrl, TargetError> {
         let tls = self.tls()?;
-        let is_renamed = self.0.contains_key("host") && self.0.contains_key("hostaddr");
+        let has = |name: &str| self.0.get(name).is_some_and(|value| !value.is_empty());
+        let is_renamed = has("host") && has("hostaddr");
         if is_renamed && tls.mode == TlsMode::VerifyFull {
             return Err(TargetError::new(
                 "The connection option sslmode=verify-full can't be used with both host and hostaddr.",
@@ -202,8 +207,9 @@ impl ConnectionWords {
         let database = self.take("dbname").unwrap_or_else(|| user.clone());
         let mut options = BTreeMap::new();
         options.insert("connect_timeout_s".to_owned(), self.connect_timeout_s()?.to_string());
-        let fallback = self.take("fallback_application_name");
-        if let Some(name) = self.take("application_name").or(fallback) {
+        let is_named = self.0.contains_key("application_name");
+        let of_program = self.take("fallback_application_name").filter(|_| !is_named);
+        if let Some(name) = self.take("application_name").or(of_program) {
             options.insert("application_name".to_owned(), name);
         }
         for (name, known) in [
@@ -346,7 +352,7 @@ fn default_socket(port: u16) -> Address {
 }
 
 /// The operating system's name of the user, from the passwd file, or from a variable of the log-in.
-fn system_user() -> Option<String> {
+pub fn system_user() -> Option<String> {
     let uid = rustix::process::geteuid().as_raw().to_string();
     let passwd = std::fs::read_to_string(Path::new("/etc/passwd")).unwrap_or_default();
     let listed = passwd.lines().find_map(|line| {

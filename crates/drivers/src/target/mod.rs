@@ -13,7 +13,7 @@ mod url;
 mod tests;
 
 pub use jdbc::{Jdbc, redact_url};
-pub use libpq::{LibpqOptions, UNLIMITED_CONNECT_S};
+pub use libpq::{LibpqOptions, UNLIMITED_CONNECT_S, system_user};
 pub use password::{FoundPassword, find_password};
 
 use crate::net::{Address, Hosts, TlsOptions};

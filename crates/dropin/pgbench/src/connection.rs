@@ -4,7 +4,7 @@ use super::refusal::Refusal;
 use super::settings::{Connection, Settings};
 use dyno_core::{DbError, Nanos, Product, SECOND, Session};
 use dyno_drivers::target::{
-    LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password,
+    LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password, system_user,
 };
 use dyno_load::Patience;
 use dyno_reactor::{monotonic_now, timeout};
@@ -62,17 +62,17 @@ fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
         user: connection.user.as_deref(),
         fallback_application_name: Some("pgbench"),
     };
-    if let Some(dbname) = &connection.dbname {
-        return TargetUrl::from_libpq(Some(dbname), &given);
-    }
-    let mut target = TargetUrl::from_libpq(None, &given)?;
-    // Where libpq would take the name of -U, pgbench takes that of PGUSER or of the system's user.
-    let is_named = std::env::var("PGDATABASE").is_ok_and(|name| !name.is_empty());
-    if !is_named && connection.user.is_some() {
-        let others = LibpqOptions { user: None, ..given };
-        target.database = TargetUrl::from_libpq(None, &others)?.database;
-    }
-    Ok(target)
+    let by_default = || default_database(&|name| std::env::var(name).ok(), system_user());
+    TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &given)
+}
+
+/// What pgbench gives libpq as the database where none is named: so neither a service nor -U decides.
+fn default_database(
+    variable: &dyn Fn(&str) -> Option<String>,
+    system_user: Option<String>,
+) -> Option<String> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    set("PGDATABASE").or_else(|| set("PGUSER")).or(system_user)
 }
 
 fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
@@ -96,4 +96,23 @@ fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
         timeout(due, asked).await.unwrap_or_else(|_| Err(silent()))
     }))?;
     Ok((database, product))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_database_is_that_of_a_variable_or_of_a_users_name() {
+        let of = |variables: &[(&str, &str)]| {
+            let variable = |wanted: &str| {
+                let found = variables.iter().find(|(name, _)| *name == wanted);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            default_database(&variable, Some("me".to_owned()))
+        };
+        assert_eq!(of(&[("PGSERVICE", "my")]).as_deref(), Some("me"));
+        assert_eq!(of(&[("PGDATABASE", ""), ("PGUSER", "you")]).as_deref(), Some("you"));
+        assert_eq!(of(&[("PGDATABASE", "db"), ("PGUSER", "you")]).as_deref(), Some("db"));
+    }
 }

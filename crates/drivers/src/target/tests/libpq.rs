@@ -120,6 +120,38 @@ fn the_string_comes_before_options_and_those_before_variables() {
 }
 
 #[test]
+fn an_empty_value_hides_those_of_the_service_and_of_variables() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let file = folder.path().join("services");
+    let service = "[my]\nhost=db\ndbname=svcdb\nuser=svc\noptions=-c jit=off\nsslmode=\n";
+    std::fs::write(&file, service).unwrap();
+    let variables = [
+        ("PGSERVICEFILE", file.to_str().unwrap()),
+        ("PGSERVICE", "my"),
+        ("PGPORT", "47113"),
+        ("PGUSER", "variable"),
+        ("PGSSLMODE", "disable"),
+        ("PGAPPNAME", "variable"),
+        ("PGCONNECT_TIMEOUT", ""),
+    ];
+    let given = LibpqOptions { fallback_application_name: Some("pgbench"), ..NONE };
+    let of = |dbname| with(dbname, &given, &variables).unwrap();
+    let target = of(Some(""));
+    assert_eq!((hosts(&target)[0].as_str(), names(&target)), ("db:47113", ("svc", "svcdb")));
+    assert_eq!(target.options["options"], "-c jit=off");
+    assert_eq!(target.tls.mode, TlsMode::Prefer, "the service's empty word hides PGSSLMODE");
+    assert_eq!(names(&of(Some("mine"))), ("svc", "mine"));
+    let target = of(Some("options='' user='' host='' application_name=''"));
+    assert_eq!(hosts(&target), ["/var/run/postgresql/.s.PGSQL.47113"]);
+    assert_eq!(names(&target), ("me", "svcdb"));
+    assert!(!target.options.contains_key("options"), "{target}");
+    assert!(!target.options.contains_key("application_name"), "{target}");
+    assert_eq!(names(&of(Some("dbname=''"))), ("svc", "svc"), "the default is the user's name");
+    let target = with(Some("requirepeer=''"), &NONE, &[("PGREQUIREPEER", "postgres")]);
+    assert!(target.is_ok(), "{target:?}");
+}
+
+#[test]
 fn lists_of_ports_fit_the_hosts() {
     assert_eq!(hosts(&read("host=a,b,c port=7")), ["a:7", "b:7", "c:7"]);
     assert_eq!(hosts(&read("host=a,b port=7,")), ["a:7", "b:5432"]);
