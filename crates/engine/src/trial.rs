@@ -89,6 +89,12 @@ impl TrialSpec {
         }
     }
 
+    /// A refused connection ends its worker only, the first one included: as in pgbench, connecting is a part of the
+    /// transactions then.
+    pub fn survives_refusals(&self) -> bool {
+        self.connect_each && self.errors.retire
+    }
+
     /// The time after which nothing begins in a window that opens at `opens`.
     pub(crate) fn ends(&self, opens: Nanos) -> Nanos {
         self.duration.map_or(Nanos::MAX, |duration| opens.saturating_add(duration))

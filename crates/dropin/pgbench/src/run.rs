@@ -122,11 +122,12 @@ impl Job<'_> {
         let hdr = self.histograms(&workload)?;
         let spec = spec(settings, dialect);
         let (is_running, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(OnceLock::new()));
+        let survives = spec.survives_refusals();
         let control = Arc::new(Control::following(Box::new({
             let (is_running, refused) = (Arc::clone(&is_running), Arc::clone(&refused));
             move |number, error| {
                 let _ = refused.set(number);
-                if is_running.load(Ordering::Relaxed) {
+                if survives || is_running.load(Ordering::Relaxed) {
                     let refusal = Refusal::unconnected(error, dialect);
                     let what = format!("client {number} aborted while establishing connection");
                     output::talk_lines(refusal.then(what).to_string().trim_end());

@@ -67,6 +67,9 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     // who wait for their turn have none yet.
     let (session, state) = match Box::pin(open(shared, local, id)).await {
         Ok(opened) => opened,
+        Err(error) if shared.spec.survives_refusals() && error.is_connect() => {
+            return stay_away(shared, local).await;
+        }
         Err(error) => return shared.abort(error),
     };
     local.ready.set(local.ready.get() + 1);
@@ -92,6 +95,17 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     let error = worker.drive().await;
     local.stop_driving(shared.spec.finish_begun, now());
     Box::pin(worker.finish(error)).await;
+}
+
+/// The life of a worker that got no session: the others begin without it.
+async fn stay_away<W: Workload, D: Driver, S: FrameSink>(
+    shared: &Shared<'_, W, D>,
+    local: &Local<S>,
+) {
+    local.ready.set(local.ready.get() + 1);
+    local.wait_for_release().await;
+    local.retired.set(local.retired.get() + 1);
+    local.stop_driving(shared.spec.finish_begun, now());
 }
 
 async fn open<W: Workload, D: Driver, S: FrameSink>(

@@ -4,7 +4,7 @@
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{ErrorClass, Outcome, SECOND};
 use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
-use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialSpec};
+use dyno_engine::{Control, DriveError, ErrorPolicy, TrialEnd, TrialSpec};
 
 /// Errors end the worker that meets them, conflicts are tried `tries` times.
 fn retiring(tries: u32) -> ErrorPolicy {
@@ -175,4 +175,36 @@ fn a_session_that_can_not_be_had_ends_its_worker() {
     let workload = Lists::of(&["SELECT 1"]);
     let (result, _) = try_run(&workload, &constant(MS, faults), &spec, &Control::new());
     assert!(matches!(result.expect("it began").ended, TrialEnd::Aborted(_)));
+}
+
+#[test]
+fn a_worker_that_gets_no_first_session_leaves_the_others_alone() {
+    // 32 connect at once and take 9 ms; the last 8 ask when the server refuses.
+    let driver = |from, until| {
+        SimDriver::new(SimulatedAnswers {
+            connect_time: 9 * MS,
+            service: Service::Constant(MS),
+            faults: vec![Fault::RefuseConnects { from, until }],
+            ..SimulatedAnswers::default()
+        })
+    };
+    let errors = retiring(1);
+    let spec = TrialSpec { connect_each: true, finish_begun: true, errors, ..closed(40, 1) };
+    let workload = Lists::of(&["SELECT 1"]);
+    let (result, _) = run(&workload, &driver(1, 15 * MS), &spec);
+    assert_eq!((result.retired, result.retired_transactions, result.in_flight), (8, 0, 0));
+    assert_eq!((&result.ended, result.total.counts().committed), (&TrialEnd::Time, 3_200));
+    assert_eq!(workload.left.lock().expect("nobody panicked").len(), 32);
+    // A trial without any worker has a result too.
+    let spec = TrialSpec { workers: 3, ..spec };
+    let (result, _) = run(&Lists::of(&["SELECT 1"]), &driver(0, MS), &spec);
+    assert_eq!((result.retired, result.total.counts().committed), (3, 0));
+    // Sessions that should last are all needed, and so they are where an error ends the trial.
+    let lasting = TrialSpec { connect_each: false, ..spec.clone() };
+    let errors = ErrorPolicy { retire: false, ..retiring(1) };
+    for spec in [lasting, TrialSpec { errors, ..spec }] {
+        let workload = Lists::of(&["SELECT 1"]);
+        let (result, _) = try_run(&workload, &driver(0, MS), &spec, &Control::new());
+        assert!(matches!(result, Err(DriveError::Connect(_))), "{result:?}");
+    }
 }
