@@ -109,8 +109,8 @@ Better than the original:
   clients stopped and how many of the transactions asked for were executed (exit code 2).
   A run in which nothing was executed is an error (exit code 1), and so is one with
   --continue-on-error in which no transaction succeeded because of errors that are no conflicts.
-  The latency average is measured, of successful transactions, not computed from the time of the
-  run; with -C it is computed as ever (unless -P, -R or -L), and so includes connecting.
+  The latency average is measured, not computed from the time of the run; with -C, and where
+  transactions failed, it is computed as ever (unless -P, -R or -L): connecting and failures are in it.
   Statistics of -r and of several scripts are exact under any -j.
   Nothing that one client does stalls another: not \\shell, not a slow connect, not the first
   PREPARE.

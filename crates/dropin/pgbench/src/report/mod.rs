@@ -156,8 +156,9 @@ impl Report<'_> {
                  {late}/{processed} ({late_percent:.3}%)"
             )?;
         }
-        if settings.connect_each && !settings.has_deviation() {
-            // Not measured, so that connecting is part of it, as it is of tps.
+        let is_computed = settings.connect_each || counts.failures() > 0;
+        if is_computed && !settings.has_deviation() {
+            // Not measured, so that connecting is part of it, as it is of tps, and so are failures.
             let all = f64::from(settings.clients) * self.seconds;
             let average_ms = 1_000.0 * all / counts.total() as f64;
             let note = if counts.failures() > 0 { " (including failures)" } else { "" };

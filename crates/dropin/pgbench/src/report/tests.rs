@@ -230,7 +230,7 @@ number of failed transactions: 1 (25.000%)
 number of serialization failures: 0 (0.000%)
 number of deadlock failures: 0 (0.000%)
 number of other failures: 1 (25.000%)
-latency average = 1.500 ms
+latency average = 250.000 ms (including failures)
 latency percentile 50 = 1.250 ms
 latency percentile 99.9 = 3.000 ms
 initial connection time = 2.000 ms
