@@ -102,9 +102,13 @@ fn unknown(name: &str, known: &[&str]) -> Refusal {
     (format!("`{name}` is no parameter."), Some(hint))
 }
 
-/// `SQL @9`: the weight stands at the end, behind a blank.
+/// `SQL @9`: the weight stands at the end, behind a blank or what may end a statement. Behind an operator or a comma
+/// it is a variable of MySQL's: `id=@9`.
 fn weighted(written: &str) -> (&str, u32) {
-    let parts = written.trim_end().rsplit_once(" @");
+    let is_end = |c: char| {
+        c.is_whitespace() || c.is_alphanumeric() || matches!(c, '_' | ')' | '\'' | '"' | '`' | ';')
+    };
+    let parts = written.trim_end().rsplit_once('@').filter(|(sql, _)| sql.ends_with(is_end));
     let weighted = parts.and_then(|(sql, weight)| Some((sql, weight.parse().ok()?)));
     weighted.unwrap_or((written, 1))
 }
@@ -237,6 +241,23 @@ mod tests {
                 (1, "SELECT '10:30', ':no'::text, \":no\";\n".to_owned()),
             ]
         );
+    }
+
+    #[test]
+    fn a_weight_needs_no_blank_behind_the_end_of_a_statement() {
+        for (written, sql) in [
+            ("select v from kv where id = :id@9", "select v from kv where id = :id"),
+            ("select f(1)@9 ", "select f(1)"),
+            ("select 'a'@9", "select 'a'"),
+            ("select a_@9", "select a_"),
+            ("select 1;@9", "select 1;"),
+            ("select 1\n@9", "select 1\n"),
+        ] {
+            assert_eq!(weighted(written), (sql, 9), "{written}");
+        }
+        for written in ["select v where id=@9", "select f(@8,@9)", "select 'a@9'", "select 1@x"] {
+            assert_eq!(weighted(written), (written, 1));
+        }
     }
 
     #[test]

@@ -46,7 +46,8 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
         "",
         OptionValues::List(|o, sql| o.statements.push(sql.to_owned())),
         "transactions of one's own, also as a key of the experiment, see below: SQL with `:NAME` for parameters, \
-         several statements with `;` between them; ` @9` at the end is the weight, 1 if there is none",
+         several statements with `;` between them; `@9` at the end, with or without a blank before it, is the \
+         weight, 1 if there is none",
     )
     .of(&[STATEMENTS]),
     Row::new(
