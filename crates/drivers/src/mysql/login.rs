@@ -297,7 +297,7 @@ impl<'a> Login<'a> {
             1040 | 1203 | 1226 => "raise max_connections on the server, or use fewer workers",
             1044 => "GRANT the user access to the database, or name another one in the URL",
             1045 | 1698 if self.account.password.is_empty() => {
-                "no password was given: put one into the URL, DYNO_PASSWORD_NAME (NAME: the target's, in capitals) or ~/.my.cnf"
+                "no password was given: put one into the URL or ~/.my.cnf"
             }
             1045 | 1698 => "check user and password, and from which hosts the user may log in",
             1049 => "create the database first: CREATE DATABASE with that name",

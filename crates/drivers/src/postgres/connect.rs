@@ -290,10 +290,8 @@ impl Login<'_> {
                 "The server at {} asks for a password for the user {user}, and none is given.",
                 self.address
             );
-            DbError::rejected(0, *b"28P01", message).with_hint(
-                "give it in PGPASSWORD, in the URL, in DYNO_PASSWORD_NAME (NAME: the target's, \
-                 in capitals) or in ~/.pgpass",
-            )
+            DbError::rejected(0, *b"28P01", message)
+                .with_hint("give it in PGPASSWORD, in ~/.pgpass or in the URL or connection string")
         })
     }
 

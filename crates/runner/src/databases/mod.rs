@@ -186,7 +186,20 @@ fn open_first(
         }
         other => other,
     };
+    let first = first.map_err(|error| with_variable(error, &target, name));
     Ok((target, first))
+}
+
+/// Adds the variable of a target that has a name to what the driver says of a missing password.
+fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbError {
+    let is_missing = is_denied(&error) && target.password.is_none();
+    let hint = match (name, error.hint()) {
+        (Some(name), Some(hint)) if is_missing => {
+            format!("{hint}; or set the variable {}", dyno_facts::password_variable(name))
+        }
+        _ => return error,
+    };
+    error.with_hint(hint)
 }
 
 fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
@@ -233,4 +246,23 @@ pub fn ask(prompt: &str) -> Result<Secret, Failure> {
     typed
         .map(|typed| Secret::new(&typed))
         .map_err(|error| Failure::new(format!("The password can't be read: {error}.")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_target_with_a_name_has_a_variable_for_its_password() {
+        let mut target: TargetUrl = "postgres://h/d".parse().expect("a URL");
+        let hint = |target: &TargetUrl, name| {
+            let denied = DbError::rejected(0, *b"28P01", "no password").with_hint("give it");
+            with_variable(denied, target, name).hint().map(str::to_owned)
+        };
+        let named = hint(&target, Some("main"));
+        assert_eq!(named.as_deref(), Some("give it; or set the variable DYNO_PASSWORD_MAIN"));
+        assert_eq!(hint(&target, None).as_deref(), Some("give it"));
+        target.password = Some(Secret::new("wrong"));
+        assert_eq!(hint(&target, Some("main")).as_deref(), Some("give it"));
+    }
 }
