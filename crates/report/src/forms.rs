@@ -136,6 +136,11 @@ impl Paper {
         }
     }
 
+    /// Whether it is a rehearsal, and how many findings belong beside its figures.
+    pub fn standing(&self, lang: Lang) -> String {
+        sections::standing(self).line(lang)
+    }
+
     /// Its tables of comparisons and gates, for a terminal.
     pub fn verdict_tables(&self, lang: Lang) -> String {
         write::terminal(&sections::of_verdicts(self, lang), lang)

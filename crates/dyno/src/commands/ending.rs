@@ -30,7 +30,7 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 /// How much is printed at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndLength {
-    /// A sentence for each result.
+    /// A sentence for each result, and what they are worth.
     Sentences,
     /// A screen: results, caveats in words, where the paper is, what to do next.
     Screen,
@@ -53,7 +53,12 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         let runs = [data];
         let paper = paper_of(&runs);
         match length {
-            EndLength::Sentences => output::data(&paper.results_text(Lang::En)),
+            EndLength::Sentences => {
+                output::data(&paper.results_text(Lang::En));
+                let file = outcome.path.join("paper.html");
+                let standing = paper.standing(Lang::En);
+                output::data(&format!("{standing} The paper: {}\n", file.display()));
+            }
             _ => print_results(&paper, length),
         }
         if matches!(length, EndLength::Short | EndLength::Long) {

@@ -3,14 +3,14 @@
 use super::summary::{extent, no_trial, not_ended_well};
 use super::{cover, notes, trials};
 use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, Trial, metric_name};
+use crate::evidence::{Experiment, KeyRow, Paper, Point, Trial, metric_name};
 use crate::families::{KnownFamily, families};
 use crate::format::{
     self,
     NumberFormat::{Ms, Short, Whole},
 };
 use crate::text::Message;
-use dyno_facts::{CheckVerdict, DataCheck, say};
+use dyno_facts::{CheckVerdict, DataCheck, Purpose, say};
 
 pub(super) fn blocks(paper: &Paper) -> Blocks {
     let mut blocks = Blocks::default();
@@ -43,6 +43,7 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
     let metrics = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
     let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
     let title = family.map_or_else(|| say!(other_workloads), |family| family.title());
+    let most_levels = rows.iter().map(|row| levels(*row)).max().unwrap_or(0);
     let rows = PaperRows::new(title, rows)
         .text(say!(experiment), |row| &row.experiment.title)
         .when(has_targets, |table| table.text(say!(target_2), |row| &row.point.target));
@@ -52,12 +53,26 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
             figure.map(|(_, figure)| spread(figure, row.point.repeats))
         })
     });
+    let errors = if most_levels > 1 { say!(errors_at_this_level) } else { say!(errors) };
     rows.col(say!(workers), Whole, |row| row.point.load())
+        .when(most_levels > 1, |table| {
+            table.text(say!(level_shown), |row| say!(best_of_levels, n = levels(row)))
+        })
         .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
         .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
         .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, 1)))
-        .col(say!(errors), Whole, |row| row.point.errors)
+        .col(errors, Whole, |row| row.point.errors)
         .text(say!(not_usable), |row| forbidding(paper, row))
+}
+
+/// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
+fn levels(row: KeyRow<'_>) -> usize {
+    let experiment = row.experiment;
+    let is_level = |point: &&Point| {
+        point.target == row.point.target && point.purpose != Purpose::Confirm
+    };
+    let own = experiment.points.iter().filter(is_level);
+    if experiment.objective.is_some() { 1 } else { own.count() }
 }
 
 /// The checks that forbid a figure.

@@ -24,7 +24,7 @@ mod summary;
 mod trials;
 mod verdict;
 
-pub(crate) use cover::{why_forbidden, with_objections};
+pub(crate) use cover::{standing, why_forbidden, with_objections};
 pub use fairness::of_settings as settings;
 pub(crate) use summary::reached as results_reached;
 pub use trials::{place, shades};

@@ -2,7 +2,7 @@
 
 use crate::support::golden;
 use crate::synthetic::pairs::{judged, paired};
-use crate::synthetic::{cluster::cluster, run, tpcc::tpcc, tpch::tpch};
+use crate::synthetic::{cluster::cluster, run, tpcc::tpcc, tpch::tpch, two_targets};
 use dyno_report::{Lang, Paper};
 
 #[test]
@@ -18,6 +18,23 @@ fn tables_of_each_family_are_as_recorded() {
 fn a_run_without_trials_says_so() {
     let text = Paper::new(&[run(&["maria"], Vec::new())], &[]).terminal(Lang::En);
     assert!(text.contains("No trial has been executed yet."), "{text}");
+}
+
+#[test]
+fn the_short_table_says_of_how_many_levels_a_row_is_the_best() {
+    let brief = |workers: &[u32]| {
+        let paper = Paper::new(&[two_targets(workers, 2, 30)], &[]);
+        (paper.brief(Lang::En), paper)
+    };
+    let (text, paper) = brief(&[1, 8, 64]);
+    assert!(text.contains("best of 3") && text.contains("Errors at this level"), "{text}");
+    for own in &paper.experiments {
+        let all: u64 = own.points.iter().map(|point| point.errors).sum();
+        let said = "all targets and load levels counted.";
+        assert_eq!(text.contains(said), all > 0, "{text}");
+    }
+    let (text, _) = brief(&[8]);
+    assert!(!text.contains("best of") && !text.contains("at this level"), "{text}");
 }
 
 #[test]

@@ -81,3 +81,12 @@ pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
         false => say!(rehearsal_of_passes, data = data),
     })
 }
+
+/// What the figures are worth, where nothing but figures is printed: the banner, and how many findings belong to them.
+pub(crate) fn standing(paper: &Paper) -> Message {
+    let verdict = warnings::verdict(paper);
+    match rehearsal(paper) {
+        Some(rehearsal) => say!(standing_of_rehearsal, rehearsal = rehearsal, verdict = verdict),
+        None => say!(standing_of_full_size, verdict = verdict),
+    }
+}

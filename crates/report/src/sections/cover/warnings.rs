@@ -25,14 +25,18 @@ pub(super) fn warnings(paper: &Paper) -> CoverWarnings {
         line.extend(further.iter().map(|check| note(check)));
         items.push(line);
     }
+    CoverWarnings { title: say!(read_this_before_quoting), verdict: verdict(paper), items }
+}
+
+/// How many findings forbid or qualify the figures.
+pub(super) fn verdict(paper: &Paper) -> Message {
     let [forbidding, caveats, _] = paper.check_counts();
-    let verdict = match (forbidding, caveats) {
+    match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
         (0, 0) => say!(no_check_has_objections),
         (0, n) => say!(caveats_belong_beside, n = n),
         (n, _) => say!(findings_forbid_quoting, n = n),
-    };
-    CoverWarnings { title: say!(read_this_before_quoting), verdict, items }
+    }
 }
 
 /// What forbids a figure says where, and what it means.
