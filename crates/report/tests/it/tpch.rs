@@ -292,7 +292,7 @@ fn an_interrupted_pass_has_a_paper() {
     assert_eq!(cell(queries, "Total", "degree 0").value, CellValue::Missing);
     assert_eq!(check(&paper, "cut-off").findings[0].value, "5 queries executed");
     let text = paper.markdown(Lang::En);
-    assert!(text.contains("no total at degree 0, as not all queries ended"), "{text}");
+    assert!(text.contains("no total without parallel workers, as not all queries ended"), "{text}");
     assert!(text.contains("It is not known how and when the data were loaded."));
 }
 

@@ -43,12 +43,21 @@ pub(super) fn isolation(asked: Option<&str>) -> Message {
     asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
 }
 
-/// How statements travel: `pipelined flight`.
+/// How statements travel.
 pub(super) fn flight(mode: &str) -> Message {
     match mode {
         "statement" => say!(statement_flight),
         "pipelined" => say!(pipelined_flight),
         other => say!(mode_flight, mode = other),
+    }
+}
+
+/// What a profile means, in a sentence.
+fn profile(name: &str) -> Message {
+    match name {
+        "bmsql-5.0" => say!(as_bmsql_does),
+        "spec" => say!(as_the_specification_says),
+        other => say!(as_the_profile_says, profile = other),
     }
 }
 
@@ -85,7 +94,7 @@ pub(super) fn setup(setup: &TpccFacts) -> Message {
         terminals_warehouses_profile_profile_flight_isolation,
         terminals = entered,
         warehouses = used,
-        profile = &setup.profile,
+        profile = profile(&setup.profile),
         flight = flight(&setup.flight),
         isolation = isolation(setup.isolation.as_deref())
     )

@@ -220,13 +220,17 @@ pub(super) fn speedup(speedup: &Speedup) -> Message {
 
 /// A table in a sentence or two.
 pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
-    let total = |degree: &super::DegreeColumn| match degree.total_s {
-        Some(total) => say!(
+    let total = |degree: &super::DegreeColumn| match (degree.total_s, degree.degree) {
+        (Some(total), 0) => {
+            say!(s_without_parallel_workers, seconds = format::plain(total.median))
+        }
+        (None, 0) => say!(no_total_without_parallel_workers),
+        (Some(total), degree) => say!(
             s_at_degree,
             seconds = format::plain(total.median),
-            degree = degree.degree.to_string()
+            degree = degree.to_string()
         ),
-        None => say!(no_total_at_degree_as_not, degree = degree.degree.to_string()),
+        (None, degree) => say!(no_total_at_degree_as_not, degree = degree.to_string()),
     };
     let mut took = Message::list(&table.degrees.iter().map(total).collect::<Vec<_>>());
     let last = table.degrees.last();
