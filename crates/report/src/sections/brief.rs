@@ -68,9 +68,8 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
 /// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
 fn levels(row: KeyRow<'_>) -> usize {
     let experiment = row.experiment;
-    let is_level = |point: &&Point| {
-        point.target == row.point.target && point.purpose != Purpose::Confirm
-    };
+    let is_level =
+        |point: &&Point| point.target == row.point.target && point.purpose != Purpose::Confirm;
     let own = experiment.points.iter().filter(is_level);
     if experiment.objective.is_some() { 1 } else { own.count() }
 }

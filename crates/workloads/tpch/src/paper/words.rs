@@ -225,11 +225,9 @@ pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
             say!(s_without_parallel_workers, seconds = format::plain(total.median))
         }
         (None, 0) => say!(no_total_without_parallel_workers),
-        (Some(total), degree) => say!(
-            s_at_degree,
-            seconds = format::plain(total.median),
-            degree = degree.to_string()
-        ),
+        (Some(total), degree) => {
+            say!(s_at_degree, seconds = format::plain(total.median), degree = degree.to_string())
+        }
         (None, degree) => say!(no_total_at_degree_as_not, degree = degree.to_string()),
     };
     let mut took = Message::list(&table.degrees.iter().map(total).collect::<Vec<_>>());
