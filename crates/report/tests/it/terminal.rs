@@ -28,11 +28,10 @@ fn the_short_table_says_of_how_many_levels_a_row_is_the_best() {
     };
     let (text, paper) = brief(&[1, 8, 64]);
     assert!(text.contains("best of 3") && text.contains("Errors at this level"), "{text}");
-    for own in &paper.experiments {
-        let all: u64 = own.points.iter().map(|point| point.errors).sum();
-        let said = "all targets and load levels counted.";
-        assert_eq!(text.contains(said), all > 0, "{text}");
-    }
+    let has_errors = paper.experiments.iter().map(|own| own.points.iter().any(|it| it.errors > 0));
+    let with_errors = has_errors.filter(|has| *has).count();
+    let said = text.matches("all targets and load levels counted.").count();
+    assert_eq!((said, said > 0), (with_errors, true), "{text}");
     let (text, _) = brief(&[8]);
     assert!(!text.contains("best of") && !text.contains("at this level"), "{text}");
 }
