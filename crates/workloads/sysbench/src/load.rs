@@ -61,35 +61,42 @@ fn prepare_tables<D: Driver>(
     driver: &D,
     options: &SysbenchOptions,
     (threads, seed): (u32, u64),
-    names: &[(u32, String)],
+    names: &[NumberedName],
     before: &PrepareReport,
     observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
     let loader = LoadSessions::new(driver, observer, threads);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
-    let list = async |session: &mut D::Session| {
+    let existing = loader.one(async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))
-    };
+    })?;
+    let (old, new): (Vec<_>, Vec<_>) =
+        names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
+    let keep = |table| tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
+    let no_set_up = async |_: &mut D::Session| Ok(());
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
-    for is_there in [true, false] {
-        loader.each(names, list, async |session: &mut D::Session, existing, (number, name)| {
-            let number = *number;
-            let table = match existing.contains(name) {
-                there if there != is_there => return Ok(()),
-                true => inspect(session, options, name, number, observer).await?,
-                false => create(session, options, name, number, observer).await?,
-            };
-            tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
+    loader.each(
+        &old,
+        no_set_up,
+        async |session: &mut D::Session, _: &(), table: &&NumberedName| {
+            keep(inspect(session, options, table, observer).await?);
             Ok(())
-        })?;
-    }
+        },
+    )?;
+    loader.each(
+        &new,
+        no_set_up,
+        async |session: &mut D::Session, _: &(), table: &&NumberedName| {
+            keep(create(session, options, table, observer).await?);
+            Ok(())
+        },
+    )?;
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
     let pieces = pieces(&tables);
     let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
     observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
-    let no_set_up = async |_: &mut D::Session| Ok(());
     let work = async |session: &mut D::Session, _: &(), piece: &Piece| match *piece {
         Piece::Chunk { table, chunk } => load.chunk(session, table, chunk).await,
         Piece::Finish { table } => load.finish(session, table).await,
@@ -97,6 +104,9 @@ fn prepare_tables<D: Driver>(
     loader.each(&pieces, no_set_up, work).map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.report())
 }
+
+/// A table's place among those of the test, from 0, and its name.
+type NumberedName = (u32, String);
 
 /// A table that exists now, and what it lacks.
 #[derive(Debug)]
@@ -115,7 +125,7 @@ impl TableState {
     fn new(
         options: &SysbenchOptions,
         dialect: Dialect,
-        (number, name): (u32, &str),
+        (number, name): &NumberedName,
         missing_chunks: Vec<u32>,
         missing_indexes: Vec<Index>,
     ) -> Self {
@@ -124,8 +134,8 @@ impl TableState {
             u64::from(last - first + 1)
         };
         TableState {
-            name: name.to_owned(),
-            number,
+            name: name.clone(),
+            number: *number,
             rows_missing: missing_chunks.iter().map(size).sum(),
             chunks_left: AtomicU32::new(missing_chunks.len() as u32),
             missing_chunks,
@@ -153,28 +163,26 @@ fn all_chunks(options: &SysbenchOptions) -> Vec<u32> {
 async fn create<S: Session>(
     session: &mut S,
     options: &SysbenchOptions,
-    name: &str,
-    number: u32,
+    table: &NumberedName,
     observer: &dyn LoadObserver,
 ) -> Result<TableState, LoadError> {
-    let dialect = session.dialect();
+    let (dialect, name) = (session.dialect(), table.1.as_str());
     observer.creating_table(name);
     let sql = schema::create_table(options, dialect, name);
     let made = execute(session, format!("creating table '{name}'"), &sql).await;
     made.map_err(|error| error.with_sql(&sql))?;
     let indexes = schema::indexes(options, dialect, name);
-    Ok(TableState::new(options, dialect, (number, name), all_chunks(options), indexes))
+    Ok(TableState::new(options, dialect, table, all_chunks(options), indexes))
 }
 
 /// What an existing table lacks.
 async fn inspect<S: Session>(
     session: &mut S,
     options: &SysbenchOptions,
-    name: &str,
-    number: u32,
+    table: &NumberedName,
     observer: &dyn LoadObserver,
 ) -> Result<TableState, LoadError> {
-    let dialect = session.dialect();
+    let (dialect, name) = (session.dialect(), table.1.as_str());
     check_columns(session, options, name).await?;
     let mut missing_chunks = all_chunks(options);
     if !options.test.is_bulk_insert() {
@@ -186,7 +194,7 @@ async fn inspect<S: Session>(
     let made = catalog::indexes(session, name).await.map_err(while_doing(doing))?;
     let mut missing_indexes = schema::indexes(options, dialect, name);
     missing_indexes.retain(|index| !made.contains(&index.name));
-    let table = TableState::new(options, dialect, (number, name), missing_chunks, missing_indexes);
+    let table = TableState::new(options, dialect, table, missing_chunks, missing_indexes);
     if table.is_complete() {
         let options_of_it = match options.create_table_options.is_empty() {
             true => "",
