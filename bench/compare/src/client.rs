@@ -8,8 +8,11 @@ use std::process::Command;
 /// Rows of a table; the null server has any number.
 pub(crate) const TABLE_ROWS: u32 = 100_000;
 
-/// Scale of pgbench's tables.
-pub(crate) const PGBENCH_SCALE: u32 = 50;
+/// Scale of pgbench's tables under load: the one that the bars were set with.
+const PGBENCH_SCALE: u32 = 10;
+
+/// Scale of pgbench's tables where making them is measured.
+pub(crate) const INIT_SCALE: u32 = 50;
 
 const GO_TPC_MISSING: &str = "go-tpc is not installed: in an empty folder, `go mod init peers && \
                               go get github.com/pingcap/go-tpc/cmd/go-tpc@v1.0.12 && go build \
@@ -94,11 +97,14 @@ pub(crate) struct Load {
     pub(crate) rate_per_s: u32,
     /// Loops of dyno, jobs of pgbench; 0 is the default.
     pub(crate) loops: u32,
+    /// Of pgbench's tables.
+    pub(crate) scale: u32,
 }
 
 impl Load {
     pub(crate) fn closed(test: &'static str, workers: u32) -> Self {
-        Load { test: Test::Sysbench(test), tables: 1, workers, rate_per_s: 0, loops: 1 }
+        let test = Test::Sysbench(test);
+        Load { test, tables: 1, workers, rate_per_s: 0, loops: 1, scale: 0 }
     }
 
     /// With as many loops as dyno has by default.
@@ -108,7 +114,11 @@ impl Load {
 
     pub(crate) fn pgbench(script: &'static str, protocol: &'static str, workers: u32) -> Self {
         let test = Test::Pgbench { script, protocol };
-        Load { test, tables: 0, workers, rate_per_s: 0, loops: 1 }
+        Load { test, tables: 0, workers, rate_per_s: 0, loops: 1, scale: PGBENCH_SCALE }
+    }
+
+    pub(crate) fn at_scale(self, scale: u32) -> Self {
+        Load { scale, ..self }
     }
 
     pub(crate) fn peer(&self) -> Who {
@@ -196,7 +206,7 @@ impl Programs {
             Way::MysqlSocket(path) => (format!("--mysql-socket={}", path.display()), TABLE_ROWS),
             Way::MysqlTcp(port) => (format!("--mysql-host=127.0.0.1\n--port={port}"), TABLE_ROWS),
             Way::Postgres(host, port) => {
-                (format!("--postgres={host}\n--port={port}"), PGBENCH_SCALE * 100_000)
+                (format!("--postgres={host}\n--port={port}"), load.scale * 100_000)
             }
         };
         command.args(server.lines()).arg(format!("--rows={rows}"));

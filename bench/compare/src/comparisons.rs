@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, CLIENT_CORE, NullWay, Steady};
 use crate::child::Ended;
-use crate::client::{Load, PGBENCH_SCALE, TABLE_ROWS, Way, Who};
+use crate::client::{INIT_SCALE, Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::server::{self, Cores, Transport};
 use crate::table::{Bar, Line};
@@ -155,10 +155,12 @@ fn on_real_servers() -> Vec<Comparison> {
             "postgres-read-write-unix-64",
             Shared,
             Unix,
-            Load::pgbench("tpcb-like", "prepared", 64),
+            Load::pgbench("tpcb-like", "prepared", 64).at_scale(50),
             cpu(0.72),
         )
         .claiming("the same server, `tpcb-like`, 64 connections, unix socket"),
+        real("postgres-scale-50-unix-64", Shared, Unix, select(64).at_scale(50), NO_BARS)
+            .claiming("the first with scale 50 in place of 10"),
         real("postgres-unix-1", Shared, Unix, select(1), NO_BARS),
         real("postgres-unix-16", Shared, Unix, select(16), NO_BARS),
         real("mariadb-unix-64", Shared, Unix, Load::closed(point, 64), cpu(0.58)).claiming(
@@ -321,7 +323,7 @@ fn prepare_null(bench: &Bench, name: &str) -> Lines {
 fn init_null(bench: &Bench, name: &str) -> Lines {
     let rounds = bench.pairs(name, Who::Pgbench, |who| {
         load_null(bench, who, NullWay::PostgresSocket, init_rows(), |way| {
-            bench.programs.initialize(who, way, PGBENCH_SCALE, INIT_CONNECTIONS)
+            bench.programs.initialize(who, way, INIT_SCALE, INIT_CONNECTIONS)
         })
     })?;
     Ok(init_lines(name, &rounds, Bar::RatioAtLeast(1.3), Bar::Value(0.3)))
@@ -391,7 +393,7 @@ pub(crate) fn prepare_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar) -> V
 /// Lines about pgbench's tables.
 pub(crate) fn init_lines(name: &str, rounds: &[Vec<Loading>], rate: Bar, cpu: Bar) -> Vec<Line> {
     let what = format!(
-        "{name}: pgbench -i --init-steps=dtg at scale {PGBENCH_SCALE}, dyno over {INIT_CONNECTIONS} connections, beside pgbench"
+        "{name}: pgbench -i --init-steps=dtg at scale {INIT_SCALE}, dyno over {INIT_CONNECTIONS} connections, beside pgbench"
     );
     loading_lines(&what, rounds, rate, cpu)
 }
@@ -407,7 +409,7 @@ pub(crate) fn loading_lines(what: &str, rounds: &[Vec<Loading>], rate: Bar, cpu:
 /// Rows of all pgbench tables at the scale of the comparison; history is empty.
 pub(crate) fn init_rows() -> u32 {
     let (accounts, tellers, branches) = (100_000, 10, 1);
-    PGBENCH_SCALE * (accounts + tellers + branches)
+    INIT_SCALE * (accounts + tellers + branches)
 }
 
 fn open_loop_once(bench: &Bench, load: &Load) -> Result<Value, String> {

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, CLIENT_CORE, SERVER_CORE};
 use crate::child::pin;
-use crate::client::{Load, PGBENCH_SCALE, TABLE_ROWS, Test, Way, Who};
+use crate::client::{INIT_SCALE, Load, TABLE_ROWS, Test, Way, Who};
 use crate::comparisons::{
     Bars, INIT_CONNECTIONS, LOAD_ROWS, LOAD_TABLES, Lines, Loading, init_lines, init_rows, loading,
     prepare_lines, steady_lines,
@@ -86,7 +86,7 @@ pub(crate) fn run_load(
     let way = server.way(transport);
     if is_pgbench {
         // pgbench makes the tables for both.
-        let mut make = bench.programs.initialize(Who::Pgbench, &way, PGBENCH_SCALE, 1)?;
+        let mut make = bench.programs.initialize(Who::Pgbench, &way, load.scale, 1)?;
         make.arg("--init-steps=dtgvp");
         bench.run(make, None)?;
     } else {
@@ -131,7 +131,7 @@ pub(crate) fn initialize(bench: &Bench, name: &str) -> Lines {
         let tables = "pgbench_accounts, pgbench_tellers, pgbench_branches, pgbench_history";
         server.in_database("sbtest", &format!("DROP TABLE IF EXISTS {tables}"))?;
         server.sql("CHECKPOINT")?;
-        let command = bench.programs.initialize(who, &way, PGBENCH_SCALE, INIT_CONNECTIONS)?;
+        let command = bench.programs.initialize(who, &way, INIT_SCALE, INIT_CONNECTIONS)?;
         let ended = bench.run(command, None)?;
         let count = "SELECT (SELECT count(*) FROM pgbench_accounts) + (SELECT count(*) FROM \
                      pgbench_tellers) + (SELECT count(*) FROM pgbench_branches)";
