@@ -64,6 +64,14 @@ function print(...)
 end
 "##;
 
+/// What is loaded after the prelude, by the names that tracebacks have for it.
+const PARTS: [(&str, &str); 4] = [
+    ("=sysbench/options.lua", include_str!("options.lua")),
+    ("=sysbench/modules.lua", include_str!("modules.lua")),
+    ("=sysbench/legacy.lua", include_str!("legacy.lua")),
+    ("=sysbench/reports.lua", include_str!("reports.lua")),
+];
+
 /// An error that ends a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LuaError {
@@ -166,15 +174,10 @@ impl LuaMachine {
         let stat = Rc::new(RefCell::new(ReportStat::default()));
         let of_hooks = Rc::clone(&stat);
         host.set("stat", lua.create_function(move |lua, ()| of_hooks.borrow().table(lua))?)?;
-        let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench");
+        let prelude = lua.load(include_str!("prelude.lua")).set_name("=sysbench/prelude.lua");
         let executor: Function = prelude.call(&host)?;
-        for part in [
-            include_str!("options.lua"),
-            include_str!("modules.lua"),
-            include_str!("legacy.lua"),
-            include_str!("reports.lua"),
-        ] {
-            lua.load(part).set_name("=sysbench").call::<()>(&host)?;
+        for (name, part) in PARTS {
+            lua.load(part).set_name(name).call::<()>(&host)?;
         }
         let chunk = lua
             .load(script.text.as_slice())

@@ -413,7 +413,7 @@ unsafe fn check_self(state: *mut lua_State) {
     }
 }
 
-/// Raises an error at the script's line, which is that of the first caller outside of the prelude.
+/// Raises an error at the script's line, which is that of the first caller outside of dyno's own files.
 #[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[cold]
 unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
@@ -424,7 +424,7 @@ unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
         let mut level = 1;
         while ffi::lua_getstack(state, level, &raw mut caller) != 0 {
             ffi::lua_getinfo(state, c"S".as_ptr(), &raw mut caller);
-            if CStr::from_ptr(caller.source) != c"=sysbench" {
+            if !CStr::from_ptr(caller.source).to_bytes().starts_with(b"=sysbench/") {
                 break;
             }
             level += 1;

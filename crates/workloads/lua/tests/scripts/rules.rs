@@ -3,6 +3,7 @@
 use super::{Bench, SAYS, failure};
 use dyno_core::{Cause, ErrorClass};
 use dyno_engine::TrialEnd;
+use dyno_lua::once;
 use dyno_record::ErrorCount;
 
 #[test]
@@ -240,6 +241,17 @@ end
         bench.lines(),
         ["true innodb 1000000", "false oops stack traceback nil", "true true"]
     );
+}
+
+#[test]
+fn a_traceback_names_the_files_of_its_functions() {
+    let bench = Bench::new("function prepare() sysbench.report_csv({}) end");
+    let ended = once(&bench.database, &bench.script, &bench.settings, "command", "prepare");
+    let error = ended.expect_err("there are no figures");
+    assert!(error.message.starts_with("sysbench/reports.lua:"), "{}", error.message);
+    for place in ["sysbench/reports.lua:", "my.lua:1:", "sysbench/prelude.lua:"] {
+        assert!(error.trace.contains(place), "{}", error.trace);
+    }
 }
 
 #[test]
