@@ -61,19 +61,20 @@ fn executed(
     }
     let kind = match dyno_lua::look(&database, &script, &settings, command) {
         Ok(kind) => kind,
-        // What is wrong with the words, not with the script.
-        Err(error) if error.trace.is_empty() && !error.message.starts_with("cannot find") => {
-            console.complain(&error.message);
-            return Ok(Exit::Failed);
-        }
         Err(error) => return Ok(failed(&error, None, console, line)),
+    };
+    let function = match kind {
+        CommandKind::Global => command,
+        _ => Place::Command.function(),
     };
     let ended = match kind {
         CommandKind::Run => return Ok(run(&database, &script, &settings, line, console)),
         CommandKind::PrintOptions => {
             dyno_lua::once(&database, &script, &settings, "options", command)
         }
-        CommandKind::Once => dyno_lua::once(&database, &script, &settings, "command", command),
+        CommandKind::Once | CommandKind::Global => {
+            dyno_lua::once(&database, &script, &settings, "command", command)
+        }
         CommandKind::Parallel => {
             console.notice("Initializing worker threads...\n");
             dyno_lua::parallel(&database, &script, &settings, line.settings.threads, command)
@@ -81,7 +82,7 @@ fn executed(
     };
     Ok(match ended {
         Ok(()) => Exit::Done,
-        Err(error) => failed(&error, Some(Place::Command.function()), console, line),
+        Err(error) => failed(&error, Some(function), console, line),
     })
 }
 
@@ -211,13 +212,17 @@ impl ReportHooks for Reports<'_> {
     }
 }
 
-/// Prints an error of the script itself.
+/// Prints an error of the script itself, or what is wrong with the words of the command line.
 fn failed(
     error: &LuaError,
     function: Option<&str>,
     console: &mut Console,
     line: &CommandLine,
 ) -> Exit {
+    if error.is_refusal {
+        console.complain(&error.message);
+        return Exit::Failed;
+    }
     let driver = line.settings.db_driver;
     let statement = error.failure.as_ref().and_then(DbError::statement);
     for statement in fatal::statement_of_script(&error.message, statement, driver) {

@@ -12,8 +12,10 @@ use dyno_reactor::{block_on, run_all};
 pub enum CommandKind {
     /// `run`: events, by [`crate::drive`].
     Run,
-    /// A function of the script, once.
+    /// A function that the script has put among its commands, once.
     Once,
+    /// A global function of the script with the command's name, once.
+    Global,
     /// A function of the script, in each worker.
     Parallel,
     /// `help` of a script that only declares options.
@@ -50,6 +52,7 @@ fn kind_of(word: Option<&str>) -> Option<CommandKind> {
     Some(match word? {
         "run" => CommandKind::Run,
         "parallel" => CommandKind::Parallel,
+        "global" => CommandKind::Global,
         "options" => CommandKind::PrintOptions,
         _ => CommandKind::Once,
     })

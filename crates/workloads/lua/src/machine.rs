@@ -81,11 +81,14 @@ pub struct LuaError {
     pub trace: String,
     /// The error of a database, if that is the reason.
     pub failure: Option<DbError>,
+    /// The command line is wrong, not the script.
+    pub is_refusal: bool,
 }
 
 impl LuaError {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        LuaError { message: message.into(), trace: String::new(), failure: None }
+        let message = message.into();
+        LuaError { message, trace: String::new(), failure: None, is_refusal: false }
     }
 }
 
@@ -308,6 +311,10 @@ fn step((number, first, second): Wanted) -> mlua::Result<LuaStep> {
         4 => LuaStep::Connect,
         5 => LuaStep::Disconnect(index(&first)),
         6 => LuaStep::Reconnect(index(&first)),
+        7 => LuaStep::Failed(LuaError {
+            is_refusal: true,
+            ..LuaError::new(text(&first).unwrap_or_default())
+        }),
         8 => LuaStep::Prepare(index(&first), sql(second)?),
         9 => LuaStep::Bind(index(&first), param_types(&second)?),
         10 => LuaStep::Close(index(&first)),

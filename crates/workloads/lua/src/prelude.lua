@@ -14,7 +14,7 @@ local script_coroutine
 -- What is yielded first, and how `Request` in machine.rs calls it.
 local DONE, LAST, RESTART, FAILED = 0, 1, 2, 3
 local CONNECT, DISCONNECT, RECONNECT, PREPARE, BIND = 4, 5, 6, 8, 9
-local CLOSE, SLEEP, STOPPED, IGNORED = 10, 11, 12, 13
+local REFUSED, CLOSE, SLEEP, STOPPED, IGNORED = 7, 10, 11, 12, 13
 -- Steps that are resumed by a number: an event, and one that begins anew.
 local EVENT, AGAIN = 1, 2
 
@@ -36,9 +36,9 @@ local function ask(...)
    return yield(...)
 end
 
--- Ends a command with a sentence of sysbench's own.
-local function refuse(text)
-   error({ refusal = text }, 0)
+-- Ends a command with a sentence of sysbench's own: about the words of the command line, or about the script.
+local function refuse(text, is_of_script)
+   error({ refusal = text, is_of_script = is_of_script }, 0)
 end
 host.refuse = refuse
 
@@ -412,35 +412,35 @@ end
 function steps.top()
 end
 
--- How a command of the script's own is executed: "parallel" or "plain"; nil where there is none.
+-- How a command of the script's own is executed: "parallel", "plain" or, by its global function, "global"; nil where
+-- there is none.
 function steps.implements(name)
    local command, func = own_command(name)
    if type(func) == "function" then
       local is_parallel = type(command) == "table" and command[2] == cmdline.PARALLEL_COMMAND
       return is_parallel and "parallel" or "plain"
    elseif type(_G[name]) == "function" and BUILT_IN[name] then
-      return "plain"
+      return "global"
    end
 end
 
--- How a command is executed: "parallel", "plain", "run", or an error.
+-- How a command is executed: as above, "run", "options", or an error.
 function steps.look(name)
    local _, func = own_command(name)
-   if type(func) == "function" then
-      return steps.implements(name)
-   elseif name == "run" then
+   local file = cmdline.script_path:match("[^/]*$")
+   if name == "run" and type(func) ~= "function" then
       if type(event) ~= "function" then
-         refuse("cannot find the event() function in " .. cmdline.script_path)
+         refuse("cannot find the event() function in " .. file, true)
       end
       return "run"
-   elseif type(_G[name]) == "function" and BUILT_IN[name] then
-      return "plain"
-   elseif name == "help" and cmdline.options then
-      return "options"
-   elseif BUILT_IN[name] then
-      refuse("'" .. cmdline.script_path:match("[^/]*$") .. "' test does not implement the '" .. name .. "' command.")
    end
-   refuse("Unknown command: " .. name)
+   local way = steps.implements(name)
+   if way == nil and name == "help" and cmdline.options then
+      return "options"
+   elseif way == nil and BUILT_IN[name] then
+      refuse("'" .. file .. "' test does not implement the '" .. name .. "' command.")
+   end
+   return way or refuse("Unknown command: " .. name)
 end
 
 function steps.command(name)
@@ -519,7 +519,7 @@ local function caught(problem)
       return { message = UNCAUGHT .. reason, trace = host.traceback() }
    end
    if type(problem) == "table" and problem.refusal then
-      return { message = problem.refusal }
+      return problem
    end
    local text = problem
    if type(problem) ~= "string" then
@@ -537,6 +537,8 @@ local function failed(problem)
       local is_own = problem ~= last_error
       last_error = problem
       return RESTART, is_own
+   elseif problem.refusal then
+      return problem.is_of_script and FAILED or REFUSED, problem.refusal
    end
    return FAILED, problem.message, problem.trace
 end

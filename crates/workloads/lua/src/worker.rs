@@ -303,7 +303,7 @@ fn is_of(message: &str, failure: &DbError) -> bool {
 
 /// A script's error as the engine hands it on: it ends the run.
 pub(crate) fn fatal(error: LuaError) -> DbError {
-    let LuaError { message, trace, failure } = error;
+    let LuaError { message, trace, failure, .. } = error;
     let ended = DbError::workload(message);
     let ended = if trace.is_empty() { ended } else { ended.with_context(trace) };
     let Some(failure) = failure else { return ended };

@@ -404,6 +404,49 @@ fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
 }
 
 #[test]
+fn a_broken_script_is_fatal_on_stdout_as_in_the_original() {
+    let folder = Scratch::new();
+    let fatal = |ran: &Ran| {
+        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("FATAL: "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (script, command, lines) in [
+        ("function event( x y", "run", &["./t.lua:1: ')' expected near 'y'"][..]),
+        ("error('top')", "run", &["./t.lua:1: top"]),
+        ("x = 1", "run", &["cannot find the event() function in t.lua"]),
+        (
+            "function event() error('own') end",
+            "run",
+            &["`thread_run' function failed: ./t.lua:1: own"],
+        ),
+        (
+            "function prepare() error('own') end",
+            "prepare",
+            &["`prepare' function failed: ./t.lua:1: own"],
+        ),
+        (
+            "sysbench.cmdline.commands = { prepare = { function() error('own') end } }",
+            "prepare",
+            &["`sysbench.cmdline.call_command' function failed: ./t.lua:1: own"],
+        ),
+        // What is wrong with the words goes to stderr.
+        ("x = 1", "prepare", &[]),
+        ("x = 1", "nonsense", &[]),
+    ] {
+        std::fs::write(folder.file("t.lua"), script).expect("a script");
+        let words = ["--events=1", "--time=9", "./t.lua", command];
+        let ours = Ran::of(command_of(&folder).args(words));
+        assert_eq!(ours.code, 1, "{}", ours.all());
+        assert_eq!(fatal(&ours), lines, "{}", ours.all());
+        if let Some(program) = peer("sysbench") {
+            let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
+            assert_eq!(fatal(&theirs), fatal(&ours), "{}", theirs.all());
+            assert!(ours.stderr.starts_with(&theirs.stderr), "{}", ours.all());
+        }
+    }
+}
+
+#[test]
 fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
     let folder = Scratch::new();
     let script = "local n = 0\n\
