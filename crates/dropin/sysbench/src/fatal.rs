@@ -4,7 +4,7 @@ use super::console::Console;
 use super::settings::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
-use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes, mysql_message as statement_message};
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
 
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
@@ -27,7 +27,7 @@ impl Place {
     }
 }
 
-/// The message of MariaDB's client library.
+/// The message of MariaDB's client library where a server can't be reached.
 fn mysql_message(error: &DbError) -> String {
     match (error.origin(), error.address()) {
         (ErrorOrigin::System(errno), Some(Address::Tcp { host, .. })) => {
@@ -43,13 +43,11 @@ fn mysql_message(error: &DbError) -> String {
 
 /// The lines after `FATAL: ` for the error of a statement.
 fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
-    let (errno, state) = match driver {
-        DbDriver::Mysql => mysql_codes(error),
-        DbDriver::Pgsql | DbDriver::Sqlite => (error.errno(), error.sqlstate()),
-    };
-    let message = match driver {
-        DbDriver::Mysql => &statement_message(error),
-        DbDriver::Pgsql | DbDriver::Sqlite => error.message(),
+    let (errno, state, message) = match driver {
+        DbDriver::Mysql => mysql_error(error),
+        DbDriver::Pgsql | DbDriver::Sqlite => {
+            (error.errno(), error.sqlstate(), error.message().into())
+        }
     };
     let function = place.function();
     if driver == DbDriver::Mysql && place == Place::ThreadInit && error.statement().is_some() {
@@ -59,7 +57,7 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
             format!("`{function}' function failed: SQL API error"),
         ];
     }
-    let named = error.statement().map(|sql| lines_with_query(sql, errno, message, driver));
+    let named = error.statement().map(|sql| lines_with_query(sql, errno, &message, driver));
     let mut lines = named.unwrap_or_default();
     lines.push(format!(
         "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"

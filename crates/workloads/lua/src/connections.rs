@@ -14,7 +14,7 @@ use dyno_core::{
 };
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
-use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_codes, mysql_message};
+use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
 use std::rc::Rc;
 
 /// Who has a connection's session.
@@ -161,17 +161,15 @@ impl<'a, D: Driver> Connections<'a, D> {
         let is_ignored = error.cause() != Cause::Workload
             && self.policy.retry.contains(&error)
             && (!error.is_fatal() || self.policy.reconnect);
-        let (errno, sqlstate) = match self.driver.dialect() {
-            Dialect::Mysql => mysql_codes(&error),
-            Dialect::Postgres => (PGRES_FATAL_ERROR, error.sqlstate()),
-            _ => (error.errno(), error.sqlstate()),
+        let (errno, sqlstate, message) = match self.driver.dialect() {
+            Dialect::Mysql => mysql_error(&error),
+            Dialect::Postgres => (PGRES_FATAL_ERROR, error.sqlstate(), error.message().into()),
+            Dialect::Sqlite => (error.errno(), error.sqlstate(), error.message().into()),
         };
         let sqlstate = sqlstate.to_owned();
-        let message = match self.driver.dialect() {
-            Dialect::Mysql if error.cause() == Cause::Lost => mysql_message(&error),
-            _ if error.is_from_server() => error.message().to_owned(),
-            _ => error.to_string(),
-        };
+        // What can't be reached is named.
+        let names = error.is_connect() && !error.is_from_server();
+        let message = if names { error.to_string() } else { message.into_owned() };
         self.failure = Some(error);
         LuaAnswer::Error { errno, sqlstate, message, is_ignored }
     }

@@ -30,7 +30,7 @@ mod unique;
 mod workload;
 
 pub use catalog::tables as existing_tables;
-pub use client_library::{PGRES_FATAL_ERROR, mysql_codes, mysql_message};
+pub use client_library::{PGRES_FATAL_ERROR, mysql_error};
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
