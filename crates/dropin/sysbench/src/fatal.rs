@@ -9,6 +9,9 @@ use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
 /// What the client library of MySQL answers when a server can't be reached.
 const UNREACHABLE: u32 = 2002;
 
+/// How sysbench calls an error of a client library that is not one of executing a statement.
+const API_ERROR: &str = "SQL API error";
+
 /// Where something went wrong, as sysbench names its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
@@ -51,11 +54,9 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
     };
     let function = place.function();
     if driver == DbDriver::Mysql && place == Place::ThreadInit && error.statement().is_some() {
-        return vec![
-            "mysql_stmt_prepare() failed".to_owned(),
-            format!("MySQL error: {errno} \"{message}\""),
-            format!("`{function}' function failed: SQL API error"),
-        ];
+        let mut lines = lines_of_prepare(errno, &message);
+        lines.push(format!("`{function}' function failed: {API_ERROR}"));
+        return lines;
     }
     let named = error.statement().map(|sql| lines_with_query(sql, errno, &message, driver));
     let mut lines = named.unwrap_or_default();
@@ -63,6 +64,11 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
         "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"
     ));
     lines
+}
+
+/// The lines that come first where MySQL's client library could not prepare a statement.
+fn lines_of_prepare(errno: u32, message: &str) -> Vec<String> {
+    vec!["mysql_stmt_prepare() failed".to_owned(), format!("MySQL error: {errno} \"{message}\"")]
 }
 
 /// The lines that have the text of a statement, which come first.
@@ -86,21 +92,36 @@ fn lines_with_query(sql: &str, errno: u32, message: &str, driver: DbDriver) -> V
     }
 }
 
-/// The same for a script, whose error has number and message of its statement's in the words of the original.
-pub(super) fn statement_of_script(
+/// The lines for an error of a script, which has number and message of its statement's. Where a statement could not be
+/// prepared, the original has these in lines of their own alone.
+pub(super) fn lines_of_script(
+    function: Option<&str>,
     error: &str,
     statement: Option<&str>,
     driver: DbDriver,
 ) -> Vec<String> {
-    let parts = error.split_once("SQL error, errno = ").and_then(|(_, codes)| {
-        let (errno, rest) = codes.split_once(", state = '")?;
-        let (_, message) = rest.split_once("': ")?;
-        Some((errno.parse().ok()?, message))
+    let (mut lines, said) = match (codes(error, API_ERROR), codes(error, "SQL error"), statement) {
+        (Some((place, errno, message)), ..) => {
+            (lines_of_prepare(errno, message), format!("{place}{API_ERROR}"))
+        }
+        (None, Some((_, errno, message)), Some(sql)) => {
+            (lines_with_query(sql, errno, message, driver), error.to_owned())
+        }
+        _ => (Vec::new(), error.to_owned()),
+    };
+    lines.push(match function {
+        Some(function) => format!("`{function}' function failed: {said}"),
+        None => said,
     });
-    match (statement, parts) {
-        (Some(sql), Some((errno, message))) => lines_with_query(sql, errno, message, driver),
-        _ => Vec::new(),
-    }
+    lines
+}
+
+/// What stands before an error of this kind, its number and its message.
+fn codes<'a>(error: &'a str, kind: &str) -> Option<(&'a str, u32, &'a str)> {
+    let (place, codes) = error.split_once(kind)?;
+    let (errno, rest) = codes.strip_prefix(", errno = ")?.split_once(", state = '")?;
+    let (_, message) = rest.split_once("': ")?;
+    Some((place, errno.parse().ok()?, message))
 }
 
 /// What helps a script that has failed.
@@ -117,9 +138,8 @@ pub(super) fn remedy_of_script(error: &str) -> Option<&'static str> {
 /// The lines after `FATAL: ` for an error.
 fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     if error.cause() == Cause::Workload {
-        let mut lines = statement_of_script(error.message(), error.statement(), driver);
-        lines.push(format!("`{}' function failed: {}", place.function(), error.message()));
-        return lines;
+        let function = Some(place.function());
+        return lines_of_script(function, error.message(), error.statement(), driver);
     }
     if !error.is_connect() {
         return lines_of_statement(error, place, driver);
@@ -280,6 +300,17 @@ mod tests {
         let said = lines(&of_script, Place::ThreadRun, DbDriver::Mysql);
         assert_eq!((&said[0], said.len()), (&named[0], 2));
         assert!(said[1].starts_with("`thread_run' function failed: my.lua:3: SQL error"));
+        let prepared = DbError::workload(
+            "my.lua:3: SQL API error, errno = 1146, state = '42S02': Table 'x' doesn't exist",
+        );
+        assert_eq!(
+            lines(&prepared.with_statement(sql), Place::ThreadRun, DbDriver::Mysql),
+            [
+                "mysql_stmt_prepare() failed",
+                "MySQL error: 1146 \"Table 'x' doesn't exist\"",
+                "`thread_run' function failed: my.lua:3: SQL API error",
+            ]
+        );
         let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
         assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost:?}");
         let remedy = remedy(&error, DbDriver::Mysql);

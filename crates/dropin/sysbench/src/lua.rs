@@ -225,14 +225,8 @@ fn failed(
     }
     let driver = line.settings.db_driver;
     let statement = error.failure.as_ref().and_then(DbError::statement);
-    for statement in fatal::statement_of_script(&error.message, statement, driver) {
-        console.fatal(statement);
-    }
-    match function {
-        Some(function) => {
-            console.fatal(format_args!("`{function}' function failed: {}", error.message));
-        }
-        None => console.fatal(&error.message),
+    for said in fatal::lines_of_script(function, &error.message, statement, driver) {
+        console.fatal(said);
     }
     if !error.trace.is_empty() {
         console.complain(&error.trace);

@@ -119,7 +119,8 @@ local function succeeded(self)
 end
 
 -- Raises what the answer to a request of `self` (a connection) says, at the line of the script: `level` levels up.
-local function fail(level, self, query, errno, state, message, ignorable)
+-- `kind` is what the original calls the error where that is not an error of SQL.
+local function fail(level, self, query, errno, state, message, ignorable, kind)
    if errno == nil then
       error(ELSEWHERE, level)
    end
@@ -142,7 +143,7 @@ local function fail(level, self, query, errno, state, message, ignorable)
       error(description, level)
    end
    self.error = sysbench.sql.error.FATAL
-   error(string.format("SQL error, errno = %d, state = '%s': %s", errno, state, message), level)
+   error(string.format("%s, errno = %d, state = '%s': %s", kind or "SQL error", errno, state, message), level)
 end
 
 -- The result of a connection: as in the original the same for all of its statements, replaced by the next one.
@@ -274,7 +275,10 @@ end
 
 -- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
-   local number = checked(self, query, ask(PREPARE, open(self), query))
+   local ok, number, state, message, ignorable = ask(PREPARE, open(self), query)
+   if not ok then
+      fail(3, self, query, number, state, message, ignorable, host.driver == "mysql" and "SQL API error" or nil)
+   end
    return setmetatable(
       { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },
       statement_meta)

@@ -298,7 +298,7 @@ fn own_restart() -> DbError {
 
 /// Whether a script's error says what a database has answered.
 fn is_of(message: &str, failure: &DbError) -> bool {
-    message.contains("SQL error, errno = ") && message.contains(failure.message())
+    message.contains(" error, errno = ") && message.contains(failure.message())
 }
 
 /// A script's error as the engine hands it on: it ends the run.

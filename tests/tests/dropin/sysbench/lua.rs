@@ -1,6 +1,6 @@
 //! Scripts of users' own on real servers, beside the original.
 
-use super::support::{command, number, shape};
+use super::support::{command, command_of, number, shape};
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
 use std::fs::File;
 use std::path::Path;
@@ -177,11 +177,6 @@ fn a_script_refuses_values_of_its_options() {
     let theirs = Ran::of(Command::new(&program).current_dir(folder.path()).args(words));
     assert_eq!((ours.code, theirs.code), (1, 1), "{}", ours.all());
     assert_eq!(ours.stderr, theirs.stderr);
-}
-
-/// `dyno sysbench` in a folder, without a server.
-fn command_of(folder: &Scratch) -> Command {
-    command(folder.path(), &[])
 }
 
 #[test]
@@ -372,81 +367,6 @@ fn a_script_on_standard_input_is_executed_by_each_worker() {
 }
 
 #[test]
-fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
-    let folder = Scratch::new();
-    let ran = |script: &str, words: &[&str]| {
-        std::fs::write(folder.file("t.lua"), script).expect("a script");
-        Ran::of(command_of(&folder).args(words).args(["--events=6", "--time=0", "./t.lua", "run"]))
-    };
-    let restarts = "local n = 0\n\
-                    sysbench.hooks.before_restart_event = function(e) print('anew', e.errcode) end\n\
-                    function event()\n  n = n + 1\n\
-                    if n % 3 == 0 then error({errcode = sysbench.error.RESTART_EVENT}) end\nend";
-    let anew = ran(restarts, &[]);
-    assert_eq!(anew.code, 0, "{}", anew.all());
-    // Of eight attempts two, as in the original.
-    assert_eq!(anew.stdout.matches("anew\t1").count(), 2, "{}", anew.all());
-    let fails = "local con\nfunction thread_init() con = sysbench.sql.driver():connect() end\n\
-                 local n = 0\nfunction event()\n  n = n + 1\n  con:query('SELECT 1')\n\
-                 if n == 4 then con:query('SELECT * FROM missing') end\nend";
-    let failed = ran(fails, &["--db-driver=sqlite", "--sqlite-db=t.db"]);
-    assert_eq!(failed.code, 1, "{}", failed.all());
-    let text = failed.all();
-    assert!(text.contains("FATAL: failed query was: SELECT * FROM missing"), "{text}");
-    assert!(text.contains("INCOMPLETE"), "{text}");
-    let ignored = text.lines().find(|line| line.contains("ignored errors:")).unwrap_or_default();
-    assert_eq!(ignored.split_whitespace().nth(2), Some("0"), "{text}");
-    let large =
-        "function event() local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end end";
-    let short = ran(large, &["--lua-memory=8M"]);
-    assert!(short.all().contains("not enough memory"), "{}", short.all());
-    assert!(short.all().contains("--lua-memory bounds"), "{}", short.all());
-}
-
-#[test]
-fn a_broken_script_is_fatal_on_stdout_as_in_the_original() {
-    let folder = Scratch::new();
-    let fatal = |ran: &Ran| {
-        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("FATAL: "));
-        lines.map(str::to_owned).collect::<Vec<_>>()
-    };
-    for (script, command, lines) in [
-        ("function event( x y", "run", &["./t.lua:1: ')' expected near 'y'"][..]),
-        ("error('top')", "run", &["./t.lua:1: top"]),
-        ("x = 1", "run", &["cannot find the event() function in t.lua"]),
-        (
-            "function event() error('own') end",
-            "run",
-            &["`thread_run' function failed: ./t.lua:1: own"],
-        ),
-        (
-            "function prepare() error('own') end",
-            "prepare",
-            &["`prepare' function failed: ./t.lua:1: own"],
-        ),
-        (
-            "sysbench.cmdline.commands = { prepare = { function() error('own') end } }",
-            "prepare",
-            &["`sysbench.cmdline.call_command' function failed: ./t.lua:1: own"],
-        ),
-        // What is wrong with the words goes to stderr.
-        ("x = 1", "prepare", &[]),
-        ("x = 1", "nonsense", &[]),
-    ] {
-        std::fs::write(folder.file("t.lua"), script).expect("a script");
-        let words = ["--events=1", "--time=9", "./t.lua", command];
-        let ours = Ran::of(command_of(&folder).args(words));
-        assert_eq!(ours.code, 1, "{}", ours.all());
-        assert_eq!(fatal(&ours), lines, "{}", ours.all());
-        if let Some(program) = peer("sysbench") {
-            let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
-            assert_eq!(fatal(&theirs), fatal(&ours), "{}", theirs.all());
-            assert!(ours.stderr.starts_with(&theirs.stderr), "{}", ours.all());
-        }
-    }
-}
-
-#[test]
 fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
     let folder = Scratch::new();
     let script = "local n = 0\n\
@@ -483,21 +403,6 @@ fn what_a_script_prints_is_not_in_the_json_on_stdout() {
 }
 
 #[test]
-fn a_script_that_fails_has_the_codes_of_its_statement_in_the_json() {
-    let folder = Scratch::new();
-    let script = "function event()\n\
-                  sysbench.sql.driver():connect():query('SELECT * FROM missing')\nend";
-    std::fs::write(folder.file("t.lua"), script).expect("a script");
-    let connection = ["--db-driver=sqlite", "--sqlite-db=t.db"];
-    let words = ["--events=2", "--time=0", "--json=t.json", "./t.lua", "run"];
-    let ran = Ran::of(command(folder.path(), &connection).args(words));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["errors"][0]["errno"], 1, "{json}");
-}
-
-#[test]
 fn a_script_is_given_old_names_and_its_password_which_goes_nowhere_else() {
     let folder = Scratch::new();
     let script = "local opt = sysbench.opt\n\
@@ -513,19 +418,6 @@ fn a_script_is_given_old_names_and_its_password_which_goes_nowhere_else() {
     for said in [ran.all(), json] {
         assert!(!said.contains("h1dd3n"), "{said}");
     }
-}
-
-#[test]
-fn a_loop_of_the_scripts_own_that_ends_with_a_restart_says_what_to_do() {
-    let folder = Scratch::new();
-    let script = "function event() end\n\
-                  function thread_run() error({errcode = sysbench.error.RESTART_EVENT}) end";
-    std::fs::write(folder.file("t.lua"), script).expect("a script");
-    let ran = Ran::of(command_of(&folder).args(["--events=2", "--time=0", "./t.lua", "run"]));
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let text = ran.all();
-    assert!(text.contains("FATAL: `thread_run' function failed: thread_run() has ended"), "{text}");
-    assert!(text.contains("hint: call event() by pcall()"), "{text}");
 }
 
 /// The original's thread for reports has the number after those of the workers.

@@ -2,6 +2,7 @@
 
 mod command_line;
 mod lua;
+mod lua_failures;
 mod mariadb;
 mod null_server;
 mod postgres;

@@ -1,6 +1,6 @@
 //! Running the front end and reading what it prints.
 
-use dyno_testkit::{Ran, dyno_command};
+use dyno_testkit::{Ran, Scratch, dyno_command};
 use std::path::Path;
 use std::process::Command;
 
@@ -9,6 +9,11 @@ pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = dyno_command(folder);
     command.arg("sysbench").args(arguments);
     command
+}
+
+/// The same without a server.
+pub(crate) fn command_of(folder: &Scratch) -> Command {
+    command(folder.path(), &[])
 }
 
 pub(crate) fn sysbench(folder: &Path, arguments: &[&str]) -> Ran {

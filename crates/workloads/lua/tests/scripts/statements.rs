@@ -167,6 +167,26 @@ end
 }
 
 #[test]
+fn a_statement_that_mysql_can_not_prepare_has_an_error_in_the_originals_words() {
+    for (driver, words) in [
+        ("mysql", "my.lua:3: SQL API error, errno = 1, state = "),
+        ("sqlite", "my.lua:3: SQL error, errno = 1, state = "),
+    ] {
+        let mut bench = Bench::new(
+            "function event()\n  local con = sysbench.sql.driver():connect()\n  con:prepare('nonsense')\nend",
+        );
+        bench.settings.driver = driver;
+        match bench.events(1).ended {
+            TrialEnd::Aborted(error) => {
+                assert!(error.message().contains(words), "{error}");
+                assert_eq!((error.statement(), error.errno()), (Some("nonsense"), 1));
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
 fn a_text_that_is_not_utf_8_is_refused_where_it_can_not_be_sent() {
     for (call, words) in [
         ("query", "the text of a statement for this database must be UTF-8: bind other bytes"),
