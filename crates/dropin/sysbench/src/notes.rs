@@ -14,8 +14,8 @@ pub(super) struct Notes<'a> {
     pub(super) result: &'a TrialResult,
     /// `--errors`: the whole breakdown, also when there was none.
     pub(super) errors: bool,
-    /// What [`outage`] says.
-    pub(super) outage: Option<&'a str>,
+    /// What [`outage`] and the script have to say.
+    pub(super) said: &'a [String],
 }
 
 /// That lost connections could not be opened again, and since when nothing was executed: no count of the report has it.
@@ -104,7 +104,7 @@ impl Notes<'_> {
     fn notes(&self) -> Vec<String> {
         let total = &self.result.total;
         let (work, wasted) = (total.work(), total.wasted());
-        let mut notes: Vec<String> = self.outage.map(str::to_owned).into_iter().collect();
+        let mut notes = self.said.to_vec();
         if work.misses > 0 {
             notes.push(format!(
                 "{} updates and deletes met no row. They are among the other statements, and \
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_run_without_surprises_has_no_block() {
         let result = result(Frame::new(1, false));
-        assert_eq!(Notes { result: &result, errors: false, outage: None }.text(), "");
+        assert_eq!(Notes { result: &result, errors: false, said: &[] }.text(), "");
     }
 
     #[test]
@@ -169,7 +169,7 @@ mod tests {
         total.kinds[0].counts.committed = 19;
         let of = |in_flight| {
             let result = TrialResult { in_flight, ..result(total.clone()) };
-            Notes { result: &result, errors: false, outage: None }.text()
+            Notes { result: &result, errors: false, said: &[] }.text()
         };
         assert_eq!(of(1), "");
         assert!(of(2).contains("    2 transactions were under way at the end"), "{}", of(2));
@@ -186,7 +186,7 @@ mod tests {
         total.errors.count(&deadlock);
         total.errors.count(&deadlock);
         let mut result = result(total);
-        let text = Notes { result: &result, errors: false, outage: None }.text();
+        let text = Notes { result: &result, errors: false, said: &[] }.text();
         assert_eq!(
             text,
             "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
@@ -194,7 +194,7 @@ mod tests {
              count above; --errors shows them.\n\n"
         );
         result.in_flight = 2;
-        let text = Notes { result: &result, errors: true, outage: None }.text();
+        let text = Notes { result: &result, errors: true, said: &[] }.text();
         assert!(text.starts_with(
             "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"
         ), "{text}");
@@ -226,7 +226,7 @@ mod tests {
         let since =
             format!("{attempts} No transaction has ended after the first 2.0 of 4.0 seconds.");
         assert_eq!(outage(&away, &rows), Some(since.clone()));
-        let notes = Notes { result: &away, errors: false, outage: Some(&since) };
+        let notes = Notes { result: &away, errors: false, said: std::slice::from_ref(&since) };
         assert_eq!(notes.text(), format!("Notes:\n    {since}\n\n"));
         let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
         assert_eq!(outage(&away, &back).as_deref(), Some(attempts));

@@ -114,18 +114,20 @@ pub(super) fn trial(
         }
     };
     let outage = notes::outage(&result, &rows);
+    let is_out = outage.is_some();
+    let said: Vec<String> = outage.into_iter().chain(job.held_up(&result)).collect();
     if let Some(json) = json {
         let test = &job.test;
         let mut summary =
             summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
-        summary.notes.extend(outage.as_ref().map(Message::from));
+        summary.notes.extend(said.iter().map(Message::from));
         let more = &settings.percentiles;
         if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
             console.fatal(message);
             return Exit::Failed;
         }
     }
-    ended(&result, &intervals, job, outage.as_deref(), (console, hooks))
+    ended(&result, &intervals, job, (&said, is_out), (console, hooks))
 }
 
 /// The current time, which is never 0.
@@ -267,6 +269,11 @@ impl Job<'_> {
         self.script.is_none_or(LuaScript::uses_database)
     }
 
+    /// That the script has held up workers of its own.
+    fn held_up(&self, result: &TrialResult) -> Option<String> {
+        self.script?.held_up(result.workers.len() as u32, result.loops_cpu.len() as u32)
+    }
+
     /// When workers that were begun at this moment have to be ready.
     fn due(&self, begun: Nanos) -> Nanos {
         begun + self.settings.thread_init_timeout_s * SECOND
@@ -359,12 +366,12 @@ fn not_begun(error: DriveError, too_late: bool, job: &Job<'_>, console: &mut Con
     }
 }
 
-/// Prints the report of a trial and decides the exit code.
+/// Prints the report of a trial and decides the exit code. `is_out`: lost connections could not be opened again.
 fn ended(
     result: &TrialResult,
     intervals: &Intervals<'_>,
     job: &Job<'_>,
-    outage: Option<&str>,
+    (said, is_out): (&[String], bool),
     (console, mut hooks): (&mut Console, Option<&mut dyn ReportHooks>),
 ) -> Exit {
     let settings = job.settings;
@@ -399,7 +406,7 @@ fn ended(
     if settings.debug {
         per_thread(result, console);
     }
-    console.talk(Level::Notice, Notes { result, errors: settings.errors, outage }.text());
+    console.talk(Level::Notice, Notes { result, errors: settings.errors, said }.text());
     if result.ended == TrialEnd::Interrupted {
         return Exit::Interrupted;
     }
@@ -410,7 +417,7 @@ fn ended(
     if forced {
         return Exit::Aborted;
     }
-    if outage.is_some() && result.total.counts().committed == 0 {
+    if is_out && result.total.counts().committed == 0 {
         console.fatal("Nothing was executed: the lost connections could not be opened again");
         return Exit::Failed;
     }

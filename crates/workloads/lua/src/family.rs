@@ -317,7 +317,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         _driver: &T,
         workload: &LuaWorkload<'a, D>,
         mut side: Side<'a, D>,
-        _ran: &EndedTrial<'_>,
+        ran: &EndedTrial<'_>,
     ) -> After {
         let done = side.step("done").err().map(|error| sentence(&error.message));
         let counted = match workload.own_errors() {
@@ -326,7 +326,10 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
                 "The script has caught or counted {count} errors itself (pcall, sb_counter_inc)."
             )),
         };
-        let notes = done.into_iter().chain(counted).map(Message::verbatim).collect();
+        let loops = ran.summary.generator.loops;
+        let held_up = self.family.script.held_up(ran.spec.workers, loops);
+        let notes = done.into_iter().chain(counted).chain(held_up);
+        let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }
 }

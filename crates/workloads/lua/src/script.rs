@@ -1,10 +1,11 @@
 //! A script as a file, and what its states are given.
 
+use dyno_core::Nanos;
 use dyno_drivers::Secret;
 use dyno_sysbench::RandomOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// What names a script that is read from there.
@@ -19,6 +20,8 @@ pub struct LuaScript {
     /// Where `require` looks, as Lua writes it.
     pub(crate) search: String,
     uses_database: Arc<AtomicBool>,
+    /// How long a step of its functions has kept a loop, in nanoseconds.
+    longest_step: Arc<AtomicU64>,
 }
 
 /// Where Debian's package and a build from source put sysbench's own scripts.
@@ -60,6 +63,7 @@ impl LuaScript {
             text,
             search: search_path(path),
             uses_database: Arc::default(),
+            longest_step: Arc::default(),
         }
     }
 
@@ -76,6 +80,28 @@ impl LuaScript {
     /// What notes that.
     pub(crate) fn database_use(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.uses_database)
+    }
+
+    /// A trial begins.
+    pub(crate) fn forget_steps(&self) {
+        self.longest_step.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn note_step(&self, step: Nanos) {
+        self.longest_step.fetch_max(step, Ordering::Relaxed);
+    }
+
+    /// That a function has held up other workers in a trial, with the remedy: what has computed or blocked at two looks,
+    /// which are 100 ms apart.
+    pub fn held_up(&self, workers: u32, loops: u32) -> Option<String> {
+        let step_s = self.longest_step.load(Ordering::Relaxed) as f64 / 1e9;
+        (step_s > 0.0 && workers > loops).then(|| {
+            format!(
+                "A function of the script has kept its loop for {step_s:.1} s or longer without asking a database, in \
+                 which the other workers of the loop waited: `dyno sysbench --loops={workers}` gives each worker a \
+                 thread of its own, as sysbench does."
+            )
+        })
     }
 
     /// The file's name without folder and extension.

@@ -1,5 +1,5 @@
-//! Ends functions of scripts that compute without an end: a thread looks at all states, and sets a hook where one still
-//! computes after the end of its run.
+//! Watches functions of scripts that compute for long: a thread looks at all states, notes how long one has computed at
+//! a stretch, and sets a hook where it still does so after the end of its run.
 //!
 //! A hook that is always there would make each instruction dearer, and keep LuaJIT from compiling.
 
@@ -22,6 +22,8 @@ pub(crate) struct Watched {
     ends: AtomicU64,
     /// Odd while a function computes.
     turns: AtomicU64,
+    /// The longest time between two looks that have seen the same turn compute.
+    longest: AtomicU64,
     state: Mutex<StatePointer>,
 }
 
@@ -42,17 +44,23 @@ impl Watch {
         let watched = Arc::new(Watched {
             ends: AtomicU64::new(Nanos::MAX),
             turns: AtomicU64::new(0),
+            longest: AtomicU64::new(0),
             state: Mutex::new(StatePointer(state)),
         });
         Watch(watched)
     }
 
-    /// Has functions ended that compute for long after `ends`.
-    pub(crate) fn end_at(&self, ends: Nanos) {
-        let before = self.0.ends.swap(ends, Ordering::Relaxed);
-        if before == Nanos::MAX && ends != Nanos::MAX {
-            watch(&self.0);
-        }
+    /// The run begins: from now on the thread looks at the state, and ends functions that compute for long after `ends`.
+    pub(crate) fn begin(&self, ends: Nanos) {
+        self.0.ends.store(ends, Ordering::Relaxed);
+        watch(&self.0);
+    }
+
+    /// The run has ended: returns how long a function is known to have computed at a stretch, which is up to two looks
+    /// too short; 0 if no two looks have met the same step.
+    pub(crate) fn end(&self) -> Nanos {
+        self.0.ends.store(Nanos::MAX, Ordering::Relaxed);
+        self.0.longest.load(Ordering::Relaxed)
     }
 
     /// The state will be closed: no other thread touches it from now on.
@@ -103,8 +111,12 @@ fn look((watched, turn, since): &mut Seen, now: Nanos) -> bool {
     if turns != *turn {
         (*turn, *since) = (turns, now);
     }
-    let computes = turns % 2 == 1 && now > since.saturating_add(GRACE);
-    if computes && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND) {
+    if turns % 2 == 0 {
+        return true;
+    }
+    let computed = now.saturating_sub(*since);
+    watched.longest.fetch_max(computed, Ordering::Relaxed);
+    if computed > GRACE && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND) {
         set_hook(&locked(&watched.state));
     }
     true

@@ -147,9 +147,14 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         self.machine.draw_between_events();
     }
 
-    /// Has functions ended that compute for long after `ends`.
-    pub(crate) fn end_at(&mut self, ends: Nanos) {
-        self.machine.watch.end_at(ends);
+    /// The run begins: functions that compute for long after `ends` are ended.
+    pub(crate) fn begin(&self, ends: Nanos) {
+        self.machine.watch.begin(ends);
+    }
+
+    /// The run has ended: returns how long a step is known to have kept its loop.
+    pub(crate) fn end(&self) -> Nanos {
+        self.machine.watch.end()
     }
 
     /// Executes a function of the prelude's `steps` to its end.

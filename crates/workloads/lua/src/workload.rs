@@ -54,6 +54,7 @@ pub fn drive(
 
 impl<'a, D: Driver> LuaWorkload<'a, D> {
     pub(crate) fn new(mut common: LuaCommon<'a, D>, spec: &TrialSpec) -> Self {
+        common.script.forget_steps();
         let before = spec.share.workers_before;
         common.unique = Arc::new(UniqueNumbers::new(common.settings.seed, before));
         let length =
@@ -124,7 +125,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
     ) -> Result<Outcome, DbError> {
         let is_first = !std::mem::replace(&mut worker.has_begun, true);
         if is_first {
-            worker.end_at(now().saturating_add(self.length));
+            worker.begin(now().saturating_add(self.length));
         }
         // What only computes leaves the other workers of its loop no time.
         if worker.turns.has_held_up(monotonic_now) {
@@ -202,7 +203,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<(), DbError> {
-        worker.end_at(Nanos::MAX);
+        self.common.script.note_step(worker.end());
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }

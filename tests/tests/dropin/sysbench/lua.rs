@@ -387,6 +387,22 @@ fn a_restart_of_the_scripts_own_is_no_error_as_in_the_original() {
 }
 
 #[test]
+fn a_script_that_holds_up_its_loop_is_a_note_unless_each_worker_has_one() {
+    let folder = Scratch::new();
+    std::fs::write(folder.file("t.lua"), "function event() os.execute('sleep 1') end")
+        .expect("a script");
+    for (loops, is_said) in [("--loops=1", true), ("--loops=2", false)] {
+        let words = ["--threads=2", "--events=2", "--time=0", "--json=t.json", loops];
+        let ran = Ran::of(command_of(&folder).args(words).args(["./t.lua", "run"]));
+        assert_eq!(ran.code, 0, "{}", ran.all());
+        let json = std::fs::read_to_string(folder.file("t.json")).expect("the result");
+        for said in [&ran.stderr, &json] {
+            assert_eq!(said.contains("dyno sysbench --loops=2"), is_said, "{said}\n{}", ran.all());
+        }
+    }
+}
+
+#[test]
 fn what_a_script_prints_is_not_in_the_json_on_stdout() {
     let folder = Scratch::new();
     let script = "print('printed', nil, 1)\nio.write('written\\n')\nio.stdout:write('direct\\n')\n\

@@ -255,6 +255,16 @@ fn a_traceback_names_the_files_of_its_functions() {
 }
 
 #[test]
+fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
+    let bench = Bench::new("function event() os.execute('sleep 1') end");
+    assert_eq!(bench.script.held_up(2, 1), None);
+    assert_eq!(bench.events(1).ended, TrialEnd::Events);
+    let said = bench.script.held_up(2, 1).unwrap_or_default();
+    assert!(said.contains("kept its loop for ") && said.contains("--loops=2"), "{said}");
+    assert_eq!(bench.script.held_up(2, 2), None);
+}
+
+#[test]
 fn two_statements_of_one_text_have_types_of_their_own() {
     let bench = Bench::new(&format!(
         r#"{SAYS}
