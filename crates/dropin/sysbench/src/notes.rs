@@ -2,7 +2,7 @@
 //! row. A block of its own, so that parsers of sysbench's report pass over it.
 
 use dyno_core::ErrorClass;
-use dyno_engine::TrialResult;
+use dyno_engine::{TrialEnd, TrialResult};
 use dyno_facts::SeriesRow;
 use dyno_record::ErrorCount;
 use std::fmt::Write as _;
@@ -113,7 +113,8 @@ impl Notes<'_> {
             ));
         }
         let counted = total.counts().committed;
-        if self.result.in_flight > counted / 10 {
+        let is_whole = !matches!(self.result.ended, TrialEnd::Aborted(_));
+        if is_whole && self.result.in_flight > counted / 10 {
             notes.push(format!(
                 "{} transactions were under way at the end and are in no count above, beside \
                  {counted} that are: a longer --time counts slow ones too.",
@@ -134,7 +135,6 @@ impl Notes<'_> {
 mod tests {
     use super::*;
     use dyno_core::{DbError, ErrorClass, Tally};
-    use dyno_engine::TrialEnd;
     use dyno_facts::{GeneratorConditions, HostSample};
     use dyno_record::{Frame, Window};
 

@@ -376,6 +376,7 @@ fn ended(
 ) -> Exit {
     let settings = job.settings;
     console.measured = Some(SweepLevel::of(settings.threads, result));
+    let notes = Notes { result, errors: settings.errors, said };
     match &result.ended {
         // As in sysbench there is no report on stdout when a worker failed: scripts would take it for a result.
         TrialEnd::Aborted(error) => {
@@ -383,6 +384,7 @@ fn ended(
             if result.total.counts().committed > 0 {
                 let measured = report(result, intervals, settings, false);
                 console.complain(format_args!("INCOMPLETE: measured until the error:\n{measured}"));
+                console.talk(Level::Notice, notes.text());
             }
             return Exit::Failed;
         }
@@ -406,7 +408,7 @@ fn ended(
     if settings.debug {
         per_thread(result, console);
     }
-    console.talk(Level::Notice, Notes { result, errors: settings.errors, said }.text());
+    console.talk(Level::Notice, notes.text());
     if result.ended == TrialEnd::Interrupted {
         return Exit::Interrupted;
     }

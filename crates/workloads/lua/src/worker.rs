@@ -92,6 +92,8 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) own_loop: OwnLoop,
     /// It begins no further event.
     pub(crate) has_ended: bool,
+    /// What was executed in the event that has ended it, which does not count itself.
+    pub(crate) last_work: Tally,
     pub(crate) turns: Turns,
 }
 
@@ -120,6 +122,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
             has_begun: false,
             own_loop: OwnLoop::None,
             has_ended: false,
+            last_work: Tally::default(),
             turns: Turns::default(),
         };
         worker.finish_step(engine, ("load", chunk)).await?;

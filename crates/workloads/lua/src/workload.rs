@@ -171,6 +171,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             Ended::Done(_) | Ended::Stopped if is_event => Ok(Outcome::Committed),
             Ended::Done(_) | Ended::Last | Ended::Stopped => {
                 worker.has_ended = true;
+                worker.last_work = *tally;
                 Ok(Outcome::Skipped)
             }
             Ended::Restart(error) => {
@@ -204,6 +205,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         tally: &mut Tally,
     ) -> Result<(), DbError> {
         self.common.script.note_step(worker.end());
+        tally.add(&worker.last_work);
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }

@@ -34,6 +34,16 @@ end
 }
 
 #[test]
+fn statements_of_the_event_that_ends_its_worker_are_counted() {
+    let bench = Bench::new(
+        "local n = 0\nfunction thread_init() con = sysbench.sql.driver():connect() end\n\
+         function event() n = n + 1 con:query('SELECT 1') return n == 3 end",
+    );
+    let result = bench.events(10);
+    assert_eq!((result.total.counts().committed, result.total.work().reads), (2, 3));
+}
+
+#[test]
 fn closed_statements_are_closed_and_others_of_the_same_text_are_not() {
     let bench = Bench::new(&format!(
         r#"{SAYS}
