@@ -169,6 +169,11 @@ pub struct GeneratorConditions {
     /// alone, never from what was measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starved: Option<Message>,
+    /// The share of the window (0 to 1) that it lost by that, which is what took the most; with several load generators
+    /// of the one that lost the most, with stages of that stage. Of a machine that was suspended it is 1: all times are
+    /// wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub starved_share: Option<f64>,
 }
 
 impl GeneratorConditions {

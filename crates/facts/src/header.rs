@@ -130,7 +130,7 @@ pub struct RunHeader {
     /// By experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paces: BTreeMap<String, [f64; 2]>,
-    /// Trials that count for nothing: the other one of their pair failed or was cut off, and both are made again.
+    /// Trials that count for nothing: both of their pair are made again, or an attempt that was starved less counts.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub set_aside: BTreeSet<u32>,
     /// Servers that were restarted and data that were restored before pairs, in order.

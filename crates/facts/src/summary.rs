@@ -122,7 +122,7 @@ pub enum TrialStatus {
     Interrupted,
     /// Not usable for a claim; the text says why.
     Failed(Message),
-    /// The load generator was starved, so the trial was made again: it counts for nothing. By what stands in its
+    /// The load generator was starved, and another attempt counts or will: it counts for nothing. By what stands in its
     /// conditions.
     Starved,
     /// A stage of a long trial that ended well: it counts within that trial, which is stored behind its last stage.
@@ -151,6 +151,9 @@ pub struct TrialSummary {
     #[serde(flatten)]
     pub identity: TrialIdentity,
     pub status: TrialStatus,
+    /// That its rate was missed, of an attempt with status `starved`: if it is the one that counts, it has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missed: Option<Message>,
     /// RFC 3339, UTC: when the measured window opened.
     pub started_at: String,
     /// Seconds to connect and prepare all workers.

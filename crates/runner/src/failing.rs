@@ -97,7 +97,12 @@ impl Runner<'_> {
             let made = others.filter_map(|other| self.run.complete_trial(&other.id));
             // What was added up from stages has its stages still.
             let whole = made.filter(|made| made.stages.is_empty());
-            halves.extend(whole.map(|made| made.step.clone()));
+            let whole: Vec<String> = whole.map(|made| made.step.clone()).collect();
+            if !whole.is_empty() {
+                // Its starved attempts belong to the pair that is given up.
+                halves.insert(step.id.clone());
+            }
+            halves.extend(whole);
         }
         if !halves.is_empty() {
             self.run.set_aside(&halves)?;

@@ -5,8 +5,9 @@ use crate::trial::trial_spec;
 use dyno_engine::{MergeError, TrialResult, join, worsen};
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, Conditions, DataCheck, Freshness, GeneratorMember, NodeConditions, PlannedTrial,
-    StageFacts, StatementLatency, Together, TrialIdentity, TrialSummary, say,
+    CheckVerdict, Conditions, DataCheck, Freshness, GeneratorConditions, GeneratorMember,
+    NodeConditions, PlannedTrial, StageFacts, StatementLatency, Together, TrialIdentity,
+    TrialSummary, say,
 };
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
@@ -71,7 +72,12 @@ fn conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
     all.generator.headroom = headrooms.map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
     all.generator.foreign_cpu_share =
         own().filter_map(|stage| stage.generator.foreign_cpu_share).reduce(f64::max);
-    all.generator.starved = own().find_map(|stage| stage.generator.starved.clone());
+    let starved = own().map(|stage| &stage.generator).filter(|known| known.starved.is_some());
+    let share = |known: &GeneratorConditions| known.starved_share.unwrap_or_default();
+    if let Some(most) = starved.max_by(|one, other| share(one).total_cmp(&share(other))) {
+        all.generator.starved.clone_from(&most.starved);
+        all.generator.starved_share = most.starved_share;
+    }
     let mut before_s = stages.first().map_or(0.0, |first| first.window_s);
     for stage in stages.iter().skip(1) {
         let more = &stage.conditions;

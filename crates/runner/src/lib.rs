@@ -338,15 +338,20 @@ impl Runner<'_> {
         purpose: Purpose,
         stage: Option<StageOf>,
     ) -> Result<TrialDone, Failure> {
+        // A kill may have come between the last attempt and the choice.
+        if let Some(done) = self.least_starved(step, stage)? {
+            return Ok(done);
+        }
         loop {
             let done = self.trial(step, trial, purpose, stage)?;
-            match done {
-                // The server that it is made on again is as fresh as it was.
-                TrialDone::Ended { status: TrialStatus::Starved, .. } => {
-                    self.renewed.retain(|(_, first)| *first != step.id);
-                }
-                done => return Ok(done),
+            if !matches!(done, TrialDone::Ended { status: TrialStatus::Starved, .. }) {
+                return Ok(done);
             }
+            if let Some(done) = self.least_starved(step, stage)? {
+                return Ok(done);
+            }
+            // The server that it is made on again is as fresh as it was.
+            self.renewed.retain(|(_, first)| *first != step.id);
             if self.control.is_stopped() {
                 return Ok(TrialDone::INTERRUPTED);
             }
@@ -490,9 +495,7 @@ impl Runner<'_> {
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
-        let retries = self.plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved);
-        let is_counted = run.starved(&step.id, stage) >= retries;
-        let starving = Starving { is_counted, same_host: reached.same_host, is_late: false };
+        let starving = Starving::next(run, self.plan, step, stage, reached.same_host);
         let fault_of = fault.as_ref();
         let job = Job {
             step,

@@ -1,16 +1,25 @@
 //! Was the load generator starved? Found from its own conditions alone: a rule that looked at what was measured would
 //! choose among results.
 
+use crate::Runner;
+use crate::failure::Failure;
+use crate::output;
+use crate::trial::TrialDone;
 use dyno_facts::format::{percent, short};
 use dyno_facts::{
-    GeneratorConditions, GeneratorMember, HostSample, Message, TrialStatus, TrialSummary, say,
+    GeneratorConditions, GeneratorMember, HostSample, Message, PlanStep, StageOf, TrialStatus,
+    TrialSummary, say,
 };
+use dyno_store::{Run, StoreError};
+use dyno_suite::Plan;
 
 /// How a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
-    /// It counts in any case: it is not made again.
-    pub(crate) is_counted: bool,
+    /// It is not made again.
+    pub(crate) is_last: bool,
+    /// The share of the window that the least starved attempt before it has lost.
+    pub(crate) least_share: Option<f64>,
     /// A server of its target is on the load generator's machine, or inside its process.
     pub(crate) same_host: bool,
     /// It has failed because its rate was missed, which a load generator that stood still can't help.
@@ -18,6 +27,25 @@ pub(crate) struct Starving {
 }
 
 impl Starving {
+    /// Of the next attempt at a step, or at a stage of it.
+    pub(crate) fn next(
+        run: &Run,
+        plan: &Plan,
+        step: &PlanStep,
+        stage: Option<StageOf>,
+        same_host: bool,
+    ) -> Self {
+        let earlier = run.starved(&step.id, stage);
+        let is_last = earlier.len() >= retries(plan, step);
+        let least_share = earlier.iter().map(lost_share).reduce(f64::min);
+        Starving { is_last, least_share, same_host, is_late: false }
+    }
+
+    /// Whether a starved attempt counts. Of equal ones the last does.
+    fn counts(self, share: f64) -> bool {
+        self.is_last && self.least_share.is_none_or(|least| share <= least)
+    }
+
     /// Notes what starved the load generator, and that the trial does not count where it is made again.
     pub(crate) fn judge(self, summary: &mut TrialSummary, has_failed: bool) {
         let is_excused = match summary.status {
@@ -26,9 +54,12 @@ impl Starving {
             TrialStatus::Interrupted | TrialStatus::Starved | TrialStatus::Stage => false,
         };
         summary.conditions.generator.foreign_cpu_share = foreign_cpu_share(summary, cpus());
-        let why = found(summary, self.same_host);
-        if why.is_some() && is_excused && !self.is_counted {
-            summary.status = TrialStatus::Starved;
+        let (share, why) = found(summary, self.same_host).unzip();
+        if share.is_some_and(|share| is_excused && !self.counts(share)) {
+            let status = std::mem::replace(&mut summary.status, TrialStatus::Starved);
+            if let TrialStatus::Failed(why) = status {
+                summary.missed = Some(why);
+            }
         }
         // Made again or not, its times are wrong.
         if summary.status == TrialStatus::Complete
@@ -36,12 +67,71 @@ impl Starving {
         {
             summary.status = TrialStatus::Failed(why);
         }
-        summary.conditions.generator.starved = why;
+        let generator = &mut summary.conditions.generator;
+        (generator.starved, generator.starved_share) = (why, share);
     }
 }
 
-/// What starved the load generator, or one of several.
-fn found(summary: &TrialSummary, same_host: bool) -> Option<Message> {
+impl Runner<'_> {
+    /// Has the least starved attempt count where the plan allows no other one and the last does not count itself.
+    pub(super) fn least_starved(
+        &mut self,
+        step: &PlanStep,
+        stage: Option<StageOf>,
+    ) -> Result<Option<TrialDone>, Failure> {
+        let Some(least) = settled(&mut self.run, self.plan, step, stage)? else { return Ok(None) };
+        output::talk(&format!(
+            "{} on {}: trial {} counts, the least starved attempt: it lost {} % of its window.",
+            step.experiment,
+            step.target,
+            least.trial,
+            percent(lost_share(&least))
+        ));
+        Ok(Some(TrialDone::Ended { status: least.status, is_denied: false }))
+    }
+}
+
+/// The attempt that counts from now on, where all that the plan allows were starved.
+pub(crate) fn settled(
+    run: &mut Run,
+    plan: &Plan,
+    step: &PlanStep,
+    stage: Option<StageOf>,
+) -> Result<Option<TrialSummary>, StoreError> {
+    let attempts = run.starved(&step.id, stage);
+    let is_over = attempts.len() > retries(plan, step);
+    let least = attempts.iter().reduce(|least, next| {
+        if lost_share(next) <= lost_share(least) { next } else { least }
+    });
+    let Some(mut least) = least.filter(|_| is_over).cloned() else { return Ok(None) };
+    least.status = match least.missed.take() {
+        Some(why) => TrialStatus::Failed(why),
+        None if least.stage.is_some() => TrialStatus::Stage,
+        None => TrialStatus::Complete,
+    };
+    run.count(&least)?;
+    Ok(Some(least))
+}
+
+fn retries(plan: &Plan, step: &PlanStep) -> usize {
+    plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved as usize)
+}
+
+fn lost_share(attempt: &TrialSummary) -> f64 {
+    attempt.conditions.generator.starved_share.unwrap_or(1.0)
+}
+
+/// The share of the window that a load generator lost by something, and by what.
+type Loss = (f64, Message);
+
+/// Causes overlap, so their shares are not added: the largest stands for all.
+fn most(losses: impl Iterator<Item = Loss>) -> Option<Loss> {
+    let losses = losses.map(|(share, why)| (share.min(1.0), why));
+    losses.reduce(|most, next| if next.0 > most.0 { next } else { most })
+}
+
+/// What starved the load generator, or one of several, the most.
+fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
     let window_s = Some(summary.window_s).filter(|window_s| *window_s > 0.0)?;
     let generator = &summary.generator;
     let members = &summary.conditions.members;
@@ -50,24 +140,25 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Message> {
         let share = known.run_delay_s? / (window_s * loops.max(1.0));
         let share = Some(share).filter(|share| *share > GeneratorConditions::LOST_TIME)?;
         if !same_host {
-            return Some(say!(loops_waited_for_cpu, percent = percent(share)));
+            return Some((share, say!(loops_waited_for_cpu, percent = percent(share))));
         }
         let foreign = summary.conditions.generator.foreign_cpu_share?;
         let is_by_others = foreign > 1.0 - GeneratorConditions::BUSY_CPU;
         is_by_others.then(|| {
-            say!(loops_waited_beside_others, percent = percent(share), foreign = percent(foreign))
+            let (percent, foreign) = (percent(share), percent(foreign));
+            (share, say!(loops_waited_beside_others, percent = percent, foreign = foreign))
         })
     };
     let of = |known: &GeneratorConditions, host: &HostSample| {
-        lost_time(known, host, window_s).or_else(|| waited(known))
+        most(lost_time(known, host, window_s).into_iter().chain([waited(known)]).flatten())
     };
     if members.is_empty() {
         return of(&summary.conditions.generator, &generator.host);
     }
-    members.iter().find_map(|member: &GeneratorMember| {
-        let why = of(&member.conditions, &member.host_load.unwrap_or_default())?;
-        Some(say!(starved_generator, name = &member.name, why = why))
-    })
+    most(members.iter().filter_map(|member: &GeneratorMember| {
+        let (share, why) = of(&member.conditions, &member.host_load.unwrap_or_default())?;
+        Some((share, say!(starved_generator, name = &member.name, why = why)))
+    }))
 }
 
 /// That the clock of the load generator's machine stood still.
@@ -76,19 +167,20 @@ fn suspended(known: &GeneratorConditions) -> Option<Message> {
 }
 
 /// Time in which the load generator did not run at all.
-fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> Option<Message> {
-    if let Some(why) = suspended(known) {
-        return Some(why);
-    }
+fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [Option<Loss>; 4] {
     let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
-    if let Some(stopped_s) = known.stopped_s(window_s) {
-        return Some(say!(generator_stood_still, seconds = short(stopped_s)));
-    }
-    if let Some(share) = known.throttled_share.filter(is_lost) {
-        return Some(say!(quota_held_generator_back, percent = percent(share)));
-    }
-    let stolen = Some(host.steal_share).filter(is_lost)?;
-    Some(say!(hypervisor_took_cpu, percent = percent(stolen)))
+    let stopped = |stopped_s: f64| {
+        (stopped_s / window_s, say!(generator_stood_still, seconds = short(stopped_s)))
+    };
+    let throttled = |share: f64| (share, say!(quota_held_generator_back, percent = percent(share)));
+    let stolen = |share: f64| (share, say!(hypervisor_took_cpu, percent = percent(share)));
+    [
+        // All of its times are wrong.
+        suspended(known).map(|why| (1.0, why)),
+        known.stopped_s(window_s).map(stopped),
+        known.throttled_share.filter(is_lost).map(throttled),
+        Some(host.steal_share).filter(is_lost).map(stolen),
+    ]
 }
 
 /// What others than the load generator and its servers used of this machine's CPUs: what a server takes from the loops
@@ -123,7 +215,7 @@ mod tests {
     fn why(same_host: bool, change: impl Fn(&mut TrialSummary)) -> Option<String> {
         let mut trial = trial(change);
         trial.conditions.generator.foreign_cpu_share = foreign_cpu_share(&trial, 4.0);
-        found(&trial, same_host).map(|why| why.to_string())
+        found(&trial, same_host).map(|(_, why)| why.to_string())
     }
 
     #[test]
@@ -157,6 +249,40 @@ mod tests {
         ] {
             assert_eq!(lets_go, None);
             assert!(starves.as_ref().is_some_and(|why| why.contains(text)), "{starves:?}");
+        }
+    }
+
+    #[test]
+    fn the_largest_share_stands_for_all_causes() {
+        let lost = |change: &dyn Fn(&mut TrialSummary)| {
+            let (share, why) = found(&trial(change), false).expect("it was starved");
+            (format!("{share:.2}"), why.to_string())
+        };
+        let several = |summary: &mut TrialSummary| {
+            summary.conditions.generator.hiccup_max_us = Some(2e6);
+            summary.conditions.generator.throttled_share = Some(0.15);
+            summary.conditions.generator.run_delay_s = Some(4.8);
+            summary.generator.host.steal_share = 0.2;
+        };
+        let slept = |summary: &mut TrialSummary| {
+            several(summary);
+            summary.conditions.generator.suspended_ms = Some(20.0);
+        };
+        let of_two = |summary: &mut TrialSummary| {
+            let waited = |name: &str, run_delay_s: f64| {
+                let mut member =
+                    GeneratorMember { name: name.to_owned(), ..GeneratorMember::default() };
+                member.conditions.run_delay_s = Some(run_delay_s);
+                member
+            };
+            summary.conditions.members = vec![waited("g1", 6.0), waited("g2", 100.0)];
+        };
+        for (found, share, why) in [
+            (lost(&several), "0.20", "took 20 %"),
+            (lost(&slept), "1.00", "suspended"),
+            (lost(&of_two), "1.00", "g2"),
+        ] {
+            assert!(found.0 == share && found.1.contains(why), "{found:?}");
         }
     }
 
@@ -205,7 +331,7 @@ mod tests {
                 summary.conditions.members = vec![named("g1"), named("g2")];
                 change(&mut summary.conditions.members[1]);
             });
-            Starving { is_counted: false, same_host: false, is_late: false }
+            Starving { is_last: false, least_share: None, same_host: false, is_late: false }
                 .judge(&mut summary, false);
             let why = summary.conditions.generator.starved.map(|why| why.to_string());
             (summary.status, why.unwrap_or_default())
@@ -238,7 +364,7 @@ mod tests {
             assert!(summary.conditions.generator.starved.is_some());
             summary.status
         };
-        let again = Starving { is_counted: false, same_host: true, is_late: false };
+        let again = Starving { is_last: false, least_share: None, same_host: true, is_late: false };
         let failed = || TrialStatus::Failed("late".into());
         assert_eq!(judged(TrialStatus::Complete, again, false), TrialStatus::Starved);
         assert_eq!(judged(failed(), again, false), failed());
@@ -246,7 +372,7 @@ mod tests {
         assert_eq!(judged(failed(), late, false), TrialStatus::Starved);
         assert_eq!(judged(failed(), late, true), failed());
         assert_eq!(judged(TrialStatus::Interrupted, late, false), TrialStatus::Interrupted);
-        let last = Starving { is_counted: true, ..again };
+        let last = Starving { is_last: true, ..again };
         assert_eq!(judged(TrialStatus::Complete, last, false), TrialStatus::Complete);
         let mut slept = trial(|summary| summary.conditions.generator.suspended_ms = Some(20.0));
         last.judge(&mut slept, false);

@@ -257,6 +257,7 @@ pub(crate) fn store(
     place: &str,
 ) -> Result<TrialDone, Failure> {
     let headline = parts.after.headline.take();
+    let is_last = parts.starving.is_last;
     let (summary, is_denied) = conclude(parts);
     let figures = figures(&summary, headline);
     match &summary.status {
@@ -265,7 +266,8 @@ pub(crate) fn store(
         TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
         TrialStatus::Starved => {
             let why = summary.conditions.generator.starved.clone().unwrap_or_default();
-            progress.fail(&format!("starved, is made again: {why} Measured: {figures}"));
+            let then = if is_last { "more than an attempt before" } else { "is made again" };
+            progress.fail(&format!("starved, {then}: {why} Measured: {figures}"));
         }
     }
     tell_checks(&summary.checks, place);

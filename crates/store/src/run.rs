@@ -47,8 +47,8 @@ pub struct Run {
     events: LineFile,
     /// By their steps.
     complete: BTreeMap<String, TrialSummary>,
-    /// By step and stage: trials that don't count, since the load generator was starved.
-    starved: BTreeMap<(String, u32), u32>,
+    /// By step and stage: attempts that don't count so far, since the load generator was starved.
+    starved: BTreeMap<(String, u32), Vec<TrialSummary>>,
     /// By step: the stages that ended well, by their numbers.
     stages: BTreeMap<String, BTreeMap<u32, TrialSummary>>,
     last_trial: u32,
@@ -166,11 +166,24 @@ impl Run {
         self.complete.values()
     }
 
-    /// Has the complete trials of these steps count for nothing; they will be made again.
+    /// Has the complete trials of these steps and their starved attempts count for nothing; they will be made again.
     pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), StoreError> {
-        let numbers: Vec<u32> =
+        let mut numbers: Vec<u32> =
             steps.iter().filter_map(|step| Some(self.complete.remove(step)?.trial)).collect();
+        let own = self.starved.iter().filter(|((step, _), _)| steps.contains(step));
+        numbers.extend(own.flat_map(|(_, attempts)| attempts).map(|attempt| attempt.trial));
+        self.starved.retain(|(step, _), _| !steps.contains(step));
         self.update(|header| header.set_aside.extend(numbers))
+    }
+
+    /// Has a starved attempt count with the status that it has now; the others of its step, or stage, never will.
+    pub fn count(&mut self, attempt: &TrialSummary) -> Result<(), StoreError> {
+        let all = self.starved.remove(&place(&attempt.step, attempt.stage)).unwrap_or_default();
+        let numbers = all.iter().map(|other| other.trial);
+        let others: Vec<u32> = numbers.filter(|number| *number != attempt.trial).collect();
+        write_json(&self.path.join("trials").join(format!("{}.json", attempt.trial)), attempt)?;
+        self.note_ended(attempt);
+        self.update(|header| header.set_aside.extend(others))
     }
 
     /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
@@ -235,9 +248,10 @@ impl Run {
         Ok(())
     }
 
-    /// How often that step, or a stage of it, was made while the load generator was starved, in this process or before.
-    pub fn starved(&self, step: &str, stage: Option<StageOf>) -> u32 {
-        self.starved.get(&place(step, stage)).copied().unwrap_or(0)
+    /// The attempts at that step, or at a stage of it, whose load generator was starved, while none counts; in their
+    /// order, in this process or before.
+    pub fn starved(&self, step: &str, stage: Option<StageOf>) -> &[TrialSummary] {
+        self.starved.get(&place(step, stage)).map_or(&[], Vec::as_slice)
     }
 
     /// The stages of that step that ended well, in their order, in this process or before.
@@ -268,12 +282,16 @@ impl Run {
     }
 
     fn note_ended(&mut self, summary: &TrialSummary) {
+        let place = place(&summary.step, summary.stage);
+        if !matches!(summary.status, TrialStatus::Starved | TrialStatus::Interrupted) {
+            self.starved.remove(&place);
+        }
         match summary.status {
             TrialStatus::Complete => {
                 self.complete.insert(summary.step.clone(), summary.clone());
             }
             TrialStatus::Starved => {
-                *self.starved.entry(place(&summary.step, summary.stage)).or_default() += 1;
+                self.starved.entry(place).or_default().push(summary.clone());
             }
             TrialStatus::Stage => {
                 let number = summary.stage.unwrap_or_default().number;

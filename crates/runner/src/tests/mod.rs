@@ -1,6 +1,7 @@
 //! What is decided from trial to trial, on made-up trials in a real run folder.
 
 mod searches;
+mod starved;
 
 use super::failing::Failing;
 use super::repetition::{NextTrial, TrialFigures};

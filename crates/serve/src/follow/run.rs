@@ -156,9 +156,11 @@ impl RunFollower {
         let trials = self.path.join("trials");
         if self.folder.since_last(&trials) {
             let (ended, begun) = trial_files(&trials);
-            for &number in
-                ended.iter().filter(|number| !self.ended.contains_key(number)).collect::<Vec<_>>()
-            {
+            // A starved attempt may be the one that counts in the end.
+            let is_open = |number: &&u32| {
+                self.ended.get(number).is_none_or(|known| known.status == "starved")
+            };
+            for &number in ended.iter().filter(is_open).collect::<Vec<_>>() {
                 self.end(number, updates);
             }
             let last = begun.last().copied().filter(|number| Some(number) > ended.last());
@@ -174,6 +176,9 @@ impl RunFollower {
     fn end(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
         let view = TrialView::ended(&summary);
+        if self.ended.get(&number) == Some(&view) {
+            return;
+        }
         if let Some(current) = &mut self.current
             && current.view.number == number
         {

@@ -34,10 +34,11 @@ fn item_17_a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_a
     let is_said =
         |text: &str| text.contains("starved, is made again") && text.contains("stood still for");
     assert!(is_said(&ran.stderr), "{why}: {}", ran.all());
-    // The machine may starve them once more; the last one counts.
-    let mut last = (2..=3).rev().map(|trial| path.join(format!("trials/{trial}.json")));
-    let last = json(&last.find(|file| file.exists()).expect("it was made again"));
-    assert_eq!((&last["status"], &last["step"]), (&"complete".into(), &first["step"]));
+    // The machine may starve them once more; the least starved one counts.
+    let again = (2..=3).map(|trial| path.join(format!("trials/{trial}.json")));
+    let again: Vec<_> = again.filter(|file| file.exists()).map(|file| json(&file)).collect();
+    let counted = again.iter().find(|trial| trial["status"] == "complete").expect("one counts");
+    assert_eq!(counted["step"], first["step"]);
     let shown = dyno(stage.scratch.path(), &["show", &path.display().to_string()]).good().stdout;
     assert!(shown.contains("starved, repeated") && shown.contains("stood still for"), "{shown}");
 }

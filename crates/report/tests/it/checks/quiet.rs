@@ -129,6 +129,7 @@ fn conditions(committed: u64) -> Conditions {
             governor: Some("performance".to_owned()),
             headroom: Some(5.0),
             starved: None,
+            starved_share: None,
         },
         nodes: [("primary".to_owned(), node)].into(),
         ..Conditions::default()

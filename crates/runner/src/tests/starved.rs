@@ -1,0 +1,146 @@
+//! Attempts of a trial whose load generator was starved, each judged and stored as the runner does.
+
+use super::{new_run, plan, trials};
+use crate::starving::{Starving, settled};
+use dyno_facts::{StageOf, TrialIdentity, TrialStart, TrialStatus};
+use dyno_report::Paper;
+use dyno_store::Run;
+use dyno_suite::Plan;
+use std::collections::BTreeSet;
+
+const SUITE: &str =
+    "targets = \"a\"\nworkers = 1\nduration_s = 20\nrepeats = 1\nretry_starved = 2\n";
+
+/// Stores an attempt whose loop waited for a CPU for this share of the window; the faster, the more it was starved.
+fn attempt(run: &mut Run, plan: &Plan, stage: Option<StageOf>, share: f64, is_late: bool) {
+    let (step, trial) = trials(plan)[0];
+    let identity = TrialIdentity {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: step.target.clone(),
+        workers: trial.workers,
+        repeat: trial.repeat,
+        stage,
+        ..TrialIdentity::default()
+    };
+    let late = TrialStatus::Failed("late".into());
+    let status = if is_late { late } else { TrialStatus::Complete };
+    let mut summary = identity.clone().summary(status);
+    (summary.window_s, summary.generator.loops, summary.tps) = (20.0, 1, 1e3 * share);
+    summary.conditions.generator.run_delay_s = Some(share * 20.0);
+    let starving = Starving { is_late, ..Starving::next(run, plan, step, stage, false) };
+    starving.judge(&mut summary, false);
+    let writer =
+        run.begin_trial(TrialStart { identity, ..TrialStart::default() }).expect("a trial");
+    writer.finish(summary).expect("stored");
+}
+
+fn gone_on(run: Run) -> Run {
+    let path = run.path().to_owned();
+    drop(run);
+    Run::open(&path).expect("goes on")
+}
+
+/// The statuses of all trials after attempts that were starved like this, and the run. With `resumes` dyno is killed
+/// behind each of them.
+fn after(shares: &[f64], resumes: bool) -> (Vec<TrialStatus>, Run, tempfile::TempDir) {
+    let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
+    let mut run = new_run(dir.path());
+    for share in shares {
+        attempt(&mut run, &plan, None, *share, false);
+        if resumes {
+            run = gone_on(run);
+        }
+        settled(&mut run, &plan, trials(&plan)[0].0, None).expect("stored");
+    }
+    (statuses(&run), run, dir)
+}
+
+fn statuses(run: &Run) -> Vec<TrialStatus> {
+    let data = dyno_store::read(run.path()).expect("read");
+    data.trials.into_iter().map(|trial| trial.summary.status).collect()
+}
+
+#[test]
+fn the_least_starved_attempt_counts() {
+    use TrialStatus::{Complete, Starved};
+    for resumes in [false, true] {
+        for (shares, wanted) in [
+            ([0.3, 0.2, 0.4], [Starved, Complete, Starved]),
+            ([0.2, 0.3, 0.4], [Complete, Starved, Starved]),
+            ([0.3, 0.4, 0.2], [Starved, Starved, Complete]),
+            // Of equal ones the last.
+            ([0.2, 0.2, 0.2], [Starved, Starved, Complete]),
+            ([0.2, 0.2, 0.3], [Starved, Complete, Starved]),
+            ([0.2, 0.3, 0.01], [Starved, Starved, Complete]),
+        ] {
+            let (found, ..) = after(&shares, resumes);
+            assert_eq!(found, wanted, "{shares:?}, resumed: {resumes}");
+        }
+        assert_eq!(after(&[0.3, 0.2], resumes).0, [Starved, Starved]);
+    }
+}
+
+#[test]
+fn all_readers_know_which_attempt_counts() {
+    let (_, run, _dir) = after(&[0.3, 0.2, 0.4], false);
+    let plan = plan(SUITE);
+    let step = &trials(&plan)[0].0.id;
+    let seen = |run: &Run| {
+        let counted = run.complete_trial(step).map(|trial| trial.trial);
+        (counted, run.starved(step, None).len(), run.header().set_aside.clone())
+    };
+    let wanted = (Some(2), 0, BTreeSet::from([1, 3]));
+    assert_eq!(seen(&run), wanted);
+    let mut run = gone_on(run);
+    assert_eq!(seen(&run), wanted);
+
+    let data = dyno_store::read(run.path()).expect("read");
+    let counted = &data.trials[1].summary.conditions.generator;
+    assert!((counted.starved_share.expect("a share") - 0.2).abs() < 1e-9);
+    assert!(counted.starved.is_some(), "it keeps its caveat");
+    let paper = Paper::new(&[data], &[]);
+    let numbers = |trials: &[dyno_report::Trial]| {
+        trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers(&paper.trials), numbers(&paper.set_aside)), (vec![2], vec![1, 3]));
+
+    // It is made again with the other trial of its pair: none of its attempts is left.
+    run.set_aside(&[step.clone()].into()).expect("stored");
+    for (share, starved) in [(0.9, 1), (0.8, 2)] {
+        attempt(&mut run, &plan, None, share, false);
+        assert!(settled(&mut run, &plan, trials(&plan)[0].0, None).expect("stored").is_none());
+        run = gone_on(run);
+        assert_eq!(run.starved(step, None).len(), starved);
+    }
+}
+
+#[test]
+fn attempts_of_a_pair_that_is_given_up_count_no_more() {
+    let (_, mut run, _dir) = after(&[0.3, 0.2], false);
+    let plan = plan(SUITE);
+    let step = &trials(&plan)[0].0.id;
+    run.set_aside(&[step.clone()].into()).expect("stored");
+    assert!(run.starved(step, None).is_empty());
+    assert!(gone_on(run).starved(step, None).is_empty());
+}
+
+#[test]
+fn an_attempt_counts_as_what_it_was() {
+    let (plan, dir) = (plan(SUITE), tempfile::tempdir().expect("a folder"));
+    let step = trials(&plan)[0].0;
+    let made = |stage: Option<StageOf>, is_late: bool| {
+        let mut run = new_run(dir.path());
+        for share in [0.3, 0.2, 0.4] {
+            attempt(&mut run, &plan, stage, share, is_late);
+        }
+        let least = settled(&mut run, &plan, step, stage).expect("stored").expect("one counts");
+        assert_eq!(least.trial, 2);
+        assert_eq!(statuses(&run)[1], least.status);
+        (least.status, run.stages(&step.id).count())
+    };
+    let failed = TrialStatus::Failed("late".into());
+    assert_eq!(made(None, true), (failed, 0), "its rate was missed all the same");
+    let stage = Some(StageOf { number: 1, of: 2 });
+    assert_eq!(made(stage, false), (TrialStatus::Stage, 1));
+}
