@@ -100,9 +100,9 @@ pub(crate) fn settled(
 ) -> Result<Option<TrialSummary>, StoreError> {
     let attempts = run.starved(&step.id, stage);
     let is_over = attempts.len() > retries(plan, step);
-    let least = attempts.iter().reduce(|least, next| {
-        if lost_share(next) <= lost_share(least) { next } else { least }
-    });
+    let least = attempts
+        .iter()
+        .reduce(|least, next| if lost_share(next) <= lost_share(least) { next } else { least });
     let Some(mut least) = least.filter(|_| is_over).cloned() else { return Ok(None) };
     least.status = match least.missed.take() {
         Some(why) => TrialStatus::Failed(why),

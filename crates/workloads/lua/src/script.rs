@@ -95,7 +95,8 @@ impl LuaScript {
     /// which are 100 ms apart.
     pub fn held_up(&self, workers: u32, loops: u32) -> Option<String> {
         let step_s = self.longest_step.load(Ordering::Relaxed) as f64 / 1e9;
-        (step_s > 0.0 && workers > loops).then(|| {
+        // Below that the system may have kept the loop from its core.
+        (step_s > 0.25 && workers > loops).then(|| {
             format!(
                 "A function of the script has kept its loop for {step_s:.1} s or longer without asking a database, in \
                  which the other workers of the loop waited: `dyno sysbench --loops={workers}` gives each worker a \

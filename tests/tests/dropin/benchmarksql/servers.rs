@@ -3,6 +3,10 @@
 use super::support::{check_closing, good, properties, ran};
 use dyno_testkit::{MariaDb, Postgres, RunningDyno, Scratch, server_or_skip, wait_until};
 
+/// Nothing of it can be removed before its end.
+const GROW: &str = "DO $$ BEGIN FOR n IN 1..100 LOOP UPDATE bmsql_district SET d_tax = d_tax; \
+                    END LOOP; END $$";
+
 #[test]
 fn the_whole_way_on_postgres() {
     let server = server_or_skip!(Postgres, "the_whole_way_on_postgres");
@@ -23,6 +27,10 @@ fn the_whole_way_on_postgres() {
         let run =
             good(&folder, &["run", "props", "--flight", flight, "--isolation", "read-committed"]);
         assert!(check_closing(&run.stdout) > 0);
+        let is_small = run.stderr.contains("bmsql_district has 1 page: ");
+        assert_eq!(is_small, flight == "statement", "{}", run.stderr);
+        server.sbtest(GROW).expect("versions of rows");
+        server.sbtest("VACUUM ANALYZE bmsql_district").expect("statistics");
         assert!(run.stderr.contains(&format!("flight {flight}, isolation READ COMMITTED")));
         assert!(run.stderr.contains("check books: passed: "), "{}", run.stderr);
         assert!(!format!("{run:?}").contains("geheim"));

@@ -403,6 +403,18 @@ fn a_script_that_holds_up_its_loop_is_a_note_unless_each_worker_has_one() {
 }
 
 #[test]
+fn lines_of_workers_on_several_threads_stay_whole() {
+    let folder = Scratch::new();
+    let script = "function event() print('this', nil, 1, 'that') end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let words = ["--threads=2", "--loops=2", "--events=20000", "--time=0", "./t.lua", "run"];
+    let ran = Ran::of(command_of(&folder).args(words));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let whole = ran.stdout.lines().filter(|line| *line == "this\tnil\t1\tthat").count();
+    assert_eq!(whole, 20_000);
+}
+
+#[test]
 fn what_a_script_prints_is_not_in_the_json_on_stdout() {
     let folder = Scratch::new();
     let script = "print('printed', nil, 1)\nio.write('written\\n')\nio.stdout:write('direct\\n')\n\

@@ -83,6 +83,7 @@ pub async fn preflight<S: Session>(
         false => need.isolation.and_then(about_a_proxy),
     });
     warnings.extend(about_statistics(session).await?);
+    warnings.extend(about_small_tables(session).await?);
     let isolation = if is_passed_on { need.isolation } else { Some(Isolation::ServerDefault) };
     Ok(Preflight { loaded, isolation, warnings })
 }
@@ -218,6 +219,31 @@ async fn about_statistics<S: Session>(session: &mut S) -> Result<Option<String>,
         format!(
             "{missing} tables have no statistics: the server guesses how to read them. Execute \
              VACUUM ANALYZE before the run."
+        )
+    }))
+}
+
+/// Up to here PostgreSQL reads the whole table rather than a row by the index.
+const DISTRICT_PAGES_READ_AS_A_WHOLE: u64 = 4;
+
+/// A table that was small when it was vacuumed last grows fiftyfold by updates, and what prepared statements have planned
+/// for it stays.
+async fn about_small_tables<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
+    if session.dialect() != Dialect::Postgres {
+        return Ok(None);
+    }
+    let pages = number(
+        session,
+        "SELECT max(relpages) FROM pg_class WHERE relkind = 'r' AND reltuples > 0 AND relname = \
+         'bmsql_district' AND pg_table_is_visible(oid)",
+    )
+    .await?;
+    Ok(pages.filter(|pages| *pages <= DISTRICT_PAGES_READ_AS_A_WHOLE).map(|pages| {
+        format!(
+            "bmsql_district has {}: PostgreSQL reads all of it for a row, also when updates have made \
+             it much longer, until it is vacuumed, which autovacuum looks for once a minute. \
+             Throughput can double then: warm up for two minutes or longer.",
+            counted(pages, "page")
         )
     }))
 }
