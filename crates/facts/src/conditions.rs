@@ -170,8 +170,8 @@ pub struct GeneratorConditions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starved: Option<Message>,
     /// The share of the window (0 to 1) that it lost by that, which is what took the most; with several load generators
-    /// of the one that lost the most, with stages of that stage. Of a machine that was suspended it is 1: all times are
-    /// wrong.
+    /// of the one that lost the most, with stages of that stage. It is 1 where the load generator stood still or its
+    /// machine was suspended: any other attempt is better.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub starved_share: Option<f64>,
 }

@@ -81,11 +81,8 @@ impl Runner<'_> {
     ) -> Result<Option<TrialDone>, Failure> {
         let Some(least) = settled(&mut self.run, self.plan, step, stage)? else { return Ok(None) };
         output::talk(&format!(
-            "{} on {}: trial {} counts, the least starved attempt: it lost {} % of its window.",
-            step.experiment,
-            step.target,
-            least.trial,
-            percent(lost_share(&least))
+            "{} on {}: trial {} counts, the least starved of all attempts.",
+            step.experiment, step.target, least.trial
         ));
         Ok(Some(TrialDone::Ended { status: least.status, is_denied: false }))
     }
@@ -169,13 +166,11 @@ fn suspended(known: &GeneratorConditions) -> Option<Message> {
 /// Time in which the load generator did not run at all.
 fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [Option<Loss>; 4] {
     let is_lost = |share: &f64| *share > GeneratorConditions::LOST_TIME;
-    let stopped = |stopped_s: f64| {
-        (stopped_s / window_s, say!(generator_stood_still, seconds = short(stopped_s)))
-    };
+    let stopped = |stopped_s: f64| (1.0, say!(generator_stood_still, seconds = short(stopped_s)));
     let throttled = |share: f64| (share, say!(quota_held_generator_back, percent = percent(share)));
     let stolen = |share: f64| (share, say!(hypervisor_took_cpu, percent = percent(share)));
     [
-        // All of its times are wrong.
+        // All of its times are wrong, or forbid a verdict: another attempt is better.
         suspended(known).map(|why| (1.0, why)),
         known.stopped_s(window_s).map(stopped),
         known.throttled_share.filter(is_lost).map(throttled),
@@ -259,13 +254,16 @@ mod tests {
             (format!("{share:.2}"), why.to_string())
         };
         let several = |summary: &mut TrialSummary| {
-            summary.conditions.generator.hiccup_max_us = Some(2e6);
             summary.conditions.generator.throttled_share = Some(0.15);
             summary.conditions.generator.run_delay_s = Some(4.8);
             summary.generator.host.steal_share = 0.2;
         };
-        let slept = |summary: &mut TrialSummary| {
+        let stood = |summary: &mut TrialSummary| {
             several(summary);
+            summary.conditions.generator.hiccup_max_us = Some(2e6);
+        };
+        let slept = |summary: &mut TrialSummary| {
+            stood(summary);
             summary.conditions.generator.suspended_ms = Some(20.0);
         };
         let of_two = |summary: &mut TrialSummary| {
@@ -279,6 +277,7 @@ mod tests {
         };
         for (found, share, why) in [
             (lost(&several), "0.20", "took 20 %"),
+            (lost(&stood), "1.00", "stood still"),
             (lost(&slept), "1.00", "suspended"),
             (lost(&of_two), "1.00", "g2"),
         ] {
