@@ -63,6 +63,18 @@ fn decide(
     }
 }
 
+fn identity(step: &PlanStep, trial: &PlannedTrial) -> TrialIdentity {
+    TrialIdentity {
+        step: step.id.clone(),
+        experiment: step.experiment.clone(),
+        target: step.target.clone(),
+        workers: trial.workers,
+        repeat: trial.repeat,
+        rate_per_s: trial.rate,
+        ..TrialIdentity::default()
+    }
+}
+
 /// Stores a complete trial as it was decided.
 fn store(
     run: &mut Run,
@@ -73,16 +85,7 @@ fn store(
     tps: f64,
     p99_us: f64,
 ) {
-    let identity = TrialIdentity {
-        step: step.id.clone(),
-        experiment: step.experiment.clone(),
-        target: step.target.clone(),
-        workers: trial.workers,
-        repeat: trial.repeat,
-        rate_per_s: trial.rate,
-        purpose,
-        ..TrialIdentity::default()
-    };
+    let identity = TrialIdentity { purpose, ..identity(step, trial) };
     let mut summary = identity.clone().summary(TrialStatus::Complete);
     summary.tps = tps;
     summary.window_s = window_s;

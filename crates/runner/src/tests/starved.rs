@@ -1,6 +1,6 @@
 //! Attempts of a trial whose load generator was starved, each judged and stored as the runner does.
 
-use super::{new_run, plan, trials};
+use super::{identity, new_run, plan, trials};
 use crate::starving::{Starving, settled};
 use dyno_facts::{StageOf, TrialIdentity, TrialStart, TrialStatus};
 use dyno_report::Paper;
@@ -14,15 +14,7 @@ const SUITE: &str =
 /// Stores an attempt whose loop waited for a CPU for this share of the window; the faster, the more it was starved.
 fn attempt(run: &mut Run, plan: &Plan, stage: Option<StageOf>, share: f64, is_late: bool) {
     let (step, trial) = trials(plan)[0];
-    let identity = TrialIdentity {
-        step: step.id.clone(),
-        experiment: step.experiment.clone(),
-        target: step.target.clone(),
-        workers: trial.workers,
-        repeat: trial.repeat,
-        stage,
-        ..TrialIdentity::default()
-    };
+    let identity = TrialIdentity { stage, ..identity(step, trial) };
     let late = TrialStatus::Failed("late".into());
     let status = if is_late { late } else { TrialStatus::Complete };
     let mut summary = identity.clone().summary(status);

@@ -53,16 +53,6 @@ pub(crate) enum LuaStep {
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
 
-/// As LuaJIT's own `print`, in one piece: lines of workers on several threads stay whole.
-const PRINT: &str = r##"
-local out = io.stdout
-function print(...)
-   local texts = { ... }
-   for i = 1, select("#", ...) do texts[i] = tostring(texts[i]) end
-   out:write(table.concat(texts, "\t") .. "\n")
-end
-"##;
-
 const PRINTS_TO_STDERR: &str = "io.output(io.stderr) io.stdout = io.stderr";
 
 /// What is loaded after the prelude, by the names that tracebacks have for it.
@@ -167,7 +157,6 @@ impl LuaMachine {
         if settings.prints_to_stderr {
             lua.load(PRINTS_TO_STDERR).exec()?;
         }
-        lua.load(PRINT).exec()?;
         lua.globals().get::<Table>("package")?.set("path", script.search.as_str())?;
         let host = host(&lua, script, settings, worker)?;
         let numbers = Numbers::new(settings.seed, worker, settings.random);

@@ -1,5 +1,15 @@
--- `dofile` and `require` as LuaJIT has them, but in Lua: what a file does at its top level may wait for a database, which
--- nothing below a function of C can. Loaded after the prelude.
+-- Functions of LuaJIT in Lua. `dofile` and `require`: what a file does at its top level may wait for a database, which
+-- nothing below a function of C can. `print`: in one piece, so that lines of workers on several threads stay whole.
+-- Loaded after the prelude.
+
+local out = io.stdout
+
+function print(...)
+   local texts = { ... }
+   -- The global of that moment, as in LuaJIT.
+   for i = 1, select("#", ...) do texts[i] = tostring(texts[i]) end
+   out:write(table.concat(texts, "\t") .. "\n")
+end
 
 local package, loaded = package, package.loaded
 local error, ipairs, loadfile, pcall, select, tostring, type = error, ipairs, loadfile, pcall, select, tostring, type

@@ -75,22 +75,16 @@ fn prepare_tables<D: Driver>(
     let keep = |table| tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
     let no_set_up = async |_: &mut D::Session| Ok(());
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
-    loader.each(
-        &old,
-        no_set_up,
-        async |session: &mut D::Session, _: &(), table: &&NumberedName| {
-            keep(inspect(session, options, table, observer).await?);
+    for (some, are_there) in [(old, true), (new, false)] {
+        let state = async |session: &mut D::Session, _: &(), table: &&NumberedName| {
+            keep(match are_there {
+                true => inspect(session, options, table, observer).await?,
+                false => create(session, options, table, observer).await?,
+            });
             Ok(())
-        },
-    )?;
-    loader.each(
-        &new,
-        no_set_up,
-        async |session: &mut D::Session, _: &(), table: &&NumberedName| {
-            keep(create(session, options, table, observer).await?);
-            Ok(())
-        },
-    )?;
+        };
+        loader.each(&some, no_set_up, state)?;
+    }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
     let pieces = pieces(&tables);

@@ -82,8 +82,10 @@ pub async fn preflight<S: Session>(
         true => about_isolation(session.dialect(), need.isolation),
         false => need.isolation.and_then(about_a_proxy),
     });
-    warnings.extend(about_statistics(session).await?);
-    warnings.extend(about_small_tables(session).await?);
+    if session.dialect() == Dialect::Postgres {
+        warnings.extend(about_statistics(session).await?);
+        warnings.extend(about_small_tables(session).await?);
+    }
     let isolation = if is_passed_on { need.isolation } else { Some(Isolation::ServerDefault) };
     Ok(Preflight { loaded, isolation, warnings })
 }
@@ -203,11 +205,8 @@ fn about_a_proxy(asked: Isolation) -> Option<String> {
     ))
 }
 
-/// The planner guesses without them, and its guesses are not the same from run to run.
+/// PostgreSQL's planner guesses without them, and its guesses are not the same from run to run.
 async fn about_statistics<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
-    if session.dialect() != Dialect::Postgres {
-        return Ok(None);
-    }
     let missing = number(
         session,
         "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND reltuples < 0 AND relname LIKE \
@@ -229,9 +228,6 @@ const DISTRICT_PAGES_READ_AS_A_WHOLE: u64 = 4;
 /// A table that was small when it was vacuumed last grows fiftyfold by updates, and what prepared statements have planned
 /// for it stays.
 async fn about_small_tables<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
-    if session.dialect() != Dialect::Postgres {
-        return Ok(None);
-    }
     let pages = number(
         session,
         "SELECT max(relpages) FROM pg_class WHERE relkind = 'r' AND reltuples > 0 AND relname = \
