@@ -200,7 +200,7 @@ impl Programs {
         Ok(command)
     }
 
-    fn floor(&self, way: &Way, load: &Load, seconds: u64) -> Command {
+    pub(crate) fn floor(&self, way: &Way, load: &Load, seconds: u64) -> Command {
         let mut command = Command::new(&self.floor);
         let (server, rows) = match way {
             Way::MysqlSocket(path) => (format!("--mysql-socket={}", path.display()), TABLE_ROWS),

@@ -273,7 +273,7 @@ fn open_loop(bench: &Bench, name: &str) -> Lines {
         say(&format!("{name}: round {round} of {}", bench.pairs));
         bench.go_on()?;
         let json = open_loop_once(bench, &load)?;
-        let floor = starts_alone(bench)?;
+        let floor = bare_open_loop(bench, &load)?;
         for (values, key) in late.iter_mut().zip(["p50_us", "p99_us", "p999_us"]) {
             values.push(vec![number(&json["lateness"][key])?, number(&floor[key])?]);
         }
@@ -303,11 +303,14 @@ fn number(value: &Value) -> Result<f64, String> {
     value.as_f64().ok_or_else(|| "the JSON lacks a number".to_owned())
 }
 
-/// How late the bare loop is that waits for the same starts and does nothing else.
-fn starts_alone(bench: &Bench) -> Result<Value, String> {
-    let mut command = Command::new(&bench.programs.floor);
-    command.arg(format!("--starts={OPEN_LOOP_PER_S}")).arg(format!("--time={}", bench.seconds));
+/// How late the bare loop is with the same requests.
+fn bare_open_loop(bench: &Bench, load: &Load) -> Result<Value, String> {
+    let null = bench.null(false)?;
+    let way = NullWay::MysqlSocket.to(&null);
+    let mut command = bench.programs.floor(&way, load, bench.seconds);
+    command.arg(format!("--starts={}", load.rate_per_s));
     let ended = bench.run(command, Some(CLIENT_CORE))?;
+    null.stop()?;
     serde_json::from_str(&ended.output).map_err(|error| format!("the JSON of the floor: {error}"))
 }
 

@@ -5,10 +5,11 @@
 mod connection;
 mod epoll;
 mod ring;
-mod timer;
+mod starts;
 
 use clap::{Parser, ValueEnum};
 use connection::{Connection, Server, Statement};
+use starts::Starts;
 use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,8 +46,8 @@ struct Options {
     /// Statements that are sent at once; the next ones follow when all are answered.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=100))]
     flight: u16,
-    /// Only waits for this many starts a second, at random times, and prints how late it was for them.
-    #[arg(long, value_name = "PER_S", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Sends this many requests a second, at random times, and prints how late they were.
+    #[arg(long, value_name = "PER_S", conflicts_with = "io", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     starts: Option<u32>,
     /// Largest key that is asked for.
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u32).range(1..=9_999_999))]
@@ -91,16 +92,6 @@ fn main() -> ExitCode {
 }
 
 fn measure(options: &Options) -> io::Result<String> {
-    if let Some(rate_per_s) = options.starts {
-        let late = timer::lateness_ns(rate_per_s, Duration::from_secs(options.time))?;
-        let part = |share: f64| late[((late.len() - 1) as f64 * share) as usize] as f64 / 1e3;
-        return Ok(format!(
-            "{{\"p50_us\": {:.2}, \"p99_us\": {:.2}, \"p999_us\": {:.2}}}\n",
-            part(0.5),
-            part(0.99),
-            part(0.999)
-        ));
-    }
     let server = match (&options.postgres, &options.mysql_socket, &options.mysql_host) {
         (Some(host), ..) if host.starts_with('/') => {
             Server::PostgresSocket(format!("{host}/.s.PGSQL.{}", options.port).into())
@@ -122,7 +113,11 @@ fn measure(options: &Options) -> io::Result<String> {
     };
     let connect = |number| Connection::open(&server, u32::from(number), statement);
     let mut connections: Vec<_> = (0..options.clients).map(connect).collect::<Result<_, _>>()?;
-    let end = Instant::now() + Duration::from_secs(options.time);
+    let length = Duration::from_secs(options.time);
+    if let Some(rate_per_s) = options.starts {
+        return lateness(ring::run_open(&mut connections, Starts::new(rate_per_s, length))?);
+    }
+    let end = Instant::now() + length;
     let mut run = Run { end, answers: 0, waited_ns: 0 };
     match options.io {
         Io::Uring => ring::run(&mut connections, &mut run)?,
@@ -134,4 +129,12 @@ fn measure(options: &Options) -> io::Result<String> {
         "number of transactions actually processed: {0}\ntotal: {0}\nlatency average = {mean_us:.1} us\n",
         run.answers
     ))
+}
+
+fn lateness(sorted_ns: Vec<u64>) -> io::Result<String> {
+    let last = sorted_ns.len().checked_sub(1);
+    let last = last.ok_or_else(|| io::Error::other("no request was due: give it more time"))?;
+    let part = |share: f64| sorted_ns[(last as f64 * share) as usize] as f64 / 1e3;
+    let (p50, p99, p999) = (part(0.5), part(0.99), part(0.999));
+    Ok(format!("{{\"p50_us\": {p50:.2}, \"p99_us\": {p99:.2}, \"p999_us\": {p999:.2}}}\n"))
 }

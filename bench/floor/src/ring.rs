@@ -3,9 +3,11 @@
 
 use crate::Run;
 use crate::connection::Connection;
-use io_uring::types::{BufRingEntry, Fixed};
+use crate::starts::Starts;
+use io_uring::types::{BufRingEntry, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 use rustix::fd::AsRawFd as _;
+use rustix::io::Errno;
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Instant;
@@ -66,27 +68,92 @@ impl Buffers {
     }
 }
 
+/// A request over each connection, and the next one once that is answered.
 pub(crate) fn run(connections: &mut [Connection], run: &mut Run) -> io::Result<()> {
-    let mut ring = IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_cqsize(4096)
-        .build(2048)?;
-    let files: Vec<_> = connections.iter().map(|one| one.fd().as_raw_fd()).collect();
-    ring.submitter().register_files(&files)?;
-    let mut buffers = Buffers::register(&ring)?;
+    let mut wire = Wire::open(connections)?;
     for (key, connection) in connections.iter_mut().enumerate() {
         connection.renew(Instant::now());
-        push(&mut ring, receive(key))?;
-        push(&mut ring, ask(key, connection))?;
+        wire.push(ask(key, connection))?;
     }
-    let mut next = Vec::with_capacity(2 * connections.len());
-    loop {
-        ring.submit_and_wait(1)?;
-        for completion in ring.completion() {
+    let mut goes_on = true;
+    while goes_on {
+        wire.ring.submit_and_wait(1)?;
+        wire.reap(connections, |key, connection, next| {
+            goes_on = run.answered(connection);
+            next.push(ask(key, connection));
+            goes_on
+        })?;
+    }
+    Ok(())
+}
+
+/// Requests when they are due, each over a connection that is free: how late each was, in nanoseconds, sorted.
+pub(crate) fn run_open(connections: &mut [Connection], mut plan: Starts) -> io::Result<Vec<u64>> {
+    let mut wire = Wire::open(connections)?;
+    let mut free: Vec<usize> = (0..connections.len()).collect();
+    let mut late = Vec::with_capacity(plan.expected());
+    let mut due = plan.next();
+    while let Some(at) = due {
+        let now = Instant::now();
+        if at <= now
+            && let Some(key) = free.pop()
+        {
+            late.push((now - at).as_nanos() as u64);
+            connections[key].renew(now);
+            wire.push(ask(key, &connections[key]))?;
+            due = plan.next();
+            continue;
+        }
+        let timeout = Timespec::from(at.saturating_duration_since(now));
+        let limit = SubmitArgs::new().timespec(&timeout);
+        let limit = if free.is_empty() { SubmitArgs::new() } else { limit };
+        match wire.ring.submitter().submit_with_args(1, &limit) {
+            Err(error) if error.raw_os_error() != Some(Errno::TIME.raw_os_error()) => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        wire.reap(connections, |key, _, _| {
+            free.push(key);
+            true
+        })?;
+    }
+    late.sort_unstable();
+    Ok(late)
+}
+
+struct Wire {
+    ring: IoUring,
+    buffers: Buffers,
+    next: Vec<squeue::Entry>,
+}
+
+impl Wire {
+    fn open(connections: &[Connection]) -> io::Result<Self> {
+        let ring = IoUring::builder()
+            .setup_single_issuer()
+            .setup_defer_taskrun()
+            .setup_cqsize(4096)
+            .build(2048)?;
+        let files: Vec<_> = connections.iter().map(|one| one.fd().as_raw_fd()).collect();
+        ring.submitter().register_files(&files)?;
+        let buffers = Buffers::register(&ring)?;
+        let mut wire = Wire { ring, buffers, next: Vec::with_capacity(2 * files.len()) };
+        (0..files.len()).try_for_each(|key| wire.push(receive(key)))?;
+        Ok(wire)
+    }
+
+    /// Takes what has come. `answered` hears of each complete answer, and ends this by false.
+    #[inline]
+    fn reap(
+        &mut self,
+        connections: &mut [Connection],
+        mut answered: impl FnMut(usize, &mut Connection, &mut Vec<squeue::Entry>) -> bool,
+    ) -> io::Result<()> {
+        for completion in self.ring.completion() {
             let key = completion.user_data() as u32 as usize;
             let (result, flags) = (completion.result(), completion.flags());
-            if result < 0 && result != -rustix::io::Errno::NOBUFS.raw_os_error() {
+            if result < 0 && result != -Errno::NOBUFS.raw_os_error() {
                 return Err(io::Error::from_raw_os_error(-result));
             }
             if completion.user_data() & SEND != 0 {
@@ -97,23 +164,30 @@ pub(crate) fn run(connections: &mut [Connection], run: &mut Run) -> io::Result<(
             }
             if let Some(id) = cqueue::buffer_select(flags) {
                 let connection = &mut connections[key];
-                let is_complete = connection.is_complete(buffers.filled(id, result as usize));
-                buffers.give(id);
-                if is_complete {
-                    if !run.answered(connection) {
-                        return Ok(());
-                    }
-                    next.push(ask(key, connection));
+                let is_complete = connection.is_complete(self.buffers.filled(id, result as usize));
+                self.buffers.give(id);
+                if is_complete && !answered(key, connection, &mut self.next) {
+                    return Ok(());
                 }
             }
             if !cqueue::more(flags) {
-                next.push(receive(key));
+                self.next.push(receive(key));
             }
         }
-        buffers.publish();
-        for entry in next.drain(..) {
-            push(&mut ring, entry)?;
+        self.buffers.publish();
+        let mut next = std::mem::take(&mut self.next);
+        next.drain(..).try_for_each(|entry| self.push(entry))?;
+        self.next = next;
+        Ok(())
+    }
+
+    fn push(&mut self, entry: squeue::Entry) -> io::Result<()> {
+        // SAFETY: a request stays where it is, and is not changed before its answer has come: the server has read it
+        // then.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            self.ring.submit()?;
         }
+        Ok(())
     }
 }
 
@@ -128,12 +202,4 @@ fn ask(key: usize, connection: &Connection) -> squeue::Entry {
         .build()
         .flags(squeue::Flags::SKIP_SUCCESS)
         .user_data(key as u64 | SEND)
-}
-
-fn push(ring: &mut IoUring, entry: squeue::Entry) -> io::Result<()> {
-    // SAFETY: a request stays where it is, and is not changed before its answer has come: the server has read it then.
-    while unsafe { ring.submission().push(&entry) }.is_err() {
-        ring.submit()?;
-    }
-    Ok(())
 }

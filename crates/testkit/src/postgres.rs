@@ -3,6 +3,7 @@
 use crate::fetched::Fetched;
 use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
+use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -118,6 +119,13 @@ impl Postgres {
     pub fn socket_url(&self) -> String {
         let (port, folder) = (self.port, self.socket_folder.display());
         format!("postgres://postgres@:{port}/sbtest?host={folder}")
+    }
+}
+
+impl Drop for Postgres {
+    /// An immediate shutdown: a killed one would leave its shared memory behind.
+    fn drop(&mut self) {
+        self.server.end(Signal::QUIT);
     }
 }
 

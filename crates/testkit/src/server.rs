@@ -2,7 +2,7 @@
 
 use crate::Scratch;
 use crate::binary::output_of;
-use rustix::process::geteuid;
+use rustix::process::{Pid, Signal, geteuid, kill_process};
 use std::fs::File;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
@@ -84,6 +84,20 @@ impl TestServer {
             let _ = child.kill();
             let _ = child.wait();
         }
+    }
+
+    /// Asks the process with a signal to end, and kills it if it hasn't after 10 seconds.
+    pub(crate) fn end(&mut self, signal: Signal) {
+        let asked = self.child.as_ref().map(|child| kill_process(Pid::from_child(child), signal));
+        let begin = Instant::now();
+        let waits = |child: &mut Child| matches!(child.try_wait(), Ok(None));
+        while asked == Some(Ok(()))
+            && self.child.as_mut().is_some_and(waits)
+            && begin.elapsed() < Duration::from_secs(10)
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        self.kill();
     }
 
     pub fn process(&self) -> Option<u32> {

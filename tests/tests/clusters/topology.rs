@@ -249,34 +249,48 @@ fn item_13_servers_inherit_nothing_and_leave_no_shared_memory() {
     let open: Vec<_> = entries.filter_map(|entry| fs::read_link(entry.path()).ok()).collect();
     assert!(open.len() > 3 && !open.contains(&scratch.file("lock")), "{open:?}");
     drop(locked);
-    let shared = |mine: &Mine| {
-        let pid = mine.cluster.node("n1").unwrap().pid;
-        let map = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
-        let words = map.lines().filter_map(|line| line.split_whitespace().nth(5));
-        let files: Vec<String> =
-            words.filter(|word| word.starts_with("/dev/shm/")).map(str::to_owned).collect();
-        assert!(!files.is_empty(), "{map}");
-        files
-    };
-    let segments = || fs::read_to_string("/proc/sysvipc/shm").unwrap();
-    let owned = |pid: u32| {
-        segments()
-            .lines()
-            .filter(|line| line.split_whitespace().nth(4) == Some(&pid.to_string()))
-            .count()
-    };
-    let (before, first) = (shared(&mine), mine.cluster.node("n1").unwrap().pid);
-    assert_eq!(owned(first), 1);
+    let before = shared_by(&mine);
     mine.cluster.kill("n1").unwrap();
     mine.cluster.start("n1").unwrap();
-    let (after, second) = (shared(&mine), mine.cluster.node("n1").unwrap().pid);
+    let after = shared_by(&mine);
     Cluster::down(&mine.dir()).unwrap();
-    for file in before.iter().chain(&after) {
+    for file in before.files.iter().chain(&after.files) {
         assert!(!fs::exists(file).unwrap(), "{file} is left");
     }
     // The kernel removes a segment once nothing holds the memory of the dead: for an instant that may be another test
     // that reads the files of all processes.
-    wait_until("the end of both segments", || (owned(first), owned(second)) == (0, 0));
+    wait_until("the end of both segments", || {
+        let left = segments();
+        !left.contains(&before.segment) && !left.contains(&after.segment)
+    });
+}
+
+/// What a PostgreSQL shares with its children.
+struct Shared {
+    files: Vec<String>,
+    /// Its number, which the kernel gives to no other one; that of the process that made it comes again.
+    segment: String,
+}
+
+fn shared_by(mine: &Mine) -> Shared {
+    let pid = mine.cluster.node("n1").unwrap().pid;
+    let map = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let named = |start: &str| -> Vec<Vec<&str>> {
+        let lines = map.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        lines.filter(|words| words.get(5).is_some_and(|name| name.starts_with(start))).collect()
+    };
+    let files: Vec<String> =
+        named("/dev/shm/").iter().map(|words| words[5].to_owned()).collect();
+    let [segment] = &named("/SYSV")[..] else { panic!("{map}") };
+    assert!(!files.is_empty() && segments().contains(&segment[4].to_owned()), "{map}");
+    Shared { files, segment: segment[4].to_owned() }
+}
+
+/// Numbers of all segments.
+fn segments() -> Vec<String> {
+    let table = fs::read_to_string("/proc/sysvipc/shm").unwrap();
+    let lines = table.lines().skip(1);
+    lines.filter_map(|line| Some(line.split_whitespace().nth(1)?.to_owned())).collect()
 }
 
 #[test]

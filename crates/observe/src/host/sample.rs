@@ -3,7 +3,8 @@
 use crate::proc;
 use dyno_core::Nanos;
 use dyno_facts::HostSample;
-use std::fs;
+use std::fs::File;
+use std::io::Read as _;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Totals {
@@ -57,10 +58,17 @@ fn difference(
     }
 }
 
+/// A file that has no length before it is read: room for all of it spares reads of pieces that double, while a loop may
+/// wait for this core.
+fn read(path: &str) -> String {
+    let mut text = String::with_capacity(8192);
+    // What can't be read says nothing.
+    let _ = File::open(path).and_then(|mut file| file.read_to_string(&mut text));
+    text
+}
+
 fn read_totals() -> Totals {
-    let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
-    let net = fs::read_to_string("/proc/net/dev").unwrap_or_default();
-    parse_totals(&stat, &net)
+    parse_totals(&read("/proc/stat"), &read("/proc/net/dev"))
 }
 
 fn parse_totals(stat: &str, net: &str) -> Totals {
@@ -77,8 +85,8 @@ fn parse_totals(stat: &str, net: &str) -> Totals {
 }
 
 fn memory_available_mib() -> f64 {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    text.lines()
+    read("/proc/meminfo")
+        .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))
         .and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok())
         .map_or(0.0, |kib| kib / 1024.0)
