@@ -89,8 +89,8 @@ impl TrialSpec {
         }
     }
 
-    /// A refused connection ends its worker only, the first one included: as in pgbench, connecting is a part of the
-    /// transactions then.
+    /// A session that can't be opened ends its worker only, the first one included: as in pgbench, connecting is a part
+    /// of the transactions then.
     pub fn survives_refusals(&self) -> bool {
         self.connect_each && self.errors.retire
     }

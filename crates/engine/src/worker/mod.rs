@@ -67,9 +67,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
     // who wait for their turn have none yet.
     let (session, state) = match Box::pin(open(shared, local, id)).await {
         Ok(opened) => opened,
-        Err(error) if shared.spec.survives_refusals() && error.is_connect() => {
-            return stay_away(shared, local).await;
-        }
+        Err(_) if shared.spec.survives_refusals() => return stay_away(shared, local).await,
         Err(error) => return shared.abort(error),
     };
     local.ready.set(local.ready.get() + 1);

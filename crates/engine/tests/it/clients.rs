@@ -178,6 +178,20 @@ fn a_session_that_can_not_be_had_ends_its_worker() {
 }
 
 #[test]
+fn a_first_session_that_is_lost_at_once_ends_its_worker() {
+    let spec = TrialSpec { finish_begun: true, errors: retiring(1), ..closed(3, 1) };
+    let mut workload = Lists::of(&["SELECT 1"]);
+    workload.loses = Some(1);
+    let each = TrialSpec { connect_each: true, ..spec.clone() };
+    let (result, _) = run(&workload, &constant(MS, Vec::new()), &each);
+    assert_eq!((result.retired, &result.ended), (1, &TrialEnd::Time));
+    assert_eq!(result.total.counts().committed, 2_000);
+    // Sessions that should last are all needed.
+    let (result, _) = try_run(&workload, &constant(MS, Vec::new()), &spec, &Control::new());
+    assert!(matches!(result, Err(DriveError::Connect(_))), "{result:?}");
+}
+
+#[test]
 fn a_worker_that_gets_no_first_session_leaves_the_others_alone() {
     // 32 connect at once and take 9 ms; the last 8 ask when the server refuses.
     let driver = |from, until| {

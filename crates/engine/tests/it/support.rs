@@ -28,6 +28,8 @@ pub(crate) struct Lists<'a> {
     pub(crate) stop: Option<(Nanos, &'a Control)>,
     /// From this time on who begins an attempt panics; before the start for 0.
     pub(crate) panics_at: Option<Nanos>,
+    /// The first session of this worker is lost before it is prepared.
+    pub(crate) loses: Option<WorkerId>,
     /// What a worker sends after its last transaction.
     pub(crate) farewell: Option<&'static str>,
     /// A failed attempt is rolled back before the next one.
@@ -49,6 +51,7 @@ impl Lists<'_> {
             names,
             stop: None,
             panics_at: None,
+            loses: None,
             farewell: None,
             rolls_back: true,
             over: Mutex::default(),
@@ -104,6 +107,9 @@ impl Workload for Lists<'_> {
         rng: Rng,
     ) -> Result<Worker, DbError> {
         assert!(id > 0 || self.panics_at != Some(0), "worker 0 is broken");
+        if self.loses == Some(id) {
+            return Err(DbError::lost("gone"));
+        }
         Ok(Worker { prepared: self.prepare(session).await?, rng })
     }
 

@@ -5,11 +5,11 @@ use dyno_testkit::Scratch;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-fn message(tag: u8, body: &[u8]) -> Vec<u8> {
+pub(super) fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     [&[tag][..], &(body.len() as u32 + 4).to_be_bytes(), body].concat()
 }
 
-fn complete(tag: &str) -> Vec<u8> {
+pub(super) fn complete(tag: &str) -> Vec<u8> {
     [message(b'C', format!("{tag}\0").as_bytes()), message(b'Z', b"I")].concat()
 }
 
@@ -28,15 +28,20 @@ fn serve(answer: Vec<u8>, taken: &'static str) -> u16 {
     port
 }
 
-fn converse(mut stream: TcpStream, answer: &[u8], taken: &str) -> std::io::Result<()> {
-    let mut heard = vec![0; 64 << 10];
+/// Lets a client in.
+pub(super) fn greet(stream: &mut TcpStream, heard: &mut [u8]) -> std::io::Result<()> {
     // A request for TLS or GSSAPI is refused; what follows is the start-up.
-    while stream.read(&mut heard)? == 8 {
+    while stream.read(heard)? == 8 {
         stream.write_all(b"N")?;
     }
     stream.write_all(&message(b'R', &[0; 4]))?;
     stream.write_all(&message(b'S', b"server_version\x0015.3\0"))?;
-    stream.write_all(&message(b'Z', b"I"))?;
+    stream.write_all(&message(b'Z', b"I"))
+}
+
+fn converse(mut stream: TcpStream, answer: &[u8], taken: &str) -> std::io::Result<()> {
+    let mut heard = vec![0; 64 << 10];
+    greet(&mut stream, &mut heard)?;
     loop {
         let count = stream.read(&mut heard)?;
         if count == 0 {

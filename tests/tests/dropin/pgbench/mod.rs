@@ -4,5 +4,6 @@ mod command_line;
 mod copy;
 mod extras;
 mod manual;
+mod preparing;
 pub(crate) mod shape;
 pub(crate) mod support;

@@ -31,6 +31,8 @@ pub struct Client {
     /// Memory for the parameters of a statement.
     pub(super) params: Vec<Param<'static>>,
     pub(super) prepared: Vec<Option<Statement>>,
+    /// What has lost the session while statements were prepared ahead.
+    pub(super) lost: Option<DbError>,
     /// What statements with `\gset` or `\aset` took, by their numbers.
     pub(super) captured: Vec<Option<Box<Captured>>>,
     pub(super) results: Vec<Result<Executed, DbError>>,
@@ -77,6 +79,7 @@ impl Client {
             text: String::new(),
             params: Vec::new(),
             prepared: vec![None; run.statements],
+            lost: None,
             captured: captured.collect(),
             results: Vec::new(),
             in_pipeline: false,

@@ -45,7 +45,7 @@ pub struct PgbenchOptions {
     /// not said that it aborted.
     pub continue_on_error: bool,
     /// As the original: what can't be prepared is executed all the same, and the server's answer to that ends the client.
-    /// Else the error is that of the preparation.
+    /// So does a session that is lost meanwhile. Else the error is that of the preparation, or of opening the session.
     pub executes_unprepared: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,

@@ -22,6 +22,7 @@ impl PgBench {
         session: &mut S,
     ) -> Result<(), DbError> {
         client.prepared.fill(None);
+        client.lost = None;
         if self.options().mode != QueryMode::Prepared {
             return Ok(());
         }
@@ -30,6 +31,12 @@ impl PgBench {
             if let Action::Sql(statement) = &command.action {
                 match prepare(session, statement).await {
                     Ok(prepared) => client.prepared[number] = Some(prepared),
+                    // The original prepares at first use: then it ends the client, and no other one.
+                    Err(error) if error.is_fatal() && self.options().executes_unprepared => {
+                        client.prepared.fill(None);
+                        client.lost = Some(error);
+                        return Ok(());
+                    }
                     Err(error) if error.is_fatal() => return Err(error),
                     Err(_) => {}
                 }
@@ -45,6 +52,9 @@ impl PgBench {
         session: &mut S,
         place: Place<'_>,
     ) -> Result<(), Failure> {
+        if let Some(error) = client.lost.take() {
+            return Err(Failure::Session(error, 0));
+        }
         let commands = &self.options().scripts[place.script].0.commands()[place.at..];
         for (offset, command) in commands.iter().enumerate() {
             match &command.action {
@@ -155,7 +165,7 @@ impl PgBench {
         statement: &Statement,
         rows: &mut R,
     ) -> Result<Executed, DbError> {
-        let Client { variables, text, params: memory, prepared: slots, .. } = client;
+        let Client { variables, text, params: memory, prepared: slots, lost, .. } = client;
         if let Some(bytes) = &statement.bytes {
             let sent = substituted(bytes, statement, variables);
             let result = Box::pin(session.query_bytes(&sent, rows)).await;
@@ -184,7 +194,8 @@ impl PgBench {
                 let prepared = match slot {
                     Some(prepared) => *prepared,
                     None => {
-                        let prepared = prepare_unprepared(self, session, statement, place);
+                        let lost = lost.take();
+                        let prepared = prepare_unprepared(self, session, statement, place, lost);
                         *slot.insert(Box::pin(prepared).await?)
                     }
                 };
@@ -246,7 +257,11 @@ async fn prepare_unprepared<S: Session>(
     session: &mut S,
     statement: &Statement,
     place: Place<'_>,
+    lost: Option<DbError>,
 ) -> Result<Prepared, DbError> {
+    if let Some(error) = lost {
+        return Err(error);
+    }
     let error = match prepare(session, statement).await {
         Err(error) if error.is_from_server() && !error.is_fatal() => error,
         other => return other,

@@ -2,8 +2,8 @@
 
 use crate::support::{Case, FILE, Original, Said, nobody, run};
 use dyno_core::{
-    DbError, Dialect, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng, SECOND,
-    Session, Tally, Workload,
+    DbError, Dialect, Discard, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng,
+    SECOND, Session, Tally, Workload,
 };
 use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers as SimScript};
 use dyno_pgbench::run::{Client, PgBench, PgbenchOptions, TransactionLogger, VerboseErrors};
@@ -358,6 +358,36 @@ fn a_backend_that_died_is_told_as_pgbench_tells_it() {
 #[test]
 fn item_17_nothing_is_said_of_clients_that_go_on_with_another_session() {
     assert_eq!(said_of_a_death(true), "");
+}
+
+#[test]
+fn a_session_that_is_lost_while_it_is_prepared_ends_its_client_with_its_first_statement() {
+    let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
+    for text in [
+        "\\set x 1\nSELECT 1;\n",
+        "\\set x 1\n\\startpipeline\nSELECT 1;\n\\endpipeline\n",
+    ] {
+        let said = Said::default();
+        let options = one_script(text, QueryMode::Prepared);
+        let run = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
+        let mut options = one_script(text, QueryMode::Prepared);
+        options.executes_unprepared = false;
+        let of_suite = workload(options);
+        let driver = logged(Dialect::Postgres, vec![fault]);
+        block_on(async {
+            let mut session = driver.connect(0).await.unwrap();
+            session.query("SELECT 0", &mut Discard).await.unwrap_err();
+            let mut client = open(&run, &mut session, 0).await;
+            let error = attempt(&run, &mut client, &mut session, 0).await.unwrap_err();
+            assert!(error.is_fatal(), "{error}");
+            // In suites the engine decides what follows.
+            let rng = Rng::new(1, "worker", 0);
+            assert!(of_suite.open(&mut session, 0, 1, rng).await.is_err());
+        })
+        .unwrap();
+        let said = said.text();
+        assert!(said.contains("\npgbench: error: client 0 aborted in command 1 (SQL)"), "{said}");
+    }
 }
 
 #[test]
