@@ -53,8 +53,8 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
         }
     };
     let function = place.function();
-    if driver == DbDriver::Mysql && place == Place::ThreadInit && error.statement().is_some() {
-        let mut lines = lines_of_prepare(errno, &message);
+    if driver != DbDriver::Sqlite && place == Place::ThreadInit && error.statement().is_some() {
+        let mut lines = lines_of_prepare(errno, state, &message, driver);
         lines.push(format!("`{function}' function failed: {API_ERROR}"));
         return lines;
     }
@@ -66,9 +66,16 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
     lines
 }
 
-/// The lines that come first where MySQL's client library could not prepare a statement.
-fn lines_of_prepare(errno: u32, message: &str) -> Vec<String> {
-    vec!["mysql_stmt_prepare() failed".to_owned(), format!("MySQL error: {errno} \"{message}\"")]
+/// The lines that come first where a client library could not prepare a statement.
+fn lines_of_prepare(errno: u32, state: &str, message: &str, driver: DbDriver) -> Vec<String> {
+    if driver != DbDriver::Pgsql {
+        let error = format!("MySQL error: {errno} \"{message}\"");
+        return vec!["mysql_stmt_prepare() failed".to_owned(), error];
+    }
+    // What no server has said has no severity.
+    let severity = if state.starts_with("08") { "" } else { "ERROR:  " };
+    // The client library ends its messages with a line of their own.
+    vec![format!("PQprepare() failed: {severity}{message}\n")]
 }
 
 /// The lines that have the text of a statement, which come first.
@@ -101,10 +108,10 @@ pub(super) fn lines_of_script(
     driver: DbDriver,
 ) -> Vec<String> {
     let (mut lines, said) = match (codes(error, API_ERROR), codes(error, "SQL error"), statement) {
-        (Some((place, errno, message)), ..) => {
-            (lines_of_prepare(errno, message), format!("{place}{API_ERROR}"))
+        (Some((place, errno, state, message)), _, Some(_)) => {
+            (lines_of_prepare(errno, state, message, driver), format!("{place}{API_ERROR}"))
         }
-        (None, Some((_, errno, message)), Some(sql)) => {
+        (None, Some((_, errno, _, message)), Some(sql)) => {
             (lines_with_query(sql, errno, message, driver), error.to_owned())
         }
         _ => (Vec::new(), error.to_owned()),
@@ -116,12 +123,12 @@ pub(super) fn lines_of_script(
     lines
 }
 
-/// What stands before an error of this kind, its number and its message.
-fn codes<'a>(error: &'a str, kind: &str) -> Option<(&'a str, u32, &'a str)> {
+/// What stands before an error of this kind, its number, its state and its message.
+fn codes<'a>(error: &'a str, kind: &str) -> Option<(&'a str, u32, &'a str, &'a str)> {
     let (place, codes) = error.split_once(kind)?;
     let (errno, rest) = codes.strip_prefix(", errno = ")?.split_once(", state = '")?;
-    let (_, message) = rest.split_once("': ")?;
-    Some((place, errno.parse().ok()?, message))
+    let (state, message) = rest.split_once("': ")?;
+    Some((place, errno.parse().ok()?, state, message))
 }
 
 /// What helps a script that has failed.
@@ -310,6 +317,19 @@ mod tests {
                 "MySQL error: 1146 \"Table 'x' doesn't exist\"",
                 "`thread_run' function failed: my.lua:3: SQL API error",
             ]
+        );
+        let of_libpq = |text: &str| {
+            let error = DbError::workload(text).with_statement(sql);
+            lines(&error, Place::ThreadInit, DbDriver::Pgsql)
+        };
+        let function = "`thread_init' function failed: my.lua:3: SQL API error";
+        assert_eq!(
+            of_libpq("my.lua:3: SQL API error, errno = 7, state = '42P01': no x"),
+            ["PQprepare() failed: ERROR:  no x\n", function]
+        );
+        assert_eq!(
+            of_libpq("my.lua:3: SQL API error, errno = 7, state = '08006': gone"),
+            ["PQprepare() failed: gone\n", function]
         );
         let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);
         assert!(lost[0].ends_with("SQL error, errno = 2013, state = 'HY000': Lost connection to server during query: gone"), "{lost:?}");

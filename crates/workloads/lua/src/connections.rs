@@ -317,9 +317,9 @@ impl<'a, D: Driver> Connections<'a, D> {
             return Ok(LuaAnswer::Number(number));
         }
         let number = self.statements.add(ScriptStatement::new(connection, sql, placeholders));
-        // PostgreSQL needs the types first, which are bound later.
+        // PostgreSQL needs the types of parameters first, which are bound later.
         if self.prepares
-            && dialect != Dialect::Postgres
+            && (dialect != Dialect::Postgres || placeholders == 0)
             && let Err(error) = self.prepared(engine, number).await
         {
             self.statements.close(number);

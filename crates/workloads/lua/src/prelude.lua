@@ -273,11 +273,15 @@ function connection.bulk_insert_done(self)
    end
 end
 
+-- What the original calls an error of preparing: of MySQL by `prepare`, of PostgreSQL also by `bind_param`.
+local PREPARING = host.driver ~= "sqlite" and "SQL API error" or nil
+local BINDING = host.driver == "pgsql" and PREPARING or nil
+
 -- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
    local ok, number, state, message, ignorable = ask(PREPARE, open(self), query)
    if not ok then
-      fail(3, self, query, number, state, message, ignorable, host.driver == "mysql" and "SQL API error" or nil)
+      fail(3, self, query, number, state, message, ignorable, PREPARING)
    end
    return setmetatable(
       { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },
@@ -301,7 +305,10 @@ function statement.bind_param(self, ...)
    for index, bound in ipairs(self[2]) do
       kinds[index] = bound[2]
    end
-   checked(self.connection, self.query, ask(BIND, self[1] or error("the statement is closed", 2), kinds))
+   local ok, errno, state, message, ignorable = ask(BIND, self[1] or error("the statement is closed", 2), kinds)
+   if not ok then
+      fail(3, self.connection, self.query, errno, state, message, ignorable, BINDING)
+   end
 end
 
 local execute_and_wait = host.execute

@@ -76,7 +76,7 @@ fn an_edited_script_sends_mariadb_what_the_original_sends() {
     assert_eq!(ours, theirs);
 }
 
-fn of_postgres(server: &Postgres) -> [String; 5] {
+pub(super) fn of_postgres(server: &Postgres) -> [String; 5] {
     let port = server.port.to_string();
     let options = [
         ("db-driver", "pgsql"),

@@ -1,7 +1,8 @@
 //! Scripts that fail, beside the original.
 
+use super::lua::of_postgres;
 use super::support::{command, command_of};
-use dyno_testkit::{MariaDb, Ran, Scratch, peer, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
 use std::process::Command;
 
 /// What follows `FATAL: ` on stdout.
@@ -30,6 +31,44 @@ fn a_statement_that_can_not_be_prepared_is_fatal_in_the_originals_words() {
     assert_eq!((ours.code, theirs.code), (1, 1), "{}", ours.all());
     assert_eq!(fatal(&ours), fatal(&theirs), "{}", theirs.all());
     assert_eq!(fatal(&ours)[0], "mysql_stmt_prepare() failed", "{}", ours.all());
+}
+
+#[test]
+fn a_statement_that_postgres_can_not_prepare_is_fatal_in_the_originals_words() {
+    let name = "a_statement_that_postgres_can_not_prepare_is_fatal_in_the_originals_words";
+    let server = server_or_skip!(Postgres, name);
+    let folder = Scratch::new();
+    let connection = of_postgres(&server);
+    let connection = connection.each_ref().map(String::as_str);
+    let words = ["--events=1", "--time=9", "./t.lua", "run"];
+    let ours = |script: &str| {
+        std::fs::write(folder.file("t.lua"), script).expect("a script");
+        Ran::of(command(folder.path(), &connection).args(words))
+    };
+    let expected = |line: u32| {
+        [
+            "PQprepare() failed: ERROR:  relation \"missing\" does not exist".to_owned(),
+            format!("`thread_run' function failed: ./t.lua:{line}: SQL API error"),
+        ]
+    };
+    // The original goes on after this one, and crashes.
+    let bound = ours(
+        "function event()\n  local con = sysbench.sql.driver():connect()\n\
+         local statement = con:prepare('SELECT * FROM missing WHERE id = ?')\n\
+         statement:bind_param(statement:bind_create(sysbench.sql.type.INT))\nend",
+    );
+    assert_eq!((bound.code, &fatal(&bound)[..]), (1, &expected(4)[..]), "{}", bound.all());
+    let plain = ours(
+        "function event()\n  local con = sysbench.sql.driver():connect()\n\
+         con:prepare('SELECT * FROM missing')\nend",
+    );
+    assert_eq!((plain.code, &fatal(&plain)[..]), (1, &expected(3)[..]), "{}", plain.all());
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let mut original = Command::new(program);
+    let theirs = Ran::of(original.current_dir(folder.path()).args(connection).args(words));
+    assert_eq!((theirs.code, fatal(&theirs)), (1, fatal(&plain)), "{}", theirs.all());
 }
 
 #[test]

@@ -177,9 +177,10 @@ end
 }
 
 #[test]
-fn a_statement_that_mysql_can_not_prepare_has_an_error_in_the_originals_words() {
+fn a_statement_that_can_not_be_prepared_has_an_error_in_the_originals_words() {
     for (driver, words) in [
         ("mysql", "my.lua:3: SQL API error, errno = 1, state = "),
+        ("pgsql", "my.lua:3: SQL API error, errno = 1, state = "),
         ("sqlite", "my.lua:3: SQL error, errno = 1, state = "),
     ] {
         let mut bench = Bench::new(
