@@ -119,7 +119,7 @@ local function succeeded(self)
 end
 
 -- Raises what the answer to a request of `self` (a connection) says, at the line of the script: `level` levels up.
--- `kind` is what the original calls the error where that is not an error of SQL.
+-- `kind` is what the original calls the error where that is not an error of SQL: it ignores none of these, and asks no hook.
 local function fail(level, self, query, errno, state, message, ignorable, kind)
    if errno == nil then
       error(ELSEWHERE, level)
@@ -129,7 +129,9 @@ local function fail(level, self, query, errno, state, message, ignorable, kind)
       connection = self, query = query, sql_errno = errno, sql_state = state, sql_errmsg = message,
    }
    local hook = sysbench.hooks.sql_error_ignorable
-   if not ignorable and type(hook) == "function" and hook(description) then
+   if kind then
+      ignorable = false
+   elseif not ignorable and type(hook) == "function" and hook(description) then
       ignorable = true
    end
    -- Where the script has the loop, the engine sees the error here: it counts it, and cleans the session.

@@ -1,7 +1,7 @@
 //! Statements that scripts close, and errors that they catch.
 
 use super::{Bench, SAYS, failure};
-use dyno_engine::TrialEnd;
+use dyno_engine::{ErrorPolicy, ErrorSet, TrialEnd, TrialSpec};
 
 const IGNORES: &str = "function sysbench.hooks.sql_error_ignorable() return true end";
 
@@ -194,6 +194,36 @@ fn a_statement_that_can_not_be_prepared_has_an_error_in_the_originals_words() {
             }
             other => panic!("{other:?}"),
         }
+    }
+}
+
+#[test]
+fn what_can_not_be_prepared_is_never_ignored_as_in_the_original() {
+    for (driver, hook, attempts) in [
+        ("mysql", "", 1),
+        ("mysql", IGNORES, 1),
+        ("pgsql", IGNORES, 1),
+        ("sqlite", "", 3),
+        ("sqlite", IGNORES, 3),
+    ] {
+        let mut bench = Bench::new(&format!(
+            r#"{SAYS}{hook}
+local tries = 0
+function thread_init() con = sysbench.sql.driver():connect() end
+function event()
+   tries = tries + 1
+   say(tries)
+   if tries < 3 then con:prepare("nonsense") end
+end
+"#
+        ));
+        bench.settings.driver = driver;
+        let retry = ErrorSet { all: true, ..ErrorSet::default() };
+        let errors = ErrorPolicy { retry, ..ErrorPolicy::resilient() };
+        let once = TrialSpec { events: Some(1), duration: None, ..TrialSpec::closed(1) };
+        let result = bench.run(&TrialSpec { errors, ..once });
+        let ended = matches!(result.ended, TrialEnd::Events);
+        assert_eq!((bench.lines().len(), ended), (attempts, attempts == 3), "{driver} {hook}");
     }
 }
 
