@@ -252,6 +252,13 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
 }
 
 #[test]
+fn the_sentence_on_caveats_points_at_nothing_that_follows_it_on_a_terminal() {
+    let noted = paper(|runs| generator(runs, |known| known.network_share = Some(0.75)));
+    let chinese = noted.standing(Lang::Zh);
+    assert!(chinese.ends_with("引用数据时应同时注明 1 项限制。"), "{chinese}");
+}
+
+#[test]
 fn a_starved_worker_is_no_fault_of_the_arithmetic() {
     let paper = paper(|runs| {
         trials(runs, |trial| {
