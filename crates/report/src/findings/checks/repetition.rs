@@ -2,8 +2,8 @@
 
 use super::{Case, Rule, list, parts};
 use crate::evidence::{
-    Experiment, Finding, Group, Level, PairOrder, PairedComparison, Point, Spot, SpotKind, Trial,
-    VerdictRow,
+    Check, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Paper, Point, Spot,
+    SpotKind, Trial, VerdictRow, Verdicts,
 };
 use crate::format;
 use crate::messages::checks;
@@ -11,6 +11,7 @@ use crate::text::Message;
 use dyno_facts::{Purpose, say};
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_statistics::{ALPHA, median, noise, variation};
+use std::collections::BTreeSet;
 
 /// A variation of fewer trials says little.
 const LEAST_REPEATS: usize = 3;
@@ -156,7 +157,8 @@ fn variations(case: &Case<'_>) -> Vec<Finding> {
     let rules = super::GROUPS.into_iter().flatten();
     let of_rule = |rule: &Rule| -> Disturbance {
         let found = super::findings(rule, case);
-        (rule.id, found.iter().flat_map(|finding| trials_at(case, &finding.place)).collect())
+        let trials = found.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
+        (rule.id, trials.collect())
     };
     let disturbances: Vec<Disturbance> =
         rules.filter(|rule| DISTURBANCES.contains(&rule.id)).map(of_rule).collect();
@@ -164,14 +166,28 @@ fn variations(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The labels of the trials at a place that is smaller than a target.
-fn trials_at(case: &Case<'_>, place: &Spot) -> Vec<String> {
+fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
     match place.kind {
         SpotKind::Trial => place.names.clone(),
         SpotKind::Comparison => {
-            let own = case.verdicts.comparisons.iter().filter(|of| of.has(place));
+            let own = verdicts.comparisons.iter().filter(|of| of.has(place));
             own.flat_map(|of| of.pairs.iter().flatten().cloned()).collect()
         }
         SpotKind::Target | SpotKind::Experiment | SpotKind::Run => Vec::new(),
+    }
+}
+
+impl Paper {
+    /// The checks that have found disturbances which nobody has accepted, and the number of trials concerned.
+    pub(crate) fn disturbances(&self) -> (Vec<Message>, usize) {
+        let is_open = |check: &&Check| {
+            DISTURBANCES.contains(&check.id) && !check.findings.is_empty() && !check.is_accepted
+        };
+        let found = || self.checks.iter().filter(is_open);
+        let places = found().flat_map(|check| &check.findings).map(|finding| &finding.place);
+        let trials: BTreeSet<String> =
+            places.flat_map(|place| trials_at(&self.verdicts, place)).collect();
+        (found().map(|check| Message::verbatim(check.id)).collect(), trials.len())
     }
 }
 

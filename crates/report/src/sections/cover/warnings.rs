@@ -28,13 +28,23 @@ pub(super) fn warnings(paper: &Paper) -> CoverWarnings {
     CoverWarnings { title: say!(read_this_before_quoting), verdict: verdict(paper), items }
 }
 
-/// How many findings forbid or qualify the figures.
+/// How many findings forbid or qualify the figures, and which of those that don't forbid them are of disturbances: a
+/// verdict that is missing beside may be missing because of these.
 pub(super) fn verdict(paper: &Paper) -> Message {
     let [forbidding, caveats, _] = paper.check_counts();
     match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
         (0, 0) => say!(no_check_has_objections),
-        (0, n) => say!(caveats_belong_beside, n = n),
+        (0, n) => match paper.disturbances() {
+            (ids, _) if ids.is_empty() => say!(caveats_belong_beside, n = n),
+            (ids, trials) => say!(
+                caveats_beside_disturbed_trials,
+                ids = Message::list(&ids),
+                found = trials.to_string(),
+                all = paper.trials.len().to_string(),
+                n = n
+            ),
+        },
         (n, _) => say!(findings_forbid_quoting, n = n),
     }
 }

@@ -259,6 +259,28 @@ fn the_sentence_on_caveats_points_at_nothing_that_follows_it_on_a_terminal() {
 }
 
 #[test]
+fn disturbances_that_forbid_nothing_are_named_where_that_is_said() {
+    let disturbed = paper(|runs| {
+        for trial in &mut runs[0].trials[..3] {
+            trial.summary.generator.host.steal_share = 0.3;
+        }
+        runs[0].trials[2].summary.conditions.generator.starved = Some("It waited.".into());
+    });
+    let said = disturbed.standing(Lang::En);
+    let own = "but generator-starved and steal found disturbances in 3 of 12 trials. 2 caveats";
+    assert!(said.contains(own), "{said}");
+    let chinese = disturbed.standing(Lang::Zh);
+    assert!(chinese.contains("发现 12 次试验中有 3 次受到干扰"), "{chinese}");
+    // What a run accepts is no news.
+    let accepted = paper(|runs| {
+        trials(runs, |trial| trial.generator.host.steal_share = 0.3);
+        generator(runs, |known| known.network_share = Some(0.75));
+        runs[0].header.allowed = vec!["steal".to_owned()];
+    });
+    assert!(accepted.standing(Lang::En).ends_with("figures. 1 caveat belongs beside them."));
+}
+
+#[test]
 fn a_starved_worker_is_no_fault_of_the_arithmetic() {
     let paper = paper(|runs| {
         trials(runs, |trial| {
