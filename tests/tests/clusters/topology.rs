@@ -279,8 +279,7 @@ fn shared_by(mine: &Mine) -> Shared {
         let lines = map.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
         lines.filter(|words| words.get(5).is_some_and(|name| name.starts_with(start))).collect()
     };
-    let files: Vec<String> =
-        named("/dev/shm/").iter().map(|words| words[5].to_owned()).collect();
+    let files: Vec<String> = named("/dev/shm/").iter().map(|words| words[5].to_owned()).collect();
     let [segment] = &named("/SYSV")[..] else { panic!("{map}") };
     assert!(!files.is_empty() && segments().contains(&segment[4].to_owned()), "{map}");
     Shared { files, segment: segment[4].to_owned() }

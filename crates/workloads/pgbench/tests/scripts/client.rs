@@ -363,10 +363,8 @@ fn item_17_nothing_is_said_of_clients_that_go_on_with_another_session() {
 #[test]
 fn a_session_that_is_lost_while_it_is_prepared_ends_its_client_with_its_first_statement() {
     let fault = Fault::ErrorAt { statement: 0, class: ErrorClass::ConnectionLost };
-    for text in [
-        "\\set x 1\nSELECT 1;\n",
-        "\\set x 1\n\\startpipeline\nSELECT 1;\n\\endpipeline\n",
-    ] {
+    for text in ["\\set x 1\nSELECT 1;\n", "\\set x 1\n\\startpipeline\nSELECT 1;\n\\endpipeline\n"]
+    {
         let said = Said::default();
         let options = one_script(text, QueryMode::Prepared);
         let run = PgBench::new(options, Dialect::Postgres, said.talker()).unwrap();
