@@ -271,7 +271,11 @@ impl Job<'_> {
 
     /// That the script has held up workers of its own.
     fn held_up(&self, result: &TrialResult) -> Option<String> {
-        self.script?.held_up(result.workers.len() as u32, result.loops_cpu.len() as u32)
+        let loops = result.loops_cpu.len() as u32;
+        let wait_s = result.total.loop_queue.as_ref().map_or(0.0, |queue| queue.mean() / 1e9);
+        let cpu: Nanos = result.loops_cpu.iter().sum();
+        let busy = cpu as f64 / (f64::from(loops) * result.length() as f64).max(1.0);
+        self.script?.held_up(result.workers.len() as u32, loops, wait_s, busy)
     }
 
     /// When workers that were begun at this moment have to be ready.

@@ -91,16 +91,29 @@ impl LuaScript {
         self.longest_step.fetch_max(step, Ordering::Relaxed);
     }
 
-    /// That a function has held up other workers in a trial, with the remedy: what has computed or blocked at two looks,
-    /// which are 100 ms apart.
-    pub fn held_up(&self, workers: u32, loops: u32) -> Option<String> {
+    /// That functions have held up other workers in a trial, with the remedy: one that has computed or blocked at two
+    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long, by their mean
+    /// `wait_s`, while the loops leave most of their time unused: `busy` is their CPU's share of it.
+    pub fn held_up(&self, workers: u32, loops: u32, wait_s: f64, busy: f64) -> Option<String> {
         let step_s = self.longest_step.load(Ordering::Relaxed) as f64 / 1e9;
-        // Below that the system may have kept the loop from its core.
-        (step_s > 0.25 && workers > loops).then(|| {
+        // Below these limits the system may have kept the loop from its core.
+        let what = if step_s > 0.25 {
             format!(
                 "A function of the script has kept its loop for {step_s:.1} s or longer without asking a database, in \
-                 which the other workers of the loop waited: `dyno sysbench --loops={workers}` gives each worker a \
-                 thread of its own, as sysbench does."
+                 which the other workers of the loop waited"
+            )
+        } else if wait_s > 0.01 && busy < 0.5 {
+            format!(
+                "Answers of the database have waited for {:.0} ms on average while functions of the script kept their \
+                 loop without computing (`os.execute`, a sleep, a file)",
+                wait_s * 1e3
+            )
+        } else {
+            return None;
+        };
+        (workers > loops).then(|| {
+            format!(
+                "{what}: `dyno sysbench --loops={workers}` gives each worker a thread of its own, as sysbench does."
             )
         })
     }

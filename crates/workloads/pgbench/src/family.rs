@@ -227,7 +227,8 @@ impl PgbenchFamily {
         let info = table_info(session).await.map_err(|error| {
             Failure::new(sentence(&error.to_string())).with_hint(UNPREPARED_HINT)
         })?;
-        if info.scale != i64::from(self.options.scale) {
+        // A mix of one's own runs on whatever is there.
+        if !self.is_own_mix() && info.scale != i64::from(self.options.scale) {
             return Err(Failure::new(format!(
                 "The tables have scale {}, but the suite says {}.",
                 info.scale, self.options.scale
@@ -245,7 +246,7 @@ impl PgbenchFamily {
             errors.iter().map(|error| sentence(&error.to_string())).collect();
         let failed = |error: DbError| Failure::from(&error);
         let size = footprint(session, "pgbench@_%").await.map_err(failed)?;
-        let data = self.data(size, &mut warnings);
+        let data = self.data(info.scale, size, &mut warnings);
         let before = match self.ledger.is_empty() {
             true => None,
             false => Some(balances(session).await.map_err(failed)?),
@@ -257,8 +258,8 @@ impl PgbenchFamily {
         Ok(BeforeTrial { data: Some(data), before, history, warnings })
     }
 
-    fn data(&self, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
-        let rows = u64::from(self.options.scale) * u64::from(ACCOUNTS_PER_BRANCH);
+    fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
+        let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
         let drawn: Vec<Access> = self
             .options
             .texts()

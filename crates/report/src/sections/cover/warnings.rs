@@ -35,6 +35,7 @@ pub(super) fn verdict(paper: &Paper) -> Message {
     match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
         (0, 0) => say!(no_check_has_objections),
+        (0, n) if super::rehearsal(paper).is_some() => say!(caveats_of_rehearsal, n = n),
         (0, n) => match paper.disturbances() {
             (ids, _) if ids.is_empty() => say!(caveats_belong_beside, n = n),
             (ids, trials) => say!(

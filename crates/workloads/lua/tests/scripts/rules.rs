@@ -257,11 +257,22 @@ fn a_traceback_names_the_files_of_its_functions() {
 #[test]
 fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
     let bench = Bench::new("function event() os.execute('sleep 1') end");
-    assert_eq!(bench.script.held_up(2, 1), None);
+    let held_up = |loops| bench.script.held_up(2, loops, 0.0, 0.0);
+    assert_eq!(held_up(1), None);
     assert_eq!(bench.events(1).ended, TrialEnd::Events);
-    let said = bench.script.held_up(2, 1).unwrap_or_default();
+    let said = held_up(1).unwrap_or_default();
     assert!(said.contains("kept its loop for ") && said.contains("--loops=2"), "{said}");
-    assert_eq!(bench.script.held_up(2, 2), None);
+    assert_eq!(held_up(2), None);
+}
+
+#[test]
+fn short_pauses_are_said_where_answers_wait_for_loops_that_do_nothing() {
+    let bench = Bench::new("function event() end");
+    let said = bench.script.held_up(16, 2, 0.36, 0.02).unwrap_or_default();
+    assert!(said.contains("for 360 ms on average") && said.contains("--loops=16"), "{said}");
+    assert_eq!(bench.script.held_up(16, 2, 0.001, 0.02), None);
+    assert_eq!(bench.script.held_up(16, 2, 0.36, 0.9), None, "the loop is busy");
+    assert_eq!(bench.script.held_up(2, 2, 0.36, 0.02), None);
 }
 
 #[test]
