@@ -77,6 +77,24 @@ fn scripts_and_plain_statements_stand_in_one_suite() {
 }
 
 #[test]
+fn statements_run_on_pgbench_tables_of_any_scale() {
+    let server = server_or_skip!(Postgres, "statements_run_on_pgbench_tables_of_any_scale");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let port = server.port.to_string();
+    let place = ["-h", "127.0.0.1", "-p", &port, "-U", "postgres", "sbtest"];
+    let loaded = dyno(folder, &[&["pgbench", "-i", "-s", "2"], &place[..]].concat());
+    assert_eq!(loaded.code, 0, "{}", loaded.all());
+    let suite = "[suite]\nname = \"mix\"\n[[experiment]]\nname = \"mix\"\nstatements = [\"SELECT abalance FROM \
+                 pgbench_accounts WHERE aid = :id\"]\nparameters = { id = \"uniform(1, 200000)\" }\nworkers = 1\n\
+                 events = 20\n";
+    fs::write(folder.join("mix.toml"), suite).expect("a file");
+    let target = format!("mine={}", server.url());
+    let ran = dyno(folder, &["run", "mix.toml", "--target", &target]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
+#[test]
 fn a_bench_does_nothing_before_it_is_allowed_to() {
     let scratch = Scratch::new();
     let folder = scratch.path();
