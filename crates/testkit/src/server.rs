@@ -88,14 +88,14 @@ impl TestServer {
 
     /// Asks the process with a signal to end, and kills it if it hasn't after 10 seconds.
     pub(crate) fn end(&mut self, signal: Signal) {
-        let asked = self.child.as_ref().map(|child| kill_process(Pid::from_child(child), signal));
-        let begin = Instant::now();
-        let waits = |child: &mut Child| matches!(child.try_wait(), Ok(None));
-        while asked == Some(Ok(()))
-            && self.child.as_mut().is_some_and(waits)
-            && begin.elapsed() < Duration::from_secs(10)
+        if let Some(child) = &mut self.child
+            && kill_process(Pid::from_child(child), signal).is_ok()
         {
-            std::thread::sleep(Duration::from_millis(2));
+            let begin = Instant::now();
+            while matches!(child.try_wait(), Ok(None)) && begin.elapsed() < Duration::from_secs(10)
+            {
+                std::thread::sleep(Duration::from_millis(2));
+            }
         }
         self.kill();
     }

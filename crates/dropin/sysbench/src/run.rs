@@ -115,11 +115,13 @@ pub(super) fn trial(
     };
     let outage = notes::outage(&result, &rows);
     let is_out = outage.is_some();
-    let said: Vec<String> = outage.into_iter().chain(job.held_up(&result)).collect();
+    let test = &job.test;
+    let mut summary =
+        summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
+    let held_up =
+        |script: &LuaScript| script.held_up(spec.workers, &summary.generator, summary.window_s);
+    let said: Vec<String> = outage.into_iter().chain(job.script.and_then(held_up)).collect();
     if let Some(json) = json {
-        let test = &job.test;
-        let mut summary =
-            summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
         summary.notes.extend(said.iter().map(Message::from));
         let more = &settings.percentiles;
         if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
@@ -267,15 +269,6 @@ impl Job<'_> {
     /// False where no statement can have been counted.
     fn uses_database(&self) -> bool {
         self.script.is_none_or(LuaScript::uses_database)
-    }
-
-    /// That the script has held up workers of its own.
-    fn held_up(&self, result: &TrialResult) -> Option<String> {
-        let loops = result.loops_cpu.len() as u32;
-        let wait_s = result.total.loop_queue.as_ref().map_or(0.0, |queue| queue.mean() / 1e9);
-        let cpu: Nanos = result.loops_cpu.iter().sum();
-        let busy = cpu as f64 / (f64::from(loops) * result.length() as f64).max(1.0);
-        self.script?.held_up(result.workers.len() as u32, loops, wait_s, busy)
     }
 
     /// When workers that were begun at this moment have to be ready.

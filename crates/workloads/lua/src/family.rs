@@ -10,7 +10,7 @@ use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionRow, OptionValues};
 use dyno_core::{Dialect, Driver};
 use dyno_engine::{ErrorPolicy, ErrorSet, TrialSpec};
-use dyno_facts::{ExperimentFacts, GeneratorSummary, Message, PlannedTrial};
+use dyno_facts::{ExperimentFacts, Message, PlannedTrial};
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
@@ -327,10 +327,8 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
             )),
         };
         let summary = ran.summary;
-        let GeneratorSummary { loops, loops_cpu_s, loop_queue, .. } = &summary.generator;
-        let wait_s = loop_queue.as_ref().map_or(0.0, |queue| queue.mean_us / 1e6);
-        let busy = loops_cpu_s / (f64::from(*loops) * summary.window_s).max(1e-9);
-        let held_up = self.family.script.held_up(ran.spec.workers, *loops, wait_s, busy);
+        let script = &self.family.script;
+        let held_up = script.held_up(ran.spec.workers, &summary.generator, summary.window_s);
         let notes = done.into_iter().chain(counted).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }

@@ -171,11 +171,12 @@ local no_result = real_ffi.new(real_ffi.typeof("$ *", real_ffi.metatype("struct 
    __tostring = result_meta.__tostring,
 })))
 
-local function checked(self, query, ok, ...)
+-- The answer to a request, if that has not failed. `kind` is as in `fail`.
+local function checked(kind, self, query, ok, answer, state, message, ignorable)
    if not ok then
-      fail(4, self, query, ...)
+      fail(4, self, query, answer, state, message, ignorable, kind)
    end
-   return ...
+   return answer
 end
 
 -- What a statement that did not just go well has been answered with: its error, or true and its result after an earlier
@@ -215,7 +216,7 @@ function connection.disconnect(self)
 end
 
 function connection.reconnect(self)
-   checked(self, nil, ask(RECONNECT, open(self)))
+   checked(nil, self, nil, ask(RECONNECT, open(self)))
 end
 
 local query_and_wait, first_row = host.query, host.first_row
@@ -281,10 +282,7 @@ local BINDING = host.driver == "pgsql" and PREPARING or nil
 
 -- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
-   local ok, number, state, message, ignorable = ask(PREPARE, open(self), query)
-   if not ok then
-      fail(3, self, query, number, state, message, ignorable, PREPARING)
-   end
+   local number = checked(PREPARING, self, query, ask(PREPARE, open(self), query))
    return setmetatable(
       { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },
       statement_meta)
@@ -307,10 +305,8 @@ function statement.bind_param(self, ...)
    for index, bound in ipairs(self[2]) do
       kinds[index] = bound[2]
    end
-   local ok, errno, state, message, ignorable = ask(BIND, self[1] or error("the statement is closed", 2), kinds)
-   if not ok then
-      fail(3, self.connection, self.query, errno, state, message, ignorable, BINDING)
-   end
+   local number = self[1] or error("the statement is closed", 2)
+   checked(BINDING, self.connection, self.query, ask(BIND, number, kinds))
 end
 
 local execute_and_wait = host.execute

@@ -2,6 +2,7 @@
 
 use dyno_core::Nanos;
 use dyno_drivers::Secret;
+use dyno_facts::GeneratorSummary;
 use dyno_sysbench::RandomOptions;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -92,9 +93,17 @@ impl LuaScript {
     }
 
     /// That functions have held up other workers in a trial, with the remedy: one that has computed or blocked at two
-    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long, by their mean
-    /// `wait_s`, while the loops leave most of their time unused: `busy` is their CPU's share of it.
-    pub fn held_up(&self, workers: u32, loops: u32, wait_s: f64, busy: f64) -> Option<String> {
+    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long while the loops leave
+    /// most of the window unused.
+    pub fn held_up(
+        &self,
+        workers: u32,
+        generator: &GeneratorSummary,
+        window_s: f64,
+    ) -> Option<String> {
+        let GeneratorSummary { loops, loops_cpu_s, loop_queue, .. } = generator;
+        let wait_s = loop_queue.as_ref().map_or(0.0, |queue| queue.mean_us / 1e6);
+        let busy = loops_cpu_s / (f64::from(*loops) * window_s).max(1e-9);
         let step_s = self.longest_step.load(Ordering::Relaxed) as f64 / 1e9;
         // Below these limits the system may have kept the loop from its core.
         let what = if step_s > 0.25 {
@@ -111,7 +120,7 @@ impl LuaScript {
         } else {
             return None;
         };
-        (workers > loops).then(|| {
+        (workers > *loops).then(|| {
             format!(
                 "{what}: `dyno sysbench --loops={workers}` gives each worker a thread of its own, as sysbench does."
             )

@@ -3,6 +3,7 @@
 use super::{Bench, SAYS, failure};
 use dyno_core::{Cause, ErrorClass};
 use dyno_engine::TrialEnd;
+use dyno_facts::{GeneratorSummary, LatencySummary};
 use dyno_lua::once;
 use dyno_record::ErrorCount;
 
@@ -254,10 +255,21 @@ fn a_traceback_names_the_files_of_its_functions() {
     }
 }
 
+/// Loops in whose window of a second answers waited so long on average, and the share of it that they computed.
+fn generator(loops: u32, wait_s: f64, busy: f64) -> GeneratorSummary {
+    let loop_queue = LatencySummary { mean_us: wait_s * 1e6, ..LatencySummary::default() };
+    GeneratorSummary {
+        loops,
+        loops_cpu_s: busy * f64::from(loops),
+        loop_queue: Some(loop_queue),
+        ..GeneratorSummary::default()
+    }
+}
+
 #[test]
 fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
     let bench = Bench::new("function event() os.execute('sleep 1') end");
-    let held_up = |loops| bench.script.held_up(2, loops, 0.0, 0.0);
+    let held_up = |loops| bench.script.held_up(2, &generator(loops, 0.0, 0.0), 1.0);
     assert_eq!(held_up(1), None);
     assert_eq!(bench.events(1).ended, TrialEnd::Events);
     let said = held_up(1).unwrap_or_default();
@@ -268,11 +280,13 @@ fn a_function_that_blocks_is_said_where_its_loop_has_other_workers() {
 #[test]
 fn short_pauses_are_said_where_answers_wait_for_loops_that_do_nothing() {
     let bench = Bench::new("function event() end");
-    let said = bench.script.held_up(16, 2, 0.36, 0.02).unwrap_or_default();
+    let held_up =
+        |workers, wait_s, busy| bench.script.held_up(workers, &generator(2, wait_s, busy), 1.0);
+    let said = held_up(16, 0.36, 0.02).unwrap_or_default();
     assert!(said.contains("for 360 ms on average") && said.contains("--loops=16"), "{said}");
-    assert_eq!(bench.script.held_up(16, 2, 0.001, 0.02), None);
-    assert_eq!(bench.script.held_up(16, 2, 0.36, 0.9), None, "the loop is busy");
-    assert_eq!(bench.script.held_up(2, 2, 0.36, 0.02), None);
+    assert_eq!(held_up(16, 0.001, 0.02), None);
+    assert_eq!(held_up(16, 0.36, 0.9), None, "the loop is busy");
+    assert_eq!(held_up(2, 0.36, 0.02), None);
 }
 
 #[test]
