@@ -112,6 +112,12 @@ pub trait Workload: Sync {
         false
     }
 
+    /// Why a worker leaves after the transaction that has just ended, which counts. Asked after each one.
+    #[inline]
+    fn leaves(&self, _worker: &mut Self::Worker) -> Option<DbError> {
+        None
+    }
+
     /// Called after each transaction, measured or not: for logs and for the workload's own statistics.
     #[inline]
     fn ended(&self, _worker: &mut Self::Worker, _ended: &EndedTransaction) {}

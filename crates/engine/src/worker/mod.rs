@@ -243,6 +243,10 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
                     After::Stop(error) => return error,
                 }
             };
+            if let Some(error) = self.shared.workload.leaves(&mut self.state) {
+                self.leave_nothing_open(&error).await;
+                return self.end_worker(error, false);
+            }
             if spec.connect_each
                 && let Some(session) = self.session.take()
             {
@@ -485,6 +489,12 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
+        // pgbench looks at the time first: a client whose time is over leaves, with its last error counted nowhere.
+        if action == Action::Fail && policy.retire && self.local.is_over(at) {
+            self.local.recorder.borrow_mut().drop_unfinished(kind, at);
+            let recovered = self.recover(&error).await;
+            return After::Stop(recovered.err().and_then(|error| self.end_worker(error, false)));
+        }
         if action == Action::Retry {
             self.local.recorder.borrow_mut().retry(kind, attempt, &error, tally, at);
             let goes_on = !self.loses_session(&error) && !self.shared.workload.rolls_back(&error);
@@ -525,70 +535,5 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             // The error that ends the worker is the one that counts.
             let _ = session.rollback().await;
         }
-    }
-
-    /// Whether a session with this error is replaced.
-    fn loses_session(&self, error: &DbError) -> bool {
-        error.is_fatal() || self.shared.spec.errors.replace.contains(error)
-    }
-
-    /// Restores a clean session. False when the trial has ended before that; an error when the session can't be
-    /// cleaned and must not be replaced.
-    async fn recover(&mut self, error: &DbError) -> Result<bool, DbError> {
-        if !self.loses_session(error)
-            && let Some(session) = &mut self.session
-        {
-            // A server that refuses ROLLBACK leaves no clean state, but a new session is clean.
-            let rolled_back = match self.shared.spec.answer_limit {
-                None => session.rollback().await,
-                Some(limit) => impatient(session.rollback(), limit).await,
-            };
-            let Err(error) = rolled_back else { return Ok(true) };
-            self.local.recorder.borrow_mut().error(&error, now());
-            if !self.shared.spec.errors.reconnect {
-                return Err(error);
-            }
-        }
-        self.session = None;
-        Ok(self.reconnect().await)
-    }
-
-    async fn reconnect(&mut self) -> bool {
-        let (mut pause, number) = (MILLISECOND, self.shared.number(self.id));
-        let outage_max = self.shared.spec.errors.outage_max;
-        let given_up_at = outage_max.map_or(Nanos::MAX, |limit| now().saturating_add(limit));
-        for attempt in 0.. {
-            if self.local.is_over(now()) {
-                break;
-            }
-            let opened = async {
-                let mut session = self.shared.reconnect(number, attempt).await?;
-                self.shared.workload.reopen(&mut self.state, &mut session).await?;
-                Ok::<_, DbError>(session)
-            };
-            let spec = self.shared.spec;
-            let limit = spec.answer_limit.unwrap_or(spec.connect_limit).min(spec.connect_limit);
-            let limit = now() + limit;
-            let error = match timeout(limit.min(self.local.ends()), opened).await {
-                Ok(Ok(session)) => {
-                    self.session = Some(session);
-                    self.local.recorder.borrow_mut().reconnected(now());
-                    return true;
-                }
-                Ok(Err(error)) => error,
-                Err(_) => match spec.answer_limit {
-                    None => too_slow(spec),
-                    Some(limit) => unanswered(limit),
-                },
-            };
-            self.local.recorder.borrow_mut().error(&error, now());
-            if now() >= given_up_at {
-                self.shared.abort(error);
-                return false;
-            }
-            self.local.wait_until(now() + pause).await;
-            pause = (pause * 2).min(spec.errors.reconnect_pause_max);
-        }
-        false
     }
 }

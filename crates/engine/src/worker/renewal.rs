@@ -1,7 +1,7 @@
-//! Sessions that are replaced after one transaction, or after so many.
+//! Sessions that are replaced: after one transaction, after so many, or after an error.
 
-use super::{Begin, Worker, too_slow};
-use dyno_core::{DbError, Driver, Session, Workload};
+use super::{Begin, Worker, impatient, too_slow, unanswered};
+use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Workload};
 use dyno_reactor::{now, timeout};
 use dyno_record::FrameSink;
 
@@ -42,5 +42,70 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         stats.connecting += began - before;
         let due = if shared.spec.is_scheduled() { begin.due } else { began };
         Ok(Begin { due, began })
+    }
+
+    /// Whether a session with this error is replaced.
+    pub(super) fn loses_session(&self, error: &DbError) -> bool {
+        error.is_fatal() || self.shared.spec.errors.replace.contains(error)
+    }
+
+    /// Restores a clean session. False when the trial has ended before that; an error when the session can't be
+    /// cleaned and must not be replaced.
+    pub(super) async fn recover(&mut self, error: &DbError) -> Result<bool, DbError> {
+        if !self.loses_session(error)
+            && let Some(session) = &mut self.session
+        {
+            // A server that refuses ROLLBACK leaves no clean state, but a new session is clean.
+            let rolled_back = match self.shared.spec.answer_limit {
+                None => session.rollback().await,
+                Some(limit) => impatient(session.rollback(), limit).await,
+            };
+            let Err(error) = rolled_back else { return Ok(true) };
+            self.local.recorder.borrow_mut().error(&error, now());
+            if !self.shared.spec.errors.reconnect {
+                return Err(error);
+            }
+        }
+        self.session = None;
+        Ok(self.reconnect().await)
+    }
+
+    async fn reconnect(&mut self) -> bool {
+        let (mut pause, number) = (MILLISECOND, self.shared.number(self.id));
+        let outage_max = self.shared.spec.errors.outage_max;
+        let given_up_at = outage_max.map_or(Nanos::MAX, |limit| now().saturating_add(limit));
+        for attempt in 0.. {
+            if self.local.is_over(now()) {
+                break;
+            }
+            let opened = async {
+                let mut session = self.shared.reconnect(number, attempt).await?;
+                self.shared.workload.reopen(&mut self.state, &mut session).await?;
+                Ok::<_, DbError>(session)
+            };
+            let spec = self.shared.spec;
+            let limit = spec.answer_limit.unwrap_or(spec.connect_limit).min(spec.connect_limit);
+            let limit = now() + limit;
+            let error = match timeout(limit.min(self.local.ends()), opened).await {
+                Ok(Ok(session)) => {
+                    self.session = Some(session);
+                    self.local.recorder.borrow_mut().reconnected(now());
+                    return true;
+                }
+                Ok(Err(error)) => error,
+                Err(_) => match spec.answer_limit {
+                    None => too_slow(spec),
+                    Some(limit) => unanswered(limit),
+                },
+            };
+            self.local.recorder.borrow_mut().error(&error, now());
+            if now() >= given_up_at {
+                self.shared.abort(error);
+                return false;
+            }
+            self.local.wait_until(now() + pause).await;
+            pause = (pause * 2).min(spec.errors.reconnect_pause_max);
+        }
+        false
     }
 }

@@ -121,6 +121,21 @@ fn late_slots_are_skipped() {
 }
 
 #[test]
+fn what_fails_after_the_end_counts_nowhere_for_clients_that_leave() {
+    let driver =
+        constant(30 * MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::Deadlock }]);
+    for (tries, failed, retries) in [(1, 33, 0), (2, 16, 17)] {
+        let spec = TrialSpec { errors: retiring(tries), finish_begun: true, ..closed(1, 1) };
+        let workload = Lists::of(&["UPDATE account"]);
+        let (result, _) = run(&workload, &driver, &spec);
+        let counts = result.total.counts();
+        // Attempts end each 30 ms; the one that ends at 1,020 ms is neither a failure nor in flight.
+        assert_eq!((counts.failed, counts.retries, result.in_flight), (failed, retries, 0));
+        assert_eq!(workload.over.lock().expect("nobody panicked").len() as u64, failed);
+    }
+}
+
+#[test]
 fn nothing_is_tried_again_after_the_limit() {
     let driver =
         constant(10 * MS, vec![Fault::ErrorEvery { period: 1, class: ErrorClass::Deadlock }]);

@@ -3,7 +3,7 @@
 use super::support::{command, number, shape};
 use dyno_testkit::{MariaDb, Ran, RunningDyno, Scratch, peer, server_or_skip, skipped, wait_until};
 use rustix::process::{Pid, Signal, kill_process};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 fn on(server: &MariaDb, arguments: &[&str]) -> Ran {
@@ -184,29 +184,24 @@ const BUSY: &str = "SELECT 1 FROM information_schema.global_status \
                     WHERE variable_name = 'COM_STMT_EXECUTE' AND variable_value > 100";
 
 /// An endless run on freshly prepared tables, with further options.
-fn endless(server: &MariaDb, folder: &Scratch, options: &[&str]) -> Child {
+fn endless(server: &MariaDb, folder: &Scratch, options: &[&str]) -> RunningDyno {
     let test = ["--table-size=100", "--threads=2", "oltp_point_select"];
     good(on(server, &[&test[..], &["prepare"]].concat()));
     let socket = format!("--mysql-socket={}", server.socket.display());
-    let child = command(folder.path(), &[&socket, "--mysql-user=root", "--time=600"])
-        .args(options)
-        .args(test)
-        .arg("run")
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the program can be started");
+    let mut run = command(folder.path(), &[&socket, "--mysql-user=root", "--time=600"]);
+    run.args(options).args(test).arg("run");
+    let run = RunningDyno::spawn(folder.path(), run);
     wait_for(server, BUSY);
-    child
+    run
 }
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_its_reason() {
     let mut server = server_or_skip!(MariaDb, "a_server_that_dies_ends_the_run_with_its_reason");
     let folder = Scratch::new();
-    let child = endless(&server, &folder, &["--json=result.json"]);
+    let mut run = endless(&server, &folder, &["--json=result.json"]);
     server.kill();
-    let ran = Ran::from(child.wait_with_output().expect("an end"));
+    let ran = run.end();
     assert_eq!(ran.code, 1, "{}", ran.all());
     for words in [
         "FATAL: mysql_stmt_execute() returned error 2013 (Lost connection to server during query",
@@ -232,13 +227,18 @@ fn a_server_that_comes_back_is_connected_to_again_when_asked_for() {
     let name = "a_server_that_comes_back_is_connected_to_again_when_asked_for";
     let mut server = server_or_skip!(MariaDb, name);
     let folder = Scratch::new();
-    let child = endless(&server, &folder, &["--mysql-ignore-errors=1213,2013", "--errors"]);
+    let options = ["--mysql-ignore-errors=1213,2013", "--errors", "--report-interval=1"];
+    let mut run = endless(&server, &folder, &options);
     server.kill();
     server.restart().expect("the server starts again");
-    wait_for(&server, BUSY);
-    let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
-    let ran = Ran::from(child.wait_with_output().expect("an end"));
+    // Each of the two connects again when its own pause is over.
+    run.wait_until("two reconnects", |run| {
+        let lines = run.stdout();
+        let reconnects = lines.lines().filter_map(|line| line.split("reconn/s: ").nth(1));
+        reconnects.flat_map(|rate| rate.trim().parse::<f64>()).sum::<f64>() > 1.5
+    });
+    run.signal(Signal::INT);
+    let ran = run.end();
     assert_eq!(ran.code, 130, "{}", ran.all());
     assert!((number(&ran, "reconnects:") - 2.0).abs() < 0.5, "{}", ran.all());
     assert!(ran.stderr.contains("    connection_lost "), "{}", ran.all());
@@ -250,13 +250,12 @@ fn a_server_that_never_comes_back_is_said_at_the_end() {
     let mut server = server_or_skip!(MariaDb, "a_server_that_never_comes_back_is_said_at_the_end");
     let folder = Scratch::new();
     let options = ["--mysql-ignore-errors=all", "--json=result.json"];
-    let child = endless(&server, &folder, &options);
+    let mut run = endless(&server, &folder, &options);
     server.kill();
     // With a whole second in which nothing is executed.
     std::thread::sleep(Duration::from_secs(3));
-    let process = rustix::process::Pid::from_child(&child);
-    rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
-    let ran = Ran::from(child.wait_with_output().expect("an end"));
+    run.signal(Signal::INT);
+    let ran = run.end();
     assert_eq!(ran.code, 130, "{}", ran.all());
     for words in [
         "Failed attempts to open lost connections again: ",

@@ -33,6 +33,8 @@ pub struct Client {
     pub(super) prepared: Vec<Option<Statement>>,
     /// What has lost the session while statements were prepared ahead.
     pub(super) lost: Option<DbError>,
+    /// What the last script left open, which ends the client after a transaction that counts.
+    pub(super) left_open: Option<DbError>,
     /// What statements with `\gset` or `\aset` took, by their numbers.
     pub(super) captured: Vec<Option<Box<Captured>>>,
     pub(super) results: Vec<Result<Executed, DbError>>,
@@ -80,6 +82,7 @@ impl Client {
             params: Vec::new(),
             prepared: vec![None; run.statements],
             lost: None,
+            left_open: None,
             captured: captured.collect(),
             results: Vec::new(),
             in_pipeline: false,

@@ -366,6 +366,11 @@ impl Workload for PgBench {
     }
 
     #[inline]
+    fn leaves(&self, client: &mut Client) -> Option<DbError> {
+        client.left_open.take()
+    }
+
+    #[inline]
     fn ended(&self, client: &mut Client, ended: &EndedTransaction) {
         self.count(client, ended);
     }
