@@ -103,19 +103,20 @@ pub fn exit_code() -> u8 {
     128 + FIRST.load(Ordering::Relaxed)
 }
 
-/// True where this process was started to outlive its terminal, as by `nohup`.
-fn ignores_hangups() -> bool {
+/// The signals that this process ignores, a bit each from 1 on: its parent has said so, as `nohup` does, and a shell
+/// without job control for what it starts in the background.
+fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    ignored.is_some_and(|mask| mask & 1 << (SIGHUP - 1) != 0)
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Calls `stop` at Ctrl-C or SIGTERM, also where the parent has these ignored, and where the terminal is lost, unless
-/// that is ignored; the second one ends the process at once.
+/// Calls `stop` at Ctrl-C and where the terminal is lost, unless the parent has that ignored, and at SIGTERM always; the
+/// second one ends the process at once.
 pub fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
-    let hangup = (!ignores_hangups()).then_some(SIGHUP);
-    let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hangup))?;
+    let ignored = ignored();
+    let heeded = [SIGINT, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
+    let mut signals = Signals::new(heeded.chain([SIGTERM]))?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         let mut signals = signals.forever();
         if let Some(signal) = signals.next() {

@@ -1,9 +1,11 @@
 //! The binary under test, and other programs that tests run.
 
 use crate::server::find_program;
+use signal_hook::consts::SIGINT;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 
 /// The end of a program, and its output.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,6 +48,7 @@ impl Ran {
 pub fn dyno_path() -> &'static Path {
     static PATH: OnceLock<PathBuf> = OnceLock::new();
     PATH.get_or_init(|| {
+        heed_interrupts();
         if let Some(path) = std::env::var_os("DYNO_BINARY") {
             return path.into();
         }
@@ -72,6 +75,23 @@ pub fn dyno_path() -> &'static Path {
         assert!(status.is_ok_and(|status| status.success()), "the dyno binary can't be built");
         folder.join("dyno")
     })
+}
+
+/// Lets programs that tests start be stopped by SIGINT also where these tests run in the background of a shell
+/// that has it ignored: what a process catches has its default action in the programs it starts.
+fn heed_interrupts() {
+    if is_ignored(SIGINT) {
+        signal_hook::flag::register(SIGINT, Arc::new(AtomicBool::new(false)))
+            .expect("SIGINT can be caught");
+    }
+}
+
+/// Whether this process ignores a signal, and so what it starts.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask, 16).ok()).expect("a mask");
+    mask & 1 << (signal - 1) != 0
 }
 
 /// A command for the dyno binary in `folder`, without passwords and configuration of the tester.

@@ -18,7 +18,7 @@ mod server;
 mod sql;
 mod transcript;
 
-pub use binary::{Ran, dyno, dyno_command, dyno_path, peer};
+pub use binary::{Ran, dyno, dyno_command, dyno_path, is_ignored, peer};
 pub use certificates::Certificates;
 pub use chinese::english_in_chinese_paper;
 pub use counting::{Counting, allocations};

@@ -4,8 +4,8 @@ use super::silent::mute_server;
 use dyno_facts::TrialStatus;
 use dyno_store::TrialData;
 use dyno_testkit::{
-    MariaDb, Postgres, RunningDyno, Scratch, commits, dyno, dyno_command, only_run, server_or_skip,
-    skipped,
+    MariaDb, Postgres, RunningDyno, Scratch, commits, dyno, dyno_command, is_ignored, only_run,
+    server_or_skip, skipped,
 };
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs;
@@ -200,10 +200,7 @@ fn a_server_that_logs_in_and_says_nothing_ends_the_first_look() {
 
 #[test]
 fn a_lost_terminal_ends_a_run_as_ctrl_c_does() {
-    let status = fs::read_to_string("/proc/self/status").expect("Linux");
-    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:\t"));
-    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask, 16).ok()).expect("a mask");
-    if ignored & 1 != 0 {
+    if is_ignored(Signal::HUP.as_raw()) {
         return skipped("a_lost_terminal_ends_a_run_as_ctrl_c_does", "SIGHUP is ignored here");
     }
     let scratch = Scratch::new();

@@ -1,9 +1,10 @@
 //! The whole way on embedded SQLite: always there.
 
 use super::support::{command, number, report, shape, sysbench};
-use dyno_testkit::{Ran, Scratch};
+use dyno_testkit::{Ran, RunningDyno, Scratch};
+use rustix::process::Signal;
 use std::io::{BufRead, BufReader, Read};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 const REPORT: &str = include_str!("../../../../crates/dropin/sysbench/golden/report.txt");
 
@@ -206,6 +207,28 @@ fn ctrl_c_prints_the_report_and_ends_with_130() {
     lines.read_to_string(&mut rest).expect("the report");
     assert_eq!(child.wait().expect("an end").code(), Some(130), "{rest}");
     assert!(rest.contains("SQL statistics:") && rest.contains("Threads fairness:"), "{rest}");
+}
+
+/// A shell without job control ignores SIGINT in what it starts in the background.
+#[test]
+fn ctrl_c_that_is_ignored_from_the_start_stops_nothing() {
+    let folder = prepared("1", "500");
+    let words = ["--db-driver=sqlite", "--table-size=500", "--time=2", "oltp_point_select", "run"];
+    let direct = command(folder.path(), &words);
+    let mut shell = Command::new("sh");
+    shell
+        .args(["-c", "trap '' INT; exec \"$0\" \"$@\""])
+        .arg(direct.get_program())
+        .args(direct.get_args())
+        .envs(direct.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .current_dir(folder.path())
+        .stdin(Stdio::null());
+    let mut running = RunningDyno::spawn(folder.path(), shell);
+    running.wait_until("the run", |running| running.stdout().contains("Threads started!"));
+    running.signal(Signal::INT);
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(number(&ran, "total time:") > 1.9, "{}", ran.all());
 }
 
 #[test]
