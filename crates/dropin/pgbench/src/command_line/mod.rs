@@ -227,7 +227,7 @@ fn max_tries(value: &str) -> Result<u32, Refusal> {
 fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
     let number = leading_double(value);
     let refused = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
-    (number > 0.0).then_some(number).ok_or_else(refused)
+    (number > 0.0 && number.is_finite()).then_some(number).ok_or_else(refused)
 }
 
 /// `NAME=VALUE` of `-D`.

@@ -210,4 +210,9 @@ fn extras_are_checked() {
     assert!(refusal(&["-i", "--json=x"]).contains("initialization (-i) mode"));
     assert!(refusal(&["--resume"]).contains("benchmarking mode"));
     assert_eq!(good(&["-c2", "-j9"]).threads, 2);
+    for endless in ["inf", "nan", "1e999"] {
+        let why = format!("pgbench: error: invalid rate limit: \"{endless}\"\n");
+        assert_eq!(refusal(&["-R", endless]), why);
+        assert!(refusal(&["-L", endless]).contains("invalid latency limit"), "{endless}");
+    }
 }
