@@ -97,18 +97,27 @@ fn compressions(value: &str) -> Result<String, String> {
     }
 }
 
+/// A list in words, of each driver.
+fn all_or_none(value: &str) -> Option<IgnoredErrors> {
+    match value {
+        "all" => Some(IgnoredErrors::All),
+        "none" | "" => Some(IgnoredErrors::None),
+        _ => None,
+    }
+}
+
 fn mysql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    if value == "all" {
-        return Ok(IgnoredErrors::All);
+    if let Some(ignored) = all_or_none(value) {
+        return Ok(ignored);
     }
     whole_list::<u32>(value, 1, 65_535)
         .map(|codes| IgnoredErrors::Codes(codes.iter().map(u32::to_string).collect()))
-        .map_err(|_| "all, or a list of MySQL's error numbers with commas".to_owned())
+        .map_err(|_| "all, none, or a list of MySQL's error numbers with commas".to_owned())
 }
 
 fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    if value == "all" {
-        return Ok(IgnoredErrors::All);
+    if let Some(ignored) = all_or_none(value) {
+        return Ok(ignored);
     }
     let is_state =
         |code: &str| code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
@@ -116,7 +125,7 @@ fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
     if codes.iter().all(|code| is_state(code)) {
         return Ok(IgnoredErrors::Codes(codes));
     }
-    Err("all, or a list of SQLSTATEs (five letters or digits) with commas".to_owned())
+    Err("all, none, or a list of SQLSTATEs (five letters or digits) with commas".to_owned())
 }
 
 macro_rules! option {
@@ -223,7 +232,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
     option!(Mysql Switch "mysql-debug" ["off"] "Accepted for old scripts; without effect",
         |_s, v| switch(v)?),
     option!(Mysql List "mysql-ignore-errors" ["1213,1020,1205"]
-        "Errors after which a transaction is tried again, by number, or all; \
+        "Errors after which a transaction is tried again, by number, all or none; \
          with 2006, 2011, 2013 or 2055 among them, lost connections are made again",
         |s, v| s.mysql.ignore_errors = mysql_errors(v)?),
     option!(Mysql Switch "mysql-dry-run" ["off"]
@@ -272,7 +281,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         "Most memory that the Lua state of one worker may use, for scripts of one's own",
         |s, v| s.lua_memory = size(v)?),
     option!(Dyno List "pgsql-ignore-errors" ["40P01,23505,40001"]
-        "Errors after which a transaction is rolled back and tried again, by SQLSTATE, or all; \
+        "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
          with a state of class 08 among them, lost connections are made again",
         |s, v| s.pgsql.ignore_errors = pgsql_errors(v)?),
     option!(Dyno File "pgsql-sslrootcert" [""] "Certificates of the trusted authorities, PEM",

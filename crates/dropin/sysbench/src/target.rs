@@ -255,5 +255,12 @@ mod tests {
         assert_eq!(policy.action(&server(0, *b"42P01"), 0), Action::Abort);
         let policy = error_policy(&settings(&["--mysql-ignore-errors=all"]));
         assert_eq!(policy.action(&server(1, *b"HY000"), 0), Action::Retry);
+        for nothing in ["none", ""] {
+            let policy = error_policy(&settings(&[&format!("--mysql-ignore-errors={nothing}")]));
+            assert_eq!(policy.action(&server(1213, *b"40001"), 0), Action::Abort);
+            let option = format!("--pgsql-ignore-errors={nothing}");
+            let policy = error_policy(&settings(&["--db-driver=pgsql", &option]));
+            assert_eq!(policy.action(&server(0, *b"40001"), 0), Action::Abort);
+        }
     }
 }
