@@ -111,8 +111,8 @@ fn ignored() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Calls `stop` at Ctrl-C and where the terminal is lost, unless the parent has that ignored, and at SIGTERM always; the
-/// second one ends the process at once.
+/// Calls `stop` at Ctrl-C and where the terminal is lost, unless the parent has that ignored, and at SIGTERM
+/// always; the second one ends the process at once.
 pub fn on_interrupt(stop: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let ignored = ignored();
     let heeded = [SIGINT, SIGHUP].into_iter().filter(|signal| ignored & 1 << (signal - 1) == 0);
