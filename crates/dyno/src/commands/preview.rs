@@ -211,14 +211,20 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
             target.url.redacted(),
             names(&made)
         ));
-        text.push_str(&match kept.is_empty() {
-            true => "  Drops at the end what it has created.".to_owned(),
-            false => format!(
-                "  Drops at the end what it has created, but keeps {}.",
+        let fate = match kept.len() {
+            _ if made.is_empty() => "Drops nothing at the end.".to_owned(),
+            0 => "Drops at the end what it has created.".to_owned(),
+            all if all == made.len() => {
+                "Drops nothing at the end: what it has created is kept.".to_owned()
+            }
+            _ => format!(
+                "Drops at the end what it has created, but keeps {}.",
                 kept.iter().map(|table| table.as_str()).collect::<Vec<_>>().join(", ")
             ),
-        });
-        text.push_str(" Tables that are there already have to hold the same data, and are kept.\n");
+        };
+        text.push_str(&format!(
+            "  {fate} Tables that are there already have to hold the same data, and are kept.\n"
+        ));
         if !scripts.is_empty() {
             text.push_str(&format!(
                 "  Scripts of your own ({}) create, change and drop what they like: dyno keeps \
@@ -259,6 +265,28 @@ mod tests {
         let closed = table("pairs = 6");
         assert_eq!(closed.matches("worker").count(), 2 * 2 * 6, "{closed}");
         assert!(closed.contains("8 workers, 10 s, repeat 6") && !closed.contains("up to"));
+    }
+
+    #[test]
+    fn what_is_kept_is_not_said_to_be_dropped() {
+        let said = |cleanup: &str| {
+            let text = format!(
+                "[suite]\nname = 's'\n[target.m]\nurl = 'mysql://u@h/a'\n[[experiment]]\n\
+                 name = 'e'\nworkload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = [1]\n\
+                 duration_s = 10\n{cleanup}"
+            );
+            let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
+            let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+            tables(&plan).unwrap_or_else(|failure| panic!("{}", failure.message))
+        };
+        let dropped = said("");
+        let words = "sbtest1.\n  Drops at the end what it has created. Tables ";
+        assert!(dropped.contains(words), "{dropped}");
+        let kept = said("cleanup = false\n");
+        let words = "sbtest1.\n  Drops nothing at the end: what it has created is kept. Tables ";
+        assert!(kept.contains(words), "{kept}");
+        let found = said("prepare = false\ncleanup = false\n");
+        assert!(found.contains("missing: none.\n  Drops nothing at the end. Tables "), "{found}");
     }
 
     #[test]
