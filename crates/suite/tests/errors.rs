@@ -41,6 +41,15 @@ fn every_bad_file_is_refused_in_the_recorded_words() {
     }
 }
 
+#[test]
+fn problems_of_keys_are_reported_at_once_and_of_invalid_toml_the_first() {
+    let count = |text: &str| {
+        Suite::parse("s.toml", text, WORKLOADS).expect_err("a bad suite").problems.len()
+    };
+    assert_eq!(count("[suite]\nname = \"bad\nnames = 1\n[[\n"), 1);
+    assert!(count("[suite]\nnames = 1\n[[experiment]]\nworker = 4\n") >= 3);
+}
+
 fn good() -> Suite {
     let text = "[suite]\nname = \"good\"\n[target.main]\nurl = \"mysql://u:geheim@h/d\"\n\
                 [target.other]\n[[experiment]]\nname = \"a\"\nworkload = \"sysbench\"\n\
