@@ -2,7 +2,8 @@
 
 use crate::cover::of_experiments;
 use crate::support::elements;
-use crate::synthetic::pairs::paired;
+use crate::synthetic::pairs::{at_rate, paired};
+use crate::synthetic::run;
 use crate::verdict::{around, call, cost, paper};
 use dyno_facts::{CommitWait, NodeConditions, TrialSummary};
 use dyno_report::{Call, GateResult, Lang, Paper, Templates};
@@ -136,6 +137,21 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
     assert!(!sentence.contains("server CPU"), "{sentence}");
     let hint = "Remove what foreign-load found and measure again; more pairs don't help.";
     assert_eq!(paper.verdicts.remedy().to_string(), hint);
+}
+
+/// Of one pair the check of their order says nothing.
+#[test]
+fn two_runs_need_one_run_however_many_trials_they_have() {
+    for count in [1, 6] {
+        let one = |factor: f64| {
+            let trials = (1..).zip(around(factor, count));
+            let trial = |(k, (_, tps)): (u32, (f64, f64))| at_rate(k, "maria", 8, k, 12, tps);
+            run(&["maria"], trials.map(trial).collect())
+        };
+        let hint = Paper::new(&[one(1.0), one(0.9)], &[]).verdicts.remedy().to_string();
+        let words = "such as those of two separate runs, give no verdict: measure both databases in one run";
+        assert!(hint.contains(words), "{count}: {hint}");
+    }
 }
 
 /// What PostgreSQL commits beyond its clients may be its parallel workers' where others are connected.

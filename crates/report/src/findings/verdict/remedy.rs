@@ -2,12 +2,15 @@
 
 use super::veto::{STOPPED, explains_gate};
 use super::words::MOST_PAIRS;
-use crate::evidence::{Call, GateResult, PairedComparison, VerdictRow, Verdicts, Veto};
+use crate::evidence::{Call, GateResult, PairOrder, PairedComparison, VerdictRow, Verdicts, Veto};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
 use dyno_statistics::ratio;
 use std::collections::BTreeSet;
+
+/// The check of trials that do not take turns.
+const BLOCK_ORDER: &str = "block-order";
 
 /// Pairs of a comparison that would prove a difference among all comparisons of its experiment.
 pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
@@ -19,7 +22,11 @@ pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
 impl Verdicts {
     /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
     pub fn remedy(&self) -> Message {
-        let deciding = self.comparisons.iter().flat_map(|of| of.deciding_vetoes());
+        if self.is_open_by_order() {
+            return say!(only_turns_give_a_verdict);
+        }
+        let deciding = self.comparisons.iter().filter(|_| self.gates.is_empty());
+        let deciding = deciding.flat_map(|of| of.deciding_vetoes());
         let of_gates = self
             .comparisons
             .iter()
@@ -75,6 +82,22 @@ impl Verdicts {
                 say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
             }
         }
+    }
+
+    /// Whether what is open is so because trials did not take turns, as those of two runs: the check finds it from two
+    /// pairs on, and may be accepted.
+    fn is_open_by_order(&self) -> bool {
+        let is_in_blocks = |of: &&PairedComparison| {
+            of.order == PairOrder::Blocks
+                && (of.pairs.len() == 1 || of.vetoes.iter().any(|veto| veto.check == BLOCK_ORDER))
+        };
+        let is_open = |of: &PairedComparison| match self.gates.is_empty() {
+            true => of.rows.first().is_some_and(|row| row.call.is_undecided()),
+            false => self.gates.iter().any(|gate| {
+                gate.result == GateResult::Inconclusive && gate.comparison == Some(of.number)
+            }),
+        };
+        self.comparisons.iter().filter(is_in_blocks).any(is_open)
     }
 
     /// Whether a gate on a comparison is inconclusive by a veto.
