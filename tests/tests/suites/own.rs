@@ -100,7 +100,9 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
     let folder = scratch.path();
     let asked = dyno(folder, &["bench", "sqlite:own.db"]);
     assert_eq!(asked.code, 1, "{}", asked.all());
-    for told in ["these tables are created, and dropped in the end: sbtest1", "Begin? [y/N]"] {
+    let rehearsal = "it is a rehearsal, with smaller data and shorter windows than the suite's: its figures \
+                     are no results.\nBegin? [y/N]";
+    for told in ["these tables are created, and dropped in the end: sbtest1", rehearsal] {
         assert!(asked.stderr.contains(told), "{}", asked.all());
     }
     let short = dyno(folder, &["bench", "sqlite:own.db", "--budget", "5s", "--yes"]);

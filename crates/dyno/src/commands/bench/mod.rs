@@ -238,6 +238,12 @@ fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn AnyFamily>], trial_ta
         need.sessions,
         bytes(need.disk_bytes)
     ));
+    if plan.shrink < 1.0 {
+        output::talk(
+            "With this budget it is a rehearsal, with smaller data and shorter windows than the suite's: its figures \
+             are no results.",
+        );
+    }
 }
 
 fn is_agreed() -> Result<bool, Failure> {
