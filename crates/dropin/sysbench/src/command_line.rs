@@ -246,7 +246,7 @@ impl CommandLine {
             None => Failure::new(format!("invalid option: --{}", given.name)),
         };
         match self.nearest(given.name) {
-            Some(name) => refusal.with_hint(format!("did you mean --{name}?")),
+            Some(name) => refusal.with_hint(format!("did you mean --{}?", dashed(name))),
             None => refusal
                 .with_hint("--help lists the general options, the command help those of a test"),
         }
@@ -288,7 +288,7 @@ impl CommandLine {
             });
         }
         let advice = match self.nearest(given.name) {
-            Some(name) => format!("; did you mean {name}?"),
+            Some(name) => format!("; did you mean {}?", dashed(name)),
             None => ".".to_owned(),
         };
         self.warnings
@@ -346,7 +346,7 @@ mod tests {
         );
         assert_eq!(
             refusal(&["--tabel-size=4", "oltp_read_write", "run"]).1,
-            "did you mean --table_size?"
+            "did you mean --table-size?"
         );
         assert_eq!(refusal(&["--foo", "oltp_read_write", "run"]).0, "invalid option: --foo");
         assert_eq!(refusal(&["oltp_read_write", "run", "--"]).0, "invalid option: --");

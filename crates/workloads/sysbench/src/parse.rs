@@ -12,6 +12,11 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
+/// As command lines mostly have it, and messages about them.
+fn dashed(name: &str) -> String {
+    name.replace('_', "-")
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SysbenchOptionError {
     Unknown {
@@ -36,7 +41,7 @@ impl SysbenchOptionError {
     pub fn hint(&self) -> Option<String> {
         match self {
             SysbenchOptionError::Unknown { nearest: Some(name), .. } => {
-                Some(format!("did you mean --{name}?"))
+                Some(format!("did you mean --{}?", dashed(name)))
             }
             SysbenchOptionError::Unknown { nearest: None, .. } => {
                 Some("the command `help` lists the options of a test".to_owned())
@@ -56,6 +61,7 @@ impl fmt::Display for SysbenchOptionError {
                 write!(f, "invalid option: --{name}={value}")
             }
             SysbenchOptionError::Value { name, value, expected } => {
+                let name = dashed(name);
                 write!(f, "invalid option: --{name}={value}: the value must be {expected}")
             }
             SysbenchOptionError::Conflict(text) => f.write_str(text),
@@ -128,7 +134,7 @@ impl SysbenchOptions {
             });
         }
         let advice = match meant {
-            Some(meant) => format!("; did you mean --{meant}?"),
+            Some(meant) => format!("; did you mean --{}?", dashed(meant)),
             None => ".".to_owned(),
         };
         let test = self.test.name();

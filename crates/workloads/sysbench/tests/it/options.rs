@@ -65,7 +65,7 @@ fn wrong_values_are_refused_with_what_is_right() {
         ("tables=abc", "--tables=abc: the value must be a whole number from 1 to 1000000"),
         ("tables=0", "a whole number from 1"),
         ("point_selects=2.5", "a whole number from 0"),
-        ("table_size=-1", "a whole number from 0 to 2147483647"),
+        ("table_size=-1", "--table-size=-1: the value must be a whole number from 0 to 2147483647"),
         ("range_selects=yes", "on or off"),
         ("rand-type=foo", "one of uniform, gaussian, special, pareto, zipfian"),
         ("rand-pareto-h=1", "between 0 and 1"),
@@ -84,7 +84,7 @@ fn wrong_values_are_refused_with_what_is_right() {
 fn unknown_names_are_refused_with_the_nearest_one() {
     let error = parse(SysbenchTest::ReadWrite, &["tabel-size=5"]).unwrap_err();
     assert_eq!(error.to_string(), "invalid option: --tabel-size=5");
-    assert_eq!(error.hint().unwrap(), "did you mean --table_size?");
+    assert_eq!(error.hint().unwrap(), "did you mean --table-size?");
     let error = parse(SysbenchTest::ReadWrite, &["random-points=5"]).unwrap_err();
     assert!(matches!(error, SysbenchOptionError::Unknown { .. }));
     assert!(parse(SysbenchTest::SelectRandomPoints, &["random-points=5"]).is_ok());
