@@ -188,9 +188,7 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     assert_eq!(lines("tpcc-unknown"), ["trial 2: 3 New-Orders of unknown outcome"]);
     assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0 % of 240"]);
     assert_eq!(lines("tpcc-interval"), ["trial 5: 10 min"]);
-    let no_pauses = check(&paper, "tpcc-no-pauses");
-    assert_eq!(no_pauses.findings.len(), 4);
-    assert!(no_pauses.rule.to_string().ends_with("without these that bound does not apply."));
+    assert_eq!(check(&paper, "tpcc-no-pauses").findings.len(), 4);
     assert_eq!(check(&paper, "tpcc-cached").findings.len(), 5);
     assert_eq!(check(&paper, "tpcc-response").findings.len(), 3);
     assert_eq!(check(&paper, "tpcc-audit").level, Level::E);
