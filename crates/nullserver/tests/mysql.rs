@@ -70,6 +70,28 @@ fn a_range_has_as_many_rows_as_it_spans() {
 }
 
 #[test]
+fn an_answer_can_hold_the_clock_of_its_moment() {
+    let clock_ns = || {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        time.tv_sec * 1_000_000_000 + time.tv_nsec
+    };
+    let handle = server(Config::default());
+    let mut client = Mysql::login(&handle, DEPRECATE_EOF, 0);
+    for _ in 0..3 {
+        let before = clock_ns();
+        client.command(3, b"SELECT clock_ns()");
+        assert_eq!(client.packet(), [1]);
+        client.packet();
+        let row = client.packet();
+        let digits = std::str::from_utf8(&row[1..]).expect("digits");
+        let sent: i64 = digits.parse().expect("a number");
+        assert!((before..=clock_ns()).contains(&sent), "{before} {sent}");
+        client.packet();
+    }
+    assert_eq!(handle.stop().expect("stop").counters.violations(), 0);
+}
+
+#[test]
 fn decimals_are_sent_as_text_in_both_encodings() {
     let handle = server(Config::default());
     let mut client = Mysql::login(&handle, DEPRECATE_EOF, 0);

@@ -9,7 +9,7 @@ use super::originals;
 use super::settings::Settings;
 use dyno_core::nearest;
 use dyno_runner::failure::Failure;
-use dyno_sysbench::{OptionKind, SysbenchTest, options_of};
+use dyno_sysbench::{OptionKind, SysbenchTest, dashed, options_of};
 use std::path::Path;
 
 /// What the first plain word names.
@@ -115,11 +115,6 @@ fn split_option(word: &str) -> Option<GivenOption<'_>> {
         Some((name, value)) => GivenOption { name, value: Some(value) },
         None => GivenOption { name: body, value: None },
     })
-}
-
-/// A name with `_` written as `-`.
-fn dashed(name: &str) -> String {
-    name.replace('_', "-")
 }
 
 /// Reads the words after the program's name.

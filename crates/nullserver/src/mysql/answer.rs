@@ -2,7 +2,7 @@
 //! another packet number.
 
 use super::capability::{CACHE_METADATA, DEPRECATE_EOF};
-use crate::sql::{Column, Plan, Rows, Statement, Value, write_decimal};
+use crate::sql::{Column, Plan, Rows, Statement, Value, clock_ns, write_decimal};
 
 const CATALOG: &[u8] = b"def";
 const DATABASE: &[u8] = b"sbtest";
@@ -171,7 +171,7 @@ impl Answer<'_> {
             Value::Null => (6, BINARY, 0, 0x80),
             Value::Bool(_) => (1, BINARY, 1, 0x80),
             Value::Int(_) => (3, BINARY, 11, 0x81),
-            Value::Big(_) => (8, BINARY, 21, 0x81),
+            Value::Big(_) | Value::Clock => (8, BINARY, 21, 0x81),
             Value::Sum(_) => (246, BINARY, 33, 0x80),
             Value::Decimal(..) => (246, BINARY, 14, 0x80),
             Value::Char(text) => (254, UTF8MB4, 4 * (text.len() as u32 + 1), 1),
@@ -222,6 +222,7 @@ fn write_text(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Char(text) | Value::Text(text) => bytes(out, text),
         Value::Literal(span) => bytes(out, span.of(sql)),
         Value::Timestamp => bytes(out, TIMESTAMP),
+        Value::Clock => decimal(out, clock_ns(), 0),
     }
 }
 
@@ -231,6 +232,7 @@ fn write_binary(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Int(value) => out.extend_from_slice(&value.to_le_bytes()),
         Value::Big(value) => out.extend_from_slice(&value.to_le_bytes()),
         Value::Timestamp => out.extend_from_slice(TIMESTAMP_BINARY),
+        Value::Clock => out.extend_from_slice(&clock_ns().to_le_bytes()),
         // DECIMAL and texts are length-encoded text in either encoding.
         other => write_text(out, sql, other),
     }

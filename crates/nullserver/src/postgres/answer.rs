@@ -2,7 +2,7 @@
 
 use super::extended::{oid, type_of};
 use crate::counters::Kind;
-use crate::sql::{Column, Format, Load, Plan, Value, write_decimal};
+use crate::sql::{Column, Format, Load, Plan, Value, clock_ns, write_decimal};
 use std::io::Write as _;
 
 const TIMESTAMP: &[u8] = b"2024-01-01 00:00:00";
@@ -160,6 +160,7 @@ fn write_text(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Char(text) | Value::Text(text) => out.write_all(text),
         Value::Literal(span) => out.write_all(span.of(sql)),
         Value::Timestamp => out.write_all(TIMESTAMP),
+        Value::Clock => write!(out, "{}", clock_ns()),
     };
 }
 
@@ -169,6 +170,7 @@ fn write_binary(out: &mut Vec<u8>, sql: &[u8], value: Value) {
         Value::Int(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Big(value) | Value::Sum(value) => out.extend_from_slice(&value.to_be_bytes()),
         Value::Timestamp => out.extend_from_slice(&TIMESTAMP_US.to_be_bytes()),
+        Value::Clock => out.extend_from_slice(&clock_ns().to_be_bytes()),
         Value::Decimal(scaled, digits) => write_numeric(out, scaled, digits),
         Value::Null | Value::Char(_) | Value::Text(_) | Value::Literal(_) => {
             write_text(out, sql, value);

@@ -268,7 +268,7 @@ pub(super) fn type_of(value: Value) -> u32 {
     match value {
         Value::Bool(_) => oid::BOOL,
         Value::Int(_) => oid::INT4,
-        Value::Big(_) | Value::Sum(_) => oid::INT8,
+        Value::Big(_) | Value::Sum(_) | Value::Clock => oid::INT8,
         Value::Char(_) => oid::BPCHAR,
         Value::Null | Value::Text(_) | Value::Literal(_) => oid::TEXT,
         Value::Timestamp => oid::TIMESTAMP,

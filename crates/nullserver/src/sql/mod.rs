@@ -11,7 +11,9 @@ mod tpc;
 pub(crate) use lexer::{Dialect, Parsed};
 pub(crate) use names::{MYSQL_VERSION, POSTGRES_VERSION, variable};
 pub(crate) use parser::parse;
-pub(crate) use plan::{Column, Format, Load, Plan, Rows, Value, is_decimal, write_decimal};
+pub(crate) use plan::{
+    Column, Format, Load, Plan, Rows, Value, clock_ns, is_decimal, write_decimal,
+};
 
 use crate::counters::Kind;
 use std::collections::HashMap;

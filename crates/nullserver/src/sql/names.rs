@@ -122,6 +122,7 @@ pub(crate) fn function_value(name: &[u8], argument: &[u8], dialect: Dialect) -> 
         b"database" | b"schema" | b"current_database" | b"current_schema" => Value::Text(b"sbtest"),
         b"user" | b"current_user" | b"session_user" => Value::Text(b"null"),
         b"now" => Value::Timestamp,
+        b"clock_ns" => Value::Clock,
         b"pg_is_in_recovery" => Value::Bool(false),
         b"current_setting" => Value::Text(variable(argument, dialect).unwrap_or("").as_bytes()),
         _ => Value::Int(1),

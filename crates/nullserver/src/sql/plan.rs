@@ -3,6 +3,7 @@
 use super::lexer::{Dialect, Span};
 use super::names;
 use crate::counters::Kind;
+use rustix::time::{ClockId, clock_gettime};
 use std::io::Write as _;
 
 /// Most rows a range answers, so that one hostile statement cannot ask for a gigabyte.
@@ -31,6 +32,14 @@ pub(crate) enum Value {
     Literal(Span),
     /// 2024-01-01 00:00:00.
     Timestamp,
+    /// CLOCK_MONOTONIC in nanoseconds when the answer is written, in 64 bits.
+    Clock,
+}
+
+/// What a [`Value::Clock`] holds now: the clock that load generators on the same machine measure with.
+pub(crate) fn clock_ns() -> i64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

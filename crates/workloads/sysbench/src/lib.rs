@@ -37,6 +37,6 @@ pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
 pub use offer::OFFER;
 pub use options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
-pub use parse::SysbenchOptionError;
+pub use parse::{SysbenchOptionError, dashed};
 pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};
 pub use workload::{Sysbench, SysbenchWorker};

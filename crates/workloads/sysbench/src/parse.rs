@@ -12,8 +12,8 @@ fn canonical(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// As command lines mostly have it, and messages about them.
-fn dashed(name: &str) -> String {
+/// An option's name as command lines mostly have it, and messages about them: with `-` in place of `_`.
+pub fn dashed(name: &str) -> String {
     name.replace('_', "-")
 }
 

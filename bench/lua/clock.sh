@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Whether io_uring or epoll shifts latency: bench/lua/clock.sh DYNO NULLSERVER [ROUNDS] [SECONDS]
+#
+# 20,000 events a second over 64 sessions, the client on core 0, the null server on core 1. Each answer holds the server's
+# clock, so that the way of the answer to the script is known without dyno's own measurement, which stands beside it.
+set -euo pipefail
+dyno=$(realpath "$1") null=$(realpath "$2") rounds=${3:-9} seconds=${4:-5}
+script=$(cd "$(dirname "$0")" && pwd)/clock.lua
+work=$(mktemp -d)
+cd "$work"
+taskset -c 1 "$null" --mysql-socket="$work/socket" >counted 2>said &
+server=$!
+trap 'kill $server; rm -rf "$work"' EXIT
+until grep -q ready said; do sleep 0.1; done
+
+# The value at a share of the sorted lines.
+quantile() { sort -n | awk -v q="$1" '{ v[NR] = $1 } END { i = int(NR * q + 0.999999); print v[i < 1 ? 1 : i] / 1000 }'; }
+
+# One run: us at p50 and p99, by the server's clock and by dyno's, go to files of the way's name.
+one() {
+   taskset -c 0 "$dyno" --io "$1" sysbench --mysql-socket="$work/socket" --mysql-user=root --threads=64 --loops=1 \
+      --rate=20000 --time="$seconds" --json=result.json "$script" run >out 2>&1 || { cat out; exit 1; }
+   for q in 0.50 0.99; do cat waits.* | quantile $q >>"$1-$q-server"; done
+   python3 -c 'import json; s = json.load(open("result.json"))["service"]; print(s["p50_us"], s["p99_us"])' >both
+   cut -d" " -f1 both >>"$1-0.50-dyno"
+   cut -d" " -f2 both >>"$1-0.99-dyno"
+   rm waits.*
+}
+
+for round in $(seq "$rounds"); do
+   for way in $([ $((round % 2)) = 1 ] && echo uring epoll || echo epoll uring); do one "$way"; done
+done
+
+median() { sort -g | awk '{ v[NR] = $1 } END { m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
+   printf "%.3f (%.3f..%.3f)", m, v[1], v[NR] }'; }
+for what in 0.50-server 0.99-server 0.50-dyno 0.99-dyno; do
+   echo "$what: io_uring $(median <"uring-$what") us, epoll $(median <"epoll-$what") us," \
+      "ratio $(paste "uring-$what" "epoll-$what" | awk '{ print $1 / $2 }' | median)"
+done
