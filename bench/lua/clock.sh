@@ -18,22 +18,33 @@ quantile() { sort -n | awk -v q="$1" '{ v[NR] = $1 } END { i = int(NR * q + 0.99
 
 # One run: us at p50 and p99, by the server's clock and by dyno's, go to files of the way's name.
 one() {
-   taskset -c 0 "$dyno" --io "$1" sysbench --mysql-socket="$work/socket" --mysql-user=root --threads=64 --loops=1 \
-      --rate=20000 --time="$seconds" --json=result.json "$script" run >out 2>&1 || { cat out; exit 1; }
-   for q in 0.50 0.99; do cat waits.* | quantile $q >>"$1-$q-server"; done
-   python3 -c 'import json; s = json.load(open("result.json"))["service"]; print(s["p50_us"], s["p99_us"])' >both
-   cut -d" " -f1 both >>"$1-0.50-dyno"
-   cut -d" " -f2 both >>"$1-0.99-dyno"
-   rm waits.*
+   local way=$1
+   shift
+   taskset -c 0 "$dyno" --io "$way" sysbench --mysql-socket="$work/socket" --mysql-user=root --threads=64 --loops=1 \
+      --rate=20000 --time="$seconds" --json=result.json "$@" run >out 2>&1 || { cat out; exit 1; }
+   python3 -c 'import json; d = json.load(open("result.json"))
+for what in "service", "latency":
+    for at in "p50", "p99": print(what, at, d[what][at + "_us"])' |
+      while read -r what at us; do echo "$us" >>"$way $what $at"; done
+   [ ! -e waits.0 ] || for q in 50 99; do cat waits.* | quantile 0.$q >>"$way answer p$q"; done
+   rm -f waits.*
 }
-
-for round in $(seq "$rounds"); do
-   for way in $([ $((round % 2)) = 1 ] && echo uring epoll || echo epoll uring); do one "$way"; done
-done
 
 median() { sort -g | awk '{ v[NR] = $1 } END { m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
    printf "%.3f (%.3f..%.3f)", m, v[1], v[NR] }'; }
-for what in 0.50-server 0.99-server 0.50-dyno 0.99-dyno; do
-   echo "$what: io_uring $(median <"uring-$what") us, epoll $(median <"epoll-$what") us," \
-      "ratio $(paste "uring-$what" "epoll-$what" | awk '{ print $1 / $2 }' | median)"
-done
+
+# All rounds of a test, and what they have found.
+compare() {
+   for round in $(seq "$rounds"); do
+      for way in $([ $((round % 2)) = 1 ] && echo uring epoll || echo epoll uring); do one "$way" "$1"; done
+   done
+   for what in uring\ *; do
+      what=${what#uring }
+      echo "$(basename "$1"), $what: io_uring $(median <"uring $what") us, epoll $(median <"epoll $what") us," \
+         "ratio $(paste "uring $what" "epoll $what" | awk '{ print $1 / $2 }' | median)"
+   done
+   rm uring\ * epoll\ *
+}
+
+compare oltp_point_select
+compare "$script"
