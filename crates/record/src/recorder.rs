@@ -316,12 +316,6 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
-    /// A transaction that ends at `now` counts nowhere, neither as in flight nor as failed.
-    pub fn drop_unfinished(&mut self, kind: TransactionId, now: Nanos) {
-        self.advance(now);
-        self.in_flight[kind] -= 1;
-    }
-
     /// An error beside the attempts: a connect or a rollback failed at `now`.
     pub fn error(&mut self, error: &DbError, now: Nanos) {
         self.advance(now);

@@ -211,17 +211,7 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
             target.url.redacted(),
             names(&made)
         ));
-        let fate = match kept.len() {
-            _ if made.is_empty() => "Drops nothing at the end.".to_owned(),
-            0 => "Drops at the end what it has created.".to_owned(),
-            all if all == made.len() => {
-                "Drops nothing at the end: what it has created is kept.".to_owned()
-            }
-            _ => format!(
-                "Drops at the end what it has created, but keeps {}.",
-                kept.iter().map(|table| table.as_str()).collect::<Vec<_>>().join(", ")
-            ),
-        };
+        let fate = fate(made.len(), &kept);
         text.push_str(&format!(
             "  {fate} Tables that are there already have to hold the same data, and are kept.\n"
         ));
@@ -234,6 +224,21 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
         }
     }
     Ok(text)
+}
+
+/// What becomes of so many tables that are created, of which some are kept.
+fn fate(made: usize, kept: &[&String]) -> String {
+    match kept {
+        _ if made == 0 => "Drops nothing at the end.".to_owned(),
+        [] => "Drops at the end what it has created.".to_owned(),
+        all if all.len() == made => {
+            "Drops nothing at the end: what it has created is kept.".to_owned()
+        }
+        some => {
+            let names: Vec<&str> = some.iter().map(|table| table.as_str()).collect();
+            format!("Drops at the end what it has created, but keeps {}.", names.join(", "))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -269,24 +274,12 @@ mod tests {
 
     #[test]
     fn what_is_kept_is_not_said_to_be_dropped() {
-        let said = |cleanup: &str| {
-            let text = format!(
-                "[suite]\nname = 's'\n[target.m]\nurl = 'mysql://u@h/a'\n[[experiment]]\n\
-                 name = 'e'\nworkload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = [1]\n\
-                 duration_s = 10\n{cleanup}"
-            );
-            let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
-            let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
-            tables(&plan).unwrap_or_else(|failure| panic!("{}", failure.message))
-        };
-        let dropped = said("");
-        let words = "sbtest1.\n  Drops at the end what it has created. Tables ";
-        assert!(dropped.contains(words), "{dropped}");
-        let kept = said("cleanup = false\n");
-        let words = "sbtest1.\n  Drops nothing at the end: what it has created is kept. Tables ";
-        assert!(kept.contains(words), "{kept}");
-        let found = said("prepare = false\ncleanup = false\n");
-        assert!(found.contains("missing: none.\n  Drops nothing at the end. Tables "), "{found}");
+        let [one, two] = ["one", "two"].map(str::to_owned);
+        assert_eq!(fate(2, &[]), "Drops at the end what it has created.");
+        assert_eq!(fate(2, &[&one]), "Drops at the end what it has created, but keeps one.");
+        let kept = "Drops nothing at the end: what it has created is kept.";
+        assert_eq!(fate(2, &[&one, &two]), kept);
+        assert_eq!(fate(0, &[]), "Drops nothing at the end.");
     }
 
     #[test]

@@ -489,9 +489,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             Action::Retry if self.local.is_over(at) || is_too_late => Action::Fail,
             action => action,
         };
-        // pgbench looks at the time first: a client whose time is over leaves, with its last error counted nowhere.
+        // pgbench looks at the time first: a client whose time is over leaves its transaction as it is, unfinished.
         if action == Action::Fail && policy.retire && self.local.is_over(at) {
-            self.local.recorder.borrow_mut().drop_unfinished(kind, at);
             let recovered = self.recover(&error).await;
             return After::Stop(recovered.err().and_then(|error| self.end_worker(error, false)));
         }
