@@ -54,10 +54,17 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         let paper = paper_of(&runs);
         match length {
             EndLength::Sentences => {
+                let named: Vec<String> = runs[0]
+                    .header
+                    .targets
+                    .iter()
+                    .map(|target| format!("{} is {}", target.name, target.url.redacted()))
+                    .collect();
+                // Who reads the first line only must not take a rehearsal's figures for results.
+                output::data(&format!("{} {}.\n", paper.standing(Lang::En), named.join(", ")));
                 output::data(&paper.results_text(Lang::En));
                 let file = outcome.path.join("paper.html");
-                let standing = paper.standing(Lang::En);
-                output::data(&format!("{standing} The paper: {}\n", file.display()));
+                output::data(&format!("The paper: {}\n", file.display()));
             }
             _ => print_results(&paper, length),
         }

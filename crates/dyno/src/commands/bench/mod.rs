@@ -70,7 +70,11 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     if arguments.remove {
         return drop_leftovers(arguments, &overrides);
     }
-    let mut plan = Plan::build(&Suite::open(SUITE, &crate::offers())?, &overrides)?;
+    let suite = Suite::open(SUITE, &crate::offers())?;
+    let mut plan = match Plan::build(&suite, &overrides) {
+        Ok(plan) => plan,
+        Err(error) => return Err(too_short(&suite, &overrides).unwrap_or_else(|| error.into())),
+    };
     runner::check_options(families(), &mut plan)?;
     let keeping = Keeping::of(&arguments.dir, false);
     let keeping = Keeping { length: EndLength::Sentences, is_bench: true, ..keeping };
@@ -196,6 +200,16 @@ fn all_in_the_way(
         all.extend(asking(name, None, target, || in_the_way(name, target, families, &own))?);
     }
     Ok(all)
+}
+
+/// Of a budget that is too short: the hints of suites name options that this verb does not have.
+fn too_short(suite: &Suite, overrides: &Overrides) -> Option<Failure> {
+    let (least_s, budget_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
+    let message = format!(
+        "It takes about {least_s:.0} s at its smallest, more than the budget of {budget_s} s."
+    );
+    let hint = format!("Give it `--budget {:.0}m` at least.", (least_s / 60.0).ceil());
+    (least_s > budget_s).then(|| Failure::usage(message).with_hint(hint))
 }
 
 fn in_the_way(

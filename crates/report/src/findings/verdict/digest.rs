@@ -208,10 +208,9 @@ fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Messa
     };
     let medians = [row.candidate.median, row.baseline.median].map(format::short);
     let share = |share: Option<f64>| share.map_or(format::DASH.to_owned(), format::percent);
-    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
     let line = say!(
         compared_in_a_line,
-        place = place,
+        place = words::place(of),
         metric = &row.name,
         candidate = b,
         call = call,

@@ -1,7 +1,7 @@
 //! Which part of the load changed most: a statement of a script, or a kind of transaction. It says where to look, and is no
 //! verdict: parts of one load hold each other up.
 
-use super::words::ratio;
+use super::words::{self, ratio};
 use crate::evidence::{Call, PairedComparison, Paper};
 use crate::text::Message;
 use dyno_facts::{TrialSummary, say};
@@ -60,7 +60,7 @@ impl Paper {
         }
         Some(say!(
             part_changed_most,
-            place = say!(experiment_level, experiment = &of.title, level = &of.level),
+            place = words::place(of),
             part = name,
             sides = format!("{b}/{a}"),
             ratio = ratio(*most),

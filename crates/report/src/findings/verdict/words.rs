@@ -61,9 +61,17 @@ pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
     }
 }
 
+/// The experiment and its load level; titles of suites may name the level themselves.
+pub(super) fn place(of: &PairedComparison) -> Message {
+    match of.title.to_string().ends_with(&of.level.to_string()) {
+        true => of.title.clone(),
+        false => say!(experiment_level, experiment = &of.title, level = &of.level),
+    }
+}
+
 /// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
 pub(super) fn comparison(of: &PairedComparison) -> Message {
-    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
+    let place = place(of);
     let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
         return say!(place_found, place = place, found = &of.no_pair);
     };
