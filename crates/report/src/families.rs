@@ -25,8 +25,8 @@ pub trait FamilyPaper: Sync {
         &[]
     }
 
-    /// The benchmark of the TPC that it is derived from.
-    fn derived_from(&self) -> Option<&'static str> {
+    /// The benchmark of the TPC that a test of it is derived from.
+    fn derived_from(&self, _test: &str) -> Option<&'static str> {
         None
     }
 
@@ -244,7 +244,8 @@ pub struct NamedPaper {
     pub title: &'static str,
     /// Parts of the names of its tests.
     pub tests: &'static [&'static str],
-    pub derived_from: Option<&'static str>,
+    /// Parts of the names of tests that are derived from a benchmark of the TPC, and that benchmark.
+    pub derived_from: &'static [(&'static str, &'static str)],
 }
 
 impl FamilyPaper for NamedPaper {
@@ -260,8 +261,9 @@ impl FamilyPaper for NamedPaper {
         self.tests
     }
 
-    fn derived_from(&self) -> Option<&'static str> {
-        self.derived_from
+    fn derived_from(&self, test: &str) -> Option<&'static str> {
+        let derived = self.derived_from.iter().find(|(part, _)| test.contains(part));
+        derived.map(|(_, benchmark)| *benchmark)
     }
 }
 

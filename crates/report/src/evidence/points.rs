@@ -189,7 +189,7 @@ impl Experiment {
 
     /// The benchmark of the TPC behind it.
     pub(crate) fn derived_from(&self) -> Option<&'static str> {
-        self.family?.derived_from()
+        self.family?.derived_from(&self.test)
     }
 
     pub(crate) fn has_terminals(&self) -> bool {

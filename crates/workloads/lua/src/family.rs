@@ -28,7 +28,7 @@ pub const FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper =
-    NamedPaper { name: "lua", title: "sysbench scripts", tests: &["lua"], derived_from: None };
+    NamedPaper { name: "lua", title: "sysbench scripts", tests: &["lua"], derived_from: &[] };
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "lua",

@@ -37,7 +37,7 @@ pub const PAPER: NamedPaper = NamedPaper {
     name: "pgbench",
     title: "pgbench",
     tests: &["pgbench"],
-    derived_from: Some("TPC-B"),
+    derived_from: &[("tpcb-like", "TPC-B"), ("simple-update", "TPC-B")],
 };
 
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;

@@ -27,7 +27,7 @@ pub const PAPER: NamedPaper = NamedPaper {
     name: "sysbench",
     title: "sysbench OLTP",
     tests: &["sysbench", "oltp"],
-    derived_from: None,
+    derived_from: &[],
 };
 
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;

@@ -89,7 +89,7 @@ impl FamilyPaper for TpccPaper {
         &["tpcc", "tpc-c"]
     }
 
-    fn derived_from(&self) -> Option<&'static str> {
+    fn derived_from(&self, _test: &str) -> Option<&'static str> {
         Some("TPC-C")
     }
 

@@ -130,7 +130,7 @@ impl FamilyPaper for TpchPaper {
         &["tpch", "tpc-h"]
     }
 
-    fn derived_from(&self) -> Option<&'static str> {
+    fn derived_from(&self, _test: &str) -> Option<&'static str> {
         Some("TPC-H")
     }
 
