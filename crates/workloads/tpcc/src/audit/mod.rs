@@ -533,6 +533,14 @@ impl Audit {
         say!(audit_lines_per_order)
     }
 
+    /// The figures for which there are too few observations.
+    pub fn unjudged(&self) -> Vec<Message> {
+        let shares = self.shares.iter().filter(|share| share.of == 0).map(ObservedShare::title);
+        let lines = self.lines_bound.is_none().then(Audit::lines_title);
+        let skews = self.skews.iter().filter(|skew| !skew.is_judged).map(Skew::title);
+        shares.chain(lines).chain(skews).collect()
+    }
+
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<Message> {
         let percent = |share: f64| format!("{:.3}", 100.0 * share);

@@ -2,6 +2,7 @@
 
 use super::shards;
 use crate::Tpcc;
+use crate::audit::Audit;
 use crate::books::{Books, books};
 use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
 use crate::facts::{ConditionLine, ConditionState};
@@ -230,15 +231,22 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
 }
 
 fn audit_check(workload: &Tpcc) -> DataCheck {
-    let audit = workload.audit();
-    let problems = audit.problems();
-    let done: u64 = audit.orders + audit.deliveries;
-    let (verdict, evidence) = match (problems.is_empty(), done) {
-        (true, 0) => (CheckVerdict::NotMade, say!(audit_too_little)),
-        (true, _) => (CheckVerdict::Passed, say!(audit_passed)),
-        (false, _) => (CheckVerdict::Failed, Message::sentences(&problems)),
-    };
+    let (verdict, evidence) = outcome(&workload.audit());
     DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
+}
+
+fn outcome(audit: &Audit) -> (CheckVerdict, Message) {
+    let (problems, unjudged) = (audit.problems(), audit.unjudged());
+    let done: u64 = audit.orders + audit.deliveries;
+    match (problems.is_empty(), done) {
+        (true, 0) => (CheckVerdict::NotMade, say!(audit_too_little)),
+        (true, _) if unjudged.is_empty() => (CheckVerdict::Passed, say!(audit_passed)),
+        (true, _) => {
+            let unjudged = Message::list(&unjudged);
+            (CheckVerdict::Passed, say!(audit_passed_in_part, unjudged = unjudged))
+        }
+        (false, _) => (CheckVerdict::Failed, Message::sentences(&problems)),
+    }
 }
 
 fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message>>) -> DataCheck {
@@ -322,6 +330,7 @@ fn not_made_state(why: &Message) -> ConditionState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::audit::{LINES_MEAN, Skew};
 
     fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
@@ -353,6 +362,41 @@ mod tests {
         assert_eq!(conditions_check(None).verdict, CheckVerdict::NotMade);
         assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));
         assert!(!is_missing(&conditions_check(Some(&Ok(&verdicts)))));
+    }
+
+    #[test]
+    fn an_audit_that_passed_names_what_it_has_not_judged() {
+        let skew = |name, is_judged| Skew {
+            name,
+            draws: 100,
+            distance: 0.0,
+            limit: 50.0,
+            is_judged,
+            is_right: true,
+        };
+        let mut audit = Audit {
+            shares: Vec::new(),
+            skews: vec![skew("items", true), skew("last_names", false)],
+            is_deck: false,
+            orders: 100,
+            lines_per_order: LINES_MEAN,
+            lines_bound: Some(1.0),
+            deliveries: 0,
+            skipped_deliveries: 0,
+            deliveries_with_skips: 0,
+        };
+        let (verdict, evidence) = outcome(&audit);
+        assert_eq!(verdict, CheckVerdict::Passed);
+        assert_eq!(
+            evidence,
+            "What was judged matches the profile within the limits of chance. Not judged, for too few \
+             observations: last names."
+        );
+        audit.lines_bound = None;
+        assert!(outcome(&audit).1.to_string().ends_with(" and last names."));
+        audit.lines_bound = Some(1.0);
+        audit.skews[1].is_judged = true;
+        assert_eq!(outcome(&audit), (CheckVerdict::Passed, say!(audit_passed)));
     }
 
     #[test]
