@@ -2,7 +2,7 @@
 
 use crate::check::KNOWN_SCALES;
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
-use dyno_facts::{CheckVerdict, DataCheck, Message, TrialSummary, say};
+use dyno_facts::{CheckVerdict, DataCheck, Message, TrialStatus, TrialSummary, say};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(super) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
         (of(CheckVerdict::Passed).count(), of(CheckVerdict::Failed).collect::<Vec<_>>());
     let compared = right + wrong.len();
     let (verdict, evidence) = match wrong.as_slice() {
-        [] if compared == 0 => (CheckVerdict::NotMade, unknown(facts)),
+        [] if compared == 0 => (CheckVerdict::NotMade, unknown(facts, &summary.status)),
         [] => (CheckVerdict::Passed, share(right, compared, queries.len())),
         wrong => {
             let mut sentences = vec![share(right, compared, queries.len())];
@@ -32,7 +32,13 @@ pub(super) fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
 }
 
 /// Why nothing was compared.
-fn unknown(facts: &TpchFacts) -> Message {
+fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
+    if facts.queries.iter().all(|query| query.outcome != QueryOutcome::Answered) {
+        return match status {
+            TrialStatus::Interrupted => say!(answers_interrupted),
+            _ => say!(answers_missing),
+        };
+    }
     let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
     if was_refreshed || !facts.refreshes.is_empty() {
         say!(answers_unknown_after_refresh)
@@ -172,6 +178,21 @@ mod tests {
         let expected = "Q6 at degree 2 differs from the reference at scale factor 1:\n  Row 1: 2 \
                         instead of 1.\n";
         assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn a_trial_without_an_answer_is_not_said_to_lack_a_reference() {
+        let mut facts = pass(0, |_| None);
+        let unknown =
+            |facts: &TpchFacts, status: TrialStatus| unknown(facts, &status).to_string();
+        let no_reference = "There are no reference answers to compare with.";
+        assert_eq!(unknown(&facts, TrialStatus::Interrupted), no_reference);
+        facts.queries.truncate(1);
+        facts.queries[0].outcome = QueryOutcome::Interrupted;
+        let interrupted = "The trial was interrupted before a query was answered.";
+        assert_eq!(unknown(&facts, TrialStatus::Interrupted), interrupted);
+        facts.queries[0].outcome = QueryOutcome::TimedOut;
+        assert_eq!(unknown(&facts, TrialStatus::Complete), "No query was answered.");
     }
 
     #[test]
