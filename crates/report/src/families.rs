@@ -30,6 +30,11 @@ pub trait FamilyPaper: Sync {
         None
     }
 
+    /// Whether the tables of a test are known: else what is recorded of tables is of all in the database.
+    fn knows_tables(&self, _test: &str) -> bool {
+        true
+    }
+
     /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
     fn is_pass(&self) -> bool {
         false
@@ -246,6 +251,8 @@ pub struct NamedPaper {
     pub tests: &'static [&'static str],
     /// Parts of the names of tests that are derived from a benchmark of the TPC, and that benchmark.
     pub derived_from: &'static [(&'static str, &'static str)],
+    /// Parts of the names of tests that work on tables of the user's own.
+    pub own_tables: &'static [&'static str],
 }
 
 impl FamilyPaper for NamedPaper {
@@ -264,6 +271,10 @@ impl FamilyPaper for NamedPaper {
     fn derived_from(&self, test: &str) -> Option<&'static str> {
         let derived = self.derived_from.iter().find(|(part, _)| test.contains(part));
         derived.map(|(_, benchmark)| *benchmark)
+    }
+
+    fn knows_tables(&self, test: &str) -> bool {
+        !self.own_tables.iter().any(|part| test.contains(part))
     }
 }
 

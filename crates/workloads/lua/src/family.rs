@@ -27,8 +27,13 @@ use std::path::Path;
 pub const FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
 
 /// Its chapter of papers.
-pub const PAPER: NamedPaper =
-    NamedPaper { name: "lua", title: "sysbench scripts", tests: &["lua"], derived_from: &[] };
+pub const PAPER: NamedPaper = NamedPaper {
+    name: "lua",
+    title: "sysbench scripts",
+    tests: &["lua"],
+    derived_from: &[],
+    own_tables: &["lua"],
+};
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "lua",

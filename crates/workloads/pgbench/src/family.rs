@@ -38,6 +38,7 @@ pub const PAPER: NamedPaper = NamedPaper {
     title: "pgbench",
     tests: &["pgbench"],
     derived_from: &[("tpcb-like", "TPC-B"), ("simple-update", "TPC-B")],
+    own_tables: &[STATEMENTS],
 };
 
 pub static DRIVE_ON: DriveOn<PgBench> = drive_on;

@@ -28,6 +28,7 @@ pub const PAPER: NamedPaper = NamedPaper {
     title: "sysbench OLTP",
     tests: &["sysbench", "oltp"],
     derived_from: &[],
+    own_tables: &[],
 };
 
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;

@@ -188,6 +188,10 @@ fn parts_up_to(texts: impl ExactSizeIterator<Item = Message>, most: usize) -> Op
 }
 
 fn rows(pair: &TargetPair<'_>) -> Option<Message> {
+    let experiment = pair.experiment;
+    if experiment.family.is_some_and(|family| !family.knows_tables(&experiment.test)) {
+        return None;
+    }
     let ((tables_a, rows_a), (tables_b, rows_b)) = (pair.baseline.rows()?, pair.candidate.rows()?);
     let (least, most) = (rows_a.min(rows_b) as f64, rows_a.max(rows_b) as f64);
     let told = |tables: usize, rows: u64| say!(tables_with_rows, n = tables, rows = rows);

@@ -212,3 +212,15 @@ fn checksums_of_pages_are_no_other_setting() {
     let is_found = |id| !check(&paper, id).lines.is_empty();
     assert_eq!(["settings-differ", "other-settings"].map(is_found), [true, false]);
 }
+
+#[test]
+fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
+    let mut runs = quiet();
+    candidate_nodes(&mut runs, |node| node.table_rows.values_mut().for_each(|rows| *rows = 5));
+    let is_found = |test: &str| {
+        runs[0].header.experiments[0].test = test.to_owned();
+        !check(&Paper::new(&runs, &[]), "rows").lines.is_empty()
+    };
+    let tests = ["pgbench tpcb-like", "pgbench statements", "lua script"];
+    assert_eq!(tests.map(is_found), [true, false, false]);
+}
