@@ -379,7 +379,8 @@ fn ended(
         TrialEnd::Aborted(error) => {
             job.print(console, error, Place::ThreadRun);
             if result.total.counts().committed > 0 {
-                let measured = report(result, intervals, settings, false);
+                let measured = bars(result, intervals, settings)
+                    + &report(result, intervals, settings, false);
                 console.complain(format_args!("INCOMPLETE: measured until the error:\n{measured}"));
                 console.talk(Level::Notice, notes.text());
             }
@@ -396,6 +397,7 @@ fn ended(
         console.info("Done.\n");
     }
     let stat = last_stat(result, intervals, settings);
+    console.text(Level::Notice, bars(result, intervals, settings));
     if !hooks.as_mut().is_some_and(|hooks| hooks.last(&stat)) {
         console.text(Level::Notice, report(result, intervals, settings, forced));
     }
@@ -441,6 +443,15 @@ fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Setting
     whole_stat(frame, covered_s, total_s, settings.percentile)
 }
 
+/// The histogram, if it is asked for. As in the original a script's own report does not replace it.
+fn bars(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> String {
+    if !settings.histogram {
+        return String::new();
+    }
+    let frame = intervals.since_checkpoint().map_or(&result.total, |(frame, _)| frame);
+    histogram(&frame.latency())
+}
+
 fn report(
     result: &TrialResult,
     intervals: &Intervals<'_>,
@@ -459,8 +470,7 @@ fn report(
         figures.errors -= fatal_errors(frame, error);
     }
     figures.unfinished = forced.then_some(result.unfinished);
-    let histogram = if settings.histogram { histogram(&frame.latency()) } else { String::new() };
-    format!("{histogram}{figures}")
+    figures.to_string()
 }
 
 fn per_thread(result: &TrialResult, console: &mut Console) {

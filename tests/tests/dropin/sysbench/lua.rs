@@ -338,6 +338,27 @@ fn without_a_command_only_the_top_level_is_executed() {
 }
 
 #[test]
+fn a_scripts_own_report_comes_after_the_histogram_as_in_the_original() {
+    let folder = Scratch::new();
+    let script = "function event() end\n\
+                  function sysbench.hooks.report_cumulative() print('own report') end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let words = ["--events=3", "--time=0", "--histogram", "./t.lua", "run"];
+    let expected = ["Latency histogram (values are in milliseconds)", "own report"];
+    let shown = |ran: &Ran| {
+        let is_shown = |line: &&str| expected.contains(line) || line.starts_with("Latency (ms)");
+        ran.stdout.lines().filter(is_shown).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let ran = Ran::of(command_of(&folder).args(words));
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert_eq!(shown(&ran), expected, "{}", ran.all());
+    if let Some(program) = peer("sysbench") {
+        let theirs = Ran::of(Command::new(program).current_dir(folder.path()).args(words));
+        assert_eq!(shown(&theirs), expected, "{}", theirs.all());
+    }
+}
+
+#[test]
 fn a_script_on_standard_input_is_executed_by_each_worker() {
     let folder = Scratch::new();
     let script = "function thread_init() print('worker', sysbench.tid) end\n\
