@@ -122,10 +122,11 @@ impl Notes<'_> {
             ));
         }
         if wasted.statements() > 0 && !self.errors {
-            notes.push(format!(
-                "{} statements of failed attempts are in no count above; --errors shows them.",
-                wasted.statements()
-            ));
+            let (statements, them) = match wasted.statements() {
+                1 => ("1 statement of a failed attempt is".to_owned(), "it"),
+                n => (format!("{n} statements of failed attempts are"), "them"),
+            };
+            notes.push(format!("{statements} in no count above; --errors shows {them}."));
         }
         notes
     }
@@ -193,6 +194,15 @@ mod tests {
              and their transactions are counted.\n    17 statements of failed attempts are in no \
              count above; --errors shows them.\n\n"
         );
+        result.total.kinds[0].wasted = Tally { reads: 1, ..Tally::default() };
+        let text = Notes { result: &result, errors: false, said: &[] }.text();
+        assert!(
+            text.contains(
+                "    1 statement of a failed attempt is in no count above; --errors shows it.\n"
+            ),
+            "{text}"
+        );
+        result.total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
         result.in_flight = 2;
         let text = Notes { result: &result, errors: true, said: &[] }.text();
         assert!(text.starts_with(
