@@ -1,7 +1,7 @@
 //! Everything that needs no database.
 
 use super::support::{assert_same, finish, original, ours};
-use dyno_testkit::{Scratch, skipped};
+use dyno_testkit::{Ran, Scratch, skipped};
 use std::net::TcpListener;
 use std::process::Command;
 
@@ -258,8 +258,8 @@ fn the_binary_is_pgbench_when_it_is_called_so() {
     let folder = Scratch::new();
     let link = folder.file("pgbench");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
-    let ran = finish(Command::new(&link).arg("-c0"));
-    assert_eq!(ran.stderr, "pgbench: error: -c/--client must be in range 1..2147483647\n");
+    let ran = Ran::of(Command::new(&link).arg("-c0"));
+    assert_eq!(ran.stderr, "pgbench: error: -c/--clients must be in range 1..2147483647\n");
     assert_eq!(ran.code, 1);
 }
 
