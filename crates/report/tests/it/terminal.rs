@@ -27,7 +27,7 @@ fn the_short_table_says_of_how_many_levels_a_row_is_the_best() {
         (paper.brief(Lang::En), paper)
     };
     let (text, paper) = brief(&[1, 8, 64]);
-    assert!(text.contains("best of 3") && text.contains("Errors at this level"), "{text}");
+    assert!(text.contains("best of 3 levels") && text.contains("Errors at this level"), "{text}");
     let has_errors = paper.experiments.iter().map(|own| own.points.iter().any(|it| it.errors > 0));
     let with_errors = has_errors.filter(|has| *has).count();
     let said = text.matches("all targets and load levels counted.").count();
