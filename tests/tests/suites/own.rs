@@ -208,6 +208,7 @@ fn a_list_of_threads_or_clients_leaves_a_paper() {
     assert_eq!(sysbench(&["oltp_point_select", "prepare"]).code, 0);
     let swept = sysbench(&["--threads=1,2", "--time=1", "oltp_point_select", "run", "--paper"]);
     assert_eq!(swept.code, 0, "{}", swept.all());
+    assert!(swept.stdout.contains("oltp_point_select: load levels\n"), "{}", swept.all());
     assert_levels(&folder.join("dyno-runs"), "oltp_point_select");
     let kept = sysbench(&["--events=1", "oltp_point_select", "run"]);
     assert_eq!(kept.code, 0, "the tables are still there: {}", kept.all());

@@ -28,6 +28,9 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
         let own = family.filter(is_there).and_then(|family| family.summary(paper));
         blocks.extend(own.map(crate::blocks::Block::Table));
     }
+    if let Some(levels) = each_level(paper) {
+        blocks.table(levels);
+    }
     if let Some(others) = not_ended_well(paper) {
         blocks.paragraph(Message::sentences(&[extent(paper), others]));
     }
@@ -62,7 +65,7 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
         .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
         .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, 1)))
         .col(errors, Whole, |row| row.point.errors)
-        .text(say!(not_usable), |row| forbidding(paper, row))
+        .text(say!(not_usable), |row| forbidding(paper, row.point))
 }
 
 /// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
@@ -74,10 +77,30 @@ fn levels(row: KeyRow<'_>) -> usize {
     if experiment.objective.is_some() { 1 } else { own.count() }
 }
 
+/// Each load level, where these are all that was measured: one experiment on one target.
+fn each_level(paper: &Paper) -> Option<PaperRows<&Point>> {
+    let [only] = &paper.experiments[..] else { return None };
+    let is_result = |point: &&Point| point.purpose == Purpose::Measure && point.status != "failed";
+    let points: Vec<&Point> = only.points.iter().filter(is_result).collect();
+    let first = *points.first()?;
+    let is_sweep = points.len() > 1 && points.iter().all(|point| point.target == first.target);
+    if !is_sweep || only.objective.is_some() || only.is_pass() {
+        return None;
+    }
+    let title = say!(test_load_levels, test = &only.title);
+    let table = PaperRows::new(title, points)
+        .text(say!(load), Point::load_words)
+        .col(say!(transactions_per_s), Short, |point| spread(point.tps, point.repeats))
+        .col(say!(statements_per_s), Short, |point| spread(point.qps, 1))
+        .col(say!(p95_ms), Ms, |point| point.p95_us.map(|us| spread(us, 1)))
+        .col(say!(errors), Whole, |point| point.errors)
+        .text(say!(not_usable), |point| forbidding(paper, point));
+    Some(table)
+}
+
 /// The checks that forbid a figure.
-fn forbidding(paper: &Paper, row: KeyRow<'_>) -> Cell {
-    let numbers: Vec<usize> =
-        paper.forbidding(&row.point.checks).map(|check| check.number).collect();
+fn forbidding(paper: &Paper, point: &Point) -> Cell {
+    let numbers: Vec<usize> = paper.forbidding(&point.checks).map(|check| check.number).collect();
     notes(paper, &numbers)
 }
 

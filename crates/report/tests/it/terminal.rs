@@ -3,6 +3,7 @@
 use crate::support::golden;
 use crate::synthetic::pairs::{judged, paired};
 use crate::synthetic::{cluster::cluster, run, tpcc::tpcc, tpch::tpch, two_targets};
+use dyno_facts::TrialIdentity;
 use dyno_report::{Lang, Paper};
 
 #[test]
@@ -34,6 +35,23 @@ fn the_short_table_says_of_how_many_levels_a_row_is_the_best() {
     assert_eq!((said, said > 0), (with_errors, true), "{text}");
     let (text, _) = brief(&[8]);
     assert!(!text.contains("best of") && !text.contains("at this level"), "{text}");
+}
+
+#[test]
+fn the_short_tables_of_a_sweep_show_each_level() {
+    let sweep = |workers: &[u32]| {
+        let mut run = two_targets(workers, 1, 30);
+        run.header.experiments.truncate(1);
+        let is_own = |of: &TrialIdentity| of.target == "maria" && of.experiment == "read_only";
+        run.trials.retain(|trial| is_own(&trial.summary.identity));
+        Paper::new(&[run], &[]).brief(Lang::En)
+    };
+    let text = sweep(&[1, 8, 64]);
+    let (_, levels) = text.split_once("Read only: load levels\n").expect(&text);
+    for load in ["1 worker ", "8 workers ", "64 workers "] {
+        assert_eq!(levels.lines().filter(|line| line.starts_with(load)).count(), 1, "{text}");
+    }
+    assert!(!sweep(&[8]).contains("load levels\n"), "one level is in the table above");
 }
 
 #[test]
