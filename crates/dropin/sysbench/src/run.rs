@@ -379,8 +379,8 @@ fn ended(
         TrialEnd::Aborted(error) => {
             job.print(console, error, Place::ThreadRun);
             if result.total.counts().committed > 0 {
-                let measured = bars(result, intervals, settings)
-                    + &report(result, intervals, settings, false);
+                let measured =
+                    bars(result, intervals, settings) + &report(result, intervals, settings, false);
                 console.complain(format_args!("INCOMPLETE: measured until the error:\n{measured}"));
                 console.talk(Level::Notice, notes.text());
             }

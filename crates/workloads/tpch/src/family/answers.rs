@@ -183,8 +183,7 @@ mod tests {
     #[test]
     fn a_trial_without_an_answer_is_not_said_to_lack_a_reference() {
         let mut facts = pass(0, |_| None);
-        let unknown =
-            |facts: &TpchFacts, status: TrialStatus| unknown(facts, &status).to_string();
+        let unknown = |facts: &TpchFacts, status: TrialStatus| unknown(facts, &status).to_string();
         let no_reference = "There are no reference answers to compare with.";
         assert_eq!(unknown(&facts, TrialStatus::Interrupted), no_reference);
         facts.queries.truncate(1);
