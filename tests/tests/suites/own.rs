@@ -199,6 +199,22 @@ fn a_script_in_a_suite_commits_itself_what_an_attempt_has_left_open() {
 }
 
 #[test]
+fn a_script_that_lua_does_not_understand_is_refused_before_anything_is_done() {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let suite = "[suite]\nname = \"own\"\n[[experiment]]\nname = \"script\"\nworkload = \"lua\"\n\
+                 script = \"own.lua\"\nworkers = 1\nevents = 5\n";
+    fs::write(folder.join("own.lua"), "local n = 1\nfunction event( n = = end\n").expect("a file");
+    fs::write(folder.join("own.toml"), suite).expect("a file");
+    let run = ["run", "own.toml", "--target", "mine=sqlite:own.db"];
+    for ran in [dyno(folder, &run), dyno(folder, &[&run[..], &["--plan"]].concat())] {
+        assert_eq!(ran.code, 2, "{}", ran.all());
+        assert!(ran.stderr.contains("own.lua:2: ") && ran.stdout.is_empty(), "{}", ran.all());
+    }
+    assert!(!folder.join("own.db").exists() && !folder.join("dyno-runs").exists());
+}
+
+#[test]
 fn a_list_of_threads_or_clients_leaves_a_paper() {
     let scratch = Scratch::new();
     let folder = scratch.path();

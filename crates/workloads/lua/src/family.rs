@@ -166,8 +166,12 @@ impl Family for LuaFamily {
         })?;
         let folder = Path::new(&plan.suite.file).parent().unwrap_or(Path::new(""));
         let path = folder.join(&written.name).display().to_string();
+        let script = LuaScript::of_text(&path, written.text.clone().into_bytes());
+        script
+            .parses()
+            .map_err(|error| plan.experiment_error(&experiment.name, error.message, None))?;
         Ok(LuaFamily {
-            script: LuaScript::of_text(&path, written.text.clone().into_bytes()),
+            script,
             given: own,
             commands: commands.into_values().collect(),
             random: options.random,

@@ -173,11 +173,7 @@ impl LuaMachine {
         for (name, part) in PARTS {
             lua.load(part).set_name(name).call::<()>(&host)?;
         }
-        let chunk = lua
-            .load(script.text.as_slice())
-            .set_name(script.chunk_name())
-            .set_mode(mlua::ChunkMode::Text)
-            .into_function()?;
+        let chunk = script.chunk(&lua)?;
         let thread = lua.create_thread(executor)?;
         shared.thread.set(thread.state());
         let watch = Rc::new(Watch::over(thread.state()));

@@ -1,9 +1,11 @@
 //! A script as a file, and what its states are given.
 
+use crate::machine::LuaError;
 use dyno_core::Nanos;
 use dyno_drivers::Secret;
 use dyno_facts::GeneratorSummary;
 use dyno_sysbench::RandomOptions;
+use mlua::{ChunkMode, Function, Lua};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,6 +73,21 @@ impl LuaScript {
     /// How Lua's messages call it.
     pub(crate) fn chunk_name(&self) -> String {
         format!("@{}", self.path)
+    }
+
+    /// The script as a function that is not executed yet.
+    pub(crate) fn chunk(&self, lua: &Lua) -> mlua::Result<Function> {
+        let text = lua.load(self.text.as_slice()).set_name(self.chunk_name());
+        text.set_mode(ChunkMode::Text).into_function()
+    }
+
+    /// Whether Lua understands the script; what it does shows when it is executed.
+    ///
+    /// # Errors
+    /// Lua's message, with file and line.
+    pub(crate) fn parses(&self) -> Result<(), LuaError> {
+        self.chunk(&Lua::new())?;
+        Ok(())
     }
 
     /// Whether one of its states has asked for a driver of databases.
