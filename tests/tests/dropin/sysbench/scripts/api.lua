@@ -18,7 +18,8 @@ function say(name, ...)
       local v = select(i, ...)
       all[i] = type(v) == "number" and string.format("%.14g", v) or tostring(v)
    end
-   print("say " .. name .. ": " .. table.concat(all, " "))
+   -- In one piece: print writes the end of its line apart, and threads of the original meet there.
+   io.write("say " .. name .. ": " .. table.concat(all, " ") .. "\n")
 end
 function own() say("own", sysbench.cmdline.command, sysbench.opt.count) end
 sysbench.cmdline.commands = { own = {own}, many = {function() say("many", 1) end, sysbench.cmdline.PARALLEL_COMMAND} }

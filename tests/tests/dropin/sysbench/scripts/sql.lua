@@ -5,7 +5,7 @@ function say(name, ...)
       local v = select(i, ...)
       all[i] = type(v) == "number" and string.format("%.14g", v) or tostring(v)
    end
-   print("say " .. name .. ": " .. table.concat(all, " "))
+   io.write("say " .. name .. ": " .. table.concat(all, " ") .. "\n")
 end
 
 local function rows(rs)
