@@ -396,9 +396,8 @@ fn ended(
     } else {
         console.info("Done.\n");
     }
-    let stat = last_stat(result, intervals, settings);
     console.text(Level::Notice, bars(result, intervals, settings));
-    if !hooks.as_mut().is_some_and(|hooks| hooks.last(&stat)) {
+    if !hooks.as_mut().is_some_and(|hooks| hooks.last(&last_stat(result, intervals, settings))) {
         console.text(Level::Notice, report(result, intervals, settings, forced));
     }
     if let Some(hooks) = hooks {
