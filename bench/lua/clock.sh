@@ -5,7 +5,9 @@
 # clock, so that the way of the answer to the script is known without dyno's own measurement, which stands beside it.
 set -euo pipefail
 dyno=$(realpath "$1") null=$(realpath "$2") rounds=${3:-9} seconds=${4:-5}
-script=$(cd "$(dirname "$0")" && pwd)/clock.lua
+here=$(cd "$(dirname "$0")" && pwd)
+script=$here/clock.lua
+. "$here/median.sh"
 work=$(mktemp -d)
 cd "$work"
 taskset -c 1 "$null" --mysql-socket="$work/socket" >counted 2>said &
@@ -29,9 +31,6 @@ for what in "service", "latency":
    [ ! -e waits.0 ] || for q in 50 99; do cat waits.* | quantile 0.$q >>"$way answer p$q"; done
    rm -f waits.*
 }
-
-median() { sort -g | awk '{ v[NR] = $1 } END { m = NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2
-   printf "%.3f (%.3f..%.3f)", m, v[1], v[NR] }'; }
 
 # All rounds of a test, and what they have found.
 compare() {

@@ -6,6 +6,7 @@
 set -euo pipefail
 dyno=$(realpath "$1") socket=$(realpath "$2") rounds=${3:-5} seconds=${4:-6}
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/median.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -32,12 +33,8 @@ each_round() {
    done
 }
 
-# The median (smallest..largest) of the rounds' ratios of two names.
-ratio() {
-   paste "$1" "$2" | awk '{ print $1 / $2 }' | sort -g | awk -v what="$1 / $2" \
-      '{ r[NR] = $1 } END { m = NR % 2 ? r[(NR + 1) / 2] : (r[NR / 2] + r[NR / 2 + 1]) / 2
-         printf "%s: %.2f (%.2f..%.2f)\n", what, m, r[1], r[NR] }'
-}
+# The ratio of two names, of each round.
+ratio() { echo "$1 / $2: $(paste "$1" "$2" | awk '{ print $1 / $2 }' | median)"; }
 
 echo 'function event() end' >empty.lua
 empty_dyno() { measure "empty event, dyno" "total number of events:" "$dyno" sysbench --time="$seconds" ./empty.lua run; }
