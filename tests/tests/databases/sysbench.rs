@@ -5,7 +5,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
-use dyno_sysbench::check::{check_data, first_free_unique, preflight};
+use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
 use dyno_sysbench::{
     LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
 };
@@ -87,7 +87,7 @@ pub(crate) fn whole_way<D: Driver>(driver: &D) {
     run_bulk_insert(driver);
     run_without_primary_key(driver);
     let left = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &tables, WORKERS).await
+        preflight(session, &tables, WORKERS, MissingRows::Refused).await
     });
     let error = left.unwrap_err();
     assert_eq!(error.to_string(), "table 'sbtest1' doesn't exist, nor does 1 other");
@@ -109,7 +109,7 @@ fn prepare_and_look<D: Driver>(driver: &D) {
     let again = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((again.rows.rows_loaded, again.tables_complete), (0, 2));
     let warnings = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &options, WORKERS).await
+        preflight(session, &options, WORKERS, MissingRows::Refused).await
     });
     assert_eq!(warnings.unwrap(), Vec::<String>::new());
 
@@ -125,7 +125,7 @@ fn prepare_and_look<D: Driver>(driver: &D) {
     let refused = prepare(driver, &larger, 3, 5, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("holds 21000 rows"), "{refused}");
     let small = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &larger, WORKERS).await
+        preflight(session, &larger, WORKERS, MissingRows::Refused).await
     });
     assert!(small.unwrap_err().to_string().contains("50 of 100 ids"));
 }

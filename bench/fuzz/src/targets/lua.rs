@@ -4,7 +4,7 @@
 //! reach the files or programs of this machine.
 
 use dyno_drivers::{Database, TargetUrl};
-use dyno_lua::{LuaScript, ScriptSettings, once};
+use dyno_lua::{LuaScript, ScriptSettings, begin};
 use dyno_sysbench::RandomOptions;
 use std::fmt::Write as _;
 use tempfile::TempDir;
@@ -139,7 +139,8 @@ pub(super) fn bindings(input: &[u8]) {
     }
     let script = LuaScript::of_text("any.lua", script(input).into_bytes());
     BENCH.with(|bench| {
-        if let Err(error) = once(&bench.database, &script, &bench.settings, "command", "prepare") {
+        if let Err(failed) = begin(&bench.database, &script, &bench.settings) {
+            let error = failed.error;
             assert!(!error.message.is_empty());
             // The script itself is sound: all that can be wrong are its calls.
             assert!(!error.message.contains("syntax error"), "{}", error.message);

@@ -86,7 +86,7 @@ What is different from sysbench 1.0.20:
   localhost means the server's unix socket only when --mysql-port is not given.
   prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
   While dyno run or another prepare works on the tables, prepare and cleanup of the built-in tests
-  do not begin, and run gets a warning.
+  do not begin, and run gets a warning; so does a run on tables with fewer rows than --table-size.
   The tests above are built in. An unchanged script of sysbench 1.0.20 means its test, wherever the
   file is; any other Lua script that exists is executed (its options: the command help).
 

@@ -12,7 +12,8 @@ use dyno_record::{Frame, MeasuredInterval, Phase};
 /// Reports that a script prints itself. Each is false where it does not: then they are those of the original.
 pub(super) trait ReportHooks {
     fn intermediate(&mut self, stat: &ReportStat) -> bool;
-    fn checkpoint(&mut self, stat: &ReportStat) -> bool;
+    /// As in the original the heading of a checkpoint stands before what a script prints.
+    fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool;
     fn last(&mut self, stat: &ReportStat) -> bool;
     /// Prints errors of hooks since the last call. As in the original the run goes on, and its exit code stays.
     fn print_failures(&mut self, console: &mut Console);
@@ -48,7 +49,13 @@ pub(super) fn report_stat(
 }
 
 /// The same of a whole run, or of one since its last checkpoint.
-pub(super) fn whole_stat(frame: &Frame, length_s: f64, at_s: f64, percentile: u32) -> ReportStat {
+pub(super) fn whole_stat(
+    frame: &Frame,
+    length_s: f64,
+    at_s: f64,
+    threads_running: u32,
+    percentile: u32,
+) -> ReportStat {
     let latency = frame.latency();
     let [least, greatest, sum] = [latency.min(), latency.max(), latency.sum() as Nanos];
     let seconds = |nanos: f64| nanos / 1e9;
@@ -59,7 +66,7 @@ pub(super) fn whole_stat(frame: &Frame, length_s: f64, at_s: f64, percentile: u3
             seconds(latency.mean()),
             seconds(sum as f64),
         ]),
-        ..report_stat(frame, length_s, at_s, 0, percentile)
+        ..report_stat(frame, length_s, at_s, threads_running, percentile)
     }
 }
 
@@ -248,8 +255,11 @@ impl<'a> Intervals<'a> {
         let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
         if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
             let FramesSince { frame, seconds } = &self.checkpoint;
-            let stat = whole_stat(frame, *seconds, at_s, self.settings.percentile);
-            if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&stat)) {
+            let Settings { threads, percentile, .. } = *self.settings;
+            let stat = whole_stat(frame, *seconds, at_s, threads, percentile);
+            let heading = format!("[ {at_s:.0}s ] Checkpoint report:\n");
+            if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&heading, &stat)) {
+                text.push_str(&heading);
                 text.push_str(&self.print_checkpoint(at_s));
             }
             self.checkpoint.clear();
@@ -297,7 +307,7 @@ impl<'a> Intervals<'a> {
         let fairness = self.fairness(&self.workers);
         let mut figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
         figures.uses_database = self.uses_database;
-        format!("[ {at_s:.0}s ] Checkpoint report:\n{figures}")
+        figures.to_string()
     }
 
     /// How even the work was since the last checkpoint, from the sums of all workers now.
@@ -426,8 +436,10 @@ mod tests {
             true
         }
 
-        fn checkpoint(&mut self, _stat: &ReportStat) -> bool {
-            false
+        fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool {
+            assert_eq!(heading, "[ 5s ] Checkpoint report:\n");
+            self.0.push(*stat);
+            true
         }
 
         fn last(&mut self, _stat: &ReportStat) -> bool {
@@ -445,6 +457,17 @@ mod tests {
         let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
         assert_eq!(text, "");
         assert_eq!(kept.0.iter().map(|stat| stat.queue).collect::<Vec<_>>(), [Some((0, 0))]);
+    }
+
+    #[test]
+    fn a_script_that_reports_checkpoints_gets_the_threads_that_run() {
+        let mut settings = Settings::new();
+        settings.report_checkpoints_s = vec![5];
+        settings.threads = 3;
+        let mut kept = Kept(Vec::new());
+        let text = Intervals::new(&settings).take(&interval(0, 10), true, Some(&mut kept));
+        assert_eq!(text, "");
+        assert_eq!(kept.0.iter().map(|stat| stat.threads_running).collect::<Vec<_>>(), [3]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::SECRETS;
 use super::command_line::CommandLine;
-use super::console::Console;
+use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::intervals::ReportHooks;
 use super::options::{Kind, OPTIONS};
@@ -12,8 +12,8 @@ use super::values::{list, size, switch};
 use dyno_core::DbError;
 use dyno_drivers::Secret;
 use dyno_lua::{
-    CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook, ReportStat,
-    ScriptSettings, SideState, side_state,
+    Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook,
+    ReportStat, ScriptSettings, SideState, side_state,
 };
 use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
@@ -52,37 +52,27 @@ fn executed(
     let Some(database) = super::opened(&line.settings, console) else {
         return Ok(Exit::Failed);
     };
-    // As in the original, nothing but the top level is executed without a command.
-    if line.command.is_none() {
-        return Ok(match dyno_lua::once(&database, &script, &settings, "top", command) {
-            Ok(()) => Exit::Done,
-            Err(error) => failed(&error, None, console, line),
-        });
-    }
-    let kind = match dyno_lua::look(&database, &script, &settings, command) {
-        Ok(kind) => kind,
-        Err(error) => return Ok(failed(&error, None, console, line)),
-    };
-    let function = match kind {
-        CommandKind::Global => command,
-        _ => Place::Command.function(),
-    };
-    let ended = match kind {
-        CommandKind::Run => return Ok(run(&database, &script, &settings, line, console)),
-        CommandKind::PrintOptions => {
-            dyno_lua::once(&database, &script, &settings, "options", command)
+    let done = match dyno_lua::begin(&database, &script, &settings) {
+        Ok(Begun::Done | Begun::Missing) => Ok(()),
+        Ok(Begun::Run(main)) => {
+            return Ok(run(&database, &script, &settings, (line, main), console));
         }
-        CommandKind::Once | CommandKind::Global => {
-            dyno_lua::once(&database, &script, &settings, "command", command)
-        }
-        CommandKind::Parallel => {
+        Ok(Begun::Parallel) => {
             console.notice("Initializing worker threads...\n");
             dyno_lua::parallel(&database, &script, &settings, line.settings.threads, command)
+                .map_err(|error| (Some(Place::Command.function()), error))
+        }
+        Err(CommandError { kind, error }) => {
+            let function = kind.map(|kind| match kind {
+                CommandKind::Global => command,
+                _ => Place::Command.function(),
+            });
+            Err((function, error))
         }
     };
-    Ok(match ended {
+    Ok(match done {
         Ok(()) => Exit::Done,
-        Err(error) => failed(&error, Some(function), console, line),
+        Err((function, error)) => failed(&error, function, console, line),
     })
 }
 
@@ -90,10 +80,10 @@ fn run(
     database: &Database,
     script: &LuaScript,
     settings: &ScriptSettings,
-    line: &CommandLine,
+    (line, main): (&CommandLine, Box<dyn SideState + '_>),
     console: &mut Console,
 ) -> Exit {
-    let mut main = match Reports::new(database, script, settings, line) {
+    let mut main = match Reports::new(database, script, settings, (line, main)) {
         Ok(main) => main,
         Err(error) => return failed(&error, Some("init"), console, line),
     };
@@ -138,9 +128,8 @@ impl<'a> Reports<'a> {
         database: &'a Database,
         script: &'a LuaScript,
         settings: &'a ScriptSettings,
-        line: &'a CommandLine,
+        (line, mut main): (&'a CommandLine, Box<dyn SideState + 'a>),
     ) -> Result<Self, LuaError> {
-        let mut main = side_state(database, script, settings, 0)?;
         main.step("init")?;
         let reports_intermediate = main.has(ReportHook::Intermediate)?;
         let reports_cumulative = main.has(ReportHook::Cumulative)?;
@@ -184,10 +173,12 @@ impl ReportHooks for Reports<'_> {
         true
     }
 
-    fn checkpoint(&mut self, stat: &ReportStat) -> bool {
+    fn checkpoint(&mut self, heading: &str, stat: &ReportStat) -> bool {
         if !self.reports_cumulative {
             return false;
         }
+        let settings = &self.line.settings;
+        Console::new(settings.verbosity, settings.json_to_stdout()).text(Level::Notice, heading);
         if let Some(reporter) = &mut self.reporter {
             let ended = reporter.report(ReportHook::Cumulative, stat);
             self.keep("report_cumulative", ended);

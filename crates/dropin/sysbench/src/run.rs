@@ -25,7 +25,7 @@ use dyno_runner::exit::Exit;
 use dyno_runner::sweep::SweepLevel;
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, lock_holder, shared_warning, summarise};
-use dyno_sysbench::check::{SysbenchPreflightError, first_free_unique, preflight};
+use dyno_sysbench::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
 use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions};
 use std::sync::Arc;
 
@@ -250,7 +250,7 @@ async fn look<S: Session>(
 ) -> Result<(Vec<String>, Option<String>), SysbenchPreflightError> {
     let holder = lock_holder(session, OFFER.name).await?;
     doing("looking at the tables of the test");
-    let notes = preflight(session, options, threads).await?;
+    let notes = preflight(session, options, threads, MissingRows::Noted).await?;
     if options.test.is_insert() && !options.auto_inc {
         let free = first_free_unique(session, options).await;
         options.unique_start = free.map_err(SysbenchPreflightError::Db)?;
@@ -439,7 +439,7 @@ fn ended(
 fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
     let total_s = result.length() as f64 / 1e9;
     let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
-    whole_stat(frame, covered_s, total_s, settings.percentile)
+    whole_stat(frame, covered_s, total_s, 0, settings.percentile)
 }
 
 /// The histogram, if it is asked for. As in the original a script's own report does not replace it.

@@ -2,13 +2,14 @@
 
 use crate::machine::LuaError;
 use crate::script::{LuaScript, ScriptSettings};
+use crate::side::{Side, SideState};
 use crate::worker::{LuaCommon, LuaWorker};
 use dyno_core::Driver;
 use dyno_drivers::{Database, with_driver};
 use dyno_reactor::{block_on, run_all};
 
 /// How a command is executed.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandKind {
     /// `run`: events, by [`crate::drive`].
     Run,
@@ -22,30 +23,109 @@ pub enum CommandKind {
     PrintOptions,
 }
 
-/// Finds out how the script executes this command, by executing its top level.
-///
-/// # Errors
-/// What the script's top level or the options' values have wrong, or that there is no such command.
-pub fn look(
-    database: &Database,
-    script: &LuaScript,
-    settings: &ScriptSettings,
-    command: &str,
-) -> Result<CommandKind, LuaError> {
-    let word = with_driver!(database, driver => {
-        in_own_state(driver, script, settings, "look", command)
-    })?;
-    Ok(kind_of(word.as_deref()).unwrap_or(CommandKind::Once))
+/// What is left of a command when the script's top level has been executed, and what follows it.
+#[derive(Debug)]
+pub enum Begun<S> {
+    /// The script has no such command.
+    Missing,
+    /// Nothing: its function has ended. So has the script where there is no command.
+    Done,
+    /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
+    Run(S),
+    /// A function in each worker, by [`parallel`].
+    Parallel,
 }
 
-/// How the script executes a command of its own; `None` where it has none of this name.
-pub(crate) fn kind_on<D: Driver>(
+/// What failed: the script's top level where there is no `kind`, else the function of the command.
+#[derive(Debug)]
+pub struct CommandError {
+    pub kind: Option<CommandKind>,
+    pub error: LuaError,
+}
+
+impl From<LuaError> for CommandError {
+    fn from(error: LuaError) -> Self {
+        CommandError { kind: None, error }
+    }
+}
+
+/// Executes the script's top level and, as the original does in the same state, what `settings.command` is, unless that
+/// needs workers.
+///
+/// # Errors
+/// The script's own, what the options' values have wrong, or that there is no such command.
+pub fn begin<'a>(
+    database: &'a Database,
+    script: &'a LuaScript,
+    settings: &'a ScriptSettings,
+) -> Result<Begun<Box<dyn SideState + 'a>>, CommandError> {
+    let step = if settings.command.is_some() { "look" } else { "top" };
+    with_driver!(database, driver => {
+        Ok(match begin_on(driver, script, settings, step)? {
+            Begun::Missing => Begun::Missing,
+            Begun::Done => Begun::Done,
+            Begun::Run(side) => Begun::Run(Box::new(side)),
+            Begun::Parallel => Begun::Parallel,
+        })
+    })
+}
+
+/// The same with a driver. `step` says what a command is: `look`, `implements` (one of the script's own), `top` (none).
+pub(crate) fn begin_on<'a, D: Driver>(
+    driver: &'a D,
+    script: &'a LuaScript,
+    settings: &'a ScriptSettings,
+    step: &'static str,
+) -> Result<Begun<Side<'a, D>>, CommandError> {
+    let common = LuaCommon::of_commands(driver, script, settings);
+    let command = settings.command.as_deref().unwrap_or_default();
+    let ended = block_on(async {
+        let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
+        let word = worker.finish_step(None::<&mut D::Session>, (step, command)).await?;
+        let kind = kind_of(word.as_deref());
+        let function = match kind {
+            Some(CommandKind::Run) => {
+                worker.park().await;
+                return Ok(Begun::Run(Side::of(worker)));
+            }
+            Some(CommandKind::Once | CommandKind::Global) => "command",
+            Some(CommandKind::PrintOptions) => "options",
+            Some(CommandKind::Parallel) | None => "top",
+        };
+        let done = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
+        done.map_err(|error| CommandError { kind, error })?;
+        worker.close().await;
+        Ok(match kind {
+            Some(CommandKind::Parallel) => Begun::Parallel,
+            None if step != "top" => Begun::Missing,
+            _ => Begun::Done,
+        })
+    });
+    ended.map_err(|error| LuaError::new(error.to_string()))?
+}
+
+/// The first of these commands that the script does not have.
+pub(crate) fn missing_on<D: Driver>(
     driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,
-    command: &str,
-) -> Result<Option<CommandKind>, LuaError> {
-    Ok(kind_of(in_own_state(driver, script, settings, "implements", command)?.as_deref()))
+    commands: &[String],
+) -> Result<Option<String>, LuaError> {
+    let common = LuaCommon::of_commands(driver, script, settings);
+    let looked = block_on(async {
+        let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
+        let mut missing = None;
+        for name in commands {
+            let step = ("implements", name.as_str());
+            if worker.finish_step(None::<&mut D::Session>, step).await?.is_none() {
+                missing = Some(name.clone());
+                break;
+            }
+        }
+        worker.close().await;
+        Ok(missing)
+    });
+    looked.map_err(|error| LuaError::new(error.to_string()))?
 }
 
 fn kind_of(word: Option<&str>) -> Option<CommandKind> {
@@ -56,42 +136,6 @@ fn kind_of(word: Option<&str>) -> Option<CommandKind> {
         "options" => CommandKind::PrintOptions,
         _ => CommandKind::Once,
     })
-}
-
-/// Executes a function of the script once: `command`, `options`, or `top` (nothing beyond its top level), each in a state of its own.
-///
-/// # Errors
-/// The script's own.
-pub fn once(
-    database: &Database,
-    script: &LuaScript,
-    settings: &ScriptSettings,
-    step: &'static str,
-    command: &str,
-) -> Result<(), LuaError> {
-    with_driver!(database, driver => once_on(driver, script, settings, step, command))
-}
-
-pub(crate) fn once_on<D: Driver>(
-    driver: &D,
-    script: &LuaScript,
-    settings: &ScriptSettings,
-    step: &'static str,
-    command: &str,
-) -> Result<(), LuaError> {
-    in_own_state(driver, script, settings, step, command).map(|_| ())
-}
-
-fn in_own_state<D: Driver>(
-    driver: &D,
-    script: &LuaScript,
-    settings: &ScriptSettings,
-    step: &'static str,
-    command: &str,
-) -> Result<Option<String>, LuaError> {
-    let common = LuaCommon::of_commands(driver, script, settings);
-    let ended = block_on(in_state(&common, 0, step, command));
-    ended.map_err(|error| LuaError::new(error.to_string()))?
 }
 
 /// Executes a parallel command in `threads` states.
@@ -115,20 +159,13 @@ pub(crate) fn parallel_on<D: Driver>(
     threads: u32,
     command: &str,
 ) -> Result<(), LuaError> {
-    let common = LuaCommon::of_commands(driver, script, settings);
-    let states = (0..threads).map(|number| in_state(&common, number, "command", command));
+    let common = &LuaCommon::of_commands(driver, script, settings);
+    let states = (0..threads).map(|number| async move {
+        let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
+        worker.finish_step(None::<&mut D::Session>, ("command", command)).await?;
+        worker.close().await;
+        Ok(())
+    });
     let ended = run_all(states).map_err(|error| LuaError::new(error.to_string()))?;
-    ended.into_iter().collect::<Result<Vec<_>, _>>().map(|_| ())
-}
-
-async fn in_state<D: Driver>(
-    common: &LuaCommon<'_, D>,
-    number: u32,
-    step: &'static str,
-    command: &str,
-) -> Result<Option<String>, LuaError> {
-    let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
-    let texts = worker.finish_step(None::<&mut D::Session>, (step, command)).await?;
-    worker.close().await;
-    Ok(texts)
+    ended.into_iter().collect()
 }

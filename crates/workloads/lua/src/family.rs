@@ -1,6 +1,6 @@
 //! Scripts in suites: `workload = "lua"` and `script = "my.lua"`.
 
-use crate::commands::{CommandKind, kind_on, once_on, parallel_on};
+use crate::commands::{Begun, begin_on, missing_on, parallel_on};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use crate::side::{Side, SideState};
@@ -119,23 +119,32 @@ impl LuaFamily {
         }
     }
 
-    /// Executes a command of the script; false where it has none.
-    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<bool, Failure> {
+    /// Executes a command of the script, where it has it.
+    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<(), Failure> {
         let settings = self.settings(driver.dialect(), name, None);
-        let done = match kind_on(driver, &self.script, &settings, name).map_err(failure)? {
-            None => return Ok(false),
-            Some(CommandKind::Parallel) => {
+        let begun = begin_on(driver, &self.script, &settings, "implements");
+        let done = match begun.map_err(|of| failure(of.error))? {
+            Begun::Parallel => {
                 parallel_on(driver, &self.script, &settings, default_sessions(), name)
             }
-            Some(_) => once_on(driver, &self.script, &settings, "command", name),
+            Begun::Missing | Begun::Done | Begun::Run(_) => Ok(()),
         };
-        done.map(|()| true).map_err(failure)
+        done.map_err(failure)
     }
 }
 
 fn failure(error: LuaError) -> Failure {
+    let hint = if error.is_refusal {
+        "The script declares its options in `sysbench.cmdline.options`.".to_owned()
+    } else if error.message.contains("already exists") {
+        "An earlier run may have left it there: `prepare = false` uses what is there, and \
+         `cleanup = true` calls the script's `cleanup` after a run."
+            .to_owned()
+    } else {
+        "the script failed there".to_owned()
+    };
     let trace = if error.trace.is_empty() { String::new() } else { format!("\n{}", error.trace) };
-    Failure::new(sentence(&error.message)).with_hint(format!("the script failed there{trace}"))
+    Failure::new(sentence(&error.message)).with_hint(hint + &trace)
 }
 
 impl Family for LuaFamily {
@@ -180,14 +189,15 @@ impl Family for LuaFamily {
     }
 
     fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        self.command(driver, "prepare")?;
-        for name in &self.commands {
-            if !self.command(driver, name)? {
-                let message = format!("The script {} has no command `{name}`.", self.script.path);
-                let hint = "`commands` names functions in `sysbench.cmdline.commands`.";
-                return Err(Failure::new(message).with_hint(hint));
-            }
+        let settings = self.settings(driver.dialect(), "prepare", None);
+        let missing = missing_on(driver, &self.script, &settings, &self.commands);
+        if let Some(name) = missing.map_err(failure)? {
+            let message = format!("The script {} has no command `{name}`.", self.script.path);
+            let hint = "`commands` names functions in `sysbench.cmdline.commands`.";
+            return Err(Failure::new(message).with_hint(hint));
         }
+        self.command(driver, "prepare")?;
+        self.commands.iter().try_for_each(|name| self.command(driver, name))?;
         let done: Vec<&str> =
             ["prepare"].into_iter().chain(self.commands.iter().map(String::as_str)).collect();
         Ok(Message::verbatim(format!("{} {}", self.script.name(), done.join(", "))))
@@ -215,7 +225,7 @@ impl Family for LuaFamily {
         _tables: &[String],
         _observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        self.command(driver, "cleanup").map(|_| ())
+        self.command(driver, "cleanup")
     }
 }
 

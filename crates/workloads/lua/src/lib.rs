@@ -31,7 +31,7 @@ mod watch;
 mod worker;
 mod workload;
 
-pub use commands::{CommandKind, look, once, parallel};
+pub use commands::{Begun, CommandError, CommandKind, begin, parallel};
 pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
 pub use reports::{ReportHook, ReportStat};

@@ -69,7 +69,12 @@ impl<'a, D: Driver> Side<'a, D> {
             Ok::<_, LuaError>(worker)
         });
         let worker = opened.map_err(|error| LuaError::new(error.to_string()))??;
-        Ok(Side { worker })
+        Ok(Side::of(worker))
+    }
+
+    /// The state of a worker whose connections are closed.
+    pub(crate) fn of(worker: LuaWorker<'a, D>) -> Self {
+        Side { worker }
     }
 
     fn execute(

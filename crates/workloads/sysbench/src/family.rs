@@ -1,6 +1,6 @@
 //! The sysbench family in suites.
 
-use crate::check::{SysbenchPreflightError, first_free_unique, preflight};
+use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
 use crate::{
     LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
     prepare_with_statistics,
@@ -102,7 +102,8 @@ impl Driven for SysbenchFamily {
     ) -> Result<Ready<Self>, Failure> {
         let mut options = self.options.clone();
         let (warnings, size) = ask(driver, async |session| {
-            let warnings = preflight(session, &options, spec.all_workers()).await?;
+            let workers = spec.all_workers();
+            let warnings = preflight(session, &options, workers, MissingRows::Refused).await?;
             if options.test.is_insert() && !options.auto_inc {
                 options.unique_start = first_free_unique(session, &options).await?;
             }

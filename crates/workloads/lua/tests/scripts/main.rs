@@ -4,7 +4,7 @@ use dyno_core::SECOND;
 use dyno_drivers::{Database, TargetUrl};
 use dyno_engine::{Control, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_lua::{
-    CommandKind, LuaScript, OptionValue, ReportHook, ReportStat, ScriptSettings, drive, look, once,
+    Begun, LuaError, LuaScript, OptionValue, ReportHook, ReportStat, ScriptSettings, begin, drive,
     parallel, side_state,
 };
 use dyno_record::{MeasuredInterval, Window};
@@ -46,14 +46,16 @@ impl Bench {
     }
 
     fn command(&self, command: &str) -> Result<(), String> {
-        let kind = look(&self.database, &self.script, &self.settings, command);
-        let ended = match kind.map_err(|error| error.message)? {
-            CommandKind::Parallel => {
-                parallel(&self.database, &self.script, &self.settings, 3, command)
-            }
-            _ => once(&self.database, &self.script, &self.settings, "command", command),
-        };
-        ended.map_err(|error| error.message)
+        self.ended(command).map_err(|error| error.message)
+    }
+
+    fn ended(&self, command: &str) -> Result<(), LuaError> {
+        let named = Some(command.to_owned());
+        let settings = ScriptSettings { command: named, ..self.settings.clone() };
+        match begin(&self.database, &self.script, &settings).map_err(|of| of.error)? {
+            Begun::Parallel => parallel(&self.database, &self.script, &settings, 3, command),
+            _ => Ok(()),
+        }
     }
 
     fn run(&self, spec: &TrialSpec) -> TrialResult {

@@ -4,7 +4,6 @@ use super::{Bench, SAYS, failure};
 use dyno_core::{Cause, ErrorClass};
 use dyno_engine::TrialEnd;
 use dyno_facts::{GeneratorSummary, LatencySummary};
-use dyno_lua::once;
 use dyno_record::ErrorCount;
 
 #[test]
@@ -245,10 +244,17 @@ end
 }
 
 #[test]
+fn the_top_level_is_executed_once_in_each_state() {
+    let text = format!("{SAYS}\nsay('top')\nfunction prepare() say('prepare') end");
+    let bench = Bench::new(&text);
+    bench.command("prepare").expect("it is prepared");
+    assert_eq!(bench.lines(), ["top", "prepare"]);
+}
+
+#[test]
 fn a_traceback_names_the_files_of_its_functions() {
     let bench = Bench::new("function prepare() sysbench.report_csv({}) end");
-    let ended = once(&bench.database, &bench.script, &bench.settings, "command", "prepare");
-    let error = ended.expect_err("there are no figures");
+    let error = bench.ended("prepare").expect_err("there are no figures");
     assert!(error.message.starts_with("sysbench/reports.lua:"), "{}", error.message);
     for place in ["sysbench/reports.lua:", "my.lua:1:", "sysbench/prelude.lua:"] {
         assert!(error.trace.contains(place), "{}", error.trace);

@@ -4,7 +4,7 @@ use crate::support::{FakeDriver, Said};
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_load::LoadError;
 use dyno_reactor::block_on;
-use dyno_sysbench::check::{check_data, first_free_unique, preflight};
+use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
 use dyno_sysbench::{
     LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prepare_with_statistics,
     prewarm,
@@ -211,7 +211,7 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     let driver = FakeDriver::new(Dialect::Mysql);
     prepare(&driver, &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
-        block_on(preflight(&mut driver.session(), options, workers)).unwrap()
+        block_on(preflight(&mut driver.session(), options, workers, MissingRows::Refused)).unwrap()
     };
     assert_eq!(check(&options(8, 1_000), 4).unwrap(), Vec::<String>::new());
     let error = check(&options(10, 1_000), 4).unwrap_err();
@@ -222,7 +222,11 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     assert!(error.hint().unwrap().contains("--table-size=1000"), "{:?}", error.hint());
     assert_eq!(check(&options(8, 1_050), 4).unwrap().len(), 8);
     driver.database().tables.get_mut("sbtest3").unwrap().rows.clear();
-    assert_eq!(check(&options(8, 1_000), 4).unwrap_err().to_string(), "table 'sbtest3' is empty");
+    let found = check(&options(8, 1_000), 4);
+    assert_eq!(found.unwrap_err().to_string(), "table 'sbtest3' is empty");
+    let (mut session, all) = (driver.session(), options(8, 1_000));
+    let noted = block_on(preflight(&mut session, &all, 4, MissingRows::Noted)).unwrap();
+    assert_eq!(noted.unwrap(), ["Note that table 'sbtest3' is empty."]);
     let legacy = SysbenchOptions {
         tables: 9,
         ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))
@@ -237,7 +241,7 @@ fn preflight_counts_prepared_statements() {
     let mut options = options(32, 1_000);
     prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
-        block_on(preflight(&mut driver.session(), options, workers)).unwrap()
+        block_on(preflight(&mut driver.session(), options, workers, MissingRows::Refused)).unwrap()
     };
     assert_eq!(options.prepared_statements(), 9 * 32 + 2);
     assert!(check(&options, 56).is_ok());
