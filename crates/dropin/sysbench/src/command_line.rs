@@ -10,7 +10,7 @@ use super::settings::Settings;
 use dyno_core::nearest;
 use dyno_runner::failure::Failure;
 use dyno_sysbench::{OptionKind, SysbenchTest, dashed, options_of};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What the first plain word names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +28,20 @@ pub(super) enum Script {
     Unknown(String),
 }
 
+/// The installed script that a name means; with a path only where it does not name a file, as in the original.
+fn module_of(word: &str) -> Option<PathBuf> {
+    let name = word.strip_suffix(".lua").filter(|name| !name.contains('/'));
+    let is_file = word.ends_with(".lua") && name.is_none();
+    (!is_file).then(|| dyno_lua::module_file("", name.unwrap_or(word)))?
+}
+
+/// A path that can't be one of the original's own scripts, which stand for built-in tests where they are not installed.
+fn is_elsewhere(word: &str) -> bool {
+    const FOLDERS: [&str; 4] = ["sysbench", "lua", "db", "oltp_legacy"];
+    let folder = word.rsplit_once('/').map(|(folder, _)| folder.rsplit('/').next());
+    folder.is_some_and(|last| !last.is_some_and(|last| FOLDERS.contains(&last)))
+}
+
 impl Script {
     fn from_word(word: &str) -> Script {
         const BUILT_IN: [&str; 5] = ["fileio", "cpu", "memory", "threads", "mutex"];
@@ -41,10 +55,10 @@ impl Script {
             [word, &module].map(Path::new).into_iter().find(|file| file.is_file())
         {
             Script::from_file(file)
-        } else if let Some(file) =
-            dyno_lua::module_file("", word.strip_suffix(".lua").unwrap_or(word))
-        {
+        } else if let Some(file) = module_of(word) {
             Script::from_file(&file)
+        } else if is_elsewhere(word) {
+            Script::Unknown(word.to_owned())
         } else if let Some(test) = SysbenchTest::from_script(word) {
             Script::of_test(test, Path::new(word))
         } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
@@ -417,7 +431,9 @@ mod tests {
         ));
         assert_eq!(script("tests/db/parallel_prepare.lua"), Script::ParallelPrepare);
         assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));
-        assert_eq!(script("nothing"), Script::Unknown("nothing".to_owned()));
+        for nowhere in ["nothing", "./oltp_insert.lua", "nothing/oltp_insert.lua"] {
+            assert_eq!(script(nowhere), Script::Unknown(nowhere.to_owned()));
+        }
         assert_eq!(script("-"), Script::Lua("-".to_owned()));
         assert_eq!(script("/dev/stdin"), Script::Lua("-".to_owned()));
         assert_eq!(good(&[]).script, Script::None);

@@ -106,19 +106,24 @@ impl Notes<'_> {
         let (work, wasted) = (total.work(), total.wasted());
         let mut notes = self.said.to_vec();
         if work.misses > 0 {
+            let (misses, them) = match work.misses {
+                1 => ("1 update or delete".to_owned(), "It is"),
+                n => (format!("{n} updates and deletes"), "They are"),
+            };
             notes.push(format!(
-                "{} updates and deletes met no row. They are among the other statements, and \
-                 their transactions are counted.",
-                work.misses
+                "{misses} met no row. {them} among the other statements, in transactions that count."
             ));
         }
         let counted = total.counts().committed;
         let is_whole = !matches!(self.result.ended, TrialEnd::Aborted(_));
         if is_whole && self.result.in_flight > counted / 10 {
+            let under_way = match self.result.in_flight {
+                1 => "1 transaction was under way at the end and is".to_owned(),
+                n => format!("{n} transactions were under way at the end and are"),
+            };
             notes.push(format!(
-                "{} transactions were under way at the end and are in no count above, beside \
-                 {counted} that are: a longer --time counts slow ones too.",
-                self.result.in_flight
+                "{under_way} in no count above, beside {counted} that are: a longer --time counts \
+                 slow ones too."
             ));
         }
         if wasted.statements() > 0 && !self.errors {
@@ -167,14 +172,15 @@ mod tests {
     #[test]
     fn transactions_that_are_longer_than_the_run_are_said() {
         let mut total = Frame::new(1, false);
-        total.kinds[0].counts.committed = 19;
-        let of = |in_flight| {
+        let mut of = |committed, in_flight| {
+            total.kinds[0].counts.committed = committed;
             let result = TrialResult { in_flight, ..result(total.clone()) };
             Notes { result: &result, errors: false, said: &[] }.text()
         };
-        assert_eq!(of(1), "");
-        assert!(of(2).contains("    2 transactions were under way at the end"), "{}", of(2));
-        assert!(of(2).contains("beside 19 that are"));
+        assert_eq!(of(19, 1), "");
+        assert!(of(9, 1).contains("    1 transaction was under way at the end and is in no count"));
+        assert!(of(19, 2).contains("    2 transactions were under way at the end and are in no"));
+        assert!(of(19, 2).contains("beside 19 that are"));
     }
 
     #[test]
@@ -191,7 +197,7 @@ mod tests {
         assert_eq!(
             text,
             "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
-             and their transactions are counted.\n    17 statements of failed attempts are in no \
+             in transactions that count.\n    17 statements of failed attempts are in no \
              count above; --errors shows them.\n\n"
         );
         result.total.kinds[0].wasted = Tally { reads: 1, ..Tally::default() };

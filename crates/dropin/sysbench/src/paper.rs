@@ -4,6 +4,7 @@ use super::command_line::{CommandLine, Script};
 use super::{sweep_of, target};
 use dyno_runner::failure::Failure;
 use dyno_runner::level_suite::{LevelSuite, refusal};
+use dyno_runner::output;
 use std::fs;
 use std::path::Path;
 
@@ -75,6 +76,12 @@ fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure
         Script::Lua(path) if path != dyno_lua::STANDARD_INPUT => {
             let unread = |error| Failure::new(format!("{path} can't be read: {error}"));
             let text = fs::read_to_string(path).map_err(unread)?;
+            if text.contains("report_intermediate") || text.contains("report_cumulative") {
+                output::talk(
+                    "note: --paper does not call a script's hooks for reports: the paper has the \
+                     figures.",
+                );
+            }
             let file = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
             suite.workload = "lua";
             suite.test = file.into_owned();
