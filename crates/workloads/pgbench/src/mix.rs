@@ -1,6 +1,7 @@
 //! `statements = [...]`: transactions of one's own as plain SQL. Each becomes a script whose parameters are drawn before
 //! its first statement.
 
+use crate::script::{function_names, is_function_name};
 use dyno_core::nearest;
 use dyno_core::options::OptionError;
 use std::collections::BTreeSet;
@@ -97,9 +98,24 @@ fn refused(option: &str, (message, hint): Refusal) -> OptionError {
 fn unknown(name: &str, known: &[&str]) -> Refusal {
     let hint = match nearest(name, known.iter().copied()) {
         Some(near) => format!("Did you mean `{near}`?"),
-        None => format!("Add it: `parameters = {{ {name} = \"uniform(1, 1000)\" }}`."),
+        None => format!(
+            "Add it: `parameters = {{ {name} = \"uniform(1, 1000)\" }}`. Parameters are numbers: write a \
+             text in the statement itself."
+        ),
     };
     (format!("`{name}` is no parameter."), Some(hint))
+}
+
+fn unknown_function(name: &str) -> Refusal {
+    let known = FUNCTIONS.iter().map(|(ours, _)| *ours).chain(function_names());
+    let hint = match nearest(name, known) {
+        Some(near) => format!("Did you mean `{near}`?"),
+        None => {
+            let ours: Vec<&str> = FUNCTIONS.iter().map(|(ours, _)| *ours).collect();
+            format!("There are {}, and the functions of pgbench.", ours.join(", "))
+        }
+    };
+    (format!("`{name}` is no function."), Some(hint))
 }
 
 /// `SQL @9`: the weight stands at the end, behind a blank or what may end a statement. Behind an operator or a comma
@@ -165,7 +181,8 @@ impl<'a> Drawn<'a> {
             let function = FUNCTIONS.iter().find(|(ours, _)| *ours == word);
             match (is_function, function) {
                 (true, Some((_, theirs))) => expression.push_str(theirs),
-                (true, None) => expression.push_str(word),
+                (true, None) if is_function_name(word) => expression.push_str(word),
+                (true, None) => return Err(unknown_function(word)),
                 (false, _) if known.contains(&word) => {
                     let colon = if expression.ends_with(':') { "" } else { ":" };
                     expression.push_str(colon);
@@ -272,6 +289,13 @@ mod tests {
         assert_eq!(error.message, "`rows` is no parameter.");
         let error = refused(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
         assert_eq!(error.message, "`a` needs a parameter that needs `a`.");
+        let error = refused(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
+        assert_eq!(error.option.as_deref(), Some("parameters.id"));
+        assert_eq!(error.message, "`unifrom` is no function.");
+        assert_eq!(error.hint.as_deref(), Some("Did you mean `uniform`?"));
+        let error = refused(&["SELECT :a"], &[("a", "text")]);
+        assert_eq!(error.option.as_deref(), Some("parameters.a"));
+        assert!(error.hint.is_some_and(|hint| hint.contains("text in the statement itself")));
         let error = refused(&["SELECT 1 @0"], &[]);
         assert_eq!(error.message, "No statement would be executed.");
         let error = refused(&["SELECT 1"], &[("a b", "1")]);

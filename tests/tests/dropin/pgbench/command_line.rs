@@ -259,7 +259,7 @@ fn the_binary_is_pgbench_when_it_is_called_so() {
     let link = folder.file("pgbench");
     std::os::unix::fs::symlink(dyno_testkit::dyno_path(), &link).expect("a link");
     let ran = Ran::of(Command::new(&link).arg("-c0"));
-    assert_eq!(ran.stderr, "pgbench: error: -c/--clients must be in range 1..2147483647\n");
+    assert_eq!(ran.stderr, "pgbench: error: -c/--client must be in range 1..2147483647\n");
     assert_eq!(ran.code, 1);
 }
 

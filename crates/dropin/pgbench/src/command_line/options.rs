@@ -89,7 +89,7 @@ const fn newer(word: OptionWord<Meaning>) -> OptionWord<Meaning> {
 pub(super) static OPTIONS: [OptionWord<Meaning>; 53] = [
     short(Run, "builtin", 'b', Act(|r, v| r.builtin(v))),
     short(Run, "client", 'c', Value(|s, v| {
-        s.clients = at_least(v, "-c/--clients", 1)?;
+        s.clients = at_least(v, "-c/--client", 1)?;
         open_files::allow(s.clients)
     })),
     short(Run, "connect", 'C', Flag(|s| s.connect_each = true)),

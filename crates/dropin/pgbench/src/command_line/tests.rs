@@ -190,7 +190,7 @@ fn urls_name_the_whole_database() {
 fn what_comes_first_is_said_first() {
     assert_eq!(
         refusal(&["-c", "0", "-j", "x"]),
-        "pgbench: error: -c/--clients must be in range 1..2147483647\n"
+        "pgbench: error: -c/--client must be in range 1..2147483647\n"
     );
     assert!(matches!(read_line(&["-b", "list", "-c", "0"]).0, Err(Stop::List)));
     let (shown, _) = read_line(&["--show-script=se", "-c0"]);

@@ -74,6 +74,15 @@ const FUNCTIONS: [(&str, Function, Arity); 21] = [
     ("sqrt", Function::Sqrt, Arity::Exactly(1)),
 ];
 
+/// The names of all functions.
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.into_iter().map(|(name, ..)| name)
+}
+
+pub(crate) fn is_function_name(name: &str) -> bool {
+    find(name.as_bytes()).is_some()
+}
+
 /// Name, function and arity of what a script calls by this name, in any case.
 pub(crate) fn find(name: &[u8]) -> Option<(&'static str, Function, Arity)> {
     FUNCTIONS.into_iter().find(|(known, ..)| name.eq_ignore_ascii_case(known.as_bytes()))

@@ -28,6 +28,7 @@ pub use builtin::{Builtin, builtins, find_builtin};
 pub use command::ScriptCommand;
 pub(crate) use command::{Action, Amount, Word};
 pub use error::ScriptError;
+pub(crate) use function::{function_names, is_function_name};
 pub(crate) use program::{Op, Program, Scope, is_true};
 pub(crate) use scanner::is_variable_name;
 pub(crate) use statement::{Reference, Statement, Store};

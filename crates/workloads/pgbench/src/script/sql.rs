@@ -1,6 +1,6 @@
 //! Where SQL statements end: psql's rules for quotes, comments, parentheses and backslashes.
 
-use super::scanner::Scanner;
+use super::scanner::{Scanner, continues_name};
 use std::ops::Range;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,6 +87,10 @@ impl SqlLexer {
             b'/' if rest.starts_with(b"/*") => (block_comment(rest), true),
             b'\'' => (literal(rest, 0, false), true),
             b'"' => (quoted_name(rest), true),
+            b':' if let Some(length) = variable_test(rest) => {
+                piece.text.extend_from_slice(b"FALSE");
+                return scanner.advance(length);
+            }
             b'$' => match dollar_quoted(rest) {
                 Some(length) => (length, true),
                 None => (1, false),
@@ -145,6 +149,15 @@ impl SqlLexer {
 
 fn starts_identifier(byte: u8) -> bool {
     byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+/// The length of psql's `:{?name}` at the begin of `rest`. No variable is known when a script is read, so that pgbench
+/// (all versions) puts `FALSE` in its place.
+fn variable_test(rest: &[u8]) -> Option<usize> {
+    const OPEN: &[u8] = b":{?";
+    let name = rest.strip_prefix(OPEN)?;
+    let length = name.iter().take_while(|&&byte| continues_name(byte)).count();
+    (length > 0 && name.get(length) == Some(&b'}')).then_some(OPEN.len() + length + 1)
 }
 
 fn block_comment(rest: &[u8]) -> usize {

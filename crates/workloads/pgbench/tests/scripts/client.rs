@@ -244,6 +244,9 @@ fn other_dialects_get_their_own_words() {
     let received = one_transaction(text, QueryMode::Simple, Dialect::Mysql);
     let put_in = "UPDATE t SET x = 0.5, y = '5', z = NULL WHERE i = 5 AND j = true AND k = :d;";
     assert_eq!(received, ["BEGIN;", put_in, "COMMIT;"]);
+    let tests = "\\set a 1\nSELECT :{?a}, ':{?a}', :{?b}, :{?}, :a;\n";
+    let received = one_transaction(tests, QueryMode::Simple, Dialect::Postgres);
+    assert_eq!(received, ["SELECT FALSE, ':{?a}', FALSE, :{?}, 1;"]);
     let text = "BEGIN;\nSELECT 1;\nEND;\n";
     let received = one_transaction(text, QueryMode::Simple, Dialect::Sqlite);
     assert_eq!(received, ["BEGIN;", "SELECT 1;", "COMMIT;"]);
