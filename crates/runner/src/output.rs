@@ -51,11 +51,15 @@ pub(crate) fn streams() -> Option<&'static dyn Streams> {
     STREAMS.get().copied()
 }
 
-/// Prints data. A reader that has gone away (`dyno show | head`) ends the program quietly.
+/// Prints data. A reader that has gone away (`dyno show | head`) ends the program quietly; another error is said.
 pub fn data(text: &str) {
-    if DataWriter.write_all(text.as_bytes()).is_err() {
+    let Err(error) = DataWriter.write_all(text.as_bytes()) else { return };
+    if error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
+    let message = format!("Standard output can't be written: {error}.");
+    self::error(&Failure::new(message).with_hint("Make room where it goes, or send it elsewhere."));
+    std::process::exit(1);
 }
 
 /// Prints a line of talk, and set in below it what it has of further lines.

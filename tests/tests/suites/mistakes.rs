@@ -1,7 +1,9 @@
 //! What a user gets wrong, and what is said then: one clear error, a remedy where one is known, an
 //! exit code, and never a password.
 
-use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, dyno, free_port, server_or_skip};
+use dyno_testkit::{
+    MariaDb, Postgres, Ran, Scratch, dyno, dyno_command, free_port, server_or_skip,
+};
 use std::fs;
 use std::path::Path;
 
@@ -178,7 +180,11 @@ fn tables(kind: &Kind, too_many: &str) {
 
     suite(folder, unprepared);
     let missing = "rw on main: table 'sbtest1' doesn't exist, nor does 1 other.";
-    one_error_after_talk(&run(folder, &url), missing, "Leave `prepare = false` out");
+    one_error_after_talk(
+        &run(folder, &url),
+        missing,
+        "a suite without `prepare = false` loads them",
+    );
     let ran = sysbench(folder, &words(&["--table-size=1000", "run"]));
     fatal(&ran, "table 'sbtest1' doesn't exist, nor does 1 other", "run prepare with --tables=2");
 
@@ -186,7 +192,7 @@ fn tables(kind: &Kind, too_many: &str) {
     assert_eq!(ran.code, 0, "{}", ran.all());
     suite(folder, |text| unprepared(text).replace("1000", "5000"));
     let small = "the ids of table 'sbtest1' end at 1000, but --table-size is 5000";
-    one_error_after_talk(&run(folder, &url), small, "Leave `prepare = false` out");
+    one_error_after_talk(&run(folder, &url), small, "a suite without `prepare = false` loads them");
     let ran = sysbench(folder, &words(&["--table-size=5000", "run"]));
     fatal(&ran, small, "run with --table-size=1000");
 
@@ -322,4 +328,15 @@ fn passwords_are_nowhere() {
         }
     }
     assert!(files >= 8, "only {files} files");
+}
+
+#[test]
+fn a_full_disk_behind_standard_output_is_said() {
+    let full = fs::File::options().write(true).open("/dev/full").expect("the device");
+    let mut suites = dyno_command(Path::new("/"));
+    let ran = suites.arg("suites").stdout(full).output().expect("dyno has run");
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(ran.status.code(), Some(1), "{said}");
+    let error = "error: Standard output can't be written: No space left on device (os error 28).\n";
+    assert!(said.starts_with(error), "{said}");
 }

@@ -315,5 +315,5 @@ fn wrong_options_are_one_error_with_its_place() {
     let ran = dyno(folder, &["run", "small.toml"]);
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("nothing is loaded here."), "{}", ran.all());
-    assert!(ran.stderr.contains("hint: Leave `prepare = false` out"), "{}", ran.all());
+    assert!(ran.stderr.contains("hint: Load the tables with the same options"), "{}", ran.all());
 }

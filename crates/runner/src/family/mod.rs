@@ -248,8 +248,8 @@ pub struct LoadOrder<'a> {
     pub observer: &'a LoadProgress,
 }
 
-pub const UNPREPARED_HINT: &str = "Leave `prepare = false` out of the suite, so that the run loads the tables itself, or \
-                               load them with the same options before.";
+pub const UNPREPARED_HINT: &str = "Load the tables with the same options before; a suite without `prepare = false` loads them \
+                               itself.";
 
 pub const GOES_ON_HINT: &str = "The same command goes on with what has been loaded.";
 
