@@ -76,7 +76,8 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
 
 /// Parameters of URLs that hold no secret.
 #[rustfmt::skip]
-const HARMLESS: [&str; 13] = [
+const HARMLESS: [&str; 19] = [
+    "host", "hostaddr", "port", "socket", "user", "dbname",
     "tls", "sslmode", "ssl-mode", "connect_timeout", "connect_timeout_s", "application_name",
     "charset", "compression", "channel_binding", "load_balance_hosts", "target_session_attrs",
     "require_auth", "allow_cleartext",
@@ -120,7 +121,7 @@ fn secret_parameters(argument: &[u8], begin: usize) -> Option<(usize, usize)> {
 }
 
 fn is_harmless(parameter: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.,".contains(byte);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.,/".contains(byte);
     let equals = parameter.iter().position(|&byte| byte == b'=');
     equals.is_some_and(|at| {
         let (name, value) = (&parameter[..at], &parameter[at + 1..]);
@@ -178,7 +179,8 @@ mod tests {
 
     #[test]
     fn passwords_of_urls_are_found() {
-        let cases: [(&str, &[&str]); 14] = [
+        let cases: [(&str, &[&str]); 15] = [
+            ("a=postgres://me@/db?host=/run/postgresql&port=5433", &[]),
             ("main=mysql://me:geheim@host:3306/db", &["geheim"]),
             ("--target=main=postgres://me:a@b:c/d@host/db", &["a@b:c/d"]),
             ("main=mysql://me:geheim@host/db?tls=prefer", &["geheim"]),
