@@ -57,15 +57,26 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
         })
     });
     let errors = if most_levels > 1 { say!(errors_at_this_level) } else { say!(errors) };
-    rows.col(say!(workers), Whole, |row| row.point.load())
-        .when(most_levels > 1, |table| {
+    let loads =
+        rows.col(say!(workers), Whole, |row| row.point.load()).when(most_levels > 1, |table| {
             table.text(say!(level_shown), |row| say!(best_of_levels, n = levels(row)))
-        })
-        .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
-        .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
-        .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, 1)))
-        .col(errors, Whole, |row| row.point.errors)
-        .text(say!(not_usable), |row| forbidding(paper, row.point))
+        });
+    figures(loads, errors, paper, |row| row.point)
+}
+
+/// What each point shows.
+fn figures<'a, R: Copy>(
+    table: PaperRows<R>,
+    errors: Message,
+    paper: &Paper,
+    point: impl Fn(R) -> &'a Point,
+) -> PaperRows<R> {
+    table
+        .col(say!(transactions_per_s), Short, |row| spread(point(row).tps, point(row).repeats))
+        .col(say!(statements_per_s), Short, |row| spread(point(row).qps, 1))
+        .col(say!(p95_ms), Ms, |row| point(row).p95_us.map(|us| spread(us, 1)))
+        .col(errors, Whole, |row| point(row).errors)
+        .text(say!(not_usable), |row| forbidding(paper, point(row)))
 }
 
 /// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
@@ -88,14 +99,8 @@ fn each_level(paper: &Paper) -> Option<PaperRows<&Point>> {
         return None;
     }
     let title = say!(test_load_levels, test = &only.title);
-    let table = PaperRows::new(title, points)
-        .text(say!(load), Point::load_words)
-        .col(say!(transactions_per_s), Short, |point| spread(point.tps, point.repeats))
-        .col(say!(statements_per_s), Short, |point| spread(point.qps, 1))
-        .col(say!(p95_ms), Ms, |point| point.p95_us.map(|us| spread(us, 1)))
-        .col(say!(errors), Whole, |point| point.errors)
-        .text(say!(not_usable), |point| forbidding(paper, point));
-    Some(table)
+    let loads = PaperRows::new(title, points).text(say!(load), Point::load_words);
+    Some(figures(loads, say!(errors), paper, |point| point))
 }
 
 /// The checks that forbid a figure.
@@ -114,9 +119,22 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
     let counts: Vec<Message> = names
         .iter()
         .map(|name| {
-            let own = || all().filter(|(_, check)| check.name == *name);
-            let good = own().filter(|(_, check)| has_passed(check)).count();
-            say!(check_passed_n_of, name = *name, n = good, all = own().count().to_string())
+            let of = |verdict: CheckVerdict| {
+                let is_own = |check: &DataCheck| check.name == *name && check.verdict == verdict;
+                all().filter(|(_, check)| is_own(check)).count()
+            };
+            let (good, bad) = (of(CheckVerdict::Passed), of(CheckVerdict::Failed));
+            let (made, open) = ((good + bad).to_string(), of(CheckVerdict::NotMade));
+            match open {
+                0 => say!(check_passed_n_of, name = *name, n = good, all = made),
+                _ => say!(
+                    check_passed_n_of_not_made,
+                    name = *name,
+                    n = good,
+                    all = made,
+                    open = open.to_string()
+                ),
+            }
         })
         .collect();
     if !counts.is_empty() {
@@ -129,10 +147,6 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
         vec![Span::of(said, Look::Bad)]
     }));
     lines
-}
-
-fn has_passed(check: &DataCheck) -> bool {
-    check.verdict == CheckVerdict::Passed
 }
 
 /// Whether started = committed + rolled back + failed + skipped + in flight in every trial.

@@ -118,7 +118,6 @@ fn scripts(experiment: &Experiment, blocks: &mut Blocks) {
         }
         inner.code(&script.text);
         blocks.details(title, false, inner);
-        blocks.bulky();
     }
 }
 

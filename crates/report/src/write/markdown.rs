@@ -6,6 +6,7 @@ use crate::blocks::{
 };
 use crate::text::Lang;
 use dyno_core::{harmless, is_command};
+use dyno_facts::say;
 
 /// The way to the file of a drawing; `None` where it has none.
 pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
@@ -62,7 +63,10 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
             }
             Block::Table(of) => table(out, of, lang),
             Block::Figures { figures, .. } => images(out, figures, image),
-            Block::Details { is_bulky: true, .. } => {}
+            Block::Details { summary, is_bulky: true, .. } => {
+                let left_out = say!(left_out_of_this_form, what = line(summary, lang));
+                *out += &format!("{}\n\n", told(&left_out, lang));
+            }
             Block::Details { summary, blocks, .. } => {
                 *out += &format!("{}\n\n", line(summary, lang));
                 write(out, blocks, lang, image);

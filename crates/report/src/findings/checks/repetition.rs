@@ -36,6 +36,9 @@ const DISTURBANCES: [&str; 11] = [
     "uneven-foreign-load",
 ];
 
+/// Checks that find what may make trials vary, and is no disturbance from outside.
+const STRAINS: [&str; 2] = ["hiccups", "shared-cpu"];
+
 pub(super) const RULES: &[Rule] = &[
     Rule::comparison(Group::C, Level::E, checks::aa_differs, |of| {
         of.is_aa.then(|| metrics(of, |row| row.call.is_difference()))?
@@ -150,7 +153,7 @@ fn trials_of(trials: &[&Trial]) -> Spot {
     Spot { names, ..Spot::trial("") }
 }
 
-/// A check that has found a disturbance, and the trials that it concerns.
+/// A check that has found what may make trials vary, and the trials that it concerns.
 type Disturbance = (&'static str, Vec<String>);
 
 fn variations(case: &Case<'_>) -> Vec<Finding> {
@@ -160,8 +163,8 @@ fn variations(case: &Case<'_>) -> Vec<Finding> {
         let trials = found.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
         (rule.id, trials.collect())
     };
-    let disturbances: Vec<Disturbance> =
-        rules.filter(|rule| DISTURBANCES.contains(&rule.id)).map(of_rule).collect();
+    let explains = |rule: &&Rule| DISTURBANCES.contains(&rule.id) || STRAINS.contains(&rule.id);
+    let disturbances: Vec<Disturbance> = rules.filter(explains).map(of_rule).collect();
     each_group(case, |point, trials| variation_of(&disturbances, point, trials))
 }
 

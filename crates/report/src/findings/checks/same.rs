@@ -38,6 +38,10 @@ pub(super) const RULES: &[Rule] = &[
         let levels = (pair.baseline.isolation(), pair.candidate.isolation());
         difference(say!(isolation_level), levels.0, levels.1)
     }),
+    Rule::pair(Group::D, Level::W, checks::binary_log, |pair| {
+        let logs = (pair.baseline.binary_log(), pair.candidate.binary_log());
+        difference(say!(binary_log), logs.0, logs.1)
+    }),
     Rule::pair(Group::D, Level::W, checks::transport, |pair| {
         let (a, b) = (&pair.baseline, &pair.candidate);
         let texts = [

@@ -174,6 +174,11 @@ impl<'a> TargetSide<'a> {
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
     }
 
+    /// Whether MySQL or MariaDB writes one; other products have none.
+    pub(super) fn binary_log(&self) -> Option<Fact> {
+        self.target.all_settings.get("log_bin").map(Fact::read)
+    }
+
     pub(super) fn transport(&self) -> Option<Fact> {
         self.told("transport", |node| node.transport.clone())
     }

@@ -2,7 +2,9 @@
 
 use super::veto::{STOPPED, explains_gate};
 use super::words::MOST_PAIRS;
-use crate::evidence::{Call, GateResult, PairOrder, PairedComparison, VerdictRow, Verdicts, Veto};
+use crate::evidence::{
+    Call, GateResult, GateRow, PairOrder, PairedComparison, VerdictRow, Verdicts, Veto,
+};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::say;
@@ -93,18 +95,20 @@ impl Verdicts {
         };
         let is_open = |of: &PairedComparison| match self.gates.is_empty() {
             true => of.rows.first().is_some_and(|row| row.call.is_undecided()),
-            false => self.gates.iter().any(|gate| {
-                gate.result == GateResult::Inconclusive && gate.comparison == Some(of.number)
-            }),
+            false => self.open_gates(of).next().is_some(),
         };
         self.comparisons.iter().filter(is_in_blocks).any(is_open)
     }
 
     /// Whether a gate on a comparison is inconclusive by a veto.
     fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {
-        let mut own = self.gates.iter().filter(|gate| gate.comparison == Some(of.number));
-        own.any(|gate| {
-            gate.result == GateResult::Inconclusive && explains_gate(veto.reach, gate, &of.rows)
-        })
+        self.open_gates(of).any(|gate| explains_gate(veto.reach, gate, &of.rows))
+    }
+
+    /// The inconclusive gates on a comparison.
+    fn open_gates(&self, of: &PairedComparison) -> impl Iterator<Item = &GateRow> {
+        let is_own = |gate: &&GateRow| gate.comparison == Some(of.number);
+        let own = self.gates.iter().filter(is_own);
+        own.filter(|gate| gate.result == GateResult::Inconclusive)
     }
 }

@@ -63,10 +63,15 @@ pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
 
 /// The experiment and its load level; titles of suites may name the level themselves.
 pub(super) fn place(of: &PairedComparison) -> Message {
-    match of.title.to_string().ends_with(&of.level.to_string()) {
+    match names_level(&of.title.to_string(), &of.level.to_string()) {
         true => of.title.clone(),
         false => say!(experiment_level, experiment = &of.title, level = &of.level),
     }
+}
+
+/// `2 to 4 workers` names all levels, not the last one.
+fn names_level(title: &str, level: &str) -> bool {
+    title.strip_suffix(level).is_some_and(|before| !before.ends_with(" to "))
 }
 
 /// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
@@ -451,5 +456,17 @@ pub(super) fn gate(row: &GateRow) -> Message {
     match row.why.is_empty() {
         true => line,
         false => Message::sentences(&[line, row.why.clone()]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_with_a_span_of_levels_names_none() {
+        assert!(names_level("Orders, 4 workers", "4 workers"));
+        assert!(!names_level("Orders, 2 to 4 workers", "4 workers"));
+        assert!(!names_level("Orders", "4 workers"));
     }
 }

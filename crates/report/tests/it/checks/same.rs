@@ -85,6 +85,12 @@ pub(super) const CASES: &[Case] = &[
         },
     },
     Case {
+        id: "binary-log",
+        evidence: "binary log: OFF against ON",
+        fires: |runs| setting(runs, "log_bin", ["OFF", "ON"]),
+        silent: |runs| setting(runs, "log_bin", ["OFF", "off"]),
+    },
+    Case {
         id: "transport",
         evidence: "connection: tcp against unix socket",
         fires: |runs| candidate_nodes(runs, |node| node.transport = Some("unix socket".to_owned())),
