@@ -104,13 +104,16 @@ pub(crate) fn begin_on<'a, D: Driver>(
     ended.map_err(|error| LuaError::new(error.to_string()))?
 }
 
-/// The first of these commands that the script does not have.
+/// The first of these commands that the script does not have. Without any, not even its top level is executed.
 pub(crate) fn missing_on<D: Driver>(
     driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,
     commands: &[String],
 ) -> Result<Option<String>, LuaError> {
+    if commands.is_empty() {
+        return Ok(None);
+    }
     let common = LuaCommon::of_commands(driver, script, settings);
     let looked = block_on(async {
         let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
