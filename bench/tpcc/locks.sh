@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# What row locks cost a client in TPC-C: bench/tpcc/locks.sh COST PORT [ROUNDS] [SECONDS]
+#
+# COST is target/release/examples/cost, PORT that of a PostgreSQL on 127.0.0.1 whose user postgres has no password and
+# which waits for no disk. 16 terminals share 2 warehouses, or have one each. Each of dyno (one loop) and go-tpc works on
+# tables of its own; the figures are user + system time of the whole process for a transaction.
+set -euo pipefail
+cost=$(realpath "$1") port=$2 rounds=${3:-5} seconds=${4:-6}
+. "$(cd "$(dirname "$0")/.." && pwd)/lua/median.sh"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+TIMEFORMAT='%U %S'
+sql() { psql -qAt -h 127.0.0.1 -p "$port" -U postgres "$@"; }
+go=(--host=127.0.0.1 --port="$port" --driver=postgres --user=postgres --conn-params=sslmode=disable)
+
+# The file of a name gets microseconds of CPU for a transaction: all, user, system.
+measure() { # name command...
+   local name=$1 count
+   shift
+   { time "$@" >out 2>err; } 2>cpu || { cat out err; exit 1; }
+   count=$(awk '$1 == "transactions" { sum += $2 }
+      /\[Summary\]/ && !/_ERR/ { for (i = 1; i < NF; i++) if ($i == "Count:") sum += $(i + 1) }
+      END { print sum }' out)
+   awk -v n="$count" '{ print ($1 + $2) * 1e6 / n, $1 * 1e6 / n, $2 * 1e6 / n }' cpu >>"$name"
+}
+
+for warehouses in 2 16; do
+   for database in dyno_locks go_locks; do sql -c "DROP DATABASE IF EXISTS $database" -c "CREATE DATABASE $database" postgres; done
+   url=postgres://postgres@127.0.0.1:$port/dyno_locks
+   tpcc=(go-tpc tpcc "${go[@]}" --db go_locks --warehouses="$warehouses")
+   "$cost" "$url" load "$warehouses" 4 >out
+   "${tpcc[@]}" prepare --no-check --threads=4 >out 2>&1
+   "$cost" "$url" run "$warehouses" 16 2 loops=1 >out
+   "${tpcc[@]}" run --threads=16 --time=2s >out 2>&1
+   for database in dyno_locks go_locks; do sql -c "VACUUM ANALYZE" "$database"; done
+   for round in $(seq "$rounds"); do
+      measure "dyno $warehouses" "$cost" "$url" run "$warehouses" 16 "$seconds" loops=1
+      measure "go $warehouses" "${tpcc[@]}" run --threads=16 --time="${seconds}s"
+   done
+   for who in dyno go; do
+      for what in 1:all 2:user 3:system; do
+         echo "$warehouses warehouses, $who, ${what#*:}, us: $(cut -d' ' -f"${what%:*}" <"$who $warehouses" | median)"
+      done
+   done
+   echo "$warehouses warehouses, dyno / go-tpc: $(paste "dyno $warehouses" "go $warehouses" | awk '{ print $1 / $4 }' | median)"
+done
