@@ -13,7 +13,9 @@ pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
 /// A plan looks the same where nobody answers.
 const NOT_ASKED: &str = "No server was asked: the run itself finds whether each can be reached, lets the account in and \
-                         has the room. Trials that other programs disturb are made again, beyond the time above.";
+                         has the room.";
+const MADE_AGAIN: &str =
+    "Trials that other programs disturb are made again, beyond the time above.";
 
 /// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
 pub(crate) fn show(suite: &Suite, overrides: &Overrides) -> Done {
@@ -43,6 +45,9 @@ pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
         text.push_str(&format!("note: {note}\n"));
     }
     text.push_str(&format!("\n{}\n{}\n{NOT_ASKED}\n", steps(plan), tables(plan)?));
+    if plan.experiments.iter().any(|planned| planned.retry_starved > 0) {
+        text.push_str(&format!("{MADE_AGAIN}\n"));
+    }
     Ok(text)
 }
 
