@@ -7,7 +7,7 @@ set -euo pipefail
 dyno=$(realpath "$1") null=$(realpath "$2") rounds=${3:-9} seconds=${4:-5}
 here=$(cd "$(dirname "$0")" && pwd)
 script=$here/clock.lua
-. "$here/median.sh"
+. "$here/../median.sh"
 work=$(mktemp -d)
 cd "$work"
 taskset -c 1 "$null" --mysql-socket="$work/socket" >counted 2>said &

@@ -6,7 +6,7 @@
 set -euo pipefail
 dyno=$(realpath "$1") socket=$(realpath "$2") rounds=${3:-5} seconds=${4:-6}
 here=$(cd "$(dirname "$0")" && pwd)
-. "$here/median.sh"
+. "$here/../median.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -6,7 +6,7 @@
 # tables of its own; the figures are user + system time of the whole process for a transaction.
 set -euo pipefail
 cost=$(realpath "$1") kind=$2 port=$3 rounds=${4:-5} seconds=${5:-6}
-. "$(cd "$(dirname "$0")/.." && pwd)/lua/median.sh"
+. "$(dirname "$0")/../median.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"

@@ -224,7 +224,8 @@ pub fn read<'a, S>(
     Ok(())
 }
 
-fn did_you_mean(name: Option<&str>, before: &str) -> Option<String> {
+/// The question whether the `nearest` name was meant, with what stands before it.
+pub fn did_you_mean(name: Option<&str>, before: &str) -> Option<String> {
     name.map(|name| format!("Did you mean `{before}{name}`?"))
 }
 

@@ -30,16 +30,17 @@ pub(super) enum Script {
 
 /// The installed script that a name means; with a path only where it does not name a file, as in the original.
 fn module_of(word: &str) -> Option<PathBuf> {
-    let name = word.strip_suffix(".lua").filter(|name| !name.contains('/'));
-    let is_file = word.ends_with(".lua") && name.is_none();
-    (!is_file).then(|| dyno_lua::module_file("", name.unwrap_or(word)))?
+    match word.strip_suffix(".lua") {
+        Some(name) if name.contains('/') => None,
+        name => dyno_lua::module_file("", name.unwrap_or(word)),
+    }
 }
 
 /// A path that can't be one of the original's own scripts, which stand for built-in tests where they are not installed.
 fn is_elsewhere(word: &str) -> bool {
     const FOLDERS: [&str; 4] = ["sysbench", "lua", "db", "oltp_legacy"];
-    let folder = word.rsplit_once('/').map(|(folder, _)| folder.rsplit('/').next());
-    folder.is_some_and(|last| !last.is_some_and(|last| FOLDERS.contains(&last)))
+    let folders = word.rsplit_once('/').map(|(folders, _)| folders);
+    folders.is_some_and(|all| !FOLDERS.contains(&all.rsplit('/').next().unwrap_or_default()))
 }
 
 impl Script {

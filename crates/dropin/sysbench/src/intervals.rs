@@ -48,14 +48,8 @@ pub(super) fn report_stat(
     }
 }
 
-/// The same of a whole run, or of one since its last checkpoint.
-pub(super) fn whole_stat(
-    frame: &Frame,
-    length_s: f64,
-    at_s: f64,
-    threads_running: u32,
-    percentile: u32,
-) -> ReportStat {
+/// These figures of a whole run, or of one since its last checkpoint, with the latencies that such reports have.
+pub(super) fn with_latency(stat: ReportStat, frame: &Frame) -> ReportStat {
     let latency = frame.latency();
     let [least, greatest, sum] = [latency.min(), latency.max(), latency.sum() as Nanos];
     let seconds = |nanos: f64| nanos / 1e9;
@@ -66,7 +60,7 @@ pub(super) fn whole_stat(
             seconds(latency.mean()),
             seconds(sum as f64),
         ]),
-        ..report_stat(frame, length_s, at_s, threads_running, percentile)
+        ..stat
     }
 }
 
@@ -256,7 +250,8 @@ impl<'a> Intervals<'a> {
         if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
             let FramesSince { frame, seconds } = &self.checkpoint;
             let Settings { threads, percentile, .. } = *self.settings;
-            let stat = whole_stat(frame, *seconds, at_s, threads, percentile);
+            let stat = report_stat(frame, *seconds, at_s, threads, percentile);
+            let stat = with_latency(stat, frame);
             let heading = format!("[ {at_s:.0}s ] Checkpoint report:\n");
             if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&heading, &stat)) {
                 text.push_str(&heading);

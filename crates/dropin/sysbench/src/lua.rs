@@ -53,7 +53,7 @@ fn executed(
         return Ok(Exit::Failed);
     };
     let done = match dyno_lua::begin(&database, &script, &settings) {
-        Ok(Begun::Done | Begun::Missing) => Ok(()),
+        Ok(Begun::Done) => Ok(()),
         Ok(Begun::Run(main)) => {
             return Ok(run(&database, &script, &settings, (line, main), console));
         }

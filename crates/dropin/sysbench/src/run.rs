@@ -3,7 +3,7 @@
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::histogram::histogram;
-use super::intervals::{Intervals, ReportHooks, whole_stat};
+use super::intervals::{Intervals, ReportHooks, report_stat, with_latency};
 use super::load;
 use super::notes::{self, Notes};
 use super::report::{Fairness, Figures, fatal_errors};
@@ -439,7 +439,7 @@ fn ended(
 fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
     let total_s = result.length() as f64 / 1e9;
     let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
-    whole_stat(frame, covered_s, total_s, 0, settings.percentile)
+    with_latency(report_stat(frame, covered_s, total_s, 0, settings.percentile), frame)
 }
 
 /// The histogram, if it is asked for. As in the original a script's own report does not replace it.

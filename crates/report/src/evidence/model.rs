@@ -326,6 +326,13 @@ pub struct Trial {
     pub checks: Vec<usize>,
 }
 
+impl Trial {
+    /// Whether it did not come to its end, or has not yet.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.status, "interrupted" | "running")
+    }
+}
+
 /// Where a target is, seen from the load generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TargetPlace {

@@ -26,9 +26,7 @@ pub enum CommandKind {
 /// What is left of a command when the script's top level has been executed, and what follows it.
 #[derive(Debug)]
 pub enum Begun<S> {
-    /// The script has no such command.
-    Missing,
-    /// Nothing: its function has ended. So has the script where there is no command.
+    /// Nothing: its function has ended. Where there is no command, or none of this name, the script has.
     Done,
     /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
     Run(S),
@@ -62,7 +60,6 @@ pub fn begin<'a>(
     let step = if settings.command.is_some() { "look" } else { "top" };
     with_driver!(database, driver => {
         Ok(match begin_on(driver, script, settings, step)? {
-            Begun::Missing => Begun::Missing,
             Begun::Done => Begun::Done,
             Begun::Run(side) => Begun::Run(Box::new(side)),
             Begun::Parallel => Begun::Parallel,
@@ -88,20 +85,21 @@ pub(crate) fn begin_on<'a, D: Driver>(
                 worker.park().await;
                 return Ok(Begun::Run(Side::of(worker)));
             }
-            Some(CommandKind::Once | CommandKind::Global) => "command",
-            Some(CommandKind::PrintOptions) => "options",
-            Some(CommandKind::Parallel) | None => "top",
+            Some(CommandKind::Once | CommandKind::Global) => Some("command"),
+            Some(CommandKind::PrintOptions) => Some("options"),
+            Some(CommandKind::Parallel) | None => None,
         };
-        let done = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
-        done.map_err(|error| CommandError { kind, error })?;
+        if let Some(function) = function {
+            let done = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
+            done.map_err(|error| CommandError { kind, error })?;
+        }
         worker.close().await;
         Ok(match kind {
             Some(CommandKind::Parallel) => Begun::Parallel,
-            None if step != "top" => Begun::Missing,
             _ => Begun::Done,
         })
     });
-    ended.map_err(|error| LuaError::new(error.to_string()))?
+    ended.map_err(LuaError::from)?
 }
 
 /// The first of these commands that the script does not have. Without any, not even its top level is executed.
@@ -115,7 +113,7 @@ pub(crate) fn missing_on<D: Driver>(
         return Ok(None);
     }
     let common = LuaCommon::of_commands(driver, script, settings);
-    let looked = block_on(async {
+    block_on(async {
         let mut worker = LuaWorker::open(&common, 0, None::<&mut D::Session>).await?;
         let mut missing = None;
         for name in commands {
@@ -127,8 +125,7 @@ pub(crate) fn missing_on<D: Driver>(
         }
         worker.close().await;
         Ok(missing)
-    });
-    looked.map_err(|error| LuaError::new(error.to_string()))?
+    })?
 }
 
 fn kind_of(word: Option<&str>) -> Option<CommandKind> {
@@ -169,6 +166,5 @@ pub(crate) fn parallel_on<D: Driver>(
         worker.close().await;
         Ok(())
     });
-    let ended = run_all(states).map_err(|error| LuaError::new(error.to_string()))?;
-    ended.into_iter().collect()
+    run_all(states)?.into_iter().collect()
 }

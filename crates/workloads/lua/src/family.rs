@@ -127,7 +127,7 @@ impl LuaFamily {
             Begun::Parallel => {
                 parallel_on(driver, &self.script, &settings, default_sessions(), name)
             }
-            Begun::Missing | Begun::Done | Begun::Run(_) => Ok(()),
+            Begun::Done | Begun::Run(_) => Ok(()),
         };
         done.map_err(failure)
     }

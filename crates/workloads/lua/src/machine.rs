@@ -15,6 +15,7 @@ use mlua::{
 };
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -91,6 +92,13 @@ impl From<mlua::Error> for LuaError {
             }
             other => LuaError::new(other.to_string()),
         }
+    }
+}
+
+/// The system has refused what a loop needs.
+impl From<io::Error> for LuaError {
+    fn from(error: io::Error) -> Self {
+        LuaError::new(error.to_string())
     }
 }
 

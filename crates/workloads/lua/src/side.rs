@@ -63,12 +63,11 @@ impl<'a, D: Driver> Side<'a, D> {
         number: u32,
     ) -> Result<Self, LuaError> {
         let common = LuaCommon::of_commands(driver, script, settings);
-        let opened = block_on(async {
+        let worker = block_on(async {
             let mut worker = LuaWorker::open(&common, number, None::<&mut D::Session>).await?;
             worker.park().await;
             Ok::<_, LuaError>(worker)
-        });
-        let worker = opened.map_err(|error| LuaError::new(error.to_string()))??;
+        })??;
         Ok(Side::of(worker))
     }
 
@@ -83,12 +82,11 @@ impl<'a, D: Driver> Side<'a, D> {
         argument: &'static str,
     ) -> Result<Option<String>, LuaError> {
         let worker = &mut self.worker;
-        let ended = block_on(async {
+        block_on(async {
             let ended = worker.finish_step(None::<&mut D::Session>, (name, argument)).await;
             worker.park().await;
             ended
-        });
-        ended.map_err(|error| LuaError::new(error.to_string()))?
+        })?
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::script::{function_names, is_function_name};
 use dyno_core::nearest;
-use dyno_core::options::OptionError;
+use dyno_core::options::{OptionError, did_you_mean};
 use std::collections::BTreeSet;
 
 /// What scripts know without being told.
@@ -96,25 +96,21 @@ fn refused(option: &str, (message, hint): Refusal) -> OptionError {
 }
 
 fn unknown(name: &str, known: &[&str]) -> Refusal {
-    let hint = match nearest(name, known.iter().copied()) {
-        Some(near) => format!("Did you mean `{near}`?"),
-        None => format!(
+    let add = || {
+        format!(
             "Add it: `parameters = {{ {name} = \"uniform(1, 1000)\" }}`. Parameters are numbers: write a \
              text in the statement itself."
-        ),
+        )
     };
+    let hint = did_you_mean(nearest(name, known.iter().copied()), "").unwrap_or_else(add);
     (format!("`{name}` is no parameter."), Some(hint))
 }
 
 fn unknown_function(name: &str) -> Refusal {
-    let known = FUNCTIONS.iter().map(|(ours, _)| *ours).chain(function_names());
-    let hint = match nearest(name, known) {
-        Some(near) => format!("Did you mean `{near}`?"),
-        None => {
-            let ours: Vec<&str> = FUNCTIONS.iter().map(|(ours, _)| *ours).collect();
-            format!("There are {}, and the functions of pgbench.", ours.join(", "))
-        }
-    };
+    let ours = FUNCTIONS.map(|(ours, _)| ours);
+    let all = || format!("There are {}, and the functions of pgbench.", ours.join(", "));
+    let known = ours.into_iter().chain(function_names());
+    let hint = did_you_mean(nearest(name, known), "").unwrap_or_else(all);
     (format!("`{name}` is no function."), Some(hint))
 }
 

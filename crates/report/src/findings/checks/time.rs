@@ -37,7 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         let summary = &trial.summary;
         let own = || KnownFamily::of(summary).and_then(|family| family.progress(summary));
         let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
-        matches!(trial.status, "interrupted" | "running").then(|| own().unwrap_or_else(window))
+        trial.is_cut_off().then(|| own().unwrap_or_else(window))
     }),
     Rule::case(Group::B, Level::W, checks::interrupted_run, interrupted),
     Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {

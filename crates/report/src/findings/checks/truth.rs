@@ -25,8 +25,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::data, |trial| data_check(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::data_not_checked, |trial| {
         // Of one that was cut off another check says so.
-        let is_whole = !matches!(trial.status, "interrupted" | "running");
-        is_whole.then(|| data_check(trial, CheckVerdict::NotMade))?
+        (!trial.is_cut_off()).then(|| data_check(trial, CheckVerdict::NotMade))?
     }),
     Rule::trial_of_case(Group::F, Level::E, checks::statements_per_transaction, |case, trial| {
         statements_per_transaction(case.experiment(trial)?, trial)
@@ -86,8 +85,8 @@ fn has_fault(trial: &Trial) -> bool {
 fn no_fault(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let mut planned = case.run(trial.run)?.header.experiments.iter();
     let wanted = planned.find(|facts| facts.name == trial.summary.experiment)?.fault.as_ref()?;
-    let is_over = !matches!(trial.status, "interrupted" | "running");
-    (is_over && !has_fault(trial)).then(|| say!(nothing_was_done_to, node = &wanted.node))
+    (!trial.is_cut_off() && !has_fault(trial))
+        .then(|| say!(nothing_was_done_to, node = &wanted.node))
 }
 
 /// The evidence of a trial's checks that ended like that.
