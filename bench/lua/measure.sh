@@ -68,10 +68,9 @@ fi
 
 tpcc=("${server[@]}" --threads=16 --time="$seconds" "$here/tpcc.lua")
 tpcc_dyno() { measure "TPC-C, dyno" "total:" "$dyno" sysbench "${tpcc[@]}" run; }
-tpcc_one_loop() { measure "TPC-C, dyno, one loop" "total:" "$dyno" sysbench "${tpcc[@]}" --loops=1 run; }
 tpcc_sysbench() { measure "TPC-C, sysbench" "total:" sysbench "${tpcc[@]}" run; }
 sysbench "${tpcc[@]}" prepare >out
-each_round tpcc_dyno tpcc_sysbench tpcc_one_loop
+each_round tpcc_dyno tpcc_sysbench
 sysbench "${tpcc[@]}" cleanup >out
 
 ratio "empty event, dyno" "empty event, sysbench"
@@ -79,4 +78,3 @@ ratio "read-write, script" "read-write, native"
 ratio "read-write, sysbench" "read-write, native"
 [ ! -e share ] || ratio "read-write, LuaJIT alone" "read-write, native"
 ratio "TPC-C, dyno" "TPC-C, sysbench"
-ratio "TPC-C, dyno, one loop" "TPC-C, sysbench"

@@ -230,15 +230,11 @@ fn tpcc_and_tpch() -> Vec<Comparison> {
             "build",
             Box::new(move |bench, name| tpcc::build(bench, name, database, build)),
         ));
-        for (what, flight, loops, bar) in [
-            ("run", Flight::Statement, "", cost),
-            ("run-pipelined", Flight::Pipelined, "", 0.25),
-            ("run-one-loop", Flight::Statement, " loops=1", cost),
-            ("run-pipelined-one-loop", Flight::Pipelined, " loops=1", 0.25),
-        ] {
-            let run = move |bench: &Bench, name: &str| {
-                tpcc::run(bench, name, database, flight, loops, bar)
-            };
+        for (what, flight, bar) in
+            [("run", Flight::Statement, cost), ("run-pipelined", Flight::Pipelined, 0.25)]
+        {
+            let run =
+                move |bench: &Bench, name: &str| tpcc::run(bench, name, database, flight, bar);
             all.push(tpcc(what, Box::new(run)));
         }
     }

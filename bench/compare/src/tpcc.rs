@@ -185,23 +185,14 @@ pub(crate) enum Flight {
     Pipelined,
 }
 
-/// A run of the usual mix without pauses. `loops`: dyno's word for them, else it has one for each core. `bar`: the most that
-/// dyno may cost beside go-tpc.
-pub(crate) fn run(
-    bench: &Bench,
-    name: &str,
-    database: &str,
-    flight: Flight,
-    loops: &str,
-    bar: f64,
-) -> Lines {
+/// A run of the usual mix without pauses. `bar`: the most that dyno may cost beside go-tpc.
+pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
     let pipelined = if flight == Flight::Pipelined { " pipelined" } else { "" };
-    let dyno_words = format!("{pipelined}{loops}");
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
-        bench.run(server.run(bench, who, &dyno_words, bench.short_seconds)?, None)?;
+        bench.run(server.run(bench, who, pipelined, bench.short_seconds)?, None)?;
         server.settle(who)?;
     }
     let rounds = bench.rounds(name, &[Who::Dyno, Who::GoTpc, Who::Floor], |who| {
@@ -209,7 +200,7 @@ pub(crate) fn run(
         let steady = bench.steady(|seconds| {
             let command = match who {
                 Who::Floor => server.floor(bench, flight, seconds),
-                _ => server.run(bench, who, &dyno_words, seconds)?,
+                _ => server.run(bench, who, pipelined, seconds)?,
             };
             let ended = bench.run(command, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));

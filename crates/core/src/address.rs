@@ -1,6 +1,7 @@
 //! Addresses of servers.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +18,16 @@ impl Address {
         match self {
             Address::Tcp { host, .. } => host,
             Address::Unix(_) => "localhost",
+        }
+    }
+
+    /// True when it is surely on this machine; the machine's own address in a network is not recognized.
+    pub fn is_local(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+            }
         }
     }
 }

@@ -22,7 +22,7 @@ mod worker;
 
 pub use arrival::DueArrivals;
 pub use control::{Control, Refused, Start};
-pub use drive::{DriveError, Observer, drive, drive_simulated};
+pub use drive::{DriveError, Observer, default_loops, drive, drive_simulated};
 pub use merge::{Joined, MergeError, join, merge, worsen};
 pub use own_pages::give_back_pages;
 pub use policy::{Action, ErrorPolicy, ErrorSet};

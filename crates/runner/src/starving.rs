@@ -13,6 +13,10 @@ use dyno_facts::{
 use dyno_store::{Run, StoreError};
 use dyno_suite::Plan;
 
+/// Trials are made again until that has taken this share of the plan's time: its estimate holds on a busy machine too.
+/// The last one may exceed it.
+const REPEATS_SHARE: f64 = 0.25;
+
 /// How a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
@@ -36,7 +40,8 @@ impl Starving {
         same_host: bool,
     ) -> Self {
         let earlier = run.starved(&step.id, stage);
-        let is_last = earlier.len() >= retries(plan, step);
+        let is_last =
+            earlier.len() >= retries(plan, step) || is_used_up(made_again_s(run, plan), plan);
         let least_share = earlier.iter().map(lost_share).reduce(f64::min);
         Starving { is_last, least_share, same_host, is_late: false }
     }
@@ -96,7 +101,9 @@ pub(crate) fn settled(
     stage: Option<StageOf>,
 ) -> Result<Option<TrialSummary>, StoreError> {
     let attempts = run.starved(&step.id, stage);
-    let is_over = attempts.len() > retries(plan, step);
+    // The last attempt is none that was made again so far.
+    let made_again_s = made_again_s(run, plan) - seconds(plan, &step.id, stage);
+    let is_over = attempts.len() > retries(plan, step) || is_used_up(made_again_s, plan);
     let least = attempts
         .iter()
         .reduce(|least, next| if lost_share(next) <= lost_share(least) { next } else { least });
@@ -112,6 +119,20 @@ pub(crate) fn settled(
 
 fn retries(plan: &Plan, step: &PlanStep) -> usize {
     plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved as usize)
+}
+
+fn is_used_up(made_again_s: f64, plan: &Plan) -> bool {
+    made_again_s > REPEATS_SHARE * plan.estimated_s
+}
+
+/// What the attempts that do not count have taken, by the plan's estimates.
+fn made_again_s(run: &Run, plan: &Plan) -> f64 {
+    run.repeated().iter().map(|(step, stage)| seconds(plan, step, *stage)).sum()
+}
+
+fn seconds(plan: &Plan, step: &str, stage: Option<StageOf>) -> f64 {
+    let step = plan.steps.iter().find(|planned| planned.id == step);
+    step.map_or(0.0, |step| step.estimated_s) / stage.map_or(1.0, |stage| f64::from(stage.of))
 }
 
 fn lost_share(attempt: &TrialSummary) -> f64 {

@@ -16,7 +16,7 @@ use crate::summary::{self, kinds, missing_table, summarise};
 use crate::watchdog::{self, Watchdog};
 use crate::watched;
 use dyno_core::{Driver, Nanos, counted};
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
 use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
@@ -187,6 +187,11 @@ fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
     family.tune(&mut spec);
     if let Some(fault) = job.fault {
         fault.tune(&mut spec);
+    }
+    // Each load generator of a fleet has cores of its own.
+    if spec.loops.is_none() && !job.team.is_fleet() {
+        let is_beside_server = job.run.header().targets.iter().any(|target| target.same_host);
+        spec.loops = Some(default_loops(spec.workers, is_beside_server));
     }
     spec
 }
@@ -480,8 +485,7 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
 }
 
 fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> TrialStart {
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    let loops = spec.loops.unwrap_or(cores).min(spec.workers);
+    let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers, false)).min(spec.workers);
     TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 

@@ -49,6 +49,8 @@ pub struct Run {
     complete: BTreeMap<String, TrialSummary>,
     /// By step and stage: attempts that don't count so far, since the load generator was starved.
     starved: BTreeMap<(String, u32), Vec<TrialSummary>>,
+    /// Step and stage of each starved attempt that does not count.
+    repeated: Vec<(String, Option<StageOf>)>,
     /// By step: the stages that ended well, by their numbers.
     stages: BTreeMap<String, BTreeMap<u32, TrialSummary>>,
     last_trial: u32,
@@ -83,6 +85,7 @@ impl Run {
             events,
             complete: BTreeMap::new(),
             starved: BTreeMap::new(),
+            repeated: Vec::new(),
             stages: BTreeMap::new(),
             last_trial: 0,
         };
@@ -111,13 +114,16 @@ impl Run {
             events,
             complete: BTreeMap::new(),
             starved: BTreeMap::new(),
+            repeated: Vec::new(),
             stages: BTreeMap::new(),
             last_trial,
         };
         for trial in data.trials {
             match trial.is_partial {
                 true => run.store_summary(trial.summary)?,
-                false if run.header.set_aside.contains(&trial.summary.trial) => {}
+                false if run.header.set_aside.contains(&trial.summary.trial) => {
+                    run.note_repeated(&trial.summary);
+                }
                 false => run.note_ended(&trial.summary),
             }
         }
@@ -181,6 +187,10 @@ impl Run {
         let all = self.starved.remove(&place(&attempt.step, attempt.stage)).unwrap_or_default();
         let numbers = all.iter().map(|other| other.trial);
         let others: Vec<u32> = numbers.filter(|number| *number != attempt.trial).collect();
+        let own = |(step, stage): &(String, _)| *step == attempt.step && *stage == attempt.stage;
+        if let Some(at) = self.repeated.iter().position(own) {
+            self.repeated.swap_remove(at);
+        }
         write_json(&self.path.join("trials").join(format!("{}.json", attempt.trial)), attempt)?;
         self.note_ended(attempt);
         self.update(|header| header.set_aside.extend(others))
@@ -254,6 +264,12 @@ impl Run {
         self.starved.get(&place(step, stage)).map_or(&[], Vec::as_slice)
     }
 
+    /// Step and stage of each attempt that has been or will be made again for a starved load generator, also of those
+    /// whose pair was given up later.
+    pub fn repeated(&self) -> &[(String, Option<StageOf>)] {
+        &self.repeated
+    }
+
     /// The stages of that step that ended well, in their order, in this process or before.
     pub fn stages(&self, step: &str) -> impl Iterator<Item = &TrialSummary> {
         self.stages.get(step).into_iter().flat_map(BTreeMap::values)
@@ -282,6 +298,7 @@ impl Run {
     }
 
     fn note_ended(&mut self, summary: &TrialSummary) {
+        self.note_repeated(summary);
         let place = place(&summary.step, summary.stage);
         if !matches!(summary.status, TrialStatus::Starved | TrialStatus::Interrupted) {
             self.starved.remove(&place);
@@ -299,6 +316,12 @@ impl Run {
                 stages.insert(number, summary.clone());
             }
             TrialStatus::Interrupted | TrialStatus::Failed(_) => {}
+        }
+    }
+
+    fn note_repeated(&mut self, summary: &TrialSummary) {
+        if summary.status == TrialStatus::Starved {
+            self.repeated.push((summary.step.clone(), summary.stage));
         }
     }
 }

@@ -176,7 +176,7 @@ pub(super) struct Settings {
     /// The run is one of a suite and leaves a paper.
     pub(super) paper: bool,
     pub(super) warmup_s: u64,
-    /// 0 is one per core.
+    /// 0 is as many as [`dyno_engine::default_loops`] has.
     pub(super) loops: u32,
     pub(super) thread_init_timeout_s: u64,
     /// Bytes that the Lua state of a worker may use.

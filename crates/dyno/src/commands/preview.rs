@@ -15,7 +15,7 @@ pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 const NOT_ASKED: &str = "No server was asked: the run itself finds whether each can be reached, lets the account in and \
                          has the room.";
 const MADE_AGAIN: &str =
-    "Trials that other programs disturb are made again, beyond the time above.";
+    "Trials that other programs disturb are made again, for up to a quarter of the time above.";
 
 /// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
 pub(crate) fn show(suite: &Suite, overrides: &Overrides) -> Done {

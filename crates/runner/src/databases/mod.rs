@@ -204,7 +204,7 @@ fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbEr
 
 fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
-    let same_host = target.hosts.0.iter().all(is_local);
+    let same_host = target.hosts.0.iter().all(Address::is_local);
     let server = ServerPlace::of(target);
     Ok(ReachedDatabase { database, facts, same_host, server, nodes: Vec::new() })
 }
@@ -217,16 +217,6 @@ fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
     let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
     Ok((database, facts))
-}
-
-pub(crate) fn is_local(address: &Address) -> bool {
-    match address {
-        Address::Unix(_) => true,
-        Address::Tcp { host, .. } => {
-            host == "localhost"
-                || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
-        }
-    }
 }
 
 /// True when a password may help: access was denied without one, and somebody sits at the terminal.

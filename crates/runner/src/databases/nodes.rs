@@ -2,11 +2,10 @@
 
 use super::cluster::{check_clusters, secret_url};
 use super::{
-    Database, ReachedDatabase, ServerPlace, Typed, is_denied, is_local, open_first, reach,
-    url_failure,
+    Database, ReachedDatabase, ServerPlace, Typed, is_denied, open_first, reach, url_failure,
 };
 use crate::failure::Failure;
-use dyno_core::DbError;
+use dyno_core::{Address, DbError};
 use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::TargetUrl;
 use dyno_facts::{Role, Route, ServerFacts, TargetFacts, TargetNode};
@@ -89,7 +88,7 @@ fn reach_node(
         }
     })?;
     // Isolated nodes have addresses of their own, and are on this machine all the same.
-    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(is_local);
+    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(Address::is_local);
     let (name, role) = (node.name.clone(), node.role);
     let server = ServerPlace::of_node(node, &place);
     Ok((place, ReachedNode { name, role, database, facts, same_host, server }))

@@ -2,18 +2,30 @@
 
 use super::{identity, new_run, plan, trials};
 use crate::starving::{Starving, settled};
-use dyno_facts::{StageOf, TrialIdentity, TrialStart, TrialStatus};
+use dyno_facts::{PlanStep, PlannedTrial, StageOf, TrialIdentity, TrialStart, TrialStatus};
 use dyno_report::Paper;
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
+/// Long enough for each of the attempts that a test makes.
 const SUITE: &str =
-    "targets = \"a\"\nworkers = 1\nduration_s = 20\nrepeats = 1\nretry_starved = 2\n";
+    "targets = \"a\"\nworkers = 1\nduration_s = 20\nrepeats = 20\nretry_starved = 2\n";
 
 /// Stores an attempt whose loop waited for a CPU for this share of the window; the faster, the more it was starved.
 fn attempt(run: &mut Run, plan: &Plan, stage: Option<StageOf>, share: f64, is_late: bool) {
-    let (step, trial) = trials(plan)[0];
+    attempt_at(run, plan, trials(plan)[0], stage, share, is_late);
+}
+
+/// As [`attempt`], of any of the plan's trials.
+fn attempt_at(
+    run: &mut Run,
+    plan: &Plan,
+    (step, trial): (&PlanStep, &PlannedTrial),
+    stage: Option<StageOf>,
+    share: f64,
+    is_late: bool,
+) {
     let identity = TrialIdentity { stage, ..identity(step, trial) };
     let late = TrialStatus::Failed("late".into());
     let status = if is_late { late } else { TrialStatus::Complete };
@@ -70,6 +82,31 @@ fn the_least_starved_attempt_counts() {
             assert_eq!(found, wanted, "{shares:?}, resumed: {resumes}");
         }
         assert_eq!(after(&[0.3, 0.2], resumes).0, [Starved, Starved]);
+    }
+}
+
+#[test]
+fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
+    use TrialStatus::{Complete, Starved};
+    for resumes in [false, true] {
+        let (plan, dir) = (plan(&SUITE.replace("20\nretry", "8\nretry")), tempfile::tempdir());
+        let dir = dir.expect("a folder");
+        let mut run = new_run(dir.path());
+        for (step, trial) in trials(&plan) {
+            while !run.is_complete(&step.id) {
+                attempt_at(&mut run, &plan, (step, trial), None, 0.3, false);
+                if resumes {
+                    run = gone_on(run);
+                }
+                settled(&mut run, &plan, step, None).expect("stored");
+            }
+        }
+        // A quarter of eight trials are two.
+        let found = statuses(&run);
+        let wanted = [Starved, Starved, Complete, Starved, Complete];
+        assert_eq!(found[..5], wanted, "resumed: {resumes}");
+        assert!(found[5..].iter().all(|status| *status == Complete), "{found:?}");
+        assert_eq!(found.len(), 8 + 3);
     }
 }
 

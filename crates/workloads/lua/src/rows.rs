@@ -7,15 +7,32 @@ use mlua::{Lua, Table};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A result set: `nrows`, `nfields`, `fetch_row()`, `free()`.
+thread_local! {
+    /// What no result of this thread holds, the one last that was used last. A script that fetches nothing gives its
+    /// buffers back before another worker's answer comes, so that all of a loop use the same ones: a buffer for each
+    /// would push the scripts' own tables out of the processor's caches.
+    static SPARE: RefCell<Spare> = const { RefCell::new(Vec::new()) };
+}
+
+#[expect(clippy::vec_box, reason = "a result moves with each answer: one pointer instead of nine")]
+type Spare = Vec<Box<Buffers>>;
+
 #[derive(Debug, Default)]
-pub(crate) struct ResultSet {
+struct Buffers {
     bytes: Vec<u8>,
     /// The end of each value in `bytes`; `None` is NULL.
     ends: Vec<Option<usize>>,
+    /// Of rows that were kept as they came.
+    columns: Vec<KeptColumn>,
+}
+
+/// A result set: `nrows`, `nfields`, `fetch_row()`, `free()`.
+#[derive(Debug, Default)]
+pub(crate) struct ResultSet {
+    /// `None` without columns, and when they are freed.
+    kept: Option<Box<Buffers>>,
     /// Reads rows that were kept as they came, and then there are no ends.
     read: Option<ReadKeptRow>,
-    kept_columns: Vec<KeptColumn>,
     columns: usize,
     rows: usize,
     /// The row and the byte that `fetch_row` goes on with.
@@ -99,24 +116,23 @@ impl Rows for ResultSet {
         } else {
             self.clear();
             self.columns = columns.count();
+            self.kept = Some(SPARE.with_borrow_mut(Vec::pop).unwrap_or_default());
         }
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        if self.is_over {
-            return;
-        }
+        let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) else { return };
         self.rows += 1;
         for column in 0..self.columns {
             if row.is_null(column) {
-                self.ends.push(None);
+                kept.ends.push(None);
                 continue;
             }
             match row.bytes(column) {
-                Some(bytes) => self.bytes.extend_from_slice(bytes),
-                None => self.bytes.extend(row.string(column).unwrap_or_default().into_bytes()),
+                Some(bytes) => kept.bytes.extend_from_slice(bytes),
+                None => kept.bytes.extend(row.string(column).unwrap_or_default().into_bytes()),
             }
-            self.ends.push(Some(self.bytes.len()));
+            kept.ends.push(Some(kept.bytes.len()));
         }
     }
 
@@ -124,42 +140,52 @@ impl Rows for ResultSet {
     const KEPT: bool = true;
 
     fn kept_columns(&mut self, columns: impl Iterator<Item = KeptColumn>, read: ReadKeptRow) {
-        if !self.is_over {
-            self.kept_columns.extend(columns);
+        if let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) {
+            kept.columns.extend(columns);
             self.read = Some(read);
         }
     }
 
     #[inline]
     fn kept_rows(&mut self, rows: &[u8], count: usize) {
-        if !self.is_over {
+        if let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) {
             self.rows += count;
-            self.bytes.extend_from_slice(rows);
+            kept.bytes.extend_from_slice(rows);
         }
     }
 
     fn overflow(&self) -> Option<usize> {
-        let kept_bytes = self.bytes.len() + size_of_val(self.ends.as_slice());
+        let kept = self.kept.as_deref()?;
+        let kept_bytes = kept.bytes.len() + size_of_val(kept.ends.as_slice());
         (kept_bytes > self.bytes_max).then_some(self.bytes_max)
     }
 }
 
-impl ResultSet {
-    /// Buffers stay, for the next rows, unless they are large.
+impl Buffers {
+    /// They stay, for the next rows, unless they are large.
     fn clear(&mut self) {
         const KEPT_BYTES: usize = 1 << 20;
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES);
         self.ends.clear();
         self.ends.shrink_to(KEPT_BYTES / 16);
-        self.read = None;
-        self.kept_columns.clear();
+        self.columns.clear();
+    }
+}
+
+impl ResultSet {
+    fn clear(&mut self) {
+        self.free();
         (self.columns, self.rows, self.next, self.is_over) = (0, 0, (0, 0), false);
     }
 
-    /// Gives its memory back; its size is still known.
+    /// Gives its buffers back; its size is still known.
     fn free(&mut self) {
-        (self.bytes, self.ends) = (Vec::new(), Vec::new());
+        if let Some(mut kept) = self.kept.take() {
+            kept.clear();
+            SPARE.with_borrow_mut(|spare| spare.push(kept));
+        }
+        self.read = None;
         self.next.0 = self.rows;
     }
 
@@ -172,15 +198,16 @@ impl ResultSet {
     /// where the server has sent something else.
     pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) -> bool {
         let (row, mut begin) = self.next;
+        let Some(kept) = self.kept.as_deref() else { return false };
         if let Some(read) = self.read {
-            let kept = self.bytes.get(begin..).unwrap_or_default();
-            let taken = read(kept, &self.kept_columns, &mut hand_on);
+            let rest = kept.bytes.get(begin..).unwrap_or_default();
+            let taken = read(rest, &kept.columns, &mut hand_on);
             self.next = (row + 1, begin + taken.unwrap_or(0));
             return taken.is_some();
         }
-        let ends = self.ends.iter().skip(row * self.columns).take(self.columns);
+        let ends = kept.ends.iter().skip(row * self.columns).take(self.columns);
         for (column, end) in ends.enumerate() {
-            hand_on(column, end.and_then(|end| self.bytes.get(begin..end)));
+            hand_on(column, end.and_then(|end| kept.bytes.get(begin..end)));
             begin = end.unwrap_or(begin);
         }
         self.next = (row + 1, begin);

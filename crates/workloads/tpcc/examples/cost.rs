@@ -12,7 +12,7 @@ use dyno_core::{Driver, Rng, SECOND, Session};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_engine::{Control, TrialSpec, drive};
+use dyno_engine::{Control, TrialSpec, default_loops, drive};
 use dyno_load::Unobserved;
 use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
@@ -63,7 +63,7 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let mut spec = TrialSpec::closed(sessions.parse()?);
-    spec.loops = loops;
+    spec.loops = loops.or_else(|| Some(default_loops(spec.workers, true)));
     spec.duration = Some(seconds.parse::<u64>()? * SECOND);
     let cpu = cpu_us();
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;
