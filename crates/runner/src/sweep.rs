@@ -2,6 +2,7 @@
 //! ends them.
 
 use crate::exit::Exit;
+use crate::output;
 use dyno_engine::TrialResult;
 use dyno_facts::format::{grouped, ms, short};
 use dyno_facts::text_table;
@@ -34,10 +35,10 @@ impl SweepLevel {
     }
 }
 
-/// The numbers of a list such as `1,2,4`; `None` where there is only one, or something else.
+/// The numbers of a list such as `1,2,4`, each at least 1; `None` where there is only one, or something else.
 pub fn levels(text: &str) -> Option<Vec<u32>> {
-    let levels: Option<Vec<u32>> =
-        text.split(',').map(|number| number.trim().parse().ok()).collect();
+    let number = |text: &str| text.trim().parse().ok().filter(|&number| number > 0);
+    let levels: Option<Vec<u32>> = text.split(',').map(number).collect();
     levels.filter(|levels| levels.len() > 1)
 }
 
@@ -50,11 +51,16 @@ pub fn sweep(
 ) -> (Exit, String) {
     let mut measured = Vec::new();
     let mut exit = Exit::Done;
-    for &level in levels {
+    for (at, &level) in levels.iter().enumerate() {
         let mut own = None;
         exit = run(level, &mut own);
         measured.extend(own);
         if exit != Exit::Done {
+            let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();
+            if !left.is_empty() {
+                let left = left.join(", ");
+                output::talk(&format!("Not run, since the run before it failed: {what} {left}."));
+            }
             break;
         }
     }

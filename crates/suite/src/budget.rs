@@ -40,7 +40,7 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             "The run takes about {:.0} s at its smallest, more than the budget of {budget_s} s.",
             best.estimated_s.ceil()
         );
-        let least = in_minutes(best.estimated_s);
+        let least = least_budget(best.estimated_s);
         let hint = format!("Give it `--budget {least}` at least{}.", less_to_do(&best));
         return Err(Problem::new(message).hint(hint).into());
     }
@@ -96,8 +96,8 @@ fn less_to_do(plan: &Plan) -> String {
 }
 
 /// A budget that holds so many seconds, as it is typed.
-fn in_minutes(seconds: f64) -> String {
-    if seconds > 60.0 {
+pub fn least_budget(seconds: f64) -> String {
+    if seconds > 300.0 {
         format!("{:.0}m", (seconds / 60.0).ceil())
     } else {
         format!("{:.0}s", seconds.ceil())

@@ -209,7 +209,11 @@ fn read_pairs(table: &mut Reader<'_, '_>) -> Option<(u32, u32)> {
     };
     match found {
         Some(found) => Some(found),
-        None => table.wrong("pairs", "a number from 1 to 1000, or two such as \"6..20\"", value),
+        None => table.wrong(
+            "pairs",
+            "a number from 1 to 1000, or two such as \"6..20\", the smaller one first",
+            value,
+        ),
     }
 }
 

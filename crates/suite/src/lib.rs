@@ -37,6 +37,7 @@ mod versus;
 
 dyno_facts::catalogue!();
 
+pub use budget::least_budget;
 pub use bundled::{BundledSuite, HANDBOOK, bundled};
 pub use compare::{Compare, WantedStop, pairs, seconds, share};
 pub use plan::{Overrides, Plan};

@@ -531,7 +531,7 @@ fn plan_experiment(
     let full = &experiment.facts;
     let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
-    if let Some(sizing) = sizing.filter(|_| shrink < 1.0) {
+    if let Some(sizing) = sizing.filter(|_| shrink < 1.0 && shrink::is_loaded(suite, experiment)) {
         match overrides.budget_s {
             Some(_) => shrink::data_with_answers(sizing, &mut options, shrink),
             None => shrink::data(sizing, &mut options, shrink),

@@ -1,5 +1,6 @@
 //! `--shrink F`: the same plan, smaller. `suites/README.md` states these rules for users.
 
+use crate::{Suite, SuiteExperiment};
 use dyno_core::offer::{DataSizing, Scale};
 
 use dyno_facts::{DataSize, FaultPlan, Message, say};
@@ -32,6 +33,17 @@ pub(crate) fn fault(fault: &FaultPlan, shrink: f64) -> FaultPlan {
 
 pub(crate) fn events(events: u64, shrink: f64) -> u64 {
     ((events as f64 * shrink).round() as u64).max(EVENTS_MIN).min(events)
+}
+
+/// Whether the suite loads the data of an experiment, for it or for another one of the same data. What it finds stays as
+/// it is, whatever the budget.
+pub(crate) fn is_loaded(suite: &Suite, experiment: &SuiteExperiment) -> bool {
+    let size = |of: &SuiteExperiment| {
+        of.sizing.as_ref().and_then(|sizing| data_size(sizing, &of.facts.options))
+    };
+    let own = (&experiment.facts.workload, size(experiment));
+    let mut loading = suite.experiments.iter().filter(|other| other.facts.prepare);
+    loading.any(|other| (&other.facts.workload, size(other)) == own)
 }
 
 /// The size of the data as the options state it; `None` if the test has no size of its own.

@@ -349,6 +349,28 @@ fn shrinking_keeps_shape_and_says_so() {
     assert_eq!(plan.targets[0].role, Role::Endpoint);
 }
 
+#[test]
+fn only_data_that_a_suite_loads_are_shrunk() {
+    let sizes = |prepared: &str| {
+        let text = format!(
+            "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@a/d'\n[[experiment]]\nname = 'x'\n\
+             workload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\nduration_s = 60\n\
+             prepare = {prepared}\noptions = {{ table_size = 100_000 }}\n[[experiment]]\nname = 'y'\n\
+             workload = 'sysbench'\ntest = 'oltp_read_write'\nworkers = 1\nduration_s = 60\n\
+             prepare = false\noptions = {{ table_size = 100_000 }}\n"
+        );
+        let suite = Suite::parse("s.toml", &text, WORKLOADS).expect("a suite");
+        let given = Overrides { shrink: Some(0.1), ..Overrides::default() };
+        let plan = build(&suite, &given);
+        plan.experiments
+            .iter()
+            .map(|own| own.data.expect("a size").rows_per_table)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(sizes("true"), [10_000, 10_000], "one experiment loads for both");
+    assert_eq!(sizes("false"), [100_000, 100_000]);
+}
+
 const TWO: &str = "
 [suite]
 name = \"two\"

@@ -192,5 +192,6 @@ mod tests {
         assert_eq!(sweep(&["-c1,8", "-T", "5"]), levels(0, &[1, 8]));
         assert_eq!(sweep(&["--client=2,3"]), levels(0, &[2, 3]));
         assert_eq!(sweep(&["-c", "8", "-D", "1,2"]), None);
+        assert_eq!(sweep(&["-c", "1,0"]), None, "it is refused before the first run");
     }
 }

@@ -109,14 +109,14 @@ impl StepRow<'_> {
             },
             step.experiment.clone(),
             targets.join(", "),
-            planned.map_or(String::new(), |planned| what(planned, step)),
+            planned.map_or(String::new(), |planned| what(plan, planned, step)),
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
         ]
     }
 }
 
-fn what(planned: &ExperimentFacts, step: &PlanStep) -> String {
+fn what(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
     match &step.action {
         StepAction::Prepare => match planned.data {
             Some(data) if data.tables > 1 => format!(
@@ -130,7 +130,10 @@ fn what(planned: &ExperimentFacts, step: &PlanStep) -> String {
             None => "load".to_owned(),
         },
         StepAction::Trial(trial) => of_trial(planned, trial),
-        StepAction::Cleanup => "drop the tables that this run has made".to_owned(),
+        StepAction::Cleanup => match family::experiment(families(), plan, planned) {
+            Ok(family) if !family.keeps_existing() => "call the script's `cleanup`".to_owned(),
+            _ => "drop the tables that this run has made".to_owned(),
+        },
     }
 }
 
@@ -210,20 +213,20 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
             [] => "none".to_owned(),
             tables => tables.join(", "),
         };
-        text.push_str(&format!(
-            "{} ({}): creates where missing: {}.\n",
-            target.name,
-            target.url.redacted(),
-            names(&made)
-        ));
-        let fate = fate(made.len(), &kept);
-        text.push_str(&format!(
-            "  {fate} Tables that are there already have to hold the same data, and are kept.\n"
-        ));
+        text.push_str(&format!("{} ({}):", target.name, target.url.redacted()));
+        if scripts.is_empty() || !made.is_empty() {
+            text.push_str(&format!(
+                " creates where missing: {}.\n  {} Tables that are there already have to hold the \
+                 same data, and are kept.",
+                names(&made),
+                fate(made.len(), &kept)
+            ));
+        }
+        text.push('\n');
         if !scripts.is_empty() {
             text.push_str(&format!(
-                "  Scripts of your own ({}) create, change and drop what they like: dyno keeps \
-                 nothing from them.\n",
+                "  Scripts of your own ({}) create, change and drop what they like, also what was \
+                 there before. What they leave stays, unless `cleanup = true` calls their `cleanup`.\n",
                 scripts.join(", ")
             ));
         }

@@ -291,8 +291,9 @@ struct Described {
 impl Described {
     async fn ask<S: Session>(asker: &mut Asker<'_, S>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
-        // rows: never counted.
-        let known = "SELECT c.relname, c.reltuples, EXISTS (SELECT 1 FROM pg_stats s \
+        // rows: never counted. Rows since the last count are known to the server's statistics alone.
+        let known = "SELECT c.relname, \
+                     greatest(c.reltuples, nullif(pg_stat_get_live_tuples(c.oid), 0)), EXISTS (SELECT 1 FROM pg_stats s \
                      WHERE s.schemaname = n.nspname AND s.tablename = c.relname) \
                      OR pg_relation_size(c.oid) = 0 \
                      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \

@@ -157,6 +157,11 @@ impl PairedComparison {
         self.vetoes.iter().filter(touches)
     }
 
+    /// Those of them that no number of pairs outweighs.
+    pub(crate) fn final_vetoes(&self) -> impl Iterator<Item = &Veto> {
+        self.deciding_vetoes().filter(|veto| veto.reach == VetoReach::AnyFar)
+    }
+
     /// How its pairs are judged, by how they were ended.
     pub(crate) fn judging(&self) -> Judging {
         judging(self.stop, self.unit_pairs)

@@ -137,8 +137,8 @@ fn failure(error: LuaError) -> Failure {
     let hint = if error.is_refusal {
         "The script declares its options in `sysbench.cmdline.options`.".to_owned()
     } else if error.message.contains("already exists") {
-        "An earlier run may have left it there: `prepare = false` uses what is there, and \
-         `cleanup = true` calls the script's `cleanup` after a run."
+        "An earlier run may have left it there: `prepare = false` uses what is there. Or drop it, \
+         by `dyno sysbench SCRIPT cleanup`, and have `cleanup = true` do so after each run."
             .to_owned()
     } else {
         "the script failed there".to_owned()

@@ -10,6 +10,7 @@ use crate::rows;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
 use crate::watch::Watch;
 use dyno_core::{DbError, ParamType};
+use dyno_sysbench::KeyDistribution;
 use mlua::{
     Function, IntoLuaMulti, Lua, LuaOptions, StdLib, String as LuaText, Table, Thread, Value, ffi,
 };
@@ -53,6 +54,10 @@ pub(crate) enum LuaStep {
 /// What [`LuaMachine::resume`] is given for an event, and for one that begins anew.
 pub(crate) const EVENT: i32 = 1;
 pub(crate) const AGAIN: i32 = 2;
+
+/// The original of this version refuses it as well.
+const UNKNOWN_TO_SCRIPTS: &str = "--rand-type=zipfian is not known to scripts of sysbench 1.0: take uniform, gaussian, \
+                                  special or pareto";
 
 const PRINTS_TO_STDERR: &str = "io.output(io.stderr) io.stdout = io.stderr";
 
@@ -156,6 +161,9 @@ impl LuaMachine {
         worker: u32,
     ) -> Result<(Self, Function), LuaError> {
         // The protected calls are Lua's own: within mlua's, a script could not wait for a database.
+        if settings.random.distribution == KeyDistribution::Zipfian {
+            return Err(LuaError::new(UNKNOWN_TO_SCRIPTS));
+        }
         let options = LuaOptions::new().catch_rust_panics(true);
         let lua = Lua::new_with(StdLib::ALL_SAFE, options)?;
         lua.set_memory_limit(settings.memory_max)?;

@@ -530,10 +530,6 @@ unsafe extern "C-unwind" fn by_default(state: *mut lua_State) -> c_int {
         let low = wrapped(ffi::luaL_checknumber(state, 1));
         let high = wrapped(ffi::luaL_checknumber(state, 2));
         let drawn = of_function(state).numbers.borrow_mut().by_default(low, high);
-        let Some(drawn) = drawn else {
-            let unknown = c"--rand-type=zipfian is not known to scripts of sysbench 1.0";
-            return ffi::luaL_error(state, unknown.as_ptr());
-        };
         ffi::lua_pushnumber(state, f64::from(drawn));
         1
     }

@@ -424,6 +424,20 @@ fn a_script_that_holds_up_its_loop_is_a_note_unless_each_worker_has_one() {
 }
 
 #[test]
+fn a_distribution_that_scripts_do_not_have_is_refused_before_anything_is_executed() {
+    let folder = Scratch::new();
+    std::fs::write(folder.file("t.lua"), "print('top') function event() end").expect("a script");
+    let ran = Ran::of(command_of(&folder).args(["--rand-type=zipfian", "./t.lua", "run"]));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("take uniform, gaussian, special or pareto"), "{}", ran.all());
+    assert!(
+        !ran.all().contains("top\n") && !ran.all().contains("Threads started"),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
 fn lines_of_workers_on_several_threads_stay_whole() {
     let folder = Scratch::new();
     let script = "function event() print('this', nil, 1, 'that') end";

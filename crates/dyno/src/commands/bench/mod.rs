@@ -18,7 +18,7 @@ use dyno_runner::databases::{ReachedDatabase, reach, with_driver};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, AnyFamily, ask};
 use dyno_runner::output;
-use dyno_suite::{Overrides, Plan, Suite};
+use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use preflight::BenchNeed;
 use std::collections::BTreeSet;
 use std::io;
@@ -206,9 +206,10 @@ fn all_in_the_way(
 fn too_short(suite: &Suite, overrides: &Overrides) -> Option<Failure> {
     let (least_s, budget_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
     let message = format!(
-        "It takes about {least_s:.0} s at its smallest, more than the budget of {budget_s} s."
+        "The run takes about {:.0} s at its smallest, more than the budget of {budget_s} s.",
+        least_s.ceil()
     );
-    let hint = format!("Give it `--budget {:.0}m` at least.", (least_s / 60.0).ceil());
+    let hint = format!("Give it `--budget {}` at least.", least_budget(least_s));
     (least_s > budget_s).then(|| Failure::usage(message).with_hint(hint))
 }
 

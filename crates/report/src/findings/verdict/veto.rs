@@ -26,7 +26,11 @@ pub(super) const STOPPED: &str = "generator-stopped";
 pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
     for of in &mut verdicts.comparisons {
         of.vetoes = vetoes(of, checks);
+        let is_hopeless = of.final_vetoes().next().is_some();
         for row in &mut of.rows {
+            if is_hopeless && row.call == Call::TooFewPairs {
+                row.pairs_needed = None;
+            }
             if let Some(veto) = of.vetoes.iter().find(|veto| explains(veto.reach, row, of.margin)) {
                 row.pairs_needed = None;
                 // Where the interval contains 1 there is no difference to explain.
@@ -56,11 +60,11 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     let own: Vec<&PairedComparison> =
         paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name)).collect();
     let veto = own.iter().find_map(|of| {
-        of.rows.first().filter(|row| row.call == Call::Explained)?;
-        let is_final = |veto: &&Veto| veto.reach == VetoReach::AnyFar;
-        let veto = of.deciding_vetoes().find(is_final).or_else(|| of.deciding_vetoes().next())?;
+        let is_lost = |row: &&VerdictRow| matches!(row.call, Call::Explained | Call::TooFewPairs);
+        of.rows.first().filter(is_lost)?;
+        let veto = of.final_vetoes().next().or_else(|| of.deciding_vetoes().next())?;
         let told = say!(check_with_finding, id = veto.check, found = &veto.found);
-        Some((told, !is_final(&veto)))
+        Some((told, veto.reach != VetoReach::AnyFar))
     });
     let is_open = |gate: &&GateRow| {
         let of = own.iter().find(|of| gate.comparison == Some(of.number));
@@ -121,7 +125,8 @@ fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
 
 /// Whether something that reaches so far can have made this verdict.
 pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
-    if !reach.touches(row.metric) {
+    // Too few pairs claim nothing, and a remedy of what was found would leave them too few.
+    if !reach.touches(row.metric) || row.call == Call::TooFewPairs {
         return false;
     }
     let moved = reach.moved(row.metric, row.interval, row.withstood);

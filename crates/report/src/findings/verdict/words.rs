@@ -115,7 +115,8 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
         };
         sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
     }
-    sentences.extend(stability(of, row));
+    // Behind the evidence of the metric that decides, and of the same.
+    sentences.extend(stability(of, first));
     if !of.sessions.is_empty() {
         sentences.push(say!(pairs_are_of_sessions, n = of.sessions.len()));
     }
@@ -301,10 +302,15 @@ pub(crate) fn aa(of: &PairedComparison) -> Message {
 /// What would decide it.
 fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     match (row.call, row.pairs_needed) {
-        (Call::Explained, _) => vetoed(of),
+        (Call::Explained, _) => vetoed(of.deciding_vetoes()),
         (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
         (Call::TooFewPairs, _) => {
-            say!(fewer_than_6_pairs, least = of.least_pairs().to_string())
+            let few = say!(fewer_than_6_pairs, least = of.least_pairs().to_string());
+            // More pairs alone would not do.
+            match of.final_vetoes().next() {
+                Some(_) => Message::joined(&[few, vetoed(of.final_vetoes())], "; ", "；"),
+                None => few,
+            }
         }
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {
@@ -319,10 +325,10 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     }
 }
 
-/// What took the verdict away.
-fn vetoed(of: &PairedComparison) -> Message {
+/// What takes the verdict away.
+fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
     let told = |veto: &Veto| say!(check_with_finding, id = veto.check, found = &veto.found);
-    let found: Vec<Message> = of.deciding_vetoes().map(told).collect();
+    let found: Vec<Message> = vetoes.map(told).collect();
     say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
 }
 

@@ -96,7 +96,11 @@ pub(super) const CASES: &[Case] = &[
         id: "growth",
         evidence: "6.0 %",
         fires: |runs| nodes(runs, |node| node.growth_share = Some(0.06)),
-        silent: |runs| nodes(runs, |node| node.growth_share = Some(0.05)),
+        silent: |runs| {
+            nodes(runs, |node| {
+                (node.growth_share, node.data_bytes) = (Some(6.8), Some(1 << 20));
+            });
+        },
     },
     Case {
         id: "idle-server",
