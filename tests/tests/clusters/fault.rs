@@ -124,7 +124,8 @@ impl Trial {
         assert!(events.contains("was "), "the fault is among the events: {events}");
         let shown = dyno(&self.folder, &["show", path.to_str().expect("UTF-8")]);
         assert!(shown.all().contains("fault"), "{}", shown.all());
-        assert_eq!(english_in_chinese_paper(&self.folder, &path), Vec::<String>::new());
+        let english = english_in_chinese_paper(&self.folder, &path);
+        assert!(english.is_empty(), "{english:?}\n{}\n{events}", read("trials/1.json"));
         let trial = serde_json::from_str(&read("trials/1.json")).expect("JSON");
         let paper = read("paper.md");
         (ran, trial, paper)

@@ -107,7 +107,7 @@ fn a_bench_does_nothing_before_it_is_allowed_to() {
     }
     let short = dyno(folder, &["bench", "sqlite:own.db", "--budget", "5s", "--yes"]);
     assert!(short.stderr.contains("more than the budget of 5 s"), "{}", short.all());
-    assert!(short.stderr.contains("m` at least.\n"), "{}", short.all());
+    assert!(short.stderr.contains("s` at least.\n"), "{}", short.all());
     assert!(!short.stderr.contains("--plan"), "{}", short.all());
     // A table that it would need.
     let prepare = ["sysbench", "--db-driver=sqlite", "--sqlite-db=own.db", "--table-size=10"];

@@ -429,7 +429,7 @@ fn a_distribution_that_scripts_do_not_have_is_refused_before_anything_is_execute
     std::fs::write(folder.file("t.lua"), "print('top') function event() end").expect("a script");
     let ran = Ran::of(command_of(&folder).args(["--rand-type=zipfian", "./t.lua", "run"]));
     assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(ran.stderr.contains("take uniform, gaussian, special or pareto"), "{}", ran.all());
+    assert!(ran.stdout.contains("take uniform, gaussian, special or pareto"), "{}", ran.all());
     assert!(
         !ran.all().contains("top\n") && !ran.all().contains("Threads started"),
         "{}",
