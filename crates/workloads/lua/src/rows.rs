@@ -14,7 +14,7 @@ thread_local! {
     static SPARE: RefCell<Spare> = const { RefCell::new(Vec::new()) };
 }
 
-#[expect(clippy::vec_box, reason = "a result moves with each answer: one pointer instead of nine")]
+/// In boxes, since a result moves with each answer: one pointer instead of nine.
 type Spare = Vec<Box<Buffers>>;
 
 #[derive(Debug, Default)]
