@@ -53,7 +53,7 @@ fn no_allocation_in_the_steady_state() {
             .unwrap();
         let mut results = Vec::with_capacity(20);
         let (mut sum, mut names) = (Sum::default(), Letters::default());
-        let mut counted = 0;
+        let (mut counted, mut loud) = (0, 0);
         // The first rounds let the buffers grow to their working size. A busy machine wakes this
         // thread late, answers pile up, and a buffer doubles once more; a round that allocates for
         // its queries does so nine times.
@@ -85,12 +85,16 @@ fn no_allocation_in_the_steady_state() {
                 assert!(results.drain(..).all(|result| result.is_ok()));
             }
             if round >= 5 {
-                counted += allocations() - before;
+                let own = allocations() - before;
+                (counted, loud) = (counted + own, loud + u64::from(own > 0));
             }
         }
         assert!(sum.0 > 0 && names.0 > 0);
         assert!(allocations() > 0, "the counting allocator is installed");
-        assert!(counted < ROUNDS, "{counted} allocations in {ROUNDS} rounds");
+        assert!(
+            loud <= 2 && counted < ROUNDS,
+            "{counted} allocations in {loud} rounds of {ROUNDS}"
+        );
     })
     .unwrap();
 }

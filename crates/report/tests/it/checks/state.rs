@@ -96,11 +96,7 @@ pub(super) const CASES: &[Case] = &[
         id: "growth",
         evidence: "6.0 %",
         fires: |runs| nodes(runs, |node| node.growth_share = Some(0.06)),
-        silent: |runs| {
-            nodes(runs, |node| {
-                (node.growth_share, node.data_bytes) = (Some(6.8), Some(1 << 20));
-            });
-        },
+        silent: |runs| nodes(runs, |node| node.growth_share = Some(0.05)),
     },
     Case {
         id: "idle-server",
@@ -158,4 +154,17 @@ fn pages_from_outside_the_buffers_are_not_said_to_come_from_the_disk() {
     }
     let text = paper.markdown(Lang::En);
     assert!(text.contains("larger than the buffers") && !text.contains("disk-bound"), "{text}");
+}
+
+#[test]
+fn growth_of_small_data_is_none() {
+    let grows_by = |bytes: u64| {
+        let mut runs = quiet();
+        nodes(&mut runs, |node| {
+            (node.growth_share, node.data_bytes) = (Some(8.0), Some(bytes / 8));
+        });
+        !check(&Paper::new(&runs, &[]), "growth").lines.is_empty()
+    };
+    assert!(!grows_by(16 << 20), "servers know the sizes of small tables only roughly");
+    assert!(grows_by((16 << 20) + 8));
 }
