@@ -350,6 +350,34 @@ fn streams_that_come_and_go_share_nothing() {
     }
 }
 
+/// The bytes and the end of what is received then complete together, for a stream whose owner is gone.
+#[test]
+fn streams_that_go_while_bytes_come_leave_their_place_to_one_other() {
+    for io in ways() {
+        run_one(io, async {
+            let (left, right) = pair(false);
+            let mut peer = UnixStream::from(right);
+            let stream = SocketStream::new(left).unwrap();
+            // The kernel knows the stream now.
+            sleep_until(now() + 1_000_000).await;
+            peer.write_all(b"late").unwrap();
+            drop(stream);
+            sleep_until(now() + 1_000_000).await;
+            let pairs = [pair(false), pair(false)];
+            let opened = pairs.map(|(left, right)| {
+                (SocketStream::new(left).unwrap(), UnixStream::from(right))
+            });
+            for (number, (_, peer)) in opened.iter().enumerate() {
+                (&*peer).write_all(&[number as u8]).unwrap();
+            }
+            for (number, (stream, _)) in opened.iter().enumerate() {
+                let got = timeout(now() + 1_000_000_000, receive(stream, 9)).await;
+                assert_eq!(got.ok(), Some(vec![number as u8]), "{io:?}");
+            }
+        });
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]

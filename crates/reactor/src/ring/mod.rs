@@ -390,10 +390,10 @@ impl Ring {
         released.into_iter().for_each(|key| self.release(key));
     }
 
-    /// Makes a closing slot free when nothing of it is with the kernel.
+    /// Makes a closing slot free when nothing of it is with the kernel. Several completions of one round ask for it.
     fn release(&mut self, key: u32) {
         let slot = &mut self.slots[key as usize];
-        if slot.is_armed || slot.is_sending || slot.is_listed {
+        if !slot.is_closing || slot.is_armed || slot.is_sending || slot.is_listed {
             return;
         }
         slot.open(-1, 0);
