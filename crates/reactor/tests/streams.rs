@@ -364,9 +364,8 @@ fn streams_that_go_while_bytes_come_leave_their_place_to_one_other() {
             drop(stream);
             sleep_until(now() + 1_000_000).await;
             let pairs = [pair(false), pair(false)];
-            let opened = pairs.map(|(left, right)| {
-                (SocketStream::new(left).unwrap(), UnixStream::from(right))
-            });
+            let opened = pairs
+                .map(|(left, right)| (SocketStream::new(left).unwrap(), UnixStream::from(right)));
             for (number, (_, peer)) in opened.iter().enumerate() {
                 (&*peer).write_all(&[number as u8]).unwrap();
             }

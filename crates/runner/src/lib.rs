@@ -278,6 +278,7 @@ impl Runner<'_> {
                 output::talk(&line);
             }
             let begun = Instant::now();
+            let made_again_s = starving::made_again_s(&self.run, self.plan);
             let done = self.step(step);
             let seconds = begun.elapsed().as_secs_f64();
             if !matches!(done, Ok(None | Some(TrialDone::Skipped(_)))) {
@@ -288,13 +289,15 @@ impl Runner<'_> {
                 Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
                 done => done?,
             };
+            // Trials that were made again are no sign that others take longer: their time is bounded.
+            let once_s = seconds + made_again_s - starving::made_again_s(&self.run, self.plan);
             match done {
                 // It was left out.
                 None if matches!(step.action, StepAction::Trial(_)) => {}
-                None => remaining.took(step, seconds),
+                None => remaining.took(step, once_s),
                 Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
-                    remaining.took(step, seconds);
+                    remaining.took(step, once_s);
                     self.denied += u32::from(is_denied);
                     self.give_up(step, &status);
                     match status {

@@ -67,7 +67,7 @@ impl<'a> Remaining<'a> {
             StepAction::Cleanup => return,
         };
         taken.guessed_s += step.estimated_s;
-        taken.taken_s += seconds;
+        taken.taken_s += seconds.max(0.0);
     }
 
     /// `spent_s`: of the time that experiments have for their repeats, as the run folder has it.

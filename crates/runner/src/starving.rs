@@ -126,7 +126,7 @@ fn is_used_up(made_again_s: f64, plan: &Plan) -> bool {
 }
 
 /// What the attempts that do not count have taken, by the plan's estimates.
-fn made_again_s(run: &Run, plan: &Plan) -> f64 {
+pub(crate) fn made_again_s(run: &Run, plan: &Plan) -> f64 {
     run.repeated().iter().map(|(step, stage)| seconds(plan, step, *stage)).sum()
 }
 

@@ -151,6 +151,11 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     if !error.is_connect() {
         return lines_of_statement(error, place, driver);
     }
+    // Of a script, whose place is the context.
+    let place_in_script = error.context().unwrap_or_default();
+    let function = place.function();
+    let failed =
+        format!("`{function}' function failed: {place_in_script}connection creation failed");
     match driver {
         DbDriver::Mysql => {
             let server = match error.address() {
@@ -162,7 +167,7 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
             vec![
                 format!("unable to connect to MySQL server{server}, aborting..."),
                 format!("error {errno}: {}", mysql_message(error)),
-                format!("`{}' function failed: connection creation failed", place.function()),
+                failed,
             ]
         }
         DbDriver::Pgsql => {
@@ -171,7 +176,7 @@ fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
             vec![
                 // The client library ends its messages with a line of their own.
                 format!("Connection to database failed: {message}\n"),
-                format!("`{}' function failed: connection creation failed", place.function()),
+                failed,
             ]
         }
         DbDriver::Sqlite => vec![format!("unable to open the database: {}", error.message())],

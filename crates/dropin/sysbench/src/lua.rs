@@ -100,9 +100,16 @@ fn run(
     };
     let seed = settings.seed.into();
     let hooks = &mut main as &mut dyn ReportHooks;
+    let mut has_begun = false;
     let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
-        dyno_lua::drive(database, script, settings, spec, control, observer)
+        let driven = dyno_lua::drive(database, script, settings, spec, control, observer);
+        has_begun = driven.is_ok();
+        driven
     });
+    // As in the original: a run in which a thread_init() fails has no done().
+    if !has_begun {
+        return exit;
+    }
     match main.done(console) {
         Err(error) => failed(&error, Some("done"), console, line),
         Ok(()) => exit,

@@ -92,6 +92,8 @@ pub(crate) struct LuaWorker<'a, D: Driver> {
     pub(crate) own_loop: OwnLoop,
     /// It begins no further event.
     pub(crate) has_ended: bool,
+    /// By an error that nothing ignores.
+    pub(crate) has_died: bool,
     /// What was executed in the event that has ended it, which does not count itself.
     pub(crate) last_work: Tally,
     pub(crate) turns: Turns,
@@ -122,6 +124,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
             has_begun: false,
             own_loop: OwnLoop::None,
             has_ended: false,
+            has_died: false,
             last_work: Tally::default(),
             turns: Turns::default(),
         };

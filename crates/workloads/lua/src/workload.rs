@@ -15,6 +15,9 @@ use dyno_record::{ErrorCount, ErrorTable};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+/// What the script API raises where no connection can be opened.
+const UNOPENED: &str = "connection creation failed";
+
 /// A script on one driver. Each worker has a Lua state of its own.
 pub(crate) struct LuaWorkload<'a, D> {
     common: LuaCommon<'a, D>,
@@ -101,8 +104,14 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             LuaWorker::open(&self.common, id, Some(&mut *session)).await.map_err(fatal)?;
         match worker.finish_step(Some(session), "thread_init").await {
             Ok(_) => Ok(worker),
-            // Its own words say more than those that the script has raised.
-            Err(error) => Err(worker.unopened().unwrap_or_else(|| fatal(error))),
+            // Its own words say more than those that the script has raised, which begin with the place.
+            Err(error) => Err(match worker.unopened() {
+                Some(unopened) => match error.message.find(UNOPENED) {
+                    Some(at) => unopened.with_context(&error.message[..at]),
+                    None => unopened,
+                },
+                None => fatal(error),
+            }),
         }
     }
 
@@ -179,7 +188,10 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
                 worker.rolls_back = self.rolls_back(&error);
                 Err(error)
             }
-            Ended::Failed(error) => Err(fatal(error)),
+            Ended::Failed(error) => {
+                worker.has_died = true;
+                Err(fatal(error))
+            }
         }
     }
 
@@ -206,6 +218,11 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
     ) -> Result<(), DbError> {
         self.common.script.note_step(worker.end());
         tally.add(&worker.last_work);
+        // As in the original: a thread that a failure has ended has no thread_done().
+        if worker.has_died {
+            worker.close().await;
+            return Ok(());
+        }
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }

@@ -111,6 +111,43 @@ fn a_broken_script_is_fatal_on_stdout_as_in_the_original() {
 }
 
 #[test]
+fn what_runs_after_a_failure_is_what_runs_in_the_original() {
+    const NAME: &str = "what_runs_after_a_failure_is_what_runs_in_the_original";
+    let folder = Scratch::new();
+    let hooks =
+        "function thread_done() print('thread_done') end\nfunction done() print('done') end\n";
+    let failing = "function thread_init() error('own') end\nfunction event() end\n";
+    let unopened =
+        "function thread_init()\nsysbench.sql.driver():connect() end\nfunction event() end\n";
+    let later = "function event() error('own') end\n";
+    for (script, printed, fatal_line) in [
+        (failing, &[][..], "`thread_init' function failed: ./t.lua:1: own"),
+        (unopened, &[], "`thread_init' function failed: ./t.lua:2: connection creation failed"),
+        (later, &["done"], "`thread_run' function failed: ./t.lua:1: own"),
+        ("function event() end\n", &["thread_done", "done"], ""),
+    ] {
+        std::fs::write(folder.file("t.lua"), script.to_owned() + hooks).expect("a script");
+        let words = ["--mysql-socket=/missing", "--events=1", "--time=9", "./t.lua", "run"];
+        let ran = |program: &mut Command| {
+            let ran = Ran::of(program.current_dir(folder.path()).args(words));
+            let is_hook = |line: &&str| line.ends_with("done");
+            let printed: Vec<_> = ran.stdout.lines().filter(is_hook).map(str::to_owned).collect();
+            (printed, fatal(&ran), ran.all())
+        };
+        let (hooks, lines, all) = ran(&mut command_of(&folder));
+        assert_eq!(hooks, printed, "{all}");
+        assert!(fatal_line.is_empty() || lines.iter().any(|line| line == fatal_line), "{all}");
+        match peer("sysbench") {
+            Some(program) => {
+                let (their_hooks, theirs, all) = ran(&mut Command::new(program));
+                assert_eq!((hooks, lines), (their_hooks, theirs), "{all}");
+            }
+            None => skipped(NAME, "sysbench is not installed"),
+        }
+    }
+}
+
+#[test]
 fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
     let folder = Scratch::new();
     let ran = |script: &str, words: &[&str]| {
