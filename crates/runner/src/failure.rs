@@ -67,9 +67,24 @@ pub fn sentence(text: &str) -> String {
     if text.ends_with(['.', '!', '?']) { text.to_owned() } else { format!("{text}.") }
 }
 
+/// `text`, which is about `error`, as a sentence that ends with the statement where the workload names it.
+pub(crate) fn with_statement(text: &str, error: &DbError) -> String {
+    /// A longer statement is cut.
+    const MOST_LETTERS: usize = 200;
+    let Some(statement) = error.statement().filter(|statement| !statement.is_empty()) else {
+        return sentence(text);
+    };
+    let statement = in_one_line(statement);
+    let mut shown: String = statement.chars().take(MOST_LETTERS).collect();
+    if shown.len() < statement.len() {
+        shown.push_str(" ...");
+    }
+    format!("{}, in the statement `{shown}`.", text.trim_end().trim_end_matches('.'))
+}
+
 impl From<&DbError> for Failure {
     fn from(error: &DbError) -> Self {
-        let mut message = sentence(&error.to_string());
+        let mut message = with_statement(&error.to_string(), error);
         if signals::has_come() && error.message() == STOPPED {
             return Failure::interrupted(message);
         }
@@ -135,5 +150,23 @@ impl From<ClusterError> for Failure {
             false => Failure::new(error.message),
         };
         failure.hinted(error.hint)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_statement_is_named_and_cut_where_it_is_long() {
+        let error = DbError::lost("The server is gone.");
+        assert_eq!(with_statement("The server is gone.", &error), "The server is gone.");
+        let named = error.clone().with_statement("SELECT 1\nFROM t");
+        assert_eq!(
+            with_statement("The server is gone.", &named),
+            "The server is gone, in the statement `SELECT 1 FROM t`."
+        );
+        let long = error.with_statement("x".repeat(300));
+        assert!(with_statement("No", &long).ends_with("xx ...`."), "{long:?}");
     }
 }

@@ -1,5 +1,6 @@
 //! From what the engine gives back to what is stored.
 
+use crate::failure::{sentence, with_statement};
 use dyno_core::Workload;
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use dyno_facts::format::short;
@@ -51,7 +52,11 @@ pub fn summarise(
 
 fn status(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> TrialStatus {
     if let Some(why) = result.ended.failure() {
-        return TrialStatus::Failed(crate::failure::sentence(&why).into());
+        let why = match &result.ended {
+            TrialEnd::Aborted(error) => with_statement(&why, error),
+            _ => sentence(&why),
+        };
+        return TrialStatus::Failed(why.into());
     }
     if result.ended == TrialEnd::Interrupted {
         return TrialStatus::Interrupted;

@@ -321,9 +321,12 @@ fn of_trial(stage: Option<StageOf>) -> String {
     stage.map_or(String::new(), |stage| format!(", stage {} of {}", stage.number, stage.of))
 }
 
-/// Rates and the 95th percentile of the latency, as they are shown when a trial has ended.
+/// Rates and the 95th percentile of the latency, as they are shown when a trial has ended; of nothing there is none.
 pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
-    format!("{rates}, p95 {} ms", short(summary.latency.p95_us / 1e3))
+    match summary.latency.p95_us / 1e3 {
+        0.0 => rates.to_owned(),
+        p95_ms => format!("{rates}, p95 {} ms", short(p95_ms)),
+    }
 }
 
 struct Parties<'a, F: Driven, D> {

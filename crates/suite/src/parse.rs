@@ -428,7 +428,13 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Op
     }
     let known: Vec<&str> = workload.tests.iter().map(|test| test.name).collect();
     let message = format!("The workload `{}` has no test `{}`.", workload.name, short(&name.value));
-    let hint = hint_of_known(&name.value, "Tests", &known);
+    let hint = match name.value.contains('.') && known.contains(&"script") {
+        true => {
+            let file = short(&name.value);
+            format!("A script has `test = \"script\"` and `options = {{ scripts = \"{file}\" }}`.")
+        }
+        false => hint_of_known(&name.value, "Tests", &known),
+    };
     table.note(&name.span, Problem::new(message).hint(hint));
     None
 }

@@ -108,7 +108,8 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
     })
 }
 
-fn print_results(paper: &Paper, length: EndLength) {
+/// What the terminal shows of a run's results.
+pub(crate) fn print_results(paper: &Paper, length: EndLength) {
     output::data(&match length {
         EndLength::Long => paper.terminal(Lang::En),
         _ => paper.brief(Lang::En),

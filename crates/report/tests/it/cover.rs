@@ -204,10 +204,15 @@ fn a_shrunk_run_is_called_a_rehearsal() {
     let shrunk = compared(1.2, |run| {
         run.header.plan.as_mut().expect("a plan").shrink = 0.01;
     });
-    assert_eq!(cover(&shrunk).banner.to_string(), "REHEARSAL: data 1/100, windows 40 s");
+    assert_eq!(
+        cover(&shrunk).banner.to_string(),
+        "REHEARSAL: data 1/100 or the least possible, windows 40 s"
+    );
     let standing = |paper: &Paper| paper.standing(Lang::En);
     let said = standing(&shrunk);
-    assert!(said.starts_with("REHEARSAL: data 1/100, windows 40 s; its figures are no results. "));
+    assert!(said.starts_with(
+        "REHEARSAL: data 1/100 or the least possible, windows 40 s; its figures are no results. "
+    ));
     assert!(said.ends_with(&cover(&shrunk).warnings.verdict.to_string()), "{said}");
     assert!(standing(&compared(1.2, |_| {})).starts_with("No rehearsal: "));
 }

@@ -1,5 +1,5 @@
-//! Watches functions of scripts that compute for long: a thread looks at all states, notes how long one has computed at
-//! a stretch, and sets a hook where it still does so after the end of its run.
+//! Watches functions of scripts that run for long: a thread looks at all states, notes how long one has computed at a
+//! stretch, and sets a hook where it still does so after the end of its run, or goes on asking databases.
 //!
 //! A hook that is always there would make each instruction dearer, and keep LuaJIT from compiling.
 
@@ -13,6 +13,11 @@ use std::time::Duration;
 
 /// How long after the end of the run a function may compute without asking a database.
 const GRACE: Nanos = SECOND;
+/// How long after the end of the run an event may go on asking databases, at least; else as long as the run. A long one
+/// is waited for, as in the original.
+const ASKS_GRACE: Nanos = 30 * SECOND;
+/// Turns after the end of the run, two for each request: a single long statement makes no more.
+const LATE_TURNS: u64 = 100;
 const LOOKS: Duration = Duration::from_millis(100);
 
 /// What the thread knows of a state.
@@ -20,6 +25,8 @@ const LOOKS: Duration = Duration::from_millis(100);
 pub(crate) struct Watched {
     /// The end of its run; `Nanos::MAX` where there is none.
     ends: AtomicU64,
+    /// How long an event may go on asking databases.
+    asks_until: AtomicU64,
     /// Odd while a function computes.
     turns: AtomicU64,
     /// The longest time between two looks that have seen the same turn compute.
@@ -43,6 +50,7 @@ impl Watch {
     pub(crate) fn over(state: *mut lua_State) -> Self {
         let watched = Arc::new(Watched {
             ends: AtomicU64::new(Nanos::MAX),
+            asks_until: AtomicU64::new(Nanos::MAX),
             turns: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             state: Mutex::new(StatePointer(state)),
@@ -50,9 +58,11 @@ impl Watch {
         Watch(watched)
     }
 
-    /// The run begins: from now on the thread looks at the state, and ends functions that compute for long after `ends`.
+    /// The run begins: from now on the thread looks at the state, and ends functions that run for long after `ends`.
     pub(crate) fn begin(&self, ends: Nanos) {
+        let length = ends.saturating_sub(monotonic_now());
         self.0.ends.store(ends, Ordering::Relaxed);
+        self.0.asks_until.store(ends.saturating_add(length.max(ASKS_GRACE)), Ordering::Relaxed);
         watch(&self.0);
     }
 
@@ -60,6 +70,7 @@ impl Watch {
     /// too short; 0 if no two looks have met the same step.
     pub(crate) fn end(&self) -> Nanos {
         self.0.ends.store(Nanos::MAX, Ordering::Relaxed);
+        self.0.asks_until.store(Nanos::MAX, Ordering::Relaxed);
         self.0.longest.load(Ordering::Relaxed)
     }
 
@@ -80,8 +91,17 @@ impl Watch {
     }
 }
 
-/// A state, its turn at the last look, and when it began that.
-type Seen = (Weak<Watched>, u64, Nanos);
+/// What the looks at a state have seen.
+#[derive(Debug)]
+struct Seen {
+    watched: Weak<Watched>,
+    /// At the last look.
+    turn: u64,
+    /// When that began.
+    since: Nanos,
+    /// At the last look before the end of the run.
+    turn_in_time: u64,
+}
 
 fn watch(watched: &Arc<Watched>) {
     static ALL: OnceLock<Mutex<Vec<Seen>>> = OnceLock::new();
@@ -90,7 +110,8 @@ fn watch(watched: &Arc<Watched>) {
         is_first = true;
         Mutex::default()
     });
-    locked(all).push((Arc::downgrade(watched), 0, monotonic_now()));
+    let (watched, since) = (Arc::downgrade(watched), monotonic_now());
+    locked(all).push(Seen { watched, turn: 0, since, turn_in_time: 0 });
     if is_first {
         // Without the thread, endless functions are not ended: no reason not to run a script.
         let _ = std::thread::Builder::new().name("lua-watch".to_owned()).spawn(move || {
@@ -104,22 +125,35 @@ fn watch(watched: &Arc<Watched>) {
 }
 
 /// Sets the hook where it is time; false for a state that is closed.
-fn look((watched, turn, since): &mut Seen, now: Nanos) -> bool {
-    let Some(watched) = watched.upgrade() else { return false };
-    let turns = watched.turns.load(Ordering::Relaxed);
-    let ends = watched.ends.load(Ordering::Relaxed);
-    if turns != *turn {
-        (*turn, *since) = (turns, now);
-    }
-    if turns % 2 == 0 {
-        return true;
-    }
-    let computed = now.saturating_sub(*since);
-    watched.longest.fetch_max(computed, Ordering::Relaxed);
-    if computed > GRACE && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND) {
+fn look(seen: &mut Seen, now: Nanos) -> bool {
+    let Some(watched) = seen.watched.upgrade() else { return false };
+    if is_endless(seen, &watched, now) {
         set_hook(&locked(&watched.state));
     }
     true
+}
+
+fn is_endless(seen: &mut Seen, watched: &Watched, now: Nanos) -> bool {
+    let turns = watched.turns.load(Ordering::Relaxed);
+    let ends = watched.ends.load(Ordering::Relaxed);
+    if turns != seen.turn {
+        (seen.turn, seen.since) = (turns, now);
+    }
+    if now <= ends {
+        seen.turn_in_time = turns;
+    }
+    // After the end of the run no event begins: it is the same one.
+    if now > watched.asks_until.load(Ordering::Relaxed)
+        && turns.wrapping_sub(seen.turn_in_time) > LATE_TURNS
+    {
+        return true;
+    }
+    if turns % 2 == 0 {
+        return false;
+    }
+    let computed = now.saturating_sub(seen.since);
+    watched.longest.fetch_max(computed, Ordering::Relaxed);
+    computed > GRACE && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND)
 }
 
 #[expect(unsafe_code, reason = "LuaJIT's way to interrupt a function from another thread")]
@@ -131,7 +165,7 @@ fn set_hook(state: &StatePointer) {
     }
 }
 
-const TOO_LONG: &CStr = c"the function was still computing when --time was over";
+const TOO_LONG: &CStr = c"the function was still running long after --time was over";
 
 #[expect(unsafe_code, reason = "called by LuaJIT")]
 unsafe extern "C-unwind" fn end_function(state: *mut lua_State, _: *mut lua_Debug) {
@@ -147,4 +181,34 @@ unsafe extern "C-unwind" fn end_function(state: *mut lua_State, _: *mut lua_Debu
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_never_stops_asking_ends_and_a_long_statement_does_not() {
+        let watch = Watch::over(std::ptr::null_mut());
+        let begun = monotonic_now();
+        let ends = begun + 2 * SECOND;
+        watch.0.ends.store(ends, Ordering::Relaxed);
+        watch.0.asks_until.store(ends + ASKS_GRACE, Ordering::Relaxed);
+        let watched = Arc::downgrade(&watch.0);
+        let mut seen = Seen { watched, turn: 0, since: begun, turn_in_time: 0 };
+        let mut looks = |requests: u64, at: Nanos| {
+            (0..2 * requests).for_each(|_| watch.turn());
+            is_endless(&mut seen, &watch.0, at)
+        };
+        assert!(!looks(1_000, ends - 1), "the run is not over");
+        assert!(!looks(1_000, ends + ASKS_GRACE), "a long event has time");
+        assert!(looks(0, ends + ASKS_GRACE + 1));
+        watch.end();
+        assert!(!looks(1_000, ends + ASKS_GRACE + 1), "it has ended");
+
+        watch.0.ends.store(ends, Ordering::Relaxed);
+        watch.0.asks_until.store(ends + ASKS_GRACE, Ordering::Relaxed);
+        assert!(!looks(0, ends - 1));
+        assert!(!looks(3, ends + 10 * ASKS_GRACE), "a few long statements");
+    }
 }

@@ -405,10 +405,10 @@ impl Paper {
         if self.checks.is_empty() {
             return String::new();
         }
-        let told = |text: Message| text.line(lang);
+        let line = |text: Message| text.line(lang);
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
         let made = self.checks.len().to_string();
-        let mut lines = vec![told(say!(
+        let mut lines = vec![line(say!(
             checks_make_figures_unusable_e_are,
             made = made,
             errors = errors,
@@ -420,20 +420,21 @@ impl Paper {
             found.partition(|check| check.is_accepted);
         for check in &open {
             match check.level {
-                Level::E => lines.extend(in_full(check).into_iter().map(told)),
-                Level::W => lines.push(told(in_a_line(check))),
+                Level::E => lines.extend(in_full(check).into_iter().map(line)),
+                Level::W => lines.push(line(in_a_line(check))),
                 Level::I => {}
             }
         }
         let ids = |checks: &[&Check]| {
-            let ids: Vec<Message> =
-                checks.iter().map(|check| Message::verbatim(check.id)).collect();
+            // As in the columns of notes.
+            let told = |check: &&Check| format!("{} ({:?}{})", check.id, check.level, check.number);
+            let ids: Vec<Message> = checks.iter().map(told).map(Message::verbatim).collect();
             (!ids.is_empty()).then(|| Message::list(&ids))
         };
         let disclosed: Vec<&Check> =
             open.into_iter().filter(|check| check.level == Level::I).collect();
-        lines.extend(ids(&disclosed).map(|ids| told(say!(i_ids, ids = ids))));
-        lines.extend(ids(&accepted).map(|ids| told(say!(accepted_ids, ids = ids))));
+        lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids = ids))));
+        lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids = ids))));
         lines.join("\n") + "\n"
     }
 }
@@ -441,7 +442,7 @@ impl Paper {
 /// What is expected, where it is not so, and what to do.
 fn in_full(check: &Check) -> Vec<Message> {
     const MOST_LINES: usize = 4;
-    let mut lines = vec![say!(e_id_rule, id = check.id, rule = &check.rule)];
+    let mut lines = vec![say!(e_id_rule, number = check.number, id = check.id, rule = &check.rule)];
     let indented = |text: &Message| say!(line, line = text);
     lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
     if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
@@ -454,9 +455,10 @@ fn in_full(check: &Check) -> Vec<Message> {
 fn in_a_line(check: &Check) -> Message {
     let first = check.lines.first().cloned().unwrap_or_default();
     match check.lines.len() {
-        0 | 1 => say!(w_id_first, id = check.id, first = first),
+        0 | 1 => say!(w_id_first, number = check.number, id = check.id, first = first),
         all => say!(
             w_id_first_more,
+            number = check.number,
             id = check.id,
             first = first,
             more = say!(and_more_lines, n = all as u64 - 1)

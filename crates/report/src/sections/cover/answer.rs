@@ -267,6 +267,7 @@ fn difference(own: &[&PairedComparison]) -> Message {
     };
     let is_faster = rows().next().is_some_and(|row| row.call == Call::Faster);
     let is_cost = rows().all(|row| row.metric == Metric::ServerCpuUs.name());
+    let is_time = rows().all(|row| row.is_less_better);
     match is_faster {
         true if low >= TIMES => {
             let range = range(format::short(low), format::short(high));
@@ -275,6 +276,22 @@ fn difference(own: &[&PairedComparison]) -> Message {
         true if is_cost => say!(
             cheaper_at,
             range = range(percent(1.0 - 1.0 / low), percent(1.0 - 1.0 / high)),
+            place = place
+        ),
+        false if is_cost => say!(
+            dearer_at,
+            range = range(percent(1.0 / high - 1.0), percent(1.0 / low - 1.0)),
+            place = place
+        ),
+        // In the words of the verdicts: half the time is not "50 % faster".
+        true if is_time => say!(
+            faster_by_time_at,
+            range = range(percent(1.0 - 1.0 / low), percent(1.0 - 1.0 / high)),
+            place = place
+        ),
+        false if is_time => say!(
+            slower_by_time_at,
+            range = range(percent(1.0 / high - 1.0), percent(1.0 / low - 1.0)),
             place = place
         ),
         true => say!(

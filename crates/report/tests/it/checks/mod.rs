@@ -229,8 +229,8 @@ fn what_a_run_accepts_is_shown_as_accepted_and_what_it_denies_is_told() {
     assert_eq!(paper.check_counts(), [0, 0, 1], "the accepted caveat is not counted");
     assert_eq!((check(&paper, "governor").number, accepted.number), (1, 2));
     let text = paper.checks_text(Lang::En);
-    assert!(text.ends_with("I: governor.\nAccepted: hiccups.\n"), "{text}");
-    assert!(paper.checks_text(Lang::Zh).contains("已接受：hiccups。"));
+    assert!(text.ends_with("I: governor (I1).\nAccepted: hiccups (W2).\n"), "{text}");
+    assert!(paper.checks_text(Lang::Zh).contains("已接受：hiccups (W2)。"));
 }
 
 #[test]
@@ -244,9 +244,9 @@ fn the_text_for_a_terminal_tells_the_grave_ones_in_full() {
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].contains("figures unusable (E): 1, caveats (W): 1, disclosures (I): 1"));
     let check = check(&paper, "errors-1");
-    assert_eq!(lines[1], format!("E errors-1: {}", check.rule));
+    assert_eq!(lines[1], format!("E1 errors-1: {}", check.rule));
     assert!(lines[2].starts_with("    trial"), "{}", lines[2]);
-    assert_eq!(&lines[lines.len() - 2..], ["W network: trials 1–12: 75 %", "I: background."]);
+    assert_eq!(&lines[lines.len() - 2..], ["W2 network: trials 1–12: 75 %", "I: background (I3)."]);
     assert!(lines.contains(&format!("    {}", check.advice).as_str()), "{text}");
     assert_eq!(Paper::new(&[], &[]).denied().len(), 0);
 }

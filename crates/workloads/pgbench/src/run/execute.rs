@@ -385,7 +385,9 @@ impl PgBench {
                         );
                         (self.talk)(Talk::Info(&text));
                     }
-                } else if error.is_fatal() && !error.is_from_server() {
+                    return error;
+                }
+                if error.is_fatal() && !error.is_from_server() {
                     // The server left without a word.
                     self.say(&text);
                     self.say(&format!(
@@ -397,7 +399,7 @@ impl PgBench {
                         "client {id} script {script} aborted in command {at} query {query}: {text}"
                     ));
                 }
-                return error;
+                return error.with_statement(self.sent_text(client, command));
             }
             Failure::Command(why) => {
                 let name = command.name();

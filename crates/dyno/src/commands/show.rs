@@ -1,9 +1,9 @@
 //! `dyno show`.
 
+use super::ending::{EndLength, print_results};
 use super::paper::paper_of;
 use super::{RUNS, find_run};
 use crate::Done;
-use dyno_report::Lang;
 use dyno_runner::output;
 use std::path::PathBuf;
 
@@ -22,6 +22,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     for warning in &data.warnings {
         output::talk(&format!("warning: {warning}"));
     }
-    output::data(&paper_of(&[data]).terminal(Lang::En));
+    // Columns of notes have the numbers of the checks, which follow.
+    print_results(&paper_of(&[data]), EndLength::Long);
     Ok(())
 }
