@@ -439,7 +439,11 @@ impl Runner<'_> {
         experiment
             .remove(&reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
-        let told = parts.told();
+        let told = match experiment.keeps_existing() {
+            true => parts.told(),
+            // Nobody knows what it has dropped.
+            false => say!(script_cleaned_up),
+        };
         observer.finish(&told.to_string());
         self.run.update(|header| {
             let known = header.tables.entry(owner).or_default();

@@ -42,8 +42,8 @@ pub fn levels(text: &str) -> Option<Vec<u32>> {
     levels.filter(|levels| levels.len() > 1)
 }
 
-/// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that, and
-/// empty where nothing was measured.
+/// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that, without
+/// a run that was cut off, and empty where nothing was measured.
 pub fn sweep(
     what: &str,
     levels: &[u32],
@@ -54,12 +54,22 @@ pub fn sweep(
     for (at, &level) in levels.iter().enumerate() {
         let mut own = None;
         exit = run(level, &mut own);
-        measured.extend(own);
+        let why = match exit {
+            Exit::Interrupted => "you stopped it",
+            _ => "the run before it failed",
+        };
+        if exit != Exit::Interrupted {
+            measured.extend(own);
+        } else if own.is_some() && !measured.is_empty() {
+            output::talk(&format!(
+                "The table leaves out the run that you stopped: {what} {level}."
+            ));
+        }
         if exit != Exit::Done {
             let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();
             if !left.is_empty() {
                 let left = left.join(", ");
-                output::talk(&format!("Not run, since the run before it failed: {what} {left}."));
+                output::talk(&format!("Not run, since {why}: {what} {left}."));
             }
             break;
         }
@@ -208,6 +218,12 @@ mod tests {
         assert!(lines[0].starts_with("threads") && lines[1].starts_with('1'), "{table}");
         assert!(lines[1].contains("20,000") && lines[1].contains("1.50"), "{table}");
         assert_eq!(lines[2].matches('–').count(), 2, "no latency was measured: {table}");
+        let (exit, table) = sweep("threads", &[1, 2, 4], |workers, measured| {
+            *measured = Some(level(workers));
+            if workers == 1 { Exit::Done } else { Exit::Interrupted }
+        });
+        assert_eq!(exit, Exit::Interrupted);
+        assert_eq!(table.trim().lines().count(), 2, "the second run was cut off: {table}");
         let nothing = sweep("threads", &[1, 2], |_, _| Exit::Failed);
         assert_eq!(nothing, (Exit::Failed, String::new()), "a table of nothing");
     }

@@ -4,6 +4,7 @@ use crate::plan::{Overrides, Plan};
 use crate::problem::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment};
 use dyno_core::offer::DataSizing;
+use dyno_facts::format::plain;
 use dyno_facts::{ExperimentFacts, Message, PlanStep, Purpose, StepAction, say};
 use std::collections::BTreeMap;
 
@@ -205,7 +206,9 @@ pub(crate) fn told(
             };
             experiments.iter().map(sized).collect()
         }
-        Some(_) if !is_published => vec![say!(sized_for_the_budget, share = share.to_string())],
+        Some(_) if !is_published => {
+            vec![say!(sized_for_the_budget, times = plain(1.0 / share))]
+        }
         _ => vec![say!(shrunk_by, share = share.to_string())],
     }
 }

@@ -134,7 +134,7 @@ fn a_server_that_was_changed_while_a_run_was_interrupted_has_no_verdict() {
     change("SELECT pg_reload_conf()");
     let ran = dyno(folder, &command);
     nothing_is_claimed(folder, &ran, "target-changed");
-    let between = format!("interrupted between trials {last} and {}", last + 1);
+    let between = format!("between trials {last} and {}", last + 1);
     assert!(ran.stderr.contains(&between), "{}", ran.all());
     // At once, not only in the paper.
     let warning =

@@ -8,6 +8,7 @@ use super::settings::Settings;
 use super::setup::set_up;
 use super::sweep_of;
 use dyno_runner::level_suite::{LevelSuite, refusal};
+use dyno_runner::output;
 use serde_json::json;
 
 /// The suite that the words amount to; `None` where they ask for no paper, or can't be read.
@@ -41,10 +42,10 @@ fn suite_of(
     workers: Vec<u32>,
     is_seeded: bool,
 ) -> Result<LevelSuite, Refusal> {
-    for (option, is_given) in unsuited(settings) {
+    for (option, is_given, hint) in unsuited(settings) {
         if is_given {
-            let (message, hint) = refusal(option);
-            return Err(Refusal::error(message).with_hint(hint));
+            let (message, whole_folder) = refusal(option);
+            return Err(Refusal::error(message).with_hint(hint.unwrap_or(whole_folder)));
         }
     }
     let Some(seconds) = settings.seconds else {
@@ -80,6 +81,11 @@ fn suite_of(
     let mut keys = vec![("duration_s", json!(seconds)), ("warmup_s", json!(settings.warmup_s))];
     keys.extend(settings.rate_per_s.map(|rate| ("rate", json!(rate))));
     keys.extend(settings.progress_s.map(|seconds| ("interval_s", json!(seconds))));
+    if settings.progress_s.is_some() {
+        output::talk_lines(
+            "pgbench: -P prints no lines with --paper: it sets the intervals of the paper's charts",
+        );
+    }
     if !named.is_empty() {
         // Beside the other options: a list.
         keys.push(("options.scripts", json!(named)));
@@ -97,17 +103,51 @@ fn suite_of(
     })
 }
 
-/// What is measured otherwise than a suite measures, or goes where a run folder has its own place.
-fn unsuited(settings: &Settings) -> [(&'static str, bool); 9] {
+/// What is measured otherwise than a suite measures, or goes where a run folder has its own place. With a hint where
+/// that of all front ends says too little.
+fn unsuited(settings: &Settings) -> [(&'static str, bool, Option<&'static str>); 9] {
+    let conflicts = "leave it out: with --paper a transaction is tried up to 10 times more after a \
+                     conflict, and the paper counts these retries";
+    let errors = "leave it out: with --paper a transaction that violates a constraint or keeps \
+                  conflicting is counted as failed, and any other error ends the run";
     [
-        ("-t", settings.transactions.is_some()),
-        ("-C", settings.connect_each),
-        ("-L", settings.late_limit_us > 0),
-        ("-l", settings.log.wanted),
-        ("-d", settings.debug),
-        ("--max-tries", settings.max_tries != 1),
-        ("--exit-on-abort", settings.exit_on_abort),
-        ("--continue-on-error", settings.continue_on_error),
-        ("--json or --hdr", settings.json.is_some() || settings.hdr.is_some()),
+        ("-t", settings.transactions.is_some(), Some("give the length of the run instead: -T")),
+        (
+            "-C",
+            settings.connect_each,
+            Some("leave one of them out: with --paper each client keeps its connection"),
+        ),
+        (
+            "-L",
+            settings.late_limit_us > 0,
+            Some("leave it out: the paper has the percentiles of the latency"),
+        ),
+        ("-l", settings.log.wanted, None),
+        ("-d", settings.debug, Some("leave it out: with --paper nothing is printed for debugging")),
+        ("--max-tries", settings.max_tries != 1, Some(conflicts)),
+        ("--exit-on-abort", settings.exit_on_abort, Some(errors)),
+        ("--continue-on-error", settings.continue_on_error, Some(errors)),
+        ("--json or --hdr", settings.json.is_some() || settings.hdr.is_some(), None),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_paper_has_no_place_for_is_refused_with_a_hint_of_its_own() {
+        for (more, hint) in [
+            ("--max-tries=3", "is tried up to 10 times more"),
+            ("-C", "keeps its connection"),
+            ("-L 5", "percentiles of the latency"),
+            ("-l", "whose folder has all intervals"),
+        ] {
+            let line = format!("-n -S -T 1 --paper {more} sqlite:none.db");
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            let refused = wanted(&words).expect_err(&line).to_string();
+            assert!(refused.contains(" and --paper can't be given together"), "{refused}");
+            assert!(refused.contains(hint), "{refused}");
+        }
+    }
 }

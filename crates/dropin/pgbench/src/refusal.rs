@@ -4,6 +4,8 @@ use dyno_core::{DbError, Dialect, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
 use std::fmt;
 
+const HOST: &str = "the host (-h, PGHOST, or in the connection string)";
+
 /// The lines for standard error, as pgbench writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal(String);
@@ -17,8 +19,11 @@ impl Refusal {
     /// Why a connection could not be made.
     pub(super) fn unconnected(error: &DbError, dialect: Dialect) -> Self {
         if dialect == Dialect::Postgres
-            && let Some(words) = libpq_connection_failure(error)
+            && let Some(mut words) = libpq_connection_failure(error)
         {
+            if let Some(detail) = error.detail().filter(|_| error.is_from_server()) {
+                words.push_str(&format!("\nDETAIL:  {detail}"));
+            }
             let refusal = Refusal::error(words);
             return match error.hint() {
                 // The last of several hosts failed for a reason of dyno's own.
@@ -28,7 +33,8 @@ impl Refusal {
         }
         let refusal = Refusal::error(error);
         match error.hint() {
-            Some(hint) => refusal.with_hint(hint),
+            // Here a host is seldom named by a URL.
+            Some(hint) => refusal.with_hint(hint.replace("the host in the target's URL", HOST)),
             None => refusal,
         }
     }
@@ -71,5 +77,30 @@ impl Refusal {
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Address;
+
+    #[test]
+    fn a_login_that_the_server_refuses_has_its_detail() {
+        let at = Address::Tcp { host: "db".to_owned(), port: 1 };
+        let error = DbError::login(0, *b"22023", "bad DateStyle").with_detail("No such word.");
+        assert_eq!(
+            Refusal::unconnected(&error.at(&at), Dialect::Postgres).to_string(),
+            "pgbench: error: connection to server at \"db\", port 1 failed: FATAL:  bad DateStyle\n\
+             DETAIL:  No such word.\n"
+        );
+    }
+
+    #[test]
+    fn a_host_that_is_not_found_is_looked_for_in_the_words_of_pgbench() {
+        let hint = "check the spelling of the host in the target's URL";
+        let error = DbError::unreachable("The host x could not be looked up.").with_hint(hint);
+        let text = Refusal::unconnected(&error, Dialect::Postgres).to_string();
+        assert!(text.contains("hint: check the spelling of the host (-h, PGHOST, or in"), "{text}");
     }
 }

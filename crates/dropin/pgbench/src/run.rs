@@ -141,10 +141,9 @@ impl Job<'_> {
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut reporter);
         let rows = reporter.into_rows();
         let result = driven.map_err(|error| self.not_begun(error, refused.get()))?;
-        if let Some(json) = json {
-            self.write_json(json, &workload, &spec, &result, rows)?;
-        }
+        let written = json.map(|json| self.write_json(json, &workload, &spec, &result, rows));
         let exit = self.ended(&workload, &result, shared.late.load(Ordering::Relaxed));
+        written.transpose()?;
         if let Some(books) = books {
             books.close(database)?;
         }

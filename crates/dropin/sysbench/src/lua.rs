@@ -58,7 +58,10 @@ fn executed(
             return Ok(run(&database, &script, &settings, (line, main), console));
         }
         Ok(Begun::Parallel) => {
-            console.notice("Initializing worker threads...\n");
+            // As in the original, one thread is no crew.
+            if line.settings.threads > 1 {
+                console.notice("Initializing worker threads...\n");
+            }
             dyno_lua::parallel(&database, &script, &settings, line.settings.threads, command)
                 .map_err(|error| (Some(Place::Command.function()), error))
         }
@@ -100,16 +103,23 @@ fn run(
     };
     let seed = settings.seed.into();
     let hooks = &mut main as &mut dyn ReportHooks;
-    let mut has_begun = false;
+    let (mut has_begun, mut of_thread_done) = (false, None);
     let exit = run::trial(&job, json, seed, (console, Some(hooks)), |spec, control, observer| {
         let driven = dyno_lua::drive(database, script, settings, spec, control, observer);
         has_begun = driven.is_ok();
-        driven
+        driven.map(|(result, failed)| {
+            of_thread_done = failed;
+            result
+        })
     });
     // As in the original: a run in which a thread_init() fails has no done().
     if !has_begun {
         return exit;
     }
+    let exit = match of_thread_done {
+        Some(error) => failed(&error, Some("thread_done"), console, line),
+        None => exit,
+    };
     match main.done(console) {
         Err(error) => failed(&error, Some("done"), console, line),
         Ok(()) => exit,

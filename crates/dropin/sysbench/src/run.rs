@@ -121,15 +121,16 @@ pub(super) fn trial(
     let held_up =
         |script: &LuaScript| script.held_up(spec.workers, &summary.generator, summary.window_s);
     let said: Vec<String> = outage.into_iter().chain(job.script.and_then(held_up)).collect();
-    if let Some(json) = json {
+    let written = json.map(|json| {
         summary.notes.extend(said.iter().map(Message::from));
-        let more = &settings.percentiles;
-        if let Err(message) = json.write(job.command_line, summary, &result.total, more, rows) {
-            console.fatal(message);
-            return Exit::Failed;
-        }
+        json.write(job.command_line, summary, &result.total, &settings.percentiles, rows)
+    });
+    let exit = ended(&result, &intervals, job, (&said, is_out), (&mut *console, hooks));
+    if let Some(Err(message)) = written {
+        console.fatal(message);
+        return Exit::Failed;
     }
-    ended(&result, &intervals, job, (&said, is_out), (console, hooks))
+    exit
 }
 
 /// The current time, which is never 0.

@@ -228,8 +228,9 @@ fn counters(data: &TrialData) -> Vec<Counter> {
 }
 
 /// Stretches of the measured window without a commit. Intervals shorter than half of the longest
-/// one (the last of an interrupted trial) prove nothing.
+/// one (the last of an interrupted trial) prove nothing, and so do stretches that a commit may well take.
 fn gaps(series: &[SeriesRow]) -> Vec<Gap> {
+    const SHORTEST_S: f64 = 0.1;
     let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
     let longest = rows.iter().map(|row| row.length_s).fold(0.0, f64::max);
     let mut gaps: Vec<Gap> = Vec::new();
@@ -254,7 +255,7 @@ fn gaps(series: &[SeriesRow]) -> Vec<Gap> {
         }
         is_open = is_empty;
     }
-    gaps.retain(|gap| !is_chance(gap, series));
+    gaps.retain(|gap| gap.to_s - gap.from_s >= SHORTEST_S && !is_chance(gap, series));
     gaps
 }
 

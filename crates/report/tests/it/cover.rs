@@ -55,6 +55,27 @@ fn the_answer_says_who_is_faster_by_how_much_in_products() {
     assert!(chinese.contains("与 MariaDB 10.11 相比，PostgreSQL 15"), "{chinese}");
 }
 
+#[test]
+fn times_are_longer_or_shorter_on_page_one_as_in_the_verdicts() {
+    let at_a_rate = |times: f64| {
+        compared(1.0, |run| {
+            for trial in &mut run.trials {
+                let is_candidate = trial.summary.target == "postgres";
+                let wobble = f64::from(trial.summary.repeat % 3) * 50.0;
+                trial.summary.rate_per_s = Some(100.0);
+                trial.summary.latency.p99_us =
+                    (9_000.0 + wobble) * if is_candidate { times } else { 1.0 };
+            }
+        })
+    };
+    for (times, wanted) in [(1.5, "(its time is 50 % longer)"), (0.6, "(its time is 40 % shorter)")]
+    {
+        let paper = at_a_rate(times);
+        let answer = cover(&paper).answer.to_string();
+        assert!(answer.contains(wanted), "{answer}");
+    }
+}
+
 /// Five experiments: faster, slower, equivalent, and two of three pairs, which decide nothing.
 fn of_five_experiments() -> Paper {
     for_readers(of_experiments(&[
@@ -154,10 +175,35 @@ fn levels_that_a_check_forbids_are_counted_among_those_without_a_verdict() {
     assert!(answer.contains("Not usable for a claim"), "{answer}");
     let summary = paper.verdicts.sentence().expect("a sentence").to_string();
     assert!(
-        summary.contains("at 4 load levels") && summary.contains("undecided at 4"),
+        summary.contains("at 4 load levels") && summary.contains("was undecided at 4."),
         "{summary}"
     );
+    assert!(summary.contains("the check adds-up found can explain the differences of 2 of them"));
     assert!(!summary.contains("times as fast"), "{summary}");
+}
+
+#[test]
+fn a_check_forbids_no_other_experiment_than_its_own() {
+    let mut run = of_experiments(&[("a", 1.2, 8), ("b", 0.8, 8), ("c", 1.2, 8)]);
+    for trial in &mut run.trials {
+        match trial.summary.experiment.as_str() {
+            "c" => trial.summary.counts.retries = trial.summary.counts.started,
+            _ => trial.summary.counts.started += 50,
+        }
+    }
+    let paper = for_readers(run);
+    let number = |id: &str| {
+        let check = paper.checks.iter().find(|check| check.id == id).expect("a check");
+        format!("E{}: ", check.number)
+    };
+    let page = cover(&paper);
+    let parts = std::iter::once(&page.answer).chain(&page.answers);
+    let answer: String = parts.map(|part| format!("{part} ")).collect();
+    let told: Vec<&str> = answer.split("Not usable for a claim: ").skip(1).collect();
+    let of = |id: &str| told.iter().find(|part| part.contains(&number(id))).expect(&answer);
+    let names = |part: &str| ["“a”", "“b”", "“c”"].map(|name| part.contains(name));
+    assert_eq!(names(of("adds-up")), [true, true, false], "{answer}");
+    assert_eq!(names(of("errors-1")), [false, false, true], "{answer}");
 }
 
 #[test]
@@ -206,12 +252,12 @@ fn a_shrunk_run_is_called_a_rehearsal() {
     });
     assert_eq!(
         cover(&shrunk).banner.to_string(),
-        "REHEARSAL: data 1/100 or the least possible, windows 40 s"
+        "REHEARSAL: data up to 100 times smaller than the suite's, windows 40 s"
     );
     let standing = |paper: &Paper| paper.standing(Lang::En);
     let said = standing(&shrunk);
     assert!(said.starts_with(
-        "REHEARSAL: data 1/100 or the least possible, windows 40 s; its figures are no results. "
+        "REHEARSAL: data up to 100 times smaller than the suite's, windows 40 s; its figures are no results. "
     ));
     assert!(said.ends_with(&cover(&shrunk).warnings.verdict.to_string()), "{said}");
     assert!(standing(&compared(1.2, |_| {})).starts_with("No rehearsal: "));

@@ -66,7 +66,7 @@ fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
         ("uneven-foreign-load", &|run| foreign_load(run, [0.0, 0.5]), "maria 0 %, postgres 5", all),
         ("uneven-foreign-load", &|run| foreign_load(run, [0.1, 0.5]), "maria 11", all),
         ("uneven-foreign-cpu", &|run| foreign_cpu(run, [0.1, 0.5]), "from maria and 5", &[0.9]),
-        ("durability", &acknowledged, "async against 2 of 3", all),
+        ("durability", &acknowledged, "maria: async, postgres: 2 of 3", all),
         (
             "uneven-foreign-cpu",
             &|run| foreign_cpu(run, [0.5, 0.1]),

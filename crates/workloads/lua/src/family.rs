@@ -348,7 +348,10 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let summary = ran.summary;
         let script = &self.family.script;
         let held_up = script.held_up(ran.spec.workers, &summary.generator, summary.window_s);
-        let notes = done.into_iter().chain(counted).chain(held_up);
+        let of_thread = workload.take_thread_done();
+        let of_thread = of_thread
+            .map(|error| format!("A thread_done() has failed: {}", sentence(&error.message)));
+        let notes = of_thread.into_iter().chain(done).chain(counted).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }

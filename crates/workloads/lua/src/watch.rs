@@ -6,7 +6,7 @@
 use dyno_core::{MILLISECOND, Nanos, SECOND};
 use dyno_reactor::monotonic_now;
 use mlua::ffi::{self, lua_Debug, lua_State};
-use std::ffi::CStr;
+use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Duration;
@@ -167,12 +167,23 @@ fn set_hook(state: &StatePointer) {
 
 const TOO_LONG: &CStr = c"the function was still running long after --time was over";
 
+/// Functions of the API that may stand between a hook and the script.
+const WRAPPERS: c_int = 8;
+
 #[expect(unsafe_code, reason = "called by LuaJIT")]
 unsafe extern "C-unwind" fn end_function(state: *mut lua_State, _: *mut lua_Debug) {
     // SAFETY: LuaJIT calls a hook with a state that runs a function, in which it may raise an error.
     unsafe {
         ffi::lua_sethook(state, None, 0, 0);
-        ffi::luaL_where(state, 0);
+        // The place in the script, not that in dyno's part of the API.
+        for level in 0..WRAPPERS {
+            ffi::luaL_where(state, level);
+            let place = CStr::from_ptr(ffi::lua_tostring(state, -1));
+            if level + 1 == WRAPPERS || !place.to_bytes().starts_with(b"sysbench/") {
+                break;
+            }
+            ffi::lua_pop(state, 1);
+        }
         ffi::lua_pushstring(state, TOO_LONG.as_ptr());
         ffi::lua_concat(state, 2);
         ffi::lua_error(state);

@@ -1,5 +1,6 @@
 //! A script's `event` as a [`Workload`].
 
+use crate::machine::LuaError;
 use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
 use crate::unconnected::Unconnected;
@@ -28,6 +29,8 @@ pub(crate) struct LuaWorkload<'a, D> {
 
 /// Executes a script's `event` as a trial. `spec.errors` are the errors that the driver ignores.
 ///
+/// The first error of a `thread_done()` is beside the result.
+///
 /// # Errors
 /// As [`dyno_engine::drive`]; an error of the script itself has [`dyno_core::Cause::Workload`].
 pub fn drive(
@@ -37,7 +40,7 @@ pub fn drive(
     spec: &TrialSpec,
     control: &Control,
     observer: &mut dyn Observer,
-) -> Result<TrialResult, DriveError> {
+) -> Result<(TrialResult, Option<LuaError>), DriveError> {
     // The script decides which errors are ignored; those that are not have another cause.
     let errors = ErrorPolicy {
         retry: ErrorSet { all: true, ..ErrorSet::default() },
@@ -51,7 +54,7 @@ pub fn drive(
         let engine = Unconnected::instead_of(driver);
         let mut result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
         workload.add_errors(&mut result);
-        Ok(result)
+        Ok((result, workload.take_thread_done()))
     })
 }
 
@@ -67,7 +70,11 @@ impl<'a, D: Driver> LuaWorkload<'a, D> {
     }
 }
 
-impl<D> LuaWorkload<'_, D> {
+impl<D: Driver> LuaWorkload<'_, D> {
+    pub(crate) fn take_thread_done(&self) -> Option<LuaError> {
+        self.common.take_thread_done()
+    }
+
     /// Errors that the script has caught, or counted itself.
     pub(crate) fn own_errors(&self) -> u64 {
         self.common.errors.load(Ordering::Relaxed)
@@ -226,7 +233,9 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }
-        worker.finish_step(Some(session), "thread_done").await.map_err(fatal)?;
+        if let Err(error) = worker.finish_step(Some(session), "thread_done").await {
+            self.common.keep_thread_done(error);
+        }
         worker.close().await;
         Ok(())
     }

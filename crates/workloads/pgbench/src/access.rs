@@ -1,6 +1,6 @@
 //! What a load does to the table of accounts: how much of it is hot.
 
-use dyno_facts::{Message, say};
+use dyno_facts::{Message, format, say};
 
 /// How a script draws accounts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +29,26 @@ impl Access {
         let meaning = meaning(function.trim(), parameter)?;
         Some(Access { hot_rows, meaning })
     }
+}
+
+/// Hot rows and how they are drawn, of scripts and their names. Where scripts differ there is no figure for all of them.
+pub(crate) fn of_all(scripts: &[(&str, Option<Access>)]) -> (Option<u64>, Message) {
+    let Some((_, first)) = scripts.first() else { return (None, Message::default()) };
+    if scripts.iter().all(|(_, access)| access == first) {
+        return match first {
+            Some(access) => (Some(access.hot_rows), access.meaning.clone()),
+            None => (None, Message::default()),
+        };
+    }
+    let of_one = |&(script, ref access): &(&str, Option<Access>)| match access {
+        Some(Access { hot_rows, meaning }) => {
+            let rows = format::whole(*hot_rows as f64);
+            vec![say!(hot_range_of_script, script = script, rows = rows), meaning.clone()]
+        }
+        None => vec![say!(accounts_of_script_unknown, script = script)],
+    };
+    let sentences: Vec<Message> = scripts.iter().flat_map(of_one).collect();
+    (None, Message::sentences(&sentences))
 }
 
 /// A product of integers and variables, such as `100000 * :scale`.
@@ -75,6 +95,26 @@ mod tests {
             "range" => Some(500_000),
             _ => None,
         })
+    }
+
+    #[test]
+    fn scripts_that_differ_have_a_sentence_each_and_no_figure() {
+        let uniform = access("\\set aid random(1, 100000 * :scale)");
+        let zipfian = access("\\set aid random_zipfian(1, :range, 1.1)");
+        let (hot_rows, meaning) = of_all(&[("a.sql", uniform.clone()), ("b.sql", uniform.clone())]);
+        assert_eq!(hot_rows, Some(3_000_000));
+        assert_eq!(meaning.to_string(), "Accounts are drawn uniformly from the hot range.");
+        let scripts = [("a.sql", uniform), ("b.sql", zipfian), ("c.sql", None)];
+        let (hot_rows, meaning) = of_all(&scripts);
+        assert_eq!(hot_rows, None);
+        assert_eq!(
+            meaning.to_string(),
+            "The hot range of the script a.sql has 3,000,000 rows. Accounts are drawn uniformly from \
+             the hot range. The hot range of the script b.sql has 500,000 rows. Accounts are drawn by \
+             random_zipfian: they crowd at the beginning of the hot range. The script c.sql does not \
+             show how it draws accounts."
+        );
+        assert_eq!(of_all(&scripts[2..]), (None, Message::default()));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! The pgbench family in suites.
 
-use crate::access::Access;
+use crate::access::{self, Access};
 use crate::check::{Balances, Ledger, balances, history_rows};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, existing_tables, initialize, table_info,
-    vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, NOT_OURS, circumstance, existing_tables,
+    initialize, is_resumable, table_info, vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
@@ -17,12 +17,13 @@ use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
-use dyno_load::default_sessions;
+use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
-    UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder,
+    LostWork, Ready, UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure,
+    refused,
 };
 use dyno_runner::output;
 use dyno_suite::Plan;
@@ -111,7 +112,7 @@ impl Family for PgbenchFamily {
             return Ok(say!(no_data_of_ours));
         }
         let report = initialize(driver, &self.init_options(), order.observer)
-            .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
+            .map_err(|error| failure_of(&error))?;
         Ok(report.loaded.sentence())
     }
 
@@ -203,6 +204,29 @@ impl Driven for PgbenchFamily {
     }
 }
 
+/// A load's failure with a remedy that suits a suite.
+fn failure_of(error: &LoadError) -> Failure {
+    let failure = load_failure(error, OTHER_DATA_HINT);
+    let remedy = match error {
+        LoadError::Data { hint, .. } if hint == NOT_OURS => Some(NOT_OURS),
+        LoadError::Session { error, .. } if !error.is_connect() => circumstance(error),
+        _ => None,
+    };
+    let remedy = remedy.map(|text| {
+        let (first, rest) = text.split_at(1);
+        format!("{}{rest}.", first.to_uppercase())
+    });
+    match (remedy, is_resumable(error)) {
+        (Some(remedy), true) => failure.with_hint(format!("{remedy} {GOES_ON_HINT}")),
+        (Some(remedy), false) => failure.with_hint(remedy),
+        // There is nothing to go on with.
+        (None, false) if failure.hint.as_deref() == Some(GOES_ON_HINT) => {
+            Failure { hint: None, ..failure }
+        }
+        (None, _) => failure,
+    }
+}
+
 struct BeforeTrial {
     data: Option<DataFacts>,
     before: Option<Balances>,
@@ -261,25 +285,24 @@ impl PgbenchFamily {
 
     fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
         let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
-        let drawn: Vec<Access> = self
-            .options
-            .texts()
-            .filter_map(|text| Access::of(text, |name| self.options.variable(name)))
-            .collect();
-        let mut meanings: Vec<Message> =
-            drawn.iter().map(|access| access.meaning.clone()).collect();
-        meanings.dedup();
-        let hot_rows = drawn.iter().map(|access| access.hot_rows).max();
-        if let Some(hot_rows) = hot_rows.filter(|hot_rows| *hot_rows > rows) {
+        let of_script = |(name, text)| {
+            let access = Access::of(text, |name| self.options.variable(name));
+            (access.is_some() || text.contains("pgbench_accounts")).then_some((name, access))
+        };
+        let drawn: Vec<(&str, Option<Access>)> =
+            self.options.named_texts().filter_map(of_script).collect();
+        let widest = drawn.iter().filter_map(|(_, access)| Some(access.as_ref()?.hot_rows)).max();
+        if let Some(widest) = widest.filter(|widest| *widest > rows) {
             warnings.push(format!(
-                "Accounts are drawn from {hot_rows} numbers, but there are only {rows}: many draws \
+                "Accounts are drawn from {widest} numbers, but there are only {rows}: many draws \
                  will meet no row."
             ));
         }
+        let (hot_rows, access) = access::of_all(&drawn);
         DataFacts {
             rows,
             hot_rows,
-            access: Message::sentences(&meanings),
+            access,
             size_bytes: size.size_bytes,
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
@@ -448,4 +471,29 @@ fn talker() -> Talker {
             _ => {}
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ErrorClass;
+
+    #[test]
+    fn what_is_said_of_a_load_that_failed_suits_a_suite() {
+        let hint = |sqlstate: &[u8; 5], resume: Option<&str>| {
+            let error = DbError::server(ErrorClass::Other, 0, *sqlstate, "no");
+            let (doing, hint) = ("creating".to_owned(), resume.map(str::to_owned));
+            failure_of(&LoadError::Session { doing, sql: None, error, hint }).hint
+        };
+        let resume = "run it again with --resume: what is stored is kept and only the rest is made";
+        let primary = "Connect to the primary: this server is read-only.";
+        assert_eq!(hint(b"25006", None).as_deref(), Some(primary));
+        assert_eq!(hint(b"25006", Some(resume)), Some(format!("{primary} {GOES_ON_HINT}")));
+        assert_eq!(hint(b"XX000", Some(resume)).as_deref(), Some(GOES_ON_HINT));
+        assert_eq!(hint(b"XX000", None), None, "nothing was loaded");
+        let foreign = failure_of(&LoadError::data("It is not pgbench's", NOT_OURS)).hint;
+        assert_eq!(foreign.as_deref(), Some("Rename or drop it, or use another database."));
+        let other = failure_of(&LoadError::data("It has other rows", "use other options")).hint;
+        assert_eq!(other.as_deref(), Some(OTHER_DATA_HINT));
+    }
 }

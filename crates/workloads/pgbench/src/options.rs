@@ -193,8 +193,13 @@ impl PgbenchSettings {
 
     /// The texts of the scripts that run.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        let weights = self.scripts.iter().map(|(_, weight)| *weight);
-        self.texts.iter().zip(weights).filter(|(_, weight)| *weight > 0).map(|(text, _)| &**text)
+        self.named_texts().map(|(_, text)| text)
+    }
+
+    /// The same, with the names of the scripts.
+    pub(crate) fn named_texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let running = self.texts.iter().zip(&self.scripts).filter(|(_, (_, weight))| *weight > 0);
+        running.map(|(text, (script, _))| (script.description(), &**text))
     }
 
     /// The texts of all scripts, in their order.

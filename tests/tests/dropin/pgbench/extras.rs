@@ -142,6 +142,37 @@ fn results_come_as_percentiles_json_and_histograms() {
 }
 
 #[test]
+fn a_result_that_can_not_be_written_leaves_the_report() {
+    let folder = folder_with_tables("1");
+    let ran = run(folder.path(), &["-n", "-S", "--json=/dev/full", DATABASE]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains("\ntps = "), "{}", ran.all());
+    let error = "pgbench: error: The file of --json can't be written: /dev/full: ";
+    assert!(ran.stderr.contains(error), "{}", ran.all());
+}
+
+#[test]
+fn an_initialization_that_is_resumed_drops_nothing_and_says_so() {
+    let folder = folder_with_tables("1");
+    let ran = run(folder.path(), &["-i", "--resume", DATABASE]);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    assert!(!ran.stderr.contains("drop"), "{}", ran.all());
+    assert!(ran.stderr.contains("Tables that exist are kept"), "{}", ran.all());
+}
+
+#[test]
+fn a_host_that_does_not_exist_is_one_of_h_or_pghost() {
+    let folder = Scratch::new();
+    let ran = run(folder.path(), &["-h", "nosuchhost.invalid", "-n", "-S", "db"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(
+        ran.stderr.contains("hint: check the spelling of the host (-h, PGHOST"),
+        "{}",
+        ran.all()
+    );
+}
+
+#[test]
 fn json_on_standard_output_is_alone_there() {
     let folder = folder_with_tables("1");
     let ran = run(folder.path(), &["-n", "-S", "--json=-", DATABASE]);

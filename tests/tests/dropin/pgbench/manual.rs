@@ -245,6 +245,7 @@ const INITIALIZATIONS: &[Example] = &[
     example("a script without tables", &["-f", "set.sql", "-v", "--random-seed=1"]),
     example("no such user", &["-U", "nobody", "-S"]),
     example("a run in no such database", &["nowhere"]),
+    Example { about: "a login that is refused with a detail", arguments: &["-S"], environment: &[("PGDATESTYLE", "bogus")] },
 ];
 
 #[test]

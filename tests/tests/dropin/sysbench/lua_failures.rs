@@ -148,6 +148,23 @@ fn what_runs_after_a_failure_is_what_runs_in_the_original() {
 }
 
 #[test]
+fn an_error_of_thread_done_takes_no_report_away() {
+    let folder = Scratch::new();
+    let script = "function event() end\nfunction thread_done() error('own') end\n\
+                  function done() print('done') end";
+    std::fs::write(folder.file("t.lua"), script).expect("a script");
+    let words = ["--events=9", "--threads=2", "--time=9", "./t.lua", "run"];
+    let ours = Ran::of(command_of(&folder).args(words));
+    let said = ["`thread_done' function failed: ./t.lua:2: own"];
+    assert_eq!((ours.code, &fatal(&ours)[..]), (1, &said.map(str::to_owned)[..]), "{}", ours.all());
+    // One worker's error keeps no other one from its events.
+    for line in ["    total number of events:              9", "done"] {
+        assert!(ours.stdout.lines().any(|own| own == line), "{}", ours.all());
+    }
+    assert!(!ours.all().contains("INCOMPLETE"), "{}", ours.all());
+}
+
+#[test]
 fn a_script_that_restarts_fails_or_needs_memory_says_what_the_original_says() {
     let folder = Scratch::new();
     let ran = |script: &str, words: &[&str]| {

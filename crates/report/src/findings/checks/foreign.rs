@@ -6,6 +6,7 @@ use crate::evidence::{
     Bounds, Evidence, Finding, Group, Level, PairedComparison, Spot, Trial, Verdicts, VetoReach,
 };
 use crate::findings::verdict::veto;
+use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::say;
@@ -15,6 +16,8 @@ pub(crate) const FOREIGN_LOAD: &str = "foreign-load";
 pub(crate) const UNEVEN_CPU_SECONDARY: &str = "uneven-foreign-cpu-secondary";
 /// What programs take from others is more than their CPU time: cold caches, and locks held by who doesn't run.
 const CPU_COUNTS: f64 = 2.0;
+/// What is left of the CPUs is not known so well that larger reaches would say more.
+const MOST_TOLD_TIMES: f64 = 10.0;
 /// A smaller change of throughput is less than what comparisons look for.
 const LEAST_CHANGE: f64 = 0.01;
 
@@ -171,18 +174,30 @@ impl UnevenCpu {
     }
 
     fn told(&self, of: &PairedComparison) -> Message {
-        let points = |share: f64| format!("{:.0}", 100.0 * share);
+        let (low, high) = (self.difference.low.abs(), self.difference.high.abs());
+        let [low, high] =
+            [low.min(high), low.max(high)].map(|share| format!("{:.0}", 100.0 * share));
+        let (freer, busier) = match self.log_reach > 0.0 {
+            true => (&of.baseline, &of.candidate),
+            false => (&of.candidate, &of.baseline),
+        };
+        let left = 1.0 - self.shares[0].min(self.shares[1]);
+        let times = self.log_reach.abs().exp();
         say!(
             other_programs_took_cpus,
             a = &of.baseline,
             of_a = percent(self.shares[0]),
             b = &of.candidate,
             of_b = percent(self.shares[1]),
-            low = points(self.difference.low),
-            high = points(self.difference.high),
-            reach = match self.log_reach.abs().exp_m1() {
-                times if times < 10.0 => percent(times),
-                _ => say!(any_difference),
+            points =
+                if low == high { low.into() } else { say!(low_to_high, low = low, high = high) },
+            left = percent(left),
+            least = percent(left / times.powf(1.0 / CPU_COUNTS)),
+            freer = freer,
+            busier = busier,
+            times = match times <= MOST_TOLD_TIMES {
+                true => Message::verbatim(format!("{times:.2}")),
+                false => say!(more_than, times = format::plain(MOST_TOLD_TIMES)),
             }
         )
     }

@@ -342,9 +342,14 @@ fn percent(share: f64) -> Message {
     Message::verbatim(format!("{} %", format::percent(share)))
 }
 
-/// A share that is larger than it should be.
+/// A share that is larger than it should be, with as many digits as show that.
 fn above(share: Option<f64>, bound: f64) -> Option<Message> {
-    share.filter(|share| *share > bound).map(percent)
+    const MOST_DIGITS: usize = 6;
+    let share = share.filter(|share| *share > bound)?;
+    let shows = |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
+    let longer = (1..=MOST_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
+    let text = std::iter::once(format::percent(share)).chain(longer).find(shows);
+    Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text} %"))))
 }
 
 impl Paper {

@@ -28,14 +28,20 @@ impl<'a> TargetPair<'a> {
     pub(super) fn only_reads(&self) -> bool {
         let all = self.baseline.trials.iter().chain(&self.candidate.trials);
         let mut measured = all.filter(|trial| trial.summary.statements.total() > 0).peekable();
-        let is_pass = self.experiment.is_pass();
-        measured.peek().is_some() && measured.all(|trial| wrote_nothing(trial, is_pass))
+        let asks_servers = !self.experiment.is_pass() && has_unknown_statements(self.experiment);
+        measured.peek().is_some() && measured.all(|trial| wrote_nothing(trial, asks_servers))
     }
 }
 
-/// As the client counts, and the servers: a function or RETURNING answers with rows as a query does. A pass has too few
-/// statements for the servers' counts to tell its own writes from theirs.
-fn wrote_nothing(trial: &Trial, is_pass: bool) -> bool {
+/// Whether the user wrote its statements: a function may write and answer with rows as a query does.
+fn has_unknown_statements(experiment: &Experiment) -> bool {
+    let is_own = |family: KnownFamily| family.knows_tables(&experiment.test);
+    !experiment.scripts.is_empty() || !experiment.family.is_some_and(is_own)
+}
+
+/// As the client counts, and the servers where the client can't know. Servers count the writes of other clients too, and
+/// PostgreSQL those of a load until its statistics have arrived. A pass has too few statements to be told from these.
+fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
     let (done, wasted) = (trial.summary.statements, trial.summary.wasted);
     let is_read_only =
         |of: StatementCounts| of.writes == 0 && of.misses == 0 && of.rows_written == 0;
@@ -44,7 +50,7 @@ fn wrote_nothing(trial: &Trial, is_pass: bool) -> bool {
     done.reads > 0
         && is_read_only(done)
         && is_read_only(wasted)
-        && (is_pass || of_servers.all(|written| written as f64 <= most))
+        && (!asks_servers || of_servers.all(|written| written as f64 <= most))
 }
 
 /// A target in an experiment.
@@ -53,6 +59,16 @@ pub(super) struct TargetSide<'a> {
     facts: Option<&'a TargetFacts>,
     /// Its trials in that experiment.
     pub(super) trials: Vec<&'a Trial>,
+}
+
+/// How much data a target has.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Amount {
+    pub(super) tables: usize,
+    /// As servers estimate or count them, all tables together.
+    pub(super) rows: u64,
+    /// Size of the database.
+    pub(super) bytes: Option<u64>,
 }
 
 /// Something that is known of a target.
@@ -187,8 +203,8 @@ impl<'a> TargetSide<'a> {
         self.told("schema", |node| node.schema_checksum.clone())
     }
 
-    /// Rows of all tables together, and how many tables they are.
-    pub(super) fn rows(&self) -> Option<(usize, u64)> {
+    /// What its servers say of the tables before the first trial that knows it.
+    pub(super) fn amount(&self) -> Option<Amount> {
         let known = |trial: &&&Trial| nodes_of(trial).any(|(_, node)| !node.table_rows.is_empty());
         let trial = self.trials.iter().find(known)?;
         let nodes = || nodes_of(trial).filter(|(_, node)| !node.table_rows.is_empty());
@@ -196,8 +212,11 @@ impl<'a> TargetSide<'a> {
         let shards: Vec<_> =
             nodes().filter(|(_, node)| node.role.as_deref() == Some("shard")).collect();
         let holders = if shards.is_empty() { nodes().take(1).collect() } else { shards };
-        let tables = holders.iter().map(|(_, node)| node.table_rows.len()).max()?;
-        Some((tables, holders.iter().flat_map(|(_, node)| node.table_rows.values()).sum()))
+        Some(Amount {
+            tables: holders.iter().map(|(_, node)| node.table_rows.len()).max()?,
+            rows: holders.iter().flat_map(|(_, node)| node.table_rows.values()).sum(),
+            bytes: holders.iter().map(|(_, node)| node.data_bytes).sum(),
+        })
     }
 
     /// Median over the trials of the longest round trip to a node, microseconds.

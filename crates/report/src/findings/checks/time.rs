@@ -39,7 +39,7 @@ pub(super) const RULES: &[Rule] = &[
         let window = || say!(seconds_s_measured, seconds = format::plain(summary.window_s));
         trial.is_cut_off().then(|| own().unwrap_or_else(window))
     }),
-    Rule::case(Group::B, Level::W, checks::interrupted_run, interrupted),
+    Rule::case(Group::B, Level::W, checks::resumed_run, resumed),
     Rule::experiment(Group::B, Level::I, checks::short_window, |experiment| {
         // The statements of a pass take the time that they take.
         let window_s = experiment.shortest_window_s.filter(|_| !experiment.is_pass())?;
@@ -48,8 +48,9 @@ pub(super) const RULES: &[Rule] = &[
     }),
 ];
 
-/// Where runs were taken up again. What was there before the first trial is interrupted between no trials.
-fn interrupted(case: &Case<'_>) -> Vec<Finding> {
+/// Where runs were taken up again, whether they had been interrupted or had ended with failed trials. What was there
+/// before the first trial lies between no trials.
+fn resumed(case: &Case<'_>) -> Vec<Finding> {
     let of_run = |(run, facts): (&RunData, &RunFacts)| {
         let between = |resumed: &String| {
             // Times are whole seconds: what was cut off in the second of the resumption was cut off by the interruption.
@@ -65,9 +66,11 @@ fn interrupted(case: &Case<'_>) -> Vec<Finding> {
                 own.map(|trial| trial.summary.trial)
             };
             let (before, after) = (numbers(true).max()?, numbers(false).min()?);
-            Some(say!(interrupted_between, before = before, after = after, resumed = resumed))
+            Some(say!(resumed_between, before = before, after = after, resumed = resumed))
         };
-        let value = parts(run.header.resumed_at.iter().filter_map(between))?;
+        let all: Vec<Message> = run.header.resumed_at.iter().filter_map(between).collect();
+        let n = all.len() + 1;
+        let value = parts(all).map(|all| say!(run_of_sessions, n = n, resumed = all))?;
         Some(Finding::new(Spot::run(&facts.folder), value))
     };
     case.runs.iter().zip(&case.evidence.runs).filter_map(of_run).collect()

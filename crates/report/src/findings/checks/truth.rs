@@ -14,6 +14,8 @@ const ERRORS_CAVEAT: f64 = 0.001;
 const ERRORS_UNUSABLE: f64 = 0.01;
 /// By how much statements per transaction may differ from the workload's own.
 const STATEMENTS: f64 = 0.01;
+/// For each branch, by the manual of pgbench.
+const PGBENCH_ACCOUNTS: u64 = 100_000;
 /// Chance that a mix that is as planned is found to be off.
 const MIX_CHANCE_Z: f64 = 3.09;
 
@@ -33,11 +35,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::F, Level::W, checks::mix, |case, trial| {
         unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
     }),
+    Rule::trial_of_case(Group::F, Level::W, checks::few_branches, few_branches),
     Rule::trial(Group::F, Level::E, checks::errors_1, |trial| {
-        errors(trial, |share| share > ERRORS_UNUSABLE)
+        errors(trial, ERRORS_UNUSABLE, f64::INFINITY)
     }),
     Rule::trial(Group::F, Level::W, checks::errors, |trial| {
-        errors(trial, |share| share > ERRORS_CAVEAT && share <= ERRORS_UNUSABLE)
+        errors(trial, ERRORS_CAVEAT, ERRORS_UNUSABLE)
     }),
     Rule::trial(Group::F, Level::W, checks::reconnects, |trial| {
         let reconnects = trial.summary.counts.reconnects;
@@ -105,7 +108,20 @@ fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     joined(told, " ", "")
 }
 
-fn error_share(trial: &Trial) -> Option<f64> {
+/// More workers than rows that each transaction of pgbench's own script updates. With a schedule most of them are idle.
+fn few_branches(case: &Case<'_>, trial: &Trial) -> Option<Message> {
+    const SCRIPT: &str = "tpcb-like";
+    let (experiment, summary) = (case.experiment(trial)?, &trial.summary);
+    let is_own = experiment.test.starts_with("pgbench ")
+        && experiment.scripts.iter().all(|script| script.name != SCRIPT)
+        && summary.kinds.iter().any(|kind| kind.name == SCRIPT && kind.counts.started > 0);
+    let branches = summary.data.as_ref()?.rows / PGBENCH_ACCOUNTS;
+    let is_found = is_own && summary.rate_per_s.is_none() && branches < u64::from(summary.workers);
+    is_found.then(|| say!(workers_on_branches, workers = summary.workers.to_string(), n = branches))
+}
+
+/// Attempts that failed.
+fn failures(trial: &Trial) -> Option<u64> {
     // The errors of a fault are what was asked for, and stand beside its times.
     if has_fault(trial) {
         return None;
@@ -114,14 +130,20 @@ fn error_share(trial: &Trial) -> Option<f64> {
     let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
     // What shards refuse by their isolation level is told as its price.
     let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
-    let failed = (counts.failed + counts.retries).saturating_sub(of_shards);
-    (counts.started > 0).then(|| failed as f64 / counts.started as f64)
+    Some((counts.failed + counts.retries).saturating_sub(of_shards))
 }
 
-/// The share, and the errors by class and code, the most frequent first.
-fn errors(trial: &Trial, is_found: fn(f64) -> bool) -> Option<Message> {
-    let share = error_share(trial).filter(|share| is_found(*share))?;
+/// The share, where it is above one bound and not above the other, and the errors by class and code, the most frequent
+/// first.
+fn errors(trial: &Trial, bound: f64, most: f64) -> Option<Message> {
     const MOST: usize = 3;
+    let (failed, counts) = (failures(trial)?, trial.summary.counts);
+    let share = failed as f64 / counts.started.max(1) as f64;
+    let share = super::above(Some(share).filter(|share| *share <= most), bound)?;
+    let share = match counts.committed + counts.rolled_back {
+        0 => say!(nothing_succeeded, n = failed),
+        _ => share,
+    };
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();
     errors.sort_by_key(|error| std::cmp::Reverse(error.count));
     let told = errors.iter().take(MOST).map(|error| {
@@ -138,7 +160,7 @@ fn errors(trial: &Trial, is_found: fn(f64) -> bool) -> Option<Message> {
             format::whole(error.count as f64)
         ))
     });
-    parts([super::percent(share)].into_iter().chain(told))
+    parts([share].into_iter().chain(told))
 }
 
 fn lighter_workload(experiment: &Experiment) -> Option<Message> {

@@ -327,7 +327,7 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
 
 /// What takes the verdict away.
 fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
-    let told = |veto: &Veto| say!(check_with_finding, id = veto.check, found = &veto.found);
+    let told = |veto: &Veto| say!(the_check_with_finding, id = veto.check, found = &veto.found);
     let found: Vec<Message> = vetoes.map(told).collect();
     say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
 }
@@ -345,17 +345,12 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     let is_one_duel =
         all.iter().all(|of| (&of.baseline, &of.candidate) == (&first.baseline, &first.candidate));
     let calls: Vec<Call> = all.iter().filter_map(|of| Some(of.rows.first()?.call)).collect();
-    let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count().to_string();
-    let counts = say!(
-        faster_at_slower_at_no_different,
-        faster = count(|call| call == Call::Faster),
-        slower = count(|call| call == Call::Slower),
-        same = count(|call| call == Call::Equivalent),
-        undecided = count(Call::is_undecided),
-    );
+    let without = all.len() - calls.len();
     let counts = match decided_speed(&all) {
-        Some(speed) => say!(counts_and_speed_where_decided, counts = counts, speed = speed),
-        None => counts,
+        Some(speed) => {
+            say!(counts_and_speed_where_decided, counts = counted(&calls, without), speed = speed)
+        }
+        None => counted(&calls, without),
     };
     let n = format::whole(all.len() as f64);
     let by_first = match is_one_duel {
@@ -384,11 +379,29 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
             first.map(|veto| say!(check_takes_verdicts, id = id, found = &veto.found, n = n)),
         );
     }
-    let without = all.iter().filter(|of| of.rows.is_empty()).count();
     if without > 0 {
         sentences.push(say!(no_pair_counts_at, n = without));
     }
     Some(Message::sentences(&sentences))
+}
+
+/// How many verdicts of each kind there are; comparisons without any are undecided.
+fn counted(calls: &[Call], without: usize) -> Message {
+    let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
+    let undecided = count(Call::is_undecided) + without;
+    let (faster, slower, same) = (
+        count(|call| call == Call::Faster),
+        count(|call| call == Call::Slower),
+        count(|call| call == Call::Equivalent),
+    );
+    let told = [
+        (faster > 0).then(|| say!(faster_at_n, n = faster)),
+        (slower > 0).then(|| say!(slower_at_n, n = slower)),
+        (same > 0).then(|| say!(equivalent_at_n, n = same)),
+        (undecided > 0).then(|| say!(undecided_at_n, n = undecided)),
+    ];
+    let told: Vec<Message> = told.into_iter().flatten().collect();
+    Message::joined(&told, ", ", "，")
 }
 
 /// From the slowest to the fastest of the comparisons whose first metric is decided.

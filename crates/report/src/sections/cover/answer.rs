@@ -115,11 +115,7 @@ impl Duel<'_> {
                 parts.push(say!(no_verdict_at_places, places = places(&open), why = why));
             }
         }
-        let forbidden = of(Outcome::Forbidden);
-        let forbidden = forbidden.first().map(|first| {
-            let why = why_forbidden(paper, &first.checks);
-            say!(not_comparable_at, places = places(&forbidden), why = why)
-        });
+        let forbidden = forbidden(paper, &of(Outcome::Forbidden));
         Said { baseline, candidate, clauses: parts, nothing, forbidden }
     }
 
@@ -152,8 +148,8 @@ struct Said {
     clauses: Vec<Message>,
     /// That there is no verdict at all: a sentence with both names.
     nothing: Option<Message>,
-    /// Sentences on what a check forbids.
-    forbidden: Option<Message>,
+    /// Sentences on what checks forbid.
+    forbidden: Vec<Message>,
 }
 
 impl Said {
@@ -323,6 +319,27 @@ fn places(all: &[&PairedComparison]) -> Message {
         told.push(say!(n_more_experiments, n = groups.len() - MOST_PLACES));
     }
     Message::list(&told)
+}
+
+/// What checks forbid: those that forbid the same comparisons are told together.
+fn forbidden(paper: &Paper, all: &[&PairedComparison]) -> Vec<Message> {
+    let numbers: Vec<usize> = all.iter().flat_map(|of| of.checks.iter().copied()).collect();
+    let mut found: Vec<(Vec<&PairedComparison>, Vec<usize>)> = Vec::new();
+    for check in paper.forbidding(&numbers) {
+        let is_own = |of: &&PairedComparison| of.checks.contains(&check.number);
+        let own: Vec<&PairedComparison> = all.iter().copied().filter(is_own).collect();
+        let is_same = |(known, _): &&mut (Vec<&PairedComparison>, _)| {
+            known.iter().map(|of| of.number).eq(own.iter().map(|of| of.number))
+        };
+        match found.iter_mut().find(is_same) {
+            Some((_, numbers)) => numbers.push(check.number),
+            None => found.push((own, vec![check.number])),
+        }
+    }
+    let told = |(own, numbers): &(Vec<&PairedComparison>, Vec<usize>)| {
+        say!(not_comparable_at, places = places(own), why = why_forbidden(paper, numbers))
+    };
+    found.iter().map(told).collect()
 }
 
 /// Why there is no verdict, most frequent first.

@@ -72,13 +72,13 @@ fn byline(paper: &Paper) -> Message {
 pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
     let share = |run: &RunFacts| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink);
     let least = paper.runs.iter().map(share).reduce(f64::min).filter(|share| *share < 1.0)?;
-    let data = format!("1/{}", format::plain(1.0 / least));
+    let times = format::plain(1.0 / least);
     let windows = paper.trials.iter().map(|trial| trial.summary.window_s).filter(|s| *s > 0.0);
     let (low, high) = windows
         .fold((f64::INFINITY, 0.0_f64), |(low, high), window| (low.min(window), high.max(window)));
     Some(match high > 0.0 {
-        true => say!(rehearsal, data = data, windows = facts::seconds(low, high)),
-        false => say!(rehearsal_of_passes, data = data),
+        true => say!(rehearsal, times = times, windows = facts::seconds(low, high)),
+        false => say!(rehearsal_of_passes, times = times),
     })
 }
 

@@ -119,14 +119,14 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         id: "uneven-foreign-cpu",
-        evidence: "other programs took 40 % of the CPUs from old and 10 % from new (difference -30 to -30 points)",
+        evidence: "other programs took 40 % of the CPUs from old and 10 % from new (30 points apart); with ",
         fires: |runs| foreign_cpu(runs, [0.4, 0.1]),
         // Held up, and faster nevertheless.
         silent: |runs| foreign_cpu(runs, [0.1, 0.4]),
     },
     Case {
         id: "uneven-foreign-cpu-secondary",
-        evidence: "from old and 10 % from new (difference -2 to -2 points), which can make a difference of 4.",
+        evidence: "from old and 10 % from new (2 points apart); with ",
         fires: |runs| foreign_cpu(runs, [0.12, 0.1]),
         // Less than comparisons look for.
         silent: |runs| foreign_cpu(runs, [0.103, 0.1]),

@@ -84,8 +84,8 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
     Case {
-        id: "interrupted-run",
-        evidence: "interrupted between trials 1 and 2, resumed at 2026-11-22T00:00:00Z",
+        id: "resumed-run",
+        evidence: "2 sessions: resumed between trials 1 and 2 at 2026-11-22T00:00:00Z",
         fires: |runs| resumed(&mut runs[0], "2026-11-22T00:00:00Z"),
         // Before its first trial there was nothing to interrupt.
         silent: |runs| resumed(&mut runs[0], "2026-11-20T00:00:00Z"),
@@ -97,3 +97,13 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
 ];
+
+#[test]
+fn a_window_that_ends_at_once_has_no_gap() {
+    let mut runs = super::quiet();
+    let series = &mut runs[0].trials[0].series;
+    series.retain(|row| row.phase == "measured" && row.begins_s == 0.0);
+    (series[0].committed, series[0].length_s) = (0, 0.000_945);
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    assert!(super::check(&paper, "gaps").lines.is_empty());
+}

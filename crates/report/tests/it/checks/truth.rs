@@ -71,6 +71,15 @@ fn failures(runs: &mut [RunData], of_100_000: u64) {
     });
 }
 
+/// pgbench's own script on tables of this scale, by 16 workers.
+fn branches(runs: &mut [RunData], scale: u64) {
+    runs[0].header.experiments[0].test = "pgbench tpcb-like".to_owned();
+    trials(runs, |trial| {
+        trial.kinds[0].name = "tpcb-like".to_owned();
+        trial.data.as_mut().expect("data").rows = scale * 100_000;
+    });
+}
+
 fn option(runs: &mut [RunData], name: &str, value: &str) {
     runs[0].header.experiments[0].options.insert(name.to_owned(), value.to_owned());
 }
@@ -130,6 +139,12 @@ pub(super) const CASES: &[Case] = &[
         evidence: "trial 2: rows: One row is missing.",
         fires: |runs| data_check(runs, CheckVerdict::NotMade),
         silent: |runs| data_check(runs, CheckVerdict::Failed),
+    },
+    Case {
+        id: "few-branches",
+        evidence: "trials 1–12: 16 workers on 15 branches",
+        fires: |runs| branches(runs, 15),
+        silent: |runs| branches(runs, 16),
     },
     Case {
         id: "errors-1",
@@ -237,8 +252,32 @@ fn a_conflict_that_the_workload_finds_itself_is_no_error_of_the_server() {
     });
     let paper = dyno_report::Paper::new(&runs, &[]);
     let found = super::check(&paper, "errors-1").findings[0].value.to_string();
-    assert!(found.contains("conflicts found by dyno itself"), "{found}");
+    assert!(found.contains(" conflicts that dyno found itself, not the server"), "{found}");
     let markdown = paper.markdown(dyno_report::Lang::En);
     assert!(markdown.contains("conflict found by dyno itself"), "{markdown}");
     assert!(!found.contains("serialization") && !markdown.contains("`00000`"), "{markdown}");
+}
+
+#[test]
+fn where_nothing_succeeded_no_share_is_told() {
+    let mut runs = super::quiet();
+    failures(&mut runs, 100_000);
+    let trial = &mut runs[0].trials[0].summary;
+    trial.counts = Counts { started: 2, failed: 1, ..Counts::default() };
+    (trial.in_flight, trial.errors[0].count) = (1, 1);
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    let found = super::check(&paper, "errors-1").findings[0].value.to_string();
+    assert!(found.starts_with("no transaction succeeded, 1 attempt failed; deadlock"), "{found}");
+}
+
+#[test]
+fn a_share_has_the_digits_that_show_that_it_is_above_its_bound() {
+    let mut runs = super::quiet();
+    trials(&mut runs, |trial| {
+        trial.counts = Counts { failed: 1_004, ..trial.counts };
+        trial.counts.started = 1_000_000;
+    });
+    let paper = dyno_report::Paper::new(&runs, &[]);
+    let found = super::check(&paper, "errors").findings[0].value.to_string();
+    assert_eq!(found, "0.1004 %");
 }

@@ -60,8 +60,11 @@ impl Bench {
 
     fn run(&self, spec: &TrialSpec) -> TrialResult {
         let control = Control::new();
-        drive(&self.database, &self.script, &self.settings, spec, &control, &mut Silent)
-            .expect("a trial that begins")
+        let (database, script, settings) = (&self.database, &self.script, &self.settings);
+        let driven = drive(database, script, settings, spec, &control, &mut Silent);
+        let (result, of_thread_done) = driven.expect("a trial that begins");
+        assert!(of_thread_done.is_none(), "{of_thread_done:?}");
+        result
     }
 
     fn events(&self, events: u64) -> TrialResult {

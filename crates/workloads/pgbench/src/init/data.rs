@@ -39,7 +39,8 @@ pub(super) async fn load<D: Driver>(
     init.is_stored.store(found > 0, Ordering::Relaxed);
     let connections = if init.driver.blocks() { 1 } else { options.connections };
     let connections = connections.min(missing.len().try_into().unwrap_or(u32::MAX));
-    note_how(init, connections);
+    let unfrozen = init.can_freeze(session).await?;
+    note_how(init, missing.len(), unfrozen);
     init.observer.rows_planned(missing.len() as u64 * chunk_rows());
     let stored = StoredRows::new(init.observer);
     let no_set_up = async |_: &mut D::Session| Ok(());
@@ -59,7 +60,6 @@ pub(super) async fn load<D: Driver>(
         Ok(())
     };
     all(session).await.map_err(|error| error.with_resume_hint(RESUME))?;
-    let unfrozen = init.can_freeze(session).await?;
     Ok(Loaded { report: stored.report(found * chunk_rows()), connections, unfrozen })
 }
 
@@ -67,16 +67,19 @@ fn chunk_rows() -> u64 {
     u64::from(super::ACCOUNTS_PER_BRANCH)
 }
 
-fn note_how<D: Driver>(init: &Init<'_, D>, sessions: u32) {
+fn note_how<D: Driver>(init: &Init<'_, D>, commits: usize, unfrozen: bool) {
     let options = init.schema.options;
     if init.driver.blocks() && options.connections > 1 {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");
     }
-    if init.schema.dialect == Dialect::Postgres && sessions > 0 {
+    if unfrozen && commits > 1 {
         let rows = chunk_rows();
+        let freezes = match options.effective_steps().contains(&InitStep::Vacuum) {
+            true => "VACUUM freezes them at the end",
+            false => "nothing freezes them without step v",
+        };
         init.observer.note(&format!(
-            "Accounts are committed {rows} rows at a time, which COPY can't freeze; step v freezes \
-             them instead, where pgbench would have"
+            "Accounts are committed {rows} rows at a time. COPY can't freeze these; {freezes}"
         ));
     }
 }

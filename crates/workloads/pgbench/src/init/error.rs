@@ -56,10 +56,6 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
              database or schema"
         }
         ("2BP01", _) => "drop what depends on the tables first, such as views",
-        ("42501", _) | (_, 1044 | 1142 | 1227) => {
-            "use a user that may create, fill and drop tables in this database and schema"
-        }
-        ("53100", _) | (_, 1021 | 1114) => "free space on the server's disk",
         ("42P16", _) | (_, 1068) => {
             "the tables have primary keys already: leave out step p, or begin with step d"
         }
@@ -69,16 +65,34 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
         ("42704" | "42830", _) | (_, 1005 | 1822) if step == InitStep::ForeignKeys => {
             "foreign keys need the primary keys: put step p before step f"
         }
-        ("25006", _) | (_, 1290 | 1836) => "connect to the primary: this server is read-only",
         (_, 3750) => "SET GLOBAL sql_require_primary_key=OFF: primary keys come last, in step p",
-        _ => return sqlite_remedy(error.message()),
+        _ if error.message().contains("already exists") => {
+            "drop it or begin with step d, or use another database"
+        }
+        _ => return circumstance(error),
     };
     Some(remedy)
 }
 
-fn sqlite_remedy(message: &str) -> Option<&'static str> {
+/// What to do about errors that any load may meet, whatever its steps are.
+pub(crate) fn circumstance(error: &DbError) -> Option<&'static str> {
+    match (error.sqlstate(), error.errno()) {
+        ("42501", _) | (_, 1044 | 1142 | 1227) => {
+            Some("use a user that may create, fill and drop tables in this database and schema")
+        }
+        ("53100", _) | (_, 1021 | 1114) => Some("free space on the server's disk"),
+        ("25006", _) | (_, 1290 | 1836) => Some("connect to the primary: this server is read-only"),
+        _ => sqlite_circumstance(error.message()),
+    }
+}
+
+/// True when rows may be stored that the same load goes on with.
+pub(crate) fn is_resumable(error: &LoadError) -> bool {
+    error.hint().is_some_and(|hint| hint.ends_with(RESUME))
+}
+
+fn sqlite_circumstance(message: &str) -> Option<&'static str> {
     let remedies = [
-        ("already exists", "drop it or begin with step d, or use another database"),
         ("disk is full", "free space on the disk"),
         ("readonly database", "use a file that may be written"),
         ("database is locked", "end the other program that writes to this database"),

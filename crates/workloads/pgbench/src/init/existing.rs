@@ -5,7 +5,7 @@ use super::error::failed;
 use super::info::partitioning;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
 use super::rows::{Small, chunk};
-use super::schema::{ACCOUNTS, BRANCHES, TABLES, TELLERS};
+use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
 use dyno_core::{DbError, Dialect, Discard, Session};
 use dyno_load::query::{column, integers};
 use dyno_load::{LoadError, catalog};
@@ -57,6 +57,50 @@ fn list(before: &str, after: &str) -> String {
 
 fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
     LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
+}
+
+/// What can be done about a table that only has the name of one of pgbench's.
+pub(crate) const NOT_OURS: &str = "rename or drop it, or use another database";
+
+/// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
+pub(crate) async fn check_columns<S: Session>(
+    session: &mut S,
+    existing: &HashSet<String>,
+) -> Result<(), LoadError> {
+    for (table, needed) in NEEDED_COLUMNS {
+        if !existing.contains(table) {
+            continue;
+        }
+        let found = columns(session, table).await;
+        let doing = format!("listing the columns of table {table}");
+        let found = found.map_err(failed(InitStep::CreateTables, doing))?;
+        let lacks = |name: &&&str| !found.iter().any(|other| other.eq_ignore_ascii_case(name));
+        // Servers that are only compatible may list none.
+        if let Some(name) = needed.iter().find(lacks).filter(|_| !found.is_empty()) {
+            let problem = format!("The table {table} is not pgbench's (it has no column {name})");
+            return Err(LoadError::data(problem, NOT_OURS));
+        }
+    }
+    Ok(())
+}
+
+const NEEDED_COLUMNS: [(&str, &[&str]); 4] = [
+    (ACCOUNTS, &["aid", "bid", "abalance"]),
+    (BRANCHES, &["bid", "bbalance"]),
+    (HISTORY, &["tid", "bid", "aid", "delta"]),
+    (TELLERS, &["tid", "bid", "tbalance"]),
+];
+
+async fn columns<S: Session>(session: &mut S, table: &str) -> Result<Vec<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Postgres => format!(
+            "select attname from pg_catalog.pg_attribute where attrelid = to_regclass('{table}') \
+             and attnum > 0 and not attisdropped"
+        ),
+        Dialect::Mysql => return catalog::mysql_columns(session, table).await,
+        Dialect::Sqlite => format!("select name from pragma_table_info('{table}')"),
+    };
+    column(session, &sql).await
 }
 
 /// Refuses accounts that are divided otherwise than the options say.

@@ -15,6 +15,8 @@ mod schema;
 mod series;
 
 pub use error::canceled;
+pub(crate) use error::{circumstance, is_resumable};
+pub(crate) use existing::NOT_OURS;
 pub use existing::tables as existing_tables;
 pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
 pub use options::{
@@ -148,9 +150,6 @@ impl<D: Driver> Init<'_, D> {
     }
 
     async fn drop_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
-        if self.schema.options.resume {
-            return Ok(());
-        }
         for sql in self.schema.drop_tables() {
             command(session, InitStep::DropTables, "dropping the old tables", &sql).await?;
         }
@@ -163,6 +162,7 @@ impl<D: Driver> Init<'_, D> {
         if self.schema.options.resume {
             let found = existing::tables(session).await;
             existing = found.map_err(failed(step, "listing the tables"))?;
+            existing::check_columns(session, &existing).await?;
             if !existing.is_empty() {
                 self.observer.note("Tables that exist are kept: only what they lack is loaded");
             }

@@ -126,7 +126,7 @@ dyno_core::named! {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InitOptions {
-    /// The steps of `--init-steps`, before `vacuum` and `foreign_keys` have changed them.
+    /// The steps of `--init-steps`, before `vacuum`, `foreign_keys` and `resume` have changed them.
     pub steps: Vec<InitStep>,
     /// 100,000 accounts, 10 tellers and 1 branch per unit; 1 to [`SCALE_MAX`].
     pub scale: u32,
@@ -184,7 +184,11 @@ fn refused(problem: impl Into<String>, hint: impl Into<String>) -> LoadError {
 
 impl InitOptions {
     pub fn effective_steps(&self) -> Vec<InitStep> {
-        let wanted = |step: &InitStep| self.vacuum || *step != InitStep::Vacuum;
+        let wanted = |step: &InitStep| match step {
+            InitStep::DropTables => !self.resume,
+            InitStep::Vacuum => self.vacuum,
+            _ => true,
+        };
         let mut steps: Vec<InitStep> = self.steps.iter().copied().filter(wanted).collect();
         if self.foreign_keys && !steps.contains(&InitStep::ForeignKeys) {
             steps.push(InitStep::ForeignKeys);

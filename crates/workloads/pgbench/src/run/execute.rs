@@ -385,7 +385,11 @@ impl PgBench {
                         );
                         (self.talk)(Talk::Info(&text));
                     }
-                    return error;
+                    // A conflict has no fault to be found in its statement, and may be frequent.
+                    return match is_conflict(&error) {
+                        true => error,
+                        false => error.with_statement(self.sent_text(client, command)),
+                    };
                 }
                 if error.is_fatal() && !error.is_from_server() {
                     // The server left without a word.
@@ -417,8 +421,7 @@ impl PgBench {
 
     /// True for errors after which the client goes on: with a retry, or with the next transaction.
     fn is_survived(&self, error: &DbError) -> bool {
-        let is_conflict = matches!(error.class(), ErrorClass::Serialization | ErrorClass::Deadlock);
-        is_conflict
+        is_conflict(error)
             || (self.options().reconnects && error.is_fatal())
             || (self.options().continue_on_error
                 && error.cause() == Cause::Server
@@ -436,4 +439,8 @@ impl PgBench {
             _ => "",
         }
     }
+}
+
+fn is_conflict(error: &DbError) -> bool {
+    matches!(error.class(), ErrorClass::Serialization | ErrorClass::Deadlock)
 }

@@ -32,6 +32,7 @@ fn flags_change_the_steps() {
     assert_eq!(letters(&InitOptions { vacuum: false, ..steps("vdvtv") }), "dt");
     assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("dtgp") }), "dtgpf");
     assert_eq!(letters(&InitOptions { foreign_keys: true, ..steps("fdt") }), "fdt");
+    assert_eq!(letters(&InitOptions { resume: true, ..InitOptions::default() }), "tgvp");
 }
 
 #[test]

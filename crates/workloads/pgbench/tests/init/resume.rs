@@ -75,6 +75,19 @@ fn other_rows_than_the_options_make_are_refused() {
 }
 
 #[test]
+fn a_table_of_somebody_elses_is_refused_before_anything_is_created() {
+    let scratch = Scratch::new();
+    let driver = driver(&scratch);
+    ask(&driver, "create table pgbench_accounts(AID int)");
+    let options = InitOptions { resume: true, ..options(1) };
+    let error = initialize(&driver, &options, &Said::default()).unwrap_err();
+    let words = "The table pgbench_accounts is not pgbench's (it has no column bid)";
+    assert_eq!(error.to_string(), words);
+    assert_eq!(error.hint(), Some("rename or drop it, or use another database"));
+    assert_eq!(ask(&driver, "select name from sqlite_master"), ["pgbench_accounts"]);
+}
+
+#[test]
 fn a_deadlock_is_tried_again_and_then_reported() {
     let scratch = Scratch::new();
     let driver = driver(&scratch);
