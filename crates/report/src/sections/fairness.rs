@@ -10,6 +10,7 @@ use crate::blocks::{
 use crate::evidence::settings;
 use crate::evidence::{
     BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
+    Trial,
 };
 use crate::families::KnownFamily;
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
@@ -132,12 +133,26 @@ fn told_once(mut table: PaperTable) -> PaperTable {
 fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
     let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
     let own = own.or_else(|| settings::isolation(target));
-    let mut trials = paper.trials.iter().filter(|trial| trial.target == target.label);
-    let asked = trials.find_map(|trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary));
+    let trials = || paper.trials.iter().filter(|trial| trial.target == target.label);
+    let asks = |trial: &Trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary);
+    let asked = trials().find_map(asks);
     let same = |level: &str| level.replace('-', " ").to_lowercase();
     match (asked, own) {
         (Some(asked), Some(own)) if same(&asked) != same(own) => {
-            Some(say!(isolation_asked_for, asked = asked, own = own))
+            let asking = trials().filter(|trial| asks(trial).is_some());
+            let asking: BTreeSet<&str> =
+                asking.map(|trial| trial.summary.experiment.as_str()).collect();
+            if trials().all(|trial| asking.contains(trial.summary.experiment.as_str())) {
+                return Some(say!(isolation_asked_for, asked = asked, own = own));
+            }
+            let is_asking = |of: &&Experiment| asking.contains(of.name.as_str());
+            let titles = paper
+                .experiments
+                .iter()
+                .filter(is_asking)
+                .map(|of| say!(quoted_title, title = &of.title));
+            let experiments = Message::list(&titles.collect::<Vec<_>>());
+            Some(say!(isolation_asked_for_by, asked = asked, experiments = experiments, own = own))
         }
         (asked, own) => own.cloned().or(asked).map(Message::verbatim),
     }

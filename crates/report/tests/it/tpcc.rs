@@ -378,3 +378,19 @@ fn one_edition_is_compared_with_nothing() {
     assert!(!text.contains("Editions beside each other"), "pauses make another load");
     assert!(!text.contains("How far New-Orders"), "nobody has shards");
 }
+
+#[test]
+fn an_isolation_level_is_said_of_the_experiments_that_ask_for_it() {
+    let mut run = tpcc();
+    let mut experiment = run.header.experiments[0].clone();
+    experiment.name = "plain".to_owned();
+    run.header.experiments.push(experiment);
+    let mut trial = run.trials[0].clone();
+    (trial.summary.trial, trial.summary.experiment) = (99, "plain".to_owned());
+    own_mut::<TpccFacts>(&mut trial.summary).isolation = None;
+    run.trials.push(trial);
+    let text = Paper::new(&[run], &[]).markdown(Lang::En);
+    let elsewhere =
+        "”, as requested by the sessions; elsewhere the servers' default, REPEATABLE-READ";
+    assert!(text.contains("READ COMMITTED in “") && text.contains(elsewhere), "{text}");
+}

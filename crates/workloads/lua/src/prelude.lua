@@ -128,11 +128,19 @@ local function fail(level, self, query, errno, state, message, ignorable, kind)
    local description = {
       connection = self, query = query, sql_errno = errno, sql_state = state, sql_errmsg = message,
    }
+   local function said()
+      return string.format("%s, errno = %d, state = '%s': %s", kind or "SQL error", errno, state, message)
+   end
    local hook = sysbench.hooks.sql_error_ignorable
    if kind then
       ignorable = false
-   elseif not ignorable and type(hook) == "function" and hook(description) then
-      ignorable = true
+   elseif not ignorable and type(hook) == "function" then
+      local ok, answer = pcall(hook, description)
+      if not ok then
+         -- The cause must not be lost behind the hook's own failure.
+         error(type(answer) == "string" and answer .. "; the hook was called for: " .. said() or answer, 0)
+      end
+      ignorable = answer and true or false
    end
    -- Where the script has the loop, the engine sees the error here: it counts it, and cleans the session.
    if ignorable and has_own_loop then
@@ -145,7 +153,7 @@ local function fail(level, self, query, errno, state, message, ignorable, kind)
       error(description, level)
    end
    self.error = sysbench.sql.error.FATAL
-   error(string.format("%s, errno = %d, state = '%s': %s", kind or "SQL error", errno, state, message), level)
+   error(said(), level)
 end
 
 -- The result of a connection: as in the original the same for all of its statements, replaced by the next one.

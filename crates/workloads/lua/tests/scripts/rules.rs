@@ -212,6 +212,12 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
         of(&format!("con:query('CREATE TABLE t (id INTEGER PRIMARY KEY)') {insert} {insert}"));
     assert_eq!((twice.class(), twice.sqlstate()), (ErrorClass::Constraint, "23000"));
     assert_eq!(twice.cause(), Cause::Workload, "it ends the run");
+    let hook = "function sysbench.hooks.sql_error_ignorable() error('hook') end";
+    let of_hook = of(&format!("{hook} con:query('nonsense')"));
+    assert_eq!((of_hook.statement(), of_hook.errno()), (Some("nonsense"), 1));
+    let text = of_hook.to_string();
+    let words = "hook; the hook was called for: SQL error, errno = 1";
+    assert!(text.contains(words) && text.contains("near \"nonsense\""), "{text}");
     let own = of("pcall(con.query, con, 'nonsense') error('mine')");
     assert_eq!((own.statement(), own.errno(), own.sqlstate()), (None, 0, "00000"));
 }
