@@ -68,7 +68,7 @@ fn times_are_longer_or_shorter_on_page_one_as_in_the_verdicts() {
             }
         })
     };
-    for (times, wanted) in [(1.5, "(its time is 50 % longer)"), (0.6, "(its time is 40 % shorter)")]
+    for (times, wanted) in [(1.5, ", its time is 50 % longer"), (0.6, ", its time is 40 % shorter")]
     {
         let paper = at_a_rate(times);
         let answer = cover(&paper).answer.to_string();
