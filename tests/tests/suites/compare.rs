@@ -157,8 +157,8 @@ fn two_runs_prove_nothing_because_they_are_not_interleaved() {
         ] {
             assert!(ran.all().contains(words), "no `{words}` in: {}", ran.all());
         }
-        let is_gate =
-            gates.is_empty() || ran.stdout.contains("Another cause can explain it: check block-order");
+        let is_gate = gates.is_empty()
+            || ran.stdout.contains("Another cause can explain it: check block-order");
         assert!(is_gate && !ran.stdout.contains("certain"), "{}", ran.all());
     }
 }

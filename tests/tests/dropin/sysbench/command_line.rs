@@ -94,7 +94,6 @@ fn a_dry_run_makes_and_counts_statements_without_a_server() {
     }
 }
 
-/// A refused script is named, with what can be done.
 /// A user's own script that only selects, whatever it is called.
 const SELECTS: &str = "function thread_init() con = sysbench.sql.driver():connect() end\n\
                        function event() con:query('SELECT count(*) FROM sbtest1') end\n";

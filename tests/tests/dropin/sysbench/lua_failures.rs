@@ -213,6 +213,17 @@ fn a_script_that_fails_has_the_codes_of_its_statement_in_the_json() {
 }
 
 #[test]
+fn a_result_that_can_not_be_written_leaves_the_report() {
+    let folder = Scratch::new();
+    std::fs::write(folder.file("t.lua"), "function event() end").expect("a script");
+    let words = ["--events=9", "--time=9", "--json=/dev/full", "./t.lua", "run"];
+    let ran = Ran::of(command_of(&folder).args(words));
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stdout.contains("    total number of events:              9\n"), "{}", ran.all());
+    assert!(ran.all().contains("/dev/full"), "{}", ran.all());
+}
+
+#[test]
 fn a_loop_of_the_scripts_own_that_ends_with_a_restart_says_what_to_do() {
     let folder = Scratch::new();
     let script = "function event() end\n\
