@@ -148,7 +148,7 @@ fn is_endless(seen: &mut Seen, watched: &Watched, now: Nanos) -> bool {
     {
         return true;
     }
-    if turns % 2 == 0 {
+    if turns.is_multiple_of(2) {
         return false;
     }
     let computed = now.saturating_sub(seen.since);

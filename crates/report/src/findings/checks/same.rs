@@ -4,7 +4,7 @@
 //! major version, no single statement, equal durability.
 
 use super::case::each_node;
-use super::sides::{self, Amount, TargetPair, TargetSide, difference};
+use super::sides::{self, DataAmount, TargetPair, TargetSide, difference};
 use super::{Case, Rule, commas, foreign, parts};
 use crate::evidence::{
     Evidence, Experiment, Finding, Group, Level, PairedComparison, PaperTarget, Spot, VetoReach,
@@ -210,13 +210,13 @@ fn rows(pair: &TargetPair<'_>) -> Option<Message> {
         return None;
     }
     let (a, b) = (pair.baseline.amount()?, pair.candidate.amount()?);
-    let told = |of: Amount| say!(tables_with_rows, n = of.tables, rows = of.rows);
+    let told = |of: DataAmount| say!(tables_with_rows, n = of.tables, rows = of.rows);
     (a.tables != b.tables || has_more_rows(a, b) || has_more_rows(b, a))
         .then(|| say!(a_against_b, a = told(a), b = told(b)))
 }
 
 /// By more than an estimate may err, or by less and the bytes say so too: by half as much, as not all of them are rows.
-fn has_more_rows(more: Amount, less: Amount) -> bool {
+fn has_more_rows(more: DataAmount, less: DataAmount) -> bool {
     let times = |more: u64, less: u64| more as f64 / less.max(1) as f64;
     let rows = times(more.rows, less.rows);
     let bytes = more.bytes.zip(less.bytes).map_or(1.0, |(more, less)| times(more, less));

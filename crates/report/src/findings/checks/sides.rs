@@ -63,7 +63,7 @@ pub(super) struct TargetSide<'a> {
 
 /// How much data a target has.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Amount {
+pub(super) struct DataAmount {
     pub(super) tables: usize,
     /// As servers estimate or count them, all tables together.
     pub(super) rows: u64,
@@ -204,7 +204,7 @@ impl<'a> TargetSide<'a> {
     }
 
     /// What its servers say of the tables before the first trial that knows it.
-    pub(super) fn amount(&self) -> Option<Amount> {
+    pub(super) fn amount(&self) -> Option<DataAmount> {
         let known = |trial: &&&Trial| nodes_of(trial).any(|(_, node)| !node.table_rows.is_empty());
         let trial = self.trials.iter().find(known)?;
         let nodes = || nodes_of(trial).filter(|(_, node)| !node.table_rows.is_empty());
@@ -212,7 +212,7 @@ impl<'a> TargetSide<'a> {
         let shards: Vec<_> =
             nodes().filter(|(_, node)| node.role.as_deref() == Some("shard")).collect();
         let holders = if shards.is_empty() { nodes().take(1).collect() } else { shards };
-        Some(Amount {
+        Some(DataAmount {
             tables: holders.iter().map(|(_, node)| node.table_rows.len()).max()?,
             rows: holders.iter().flat_map(|(_, node)| node.table_rows.values()).sum(),
             bytes: holders.iter().map(|(_, node)| node.data_bytes).sum(),
