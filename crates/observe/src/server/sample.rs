@@ -3,6 +3,9 @@
 use dyno_facts::{Message, NodeRow, say};
 use std::collections::BTreeMap;
 
+/// By how much two clocks part at most: more than any machine's crystal allows.
+const CLOCK_DRIFT: f64 = 5e-4;
+
 /// Counters and gauges of a node at one moment. Counters count from some moment in the past.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
@@ -140,10 +143,20 @@ impl Sample {
     }
 
     pub fn was_restarted(&self, before: &Sample) -> bool {
-        let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0;
+        // The server's clock and this one part in the course of a long life.
+        let drift_s = CLOCK_DRIFT * before.uptime_s.unwrap_or(0.0);
+        let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0 + drift_s;
         let shorter = |(new, old): (f64, f64)| new < old;
         self.started_s.zip(before.started_s).is_some_and(later)
             || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
+    }
+
+    /// Not restarted since `before`, as far as is known: what that knew of the start is still true, and may be less
+    /// vague than an answer that came late.
+    pub fn stays_started(&mut self, before: &Sample) {
+        if let (Some((_, to_s)), Some((_, known_s))) = (&mut self.started_s, before.started_s) {
+            *to_s = to_s.min(known_s);
+        }
     }
 }
 
@@ -224,6 +237,12 @@ mod tests {
         let earlier = started(99.0, 100.5, 5.0);
         assert_eq!(started(110.0, 111.0, 8.0).events(&earlier), ["The server was restarted."]);
         // An answer that came late says only that the start was not later.
-        assert_eq!(started(99.2, 120.0, 6.0).events(&earlier), Vec::<Message>::new());
+        let mut late = started(99.2, 120.0, 6.0);
+        assert_eq!(late.events(&earlier), Vec::<Message>::new());
+        // The next one in time says what it was, and is not measured by the late one.
+        late.stays_started(&earlier);
+        assert_eq!(started(110.0, 111.0, 9.0).events(&late), ["The server was restarted."]);
+        let old = started(99.0, 100.5, 36_000.0);
+        assert_eq!(started(110.0, 111.0, 36_001.0).events(&old), Vec::<Message>::new());
     }
 }

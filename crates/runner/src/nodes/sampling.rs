@@ -271,7 +271,7 @@ impl<'a> Sampler<'a> {
         self.is_silent = true;
     }
 
-    fn take(&mut self, window: &Window, sample: Sample, refused: Vec<Message>) {
+    fn take(&mut self, window: &Window, mut sample: Sample, refused: Vec<Message>) {
         let at = now();
         let at_s = at_s(at, window);
         self.is_silent = false;
@@ -280,8 +280,12 @@ impl<'a> Sampler<'a> {
         for text in before.map(|before| sample.events(before)).unwrap_or_default() {
             self.tell(at_s, text);
         }
-        if before.is_some_and(|before| sample.was_restarted(before)) {
-            self.seen.down.get_or_insert_with(server_restarted);
+        match before {
+            Some(before) if sample.was_restarted(before) => {
+                self.seen.down.get_or_insert_with(server_restarted);
+            }
+            Some(before) => sample.stays_started(before),
+            None => {}
         }
         let mut row = sample.row(before, at_s, &self.node.name);
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
