@@ -18,6 +18,8 @@ pub enum LoadError {
         error: DbError,
         /// A remedy of the loader's own.
         hint: Option<String>,
+        /// Rows may be stored that the same load goes on with.
+        is_resumable: bool,
     },
     /// What the database holds is not what was asked for, or not what was sent.
     Data {
@@ -107,7 +109,8 @@ impl LoadError {
     /// Adds how to continue, because what is stored is not lost. What the database advises stands for itself.
     #[must_use]
     pub fn with_resume_hint(mut self, resume: &str) -> Self {
-        if let LoadError::Session { hint, error, .. } = &mut self {
+        if let LoadError::Session { hint, error, is_resumable, .. } = &mut self {
+            *is_resumable = true;
             *hint = match hint.take() {
                 Some(remedy) => Some(format!("{remedy}; then {resume}")),
                 None => error.hint().is_none().then(|| resume.to_owned()),
@@ -135,5 +138,11 @@ impl std::error::Error for LoadError {}
 
 /// Names what was being done when a session failed.
 pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(DbError) -> LoadError {
-    move |error| LoadError::Session { doing: doing.into(), sql: None, error, hint: None }
+    move |error| LoadError::Session {
+        doing: doing.into(),
+        sql: None,
+        error,
+        hint: None,
+        is_resumable: false,
+    }
 }

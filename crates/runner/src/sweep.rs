@@ -54,13 +54,10 @@ pub fn sweep(
     for (at, &level) in levels.iter().enumerate() {
         let mut own = None;
         exit = run(level, &mut own);
-        let why = match exit {
-            Exit::Interrupted => "you stopped it",
-            _ => "the run before it failed",
-        };
-        if exit != Exit::Interrupted {
-            measured.extend(own);
-        } else if own.is_some() && !measured.is_empty() {
+        let is_stopped = exit == Exit::Interrupted;
+        let cut_off = own.take_if(|_| is_stopped);
+        measured.extend(own);
+        if cut_off.is_some() && !measured.is_empty() {
             output::talk(&format!(
                 "The table leaves out the run that you stopped: {what} {level}."
             ));
@@ -68,6 +65,7 @@ pub fn sweep(
         if exit != Exit::Done {
             let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();
             if !left.is_empty() {
+                let why = if is_stopped { "you stopped it" } else { "the run before it failed" };
                 let left = left.join(", ");
                 output::talk(&format!("Not run, since {why}: {what} {left}."));
             }

@@ -1,10 +1,11 @@
 //! Why a command line can't be followed, in pgbench's lines.
 
 use dyno_core::{DbError, Dialect, ErrorOrigin};
+use dyno_drivers::net::UNKNOWN_HOST_HINT;
 use dyno_drivers::postgres::libpq_connection_failure;
 use std::fmt;
 
-const HOST: &str = "the host (-h, PGHOST, or in the connection string)";
+const HOST_HINT: &str = "check the spelling of the host (-h, PGHOST, or in the connection string)";
 
 /// The lines for standard error, as pgbench writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,8 @@ impl Refusal {
         let refusal = Refusal::error(error);
         match error.hint() {
             // Here a host is seldom named by a URL.
-            Some(hint) => refusal.with_hint(hint.replace("the host in the target's URL", HOST)),
+            Some(UNKNOWN_HOST_HINT) => refusal.with_hint(HOST_HINT),
+            Some(hint) => refusal.with_hint(hint),
             None => refusal,
         }
     }

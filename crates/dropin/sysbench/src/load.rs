@@ -134,7 +134,7 @@ fn summary(report: &LoadReport) -> String {
 /// An error of what is done as a load is.
 pub(super) fn print(console: &mut Console, error: &LoadError, settings: &Settings) {
     match error {
-        LoadError::Session { doing, sql, error, hint } => {
+        LoadError::Session { doing, sql, error, hint, .. } => {
             let error = match sql {
                 Some(sql) => error.clone().with_statement(sql.as_str()),
                 None => error.clone(),

@@ -293,8 +293,8 @@ pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
     let failure = Failure::from(error);
     match error {
         LoadError::Data { .. } => failure.with_hint(of_data),
-        LoadError::Session { error, .. } if error.hint().is_none() => {
-            failure.with_hint(GOES_ON_HINT)
+        LoadError::Session { error, is_resumable, .. } if error.hint().is_none() => {
+            Failure { hint: is_resumable.then(|| GOES_ON_HINT.to_owned()), ..failure }
         }
         _ => failure,
     }

@@ -25,8 +25,6 @@ const LOOKS: Duration = Duration::from_millis(100);
 pub(crate) struct Watched {
     /// The end of its run; `Nanos::MAX` where there is none.
     ends: AtomicU64,
-    /// How long an event may go on asking databases.
-    asks_until: AtomicU64,
     /// Odd while a function computes.
     turns: AtomicU64,
     /// The longest time between two looks that have seen the same turn compute.
@@ -50,7 +48,6 @@ impl Watch {
     pub(crate) fn over(state: *mut lua_State) -> Self {
         let watched = Arc::new(Watched {
             ends: AtomicU64::new(Nanos::MAX),
-            asks_until: AtomicU64::new(Nanos::MAX),
             turns: AtomicU64::new(0),
             longest: AtomicU64::new(0),
             state: Mutex::new(StatePointer(state)),
@@ -60,9 +57,7 @@ impl Watch {
 
     /// The run begins: from now on the thread looks at the state, and ends functions that run for long after `ends`.
     pub(crate) fn begin(&self, ends: Nanos) {
-        let length = ends.saturating_sub(monotonic_now());
         self.0.ends.store(ends, Ordering::Relaxed);
-        self.0.asks_until.store(ends.saturating_add(length.max(ASKS_GRACE)), Ordering::Relaxed);
         watch(&self.0);
     }
 
@@ -70,7 +65,6 @@ impl Watch {
     /// too short; 0 if no two looks have met the same step.
     pub(crate) fn end(&self) -> Nanos {
         self.0.ends.store(Nanos::MAX, Ordering::Relaxed);
-        self.0.asks_until.store(Nanos::MAX, Ordering::Relaxed);
         self.0.longest.load(Ordering::Relaxed)
     }
 
@@ -95,12 +89,21 @@ impl Watch {
 #[derive(Debug)]
 struct Seen {
     watched: Weak<Watched>,
+    /// When its run began.
+    begun: Nanos,
     /// At the last look.
     turn: u64,
     /// When that began.
     since: Nanos,
     /// At the last look before the end of the run.
     turn_in_time: u64,
+}
+
+impl Seen {
+    fn new(watched: &Arc<Watched>, begun: Nanos) -> Self {
+        let watched = Arc::downgrade(watched);
+        Seen { watched, begun, turn: 0, since: begun, turn_in_time: 0 }
+    }
 }
 
 fn watch(watched: &Arc<Watched>) {
@@ -110,8 +113,7 @@ fn watch(watched: &Arc<Watched>) {
         is_first = true;
         Mutex::default()
     });
-    let (watched, since) = (Arc::downgrade(watched), monotonic_now());
-    locked(all).push(Seen { watched, turn: 0, since, turn_in_time: 0 });
+    locked(all).push(Seen::new(watched, monotonic_now()));
     if is_first {
         // Without the thread, endless functions are not ended: no reason not to run a script.
         let _ = std::thread::Builder::new().name("lua-watch".to_owned()).spawn(move || {
@@ -142,10 +144,9 @@ fn is_endless(seen: &mut Seen, watched: &Watched, now: Nanos) -> bool {
     if now <= ends {
         seen.turn_in_time = turns;
     }
+    let asks_until = ends.saturating_add(ends.saturating_sub(seen.begun).max(ASKS_GRACE));
     // After the end of the run no event begins: it is the same one.
-    if now > watched.asks_until.load(Ordering::Relaxed)
-        && turns.wrapping_sub(seen.turn_in_time) > LATE_TURNS
-    {
+    if now > asks_until && turns.wrapping_sub(seen.turn_in_time) > LATE_TURNS {
         return true;
     }
     if turns.is_multiple_of(2) {
@@ -204,9 +205,7 @@ mod tests {
         let begun = monotonic_now();
         let ends = begun + 2 * SECOND;
         watch.0.ends.store(ends, Ordering::Relaxed);
-        watch.0.asks_until.store(ends + ASKS_GRACE, Ordering::Relaxed);
-        let watched = Arc::downgrade(&watch.0);
-        let mut seen = Seen { watched, turn: 0, since: begun, turn_in_time: 0 };
+        let mut seen = Seen::new(&watch.0, begun);
         let mut looks = |requests: u64, at: Nanos| {
             (0..2 * requests).for_each(|_| watch.turn());
             is_endless(&mut seen, &watch.0, at)
@@ -218,7 +217,6 @@ mod tests {
         assert!(!looks(1_000, ends + ASKS_GRACE + 1), "it has ended");
 
         watch.0.ends.store(ends, Ordering::Relaxed);
-        watch.0.asks_until.store(ends + ASKS_GRACE, Ordering::Relaxed);
         assert!(!looks(0, ends - 1));
         assert!(!looks(3, ends + 10 * ASKS_GRACE), "a few long statements");
     }

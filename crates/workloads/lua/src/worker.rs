@@ -13,7 +13,7 @@ use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
 use mlua::IntoLuaMulti;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock};
 
 /// What all workers of a script share.
 pub(crate) struct LuaCommon<'a, D> {
@@ -27,8 +27,6 @@ pub(crate) struct LuaCommon<'a, D> {
     pub(crate) lends: bool,
     /// Errors that scripts have counted themselves, by `sb_counter_inc`.
     pub(crate) errors: AtomicU64,
-    /// The first error of a `thread_done()`: what was measured before it stands.
-    pub(crate) of_thread_done: Mutex<Option<LuaError>>,
 }
 
 /// What commands, `init` and `done` do about errors.
@@ -50,17 +48,7 @@ impl<'a, D: Driver> LuaCommon<'a, D> {
             unique,
             lends: true,
             errors: AtomicU64::new(0),
-            of_thread_done: Mutex::default(),
         }
-    }
-
-    pub(crate) fn keep_thread_done(&self, error: LuaError) {
-        let mut first = self.of_thread_done.lock().unwrap_or_else(PoisonError::into_inner);
-        first.get_or_insert(error);
-    }
-
-    pub(crate) fn take_thread_done(&self) -> Option<LuaError> {
-        self.of_thread_done.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// For what is no event.

@@ -13,8 +13,8 @@ use dyno_drivers::{Database, with_driver};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
 use dyno_reactor::{monotonic_now, now, yield_now};
 use dyno_record::{ErrorCount, ErrorTable};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the script API raises where no connection can be opened.
 const UNOPENED: &str = "connection creation failed";
@@ -25,6 +25,8 @@ pub(crate) struct LuaWorkload<'a, D> {
     kinds: [TransactionKind; 1],
     /// From the first event to the end of the run.
     length: Nanos,
+    /// What was measured before such an error stands.
+    of_thread_done: Mutex<Option<LuaError>>,
 }
 
 /// Executes a script's `event` as a trial. `spec.errors` are the errors that the driver ignores.
@@ -66,13 +68,18 @@ impl<'a, D: Driver> LuaWorkload<'a, D> {
         let length =
             spec.duration.map_or(Nanos::MAX, |duration| duration.saturating_add(spec.warmup));
         let kinds = [TransactionKind { name: common.script.name().to_owned(), weight: 1 }];
-        LuaWorkload { common, kinds, length }
+        LuaWorkload { common, kinds, length, of_thread_done: Mutex::default() }
     }
 }
 
 impl<D: Driver> LuaWorkload<'_, D> {
+    /// The first error of a `thread_done()`.
     pub(crate) fn take_thread_done(&self) -> Option<LuaError> {
-        self.common.take_thread_done()
+        self.of_thread_done().take()
+    }
+
+    fn of_thread_done(&self) -> MutexGuard<'_, Option<LuaError>> {
+        self.of_thread_done.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Errors that the script has caught, or counted itself.
@@ -234,7 +241,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             worker.leave_loop(session, tally).await.map_err(fatal)?;
         }
         if let Err(error) = worker.finish_step(Some(session), "thread_done").await {
-            self.common.keep_thread_done(error);
+            self.of_thread_done().get_or_insert(error);
         }
         worker.close().await;
         Ok(())

@@ -5,7 +5,7 @@ use crate::check::{Balances, Ledger, balances, history_rows};
 use crate::history::{History, Journal, history};
 use crate::init::{
     ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, NOT_OURS, circumstance, existing_tables,
-    initialize, is_resumable, table_info, vacuum_accounts, vacuum_before_run,
+    initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
@@ -216,14 +216,12 @@ fn failure_of(error: &LoadError) -> Failure {
         let (first, rest) = text.split_at(1);
         format!("{}{rest}.", first.to_uppercase())
     });
-    match (remedy, is_resumable(error)) {
-        (Some(remedy), true) => failure.with_hint(format!("{remedy} {GOES_ON_HINT}")),
-        (Some(remedy), false) => failure.with_hint(remedy),
-        // There is nothing to go on with.
-        (None, false) if failure.hint.as_deref() == Some(GOES_ON_HINT) => {
-            Failure { hint: None, ..failure }
+    match remedy {
+        None => failure,
+        Some(remedy) if failure.hint.as_deref() == Some(GOES_ON_HINT) => {
+            failure.with_hint(format!("{remedy} {GOES_ON_HINT}"))
         }
-        (None, _) => failure,
+        Some(remedy) => failure.with_hint(remedy),
     }
 }
 
@@ -477,13 +475,18 @@ fn talker() -> Talker {
 mod tests {
     use super::*;
     use dyno_core::ErrorClass;
+    use dyno_load::while_doing;
 
     #[test]
     fn what_is_said_of_a_load_that_failed_suits_a_suite() {
         let hint = |sqlstate: &[u8; 5], resume: Option<&str>| {
             let error = DbError::server(ErrorClass::Other, 0, *sqlstate, "no");
-            let (doing, hint) = ("creating".to_owned(), resume.map(str::to_owned));
-            failure_of(&LoadError::Session { doing, sql: None, error, hint }).hint
+            let error = while_doing("creating")(error);
+            let error = match resume {
+                Some(resume) => error.with_resume_hint(resume),
+                None => error,
+            };
+            failure_of(&error).hint
         };
         let resume = "run it again with --resume: what is stored is kept and only the rest is made";
         let primary = "Connect to the primary: this server is read-only.";

@@ -256,50 +256,32 @@ fn difference(own: &[&PairedComparison]) -> Message {
         .map(ends)
         .fold((f64::INFINITY, 0.0_f64), |(low, high), own| (low.min(own.0), high.max(own.1)));
     let place = places(own);
-    let percent = |share: f64| format::percent(share);
     let range = |a: String, b: String| match a == b {
         true => Message::verbatim(a),
         false => say!(low_to_high, low = a, high = b),
     };
     let is_faster = rows().next().is_some_and(|row| row.call == Call::Faster);
+    if is_faster && low >= TIMES {
+        let range = range(format::short(low), format::short(high));
+        return say!(times_as_fast_at, range = range, place = place);
+    }
     let is_cost = rows().all(|row| row.metric == Metric::ServerCpuUs.name());
     let is_time = rows().all(|row| row.is_less_better);
-    match is_faster {
-        true if low >= TIMES => {
-            let range = range(format::short(low), format::short(high));
-            say!(times_as_fast_at, range = range, place = place)
-        }
-        true if is_cost => say!(
-            cheaper_at,
-            range = range(percent(1.0 - 1.0 / low), percent(1.0 - 1.0 / high)),
-            place = place
-        ),
-        false if is_cost => say!(
-            dearer_at,
-            range = range(percent(1.0 / high - 1.0), percent(1.0 / low - 1.0)),
-            place = place
-        ),
-        // In the words of the verdicts: half the time is not "50 % faster".
-        true if is_time => say!(
-            faster_by_time_at,
-            range = range(percent(1.0 - 1.0 / low), percent(1.0 - 1.0 / high)),
-            place = place
-        ),
-        false if is_time => say!(
-            slower_by_time_at,
-            range = range(percent(1.0 / high - 1.0), percent(1.0 / low - 1.0)),
-            place = place
-        ),
-        true => say!(
-            faster_by_at,
-            range = range(percent(low - 1.0), percent(high - 1.0)),
-            place = place
-        ),
-        false => say!(
-            slower_by_at,
-            range = range(percent(1.0 - high), percent(1.0 - low)),
-            place = place
-        ),
+    // In the words of the verdicts: half the time is not "50 % faster".
+    let (least, most) = match (is_faster, is_time) {
+        (true, true) => (1.0 - 1.0 / low, 1.0 - 1.0 / high),
+        (false, true) => (1.0 / high - 1.0, 1.0 / low - 1.0),
+        (true, false) => (low - 1.0, high - 1.0),
+        (false, false) => (1.0 - high, 1.0 - low),
+    };
+    let range = range(format::percent(least), format::percent(most));
+    match (is_faster, is_cost, is_time) {
+        (true, true, _) => say!(cheaper_at, range = range, place = place),
+        (false, true, _) => say!(dearer_at, range = range, place = place),
+        (true, _, true) => say!(faster_by_time_at, range = range, place = place),
+        (false, _, true) => say!(slower_by_time_at, range = range, place = place),
+        (true, ..) => say!(faster_by_at, range = range, place = place),
+        (false, ..) => say!(slower_by_at, range = range, place = place),
     }
 }
 

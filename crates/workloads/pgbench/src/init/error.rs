@@ -86,11 +86,6 @@ pub(crate) fn circumstance(error: &DbError) -> Option<&'static str> {
     }
 }
 
-/// True when rows may be stored that the same load goes on with.
-pub(crate) fn is_resumable(error: &LoadError) -> bool {
-    error.hint().is_some_and(|hint| hint.ends_with(RESUME))
-}
-
 fn sqlite_circumstance(message: &str) -> Option<&'static str> {
     let remedies = [
         ("disk is full", "free space on the disk"),

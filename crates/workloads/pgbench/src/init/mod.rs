@@ -15,7 +15,7 @@ mod schema;
 mod series;
 
 pub use error::canceled;
-pub(crate) use error::{circumstance, is_resumable};
+pub(crate) use error::circumstance;
 pub(crate) use existing::NOT_OURS;
 pub use existing::tables as existing_tables;
 pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
