@@ -146,6 +146,8 @@ pub(crate) fn schedules(spec: &TrialSpec, window: Window, loops: usize) -> Vec<S
 pub struct DueArrivals {
     /// Each with its next due time after the release.
     queues: Vec<(Schedule, Nanos)>,
+    /// Nothing comes due from then on.
+    ends: Nanos,
     due: u64,
 }
 
@@ -159,13 +161,13 @@ impl DueArrivals {
             (schedule, next)
         };
         let queues: Vec<_> = schedules.into_iter().map(with_next).collect();
-        (!queues.is_empty()).then_some(DueArrivals { queues, due: 0 })
+        (!queues.is_empty()).then_some(DueArrivals { queues, ends: spec.ends(spec.warmup), due: 0 })
     }
 
     /// How many have come due before `elapsed` nanoseconds since the release, which grow from call to call.
     pub fn until(&mut self, elapsed: Nanos) -> u64 {
         for (schedule, next) in &mut self.queues {
-            while *next < elapsed {
+            while *next < elapsed.min(self.ends) {
                 self.due += 1;
                 *next = schedule.take();
             }
@@ -255,6 +257,7 @@ mod tests {
         let half = due.until(SECOND);
         assert!(half.abs_diff(1_000) < 150, "{half}");
         assert_eq!(due.until(2 * SECOND), before);
+        assert_eq!(due.until(10 * SECOND), due.until(20 * SECOND), "nothing after the duration");
         assert!(DueArrivals::new(&TrialSpec::closed(1)).is_none());
     }
 

@@ -77,6 +77,7 @@ struct LoopEnd {
     /// Arrivals in the window that its workers have taken.
     offered: Option<u64>,
     in_flight: u64,
+    longest_in_flight: Nanos,
     unfinished: u32,
     retired: u32,
     retired_transactions: u64,
@@ -282,6 +283,7 @@ fn run_on<W: Workload, D: Driver>(
         ends: local.ends(),
         offered: shared.spec.is_scheduled().then(|| local.offered.get()),
         in_flight: local.recorder.borrow().in_flight_at_close(),
+        longest_in_flight: local.recorder.borrow().longest_in_flight(),
         unfinished,
         retired: local.retired.get(),
         retired_transactions: local.retired_transactions.get(),
@@ -410,7 +412,9 @@ fn measure<F: Future, S: FrameSink, W: Workload, D: Driver>(
             continue;
         }
         // All workers have left, or the drain is over.
-        local.recorder.borrow_mut().close(closes);
+        let mut recorder = local.recorder.borrow_mut();
+        recorder.close(closes);
+        recorder.cut(last);
         local.end(closes);
         return Ok(());
     }
@@ -452,6 +456,7 @@ fn finish<W: Workload, D: Driver>(
         ended,
         offered: offered.map(|taken| taken + untaken),
         in_flight: ends.iter().map(|end| end.in_flight).sum(),
+        longest_in_flight: ends.iter().map(|end| end.longest_in_flight).max().unwrap_or(0),
         unfinished,
         retired: ends.iter().map(|end| end.retired).sum(),
         retired_transactions: ends.iter().map(|end| end.retired_transactions).sum(),

@@ -76,6 +76,7 @@ fn append(joined: &mut TrialResult, stage: &TrialResult) {
     });
     joined.offered = joined.offered.zip(stage.offered).map(|(one, other)| one + other);
     joined.in_flight += stage.in_flight;
+    joined.longest_in_flight = joined.longest_in_flight.max(stage.longest_in_flight);
     joined.unfinished += stage.unfinished;
     joined.retired += stage.retired;
     joined.retired_transactions += stage.retired_transactions;
@@ -121,6 +122,7 @@ fn add(merged: &mut TrialResult, part: &TrialResult) {
     merged.workers.extend(&part.workers);
     merged.offered = merged.offered.zip(part.offered).map(|(one, other)| one.saturating_add(other));
     merged.in_flight = merged.in_flight.saturating_add(part.in_flight);
+    merged.longest_in_flight = merged.longest_in_flight.max(part.longest_in_flight);
     merged.unfinished = merged.unfinished.saturating_add(part.unfinished);
     merged.retired = merged.retired.saturating_add(part.retired);
     merged.retired_transactions =
@@ -279,6 +281,7 @@ impl Joined {
             ended: TrialEnd::Aborted(why),
             workers: Vec::new(),
             in_flight,
+            longest_in_flight: 0,
             unfinished: 0,
             retired: 0,
             retired_transactions: 0,

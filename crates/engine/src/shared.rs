@@ -177,7 +177,7 @@ pub(crate) struct Local<S: FrameSink> {
     ended: Cell<bool>,
     ends: Cell<Nanos>,
     pub(crate) connecting: Cell<u32>,
-    /// Workers that may still begin a transaction.
+    /// Workers that may still send a statement.
     driving: Cell<u32>,
 }
 
@@ -223,8 +223,8 @@ impl<S: FrameSink> Local<S> {
         self.released.set(true);
     }
 
-    /// Counts out a worker after its last transaction. The last worker closes a window that stayed open for begun
-    /// transactions: leave-taking (SQLite's last checkpoint) is not measured.
+    /// Counts out a worker that has sent its last statement. The last worker closes a window that stayed open for begun
+    /// transactions: closing sessions (SQLite's last checkpoint) is not measured.
     pub(crate) fn stop_driving(&self, finish_begun: bool, at: Nanos) {
         self.driving.set(self.driving.get() - 1);
         if finish_begun && self.driving.get() == 0 {

@@ -22,8 +22,8 @@ pub struct TrialSpec {
     pub events: Option<u64>,
     /// The same for each worker, with failed and skipped transactions.
     pub events_per_worker: Option<u64>,
-    /// Nothing begins after `duration`, but the window stays open until all begun transactions have ended (pgbench). Else
-    /// the window is exactly `duration` long.
+    /// Nothing begins after `duration`, but the window stays open until all begun transactions have ended and count, as in
+    /// sysbench, pgbench and BenchmarkSQL. Else the window is exactly `duration` long.
     pub finish_begun: bool,
     /// The observer hears of each worker's sums with each interval.
     pub watch_workers: bool,
@@ -169,6 +169,8 @@ pub struct TrialResult {
     pub offered: Option<u64>,
     /// Unfinished transactions when the window closed.
     pub in_flight: u64,
+    /// Latency of the longest of them that succeeded or was cut; 0 without one.
+    pub longest_in_flight: Nanos,
     /// Transactions whose connections were cut after the drain.
     pub unfinished: u32,
     /// Workers that an error ended early ([`ErrorPolicy::retire`]).

@@ -26,6 +26,7 @@ pub struct LatencySummary {
     pub p95_us: f64,
     pub p99_us: f64,
     pub p999_us: f64,
+    /// A trial's includes the longest transaction in flight when the window closed, which the other figures leave out.
     pub max_us: f64,
     pub sum_us: f64,
 }

@@ -83,7 +83,7 @@ mod tests {
 
     fn committed(recorder: &mut Recorder<impl FrameSink>, began: u64, ended: u64) {
         recorder.advance(began);
-        recorder.begin(0);
+        recorder.begin(0, began);
         let times = Times { due: began, began, ended };
         recorder.end(0, Outcome::Committed, times, &Tally { reads: 1, ..Tally::default() });
     }
@@ -102,13 +102,16 @@ mod tests {
         committed(&mut recorder, SECOND, 2 * SECOND + 1);
         committed(&mut recorder, 3 * SECOND, 3 * SECOND + 7);
         recorder.advance(4 * SECOND);
-        recorder.begin(0);
+        recorder.begin(0, 4 * SECOND);
         let error = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
         recorder.retry(0, 0, &error, &Tally { writes: 2, ..Tally::default() }, 4 * SECOND + 1);
         recorder.fail(0, &error, &Tally::default(), 4 * SECOND + 2);
         // In flight when the window closes, ended after it: not throughput.
         committed(&mut recorder, 4 * SECOND + 3, 5 * SECOND + 1);
         assert!(recorder.is_finished());
+        assert_eq!(recorder.longest_in_flight(), SECOND - 2);
+        recorder.cut(9 * SECOND);
+        assert_eq!(recorder.longest_in_flight(), SECOND - 2, "nothing is left to cut");
 
         let mut collector = Collector::new(1, 1, false);
         let order: Vec<_> = frames.borrow().iter().map(|(of, _)| (of.phase, of.index)).collect();

@@ -67,6 +67,8 @@ pub struct Recorder<S: FrameSink> {
     in_flight: Vec<u64>,
     in_flight_at_open: u64,
     in_flight_at_close: u64,
+    last_begun: Nanos,
+    longest_in_flight: Nanos,
     cpu_before: Nanos,
     finished: bool,
     sink: S,
@@ -86,6 +88,8 @@ impl<S: FrameSink> Recorder<S> {
             began: 0,
             in_flight_at_open: 0,
             in_flight_at_close: 0,
+            last_begun: 0,
+            longest_in_flight: 0,
             cpu_before: 0,
             finished: true,
             sink,
@@ -193,9 +197,25 @@ impl<S: FrameSink> Recorder<S> {
         std::mem::take(&mut self.in_flight_at_open)
     }
 
-    /// A transaction begins at the time that [`Recorder::advance`] was called with last.
+    /// The longest latency among those transactions, counted until their ends or until [`Recorder::cut`]. A stall that
+    /// outlasts the window is in no other figure.
+    pub fn longest_in_flight(&self) -> Nanos {
+        self.longest_in_flight
+    }
+
+    /// Transactions that have not ended by `now` never will.
+    pub fn cut(&mut self, now: Nanos) {
+        if self.phase == Phase::Measured && self.in_flight.iter().any(|&count| count > 0) {
+            // A lower bound: all of them had begun by then.
+            let latency = now.saturating_sub(self.last_begun);
+            self.longest_in_flight = self.longest_in_flight.max(latency);
+        }
+    }
+
+    /// A transaction begins at `began`, the time that [`Recorder::advance`] was called with last.
     #[inline]
-    pub fn begin(&mut self, kind: TransactionId) {
+    pub fn begin(&mut self, kind: TransactionId, began: Nanos) {
+        self.last_begun = began;
         self.in_flight[kind] += 1;
         self.frame.kinds[kind].counts.started += 1;
     }
@@ -251,7 +271,12 @@ impl<S: FrameSink> Recorder<S> {
     ) -> bool {
         self.advance(times.ended);
         self.in_flight[kind] -= 1;
+        let latency = times.ended - times.due.min(times.ended);
         if self.finished {
+            let has_succeeded = matches!(outcome, Outcome::Committed | Outcome::RolledBack);
+            if has_succeeded && self.phase == Phase::Measured {
+                self.longest_in_flight = self.longest_in_flight.max(latency);
+            }
             return false;
         }
         let frame = &mut self.frame.kinds[kind];
@@ -264,7 +289,7 @@ impl<S: FrameSink> Recorder<S> {
         match outcome {
             Outcome::Committed | Outcome::RolledBack => {
                 frame.work.add(work);
-                frame.latency.record(times.ended - times.due.min(times.ended));
+                frame.latency.record(latency);
                 self.record_schedule(times);
             }
             Outcome::Failed(_) => frame.wasted.add(work),

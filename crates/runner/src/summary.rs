@@ -47,6 +47,11 @@ pub fn summarise(
         ..identity.summary(status(spec, result, is_search))
     };
     dyno_record::set_totals(&mut summary, &result.total, kinds, result.length());
+    let longest_us = result.longest_in_flight as f64 / 1e3;
+    if longest_us > summary.latency.max_us {
+        summary.latency.max_us = longest_us;
+        summary.notes.push(say!(longest_in_flight, seconds = short(longest_us / 1e6)));
+    }
     summary
 }
 
@@ -188,6 +193,33 @@ mod tests {
         let why = "5 transactions were started, but 3 ended and 1 were in flight: the load generator has miscounted.";
         assert_eq!(summary.status, TrialStatus::Failed(why.into()));
         assert_eq!(summary.kinds[0].counts, counts);
+    }
+
+    #[test]
+    fn item_9_the_longest_transaction_in_flight_at_the_end_is_the_maximum() {
+        let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
+        let mut generators = Joined::new(window, 1, 1, false);
+        let mut result = generators.lose(0, DbError::lost("no answer")).expect("a result");
+        result.total.kinds[0].latency.record(33_000_000);
+        let spec = TrialSpec::closed(1);
+        let summary = |result: &TrialResult| {
+            summarise(identity("one", &spec), &["one".to_owned()], &spec, result, false)
+        };
+        result.longest_in_flight = 20_000_000;
+        let unchanged = summary(&result);
+        assert!((33e3..34e3).contains(&unchanged.latency.max_us), "{:?}", unchanged.latency);
+        assert!(unchanged.notes.is_empty());
+        result.longest_in_flight = 8_028_000_000;
+        let stalled = summary(&result);
+        assert_eq!(stalled.latency.max_us, 8_028_000.0);
+        assert_eq!(stalled.latency.p99_us, unchanged.latency.p99_us);
+        let note = stalled.notes[0].to_string();
+        assert!(
+            note.starts_with(
+                "A transaction in flight at the end of the window took at least 8.03 s"
+            ),
+            "{note}"
+        );
     }
 
     #[test]

@@ -160,6 +160,35 @@ fn trial_on_a_server_that_hangs(url: &str, process: u32) {
 }
 
 #[test]
+fn item_9_a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial() {
+    let name = "item_9_a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial";
+    let server = server_or_skip!(MariaDb, name);
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let mut running = amid_a_trial(folder, &server.url());
+    let frozen = Frozen::new(server.server.process().expect("it runs"));
+    // Each of the four workers waits for an answer from then on.
+    std::thread::sleep(Duration::from_secs(1));
+    let stalled = Instant::now();
+    std::thread::sleep(Duration::from_secs(6));
+    let stall_us = stalled.elapsed().as_micros() as f64;
+    drop(frozen);
+    let ran = running.end();
+    let run = only_run(&folder.join("dyno-runs")).expect("one run");
+    let summary = &dyno_store::read(&run).expect("a run").trials[0].summary;
+    assert!(summary.in_flight > 0, "{}", ran.all());
+    assert!(summary.latency.max_us >= stall_us, "{:?} {}", summary.latency, ran.all());
+    let note = "in flight at the end of the window took at least";
+    assert!(
+        summary.notes.iter().any(|told| told.to_string().contains(note)),
+        "{:?}",
+        summary.notes
+    );
+    let paper = fs::read_to_string(run.join("paper.md")).expect("a paper");
+    assert!(paper.contains(note), "{paper}");
+}
+
+#[test]
 fn int_ends_a_trial_on_a_mariadb_that_hangs() {
     let server = server_or_skip!(MariaDb, "int_ends_a_trial_on_a_mariadb_that_hangs");
     trial_on_a_server_that_hangs(&server.url(), server.server.process().expect("it runs"));

@@ -331,6 +331,7 @@ impl Job<'_> {
         match pauses {
             None => TrialSpec {
                 events_per_worker: each,
+                finish_begun: true,
                 rate_per_s: limit_per_min.map(|limit| f64::from(limit) / 60.0),
                 even_rate: true,
                 ..common

@@ -208,7 +208,7 @@ impl Job<'_> {
         let stopped = stopped(result);
         if result.ended == TrialEnd::Interrupted {
             if result.unfinished > 0 {
-                output::talk_lines(&cut_line(settings, result.unfinished));
+                output::talk_lines(&cut_line(settings, result));
             }
             output::talk(INCOMPLETE);
             return Exit::Interrupted;
@@ -278,11 +278,13 @@ fn stopped_line(settings: &Settings, stopped: u32, executed: u64) -> String {
 }
 
 /// What Ctrl-C did not wait for.
-fn cut_line(settings: &Settings, cut: u32) -> String {
+fn cut_line(settings: &Settings, result: &TrialResult) -> String {
     format!(
-        "pgbench: warning: {cut} of {} clients were cut off within a transaction, which is not \
-         counted",
-        settings.clients
+        "pgbench: warning: {} of {} clients were cut off within a transaction, which is not \
+         counted; the longest took at least {:.3} s",
+        result.unfinished,
+        settings.clients,
+        result.longest_in_flight as f64 / 1e9
     )
 }
 

@@ -114,16 +114,15 @@ impl Notes<'_> {
                 "{misses} met no row. {them} among the other statements, in transactions that count."
             ));
         }
-        let counted = total.counts().committed;
         let is_whole = !matches!(self.result.ended, TrialEnd::Aborted(_));
-        if is_whole && self.result.in_flight > counted / 10 {
-            let under_way = match self.result.in_flight {
-                1 => "1 transaction was under way at the end and is".to_owned(),
-                n => format!("{n} transactions were under way at the end and are"),
+        if is_whole && self.result.in_flight > 0 {
+            let in_flight = match self.result.in_flight {
+                1 => "1 transaction was in flight at the end and is".to_owned(),
+                n => format!("{n} transactions were in flight at the end and are"),
             };
+            let longest_s = self.result.longest_in_flight as f64 / 1e9;
             notes.push(format!(
-                "{under_way} in no count above, beside {counted} that are: a longer --time counts \
-                 slow ones too."
+                "{in_flight} in no figure above. The longest latency was at least {longest_s:.2} s."
             ));
         }
         if wasted.statements() > 0 && !self.errors {
@@ -154,6 +153,7 @@ mod tests {
             workers: Vec::new(),
             offered: None,
             in_flight: 0,
+            longest_in_flight: 0,
             unfinished: 0,
             retired: 0,
             retired_transactions: 0,
@@ -170,17 +170,19 @@ mod tests {
     }
 
     #[test]
-    fn transactions_that_are_longer_than_the_run_are_said() {
-        let mut total = Frame::new(1, false);
-        let mut of = |committed, in_flight| {
-            total.kinds[0].counts.committed = committed;
-            let result = TrialResult { in_flight, ..result(total.clone()) };
+    fn the_notes_name_what_a_stopped_run_left_in_flight() {
+        let text = |in_flight| {
+            let longest_in_flight = 8_028_000_000;
+            let total = Frame::new(1, false);
+            let result = TrialResult { in_flight, longest_in_flight, ..result(total) };
             Notes { result: &result, errors: false, said: &[] }.text()
         };
-        assert_eq!(of(19, 1), "");
-        assert!(of(9, 1).contains("    1 transaction was under way at the end and is in no count"));
-        assert!(of(19, 2).contains("    2 transactions were under way at the end and are in no"));
-        assert!(of(19, 2).contains("beside 19 that are"));
+        assert_eq!(text(0), "");
+        let one = "    1 transaction was in flight at the end and is in no figure above.";
+        assert!(text(1).contains(one), "{}", text(1));
+        let two = "    2 transactions were in flight at the end and are in no figure above. The \
+                   longest latency was at least 8.03 s.\n";
+        assert!(text(2).contains(two), "{}", text(2));
     }
 
     #[test]

@@ -308,6 +308,7 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
         warmup: settings.warmup_s * SECOND,
         duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
         events: above_0(settings.events),
+        finish_begun: true,
         rate_per_s: above_0(settings.rate_per_s).map(|rate| rate as f64),
         interval: Intervals::length(settings),
         watch_workers: !settings.report_checkpoints_s.is_empty(),

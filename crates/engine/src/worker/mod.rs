@@ -91,7 +91,6 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
         on_session: 0,
     };
     let error = worker.drive().await;
-    local.stop_driving(shared.spec.finish_begun, now());
     Box::pin(worker.finish(error)).await;
 }
 
@@ -310,7 +309,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         if recorder.phase() == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
-            recorder.begin(kind);
+            recorder.begin(kind, begin.began);
             return true;
         }
         if let Some(schedule) = self.shared.schedule(self.local.number) {
@@ -329,17 +328,18 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Lets the workload send the rest of its data, then closes the session.
     async fn finish(mut self, error: Option<DbError>) {
         let workload = self.shared.workload;
-        if let Some(mut session) = self.session.take() {
+        let mut session = self.session.take();
+        let mut finished = Ok(());
+        if let (Some(session), None) = (&mut session, &error) {
             let mut tally = Tally::default();
-            let finished = match &error {
-                None => workload.finish(&mut self.state, &mut session, &mut tally).await,
-                Some(_) => Ok(()),
-            };
+            finished = workload.finish(&mut self.state, session, &mut tally).await;
             self.local.recorder.borrow_mut().finish(&tally, now());
-            match finished {
-                Ok(()) => session.close().await,
-                Err(error) => self.shared.abort(error),
-            }
+        }
+        self.local.stop_driving(self.shared.spec.finish_begun, now());
+        match (finished, session) {
+            (Err(error), _) => self.shared.abort(error),
+            (Ok(()), Some(session)) => session.close().await,
+            (Ok(()), None) => {}
         }
         workload.retire(self.state, error.as_ref());
     }

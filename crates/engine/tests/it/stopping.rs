@@ -64,6 +64,7 @@ fn what_is_in_flight_at_the_end_is_reported_and_not_counted() {
     assert_eq!((counts.started, counts.committed), (8, 6));
     // They were let out after the end, with their connections whole.
     assert_eq!((result.in_flight, result.unfinished), (2, 0));
+    assert_eq!(result.longest_in_flight, 3 * SECOND);
 }
 
 #[test]
@@ -76,6 +77,28 @@ fn what_does_not_end_is_cut() {
     assert_eq!(result.total.counts().committed, 3 * 499);
     assert_eq!(seen.commits()[5..], [0; 5]);
     assert_eq!(result.length(), 10 * SECOND);
+    // From the begin of the stall to the end of the drain.
+    let in_flight = 12 * SECOND..=12 * SECOND + 20 * MS;
+    assert!(in_flight.contains(&result.longest_in_flight), "{}", result.longest_in_flight);
+}
+
+#[test]
+fn item_9_a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
+    let stall = Fault::Stall { from: 9_900 * MS, until: 18 * SECOND };
+    for rate_per_s in [None, Some(100.0)] {
+        for finish_begun in [false, true] {
+            let spec = TrialSpec { rate_per_s, finish_begun, ..closed(4, 10) };
+            let driver = constant(10 * MS, vec![stall.clone()]);
+            let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
+            let measured = result.total.latency().max();
+            let longest = if finish_begun { measured } else { result.longest_in_flight };
+            assert!(longest >= 8 * SECOND, "{longest}");
+            assert_eq!((result.in_flight > 0, measured < SECOND), (!finish_begun, !finish_begun));
+            assert_eq!(result.unfinished, 0);
+            // There are intervals as long as the window is open.
+            assert_eq!(seen.0.len(), if finish_begun { 19 } else { 10 });
+        }
+    }
 }
 
 #[test]
@@ -149,10 +172,13 @@ fn the_user_stops_before_the_workers_are_connected() {
 fn what_a_worker_held_back_is_sent_and_counted_as_work() {
     let mut workload = Lists::of(&["SELECT 1"]);
     workload.farewell = Some("INSERT rest");
-    let driver = constant(MS, vec![]);
-    let (result, _) = run(&workload, &driver, &events(100, 3));
-    assert_eq!((result.total.work().reads, driver.statements()), (100, 103));
-    assert_eq!(result.total.counts().committed, 100);
+    for finish_begun in [false, true] {
+        let driver = constant(MS, vec![]);
+        let spec = TrialSpec { finish_begun, ..events(100, 3) };
+        let (result, _) = run(&workload, &driver, &spec);
+        assert_eq!((result.total.work().reads, driver.statements()), (100, 103));
+        assert_eq!((result.total.work().writes, result.total.counts().committed), (3, 100));
+    }
 }
 
 #[test]

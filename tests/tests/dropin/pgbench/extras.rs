@@ -321,6 +321,9 @@ fn a_client_that_sleeps_is_cut_after_ctrl_c() {
     assert_eq!(ran.code, 130, "{}\n{}", ran.stdout, ran.stderr);
     let cut = "pgbench: warning: 2 of 2 clients were cut off within a transaction";
     assert!(ran.stderr.contains(cut), "{}", ran.stderr);
+    let longest = ran.stderr.split_once("the longest took at least ").expect("a time").1;
+    let longest_s: f64 = longest.split(' ').next().expect("a number").parse().expect("seconds");
+    assert!(longest_s >= 1.0, "{}", ran.stderr);
     assert!(ran.stdout.contains("number of transactions actually processed: 0"), "{}", ran.stdout);
 }
 

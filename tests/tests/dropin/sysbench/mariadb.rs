@@ -176,6 +176,11 @@ fn a_forced_shutdown_cuts_what_hangs_and_ends_with_2() {
         );
         let unfinished = "\nNumber of unfinished transactions on forced shutdown: 2\n";
         assert!(ran.stdout.contains(unfinished), "{}", ran.all());
+        let note =
+            "    2 transactions were in flight at the end and are in no figure above. The longest";
+        assert!(ran.stderr.contains(note), "{}", ran.all());
+        // Waiting for them belongs to the run, as in the original.
+        assert!(number(&ran, "total time:") >= 2.0, "{}", ran.all());
     });
 }
 
@@ -291,6 +296,9 @@ fn a_server_that_hangs_beyond_the_end_does_not_keep_the_report() {
     kill_process(server, Signal::CONT).expect("a signal");
     assert_eq!(ran.code, 130, "{}", ran.all());
     assert!(number(&ran, "transactions:") > 0.0, "{}", ran.all());
+    let note = ran.stderr.split_once("The longest latency was at least ").expect("a note").1;
+    let longest_s: f64 = note.split(' ').next().expect("a number").parse().expect("seconds");
+    assert!(longest_s >= 4.0, "{}", ran.all());
 }
 
 #[test]
