@@ -229,8 +229,7 @@ fn run_on<W: Workload, D: Driver>(
     let LoopPlace { number, clock, range, sender, spare } = place;
     let (first, count) = (range.start, range.end - range.start);
     let is_real = matches!(clock, Clock::Monotonic(_));
-    let cpu = Cell::new(0);
-    let (delay_before, delay_after) = (Cell::new(None), Cell::new(None));
+    let (cpu, delay_before, delay_after) = (Cell::new(0), Cell::new(None), Cell::new(None));
     let stats = Rc::new(RefCell::new(vec![WorkerStats::default(); count as usize]));
     let sink = |of: FramePlace, frame: &mut Box<Frame>| {
         if of.is_last {

@@ -31,7 +31,7 @@ fn count(server: &MariaDb, of: &str) -> u64 {
     sql(server, &format!("SELECT {of}")).parse().expect("a number")
 }
 
-/// Stops a server that works for all of these runs, lets it go on after the end of their time, and returns their
+/// Stops a server that works for all of these runs, lets it continue after the end of their time, and returns their
 /// outputs and how long each of their workers has waited at least, in seconds.
 fn stall(server: &MariaDb, time_s: u64, mut running: Vec<RunningDyno>) -> (Vec<Ran>, f64) {
     let process = server.server.process().and_then(|pid| Pid::from_raw(pid as i32));
@@ -64,6 +64,11 @@ fn sysbench(folder: &Path, server: &MariaDb, words: &[&str]) -> Command {
     command
 }
 
+fn prepare(mut command: Command) {
+    let ran = Ran::of(&mut command);
+    assert_eq!(ran.code, 0, "{}", ran.all());
+}
+
 #[test]
 fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
     let name = "item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench";
@@ -73,9 +78,9 @@ fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
     fs::write(script.file("rows.lua"), SCRIPT).expect("a script");
     sql(&server, "CREATE TABLE sbtest.lua_rows (n INT) ENGINE = InnoDB");
     let insert = ["--threads=8", "--table-size=0", "--time=12", "oltp_insert"];
-    Ran::of(&mut sysbench(test.path(), &server, &[&insert[..], &["prepare"]].concat())).good();
+    prepare(sysbench(test.path(), &server, &[&insert[..], &["prepare"]].concat()));
     let url = server.url();
-    Ran::of(&mut pgbench::support::ours(clients.path(), &["-i", "-q", &url])).good();
+    prepare(pgbench::support::ours(clients.path(), &["-i", "-q", &url]));
 
     let json = ["--report-interval=1", "--json=result.json", "run"];
     let ours = sysbench(test.path(), &server, &[&insert[..], &json].concat());
@@ -138,7 +143,7 @@ fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
     let (ran, stall_s) = stall(&server, 22, vec![running]);
     let ran = &ran[0];
     assert_eq!(ran.code, 0, "{}", ran.all());
-    benchmarksql::support::check_closing(&ran.stdout);
+    assert!(benchmarksql::support::check_closing(&ran.stdout) > 0);
 
     let text = fs::read_to_string(folder.file("r/data/result.csv")).expect("a result");
     let lines: Vec<Vec<&str>> =
@@ -177,7 +182,7 @@ fn item_11_transactions_of_sysbench_are_the_rows_that_it_stored() {
             continue;
         }
         for test in ["oltp_insert", "bulk_insert"] {
-            run(program, &[test, "prepare"]);
+            let _ = run(program, &[test, "prepare"]);
             let rows = || {
                 let table = |n| format!("(SELECT COUNT(*) FROM sbtest.sbtest{n})");
                 let tables = if test == "oltp_insert" { 1..=1 } else { 1..=8 };
@@ -188,7 +193,7 @@ fn item_11_transactions_of_sysbench_are_the_rows_that_it_stored() {
             let transactions = number(&ran, "transactions:") as u64;
             assert_eq!(rows() - loaded, transactions, "{program:?} {test} {}", ran.all());
             assert!(number(&ran, "total time:") >= 2.0, "{}", ran.all());
-            run(program, &[test, "cleanup"]);
+            let _ = run(program, &[test, "cleanup"]);
         }
     }
     let script = ["--threads=8", "--time=2", "./rows.lua", "run"];
@@ -203,7 +208,7 @@ fn item_11_transactions_of_pgbench_are_the_rows_that_it_stored() {
     let server = server_or_skip!(Postgres, name);
     let folder = Scratch::new();
     let url = server.url();
-    Ran::of(&mut pgbench::support::ours(folder.path(), &["-i", "-q", &url])).good();
+    prepare(pgbench::support::ours(folder.path(), &["-i", "-q", &url]));
     let rows = || {
         let rows = server.sbtest("SELECT count(*) FROM pgbench_history").expect("a count");
         rows.trim().parse::<u64>().expect("a number")
