@@ -6,7 +6,7 @@ use crate::mysql::MysqlDriver;
 use crate::postgres::PostgresDriver;
 use crate::route::{NodeRouting, Routed};
 use crate::sqlite::SqliteDriver;
-use crate::target::TargetUrl;
+use crate::target::{TargetUrl, spell_hint};
 use dyno_core::{Capabilities, DbResult, Dialect, Driver, ShardMap};
 
 /// One of the drivers, chosen once per trial, never per query. A clone shares its nodes.
@@ -46,6 +46,11 @@ macro_rules! with_driver {
     };
 }
 
+fn open_each<D>(nodes: &[TargetUrl], open: impl Fn(&TargetUrl) -> DbResult<D>) -> DbResult<Vec<D>> {
+    let open = |node| open(node).map_err(|error| spell_hint(error, node.spellings));
+    nodes.iter().map(open).collect()
+}
+
 impl Database {
     /// The driver for a target; connects to no server.
     pub fn open(target: &TargetUrl) -> DbResult<Self> {
@@ -67,11 +72,11 @@ impl Database {
     ) -> DbResult<Self> {
         Ok(match (nodes[0].dialect, nodes[0].embedded) {
             (Dialect::Mysql, _) => {
-                let nodes = nodes.iter().map(MysqlDriver::new).collect::<Result<_, _>>()?;
+                let nodes = open_each(nodes, MysqlDriver::new)?;
                 Database::Mysql(Routed::new(nodes, writable, way, loads)?)
             }
             (Dialect::Postgres, false) => {
-                let nodes = nodes.iter().map(PostgresDriver::new).collect::<Result<_, _>>()?;
+                let nodes = open_each(nodes, PostgresDriver::new)?;
                 Database::Postgres(Routed::new(nodes, writable, way, loads)?)
             }
             (Dialect::Sqlite, _) => Database::Sqlite(SqliteDriver::new(&nodes[0])?),

@@ -1,14 +1,22 @@
-//! Where a password may go that the other side can read: one policy for all protocols.
+//! Rules for passwords that the other side can read: one policy for all protocols, the table of `SECURITY.md`.
 //!
-//! A stranger between client and server can hide TLS, ask for another method of log-in and send a key of its own.
-//! So a password in clear text, or under a key that the server itself has sent, goes only where nobody can stand in
-//! between, or where the target's URL says so.
+//! A stranger between client and server can hide TLS, ask for another login method and send a key. So over TCP without
+//! TLS, a password in clear text, or under a key that the server itself has sent, is sent only if an option allows it.
+//! Any TLS will do, as for the servers' own clients: only a verified certificate protects from a server in the middle.
 
 use crate::TargetUrl;
 use crate::net::Transport;
 use dyno_core::{Address, DbError, DbResult};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What a server asks for.
+static HAS_USED_FETCHED_KEY: AtomicBool = AtomicBool::new(false);
+
+/// True if this process has sent a password over TCP without TLS under a key that the server sent.
+pub fn has_used_fetched_key() -> bool {
+    HAS_USED_FETCHED_KEY.load(Ordering::Relaxed)
+}
+
+/// A server's request for the password itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Disclosure {
     ClearText,
@@ -16,7 +24,7 @@ pub(crate) enum Disclosure {
     FetchedKey,
 }
 
-/// What the target's URL allows on channels that are open to others.
+/// The disclosures that the target's options allow over TCP without TLS.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OptIns {
     clear_text: bool,
@@ -34,70 +42,40 @@ impl OptIns {
 }
 
 impl Disclosure {
-    /// Refuses what others could read.
+    /// Refuses a request that others could read, or could have made.
     pub(crate) fn check(
         self,
         transport: &Transport,
         address: &Address,
         opt_ins: OptIns,
     ) -> DbResult<()> {
-        if self.is_allowed(transport.is_private(), opt_ins) {
+        if transport.is_private() {
             return Ok(());
         }
-        let channel = if transport.is_tls() {
-            "TLS whose certificate is not checked"
-        } else {
-            "a connection without TLS"
-        };
-        Err(match self {
-            Disclosure::ClearText => refused(format!(
-                "The server at {address} asks for the password in clear text over {channel}, where others could read it."
+        match self {
+            Disclosure::ClearText if opt_ins.clear_text => Ok(()),
+            Disclosure::FetchedKey if opt_ins.fetched_key => {
+                HAS_USED_FETCHED_KEY.store(true, Ordering::Relaxed);
+                Ok(())
+            }
+            Disclosure::ClearText => Err(refused(format!(
+                "The server at {address} asks for the password in clear text over a connection without TLS, where \
+                 others could read it."
+            ))
+            .with_hint("connect with tls=require, or add allow_cleartext=true in the URL if the network is yours")),
+            Disclosure::FetchedKey => Err(refused(format!(
+                "The server at {address} asks for the password under its own key over a connection without TLS, where \
+                 others could have sent theirs."
             ))
             .with_hint(
-                "connect with tls=verify-full (and ca=FILE), or say allow_cleartext=true in the URL if the network is yours",
-            ),
-            Disclosure::FetchedKey => refused(format!(
-                "The server at {address} asks for the password under a key of its own over {channel}, where others could \
-                 have sent theirs."
-            ))
-            .with_hint(
-                "connect with tls=verify-full (and ca=FILE), give the server's key as server_public_key=FILE, or say \
-                 get-server-public-key=true in the URL if the network is yours",
-            ),
-        })
-    }
-
-    fn is_allowed(self, is_private: bool, opt_ins: OptIns) -> bool {
-        let opted_in = match self {
-            Disclosure::ClearText => opt_ins.clear_text,
-            Disclosure::FetchedKey => opt_ins.fetched_key,
-        };
-        is_private || opted_in
+                "connect with tls=require, or add get-server-public-key=true or server_public_key=FILE in the URL if \
+                 the network is yours",
+            )),
+        }
     }
 }
 
 fn refused(message: String) -> DbError {
     // Not 28000: another password would not help.
     DbError::rejected(0, *b"08004", message)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_opt_in_is_for_its_own_disclosure() {
-        let opt_ins = |query: &str| {
-            OptIns::of(&format!("mysql://me:geheim@db.example/d?{query}").parse().unwrap())
-        };
-        let allowed = |query: &str| {
-            [Disclosure::ClearText, Disclosure::FetchedKey]
-                .map(|what| what.is_allowed(false, opt_ins(query)))
-        };
-        assert_eq!(allowed(""), [false, false]);
-        assert_eq!(allowed("allow_cleartext=true"), [true, false]);
-        assert_eq!(allowed("get-server-public-key=true"), [false, true]);
-        assert_eq!(allowed("get_server_public_key=false&allow_cleartext=false"), [false, false]);
-        assert!(Disclosure::ClearText.is_allowed(true, opt_ins("")));
-    }
 }

@@ -25,4 +25,5 @@ pub mod target;
 mod tests;
 
 pub use database::Database;
+pub use disclosure::has_used_fetched_key;
 pub use target::{Secret, TargetUrl};

@@ -123,7 +123,7 @@ impl Permits {
                 let message =
                     format!("A load generator sends no password as `{key}` would have it.");
                 return Err(Failure::new(message)
-                    .with_hint("Leave it out of the URL; TLS with tls=verify-full needs it not."));
+                    .with_hint("Leave it out of the URL: with TLS it is not needed."));
             }
             if let Some(address) = place.hosts.0.iter().find(|address| !self.permit(address)) {
                 return Err(self.refusal(address));

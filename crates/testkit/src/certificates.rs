@@ -12,6 +12,11 @@ pub struct Certificates(Scratch);
 impl Certificates {
     /// Makes them with the program openssl.
     pub fn make() -> Result<Self, String> {
+        Self::make_at("127.0.0.1")
+    }
+
+    /// Makes them for one more address of the server.
+    pub fn make_at(address: &str) -> Result<Self, String> {
         let scratch = Scratch::new();
         let folder = scratch.path().to_owned();
         let openssl = |arguments: &str| {
@@ -28,7 +33,7 @@ impl Certificates {
             "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout server.key \
              -out server.csr -subj /CN=localhost",
         )?;
-        let names = "subjectAltName=DNS:localhost,IP:127.0.0.1\n";
+        let names = format!("subjectAltName=DNS:localhost,IP:127.0.0.1,IP:{address}\n");
         std::fs::write(folder.join("names"), names).map_err(|error| error.to_string())?;
         openssl(
             "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \

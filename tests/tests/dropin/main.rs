@@ -4,5 +4,6 @@ mod benchmarksql;
 mod ends;
 mod originals;
 mod pgbench;
+mod remote;
 mod sysbench;
 mod tpch;

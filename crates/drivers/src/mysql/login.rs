@@ -168,7 +168,7 @@ impl<'a> Login<'a> {
         if self.account.password.is_empty() {
             return Ok(clear_text(b""));
         }
-        if plugin == Plugin::ClearText || self.seems_secure() {
+        if matches!(plugin, Plugin::ClearText | Plugin::Dialog) || self.seems_secure() {
             self.check(Disclosure::ClearText)?;
             return Ok(clear_text(self.account.password));
         }
@@ -297,14 +297,14 @@ impl<'a> Login<'a> {
             1040 | 1203 | 1226 => "raise max_connections on the server, or use fewer workers",
             1044 => "GRANT the user access to the database, or name another one in the URL",
             1045 | 1698 if self.account.password.is_empty() => {
-                "no password was given: put one into the URL or ~/.my.cnf"
+                "no password was given: give it in the URL or in ~/.my.cnf"
             }
             1045 | 1698 => "check user and password, and from which hosts the user may log in",
             1049 => "create the database first: CREATE DATABASE with that name",
             1129 => "the server blocks this host after errors: FLUSH HOSTS on the server",
             1130 => "the user may not log in from this host: CREATE USER 'name'@'host'",
             1251 | 1275 => "give the account a password of the current format",
-            3159 => "the server takes encrypted connections only: add tls=require to the URL",
+            3159 => "the server takes encrypted connections only: add tls=require in the URL",
             _ => "",
         };
         let refused = DbError::login(u32::from(error.errno), error.sqlstate, error.message);

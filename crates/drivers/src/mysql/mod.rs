@@ -11,7 +11,7 @@ pub use session::MysqlSession;
 use crate::TargetUrl;
 use crate::disclosure::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
-use crate::target::{Secret, TargetError};
+use crate::target::{Secret, Spellings, TargetError, spell_hint};
 use channel::Channel;
 use compression::CompressionWish;
 use dyno_core::{
@@ -37,6 +37,7 @@ pub struct MysqlDriver {
     compression: CompressionWish,
     variables: Vec<(String, String)>,
     connect_timeout_s: u64,
+    spellings: Spellings,
 }
 
 impl MysqlDriver {
@@ -53,6 +54,7 @@ impl MysqlDriver {
             compression: CompressionWish::of(target)?,
             variables: Vec::new(),
             connect_timeout_s: target.connect_timeout_s(),
+            spellings: target.spellings,
         };
         for (name, value) in target.session_variables() {
             driver.set_variable(name, value)?;
@@ -98,8 +100,8 @@ impl Driver for MysqlDriver {
     async fn connect(&self, number: u32) -> DbResult<MysqlSession> {
         let host = self.hosts.pick(number);
         let due = now() + self.connect_timeout_s * SECOND;
-        let transport = Transport::connect(host, due).await?;
-        before(due, host.address(), async {
+        let opened = before(due, host.address(), async {
+            let transport = Transport::connect(host, due).await?;
             let account = Account {
                 address: host.address(),
                 user: &self.user,
@@ -122,9 +124,8 @@ impl Driver for MysqlDriver {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
             }
             Ok(session)
-        })
-        .await
-        .map_err(|error| error.at(host.address()))
+        });
+        opened.await.map_err(|error| spell_hint(error.at(host.address()), self.spellings))
     }
 
     fn dialect(&self) -> Dialect {
@@ -160,7 +161,7 @@ fn variables(error: &DbError) -> DbError {
     sqlstate.copy_from_slice(error.sqlstate().as_bytes());
     let message = format!("The session variables can't be set: {}", error.message());
     DbError::rejected(error.errno(), sqlstate, message)
-        .with_hint("check the set.NAME=VALUE keys in the target's URL")
+        .with_hint("check the set.NAME=VALUE keys in the URL")
 }
 
 #[cfg(test)]

@@ -65,13 +65,10 @@ impl Resolved {
     }
 }
 
-/// Front ends without URLs have words of their own in its place.
-pub const UNKNOWN_HOST_HINT: &str = "check the spelling of the host in the target's URL";
-
 fn look_up(host: &str, port: u16) -> DbResult<Vec<SocketAddr>> {
     let failed = |why: String| {
         DbError::unreachable(format!("The host name {host} could not be looked up: {why}."))
-            .with_hint(UNKNOWN_HOST_HINT)
+            .with_hint("check the spelling of the host in the URL")
     };
     let mut found: Vec<SocketAddr> = Vec::new();
     for socket in (host, port).to_socket_addrs().map_err(|error| failed(error.to_string()))? {

@@ -111,7 +111,9 @@ impl Inbox {
             "The server sent a message of {total} bytes or more, beyond the limit of {} bytes.",
             self.limit
         ))
-        .with_hint("check that the URL's scheme and port belong to the same kind of server")
+        .with_hint(
+            "check that the scheme and the port in the URL belong to the same kind of server",
+        )
     }
 }
 

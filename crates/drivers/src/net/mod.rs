@@ -10,7 +10,7 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Hosts, Resolved, ResolvedHosts, UNKNOWN_HOST_HINT};
+pub use address::{Hosts, Resolved, ResolvedHosts};
 pub use dyno_core::Address;
 pub use inbox::Inbox;
 pub use tls::{TlsConfig, TlsMode, TlsOptions};

@@ -122,18 +122,18 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
             let chain = read_certificates(cert)?;
             let private = PrivateKeyDer::from_pem_file(key).map_err(|error| {
                 refused(format!("The private key {} can't be read: {error}.", key.display()))
-                    .with_hint("key= must name a PEM file with an unencrypted private key")
+                    .with_hint("it must be a PEM file with an unencrypted private key")
             })?;
             builder.with_client_auth_cert(chain, private).map_err(unusable)
         }
-        (Some(_), None) => Err(lone("cert=", "key=")),
-        (None, Some(_)) => Err(lone("key=", "cert=")),
+        (Some(_), None) => Err(lone("a client certificate", "its private key")),
+        (None, Some(_)) => Err(lone("a private key", "its certificate")),
     }
 }
 
 fn lone(given: &str, missing: &str) -> DbError {
-    refused(format!("The target has {given} but not {missing}."))
-        .with_hint("a client certificate and its private key are given together")
+    refused(format!("The target has {given} without {missing}."))
+        .with_hint("give both cert=FILE and key=FILE: a client certificate and its private key")
 }
 
 fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {
@@ -154,7 +154,7 @@ fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {
     }
     if roots.is_empty() {
         return Err(refused("This system has no CA certificates.")
-            .with_hint("install them (package ca-certificates) or give ca=/path/to/ca.pem"));
+            .with_hint("install them (package ca-certificates) or give ca=FILE"));
     }
     Ok(roots)
 }
@@ -177,7 +177,7 @@ pub(super) fn explain(error: &Error, host: &str) -> DbError {
     let sentence = format!("TLS with {host} failed: {error}.");
     let hint = match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "give the CA that signed the server's certificate with ca=/path/to/ca.pem"
+            "give the CA that signed the server's certificate with ca=FILE"
         }
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
@@ -191,7 +191,7 @@ pub(super) fn explain(error: &Error, host: &str) -> DbError {
             "tls=require encrypts without checking the server's certificate"
         }
         Error::AlertReceived(_) => {
-            "the server may demand a client certificate: give cert= and key="
+            "the server may demand a client certificate: give cert=FILE and key=FILE"
         }
         _ => "the server must speak TLS 1.2 or 1.3; tls=disable connects without TLS",
     };

@@ -250,10 +250,9 @@ impl Transport {
         self.is_local
     }
 
-    /// True where nobody can stand between client and server: a unix socket, loopback, or TLS with a certificate that
-    /// was checked.
+    /// True if no listener can read it: a unix socket, loopback, or TLS with any certificate.
     pub fn is_private(&self) -> bool {
-        self.is_local || self.is_loopback || self.is_verified
+        self.is_local || self.is_loopback || self.is_tls()
     }
 }
 

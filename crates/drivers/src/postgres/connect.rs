@@ -145,9 +145,9 @@ async fn start_tls(
 }
 
 fn no_tls(address: &Address) -> DbError {
-    let message = format!("The server at {address} does not offer TLS, which sslmode demands.");
+    let message = format!("The server at {address} does not offer TLS, which is demanded.");
     DbError::tls(0, *b"08001", message)
-        .with_hint("set `ssl = on` on the server, or connect with sslmode=prefer or disable")
+        .with_hint("set `ssl = on` on the server, or connect with tls=prefer or tls=disable")
 }
 
 /// Sends the startup message and answers the server's requests until it is ready.
@@ -291,14 +291,14 @@ impl Login<'_> {
                 self.address
             );
             DbError::rejected(0, *b"28P01", message)
-                .with_hint("give it in PGPASSWORD, in ~/.pgpass or in the URL or connection string")
+                .with_hint("give it in PGPASSWORD, in ~/.pgpass or in the URL")
         })
     }
 
     fn scram(&self, error: &ScramError) -> DbError {
         let message = format!("The log-in at {} failed: {error}.", self.address);
         DbError::rejected(0, *b"28000", message)
-            .with_hint("is this really your server? Check the address, and use sslmode=verify-full")
+            .with_hint("is this really your server? Check the address, and use tls=verify-full")
     }
 
     fn unsupported(&self) -> DbError {

@@ -116,8 +116,9 @@ fn with_fields(mut error: DbError, report: &ServerReport<'_>) -> DbError {
 /// A violation of the protocol by the server.
 #[cold]
 pub(super) fn broken(error: WireError) -> DbError {
-    DbError::protocol(format!("The server broke the PostgreSQL protocol: {error}."))
-        .with_hint("check that the URL's scheme and port belong to the same kind of server")
+    DbError::protocol(format!("The server broke the PostgreSQL protocol: {error}.")).with_hint(
+        "check that the scheme and the port in the URL belong to the same kind of server",
+    )
 }
 
 /// A request of the caller that can't be sent; the session goes on.

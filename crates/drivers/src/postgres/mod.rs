@@ -25,7 +25,7 @@ pub use session::PostgresSession;
 
 use crate::disclosure::OptIns;
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before, random};
-use crate::target::{Secret, TargetUrl};
+use crate::target::{Secret, Spellings, TargetUrl, spell_hint};
 use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use methods::AcceptedMethods;
@@ -52,6 +52,7 @@ struct Settings {
     connect_timeout: Nanos,
     wanted: SessionAttributes,
     order: HostOrder,
+    spellings: Spellings,
 }
 
 /// Which host a connection tries first.
@@ -109,6 +110,7 @@ impl PostgresDriver {
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
             wanted: SessionAttributes::named(option("target_session_attrs")),
             order: HostOrder::named(option("load_balance_hosts")),
+            spellings: target.spellings,
             user,
         };
         Ok(PostgresDriver { settings: Arc::new(settings) })
@@ -149,7 +151,8 @@ impl PostgresDriver {
         let host = self.settings.hosts.pick(number);
         let due = now().saturating_add(self.settings.connect_timeout);
         let opened = before(due, host.address(), connect::open(&self.settings, host, due)).await;
-        let (link, key) = opened.map_err(|error| error.at(host.address()))?;
+        let (link, key) = opened
+            .map_err(|error| spell_hint(error.at(host.address()), self.settings.spellings))?;
         let cancel = CancelToken::new(self.settings.clone(), number, key);
         Ok(PostgresSession::new(link, cancel))
     }

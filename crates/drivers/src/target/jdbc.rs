@@ -2,7 +2,7 @@
 //! reported by name.
 
 use super::text::{percent_decode, push_encoded, redact};
-use super::{TargetError, TargetUrl, url};
+use super::{Spellings, TargetError, TargetUrl, url};
 use crate::net::TlsMode;
 use dyno_core::nearest;
 
@@ -58,7 +58,7 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("trustservercertificate", Tls), ("disablesslhostnameverification", Tls),
     ("sessionvariables", SessionVariables),
     ("allowpublickeyretrieval", Same("get_server_public_key")),
-    ("serverrsapublickeyfile", Same("server_public_key")),
+    ("serverrsapublickeyfile", Same("server_public_key")), ("allowcleartext", Same("allow_cleartext")),
     ("trustcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("clientcertificatekeystoreurl", Ignored(KEY_STORE)),
     ("truststore", Ignored(KEY_STORE)), ("keystore", Ignored(KEY_STORE)),
@@ -72,6 +72,19 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("useunicode", Ignored("texts are sent in UTF-8")),
     ("servertimezone", Ignored("points in time are written in UTC")),
     ("connectiontimezone", Ignored("points in time are written in UTC")),
+];
+
+const MYSQL_SPELLINGS: Spellings = &[
+    ("tls=verify-full", "sslMode=VERIFY_IDENTITY"),
+    ("tls=verify-ca", "sslMode=VERIFY_CA"),
+    ("tls=require", "sslMode=REQUIRED"),
+    ("tls=prefer", "sslMode=PREFERRED"),
+    ("tls=disable", "sslMode=DISABLED"),
+    ("ca=FILE", "serverSslCert=FILE"),
+    ("get-server-public-key=true", "allowPublicKeyRetrieval=true"),
+    ("server_public_key=FILE", "serverRSAPublicKeyFile=FILE"),
+    ("allow_cleartext=true", "allowCleartext=true"),
+    ("connect_timeout_s", "connectTimeout"),
 ];
 
 /// Settings of the Java driver itself, without a meaning here.
@@ -92,11 +105,19 @@ const POSTGRES: &[(&str, Meaning)] = &[
     ("sslcert", Same("cert")), ("sslkey", Same("key")), ("applicationname", Same("application_name")),
     ("options", Same("options")), ("currentschema", Same("set.search_path")),
     ("connecttimeout", ConnectS), ("logintimeout", ConnectS), ("targetservertype", ServerType),
-    ("loadbalancehosts", Balance), ("ssl", Tls), ("sslmode", Tls), ("sslfactory", Tls),
+    ("allowcleartext", Same("allow_cleartext")), ("loadbalancehosts", Balance), ("ssl", Tls), ("sslmode", Tls), ("sslfactory", Tls),
     ("sslpassword", Ignored("give a private key without a password")),
     ("sockettimeout", Ignored(TIMEOUT)), ("rewritebatchedinserts", Ignored(BATCHES)),
     ("preparethreshold", Ignored("statements are prepared in any case")),
     ("autosave", Ignored("no savepoints are made")),
+];
+
+const POSTGRES_SPELLINGS: Spellings = &[
+    ("tls=", "sslmode="),
+    ("ca=FILE", "sslrootcert=FILE"),
+    ("cert=FILE and key=FILE", "sslcert=FILE and sslkey=FILE"),
+    ("allow_cleartext=true", "allowCleartext=true"),
+    ("connect_timeout_s", "connectTimeout"),
 ];
 
 const POSTGRES_TUNING: &str = "gssencmode assumeminserverversion preparedstatementcachequeries \
@@ -154,7 +175,12 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
         reader.parameter(name, value);
     }
     let url = reader.url(&place);
-    Ok(Jdbc { target: url::parse(&url)?, warnings: reader.warnings() })
+    let spellings = match driver {
+        JdbcDriver::Postgres => POSTGRES_SPELLINGS,
+        JdbcDriver::Mysql | JdbcDriver::Mariadb => MYSQL_SPELLINGS,
+    };
+    let target = TargetUrl { spellings, ..url::parse(&url)? };
+    Ok(Jdbc { target, warnings: reader.warnings() })
 }
 
 struct JdbcReader {

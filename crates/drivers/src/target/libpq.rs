@@ -3,7 +3,7 @@
 use super::conninfo::{self, is_connection_string, is_uri};
 use super::service;
 use super::url::{CHANNEL_BINDINGS, HOST_ORDERS, SESSION_ATTRIBUTES};
-use super::{Secret, TargetError, TargetUrl, postgres_socket};
+use super::{Secret, Spellings, TargetError, TargetUrl, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
@@ -63,6 +63,15 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("sslsni", "PGSSLSNI", Ignored), ("sslcertmode", "PGSSLCERTMODE", Ignored), ("sslkeylogfile", "", Ignored),
     ("krbsrvname", "PGKRBSRVNAME", Ignored), ("gsslib", "PGGSSLIB", Ignored),
     ("gssdelegation", "PGGSSDELEGATION", Ignored),
+];
+
+const SPELLINGS: Spellings = &[
+    ("tls=", "sslmode="),
+    ("ca=FILE", "sslrootcert=FILE"),
+    ("cert=FILE and key=FILE", "sslcert=FILE and sslkey=FILE"),
+    ("connect_timeout_s", "connect_timeout or PGCONNECT_TIMEOUT"),
+    ("the host in the URL", "the host (-h, PGHOST, or in the connection string)"),
+    ("in the URL", "in the connection string"),
 ];
 
 /// Environment variables that libpq sends to the server as settings of the session.
@@ -240,6 +249,7 @@ impl ConnectionWords {
             database: Some(database),
             tls,
             options,
+            spellings: SPELLINGS,
         })
     }
 

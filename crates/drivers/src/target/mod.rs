@@ -17,7 +17,7 @@ pub use libpq::{LibpqOptions, UNLIMITED_CONNECT_S, system_user};
 pub use password::{FoundPassword, find_password};
 
 use crate::net::{Address, Hosts, TlsOptions};
-use dyno_core::Dialect;
+use dyno_core::{DbError, Dialect};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -41,6 +41,17 @@ impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")
     }
+}
+
+/// Words of dyno's URLs in hints, and those of another front end in their place, replaced in this order.
+pub type Spellings = &'static [(&'static str, &'static str)];
+
+/// The error with its hint in the words of a front end.
+pub(crate) fn spell_hint(error: DbError, spellings: Spellings) -> DbError {
+    let Some(hint) = error.hint() else { return error };
+    let replace = |text: String, (from, to): &(&str, &str)| text.replace(from, to);
+    let hint = spellings.iter().fold(hint.to_owned(), replace);
+    error.with_hint(hint)
 }
 
 /// A URL of a database. All parts but the scheme are optional; text is percent-decoded:
@@ -74,6 +85,8 @@ pub struct TargetUrl {
     /// The other keys of the query, checked: `connect_timeout_s`, `options`, `busy_timeout_ms` ..., and `set.NAME` for
     /// session variables.
     pub options: BTreeMap<String, String>,
+    /// Words for hints, of the front end that described the target; empty for a URL.
+    pub spellings: Spellings,
 }
 
 impl TargetUrl {

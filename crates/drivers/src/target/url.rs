@@ -150,6 +150,7 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
             database: None,
             tls: TlsOptions::default(),
             options: BTreeMap::new(),
+            spellings: &[],
         },
     };
     if embedded {

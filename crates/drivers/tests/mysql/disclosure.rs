@@ -86,35 +86,40 @@ fn a_server_in_the_middle_gets_no_password() {
     }
 }
 
+/// As for the servers' own clients. Only a verified certificate protects from a server in the middle.
 #[test]
-fn tls_that_nobody_checked_is_not_private() {
-    const NAME: &str = "disclosure::tls_that_nobody_checked_is_not_private";
+fn any_tls_takes_the_password_and_a_wrong_certificate_gets_none() {
+    const NAME: &str = "disclosure::any_tls_takes_the_password_and_a_wrong_certificate_gets_none";
     if !is_in_own_network(NAME) {
         return;
     }
-    for (options, is_allowed) in
-        [("?tls=require", false), ("?tls=require&allow_cleartext=true", true)]
-    {
-        let certificates = match Certificates::make() {
-            Ok(certificates) => certificates,
-            Err(why) => return skipped(NAME, &why),
-        };
-        let fake = Fake::at(ELSEWHERE, move |client| {
+    let fake = |certificates: Certificates| {
+        Fake::at(ELSEWHERE, move |client| {
             client.start_tls(&certificates, "caching_sha2_password");
             client.read_login();
             client.send(FULL_PATH);
-            if is_allowed {
-                assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
-                return answer_and_leave(client);
-            }
+            assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+            client.send(TO_CLEAR_TEXT);
+            assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+            answer_and_leave(client);
+        })
+    };
+    let (certificates, others) = match (Certificates::make(), Certificates::make()) {
+        (Ok(certificates), Ok(others)) => (certificates, others),
+        (Err(why), _) | (_, Err(why)) => return skipped(NAME, &why),
+    };
+    log_in(fake(certificates), "?tls=require");
+    let meddler = Fake::at(ELSEWHERE, {
+        let certificates = Certificates::make().unwrap();
+        move |client| {
+            client.start_tls(&certificates, "caching_sha2_password");
             assert_eq!(client.read_to_end(), b"");
-        });
-        if is_allowed {
-            log_in(fake, options)
-        } else {
-            is_refused(fake, options, "allow_cleartext=true")
         }
-    }
+    });
+    let options = format!("?tls=verify-ca&ca={}", others.ca());
+    let error = run(connect(&meddler.url(&options))).unwrap_err();
+    assert_eq!(error.cause(), Cause::Tls, "{error}");
+    meddler.join();
 }
 
 #[test]
@@ -157,6 +162,14 @@ fn what_the_url_allows_is_sent() {
         answer_and_leave(client);
     };
     log_in(Fake::at(ELSEWHERE, clear_text), "?allow_cleartext=true");
+    // MariaDB's PAM: the kind of the question, and the question.
+    let dialog = |client: &mut Client| {
+        client.greet("caching_sha2_password");
+        client.send(b"\xfedialog\0\x04Password: ");
+        assert_eq!(client.read(), [PASSWORD, b"\0"].concat());
+        answer_and_leave(client);
+    };
+    log_in(Fake::at(ELSEWHERE, dialog), "?allow_cleartext=true");
     log_in(Fake::tcp(clear_text), "");
     log_in(Fake::unix(clear_text), "");
 }

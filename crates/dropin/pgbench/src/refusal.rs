@@ -1,11 +1,8 @@
 //! Why a command line can't be followed, in pgbench's lines.
 
 use dyno_core::{DbError, Dialect, ErrorOrigin};
-use dyno_drivers::net::UNKNOWN_HOST_HINT;
 use dyno_drivers::postgres::libpq_connection_failure;
 use std::fmt;
-
-const HOST_HINT: &str = "check the spelling of the host (-h, PGHOST, or in the connection string)";
 
 /// The lines for standard error, as pgbench writes them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,8 +31,6 @@ impl Refusal {
         }
         let refusal = Refusal::error(error);
         match error.hint() {
-            // Here a host is seldom named by a URL.
-            Some(UNKNOWN_HOST_HINT) => refusal.with_hint(HOST_HINT),
             Some(hint) => refusal.with_hint(hint),
             None => refusal,
         }
@@ -96,13 +91,5 @@ mod tests {
             "pgbench: error: connection to server at \"db\", port 1 failed: FATAL:  bad DateStyle\n\
              DETAIL:  No such word.\n"
         );
-    }
-
-    #[test]
-    fn a_host_that_is_not_found_is_looked_for_in_the_words_of_pgbench() {
-        let hint = "check the spelling of the host in the target's URL";
-        let error = DbError::unreachable("The host x could not be looked up.").with_hint(hint);
-        let text = Refusal::unconnected(&error, Dialect::Postgres).to_string();
-        assert!(text.contains("hint: check the spelling of the host (-h, PGHOST, or in"), "{text}");
     }
 }

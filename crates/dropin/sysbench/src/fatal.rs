@@ -215,12 +215,6 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
         (Cause::Unreachable, ..) if driver == DbDriver::Pgsql => {
             "is the server running? Options: --pgsql-host, --pgsql-port"
         }
-        (Cause::Tls, ..) | (_, 3159, _) if mysql => {
-            "encrypted connections: --mysql-ssl=REQUIRED, --mysql-ssl-ca"
-        }
-        (Cause::Tls, ..) if driver == DbDriver::Pgsql => {
-            "encrypted connections: --pgsql-sslmode, --pgsql-sslrootcert"
-        }
         (_, 1045 | 1698, _) => {
             "check --mysql-user and --mysql-password; a user that must encrypt (REQUIRE SSL) needs \
              --mysql-ssl=REQUIRED"

@@ -65,11 +65,18 @@ pub fn run(
     if let (Err(error), true) = (hidden, has_secret) {
         output::talk(&format!("warning: the password can be seen in the process list: {error}"));
     }
-    match paper::wanted(&words) {
+    let exit = match paper::wanted(&words) {
         Ok(Some(levels)) => run_levels(&levels),
         Ok(None) => main_of(&words).into(),
         Err(refusal) => refused(refusal).into(),
+    };
+    if dyno_drivers::has_used_fetched_key() {
+        output::talk(
+            "note: the password was sent without TLS, under a key that the server sent: somebody on the way could have \
+             sent another; --mysql-ssl=REQUIRED or --mysql-server-public-key=FILE prevents that",
+        );
     }
+    exit
 }
 
 /// A command line that can't be meant.

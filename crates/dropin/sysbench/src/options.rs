@@ -285,6 +285,15 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
          with a state of class 08 among them, lost connections are made again",
         |s, v| s.pgsql.ignore_errors = pgsql_errors(v)?),
+    option!(Dyno File "mysql-server-public-key" [""]
+        "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends",
+        |s, v| s.mysql.server_public_key = v.to_owned()),
+    option!(Dyno Switch "mysql-allow-cleartext" ["off"]
+        "Send the password in clear text without TLS, to a server that asks for it",
+        |s, v| s.mysql.allow_cleartext = switch(v)?),
+    option!(Dyno Switch "pgsql-allow-cleartext" ["off"]
+        "Send the password in clear text without TLS, to a server that asks for it",
+        |s, v| s.pgsql.allow_cleartext = switch(v)?),
     option!(Dyno File "pgsql-sslrootcert" [""] "Certificates of the trusted authorities, PEM",
         |s, v| s.pgsql.ssl_root_cert = path(v)),
     option!(Dyno File "sqlite-db" ["sbtest.db"] "File of the SQLite database",

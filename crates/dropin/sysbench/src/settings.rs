@@ -124,6 +124,8 @@ pub(super) struct MysqlSettings {
     /// With commas between them.
     pub(super) compression_algorithms: String,
     pub(super) ignore_errors: IgnoredErrors,
+    pub(super) allow_cleartext: bool,
+    pub(super) server_public_key: String,
     /// The port was given: then `localhost` does not mean the unix socket.
     pub(super) port_given: bool,
 }
@@ -137,6 +139,7 @@ pub(super) struct PgsqlSettings {
     pub(super) db: String,
     pub(super) sslmode: TlsMode,
     pub(super) ssl_root_cert: Option<PathBuf>,
+    pub(super) allow_cleartext: bool,
     pub(super) ignore_errors: IgnoredErrors,
 }
 

@@ -3,6 +3,7 @@
 use super::settings::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};
 use dyno_core::{Dialect, ErrorClass};
 use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
+use dyno_drivers::target::Spellings;
 use dyno_drivers::{Secret, TargetUrl};
 use dyno_engine::{ErrorPolicy, ErrorSet};
 use std::collections::BTreeMap;
@@ -20,6 +21,25 @@ const MYSQL_SOCKETS: [&str; 4] = [
 /// ask for new connections.
 const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
+const MYSQL_SPELLINGS: Spellings = &[
+    ("tls=verify-full", "--mysql-ssl=VERIFY_IDENTITY"),
+    ("tls=verify-ca", "--mysql-ssl=VERIFY_CA"),
+    ("tls=require", "--mysql-ssl=REQUIRED"),
+    ("tls=prefer", "--mysql-ssl=PREFERRED"),
+    ("tls=disable", "--mysql-ssl=DISABLED"),
+    ("cert=FILE and key=FILE", "--mysql-ssl-cert=FILE and --mysql-ssl-key=FILE"),
+    ("ca=FILE", "--mysql-ssl-ca=FILE"),
+    ("allow_cleartext=true", "--mysql-allow-cleartext=on"),
+    (" in the URL", ""),
+];
+
+const PGSQL_SPELLINGS: Spellings = &[
+    ("tls=", "--pgsql-sslmode="),
+    ("ca=FILE", "--pgsql-sslrootcert=FILE"),
+    ("allow_cleartext=true", "--pgsql-allow-cleartext=on"),
+    (" in the URL", ""),
+];
+
 /// The target that the options describe. Passwords that were not given are taken from
 /// `environment`.
 pub(super) fn target(
@@ -29,15 +49,23 @@ pub(super) fn target(
     // A server that does not answer is given up when the time of --thread-init-timeout is over.
     let seconds = settings.thread_init_timeout_s.to_string();
     let mut options = BTreeMap::from([("connect_timeout_s".to_owned(), seconds)]);
-    if settings.db_driver == DbDriver::Mysql && settings.mysql.compression {
-        options.insert("compression".to_owned(), settings.mysql.compression_algorithms.clone());
-    }
+    let mut set_if = |condition: bool, name: &str, value: &str| {
+        if condition {
+            options.insert(name.to_owned(), value.to_owned());
+        }
+    };
     let password_from = |given: &Option<Secret>, name: &str| {
         given.clone().or_else(|| environment(name).map(Secret::new))
     };
     match settings.db_driver {
         DbDriver::Mysql => {
             let mysql = &settings.mysql;
+            // As sysbench's client library does.
+            set_if(true, "get_server_public_key", "true");
+            set_if(mysql.allow_cleartext, "allow_cleartext", "true");
+            set_if(mysql.compression, "compression", &mysql.compression_algorithms);
+            let key = &mysql.server_public_key;
+            set_if(!key.is_empty(), "server_public_key", key);
             TargetUrl {
                 dialect: Dialect::Mysql,
                 embedded: false,
@@ -47,10 +75,12 @@ pub(super) fn target(
                 database: Some(mysql.db.clone()).filter(|name| !name.is_empty()),
                 tls: mysql_tls(mysql, |path| path.exists()),
                 options,
+                spellings: MYSQL_SPELLINGS,
             }
         }
         DbDriver::Pgsql => {
             let pgsql = &settings.pgsql;
+            set_if(pgsql.allow_cleartext, "allow_cleartext", "true");
             TargetUrl {
                 dialect: Dialect::Postgres,
                 embedded: false,
@@ -64,6 +94,7 @@ pub(super) fn target(
                     ..TlsOptions::default()
                 },
                 options,
+                spellings: PGSQL_SPELLINGS,
             }
         }
         DbDriver::Sqlite => TargetUrl {
@@ -75,6 +106,7 @@ pub(super) fn target(
             database: Some(settings.sqlite_db.to_string_lossy().into_owned()),
             tls: TlsOptions::default(),
             options: BTreeMap::new(),
+            spellings: &[],
         },
     }
 }

@@ -17,6 +17,8 @@ dyno_core::named! {
         Ed25519 = "client_ed25519",
         /// The password itself, for servers that ask somebody else (LDAP, PAM).
         ClearText = "mysql_clear_password",
+        /// The password as the answer to the only question of MariaDB's PAM.
+        Dialog = "dialog",
     }
 }
 
@@ -33,7 +35,7 @@ impl Plugin {
             Plugin::Native => native(password, scramble).to_vec(),
             Plugin::CachingSha2 => caching_sha2(password, scramble).to_vec(),
             Plugin::Ed25519 => ed25519(password, scramble).to_vec(),
-            Plugin::Sha256 | Plugin::ClearText => return None,
+            Plugin::Sha256 | Plugin::ClearText | Plugin::Dialog => return None,
         })
     }
 

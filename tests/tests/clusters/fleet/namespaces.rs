@@ -1,88 +1,23 @@
 //! Load generators on hosts of their own: network namespaces with addresses of their own.
 
 use super::{READS, Stage, executed, json, members, number, sum};
-use dyno_testkit::{MariaDb, Nats, RunningDyno, dyno_command};
+use dyno_testkit::{MariaDb, Nats, Network, RunningDyno, dyno_command};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
-
-/// Three namespaces on a bridge, removed at the end.
-struct Network {
-    tag: u32,
-}
-
-impl Network {
-    /// # Errors
-    /// In words, where this can't be had: who isn't root, or a machine without `ip`.
-    fn new() -> Result<Network, String> {
-        // Names of interfaces have at most 15 bytes.
-        let network = Network { tag: std::process::id() % 100_000 };
-        let (tag, bridge) = (network.tag, network.bridge());
-        ip(&format!("link add {bridge} type bridge"))?;
-        ip(&format!("addr add {}/24 dev {bridge}", network.address(1)))?;
-        ip(&format!("link set {bridge} up"))?;
-        for host in 2..5 {
-            let (name, outside, inside) =
-                (network.host(host), format!("dv{tag}o{host}"), format!("dv{tag}i{host}"));
-            ip(&format!("netns add {name}"))?;
-            ip(&format!("link add {outside} type veth peer name {inside}"))?;
-            ip(&format!("link set {outside} master {bridge} up"))?;
-            ip(&format!("link set {inside} netns {name}"))?;
-            ip(&format!("-n {name} addr add {}/24 dev {inside}", network.address(host)))?;
-            ip(&format!("-n {name} link set {inside} up"))?;
-            ip(&format!("-n {name} link set lo up"))?;
-        }
-        Ok(network)
-    }
-
-    fn bridge(&self) -> String {
-        format!("db{}", self.tag)
-    }
-
-    fn host(&self, host: u32) -> String {
-        format!("dyno-{}-{host}", self.tag)
-    }
-
-    fn address(&self, host: u32) -> String {
-        format!("10.213.{}.{host}", self.tag % 250)
-    }
-}
-
-impl Drop for Network {
-    fn drop(&mut self) {
-        for host in 2..5 {
-            // The pairs of links go with their ends inside.
-            let _ = ip(&format!("netns del {}", self.host(host)));
-        }
-        let _ = ip(&format!("link del {}", self.bridge()));
-    }
-}
-
-fn ip(arguments: &str) -> Result<(), String> {
-    let output = Command::new("ip").args(arguments.split(' ')).output();
-    let output = output.map_err(|error| format!("`ip` can't be run: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => Err(format!("ip {arguments}: {}", String::from_utf8_lossy(&output.stderr).trim())),
-    }
-}
 
 /// A load generator inside a namespace.
-fn generator(folder: &Path, host: &str, arguments: &[&str]) -> RunningDyno {
+fn generator(folder: &Path, network: &Network, host: u32, arguments: &[&str]) -> RunningDyno {
     fs::create_dir_all(folder).expect("made");
-    let plain = dyno_command(folder);
-    let mut inside = Command::new("ip");
-    inside.args(["netns", "exec", host]).arg(plain.get_program()).args(arguments);
-    let envs = plain.get_envs().filter_map(|(name, value)| Some((name, value?)));
-    inside.current_dir(folder).envs(envs).env("DYNO_PASSWORD_MAIN", "geheim");
-    let mut running = RunningDyno::spawn(folder, inside);
+    let mut command = dyno_command(folder);
+    command.args(arguments).env("DYNO_PASSWORD_MAIN", "geheim");
+    let mut running = RunningDyno::spawn(folder, network.on_host(host, &command));
     running.wait_until("a load generator", |running| running.stderr().contains("waiting for work"));
     running
 }
 
 #[test]
 fn three_hosts_make_the_load_that_the_server_counts() {
-    let network = match Network::new() {
+    let network = match Network::new(3) {
         Ok(network) => network,
         Err(why) => return dyno_testkit::skipped("fleet in namespaces", &why),
     };
@@ -106,7 +41,7 @@ fn three_hosts_make_the_load_that_the_server_counts() {
         let only = format!("{address}:{}", server.port);
         let arguments =
             ["generator", "--nats", &stage.nats, "--name", &name, "--only-hosts", &only];
-        stage.generators.push(generator(&folder, &network.host(host), &arguments));
+        stage.generators.push(generator(&folder, &network, host, &arguments));
     }
     let suite = stage.suite(&READS.replace("workers = [5]", "workers = [6]"));
     let url = format!("mysql://dyno@{address}:{}/sbtest", server.port);

@@ -193,7 +193,7 @@ fn unusable_files_are_named() {
     let empty_message = refused(options(TlsMode::VerifyCa, Some(empty.clone())));
     assert!(empty_message.contains("holds no certificate"), "{empty_message}");
     let lone = TlsOptions { cert: Some(Path::new("/c").into()), ..TlsOptions::default() };
-    assert!(refused(lone).contains("has cert= but not key="));
+    assert!(refused(lone).contains("a client certificate without its private key"));
     let bad_key =
         TlsOptions { cert: papers.file("ca.pem"), key: Some(empty), ..TlsOptions::default() };
     assert!(refused(bad_key).contains("private key"));

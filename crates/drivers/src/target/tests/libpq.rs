@@ -216,6 +216,7 @@ proptest! {
     #[test]
     fn what_is_read_prints_as_a_url(host in "[a-z]{1,9}", port in 1_u16.., user in "[a-z'@ ]{1,9}") {
         let target = read(&format!("host={host} port={port} user='{}'", user.replace('\'', "\\'")));
-        prop_assert_eq!(target.to_string().parse::<TargetUrl>(), Ok(target));
+        let url = TargetUrl { spellings: &[], ..target };
+        prop_assert_eq!(url.to_string().parse::<TargetUrl>(), Ok(url));
     }
 }

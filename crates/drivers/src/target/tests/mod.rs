@@ -258,7 +258,8 @@ prop_compose! {
         options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
         let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), ..TlsOptions::default() };
         let password = password.map(Secret::new);
-        TargetUrl { dialect, embedded: false, hosts: Hosts(hosts), user, password, database, tls, options }
+        let (embedded, hosts, spellings) = (false, Hosts(hosts), &[][..]);
+        TargetUrl { dialect, embedded, hosts, user, password, database, tls, options, spellings }
     }
 }
 
