@@ -29,6 +29,7 @@ use crate::target::{Secret, Spellings, TargetUrl, spell_hint};
 use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
 use methods::AcceptedMethods;
+use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 use wanted::SessionAttributes;
@@ -101,7 +102,7 @@ impl PostgresDriver {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&TlsOptions {
                 proves_key: methods.requires_binding(),
-                ..with_root_certificate(&target.tls)
+                ..with_default_files(&target.tls)
             })?,
             methods,
             password: target.password.clone(),
@@ -190,15 +191,18 @@ impl Driver for PostgresDriver {
     }
 }
 
-/// libpq trusts `~/.postgresql/root.crt` when the URL names no certificate.
-fn with_root_certificate(options: &TlsOptions) -> TlsOptions {
+/// Like libpq, takes `root.crt`, and `postgresql.crt` with `postgresql.key`, from `~/.postgresql` if the target names none.
+fn with_default_files(options: &TlsOptions) -> TlsOptions {
     let mut options = options.clone();
-    if options.ca.is_none()
-        && options.mode >= TlsMode::Require
-        && let Some(home) = std::env::var_os("HOME")
-    {
-        options.ca =
-            Some(Path::new(&home).join(".postgresql/root.crt")).filter(|path| path.is_file());
+    let Some(home) = std::env::var_os("HOME") else { return options };
+    let folder = Path::new(&home).join(".postgresql");
+    if options.ca.is_none() && options.mode >= TlsMode::Require {
+        options.ca = Some(folder.join("root.crt")).filter(|path| path.is_file());
+    }
+    let (cert, key) = (folder.join("postgresql.crt"), folder.join("postgresql.key"));
+    let is_readable = |path: &Path| File::open(path).is_ok();
+    if options.cert.is_none() && options.key.is_none() && is_readable(&cert) && is_readable(&key) {
+        (options.cert, options.key) = (Some(cert), Some(key));
     }
     options
 }

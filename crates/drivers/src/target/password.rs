@@ -1,10 +1,10 @@
 //! Passwords that are not in the URL.
 
-use super::{Secret, TargetError, TargetUrl};
-use crate::net::Address;
+use super::text::push_encoded;
+use super::{Secret, TargetUrl, url};
+use crate::net::{Address, TlsMode, TlsOptions};
 use dyno_core::Dialect;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -13,14 +13,27 @@ pub struct FoundPassword {
     pub password: Option<Secret>,
     /// From `~/.my.cnf`, when the URL has no user.
     pub user: Option<String>,
+    /// From `~/.my.cnf`, for a URL without TLS options.
+    pub tls: TlsOptions,
     /// A sentence about an ignored file.
     pub warning: Option<String>,
+}
+
+impl FoundPassword {
+    /// Adds to a target what it lacks.
+    pub fn complete(self, target: &mut TargetUrl) {
+        target.password = self.password;
+        target.user = target.user.take().or(self.user);
+        if target.tls == TlsOptions::default() {
+            target.tls = self.tls;
+        }
+    }
 }
 
 /// Searches the password of a target: in its URL, in the environment variable `DYNO_PASSWORD_NAME` (`name` in capitals,
 /// `_` for all but letters and digits), in `PGPASSWORD` (PostgreSQL), and in `~/.pgpass` or the file of `passfile=` or `PGPASSFILE` (PostgreSQL), or
 /// in `~/.my.cnf` (MySQL).
-pub fn find_password(target: &TargetUrl, name: Option<&str>) -> Result<FoundPassword, TargetError> {
+pub fn find_password(target: &TargetUrl, name: Option<&str>) -> FoundPassword {
     find_with(target, name, &|variable| std::env::var(variable).ok())
 }
 
@@ -28,17 +41,17 @@ pub(super) fn find_with(
     target: &TargetUrl,
     name: Option<&str>,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Result<FoundPassword, TargetError> {
+) -> FoundPassword {
     let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
     let mut found = FoundPassword::default();
     if target.embedded {
-        return Ok(found);
+        return found;
     }
-    // Also with a known password: the file may have the user.
+    // Also with a known password: the file may have the user and TLS options.
     if target.dialect == Dialect::Mysql
         && let Some(path) = at_home(".my.cnf")
     {
-        found = read_my_cnf(&path)?;
+        found = read_my_cnf(&path);
         found.user = found.user.filter(|_| target.user.is_none());
     }
     let set = |name: &str| variable(name).filter(|value| !value.is_empty()).map(Secret::new);
@@ -46,15 +59,15 @@ pub(super) fn find_with(
     // libpq's own variable, as its programs take it.
     let from_libpq = || (target.dialect == Dialect::Postgres).then(|| set("PGPASSWORD")).flatten();
     if let Some(password) = target.password.clone().or_else(from_variable).or_else(from_libpq) {
-        return Ok(FoundPassword { password: Some(password), warning: None, ..found });
+        return FoundPassword { password: Some(password), ..found };
     }
     let named = || target.options.get("passfile").cloned().or_else(|| variable("PGPASSFILE"));
     if target.dialect == Dialect::Postgres
         && let Some(path) = named().map(PathBuf::from).or_else(|| at_home(".pgpass"))
     {
-        found = read_pgpass(&path, target, variable("USER"))?;
+        found = read_pgpass(&path, target, variable("USER"));
     }
-    Ok(found)
+    found
 }
 
 fn password_variable(name: &str) -> String {
@@ -62,42 +75,27 @@ fn password_variable(name: &str) -> String {
     format!("DYNO_PASSWORD_{}", name.chars().map(letter).collect::<String>())
 }
 
-/// The text of a password file, or a warning that it is ignored; neither for a missing file.
-fn read_private(
-    path: &Path,
-    forbidden: u32,
-) -> Result<Result<String, Option<String>>, TargetError> {
-    let failed = |error: io::Error| {
-        TargetError::new(format!("The password file {} can't be read: {error}.", path.display()))
-    };
-    let meta = match fs::metadata(path) {
-        Ok(meta) => meta,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Err(None)),
-        Err(error) => return Err(failed(error)),
-    };
+/// The text of a password file, or a warning that it is ignored. Like libpq, without a warning if no file is found: in
+/// the home folder of another user it can't be.
+fn read_private(path: &Path, forbidden: u32) -> Result<String, Option<String>> {
+    let Ok(meta) = fs::metadata(path) else { return Err(None) };
+    let ignored = |why: &str| Some(format!("{} was ignored because {why}.", path.display()));
     if !meta.is_file() {
-        return Ok(Err(Some(format!("{} was ignored: it is no plain file.", path.display()))));
+        return Err(ignored("it is not a plain file"));
     }
     if meta.permissions().mode() & forbidden != 0 {
-        return Ok(Err(Some(format!(
-            "{} was ignored because others may use it; run `chmod 600 {0}`.",
-            path.display()
-        ))));
+        return Err(ignored(&format!("others may use it; run `chmod 600 {}`", path.display())));
     }
-    let mut text = String::new();
-    File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map_err(failed)?;
-    Ok(Ok(text))
+    // Lines in another encoding must not hide the others.
+    let bytes = fs::read(path).map_err(|error| ignored(&format!("it can't be read: {error}")))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// As in libpq, a file that group or others can use is ignored, and the first line that fits wins.
-fn read_pgpass(
-    path: &Path,
-    target: &TargetUrl,
-    system_user: Option<String>,
-) -> Result<FoundPassword, TargetError> {
-    let text = match read_private(path, 0o077)? {
+fn read_pgpass(path: &Path, target: &TargetUrl, system_user: Option<String>) -> FoundPassword {
+    let text = match read_private(path, 0o077) {
         Ok(text) => text,
-        Err(warning) => return Ok(FoundPassword { warning, ..FoundPassword::default() }),
+        Err(warning) => return FoundPassword { warning, ..FoundPassword::default() },
     };
     let user = target.user.clone().or(system_user).unwrap_or_default();
     let database = target.database.as_ref().unwrap_or(&user);
@@ -106,7 +104,7 @@ fn read_pgpass(
         let wanted = [host.as_str(), port.as_str(), database.as_str(), user.as_str()];
         text.lines().find_map(|line| password_of_line(line, &wanted))
     });
-    Ok(FoundPassword { password: password.map(Secret::new), ..FoundPassword::default() })
+    FoundPassword { password: password.map(Secret::new), ..FoundPassword::default() }
 }
 
 /// Host and port in the form of `.pgpass`.
@@ -157,27 +155,43 @@ fn field(text: &str) -> Option<(String, bool, &str)> {
     None
 }
 
-/// `user` and `password` of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and
+/// `user`, `password` and the `ssl-` options of the group `[client]`. As in MySQL's own clients, a file that all can write is ignored, and
 /// the last of repeated lines counts.
-fn read_my_cnf(path: &Path) -> Result<FoundPassword, TargetError> {
-    let text = match read_private(path, 0o002)? {
+fn read_my_cnf(path: &Path) -> FoundPassword {
+    let text = match read_private(path, 0o002) {
         Ok(text) => text,
-        Err(warning) => return Ok(FoundPassword { warning, ..FoundPassword::default() }),
+        Err(warning) => return FoundPassword { warning, ..FoundPassword::default() },
     };
     let mut found = FoundPassword::default();
     let mut in_client = false;
+    let mut tls = "mysql://?".to_owned();
     for line in text.lines().map(str::trim) {
         if let Some(group) = line.strip_prefix('[') {
             in_client = group.split(']').next() == Some("client");
         } else if in_client && let Some((key, value)) = line.split_once('=') {
-            match key.trim() {
+            match key.trim().replace('_', "-").as_str() {
                 "user" => found.user = Some(my_cnf_value(value)),
                 "password" => found.password = Some(Secret::new(my_cnf_value(value))),
+                key @ ("ssl-mode" | "ssl-ca" | "ssl-cert" | "ssl-key") => {
+                    tls.push_str(&format!("{key}="));
+                    push_encoded(&mut tls, &my_cnf_value(value), b"");
+                    tls.push('&');
+                }
                 _ => {}
             }
         }
     }
-    Ok(found)
+    match url::parse(&tls) {
+        Ok(target) => found.tls = target.tls,
+        Err(error) => {
+            let (file, why) = (path.display(), error.message);
+            found.warning = Some(format!("The ssl options in {file} were ignored. {why}"));
+        }
+    }
+    if found.tls.ca.is_some() && found.tls.mode == TlsMode::Prefer {
+        found.tls.mode = TlsMode::VerifyCa;
+    }
+    found
 }
 
 /// A value of an option file, without quotes, escapes and the comment at its end.

@@ -26,10 +26,10 @@ pub(super) fn read(
     );
     let of_system = folders.into_iter().map(|folder| folder.join("pg_service.conf"));
     for path in of_user.into_iter().chain(of_system).filter(|path| path.exists()) {
-        let text = std::fs::read_to_string(&path).map_err(|error| {
+        let bytes = std::fs::read(&path).map_err(|error| {
             TargetError::new(format!("The service file {} can't be read: {error}.", path.display()))
         })?;
-        if let Some(options) = find(service, &text, &path)? {
+        if let Some(options) = find(service, &String::from_utf8_lossy(&bytes), &path)? {
             return Ok(options);
         }
     }

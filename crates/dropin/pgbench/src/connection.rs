@@ -31,12 +31,11 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
         })
     };
     let mut target = target(&settings.connection).map_err(refused)?;
-    let found = find_password(&target, None).map_err(refused)?;
-    if let Some(warning) = &found.warning {
+    let login = find_password(&target, None);
+    if let Some(warning) = &login.warning {
         output::talk_lines(&format!("pgbench: warning: {warning}"));
     }
-    target.password = found.password;
-    target.user = target.user.take().or(found.user);
+    login.complete(&mut target);
     let first = open(&target);
     let opened = match first {
         Err(error) if databases::may_ask(&error, &target) => {

@@ -171,12 +171,12 @@ fn open_first(
     name: Option<&str>,
     typed: &mut Typed,
 ) -> Result<(TargetUrl, First), Failure> {
-    let found = find_password(&target, name).map_err(url_failure)?;
-    if let Some(warning) = &found.warning {
+    let login = find_password(&target, name);
+    if let Some(warning) = &login.warning {
         output::talk(&format!("warning: {warning}"));
     }
-    target.user = target.user.take().or(found.user);
-    target.password = found.password.or_else(|| typed.password(target.user.as_ref()));
+    login.complete(&mut target);
+    target.password = target.password.take().or_else(|| typed.password(target.user.as_ref()));
     let first = match open(&target) {
         Err(error) if may_ask(&error, &target) => {
             let password = ask(&format!("Password for {target}{}: ", typed.others))?;

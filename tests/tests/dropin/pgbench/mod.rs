@@ -3,6 +3,7 @@
 mod command_line;
 mod copy;
 mod extras;
+mod home;
 mod manual;
 mod preparing;
 pub(crate) mod shape;

@@ -163,7 +163,7 @@ impl Home {
             "USER" => Some("me".to_owned()),
             _ => None,
         };
-        find_with(&parse(url), name, &variable).unwrap()
+        find_with(&parse(url), name, &variable)
     }
 
     fn password(&self, url: &str) -> Option<String> {
@@ -230,6 +230,50 @@ fn my_cnf_is_read_as_mysql_does() {
     home.write(".my.cnf", 0o666, "[client]\npassword=x\n");
     let found = home.find("mysql://h/db", None);
     assert!(found.password.is_none() && found.warning.is_some());
+}
+
+#[test]
+fn tls_of_my_cnf_is_for_urls_that_say_nothing_of_it() {
+    let home = Home::new();
+    let tls = |text: &str, url: &str| {
+        home.write(".my.cnf", 0o600, &format!("[client]\npassword=x\n{text}"));
+        let (found, mut target) = (home.find(url, None), parse(url));
+        let warning = found.warning.clone();
+        found.complete(&mut target);
+        assert_eq!(target.password.unwrap().reveal(), "x");
+        (target.tls.mode, target.tls.ca.map(|path| path.display().to_string()), warning)
+    };
+    let (own, file) = ("mysql://u@h/db", "ssl-mode=VERIFY_IDENTITY\nssl_ca = '/x y.pem'\n");
+    let ca = Some("/x y.pem".to_owned());
+    assert_eq!(tls(file, own), (TlsMode::VerifyFull, ca.clone(), None));
+    assert_eq!(tls(file, "mysql://u@h/db?tls=require"), (TlsMode::Require, None, None));
+    assert_eq!(tls("ssl-mode=DISABLED", own), (TlsMode::Disable, None, None));
+    // As the server's own clients.
+    assert_eq!(tls("ssl-ca=/x y.pem", own), (TlsMode::VerifyCa, ca, None));
+    let (mode, _, warning) = tls("ssl-mode=sometimes", own);
+    assert_eq!(mode, TlsMode::Prefer);
+    assert!(warning.unwrap().contains(".my.cnf were ignored"));
+}
+
+#[test]
+fn files_that_cannot_be_used_are_no_obstacle() {
+    let home = Home::new();
+    // A folder that is a file: what is below can't be looked at, as below the home of another user.
+    home.write("file", 0o600, "");
+    let below = home.0.path().join("file").display().to_string();
+    for url in ["postgres://u@h/db", "mysql://u@h/db"] {
+        let variable = |name: &str| (name == "HOME").then(|| below.clone());
+        assert_eq!(find_with(&parse(url), None, &variable), FoundPassword::default(), "{url}");
+    }
+    for (file, url) in [(".pgpass", "postgres://u@h/db"), (".my.cnf", "mysql://u@h/db")] {
+        std::fs::create_dir(home.0.path().join(file)).unwrap();
+        assert!(home.find(url, None).warning.unwrap().contains("not a plain file"));
+        std::fs::remove_dir(home.0.path().join(file)).unwrap();
+    }
+    let text = b"h:5432:db:other:p\xe4ss\n*:*:*:u:mine\n";
+    home.write(".pgpass", 0o600, "");
+    std::fs::write(home.0.path().join(".pgpass"), text).unwrap();
+    assert_eq!(home.password("postgres://u@h/db").as_deref(), Some("mine"));
 }
 
 fn any_address(dialect: Dialect) -> impl Strategy<Value = Address> {
