@@ -117,8 +117,20 @@ impl Load {
         Load { test, tables: 0, workers, rate_per_s: 0, loops: 1, scale: PGBENCH_SCALE }
     }
 
+    /// With a job of pgbench, and a loop of dyno, for each client.
+    pub(crate) fn with_jobs(self) -> Self {
+        Load { loops: self.workers, ..self }
+    }
+
     pub(crate) fn at_scale(self, scale: u32) -> Self {
         Load { scale, ..self }
+    }
+
+    pub(crate) fn database(&self) -> &'static str {
+        match self.test {
+            Test::Sysbench(_) => "mariadb",
+            Test::Pgbench { .. } => "postgres",
+        }
     }
 
     pub(crate) fn peer(&self) -> Who {
@@ -142,7 +154,9 @@ impl Load {
     pub(crate) fn statements(&self) -> u64 {
         match self.test {
             Test::Sysbench("oltp_read_write") => 20,
+            Test::Sysbench("oltp_read_only") => 16,
             Test::Pgbench { script: "tpcb-like", .. } => 7,
+            Test::Pgbench { script: "simple-update", .. } => 5,
             _ => 1,
         }
     }

@@ -28,6 +28,7 @@ type Run = dyn Fn(&Bench, &str) -> Lines;
 /// Parts of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
+    Levels,
     Shared,
     Apart,
     Null,
@@ -38,7 +39,11 @@ pub(crate) enum Section {
 }
 
 impl Section {
-    pub(crate) const ALL: [(Self, &'static str); 7] = [
+    pub(crate) const ALL: [(Self, &'static str); 8] = [
+        (
+            Section::Levels,
+            "dyno with its defaults beside the originals, on the cores of the server",
+        ),
         (Section::Shared, "A real server that shares both cores with the client"),
         (Section::Apart, "A real server on a core of its own, the client on the other"),
         (
@@ -130,11 +135,33 @@ fn memory(name: &str, way: NullWay, load: Load, bar: Bar) -> Comparison {
 }
 
 pub(crate) fn all() -> Vec<Comparison> {
-    let mut all = on_real_servers();
+    let mut all = levels();
+    all.extend(on_real_servers());
     all.extend(on_the_null_server());
     all.push(one(Section::OpenLoop, "open-loop", Who::Sysbench, open_loop));
     all.extend(loads());
     all.extend(tpcc_and_tpch());
+    all
+}
+
+/// Throughput with dyno's default loops beside sysbench, and with as many jobs as clients beside pgbench.
+fn levels() -> Vec<Comparison> {
+    const LEVELS: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
+    let mut all = Vec::new();
+    let mut add = |test: &str, load: fn(u32) -> Load| {
+        for (transport, suffix) in [(Transport::Unix, "unix"), (Transport::Tcp, "tcp")] {
+            let name = format!("levels-{test}-{suffix}");
+            let loads = LEVELS.map(load).to_vec();
+            all.push(one(Section::Levels, name, loads[0].peer(), move |bench, name| {
+                server::run_levels(bench, name, transport, &loads)
+            }));
+        }
+    };
+    add("point-select", |workers| Load::closed("oltp_point_select", workers).by_default());
+    add("read-only", |workers| Load::closed("oltp_read_only", workers).by_default());
+    add("read-write", |workers| Load::closed("oltp_read_write", workers).by_default());
+    add("select-only", |workers| Load::pgbench("select-only", "simple", workers).with_jobs());
+    add("simple-update", |workers| Load::pgbench("simple-update", "simple", workers).with_jobs());
     all
 }
 
@@ -173,9 +200,16 @@ fn on_real_servers() -> Vec<Comparison> {
             Shared,
             Unix,
             Load::closed(point, 64).by_default(),
-            NO_BARS,
+            cpu(0.58),
         )
         .claiming("the same by unix socket, dyno with its default of one loop for each core"),
+        real(
+            "mariadb-default-loops-tcp-64",
+            Shared,
+            Tcp,
+            Load::closed(point, 64).by_default(),
+            cpu(0.66),
+        ),
         real("mariadb-read-write-unix-64", Shared, Unix, Load::closed(mixed, 64), NO_BARS),
         real("mariadb-unix-1", Shared, Unix, Load::closed(point, 1), NO_BARS),
         real("mariadb-unix-16", Shared, Unix, Load::closed(point, 16), NO_BARS),

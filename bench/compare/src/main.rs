@@ -74,6 +74,9 @@ struct Options {
     /// The page: rows of what is measured now replace those that it has, the others stay with their dates.
     #[arg(long, value_name = "FILE")]
     into: Option<PathBuf>,
+    /// Leaves out what the page has figures of, to continue a page after an interruption.
+    #[arg(long, requires = "into")]
+    missing: bool,
     /// A document, such as README.md, whose marked list of claims becomes that of the page.
     #[arg(long, value_name = "FILE", requires = "into")]
     claims: Option<PathBuf>,
@@ -108,11 +111,12 @@ fn measure(options: &Options) -> Result<(), String> {
     if options.list {
         return print(&listed());
     }
-    let comparisons = wanted(comparisons::all(), &options.only)?;
+    let mut comparisons = wanted(comparisons::all(), &options.only)?;
     let old = match &options.into {
         Some(path) if path.exists() => read(path)?,
         _ => String::new(),
     };
+    comparisons.retain(|one| !options.missing || !page::has_figures(&old, &one.name));
     let (pairs, seconds) = if options.quick { (1, 2) } else { (options.pairs, options.seconds) };
     raise_file_limit();
     let bench = Bench {

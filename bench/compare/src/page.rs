@@ -50,6 +50,11 @@ impl Row {
     }
 }
 
+/// Returns true if a page has rows of this comparison.
+pub(crate) fn has_figures(page: &str, name: &str) -> bool {
+    page.lines().filter_map(Row::read).any(|row| row.name == name)
+}
+
 pub(crate) struct Page {
     date: String,
     load_before: String,
@@ -202,6 +207,7 @@ mod tests {
         assert!(page.rows.iter().any(|row| row.text.contains("| open-loop: late | 3 |")));
         page.add("init-null", &skipped("init-null"));
         assert!(page.rows.last().unwrap().text.starts_with("| init-null | skipped: "));
+        assert!(has_figures(OLD, "open-loop") && !has_figures(OLD, "init-null"));
     }
 
     #[test]

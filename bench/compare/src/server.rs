@@ -81,17 +81,9 @@ pub(crate) fn run_load(
     load: &Load,
     bars: Bars,
 ) -> Lines {
-    let is_pgbench = matches!(load.test, Test::Pgbench { .. });
-    let server = or_skip!(name, Server::start(if is_pgbench { "postgres" } else { "mariadb" }));
+    let server = or_skip!(name, Server::start(load.database()));
     let way = server.way(transport);
-    if is_pgbench {
-        // pgbench makes the tables for both.
-        let mut make = bench.programs.initialize(Who::Pgbench, &way, load.scale, 1)?;
-        make.arg("--init-steps=dtgvp");
-        bench.run(make, None)?;
-    } else {
-        bench.run(bench.programs.command(Who::Dyno, &way, load, "prepare", 0)?, None)?;
-    }
+    make_tables(bench, &way, load)?;
     let core = match cores {
         Cores::Shared => None,
         Cores::Apart => {
@@ -103,6 +95,35 @@ pub(crate) fn run_load(
         bench.steady(|seconds| bench.on_server(who, &way, load, seconds, core))
     })?;
     Ok(steady_lines(name, load, &rounds, bars))
+}
+
+fn make_tables(bench: &Bench, way: &Way, load: &Load) -> Result<(), String> {
+    let command = if matches!(load.test, Test::Pgbench { .. }) {
+        // pgbench makes the tables for both.
+        let mut make = bench.programs.initialize(Who::Pgbench, way, load.scale, 1)?;
+        make.arg("--init-steps=dtgvp");
+        make
+    } else {
+        bench.programs.command(Who::Dyno, way, load, "prepare", 0)?
+    };
+    bench.run(command, None).map(drop)
+}
+
+/// Throughput of dyno and its peer under loads of one kind, on one server.
+pub(crate) fn run_levels(bench: &Bench, name: &str, transport: Transport, loads: &[Load]) -> Lines {
+    let server = or_skip!(name, Server::start(loads[0].database()));
+    let way = server.way(transport);
+    make_tables(bench, &way, &loads[0])?;
+    let line = |load: &Load| {
+        let (peer, workers) = (load.peer(), load.workers);
+        let rounds = bench.pairs(&format!("{name}, {workers}"), peer, |who| {
+            let cost = bench.on_server(who, &way, load, bench.seconds, None)?;
+            Ok(cost.statements / load.statements() as f64 / bench.seconds as f64)
+        })?;
+        let what = format!("{name}: {workers} connections, beside {peer}, tx/s");
+        Ok(Line::of_rounds(what, &rounds, |rate| *rate, Bar::RatioAtLeast(0.97)))
+    };
+    loads.iter().map(line).collect()
 }
 
 pub(crate) fn prepare(bench: &Bench, name: &str) -> Lines {

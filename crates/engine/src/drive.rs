@@ -88,23 +88,12 @@ struct LoopEnd {
     run_delay: Option<Nanos>,
 }
 
-/// Workers that one loop serves best beside a server on the same machine.
-const WORKERS_EACH: u32 = 16;
-
-/// Loops (threads) of a trial that does not say how many: one per core. Beside a server on the same machine it is one for
-/// each 16 workers, but half of the cores at least: further ones take the server's cores, and answers then come one at
-/// a time (`bench/tried.md`).
-pub fn default_loops(workers: u32, is_beside_server: bool) -> u32 {
+/// Loops (threads) of a trial that does not say how many: one per core, also if the server shares these. A server's
+/// thread runs on the core of the loop that wakes it, so with fewer loops few workers leave cores idle: two workers on
+/// two cores had half of the throughput. Fewer loops cost less CPU only if each has many workers (`bench/tried.md`).
+pub fn default_loops(workers: u32) -> u32 {
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
-    default_of(cores, workers, is_beside_server)
-}
-
-fn default_of(cores: u32, workers: u32, is_beside_server: bool) -> u32 {
-    let enough = match is_beside_server {
-        true => workers.div_ceil(WORKERS_EACH).max(cores / 2),
-        false => cores,
-    };
-    enough.min(cores).min(workers).max(1)
+    cores.min(workers).max(1)
 }
 
 /// Runs a trial until all workers have left. Errors after the connects are in [`TrialResult::ended`].
@@ -117,9 +106,10 @@ pub fn drive<W: Workload, D: Driver>(
 ) -> Result<TrialResult, DriveError> {
     give_back_pages();
     let workers = spec.workers.max(1);
-    let asked = spec.loops.unwrap_or_else(|| default_loops(workers, false)).clamp(1, workers);
+    let asked = spec.loops.unwrap_or_else(|| default_loops(workers)).clamp(1, workers);
     let loops = if driver.blocks() { workers } else { asked };
-    let io = if driver.blocks() { Io::Epoll } else { chosen_io().io };
+    let io =
+        if driver.blocks() { Io::Epoll } else { chosen_io().for_tasks(workers.div_ceil(loops)) };
     let clocks = (0..loops).map(|_| Clock::Monotonic(io)).collect();
     drive_on(clocks, &Shared::new(workload, driver, spec, control), observer)
 }
@@ -465,26 +455,4 @@ fn finish<W: Workload, D: Driver>(
         conditions,
     };
     Ok(result.balanced())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::default_of;
-
-    #[test]
-    fn loops_leave_the_cores_to_a_server_beside_them_where_few_are_enough() {
-        for (cores, workers, beside, apart) in [
-            (1, 1, 1, 1),
-            (2, 1, 1, 1),
-            (2, 16, 1, 2),
-            (2, 17, 2, 2),
-            (16, 4, 4, 4),
-            (16, 64, 8, 16),
-            (16, 200, 13, 16),
-            (16, 1_000, 16, 16),
-        ] {
-            let found = [true, false].map(|is_beside| default_of(cores, workers, is_beside));
-            assert_eq!(found, [beside, apart], "{cores} cores, {workers} workers");
-        }
-    }
 }

@@ -60,12 +60,26 @@ impl FromStr for IoChoice {
     }
 }
 
+/// Tasks up to which a loop is better off with epoll. Few answers arrive together, so a ring saves few system calls.
+/// And a send that returns through the scheduler hands its core to the server's thread, whose answer then wakes no
+/// other core: two loops with a worker each had 1.1 to 1.3 times the queries of rings (`bench/tried.md`).
+const FEW_TASKS: u32 = 2;
+
 /// What the loops of this process use.
 #[derive(Debug)]
 pub struct ChosenIo {
     pub io: Io,
+    /// The user wants no other.
+    is_forced: bool,
     /// Why it is not io_uring, where that was wanted.
     pub refused: Option<String>,
+}
+
+impl ChosenIo {
+    /// What a loop of `tasks` tasks with a socket each uses.
+    pub fn for_tasks(&self, tasks: u32) -> Io {
+        if self.is_forced || tasks > FEW_TASKS { self.io } else { Io::Epoll }
+    }
 }
 
 /// Such as `io_uring`, `epoll (io_uring: Operation not permitted (os error 1))`.
@@ -83,10 +97,13 @@ static CHOSEN: OnceLock<ChosenIo> = OnceLock::new();
 
 fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
     match choice {
-        IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, refused: None }),
+        IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, is_forced: true, refused: None }),
         IoChoice::Auto => Ok(match Io::Uring.probe() {
-            Ok(()) => ChosenIo { io: Io::Uring, refused: None },
-            Err(error) => ChosenIo { io: Io::Epoll, refused: Some(error.to_string()) },
+            Ok(()) => ChosenIo { io: Io::Uring, is_forced: false, refused: None },
+            Err(error) => {
+                let refused = Some(error.to_string());
+                ChosenIo { io: Io::Epoll, is_forced: false, refused }
+            }
         }),
     }
 }
@@ -105,6 +122,6 @@ pub fn chosen_io() -> &'static ChosenIo {
     CHOSEN.get_or_init(|| {
         let wanted = IoChoice::of_environment().ok().flatten().unwrap_or_default();
         // What can't be had leaves epoll.
-        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, refused: None })
+        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, is_forced: false, refused: None })
     })
 }

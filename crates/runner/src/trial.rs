@@ -188,11 +188,6 @@ fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
     if let Some(fault) = job.fault {
         fault.tune(&mut spec);
     }
-    // Each load generator of a fleet has cores of its own.
-    if spec.loops.is_none() && !job.team.is_fleet() {
-        let is_beside_server = job.run.header().targets.iter().any(|target| target.same_host);
-        spec.loops = Some(default_loops(spec.workers, is_beside_server));
-    }
     spec
 }
 
@@ -488,7 +483,7 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
 }
 
 fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> TrialStart {
-    let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers, false)).min(spec.workers);
+    let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers)).min(spec.workers);
     TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 

@@ -272,8 +272,7 @@ pub(super) const OPTIONS: &[GeneralOption] = &[
         |s, v| s.report_format =
             word(v, &[("default", ReportFormat::Default), ("csv", ReportFormat::Csv)])?),
     option!(Dyno Number "loops" ["0"] "Event loops (system threads) that drive the workers; 0 is \
-         one per core, beside a server on this machine one for each 16 workers but half of the \
-         cores at least. A script that blocks (os.execute, long computations) stops its loop: give more",
+         one per core. A script that blocks (os.execute, long computations) stops its loop: give more",
         |s, v| s.loops = whole(v, 0, 4_096)?),
     option!(Dyno Number "thread-init-timeout" ["30"]
         "Seconds for connecting and preparing all workers; passing them ends with exit code 2",

@@ -9,12 +9,12 @@ use super::notes::{self, Notes};
 use super::report::{Fairness, Figures, fatal_errors};
 use super::settings::Settings;
 use super::target::{error_policy, target};
-use dyno_core::{Address, DbError, Dialect, Nanos, SECOND, Session};
+use dyno_core::{DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::dry::DryDriver;
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
     Control, DriveError, DueArrivals, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats,
-    default_loops, drive,
+    drive,
 };
 use dyno_facts::{Message, SeriesRow};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
@@ -297,14 +297,9 @@ impl Job<'_> {
 
 fn spec(settings: &Settings, seed: u64) -> TrialSpec {
     let above_0 = |number: u64| (number > 0).then_some(number);
-    let hosts = target(settings, |_| None).hosts.0;
-    let is_beside_server = hosts.iter().all(Address::is_local);
     let grace_s = settings.forced_shutdown.grace_s(settings.time_s);
     TrialSpec {
-        loops: Some(match settings.loops {
-            0 => default_loops(settings.threads, is_beside_server),
-            loops => loops,
-        }),
+        loops: (settings.loops > 0).then_some(settings.loops),
         warmup: settings.warmup_s * SECOND,
         duration: above_0(settings.time_s).map(|seconds| seconds * SECOND),
         events: above_0(settings.events),
@@ -528,6 +523,6 @@ mod tests {
         assert_eq!((spec.duration, spec.events, spec.drain), (None, Some(5), Nanos::MAX));
         let spec = super::spec(&settings(&["--time=10", "--forced-shutdown=20%"]), 1);
         assert_eq!((spec.duration, spec.drain), (Some(10 * SECOND), 2 * SECOND));
-        assert_eq!((spec.events, spec.rate_per_s, spec.loops), (None, None, Some(1)));
+        assert_eq!((spec.events, spec.rate_per_s, spec.loops), (None, None, None));
     }
 }

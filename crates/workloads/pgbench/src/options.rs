@@ -89,8 +89,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
         "jobs",
         "",
         OptionValues::Whole(1, 10_000, |o, n| o.jobs = Some(n)),
-        "loops (system threads) that drive the workers; without it one per core, beside a server on this \
-         machine one for each 16 workers but half of the cores at least",
+        "loops (system threads) that drive the workers; one per core by default",
     ),
     Row::new(
         "vacuum",

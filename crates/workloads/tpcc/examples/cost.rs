@@ -2,7 +2,8 @@
 //! outside; `dyno-bench` does that beside go-tpc.
 //!
 //! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
-//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N]`: `bmsql-5.0` without pauses.
+//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N]`: `bmsql-5.0` without pauses, on one
+//!   loop if nothing is said.
 //! - `cost URL check`: the conditions. `cost URL destroy`.
 //!
 //! A run doesn't ask the database what is loaded: the null server doesn't know.
@@ -12,7 +13,7 @@ use dyno_core::{Driver, Rng, SECOND, Session};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_engine::{Control, TrialSpec, default_loops, drive};
+use dyno_engine::{Control, TrialSpec, drive};
 use dyno_load::Unobserved;
 use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
@@ -63,7 +64,7 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
     let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let mut spec = TrialSpec::closed(sessions.parse()?);
-    spec.loops = loops.or_else(|| Some(default_loops(spec.workers, true)));
+    spec.loops = loops.or(Some(1));
     spec.duration = Some(seconds.parse::<u64>()? * SECOND);
     let cpu = cpu_us();
     let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ())?;

@@ -5,6 +5,7 @@ use dyno_facts::{
     AwaitedArrivals, GeneratorMember, LatencySummary, Message, Purpose, Role, TargetNode,
     TrialStatus, TrialSummary,
 };
+use dyno_store::RunData;
 
 /// Two load generators, the second one this much later.
 fn started(late_ms: f64) -> Vec<GeneratorMember> {
@@ -42,6 +43,18 @@ fn queue(trial: &mut TrialSummary, p99_us: f64) {
     let count = trial.latency.count;
     let queue = LatencySummary { count, mean_us: 20.0, p99_us, ..LatencySummary::default() };
     trial.generator.loop_queue = Some(queue);
+}
+
+/// One loop for two workers on the two cores of a server, which are this busy.
+fn few_loops(runs: &mut [RunData], cpu_share: f64) {
+    for run in runs.iter_mut() {
+        run.header.environment.cores = 2;
+        run.header.targets.iter_mut().for_each(|target| target.same_host = true);
+    }
+    trials(runs, |trial| {
+        (trial.identity.workers, trial.generator.loops) = (2, 1);
+        trial.generator.host.cpu_share = cpu_share;
+    });
 }
 
 pub(super) const CASES: &[Case] = &[
@@ -104,6 +117,13 @@ pub(super) const CASES: &[Case] = &[
         evidence: "91 %",
         fires: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.91),
         silent: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.9),
+    },
+    Case {
+        id: "few-loops",
+        evidence: "loops: 1, workers: 2; with more loops the throughput might be up to 92 % higher",
+        fires: |runs| few_loops(runs, 0.52),
+        // The cores are busy already.
+        silent: |runs| few_loops(runs, 0.96),
     },
     Case {
         id: "run-delay",
