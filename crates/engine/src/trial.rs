@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct TrialSpec {
     /// At least 1.
     pub workers: u32,
-    /// Loops (threads), at most one per worker; `None`: one per core, which is too many for few workers beside a server
-    /// ([`crate::default_loops`]). Sessions that block get a loop each.
+    /// Loops (threads), at most one per worker; `None`: one per core ([`crate::default_loops`]). Sessions that block get a loop each.
     pub loops: Option<u32>,
     /// Time before the measured window opens.
     pub warmup: Nanos,

@@ -55,7 +55,8 @@ pub struct Environment {
     pub memory_mib: f64,
     /// Settings of the machine that bear on measurements.
     pub machine: Machine,
-    /// How loops receive and send: `io_uring`, or `epoll` and why it is not io_uring.
+    /// How loops receive and send: `io_uring` (loops of one or two workers use epoll unless `--io uring` was given), or
+    /// `epoll` and why it is not io_uring.
     pub loops_io: String,
     pub dyno_version: String,
     /// SHA-256 of the running binary, hexadecimal.
