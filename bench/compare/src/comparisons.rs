@@ -144,7 +144,7 @@ pub(crate) fn all() -> Vec<Comparison> {
     all
 }
 
-/// Throughput with dyno's default loops beside sysbench, and with as many jobs as clients beside pgbench.
+/// Throughput with dyno's default loops compared with sysbench, and with as many jobs as clients compared with pgbench.
 fn levels() -> Vec<Comparison> {
     const LEVELS: [u32; 7] = [1, 2, 3, 4, 8, 16, 64];
     let mut all = Vec::new();

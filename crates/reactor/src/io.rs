@@ -76,7 +76,7 @@ pub struct ChosenIo {
 }
 
 impl ChosenIo {
-    /// What a loop of `tasks` tasks with a socket each uses.
+    /// The way of a loop of `tasks` tasks with a socket each.
     pub fn for_tasks(&self, tasks: u32) -> Io {
         if self.is_forced || tasks > FEW_TASKS { self.io } else { Io::Epoll }
     }

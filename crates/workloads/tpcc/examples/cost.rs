@@ -3,7 +3,7 @@
 //!
 //! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
 //! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N]`: `bmsql-5.0` without pauses, on one
-//!   loop if nothing is said.
+//!   loop by default.
 //! - `cost URL check`: the conditions. `cost URL destroy`.
 //!
 //! A run doesn't ask the database what is loaded: the null server doesn't know.

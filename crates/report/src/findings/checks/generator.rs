@@ -199,8 +199,8 @@ fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let (workers, loops) = (f64::from(summary.workers), f64::from(known.loops));
     let cores = f64::from(case.run(trial.run)?.header.environment.cores);
     let enough = workers.min(cores);
-    let is_asked = summary.offered.is_none() && !is_pass(summary) && summary.window_s > 0.0;
-    if loops < 1.0 || loops >= enough || trial.place == TargetPlace::Embedded || !is_asked {
+    let is_closed = summary.offered.is_none() && !is_pass(summary) && summary.window_s > 0.0;
+    if loops < 1.0 || loops >= enough || trial.place == TargetPlace::Embedded || !is_closed {
         return None;
     }
     let queue_s = known.loop_queue.map_or(0.0, |queue| queue.sum_us / 1e6);
