@@ -193,7 +193,7 @@ fn start_apart(trial: &Trial) -> Option<Message> {
 
 /// Bounds the throughput that a loop per worker or core might add. Workers waited for a loop that handled others' answers
 /// or had no CPU; and a server's threads run on the core of the loop that wakes them, where they wait for each other.
-/// More loops add at most what cores are idle, and what multiplying the busiest station of a closed network can add.
+/// More loops can't keep more cores busy than there are, or one per worker, and add at most the factor of their number.
 fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let (summary, known) = (&trial.summary, &trial.summary.generator);
     let (workers, loops) = (f64::from(summary.workers), f64::from(known.loops));
@@ -208,11 +208,13 @@ fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     waits += run_delay_share(trial).unwrap_or_default();
     let mut bound = enough / loops;
     if trial.place == TargetPlace::SameHost {
-        let (each, busy) = (workers / loops, known.host.cpu_share * cores / loops);
-        // Jobs that an M/M/1 station has; all but one's own wait in front of it at most.
+        let busy_cores = known.host.cpu_share * cores;
+        let (each, busy) = (workers / loops, busy_cores / loops);
+        // Jobs of an M/M/1 queue; all of the loop's but one at most. Two busy cores per loop show that threads spread.
         let ahead = if busy < 1.0 { busy / (1.0 - busy) } else { each };
-        waits += busy / each * ahead.min(each - 1.0);
-        bound = bound.min(1.0 / known.host.cpu_share);
+        let confined = (2.0 - busy).clamp(0.0, 1.0);
+        waits += confined * busy.min(1.0) / each * ahead.min(each - 1.0);
+        bound = bound.min(enough / busy_cores);
     }
     let more = (1.0 / (1.0 - waits).max(0.0)).min(bound) - 1.0;
     (more > MORE_LOOPS).then(|| {
