@@ -102,6 +102,7 @@ pub(crate) fn collect<W: Workload, D: Driver>(
     let mut sampler = HostSampler::new(monotonic_now());
     let mut look = WindowLook::new(watch);
     let mut sums = vec![VecDeque::new(); spares.len()];
+    let mut failure = None;
     loop {
         let left = window.map_or(PATIENCE, |window: Window| {
             let left = window.closes.saturating_sub(monotonic_now());
@@ -143,6 +144,10 @@ pub(crate) fn collect<W: Workload, D: Driver>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         let Some(window) = &window else { continue };
+        if failure.is_none() {
+            failure = shared.first_error();
+            failure.iter().for_each(|error| observer.failed(error));
+        }
         while let Some((phase, index, frame)) = collector.next_complete() {
             if phase == Phase::WarmUp {
                 look.open();

@@ -38,6 +38,8 @@ pub trait Observer {
     fn workers(&mut self, _workers: &[WorkerStats]) {}
     /// An interval is complete over all loops.
     fn interval(&mut self, _interval: &MeasuredInterval) {}
+    /// A worker has failed after the release, which ends the trial. Other workers may be busy for long.
+    fn failed(&mut self, _error: &DbError) {}
 }
 
 /// Observes nothing.
@@ -415,7 +417,7 @@ fn finish<W: Workload, D: Driver>(
     collected: Collected,
     mut ends: Vec<LoopEnd>,
 ) -> Result<TrialResult, DriveError> {
-    let error = shared.take_error();
+    let error = shared.first_error();
     let Some(Release { ready, mut window }) = gate.release() else {
         return Err(error.map_or(DriveError::Interrupted, DriveError::Connect));
     };

@@ -111,8 +111,8 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         self.stop.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn take_error(&self) -> Option<DbError> {
-        self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take()
+    pub(crate) fn first_error(&self) -> Option<DbError> {
+        self.error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
 
     pub(crate) fn events_done(&self) -> bool {

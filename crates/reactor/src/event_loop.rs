@@ -517,9 +517,10 @@ pub fn run_spread<T: Send>(
         let threads: Vec<_> = (0..loops)
             .map(|first| {
                 let numbers = (first..tasks).step_by(loops as usize);
-                scope.spawn(move || run_all(numbers.map(|number| task(number))))
+                let run = move || run_all(numbers.map(|number| task(number)));
+                thread::Builder::new().spawn_scoped(scope, run)
             })
-            .collect();
+            .collect::<io::Result<_>>()?;
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         };

@@ -323,11 +323,11 @@ mod tests {
         };
         let function = "`thread_init' function failed: my.lua:3: SQL API error";
         assert_eq!(
-            of_libpq("my.lua:3: SQL API error, errno = 7, state = '42P01': no x"),
+            of_libpq("my.lua:3: SQL API error, errno = 0, state = '42P01': no x"),
             ["PQprepare() failed: ERROR:  no x\n", function]
         );
         assert_eq!(
-            of_libpq("my.lua:3: SQL API error, errno = 7, state = '08006': gone"),
+            of_libpq("my.lua:3: SQL API error, errno = 0, state = '08006': gone"),
             ["PQprepare() failed: gone\n", function]
         );
         let lost = lines(&DbError::lost("gone"), Place::ThreadRun, DbDriver::Mysql);

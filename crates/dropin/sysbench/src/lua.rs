@@ -18,6 +18,7 @@ use dyno_lua::{
 use dyno_runner::databases::Database;
 use dyno_runner::exit::Exit;
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
+use std::sync::{Mutex, PoisonError};
 
 /// Does what a script and the command line say.
 pub(super) fn execute(
@@ -62,8 +63,15 @@ fn executed(
             if line.settings.threads > 1 {
                 console.notice("Initializing worker threads...\n");
             }
-            dyno_lua::parallel(&database, &script, &settings, line.settings.threads, command)
-                .map_err(|error| (Some(Place::Command.function()), error))
+            let threads = line.settings.threads;
+            let console = Mutex::new(console);
+            let report = |error: &LuaError| {
+                let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
+                failed(error, Some(Place::Command.function()), &mut console, line);
+            };
+            let ended =
+                dyno_lua::parallel(&database, &script, &settings, threads, command, &report);
+            return Ok(if ended.is_ok() { Exit::Done } else { Exit::Failed });
         }
         Err(CommandError { kind, error }) => {
             let function = kind.map(|kind| match kind {

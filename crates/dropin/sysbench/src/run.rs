@@ -100,11 +100,11 @@ pub(super) fn trial(
     }
     let mut intervals = Intervals::new(settings);
     intervals.arrivals = DueArrivals::new(&spec);
-    let mut reporter =
-        Reporter { console, intervals, length: spec.interval, rows: Vec::new(), hooks, job };
+    let (rows, length) = (Vec::new(), spec.interval);
+    let mut reporter = Reporter { console, intervals, length, rows, hooks, job, has_failed: false };
     let begun = monotonic_now();
     let driven = drive(&spec, &control, &mut reporter);
-    let Reporter { mut intervals, rows, hooks, .. } = reporter;
+    let Reporter { mut intervals, rows, hooks, has_failed, .. } = reporter;
     intervals.uses_database = job.uses_database();
     let result = match driven {
         Ok(result) => result,
@@ -113,6 +113,9 @@ pub(super) fn trial(
             return not_begun(error, too_late, job, console);
         }
     };
+    if let (TrialEnd::Aborted(error), false) = (&result.ended, has_failed) {
+        job.print(console, error, Place::ThreadRun);
+    }
     let outage = notes::outage(&result, &rows);
     let is_out = outage.is_some();
     let test = &job.test;
@@ -323,6 +326,8 @@ struct Reporter<'a, 's, 'h> {
     rows: Vec<SeriesRow>,
     hooks: Option<&'h mut (dyn ReportHooks + 'h)>,
     job: &'a Job<'s>,
+    /// The error of a worker is printed.
+    has_failed: bool,
 }
 
 impl Observer for Reporter<'_, '_, '_> {
@@ -343,6 +348,11 @@ impl Observer for Reporter<'_, '_, '_> {
             hooks.print_failures(self.console);
         }
         self.rows.push(SeriesRow::from(interval));
+    }
+
+    fn failed(&mut self, error: &DbError) {
+        self.has_failed = true;
+        self.job.print(self.console, error, Place::ThreadRun);
     }
 }
 
@@ -378,8 +388,7 @@ fn ended(
     let notes = Notes { result, errors: settings.errors, said };
     match &result.ended {
         // As in sysbench there is no report on stdout when a worker failed: scripts would take it for a result.
-        TrialEnd::Aborted(error) => {
-            job.print(console, error, Place::ThreadRun);
+        TrialEnd::Aborted(_) => {
             if result.total.counts().committed > 0 {
                 let measured =
                     bars(result, intervals, settings) + &report(result, intervals, settings, false);

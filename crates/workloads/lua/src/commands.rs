@@ -6,7 +6,7 @@ use crate::side::{Side, SideState};
 use crate::worker::{LuaCommon, LuaWorker};
 use dyno_core::Driver;
 use dyno_drivers::{Database, with_driver};
-use dyno_reactor::{block_on, run_all};
+use dyno_reactor::{block_on, run_spread};
 
 /// How a command is executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,18 +138,22 @@ fn kind_of(word: Option<&str>) -> Option<CommandKind> {
     })
 }
 
-/// Executes a parallel command in `threads` states.
+/// Executes a parallel command in `threads` states at once, each on a thread with its own connections as in the original:
+/// a state that blocks holds up no other one. `report` gets each error when it happens.
 ///
 /// # Errors
-/// The first error of a worker.
+/// The error of the first state that has one, or the system's refusal of the threads.
 pub fn parallel(
     database: &Database,
     script: &LuaScript,
     settings: &ScriptSettings,
     threads: u32,
     command: &str,
+    report: &(dyn Fn(&LuaError) + Sync),
 ) -> Result<(), LuaError> {
-    with_driver!(database, driver => parallel_on(driver, script, settings, threads, command))
+    with_driver!(database, driver => {
+        parallel_on(driver, script, settings, threads, command, report)
+    })
 }
 
 pub(crate) fn parallel_on<D: Driver>(
@@ -158,13 +162,17 @@ pub(crate) fn parallel_on<D: Driver>(
     settings: &ScriptSettings,
     threads: u32,
     command: &str,
+    report: &(dyn Fn(&LuaError) + Sync),
 ) -> Result<(), LuaError> {
     let common = &LuaCommon::of_commands(driver, script, settings);
-    let states = (0..threads).map(|number| async move {
-        let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
-        worker.finish_step(None::<&mut D::Session>, ("command", command)).await?;
-        worker.close().await;
-        Ok(())
+    let ended = run_spread(threads, threads, async |number| {
+        let command = async {
+            let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
+            worker.finish_step(None::<&mut D::Session>, ("command", command)).await?;
+            worker.close().await;
+            Ok(())
+        };
+        command.await.inspect_err(report)
     });
-    run_all(states)?.into_iter().collect()
+    ended.map_err(LuaError::from).inspect_err(report)?.into_iter().collect()
 }

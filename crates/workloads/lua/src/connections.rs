@@ -14,7 +14,7 @@ use dyno_core::{
 };
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
-use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
+use dyno_sysbench::mysql_error;
 use std::rc::Rc;
 
 /// Who has a connection's session.
@@ -163,8 +163,9 @@ impl<'a, D: Driver> Connections<'a, D> {
             && (!error.is_fatal() || self.policy.reconnect);
         let (errno, sqlstate, message) = match self.driver.dialect() {
             Dialect::Mysql => mysql_error(&error),
-            Dialect::Postgres => (PGRES_FATAL_ERROR, error.sqlstate(), error.message().into()),
-            Dialect::Sqlite => (error.errno(), error.sqlstate(), error.message().into()),
+            Dialect::Postgres | Dialect::Sqlite => {
+                (error.errno(), error.sqlstate(), error.message().into())
+            }
         };
         let sqlstate = sqlstate.to_owned();
         // What can't be reached is named.

@@ -125,7 +125,7 @@ impl LuaFamily {
         let begun = begin_on(driver, &self.script, &settings, "implements");
         let done = match begun.map_err(|of| failure(of.error))? {
             Begun::Parallel => {
-                parallel_on(driver, &self.script, &settings, default_sessions(), name)
+                parallel_on(driver, &self.script, &settings, default_sessions(), name, &|_| {})
             }
             Begun::Done | Begun::Run(_) => Ok(()),
         };

@@ -22,7 +22,7 @@ function sb_rand_uniq(low, high)
    return drawn
 end
 
--- 0.5's functions, all on one connection, which is opened when it is needed. Tail calls, so that errors have the script's line.
+-- 0.5's functions, all on one connection, which is opened when it is needed. As in the original they give no rows.
 DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = 0, 1, 2
 test = cmdline.script_path
 
@@ -48,19 +48,14 @@ function db_connect()
 end
 
 function db_query(query)
-   return connected():query(query)
+   connected():query(query)
 end
 
-function db_bulk_insert_init(query)
-   return connected():bulk_insert_init(query)
-end
-
-function db_bulk_insert_next(row)
-   return connected():bulk_insert_next(row)
-end
-
-function db_bulk_insert_done()
-   return connected():bulk_insert_done()
+for _, step in ipairs({ "init", "next", "done" }) do
+   _G["db_bulk_insert_" .. step] = function(text)
+      local connection = step == "init" and connected() or old_connection or host.raise("Uninitialized database connection")
+      connection["bulk_insert_" .. step](connection, text)
+   end
 end
 
 function db_prepare(query)
@@ -78,11 +73,15 @@ function db_bind_param(prepared, values)
    prepared.bound_values = values
 end
 
+-- Of a statement without rows, too.
+local RESULT = {}
+
 function db_execute(prepared)
    for index, bound in ipairs(prepared.bound_values and prepared[2] or {}) do
       bound:set(prepared.bound_values[index])
    end
-   return prepared:execute()
+   prepared:execute()
+   return RESULT
 end
 
 function db_bind_result()
@@ -90,15 +89,14 @@ end
 db_store_results, db_free_results = db_bind_result, db_bind_result
 
 function db_close(prepared)
-   return prepared:close()
+   prepared:close()
 end
 
 -- Of general options 1.0.20 still has 0.5's names.
 local opt = sysbench.opt
 opt.num_threads, opt.max_time, opt.max_requests = opt.threads, opt.time, opt.events
 
--- 0.5's options are globals: those that are given, and the general ones by its names.
-local OLD_NAMES = { num_threads = true, max_time = true, max_requests = true, db_driver = true }
+-- 0.5's options are globals: those that are given and, of a script that declares none, the general ones.
 local as_global = { mysql_table_engine = "innodb", myisam_max_rows = 1000000 }
 for _, given in ipairs(host.given) do
    as_global[given[1]:gsub("%-", "_")] = given[2] == nil and true or given[2]
@@ -106,9 +104,8 @@ end
 setmetatable(_G, {
    __index = function(_, name)
       local value = as_global[name]
-      if value == nil and type(name) == "string" then
-         local is_of_driver = name:match("^mysql_") or name:match("^pgsql_")
-         value = opt[(OLD_NAMES[name] or is_of_driver) and name]
+      if value == nil and cmdline.options == nil then
+         value = opt[name]
       end
       -- 0.5 had no lists.
       return type(value) == "table" and table.concat(value, ",") or value

@@ -9,6 +9,7 @@
 local host = ...
 local real_ffi -- set once a literal has made LuaJIT load it
 local yield, running, isyieldable, type = coroutine.yield, coroutine.running, coroutine.isyieldable, type
+local raise = host.raise
 local script_coroutine
 
 -- What is yielded first, and how `Request` in machine.rs calls it.
@@ -29,9 +30,9 @@ local ELSEWHERE = "dyno can't wait for a database inside a coroutine of the scri
 
 local function ask(...)
    if running() ~= script_coroutine then
-      error(ELSEWHERE, 3)
+      raise(ELSEWHERE)
    elseif not isyieldable() then
-      error(host.below_c, 3)
+      raise(host.below_c)
    end
    return yield(...)
 end
@@ -87,7 +88,7 @@ end
 
 function cmdline.command_defined(name)
    local _, func = own_command(name)
-   return type(func) == "function" or BUILT_IN[name] ~= nil and type(_G[name]) == "function"
+   return type(func) == "function"
 end
 
 -- Databases ----------------------------------------------------------------------------------------------------------
@@ -102,7 +103,7 @@ host.the_driver = the_driver
 function sysbench.sql.driver(name)
    host.use_database()
    if name ~= nil and name ~= host.driver then
-      error("this run's --db-driver is " .. host.driver .. ": a second driver ('" .. tostring(name) .. "') is not supported", 2)
+      raise("this run's --db-driver is " .. host.driver .. ": a second driver ('" .. tostring(name) .. "') is not supported")
    end
    return the_driver
 end
@@ -118,13 +119,16 @@ local function succeeded(self)
    self.error, self.sql_errno, self.sql_state, self.sql_errmsg = 0, 0, nil, nil
 end
 
--- Raises what the answer to a request of `self` (a connection) says, at the line of the script: `level` levels up.
--- `kind` is what the original calls the error where that is not an error of SQL: it ignores none of these, and asks no hook.
-local function fail(level, self, query, errno, state, message, ignorable, kind)
+-- Raises the error that a request of `self` (a connection) was answered with. `kind` is the original's name for an error
+-- that is not an error of SQL: it ignores none of these, and asks no hook.
+local function fail(kind, self, query, errno, state, message, ignorable)
    if errno == nil then
-      error(ELSEWHERE, level)
+      raise(ELSEWHERE)
    end
+   ignorable = ignorable and not kind
    self.sql_errno, self.sql_state, self.sql_errmsg = errno, state, message
+   -- As in the original, an error that only a hook ignores stays a fatal one here.
+   self.error = ignorable and sysbench.sql.error.IGNORABLE or sysbench.sql.error.FATAL
    local description = {
       connection = self, query = query, sql_errno = errno, sql_state = state, sql_errmsg = message,
    }
@@ -132,9 +136,7 @@ local function fail(level, self, query, errno, state, message, ignorable, kind)
       return string.format("%s, errno = %d, state = '%s': %s", kind or "SQL error", errno, state, message)
    end
    local hook = sysbench.hooks.sql_error_ignorable
-   if kind then
-      ignorable = false
-   elseif not ignorable and type(hook) == "function" then
+   if not kind and not ignorable and type(hook) == "function" then
       local ok, answer = pcall(hook, description)
       if not ok then
          -- The cause must not be lost behind the hook's own failure.
@@ -147,20 +149,18 @@ local function fail(level, self, query, errno, state, message, ignorable, kind)
       ignorable = ask(IGNORED)
    end
    if ignorable then
-      self.error = sysbench.sql.error.IGNORABLE
       description.errcode = sysbench.error.RESTART_EVENT
       last_error = description
-      error(description, level)
+      error(description)
    end
-   self.error = sysbench.sql.error.FATAL
-   error(said(), level)
+   raise(said())
 end
 
 -- The result of a connection: as in the original the same for all of its statements, replaced by the next one.
 local fetch, free = host.fetch, host.free
 local result = {
    fetch_row = function(self) return fetch(self.number) end,
-   free = function(self) free(self.number) end,
+   free = function(self) return free(self.number) end,
 }
 local result_meta = {
    __index = function(self, name)
@@ -182,16 +182,16 @@ local no_result = real_ffi.new(real_ffi.typeof("$ *", real_ffi.metatype("struct 
 -- The answer to a request, if that has not failed. `kind` is as in `fail`.
 local function checked(kind, self, query, ok, answer, state, message, ignorable)
    if not ok then
-      fail(4, self, query, answer, state, message, ignorable, kind)
+      fail(kind, self, query, answer, state, message, ignorable)
    end
    return answer
 end
 
 -- What a statement that did not just go well has been answered with: its error, or true and its result after an earlier
--- error of some connection. `level` levels up is the script.
-local function settled(level, self, query, errno, state, message, ignorable)
+-- error of some connection.
+local function settled(self, query, errno, state, message, ignorable)
    if errno ~= true then
-      fail(level + 1, self, query, errno, state, message, ignorable)
+      fail(nil, self, query, errno, state, message, ignorable)
    end
    succeeded(self)
    return state
@@ -199,7 +199,7 @@ end
 
 -- A connection's fields: its number, its result, the result of a statement without one.
 local function open(self)
-   return self[1] or error("the connection is closed", 3)
+   return self[1] or raise("the connection is closed")
 end
 
 function driver.connect()
@@ -209,7 +209,7 @@ function driver.connect()
    }, connection_meta)
    local ok, number, _, message = ask(CONNECT)
    if not ok then
-      error("connection creation failed: " .. message, 2)
+      raise("connection creation failed: " .. message)
    end
    local rows = setmetatable({ number = number, fetch_row = result.fetch_row, free = result.free }, result_meta)
    self[1], self[2], self[3] = number, rows, no_result
@@ -221,10 +221,12 @@ function connection.disconnect(self)
       ask(DISCONNECT, self[1])
       self[1] = nil
    end
+   return true
 end
 
 function connection.reconnect(self)
    checked(nil, self, nil, ask(RECONNECT, open(self)))
+   return true
 end
 
 local query_and_wait, first_row = host.query, host.first_row
@@ -234,13 +236,13 @@ function connection.query(self, query)
    if answer then
       return answer
    end
-   return (settled(3, self, query, errno, state, message, ignorable))
+   return (settled(self, query, errno, state, message, ignorable))
 end
 
 function connection.query_row(self, query)
    local answer, errno, state, message, ignorable = query_and_wait(self, query)
    if not answer then
-      settled(3, self, query, errno, state, message, ignorable)
+      settled(self, query, errno, state, message, ignorable)
    end
    return first_row(self[1])
 end
@@ -250,6 +252,7 @@ local PACKET_BYTES = 512 * 1024
 
 function connection.bulk_insert_init(self, query)
    self.bulk = { head = query, length = #query, rows = {} }
+   return true
 end
 
 local function flush(self)
@@ -261,20 +264,21 @@ local function flush(self)
    bulk.rows, bulk.length = {}, #bulk.head
    local answer, errno, state, message, ignorable = query_and_wait(self, text)
    if not answer then
-      settled(4, self, text, errno, state, message, ignorable)
+      settled(self, text, errno, state, message, ignorable)
    end
 end
 
 function connection.bulk_insert_next(self, row)
    local bulk = self.bulk
    if not bulk then
-      error("bulk_insert_next without bulk_insert_init", 2)
+      raise("bulk_insert_next without bulk_insert_init")
    end
    if bulk.length + #row + 1 > PACKET_BYTES then
       flush(self)
    end
    bulk.rows[#bulk.rows + 1] = row
    bulk.length = bulk.length + #row + 1
+   return true
 end
 
 function connection.bulk_insert_done(self)
@@ -282,6 +286,7 @@ function connection.bulk_insert_done(self)
       flush(self)
       self.bulk = nil
    end
+   return true
 end
 
 -- What the original calls an error of preparing: of MySQL by `prepare`, of PostgreSQL also by `bind_param`.
@@ -290,6 +295,9 @@ local BINDING = host.driver == "pgsql" and PREPARING or nil
 
 -- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
+   if type(query) ~= "string" then
+      raise("a statement must be a text")
+   end
    local number = checked(PREPARING, self, query, ask(PREPARE, open(self), query))
    return setmetatable(
       { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },
@@ -301,7 +309,7 @@ local TEXT, CHAR, BIGINT = sysbench.sql.type.TIME, sysbench.sql.type.CHAR, sysbe
 -- A parameter's fields: its value, its type, the length of a text. As in the original it is 0 or empty until it is set.
 function statement.bind_create(self, kind, max_length)
    if type(kind) ~= "number" or kind < 1 or kind > 12 then
-      error("unknown type of a parameter: " .. tostring(kind), 2)
+      raise("unknown type of a parameter: " .. tostring(kind))
    end
    local first = kind < TEXT and 0 or kind >= CHAR and "" or nil
    return setmetatable({ first, kind, max_length, set = param.set, set_rand_str = param.set_rand_str }, param_meta)
@@ -313,8 +321,9 @@ function statement.bind_param(self, ...)
    for index, bound in ipairs(self[2]) do
       kinds[index] = bound[2]
    end
-   local number = self[1] or error("the statement is closed", 2)
+   local number = self[1] or raise("the statement is closed")
    checked(BINDING, self.connection, self.query, ask(BIND, number, kinds))
+   return self[3] > 0 and 0 or nil
 end
 
 local execute_and_wait = host.execute
@@ -324,7 +333,7 @@ function statement.execute(self)
    if answer then
       return answer
    end
-   return (settled(3, self.connection, self.query, errno, state, message, ignorable))
+   return (settled(self.connection, self.query, errno, state, message, ignorable))
 end
 
 function statement.close(self)
@@ -333,6 +342,7 @@ function statement.close(self)
       self[1], self[2], self[3] = nil, nil, 0
       ask(CLOSE, number)
    end
+   return 0
 end
 
 local function cut(self, text)
@@ -355,7 +365,7 @@ param.set = host.setter(TEXT, function(self, value)
       local whole = real_ffi.istype("uint64_t", value) and value or real_ffi.cast("int64_t", value)
       self[1] = tostring(whole):gsub("U?LL$", "")
    else
-      self[1] = tonumber(value) or error("a number is needed, not " .. tostring(value), 3)
+      self[1] = tonumber(value) or raise("a number is needed, not " .. tostring(value))
    end
 end)
 
@@ -371,10 +381,8 @@ local rand = sysbench.rand
 
 local exported = {
    -- Other workers go on meanwhile.
-   usleep = function(microseconds)
-      ask(SLEEP, tonumber(microseconds))
-      return 0
-   end,
+   usleep = function(microseconds) ask(SLEEP, tonumber(microseconds)) return 0 end,
+   sleep = function(seconds) ask(SLEEP, tonumber(seconds) * 1e6) return 0 end,
    sb_rand_default = rand.default, sb_rand_uniform = rand.uniform, sb_rand_gaussian = rand.gaussian,
    sb_rand_special = rand.special, sb_rand_pareto = rand.pareto, sb_rand_unique = rand.unique,
    sb_rand_uniform_double = rand.uniform_double, sb_rand_uniform_uint64 = rand.uniform_uint64,

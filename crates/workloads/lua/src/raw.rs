@@ -64,12 +64,13 @@ impl LuaShared {
 
 /// Gives the prelude these functions.
 pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result<()> {
-    let of_host: [(&str, lua_CFunction); 5] = [
+    let of_host: [(&str, lua_CFunction); 6] = [
         ("query", query),
         ("execute", execute),
         ("fetch", fetch),
         ("first_row", first_row),
         ("setter", setter),
+        ("raise", raise),
     ];
     for (name, function) in of_host {
         host.set(name, closure(shared, lua, function)?)?;
@@ -270,8 +271,7 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
         ffi::lua_settop(state, 2);
         let connection = open_number(state, c"the connection is closed");
         if ffi::lua_type(state, 2) != ffi::LUA_TSTRING {
-            ffi::luaL_tolstring(state, 2, std::ptr::null_mut());
-            ffi::lua_replace(state, 2);
+            refuse(state, c"a statement must be a text");
         }
         let mut sql = shared.sql.take();
         sql.clear();
@@ -413,10 +413,21 @@ unsafe fn check_self(state: *mut lua_State) {
     }
 }
 
-/// Raises an error at the script's line, which is that of the first caller outside of dyno's own files.
 #[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[cold]
 unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
+    // SAFETY: there is room for the reason.
+    unsafe {
+        ffi::lua_pushstring(state, reason.as_ptr());
+        raise(state);
+    }
+    unreachable!("an error has been raised")
+}
+
+/// `raise(reason)`: an error at the script's line, which is that of the first caller outside of dyno's own files.
+#[expect(unsafe_code, reason = "called by Lua")]
+#[cold]
+unsafe extern "C-unwind" fn raise(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed. What `lua_getinfo` fills
     // in is read after it has said that there is such a level.
     unsafe {
@@ -430,7 +441,7 @@ unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
             level += 1;
         }
         ffi::luaL_where(state, level);
-        ffi::lua_pushstring(state, reason.as_ptr());
+        ffi::lua_insert(state, -2);
         ffi::lua_concat(state, 2);
         ffi::lua_error(state)
     }

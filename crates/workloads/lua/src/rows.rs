@@ -100,7 +100,7 @@ pub(crate) fn offer(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Re
         if let Some(result) = of.results.list.borrow_mut().get_mut(connection) {
             result.free();
         }
-        Ok(())
+        Ok(true)
     })?;
     host.set("size", size)?;
     host.set("free", free)

@@ -25,6 +25,8 @@ pub struct LuaScript {
     uses_database: Arc<AtomicBool>,
     /// How long a step of its functions has kept a loop, in nanoseconds.
     longest_step: Arc<AtomicU64>,
+    /// Time that all steps have kept their loops, in nanoseconds.
+    all_steps: Arc<AtomicU64>,
 }
 
 /// Where Debian's package and a build from source put sysbench's own scripts.
@@ -67,6 +69,7 @@ impl LuaScript {
             search: search_path(path),
             uses_database: Arc::default(),
             longest_step: Arc::default(),
+            all_steps: Arc::default(),
         }
     }
 
@@ -103,15 +106,18 @@ impl LuaScript {
     /// A trial begins.
     pub(crate) fn forget_steps(&self) {
         self.longest_step.store(0, Ordering::Relaxed);
+        self.all_steps.store(0, Ordering::Relaxed);
     }
 
-    pub(crate) fn note_step(&self, step: Nanos) {
-        self.longest_step.fetch_max(step, Ordering::Relaxed);
+    /// Notes the longest step of a worker, and all of its steps.
+    pub(crate) fn note_steps(&self, (longest, all): (Nanos, Nanos)) {
+        self.longest_step.fetch_max(longest, Ordering::Relaxed);
+        self.all_steps.fetch_add(all, Ordering::Relaxed);
     }
 
-    /// That functions have held up other workers in a trial, with the remedy: one that has computed or blocked at two
-    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long while the loops leave
-    /// most of the window unused.
+    /// Warns, with advice, that functions have held up other workers in a trial: one that has computed or blocked at two
+    /// looks, which are 100 ms apart, or many shorter ones that block. For these answers wait long, or looks meet
+    /// functions, while the loops leave most of the window unused.
     pub fn held_up(
         &self,
         workers: u32,
@@ -120,20 +126,21 @@ impl LuaScript {
     ) -> Option<String> {
         let GeneratorSummary { loops, loops_cpu_s, loop_queue, .. } = generator;
         let wait_s = loop_queue.as_ref().map_or(0.0, |queue| queue.mean_us / 1e6);
-        let busy = loops_cpu_s / (f64::from(*loops) * window_s).max(1e-9);
-        let step_s = self.longest_step.load(Ordering::Relaxed) as f64 / 1e9;
+        let loops_s = (f64::from(*loops) * window_s).max(1e-9);
+        let busy = loops_cpu_s / loops_s;
+        let seconds = |nanos: &AtomicU64| nanos.load(Ordering::Relaxed) as f64 / 1e9;
+        let (step_s, steps_s) = (seconds(&self.longest_step), seconds(&self.all_steps));
+        let is_kept = steps_s > 0.5 && steps_s / loops_s > f64::max(0.25, 4.0 * busy);
         // Below these limits the system may have kept the loop from its core.
         let what = if step_s > 0.25 {
             format!(
                 "A function of the script has kept its loop for {step_s:.1} s or longer without asking a database, in \
                  which the other workers of the loop waited"
             )
-        } else if wait_s > 0.01 && busy < 0.5 {
-            format!(
-                "Answers of the database have waited for {:.0} ms on average while functions of the script kept their \
-                 loop without computing (`os.execute`, a sleep, a file)",
-                wait_s * 1e3
-            )
+        } else if wait_s > 0.01 && busy < 0.5 || is_kept {
+            "Functions of the script have often kept their loop without computing (`os.execute`, a file), in which the \
+             other workers of the loop waited"
+                .to_owned()
         } else {
             return None;
         };

@@ -29,6 +29,8 @@ pub(crate) struct Watched {
     turns: AtomicU64,
     /// The longest time between two looks that have seen the same turn compute.
     longest: AtomicU64,
+    /// Looks before the end of its run that have met a function.
+    busy_looks: AtomicU64,
     state: Mutex<StatePointer>,
 }
 
@@ -50,6 +52,7 @@ impl Watch {
             ends: AtomicU64::new(Nanos::MAX),
             turns: AtomicU64::new(0),
             longest: AtomicU64::new(0),
+            busy_looks: AtomicU64::new(0),
             state: Mutex::new(StatePointer(state)),
         });
         Watch(watched)
@@ -62,10 +65,11 @@ impl Watch {
     }
 
     /// The run has ended: returns how long a function is known to have computed at a stretch, which is up to two looks
-    /// too short; 0 if no two looks have met the same step.
-    pub(crate) fn end(&self) -> Nanos {
+    /// too short (0 if no two looks have met the same step), and an estimate of the time in all functions.
+    pub(crate) fn end(&self) -> (Nanos, Nanos) {
         self.0.ends.store(Nanos::MAX, Ordering::Relaxed);
-        self.0.longest.load(Ordering::Relaxed)
+        let busy_looks = self.0.busy_looks.load(Ordering::Relaxed);
+        (self.0.longest.load(Ordering::Relaxed), busy_looks * LOOKS.as_nanos() as u64)
     }
 
     /// The state will be closed: no other thread touches it from now on.
@@ -152,6 +156,7 @@ fn is_endless(seen: &mut Seen, watched: &Watched, now: Nanos) -> bool {
     if turns.is_multiple_of(2) {
         return false;
     }
+    watched.busy_looks.fetch_add(u64::from(now <= ends), Ordering::Relaxed);
     let computed = now.saturating_sub(seen.since);
     watched.longest.fetch_max(computed, Ordering::Relaxed);
     computed > GRACE && now > ends.saturating_add(GRACE).saturating_add(100 * MILLISECOND)

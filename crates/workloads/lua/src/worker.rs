@@ -158,8 +158,8 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         self.machine.watch.begin(ends);
     }
 
-    /// The run has ended: returns how long a step is known to have kept its loop.
-    pub(crate) fn end(&self) -> Nanos {
+    /// The run has ended: returns how long its longest step and all of them are known to have kept its loop.
+    pub(crate) fn end(&self) -> (Nanos, Nanos) {
         self.machine.watch.end()
     }
 

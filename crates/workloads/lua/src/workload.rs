@@ -230,7 +230,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<(), DbError> {
-        self.common.script.note_step(worker.end());
+        self.common.script.note_steps(worker.end());
         tally.add(&worker.last_work);
         // As in the original: a thread that a failure has ended has no thread_done().
         if worker.has_died {

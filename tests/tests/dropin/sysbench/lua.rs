@@ -106,6 +106,7 @@ fn an_edited_script_runs_on_postgres() {
 
 const API: &str = include_str!("scripts/api.lua");
 const SQL: &str = include_str!("scripts/sql.lua");
+const SHAPES: &str = include_str!("scripts/shapes.lua");
 
 /// What the scripts above print, and the bars of their histograms.
 fn said(ran: &Ran) -> Vec<String> {
@@ -210,6 +211,41 @@ fn databases_answer_scripts_as_in_the_original() {
     let ignored = |ran: &Ran| number(ran, "ignored errors:");
     assert!((ignored(&ours) - ignored(&theirs)).abs() < 0.5, "{}", ours.all());
     assert!((ignored(&ours) - 3.0).abs() < 0.5, "{}", ours.all());
+}
+
+/// Number and types of the values that each function returns, or that it fails.
+fn compare_shapes(name: &str, connection: &[&str]) {
+    let Some(program) = peer("sysbench") else {
+        return skipped(name, "sysbench is not installed");
+    };
+    let folder = Scratch::new();
+    std::fs::write(folder.file("shapes.lua"), SHAPES).expect("a script");
+    let words = ["./shapes.lua", "prepare"];
+    let ours = Ran::of(command(folder.path(), connection).args(words));
+    let mut original = Command::new(program);
+    let theirs = Ran::of(original.current_dir(folder.path()).args(connection).args(words));
+    assert_eq!((ours.code, theirs.code), (0, 0), "{}\n{}", ours.all(), theirs.all());
+    assert_eq!(said(&ours), said(&theirs), "{}", ours.all());
+    assert!(said(&ours).len() > 90, "{}", ours.all());
+    for line in ["say db_query update: ok 0", "say 0.5: silent", "say con:query update: ok 1 null"]
+    {
+        assert!(said(&ours).iter().any(|own| own == line), "{}", ours.all());
+    }
+}
+
+#[test]
+fn functions_return_on_mariadb_what_the_originals_return() {
+    let name = "functions_return_on_mariadb_what_the_originals_return";
+    let server = server_or_skip!(MariaDb, name);
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    compare_shapes(name, &[&socket, "--mysql-user=root"]);
+}
+
+#[test]
+fn functions_return_on_postgres_what_the_originals_return() {
+    let name = "functions_return_on_postgres_what_the_originals_return";
+    let server = server_or_skip!(Postgres, name);
+    compare_shapes(name, &of_postgres(&server).each_ref().map(String::as_str));
 }
 
 /// Says what the server has got of values in a text, in each mode, and of bytes that are not UTF-8.

@@ -3,6 +3,7 @@
 mod command_line;
 mod lua;
 mod lua_failures;
+mod lua_threads;
 mod mariadb;
 mod null_server;
 mod postgres;

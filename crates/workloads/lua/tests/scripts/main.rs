@@ -53,7 +53,9 @@ impl Bench {
         let named = Some(command.to_owned());
         let settings = ScriptSettings { command: named, ..self.settings.clone() };
         match begin(&self.database, &self.script, &settings).map_err(|of| of.error)? {
-            Begun::Parallel => parallel(&self.database, &self.script, &settings, 3, command),
+            Begun::Parallel => {
+                parallel(&self.database, &self.script, &settings, 3, command, &|_| {})
+            }
             _ => Ok(()),
         }
     }

@@ -295,10 +295,18 @@ fn short_pauses_are_said_where_answers_wait_for_loops_that_do_nothing() {
     let held_up =
         |workers, wait_s, busy| bench.script.held_up(workers, &generator(2, wait_s, busy), 1.0);
     let said = held_up(16, 0.36, 0.02).unwrap_or_default();
-    assert!(said.contains("for 360 ms on average") && said.contains("--loops=16"), "{said}");
+    assert!(said.contains("without computing") && said.contains("--loops=16"), "{said}");
     assert_eq!(held_up(16, 0.001, 0.02), None);
     assert_eq!(held_up(16, 0.36, 0.9), None, "the loop is busy");
     assert_eq!(held_up(2, 0.36, 0.02), None);
+}
+
+#[test]
+fn short_pauses_are_said_where_no_database_is_asked() {
+    let bench = Bench::new("function event() os.execute('sleep 0.05') end");
+    let held_up = |busy| bench.script.held_up(2, &generator(1, 0.0, busy), 3.0);
+    assert_eq!(bench.events(60).ended, TrialEnd::Events);
+    assert!(held_up(0.01).is_some_and(|warning| warning.contains("--loops=2")));
 }
 
 #[test]
