@@ -26,6 +26,8 @@ local function fail()
    end
    os.execute("echo begun > begun")
    print("say", os.execute(WAITS:format("one has failed", "out")))
+   -- No further event of this thread.
+   return true
 end
 sysbench.cmdline.commands = { prepare = { fail, sysbench.cmdline.PARALLEL_COMMAND } }
 event = fail

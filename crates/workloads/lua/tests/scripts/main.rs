@@ -285,7 +285,9 @@ sysbench.cmdline.commands = {{
     );
     let mut bench = Bench::new(&script);
     bench.command("all").expect("three workers");
-    assert_eq!(bench.lines(), ["tid 0", "tid 1", "tid 2"]);
+    let mut threads = bench.lines();
+    threads.sort_unstable();
+    assert_eq!(threads, ["tid 0", "tid 1", "tid 2"]);
     let given = [("n", Some("41")), ("b", None), ("l", Some("x, y"))];
     bench.settings.given =
         given.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))).to_vec();
