@@ -187,8 +187,7 @@ local function checked(kind, self, query, ok, answer, state, message, ignorable)
    return answer
 end
 
--- What a statement that did not just go well has been answered with: its error, or true and its result after an earlier
--- error of some connection.
+-- The answer of a statement that did not just go well: its error, or true and its result after an earlier error.
 local function settled(self, query, errno, state, message, ignorable)
    if errno ~= true then
       fail(nil, self, query, errno, state, message, ignorable)
@@ -201,7 +200,6 @@ end
 local function open(self)
    return self[1] or raise("the connection is closed")
 end
-
 function driver.connect()
    local self = setmetatable({
       error = 0, sql_errno = 0, driver = the_driver,
@@ -250,7 +248,12 @@ end
 -- Rows of a bulk insert become statements of at most this length, as in the original.
 local PACKET_BYTES = 512 * 1024
 
+local function check_text(query)
+   return type(query) == "string" or raise("a statement must be a text")
+end
+
 function connection.bulk_insert_init(self, query)
+   check_text(query)
    self.bulk = { head = query, length = #query, rows = {} }
    return true
 end
@@ -295,9 +298,7 @@ local BINDING = host.driver == "pgsql" and PREPARING or nil
 
 -- A statement's fields: its number, its parameters, their number, the two results of its connection.
 function connection.prepare(self, query)
-   if type(query) ~= "string" then
-      raise("a statement must be a text")
-   end
+   check_text(query)
    local number = checked(PREPARING, self, query, ask(PREPARE, open(self), query))
    return setmetatable(
       { number, nil, 0, self[2], no_result, connection = self, query = query, execute = statement.execute },

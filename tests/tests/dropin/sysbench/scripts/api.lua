@@ -5,6 +5,7 @@ ffi.cdef [[
 void sb_counter_inc(int, int);
 uint64_t sb_counter_val(int, int);
 int usleep(unsigned int);
+unsigned int sleep(unsigned int);
 ]]
 sysbench.cmdline.options = {
    flag = {"A switch", false}, other_flag = {"A switch that is on", true}, count = {"A number", 3},
@@ -64,7 +65,7 @@ function event(id)
       kinds.DATE, kinds.DATETIME, kinds.TIMESTAMP, kinds.CHAR, kinds.VARCHAR)
    ffi.C.sb_counter_inc(sysbench.tid, ffi.C.SB_CNT_ERROR)
    say("counters", ffi.C.sb_counter_val(sysbench.tid, 4), ffi.C.sb_counter_val(sysbench.tid, 1), ffi.C.SB_CNT_TRX)
-   say("usleep", ffi.C.usleep(10))
+   say("usleep", ffi.C.usleep(10), ffi.C.sleep(0))
    local h = sysbench.histogram.new(20, 1, 100)
    for i = 1, 100 do h:update(i) end
    h:print()
