@@ -102,12 +102,9 @@ pub(crate) fn collect<W: Workload, D: Driver>(
     let mut sampler = HostSampler::new(monotonic_now());
     let mut look = WindowLook::new(watch);
     let mut sums = vec![VecDeque::new(); spares.len()];
-    let mut failure = None;
     loop {
-        let left = window.map_or(PATIENCE, |window: Window| {
-            let left = window.closes.saturating_sub(monotonic_now());
-            if left == 0 { PATIENCE } else { left.min(PATIENCE) }
-        });
+        let left = window.map_or(0, |window: Window| window.closes.saturating_sub(monotonic_now()));
+        let left = if left == 0 { PATIENCE } else { left.min(PATIENCE) };
         let message = receiver.recv_timeout(Duration::from_nanos(left));
         let is_closed = |window: Window| look.watch.is_some() && monotonic_now() >= window.closes;
         if window.is_some_and(is_closed) {
@@ -144,10 +141,7 @@ pub(crate) fn collect<W: Workload, D: Driver>(
             Err(RecvTimeoutError::Disconnected) => break,
         }
         let Some(window) = &window else { continue };
-        if failure.is_none() {
-            failure = shared.first_error();
-            failure.iter().for_each(|error| observer.failed(error));
-        }
+        shared.first_error().iter().for_each(|error| observer.failed(error));
         while let Some((phase, index, frame)) = collector.next_complete() {
             if phase == Phase::WarmUp {
                 look.open();

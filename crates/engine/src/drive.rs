@@ -38,7 +38,7 @@ pub trait Observer {
     fn workers(&mut self, _workers: &[WorkerStats]) {}
     /// An interval is complete over all loops.
     fn interval(&mut self, _interval: &MeasuredInterval) {}
-    /// A worker has failed after the release, which ends the trial. Other workers may be busy for long.
+    /// A worker has failed after the release, which ends the trial. Called repeatedly until the other workers have ended.
     fn failed(&mut self, _error: &DbError) {}
 }
 

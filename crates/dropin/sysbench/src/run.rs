@@ -351,8 +351,9 @@ impl Observer for Reporter<'_, '_, '_> {
     }
 
     fn failed(&mut self, error: &DbError) {
-        self.has_failed = true;
-        self.job.print(self.console, error, Place::ThreadRun);
+        if !std::mem::replace(&mut self.has_failed, true) {
+            self.job.print(self.console, error, Place::ThreadRun);
+        }
     }
 }
 
