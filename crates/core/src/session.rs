@@ -358,6 +358,17 @@ pub trait Session {
         params: &[ParamType],
     ) -> impl Future<Output = DbResult<Statement>>;
 
+    /// As [`Session::prepare`], for a text in any encoding, and under this name if the protocol has names (PostgreSQL):
+    /// the caller keeps them apart. The default refuses what is not UTF-8.
+    fn prepare_bytes(
+        &mut self,
+        sql: &[u8],
+        params: &[ParamType],
+        _name: Option<&str>,
+    ) -> impl Future<Output = DbResult<Statement>> {
+        async move { self.prepare(utf8_statement(sql)?, params).await }
+    }
+
     /// Closes a prepared statement, whose number may be given to another one. The default keeps it until the session
     /// ends.
     fn forget(&mut self, _statement: Statement) -> impl Future<Output = DbResult<()>> {
@@ -429,15 +440,7 @@ pub trait Session {
         sql: &[u8],
         rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>> {
-        async move {
-            match std::str::from_utf8(sql) {
-                Ok(sql) => self.query(sql, rows).await,
-                Err(_) => Err(DbError::workload(
-                    "the text of a statement for this database must be UTF-8: bind other bytes as \
-                     parameters",
-                )),
-            }
-        }
+        async move { self.query(utf8_statement(sql)?, rows).await }
     }
 
     /// Whether a backslash in a quoted text begins an escape, as of the last answer.
@@ -449,7 +452,7 @@ pub trait Session {
     /// Placeholders are the dialect's own, parameters are [`ParamType::Inferred`].
     fn execute_once<R: Rows>(
         &mut self,
-        _sql: &str,
+        _sql: impl AsRef<[u8]>,
         _params: &[Param<'_>],
         _rows: &mut R,
     ) -> impl Future<Output = DbResult<Executed>> {
@@ -465,7 +468,7 @@ pub trait Session {
 
     /// Adds a one-time execution (see [`Session::execute_once`]) to the next flight, if the protocol can parse and
     /// execute in one.
-    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> DbResult<()> {
+    fn queue_once(&mut self, _sql: impl AsRef<[u8]>, _params: &[Param<'_>]) -> DbResult<()> {
         Err(DbError::unsupported("This protocol can't queue a statement that is not prepared."))
     }
 
@@ -544,6 +547,15 @@ pub trait Session {
 
     /// Ends the session in order.
     fn close(self) -> impl Future<Output = ()>;
+}
+
+/// The text of a statement for a database that takes UTF-8 only.
+pub fn utf8_statement(sql: &[u8]) -> DbResult<&str> {
+    std::str::from_utf8(sql).map_err(|_| {
+        DbError::workload(
+            "the text of a statement for this database must be UTF-8: bind other bytes as parameters",
+        )
+    })
 }
 
 #[cfg(test)]

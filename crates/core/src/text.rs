@@ -1,5 +1,7 @@
 //! Text for each statement.
 
+use std::ops::RangeInclusive;
+
 /// Appends an integer in decimal without the formatting machinery.
 #[inline]
 pub fn push_int(out: &mut String, value: i64) {
@@ -20,6 +22,33 @@ pub fn push_int(out: &mut String, value: i64) {
     out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
 }
 
+/// Private letters that stand for the bytes from 0x80 on, where these are not UTF-8.
+const BYTE_LETTERS: RangeInclusive<u32> = 0x0010_ff80..=0x0010_ffff;
+
+/// UTF-8 for bytes in any encoding: [`text_to_bytes`] gives them back.
+pub fn text_from_bytes(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    let letter = |&byte: &u8| char::from_u32(BYTE_LETTERS.start() | u32::from(byte));
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().filter_map(letter));
+    }
+    text
+}
+
+/// The bytes that [`text_from_bytes`] was given.
+pub fn text_to_bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(text.len());
+    for letter in text.chars() {
+        if BYTE_LETTERS.contains(&u32::from(letter)) {
+            bytes.push(u32::from(letter) as u8);
+        } else {
+            bytes.extend_from_slice(letter.encode_utf8(&mut [0; 4]).as_bytes());
+        }
+    }
+    bytes
+}
+
 /// Two lower-case hexadecimal digits for each byte.
 pub fn hex(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -33,5 +62,19 @@ pub fn counted(count: impl Into<u64>, noun: &str) -> String {
     match count.into() {
         1 => format!("1 {noun}"),
         count => format!("{count} {noun}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_any_encoding_come_back() {
+        for bytes in [&b"a\xe9b\xff"[..], "\u{e9}\u{20ac}".as_bytes(), b"\xe2\x82", b""] {
+            assert_eq!(text_to_bytes(&text_from_bytes(bytes)), bytes);
+        }
+        assert_eq!(text_from_bytes("\u{e9}".as_bytes()), "\u{e9}");
+        assert_ne!(text_from_bytes(b"\xe8"), text_from_bytes(b"\xe9"));
     }
 }

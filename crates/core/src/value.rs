@@ -7,7 +7,7 @@ pub enum Param<'a> {
     /// MySQL BIGINT, PostgreSQL int8.
     Int(i64),
     Double(f64),
-    /// UTF-8 (MySQL VARCHAR, PostgreSQL varchar).
+    /// In the encoding of the session (MySQL VARCHAR, PostgreSQL varchar).
     Text(&'a [u8]),
 }
 

@@ -177,15 +177,16 @@ macro_rules! calls_of_queue {
 
         async fn execute_once<R: Rows>(
             &mut self,
-            sql: &str,
+            sql: impl AsRef<[u8]>,
             params: &[Param<'_>],
             rows: &mut R,
         ) -> DbResult<Executed> {
+            let sql = dyno_core::utf8_statement(sql.as_ref())?;
             self.run(Queued::Once(sql), params.iter().copied(), rows)$($wait)*
         }
 
-        fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
-            self.queue.push_once(sql, params);
+        fn queue_once(&mut self, sql: impl AsRef<[u8]>, params: &[Param<'_>]) -> DbResult<()> {
+            self.queue.push_once(dyno_core::utf8_statement(sql.as_ref())?, params);
             Ok(())
         }
 

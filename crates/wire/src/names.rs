@@ -1,7 +1,7 @@
 //! The names of the columns of a result set.
 
 use crate::server_text::{SERVER_TEXT_BYTES, server_text};
-use dyno_core::ColumnNames;
+use dyno_core::{ColumnNames, text_from_bytes};
 
 /// Names of columns in one reused buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,11 +16,12 @@ impl Names {
         self.ends.clear();
     }
 
-    /// Adds the name of the next column, as [`server_text`] shows it.
+    /// Adds the name of the next column: as [`text_from_bytes`] has it, unless it is longer than any name.
     pub fn push(&mut self, name: &[u8]) {
         match std::str::from_utf8(name) {
-            Ok(text) if text.len() <= SERVER_TEXT_BYTES => self.text.push_str(text),
-            _ => self.text.push_str(&server_text(name)),
+            _ if name.len() > SERVER_TEXT_BYTES => self.text.push_str(&server_text(name)),
+            Ok(text) => self.text.push_str(text),
+            Err(_) => self.text.push_str(&text_from_bytes(name)),
         }
         self.ends.push(self.text.len());
     }
@@ -47,10 +48,11 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn bytes_that_are_no_text_are_replaced() {
+    fn bytes_outside_of_utf_8_stay_distinct() {
         let mut names = Names::default();
         names.push(b"a\xffb");
-        assert_eq!((names.name(0), names.name(1), names.count()), ("a\u{fffd}b", "", 1));
+        let name = text_from_bytes(b"a\xffb");
+        assert_eq!((names.name(0), names.name(1), names.count()), (name.as_str(), "", 1));
         names.clear();
         assert_eq!((names.count(), names.name(0)), (0, ""));
     }

@@ -93,9 +93,6 @@ pub(super) fn postgres(stream: &[u8]) {
             tag::NEGOTIATE => {
                 let _ = backend::negotiate(body);
             }
-            tag::PARAMETER_DESCRIPTION => {
-                let _ = backend::parameter_description(body);
-            }
             tag::COMMAND_COMPLETE => {
                 let _ = backend::rows_changed(body, false);
             }

@@ -98,10 +98,10 @@ impl MysqlSession {
     }
 
     /// Sends a PREPARE; returns the statement's number, its placeholders and its columns.
-    async fn send_prepare(&mut self, sql: &str) -> DbResult<(u32, u16, Definitions)> {
+    async fn send_prepare(&mut self, sql: &[u8]) -> DbResult<(u32, u16, Definitions)> {
         self.begin()?;
         let channel = &mut self.channel;
-        let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql.as_bytes());
+        let sequence = push_command(&mut channel.out, COM_STMT_PREPARE, sql);
         let mut answer = PrepareAnswer::new(channel.deprecate_eof, sequence);
         channel.idle = false;
         channel.transport.send(&channel.out).await?;
@@ -150,16 +150,25 @@ impl Session for MysqlSession {
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
+        self.prepare_bytes(sql.as_bytes(), params, None).await
+    }
+
+    async fn prepare_bytes(
+        &mut self,
+        sql: &[u8],
+        params: &[ParamType],
+        _name: Option<&str>,
+    ) -> DbResult<Statement> {
         match self.send_prepare(sql).await {
             Ok((_, count, _)) if usize::from(count) != params.len() => {
                 let count = WrongParamCount { expected: count.into(), given: params.len() };
-                Err(wrong_count(count).with_detail(sql))
+                Err(wrong_count(count).with_detail(String::from_utf8_lossy(sql)))
             }
             Ok((id, _, definitions)) => {
                 Ok(self.statements.add(Slot::Prepared(Prepared::new(id, params, definitions))))
             }
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
-                Ok(self.statements.add(Slot::Text(sql.as_bytes().into())))
+                Ok(self.statements.add(Slot::Text(sql.into())))
             }
             Err(error) => Err(error),
         }
@@ -268,13 +277,14 @@ impl Session for MysqlSession {
     /// Two round trips: the server numbers the statement before it can be executed.
     async fn execute_once<R: Rows>(
         &mut self,
-        sql: &str,
+        sql: impl AsRef<[u8]>,
         params: &[Param<'_>],
         rows: &mut R,
     ) -> DbResult<Executed> {
+        let sql = sql.as_ref();
         let (id, count, definitions) = match self.send_prepare(sql).await {
             Err(error) if error.errno() == CANNOT_BE_PREPARED && params.is_empty() => {
-                return self.send_query(sql.as_bytes(), rows).await;
+                return self.send_query(sql, rows).await;
             }
             answer => answer?,
         };
@@ -291,7 +301,7 @@ impl Session for MysqlSession {
             }
             Err(count) => {
                 self.channel.transport.send(&self.channel.out).await?;
-                Err(wrong_count(count).with_detail(sql))
+                Err(wrong_count(count).with_detail(String::from_utf8_lossy(sql)))
             }
         }
     }

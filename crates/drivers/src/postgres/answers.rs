@@ -8,8 +8,8 @@ use dyno_wire::postgres::types::PostgresColumn;
 
 #[derive(Debug)]
 pub(super) struct Prepared {
-    /// Of its name.
-    pub(super) number: u32,
+    /// On the server.
+    pub(super) name: Box<str>,
     pub(super) execution: Execution,
     /// The columns of its answer, in the wanted formats; `None` without a result set.
     pub(super) columns: Option<Vec<PostgresColumn>>,
@@ -49,8 +49,6 @@ pub(super) struct Progress {
     pub(super) is_copy: bool,
     /// Missing bytes of an unwanted row.
     pub(super) skip: usize,
-    /// Parameters of a described statement.
-    pub(super) param_count: u16,
 }
 
 impl Progress {

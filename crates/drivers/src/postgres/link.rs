@@ -420,10 +420,9 @@ impl State {
         expect: Expect<'_>,
         rows: &mut R,
     ) -> Result<(), WireError> {
-        if tag == tag::PARAMETER_DESCRIPTION {
-            progress.param_count = backend::parameter_description(body)?;
-        } else if progress.prepared(expect).is_some() {
-            // The columns of the preparation count: the server refuses a statement with changed columns.
+        if tag == tag::PARAMETER_DESCRIPTION || progress.prepared(expect).is_some() {
+            // The server compares the number of parameters in each execution. The columns of the preparation count: it
+            // refuses a statement with changed columns.
         } else if tag == tag::NO_DATA {
             self.has_columns = false;
         } else {

@@ -5,6 +5,9 @@
 //! - `answers`: the progress of answers. `session`: statements, pipelines, transactions on top of a link.
 //! - `copy`: bulk load. `cancel`: cancel requests. `error`: the server's errors. `wanted`: the kinds of servers.
 //!
+//! A session has the encoding of its database unless `set.client_encoding` names another: values are bytes. What dyno
+//! itself loads and asks for is ASCII, so loaders need no encoding.
+//!
 //! Text parameters are declared `varchar`; for an index on a `char(n)` column, the statement needs a cast
 //! (`c = $1::bpchar`).
 
@@ -91,9 +94,6 @@ impl PostgresDriver {
             ("database", database),
             ("application_name", option("application_name").unwrap_or("dyno")),
         ];
-        if option("set.client_encoding").is_none() {
-            startup.push(("client_encoding", "UTF8"));
-        }
         startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();

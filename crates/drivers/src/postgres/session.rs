@@ -26,7 +26,8 @@ use std::task::Poll;
 pub struct PostgresSession {
     link: Link,
     statements: StatementTable<Prepared>,
-    names: u32,
+    /// Number of statements that were prepared without a name of the caller's.
+    unnamed: u32,
     /// Messages that wait for `flush`, and their steps.
     flight: Vec<u8>,
     steps: Vec<Step>,
@@ -39,7 +40,7 @@ impl PostgresSession {
         let mut session = PostgresSession {
             link,
             statements: StatementTable::default(),
-            names: 0,
+            unnamed: 0,
             flight: Vec::new(),
             steps: Vec::new(),
             product: Product { name: "PostgreSQL".to_owned(), version: String::new() },
@@ -80,11 +81,6 @@ impl PostgresSession {
     }
 }
 
-/// The name of a statement on the server.
-fn name_of(number: u32) -> String {
-    format!("d{number}")
-}
-
 #[cold]
 fn unknown() -> DbError {
     DbError::protocol("The statement was not prepared by this session.")
@@ -105,10 +101,19 @@ impl Session for PostgresSession {
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
+        self.prepare_bytes(sql.as_bytes(), params, None).await
+    }
+
+    async fn prepare_bytes(
+        &mut self,
+        sql: &[u8],
+        params: &[ParamType],
+        name: Option<&str>,
+    ) -> DbResult<Statement> {
         self.link.begin()?;
-        // Names are never reused: the server keeps every statement that it could parse.
-        self.names += 1;
-        let name = name_of(self.names);
+        // Never reused: the server keeps every statement that it could parse.
+        self.unnamed += u32::from(name.is_none());
+        let name = name.map_or_else(|| format!("dyno_{}", self.unnamed), str::to_owned);
         let out = &mut self.link.out;
         frontend::parse(out, &name, sql, params).map_err(unsendable)?;
         frontend::describe_statement(out, &name).map_err(unsendable)?;
@@ -116,14 +121,6 @@ impl Session for PostgresSession {
         let progress = self.link.exchange(Expect::Description, &mut Discard, |_| {}).await?;
         if let Some(error) = progress.error {
             return Err(error);
-        }
-        if usize::from(progress.param_count) != params.len() {
-            let message = format!(
-                "The statement has {} parameters, but {} were declared: {sql}",
-                progress.param_count,
-                params.len()
-            );
-            return Err(DbError::protocol(message).with_class(ErrorClass::Other));
         }
         let state = &mut self.link.state;
         let columns = std::mem::take(&mut state.has_columns).then(|| {
@@ -139,14 +136,14 @@ impl Session for PostgresSession {
         };
         let execution = Execution::new(&name, params, columns.as_deref().unwrap_or_default());
         let execution = execution.map_err(unsendable)?;
-        Ok(self.statements.add(Prepared { number: self.names, execution, columns, names }))
+        Ok(self.statements.add(Prepared { name: name.into(), execution, columns, names }))
     }
 
     async fn forget(&mut self, statement: Statement) -> DbResult<()> {
         self.link.begin()?;
         let prepared = self.statements.remove(statement).ok_or_else(unknown)?;
         let out = &mut self.link.out;
-        frontend::close_statement(out, &name_of(prepared.number)).map_err(unsendable)?;
+        frontend::close_statement(out, &prepared.name).map_err(unsendable)?;
         frontend::sync(out);
         let progress = self.link.exchange(Expect::Description, &mut Discard, |_| {}).await?;
         progress.error.map_or(Ok(()), Err)
@@ -224,7 +221,7 @@ impl Session for PostgresSession {
     #[inline]
     async fn execute_once<R: Rows>(
         &mut self,
-        sql: &str,
+        sql: impl AsRef<[u8]>,
         params: &[Param<'_>],
         rows: &mut R,
     ) -> DbResult<Executed> {
@@ -251,7 +248,7 @@ impl Session for PostgresSession {
         Ok(())
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
+    fn queue_once(&mut self, sql: impl AsRef<[u8]>, params: &[Param<'_>]) -> DbResult<()> {
         frontend::execute_once(&mut self.flight, sql, params).map_err(unsendable)?;
         self.steps.push(Step::Once);
         Ok(())

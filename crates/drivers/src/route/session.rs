@@ -148,7 +148,7 @@ impl<S: Session> RoutedSession<S> {
         }
     }
 
-    fn queue_of_text(&mut self, sql: &str) -> &mut S {
+    fn queue_of_text(&mut self, sql: &[u8]) -> &mut S {
         let Some(beside) = &mut self.beside else { return &mut self.main };
         let class = classify(sql, self.main.dialect());
         match beside.queues_at_reader(class, &self.main) {
@@ -176,17 +176,26 @@ impl<S: Session> Session for RoutedSession<S> {
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
-        let main = self.main.prepare(sql, params).await?;
+        self.prepare_bytes(sql.as_bytes(), params, None).await
+    }
+
+    async fn prepare_bytes(
+        &mut self,
+        sql: &[u8],
+        params: &[ParamType],
+        name: Option<&str>,
+    ) -> DbResult<Statement> {
+        let main = self.main.prepare_bytes(sql, params, name).await?;
         let Some(beside) = &mut self.beside else { return Ok(main) };
         let class = classify(sql, self.main.dialect());
         let reader = match class {
             Class::Write | Class::Pin => None,
-            Class::Other => match beside.reader.prepare(sql, params).await {
+            Class::Other => match beside.reader.prepare_bytes(sql, params, name).await {
                 Err(error) if error.is_fatal() => return Err(error),
                 // It may need something of the other node, and is executed there.
                 prepared => prepared.ok(),
             },
-            _ => Some(beside.reader.prepare(sql, params).await?),
+            _ => Some(beside.reader.prepare_bytes(sql, params, name).await?),
         };
         Ok(beside.statements.add(Slot { class, main, reader }))
     }
@@ -256,13 +265,13 @@ impl<S: Session> Session for RoutedSession<S> {
 
     async fn execute_once<R: Rows>(
         &mut self,
-        sql: &str,
+        sql: impl AsRef<[u8]>,
         params: &[Param<'_>],
         rows: &mut R,
     ) -> DbResult<Executed> {
         let session = match self.beside {
             None => &mut self.main,
-            Some(_) => self.seat_of_text(sql.as_bytes()).await?,
+            Some(_) => self.seat_of_text(sql.as_ref()).await?,
         };
         session.execute_once(sql, params, rows).await
     }
@@ -273,8 +282,8 @@ impl<S: Session> Session for RoutedSession<S> {
             || self.beside.as_ref().is_some_and(|beside| beside.reader.is_in_transaction())
     }
 
-    fn queue_once(&mut self, sql: &str, params: &[Param<'_>]) -> DbResult<()> {
-        self.queue_of_text(sql).queue_once(sql, params)
+    fn queue_once(&mut self, sql: impl AsRef<[u8]>, params: &[Param<'_>]) -> DbResult<()> {
+        self.queue_of_text(sql.as_ref()).queue_once(sql, params)
     }
 
     fn queue_sync(&mut self) -> DbResult<()> {

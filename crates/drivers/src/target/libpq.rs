@@ -142,6 +142,9 @@ pub(super) fn from_libpq_with(
     if !words.0.contains_key("fallback_application_name") {
         words.set_if_any("fallback_application_name", given.fallback_application_name)?;
     }
+    if words.0.get("client_encoding").is_some_and(|name| name == "auto") {
+        words.set("client_encoding", locale_encoding(variable))?;
+    }
     let mut target = words.target(system_user)?;
     for (name, option) in SETTINGS {
         if let Some(value) = variable(name).filter(|value| !value.is_empty()) {
@@ -152,6 +155,14 @@ pub(super) fn from_libpq_with(
         }
     }
     Ok(target)
+}
+
+/// The encoding of the locale: servers know the names of the C library.
+fn locale_encoding(variable: &dyn Fn(&str) -> Option<String>) -> String {
+    let mut locales = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let locale = locales.find(|locale| !locale.is_empty()).unwrap_or_default();
+    let (_, encoding) = locale.split_once('.').unwrap_or(("", "SQL_ASCII"));
+    encoding.split('@').next().unwrap_or_default().to_owned()
 }
 
 struct ConnectionWords(BTreeMap<&'static str, String>);
@@ -237,9 +248,8 @@ impl ConnectionWords {
         for name in ["options", "passfile", "allow_cleartext", "require_auth"] {
             options.extend(self.take(name).map(|value| (name.to_owned(), value)));
         }
-        if let Some(encoding) = self.take("client_encoding").filter(|name| name != "auto") {
-            options.insert("set.client_encoding".to_owned(), encoding);
-        }
+        let encoding = self.take("client_encoding");
+        options.extend(encoding.map(|value| ("set.client_encoding".to_owned(), value)));
         Ok(TargetUrl {
             dialect: Dialect::Postgres,
             embedded: false,

@@ -25,6 +25,7 @@ mod settings;
 mod setup;
 
 use command_line::Stop;
+use dyno_core::text_from_bytes;
 use dyno_runner::exit::Exit;
 use dyno_runner::level_suite::RunLevels;
 use dyno_runner::output::{self, Streams};
@@ -33,6 +34,7 @@ use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use refusal::Refusal;
 use scripts::Loader;
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
 /// What runs are told that look for a version of pgbench.
@@ -47,7 +49,7 @@ pub fn run(
     output::install(streams);
     let hidden = process_list::hide_values(&[]);
     let words: Vec<String> =
-        arguments.iter().map(|argument| argument.to_string_lossy().into_owned()).collect();
+        arguments.iter().map(|argument| text_from_bytes(argument.as_bytes())).collect();
     if let (Err(error), true) = (hidden, words.iter().any(|word| has_secret(word))) {
         output::talk_lines(&format!(
             "pgbench: warning: the password can be seen in the process list: {error}"

@@ -3,9 +3,12 @@
 use super::command_line::Host;
 use super::numbers::long;
 use super::refusal::Refusal;
+use dyno_core::text_to_bytes;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 /// At most this many scripts are taken.
@@ -53,7 +56,7 @@ fn read_file(name: &str) -> Result<Vec<u8>, Refusal> {
     let read = if name == "-" {
         io::stdin().lock().read_to_end(&mut text)
     } else {
-        let mut file = File::open(name)
+        let mut file = File::open(OsStr::from_bytes(&text_to_bytes(name)))
             .map_err(|error| format!("could not open file \"{name}\": {}", words(&error)))?;
         file.read_to_end(&mut text)
     };

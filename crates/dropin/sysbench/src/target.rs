@@ -81,6 +81,8 @@ pub(super) fn target(
         DbDriver::Pgsql => {
             let pgsql = &settings.pgsql;
             set_if(pgsql.allow_cleartext, "allow_cleartext", "true");
+            let encoding = environment("PGCLIENTENCODING").unwrap_or_default();
+            set_if(!encoding.is_empty(), "set.client_encoding", &encoding);
             TargetUrl {
                 dialect: Dialect::Postgres,
                 embedded: false,

@@ -135,14 +135,6 @@ pub fn row_description(
     reader.end()
 }
 
-pub fn parameter_description(body: &[u8]) -> Read<u16> {
-    let mut reader = MessageReader::new(body);
-    let count = reader.u16()?;
-    reader.take(usize::from(count) * 4)?;
-    reader.end()?;
-    Ok(count)
-}
-
 /// Reads the changed rows of CommandComplete, from tags such as `INSERT 0 3` and `UPDATE 3`. `SELECT 3` counts rows of
 /// a result set, unless there was none (`CREATE TABLE AS`).
 #[inline]
@@ -394,8 +386,6 @@ mod tests {
         assert!(negotiate(b"\0\x03\0\x02\xff\xff\xff\xff_pq_.x\0").is_err());
         assert_eq!(ready(b"E"), Ok(TransactionStatus::Failed));
         assert!(ready(b"").is_err() && ready(b"X").is_err() && ready(b"II").is_err());
-        assert_eq!(parameter_description(b"\0\x01\0\0\0\x14"), Ok(1));
-        assert!(parameter_description(b"\0\x02\0\0\0\x14").is_err());
     }
 
     proptest! {
@@ -412,7 +402,6 @@ mod tests {
             let _ = backend_key(&body);
             let _ = parameter_status(&body);
             let _ = negotiate(&body);
-            let _ = parameter_description(&body);
             let _ = rows_changed(&body, false);
             let _ = ready(&body);
         }

@@ -79,7 +79,12 @@ pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) -> Read<()> {
 }
 
 /// Parses `sql` under `name`, with the types of [`param_oid`].
-pub fn parse(out: &mut Vec<u8>, name: &str, sql: &str, params: &[ParamType]) -> Read<()> {
+pub fn parse(
+    out: &mut Vec<u8>,
+    name: &str,
+    sql: impl AsRef<[u8]>,
+    params: &[ParamType],
+) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
     }
@@ -111,7 +116,7 @@ pub fn close_statement(out: &mut Vec<u8>, name: &str) -> Read<()> {
 /// Executes `sql` without a name: `Parse`, `Bind`, `Describe`, `Execute` (not `Sync`), byte for byte as libpq's
 /// `PQexecParams`. The server infers the types of the parameters, which are text, and answers in text. Appends nothing
 /// on an error.
-pub fn execute_once(out: &mut Vec<u8>, sql: &str, params: &[Param<'_>]) -> Read<()> {
+pub fn execute_once(out: &mut Vec<u8>, sql: impl AsRef<[u8]>, params: &[Param<'_>]) -> Read<()> {
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
     }

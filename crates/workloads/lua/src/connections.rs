@@ -309,9 +309,6 @@ impl<'a, D: Driver> Connections<'a, D> {
         sql: &[u8],
     ) -> DbResult<LuaAnswer> {
         let dialect = self.driver.dialect();
-        if self.prepares {
-            utf8(sql)?;
-        }
         let rules = literal_rules!(self, engine.as_deref_mut(), connection)?;
         let (sql, placeholders) = sql::with_placeholders(sql, rules, self.prepares);
         if let Some(number) = self.statements.again(connection, &sql) {
@@ -377,11 +374,11 @@ impl<'a, D: Driver> Connections<'a, D> {
         if let Some(server) = statement.server {
             return Ok(server);
         }
-        let (sql, types) = (utf8(&statement.sql)?, statement.types.as_slice());
+        let (sql, types) = (statement.sql.as_slice(), statement.types.as_slice());
         let server = with_session!(self, engine, statement.connection, session => {
-            session.prepare(sql, types).await
+            session.prepare_bytes(sql, types, None).await
         });
-        let server = server.map_err(|error| error.with_statement(sql))?;
+        let server = server.map_err(|error| error.with_statement(String::from_utf8_lossy(sql)))?;
         statement.server = Some(server);
         Ok(server)
     }
@@ -461,13 +458,4 @@ fn check_bound(bound: usize, placeholders: usize) -> DbResult<()> {
 fn failed(counters: &ScriptCounters, error: DbError, sql: &[u8]) -> DbError {
     counters.failed();
     error.with_statement(String::from_utf8_lossy(sql))
-}
-
-fn utf8(sql: &[u8]) -> DbResult<&str> {
-    std::str::from_utf8(sql).map_err(|_| {
-        DbError::workload(
-            "the text of a prepared statement must be UTF-8: bind other bytes as parameters, or \
-             send the text by query()",
-        )
-    })
 }

@@ -11,7 +11,7 @@ use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
@@ -238,7 +238,25 @@ impl PgbenchFamily {
         self.test == STATEMENTS
     }
 
+    /// Texts of a suite are UTF-8: a session with another encoding would take them for other letters.
+    async fn check_encoding<S: Session>(&self, session: &mut S) -> Result<(), Failure> {
+        if session.dialect() != Dialect::Postgres || self.options.texts().all(str::is_ascii) {
+            return Ok(());
+        }
+        let mut answer = AnswerTable::default();
+        let asked = session.query("SHOW client_encoding", &mut answer).await;
+        asked.map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        let encoding = answer.single().unwrap_or_default();
+        if matches!(encoding, "UTF8" | "SQL_ASCII") {
+            return Ok(());
+        }
+        let text =
+            format!("The statements are UTF-8, but the encoding of the sessions is {encoding}.");
+        Err(Failure::new(text).with_hint("Add `set.client_encoding=UTF8` to the target's URL."))
+    }
+
     async fn look<S: Session>(&self, session: &mut S) -> Result<BeforeTrial, Failure> {
+        self.check_encoding(session).await?;
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial {
                 data: None,

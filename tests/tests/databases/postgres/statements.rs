@@ -124,8 +124,10 @@ async fn prepared_statements(session: &mut PostgresSession) {
 
     let failed = session.prepare("SELECT FROM nowhere", &[]).await.unwrap_err();
     assert_eq!(failed.sqlstate(), "42P01");
-    let failed = session.prepare("SELECT $1", &[]).await.unwrap_err();
-    assert!(failed.message().contains("1 parameters, but 0 were declared"), "{failed}");
+    let one = session.prepare("SELECT $1", &[]).await.unwrap();
+    let failed = session.execute(one, &[], &mut Discard).await.unwrap_err();
+    assert_eq!((failed.sqlstate(), failed.is_fatal()), ("08P01", false), "{failed}");
+    assert!(failed.message().contains("supplies 0 parameters"), "{failed}");
     for wrong in [&[][..], &[Param::Text(b"1"), Param::Null]] {
         let failed = session.execute(insert, wrong, &mut Discard).await.unwrap_err();
         assert_eq!((failed.class(), failed.cause()), (ErrorClass::Other, Cause::Protocol));

@@ -2,7 +2,9 @@
 
 mod command_line;
 mod copy;
+mod encoding;
 mod extras;
+mod first_use;
 mod home;
 mod manual;
 mod preparing;

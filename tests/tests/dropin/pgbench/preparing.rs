@@ -8,8 +8,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A PostgreSQL that refuses to prepare with these fields, in the first and the third session that ask for it. Where
-/// that `ends` the session, it closes the connection.
+/// A PostgreSQL that refuses to prepare with these fields, in the first session that asks for it. If that `ends` the
+/// session, it closes the connection.
 fn serve(fields: &'static [u8], ends: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("bound").port();
@@ -39,7 +39,7 @@ fn converse(
             None => return Ok(()),
             Some(b'P') => {
                 let number = || asked.fetch_add(1, Ordering::Relaxed);
-                let refuses = *refuses.get_or_insert_with(|| matches!(number(), 0 | 2));
+                let refuses = *refuses.get_or_insert_with(|| number() == 0);
                 let prepared = [message(b'1', b""), message(b't', &[0; 2]), message(b'n', b"")];
                 let answer = if refuses { message(b'E', fields) } else { prepared.concat() };
                 if refuses && ends {
@@ -58,7 +58,11 @@ fn converse(
 #[test]
 fn a_session_that_can_not_prepare_ends_its_client_only() {
     for (fields, ends, words) in [
-        (&b"SERROR\0VERROR\0C42P01\0Mnot here\0\0"[..], false, "ERROR:  not here\n"),
+        (
+            &b"SERROR\0VERROR\0C42P01\0Mnot here\0\0"[..],
+            false,
+            "ERROR:  prepared statement \"P_0\" does not exist\n",
+        ),
         (&b"SFATAL\0VFATAL\0C57P01\0Mgo away\0\0"[..], true, "FATAL:  go away\n"),
     ] {
         let folder = Scratch::new();
@@ -68,10 +72,11 @@ fn a_session_that_can_not_prepare_ends_its_client_only() {
         let to = ["-h", "127.0.0.1", "-p", &port, "-U", "u", "d"];
         let ran = finish(&mut ours(folder.path(), &[&run[..], &to[..]].concat()));
         assert_eq!(ran.code, 2, "{}", ran.all());
-        // The first sessions of both clients only show that one can log in: nothing ends with those.
         let aborted = format!(" script 0 aborted in command 0 query 0: {words}");
         assert_eq!(ran.stderr.matches(&aborted).count(), 1, "{}", ran.all());
         assert_eq!(ran.stderr.matches(" aborted in ").count(), 1, "{}", ran.all());
+        let is_reported = ran.stderr.contains("pgbench: error: ERROR:  not here\n");
+        assert_eq!(is_reported, !ends, "{}", ran.all());
         let processed = "number of transactions actually processed: 3/6\n";
         assert!(ran.stdout.contains(processed), "{}", ran.all());
     }

@@ -115,6 +115,13 @@ fn the_string_comes_before_options_and_those_before_variables() {
     assert_eq!(target.session_variables().collect::<Vec<_>>(), [("timezone", "UTC")]);
     let target = with(Some("plain"), &NONE, &variables).unwrap();
     assert_eq!((hosts(&target)[0].as_str(), names(&target)), ("variable:3", ("variable", "plain")));
+    for (locale, encoding) in
+        [("C.UTF-8", "UTF-8"), ("de_DE.ISO-8859-15@euro", "ISO-8859-15"), ("C", "SQL_ASCII")]
+    {
+        let variables = [("PGCLIENTENCODING", "auto"), ("LC_ALL", ""), ("LANG", locale)];
+        let target = with(None, &NONE, &variables).unwrap();
+        assert_eq!(target.options["set.client_encoding"], encoding);
+    }
     let named = with(None, &given, &[("PGAPPNAME", "mine")]).unwrap();
     assert_eq!(named.options["application_name"], "mine");
 }

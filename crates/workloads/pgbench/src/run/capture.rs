@@ -3,7 +3,7 @@
 use super::variables::Variables;
 use crate::script::{Names, Store, is_variable_name};
 use dyno_core::{AnswerRow, ColumnNames, Executed, Rows};
-use std::fmt::Write;
+use std::io::Write;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
@@ -24,7 +24,7 @@ pub(super) struct Captured {
     name: String,
     /// Variables and the ends of their values in `text`.
     values: Vec<(u32, usize)>,
-    text: String,
+    text: Vec<u8>,
     /// Values of results that are complete, and the end of their text.
     kept: (usize, usize),
     /// Rows of the last result that is complete.
@@ -158,16 +158,16 @@ impl Rows for Capture<'_> {
 }
 
 /// Appends the text of a column; nothing for NULL.
-fn push_cell<R: AnswerRow>(row: &R, column: usize, text: &mut String) {
+fn push_cell<R: AnswerRow>(row: &R, column: usize, text: &mut Vec<u8>) {
     if row.is_null(column) {
         return;
     }
     if let Some(bytes) = row.bytes(column) {
-        text.push_str(&String::from_utf8_lossy(bytes));
+        text.extend_from_slice(bytes);
     } else if let Some(value) = row.int(column) {
         let _ = write!(text, "{value}");
     } else if let Some(value) = row.string(column) {
-        text.push_str(&value);
+        text.extend_from_slice(value.as_bytes());
     }
 }
 

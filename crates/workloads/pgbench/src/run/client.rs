@@ -10,10 +10,9 @@ use crate::random::PgRng;
 use crate::script::{Action, Scope, ScriptValue};
 use dyno_core::{
     DbError, EndedTransaction, ErrorClass, Executed, Nanos, Outcome, Param, Statement,
-    TransactionId,
+    TransactionId, text_to_bytes,
 };
 use dyno_reactor::now;
-use std::collections::BTreeSet;
 use std::sync::PoisonError;
 
 /// A client of a run: the worker of this workload.
@@ -27,12 +26,11 @@ pub struct Client {
     pub(super) began: Nanos,
     pub(super) stack: Vec<ScriptValue>,
     /// The statement that is sent, with its variables put in.
-    pub(super) text: String,
+    pub(super) text: Vec<u8>,
     /// Memory for the parameters of a statement.
     pub(super) params: Vec<Param<'static>>,
+    /// Those of its session, by their numbers.
     pub(super) prepared: Vec<Option<Statement>>,
-    /// What has lost the session while statements were prepared ahead.
-    pub(super) lost: Option<DbError>,
     /// What the last script left open, which ends the client after a transaction that counts.
     pub(super) left_open: Option<DbError>,
     /// What statements with `\gset` or `\aset` took, by their numbers.
@@ -43,8 +41,6 @@ pub struct Client {
     pub(super) pending: Vec<(u32, Nanos)>,
     /// The command that ended the last attempt.
     pub(super) failed_command: Option<usize>,
-    /// Statements whose preparation was traced, by their numbers.
-    pub(super) traced: BTreeSet<usize>,
     pub(super) statistics: Vec<ScriptStatistics>,
 }
 
@@ -60,7 +56,7 @@ impl Client {
             variables.set(startup.default_seed, ScriptValue::Int(seed));
         }
         for (&number, (_, text)) in startup.defines.iter().zip(&options.defines) {
-            variables.set_text(number, text);
+            variables.set_text(number, &text_to_bytes(text));
         }
         let scripts = || options.scripts.iter().map(|(script, _)| script);
         let captured = scripts().flat_map(|script| script.commands()).map(|command| {
@@ -78,17 +74,15 @@ impl Client {
             remembered: rng,
             began: 0,
             stack: Vec::with_capacity(run.longest_program()),
-            text: String::new(),
+            text: Vec::new(),
             params: Vec::new(),
             prepared: vec![None; run.statements],
-            lost: None,
             left_open: None,
             captured: captured.collect(),
             results: Vec::new(),
             in_pipeline: false,
             pending: Vec::new(),
             failed_command: None,
-            traced: BTreeSet::new(),
             statistics: scripts()
                 .map(|script| ScriptStatistics::new(script.commands().len()))
                 .collect(),
@@ -118,7 +112,7 @@ fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
     let Some(variables) = journal.variables(ended.transaction) else { return };
     let value = |number: u32| match client.variables.known_value(number) {
         Some(ScriptValue::Int(value)) => Some(value),
-        _ => client.variables.known_text(number).and_then(|text| text.trim().parse().ok()),
+        _ => str::from_utf8(client.variables.known_text(number)?).ok()?.trim().parse().ok(),
     };
     // A transaction that failed before it drew its numbers has written nothing.
     if let [Some(tid), Some(bid), Some(aid), Some(delta)] = variables.map(value) {

@@ -1,7 +1,7 @@
 //! The same scripts on other databases.
 
 use super::options::PgbenchOptions;
-use crate::script::{Action, QueryMode, Script, Statement};
+use crate::script::{Action, QueryMode, Script, Statement, shown_text};
 use dyno_core::Dialect;
 
 /// Refuses what the dialect can't do.
@@ -30,13 +30,13 @@ pub(super) fn check(options: &PgbenchOptions, dialect: Dialect) -> Result<(), St
 /// Puts the statements of a script into the dialect's words.
 pub(super) fn adapt(script: &mut Script, mode: QueryMode, dialect: Dialect) {
     let writes = script.commands().iter().any(|command| match &command.action {
-        Action::Sql(statement) => is_write(&statement.text),
+        Action::Sql(statement) => is_write(&shown_text(&statement.text)),
         _ => false,
     });
     for command in script.commands_mut() {
         if let Action::Sql(statement) = &mut command.action {
             if let Some(other) = other_words(statement, dialect, writes) {
-                statement.text = other.to_owned();
+                statement.text = other.into();
             }
             if mode != QueryMode::Simple {
                 statement.parameterize(dialect);
@@ -48,7 +48,8 @@ pub(super) fn adapt(script: &mut Script, mode: QueryMode, dialect: Dialect) {
 /// PostgreSQL's END is a COMMIT elsewhere. SQLite can't turn a reader into a writer beside another
 /// one: a transaction of a script that writes says so at its beginning.
 fn other_words(statement: &Statement, dialect: Dialect, writes: bool) -> Option<&'static str> {
-    let mut words = statement.text.trim_end().trim_end_matches(';').split_ascii_whitespace();
+    let text = shown_text(&statement.text);
+    let mut words = text.trim_end().trim_end_matches(';').split_ascii_whitespace();
     let (first, second) = (words.next()?, words.next());
     let is = |word: &str, other: &str| word.eq_ignore_ascii_case(other);
     let is_plain = words.next().is_none()

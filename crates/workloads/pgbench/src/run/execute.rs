@@ -7,7 +7,7 @@ use super::options::Talk;
 use super::shell;
 use crate::script::{
     Action, Amount, Program, QueryMode, ScriptCommand, ScriptValue, Statement, Word, is_true,
-    leading_int,
+    leading_int, shown_text,
 };
 use dyno_core::{Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId};
 use dyno_reactor::{now, sleep_until, yield_now};
@@ -275,7 +275,8 @@ impl PgBench {
                     let why = format!("{command}: undefined variable \"{name}\"");
                     return Err(self.not_executed(&why));
                 };
-                let units = leading_int(text);
+                let text = shown_text(text);
+                let units = leading_int(&text);
                 if units == 0 && !text.starts_with(|letter: char| letter.is_ascii_digit()) {
                     let why =
                         format!("{command}: invalid sleep time \"{text}\" for variable \"{name}\"");
@@ -377,7 +378,8 @@ impl PgBench {
         let id = client.id();
         let text = match failure {
             Failure::Session(error, query) => {
-                let text = server_text(&error, self.sent_text(client, command));
+                let sent = self.sent_text(client, command);
+                let text = server_text(&error, &sent);
                 if self.is_survived(&error) {
                     if self.options().verbose_errors.is_some() {
                         let text = format!(
@@ -388,7 +390,7 @@ impl PgBench {
                     // A conflict has no fault to be found in its statement, and may be frequent.
                     return match is_conflict(&error) {
                         true => error,
-                        false => error.with_statement(self.sent_text(client, command)),
+                        false => error.with_statement(sent),
                     };
                 }
                 if error.is_fatal() && !error.is_from_server() {
@@ -403,7 +405,7 @@ impl PgBench {
                         "client {id} script {script} aborted in command {at} query {query}: {text}"
                     ));
                 }
-                return error.with_statement(self.sent_text(client, command));
+                return error.with_statement(sent);
             }
             Failure::Command(why) => {
                 let name = command.name();
@@ -429,14 +431,14 @@ impl PgBench {
     }
 
     /// What the server's positions refer to.
-    fn sent_text<'a>(&self, client: &'a Client, command: &'a ScriptCommand) -> &'a str {
+    fn sent_text(&self, client: &Client, command: &ScriptCommand) -> String {
         match &command.action {
             Action::Sql(Statement { text, references, .. }) => {
                 let is_substituted =
                     self.options().mode == QueryMode::Simple && !references.is_empty();
-                if is_substituted { &client.text } else { text }
+                shown_text(if is_substituted { &client.text } else { text })
             }
-            _ => "",
+            _ => String::new(),
         }
     }
 }

@@ -319,22 +319,21 @@ impl Workload for PgBench {
 
     async fn open<S: Session>(
         &self,
-        session: &mut S,
+        _session: &mut S,
         id: WorkerId,
         _workers: u32,
         _rng: Rng,
     ) -> Result<Client, DbError> {
-        let mut client = Client::new(self, id);
-        self.prepare_all(&mut client, session).await?;
-        Ok(client)
+        Ok(Client::new(self, id))
     }
 
     async fn reopen<S: Session>(
         &self,
         client: &mut Client,
-        session: &mut S,
+        _session: &mut S,
     ) -> Result<(), DbError> {
-        self.prepare_all(client, session).await
+        client.prepared.fill(None);
+        Ok(())
     }
 
     #[inline]

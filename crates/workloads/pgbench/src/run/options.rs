@@ -36,7 +36,7 @@ pub struct PgbenchOptions {
     pub part: Part,
     /// The value of the variable `scale`, unless it is among `defines`.
     pub scale: i64,
-    /// Variables of all clients and their texts.
+    /// Variables of all clients and their texts, as of [`text_from_bytes`](dyno_core::text_from_bytes).
     pub defines: Vec<(String, String)>,
     pub seed: u64,
     /// Whether the latency of each command is measured.
@@ -44,8 +44,8 @@ pub struct PgbenchOptions {
     /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
-    /// As the original: what can't be prepared is executed all the same, and the server's answer to that ends the client.
-    /// So does a session that is lost meanwhile. Else the error is that of the preparation, or of opening the session.
+    /// As the original: the error of a preparation is only reported, and a statement that is missing on the server ends
+    /// the client. Else the error of the preparation does.
     pub executes_unprepared: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,

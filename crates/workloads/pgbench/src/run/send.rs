@@ -6,45 +6,13 @@ use super::client::Client;
 use super::error_text::server_text;
 use super::execute::{Failure, Place};
 use super::variables::Variables;
-use crate::script::{Action, QueryMode, Statement, Store};
+use crate::script::{Action, QueryMode, Statement, Store, shown_text};
 use dyno_core::{
-    DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement as Prepared,
-    Tally,
+    DbError, Dialect, Discard, ErrorClass, Executed, Param, ParamType, Rows, Session,
+    Statement as Prepared, Tally,
 };
-use std::ops::Range;
 
 impl PgBench {
-    /// Prepares what the server accepts; the rest is prepared when it is first used, by when the
-    /// script may have created what is missing.
-    pub(super) async fn prepare_all<S: Session>(
-        &self,
-        client: &mut Client,
-        session: &mut S,
-    ) -> Result<(), DbError> {
-        client.prepared.fill(None);
-        client.lost = None;
-        if self.options().mode != QueryMode::Prepared {
-            return Ok(());
-        }
-        let commands = self.options().scripts.iter().flat_map(|(script, _)| script.commands());
-        for (number, command) in commands.enumerate() {
-            if let Action::Sql(statement) = &command.action {
-                match prepare(session, statement).await {
-                    Ok(prepared) => client.prepared[number] = Some(prepared),
-                    // The original prepares at first use: then it ends the client, and no other one.
-                    Err(error) if error.is_fatal() && self.options().executes_unprepared => {
-                        client.prepared.fill(None);
-                        client.lost = Some(error);
-                        return Ok(());
-                    }
-                    Err(error) if error.is_fatal() => return Err(error),
-                    Err(_) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-
     /// Prepares what comes up to the end of the pipeline: within it, no answer can be awaited.
     pub(super) async fn prepare_pipeline<S: Session>(
         &self,
@@ -52,19 +20,18 @@ impl PgBench {
         session: &mut S,
         place: Place<'_>,
     ) -> Result<(), Failure> {
-        if let Some(error) = client.lost.take() {
-            return Err(Failure::Session(error, 0));
-        }
         let commands = &self.options().scripts[place.script].0.commands()[place.at..];
         for (offset, command) in commands.iter().enumerate() {
             match &command.action {
                 Action::EndPipeline => break,
-                Action::Sql(statement) => {
-                    let slot = &mut client.prepared[place.number + offset];
-                    if slot.is_none() {
-                        let prepared = prepare(session, statement).await;
-                        *slot = Some(prepared.map_err(|error| Failure::Session(error, 0))?);
+                Action::Sql(statement) if client.prepared[place.number + offset].is_none() => {
+                    let number = place.number + offset;
+                    if self.options().debug {
+                        self.trace_preparation(client, number);
                     }
+                    let prepared = Box::pin(prepare(self, session, statement, number)).await;
+                    let prepared = prepared.map_err(|error| Failure::Session(error, 0))?;
+                    client.prepared[number] = Some(prepared);
                 }
                 _ => {}
             }
@@ -165,23 +132,14 @@ impl PgBench {
         statement: &Statement,
         rows: &mut R,
     ) -> Result<Executed, DbError> {
-        let Client { variables, text, params: memory, prepared: slots, lost, .. } = client;
-        if let Some(bytes) = &statement.bytes {
-            let sent = substituted(bytes, statement, variables);
-            let result = Box::pin(session.query_bytes(&sent, rows)).await;
-            if result.is_err() {
-                // The server's positions refer to it.
-                substitute(statement, variables, text);
-            }
-            return result;
-        }
+        let Client { variables, text, params: memory, prepared: slots, .. } = client;
         match self.options().mode {
             QueryMode::Simple if statement.references.is_empty() => {
-                session.query(&statement.text, rows).await
+                session.query_bytes(&statement.text, rows).await
             }
             QueryMode::Simple => {
                 substitute(statement, variables, text);
-                session.query(text, rows).await
+                session.query_bytes(text, rows).await
             }
             QueryMode::Extended => {
                 let bound = Bound::new(self.dialect, statement, variables, memory);
@@ -194,8 +152,7 @@ impl PgBench {
                 let prepared = match slot {
                     Some(prepared) => *prepared,
                     None => {
-                        let lost = lost.take();
-                        let prepared = prepare_unprepared(self, session, statement, place, lost);
+                        let prepared = prepare(self, session, statement, place.number);
                         *slot.insert(Box::pin(prepared).await?)
                     }
                 };
@@ -244,72 +201,42 @@ impl PgBench {
     }
 }
 
-async fn prepare<S: Session>(session: &mut S, statement: &Statement) -> Result<Prepared, DbError> {
-    let types = vec![ParamType::Inferred; statement.references.len()];
-    session.prepare(&statement.text, &types).await
-}
-
-/// Prepares a statement when it is first used. As the original, it may say why that fails, and then
-/// execute what is not there: the server's answer to that ends the client.
+/// Prepares a statement when it is first used, under the original's name if its behavior is wanted: then the reason of
+/// a failure is only reported, and the statement is missing when it is executed.
 #[cold]
-async fn prepare_unprepared<S: Session>(
+async fn prepare<S: Session>(
     run: &PgBench,
     session: &mut S,
     statement: &Statement,
-    place: Place<'_>,
-    lost: Option<DbError>,
+    number: usize,
 ) -> Result<Prepared, DbError> {
-    if let Some(error) = lost {
-        return Err(error);
+    let types = vec![ParamType::Inferred; statement.references.len()];
+    let executes_unprepared = run.options().executes_unprepared && run.dialect == Dialect::Postgres;
+    let name = executes_unprepared.then(|| run.prepared_name(number));
+    let prepared = session.prepare_bytes(&statement.text, &types, name.as_deref()).await;
+    match (prepared, name) {
+        (Err(error), Some(name)) if error.is_from_server() && !error.is_fatal() => {
+            run.say(&server_text(&error, &shown_text(&statement.text)));
+            let missing = format!("prepared statement \"{name}\" does not exist");
+            Err(DbError::server(ErrorClass::Other, 0, *b"26000", missing))
+        }
+        (prepared, _) => prepared,
     }
-    let error = match prepare(session, statement).await {
-        Err(error) if error.is_from_server() && !error.is_fatal() => error,
-        other => return other,
-    };
-    if run.dialect != Dialect::Postgres || !run.options().executes_unprepared {
-        return Err(error);
-    }
-    run.say(&server_text(&error, &statement.text));
-    let sql = format!("EXECUTE \"{}\"", run.prepared_name(place));
-    Err(session.query(&sql, &mut Discard).await.err().unwrap_or(error))
 }
 
 /// Puts the values of variables into the text; undefined ones stay as they are.
 #[inline]
-pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: &mut String) {
+pub(super) fn substitute(statement: &Statement, variables: &mut Variables, out: &mut Vec<u8>) {
     out.clear();
-    pieces(statement, variables, |range, value| {
-        out.push_str(&statement.text[range]);
-        out.push_str(value);
-    });
-}
-
-/// Likewise into what is sent where that is not UTF-8.
-#[cold]
-fn substituted(bytes: &[u8], statement: &Statement, variables: &mut Variables) -> Vec<u8> {
-    let mut sent = Vec::with_capacity(bytes.len());
-    pieces(statement, variables, |range, value| {
-        sent.extend_from_slice(&bytes[range]);
-        sent.extend_from_slice(value.as_bytes());
-    });
-    sent
-}
-
-/// What a statement consists of: places in its text, each with the value that follows it.
-#[inline]
-fn pieces(
-    statement: &Statement,
-    variables: &mut Variables,
-    mut push: impl FnMut(Range<usize>, &str),
-) {
     let mut done = 0;
     for reference in &statement.references {
         if let Some(value) = variables.text(reference.variable) {
-            push(done..reference.start, value);
+            out.extend_from_slice(&statement.text[done..reference.start]);
+            out.extend_from_slice(value);
             done = reference.end;
         }
     }
-    push(done..statement.text.len(), "");
+    out.extend_from_slice(&statement.text[done..]);
 }
 
 /// The values of a statement's variables: few of them, as in most statements, lie on the stack.

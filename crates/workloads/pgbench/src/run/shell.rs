@@ -2,11 +2,14 @@
 
 use super::variables::Variables;
 use crate::script::{Word, leading_int};
+use dyno_core::text_to_bytes;
 use dyno_reactor::EventSource;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::process::{Child, Command, Stdio};
 
 /// Longest command, bytes.
@@ -18,7 +21,7 @@ const LONGEST_ANSWER: usize = 63;
 pub(super) struct Shell {
     /// The first word, for messages.
     name: String,
-    text: String,
+    text: Vec<u8>,
 }
 
 pub(super) fn command(
@@ -31,15 +34,15 @@ pub(super) fn command(
         Some(Word::Variable(variable)) => format!(":{}", names[*variable as usize]),
         None => String::new(),
     };
-    let mut text = String::new();
+    let mut text = Vec::new();
     for (number, word) in words.iter().enumerate() {
         if number > 0 {
-            text.push(' ');
+            text.push(b' ');
         }
         match word {
-            Word::Text(word) => text.push_str(word),
+            Word::Text(word) => text.extend(text_to_bytes(word)),
             Word::Variable(variable) => match variables.text(*variable) {
-                Some(value) => text.push_str(value),
+                Some(value) => text.extend_from_slice(value),
                 None => {
                     let variable = &names[*variable as usize];
                     return Err(format!("{name}: undefined variable \":{variable}\""));
@@ -55,7 +58,11 @@ pub(super) fn command(
 
 impl Shell {
     fn spawn(&self, stdout: Stdio) -> Result<Child, String> {
-        let child = Command::new("/bin/sh").arg("-c").arg(&self.text).stdout(stdout).spawn();
+        let child = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(OsStr::from_bytes(&self.text))
+            .stdout(stdout)
+            .spawn();
         child.map_err(|_| self.not_launched())
     }
 

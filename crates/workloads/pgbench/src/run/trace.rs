@@ -5,7 +5,7 @@ use super::client::Client;
 use super::execute::Place;
 use super::options::Talk;
 use super::send::substitute;
-use crate::script::{Action, QueryMode, ScriptCommand};
+use crate::script::{Action, QueryMode, ScriptCommand, shown_text};
 use dyno_core::TransactionId;
 
 impl PgBench {
@@ -33,15 +33,14 @@ impl PgBench {
             QueryMode::Simple => {
                 let Client { variables, text, .. } = client;
                 substitute(statement, variables, text);
-                client.text.clone()
+                shown_text(&client.text)
             }
-            QueryMode::Extended => statement.text.clone(),
+            QueryMode::Extended => shown_text(&statement.text),
             QueryMode::Prepared => {
-                let name = self.prepared_name(place);
-                if client.traced.insert(place.number) {
-                    self.trace(client, &format!("preparing {name}"));
+                if client.prepared[place.number].is_none() {
+                    self.trace_preparation(client, place.number);
                 }
-                name
+                self.prepared_name(place.number)
             }
         };
         self.trace(client, &format!("sending {text}"));
@@ -50,10 +49,15 @@ impl PgBench {
         }
     }
 
-    /// The original's name of a prepared statement: they are numbered over all scripts.
-    pub(super) fn prepared_name(&self, place: Place<'_>) -> String {
+    #[cold]
+    pub(super) fn trace_preparation(&self, client: &Client, number: usize) {
+        self.trace(client, &format!("preparing {}", self.prepared_name(number)));
+    }
+
+    /// The original's name of the prepared statement of this command: they are numbered over all scripts.
+    pub(super) fn prepared_name(&self, number: usize) -> String {
         let commands = self.options().scripts.iter().flat_map(|(script, _)| script.commands());
-        let before = commands.take(place.number).filter(|command| command.is_sql()).count();
+        let before = commands.take(number).filter(|command| command.is_sql()).count();
         format!("P_{before}")
     }
 }

@@ -1,13 +1,14 @@
 //! The variables of one client.
 
-use crate::script::{NoValue, Reference, ScriptValue, parse_value};
+use crate::script::{NoValue, Reference, ScriptValue, parse_value, shown_text};
 use dyno_core::Param;
 
 /// A variable: a value, a text, or one made from the other when it was asked for.
 #[derive(Clone, Debug, Default)]
 struct Variable {
     value: Option<ScriptValue>,
-    text: String,
+    /// In any encoding.
+    text: Vec<u8>,
     has_text: bool,
 }
 
@@ -26,11 +27,11 @@ impl Variables {
         variable.has_text = false;
     }
 
-    pub(super) fn set_text(&mut self, number: u32, text: &str) {
+    pub(super) fn set_text(&mut self, number: u32, text: &[u8]) {
         let variable = &mut self.0[number as usize];
         variable.value = None;
         variable.text.clear();
-        variable.text.push_str(text);
+        variable.text.extend_from_slice(text);
         variable.has_text = true;
     }
 
@@ -52,13 +53,16 @@ impl Variables {
         if !variable.has_text {
             return Err(format!("undefined variable \"{name}\""));
         }
-        let text = &variable.text;
-        let value = parse_value(text).map_err(|why| match why {
-            NoValue::Empty => String::new(),
-            NoValue::OutOfRange => {
-                format!("value \"{}\" is out of range for type bigint", text.trim_start())
+        let text = str::from_utf8(&variable.text).map_err(|_| NoValue::Malformed);
+        let value = text.and_then(parse_value).map_err(|why| {
+            let text = shown_text(&variable.text);
+            match why {
+                NoValue::Empty => String::new(),
+                NoValue::OutOfRange => {
+                    format!("value \"{}\" is out of range for type bigint", text.trim_start())
+                }
+                NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
             }
-            NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
         })?;
         variable.value = Some(value);
         Ok(value)
@@ -66,12 +70,16 @@ impl Variables {
 
     /// The text that replaces the variable in SQL; `None` when it is undefined.
     #[inline]
-    pub(super) fn text(&mut self, number: u32) -> Option<&str> {
+    pub(super) fn text(&mut self, number: u32) -> Option<&[u8]> {
         let variable = &mut self.0[number as usize];
         if !variable.has_text {
             let value = variable.value?;
-            variable.text.clear();
-            value.push_text(&mut variable.text);
+            let mut bytes = std::mem::take(&mut variable.text);
+            bytes.clear();
+            // Nothing is in it but memory to be used again.
+            let mut text = String::from_utf8(bytes).unwrap_or_default();
+            value.push_text(&mut text);
+            variable.text = text.into_bytes();
             variable.has_text = true;
         }
         Some(&variable.text)
@@ -104,7 +112,7 @@ impl Variables {
     pub(super) fn param(&self, number: u32, prefers_text: bool) -> Param<'_> {
         let variable = &self.0[number as usize];
         if variable.has_text && (prefers_text || variable.value.is_none()) {
-            return Param::Text(variable.text.as_bytes());
+            return Param::Text(&variable.text);
         }
         match variable.value {
             Some(ScriptValue::Int(value)) => Param::Int(value),
@@ -116,9 +124,9 @@ impl Variables {
 
     /// The text, if it has been asked for since the last assignment or was given.
     #[inline]
-    pub(super) fn known_text(&self, number: u32) -> Option<&str> {
+    pub(super) fn known_text(&self, number: u32) -> Option<&[u8]> {
         let variable = &self.0[number as usize];
-        variable.has_text.then_some(variable.text.as_str())
+        variable.has_text.then_some(variable.text.as_slice())
     }
 
     /// The value, if there is one without looking into a text.
@@ -138,18 +146,18 @@ mod tests {
         assert_eq!(variables.text(0), None);
         assert_eq!(variables.value(0, "x"), Err("undefined variable \"x\"".to_owned()));
         variables.set(0, ScriptValue::Double(0.5));
-        assert_eq!(variables.text(0), Some("0.5"));
+        assert_eq!(variables.text(0), Some(&b"0.5"[..]));
         variables.set(0, ScriptValue::Int(7));
         assert_eq!(variables.known_text(0), None);
-        assert_eq!(variables.text(0), Some("7"));
-        variables.set_text(0, "on");
+        assert_eq!(variables.text(0), Some(&b"7"[..]));
+        variables.set_text(0, b"on");
         assert_eq!(variables.known_value(0), None);
         assert_eq!(variables.value(0, "x"), Ok(ScriptValue::Bool(true)));
-        assert_eq!(variables.text(0), Some("on"));
-        variables.set_text(1, "");
+        assert_eq!(variables.text(0), Some(&b"on"[..]));
+        variables.set_text(1, b"");
         assert_eq!(variables.value(1, "y"), Err(String::new()));
-        variables.set_text(1, "z");
-        let why = "malformed variable \"y\" value: \"z\"";
+        variables.set_text(1, b"\xe9z");
+        let why = "malformed variable \"y\" value: \"?z\"";
         assert_eq!(variables.value(1, "y"), Err(why.to_owned()));
     }
 }

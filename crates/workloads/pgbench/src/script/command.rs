@@ -1,7 +1,8 @@
 //! What a script consists of.
 
 use super::program::Program;
-use super::statement::Statement;
+use super::statement::{Statement, shown_text};
+use std::borrow::Cow;
 
 #[derive(Clone, Debug)]
 pub struct ScriptCommand {
@@ -24,10 +25,10 @@ impl ScriptCommand {
     }
 
     /// All of it, without the semicolon that ends a statement.
-    pub fn text(&self) -> &str {
+    pub fn text(&self) -> Cow<'_, str> {
         match &self.action {
-            Action::Sql(statement) => &statement.text,
-            _ => &self.first_line,
+            Action::Sql(statement) => shown_text(&statement.text).into(),
+            _ => self.first_line.as_str().into(),
         }
     }
 

@@ -7,6 +7,7 @@ use super::program::Program;
 use super::scanner::Scanner;
 use super::statement::Store;
 use super::{Names, value};
+use dyno_core::text_from_bytes;
 
 /// Words of a meta command, its name included.
 const MOST_WORDS: usize = 256;
@@ -55,13 +56,13 @@ impl Reader<'_, '_> {
         let Some((variable, _)) = self.scanner.word() else {
             return Err(self.place.of_command(self.name, "missing argument"));
         };
-        let variable = self.names.number(&String::from_utf8_lossy(variable));
+        let variable = self.names.number(&text_from_bytes(variable));
         Ok(Action::Set { variable, program: self.expression()? })
     }
 
     fn expression(&mut self) -> Result<Program, ScriptError> {
         let names = &mut *self.names;
-        let mut number = |name: &[u8]| names.number(&String::from_utf8_lossy(name));
+        let mut number = |name: &[u8]| names.number(&text_from_bytes(name));
         parser::parse(self.scanner, &mut number).map_err(|error| {
             let at = error.end.saturating_sub(1);
             let more = error.more.as_deref();
@@ -85,7 +86,7 @@ impl Reader<'_, '_> {
             if words.len() + 1 >= MOST_WORDS {
                 return Err(self.place.of_command(self.name, "too many arguments"));
             }
-            words.push((String::from_utf8_lossy(word).into_owned(), at));
+            words.push((text_from_bytes(word), at));
         }
         let action = match name {
             "sleep" => self.sleep(words)?,

@@ -31,7 +31,7 @@ pub use error::ScriptError;
 pub(crate) use function::{function_names, is_function_name};
 pub(crate) use program::{Op, Program, Scope, is_true};
 pub(crate) use scanner::is_variable_name;
-pub(crate) use statement::{Reference, Statement, Store};
+pub(crate) use statement::{Reference, Statement, Store, shown_text};
 pub use value::ScriptValue;
 pub(crate) use value::{NoValue, leading_int, parse_value};
 

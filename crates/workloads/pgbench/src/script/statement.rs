@@ -3,7 +3,7 @@
 use super::scanner::{continues_name, starts_name};
 use super::sql::Piece;
 use super::{Names, QueryMode, ScriptError};
-use dyno_core::Dialect;
+use dyno_core::{Dialect, text_from_bytes};
 
 /// References to variables that a statement may have where they become parameters.
 const MOST_REFERENCES: usize = 255;
@@ -13,9 +13,8 @@ const FIRST_LINE_BYTES: usize = 127;
 /// A statement, or several joined by `\;`, sent as one command.
 #[derive(Clone, Debug)]
 pub(crate) struct Statement {
-    pub(crate) text: String,
-    /// What is sent instead where it is not UTF-8; the text then has a `?` for each byte that can't be shown.
-    pub(crate) bytes: Option<Box<[u8]>>,
+    /// As the script has it, in any encoding.
+    pub(crate) text: Vec<u8>,
     pub(crate) references: Vec<Reference>,
     pub(crate) store: Option<Store>,
     /// True for several statements in one.
@@ -57,8 +56,9 @@ fn is_copy(text: &str) -> bool {
     words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy")) && words.any(is_client)
 }
 
-/// The text with a `?` for each byte that is not UTF-8: places in it are places in the bytes.
-fn shown(bytes: &[u8]) -> String {
+/// The text with a `?` for each byte that is not UTF-8: most other encodings have a byte for each letter, by which the
+/// server's positions count.
+pub(crate) fn shown_text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -76,38 +76,31 @@ impl Statement {
         names: &mut Names,
         error: impl Fn(String) -> ScriptError,
     ) -> Result<Self, ScriptError> {
-        let bytes = &piece.text[skipped..];
-        let text = shown(bytes);
-        let is_utf8 = text.as_bytes() == bytes;
-        if !is_utf8 && mode != QueryMode::Simple {
-            return Err(error(format!(
-                "statement is not valid UTF-8, which only the query mode \"simple\" can send: {text}"
-            )));
-        }
+        let text = &piece.text[skipped..];
         let is_quoted =
             |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
         let mut references = Vec::new();
         let mut at = 0;
-        while let Some(colon) = bytes[at..].iter().position(|&byte| byte == b':') {
+        while let Some(colon) = text[at..].iter().position(|&byte| byte == b':') {
             at += colon;
-            if bytes.get(at + 1).is_some_and(|&byte| starts_name(byte)) {
-                let name = bytes[at + 1..].iter().take_while(|&&byte| continues_name(byte));
+            if text.get(at + 1).is_some_and(|&byte| starts_name(byte)) {
+                let name = text[at + 1..].iter().take_while(|&&byte| continues_name(byte));
                 let end = at + 1 + name.count();
-                let variable = names.number(&String::from_utf8_lossy(&bytes[at + 1..end]));
+                let variable = names.number(&text_from_bytes(&text[at + 1..end]));
                 references.push(Reference { start: at, end, variable, is_quoted: is_quoted(at) });
                 at = end;
             } else {
-                at += bytes[at..].iter().take_while(|&&byte| byte == b':').count();
+                at += text[at..].iter().take_while(|&&byte| byte == b':').count();
             }
         }
         if mode != QueryMode::Simple && references.len() > MOST_REFERENCES {
             return Err(error(format!(
-                "statement has too many arguments (maximum is {MOST_REFERENCES}): {text}"
+                "statement has too many arguments (maximum is {MOST_REFERENCES}): {}",
+                shown_text(text)
             )));
         }
-        let (is_chain, is_copy) = (piece.is_chain, is_copy(&text));
-        let bytes = (!is_utf8).then(|| bytes.into());
-        Ok(Statement { text, bytes, references, store: None, is_chain, is_copy })
+        let (is_chain, is_copy) = (piece.is_chain, is_copy(&shown_text(text)));
+        Ok(Statement { text: text.to_vec(), references, store: None, is_chain, is_copy })
     }
 
     /// True when nothing but its success matters.
@@ -116,11 +109,8 @@ impl Statement {
     }
 
     pub(crate) fn first_line(&self) -> String {
-        let mut length = self.text.len().min(FIRST_LINE_BYTES);
-        while !self.text.is_char_boundary(length) {
-            length -= 1;
-        }
-        let line = &self.text[..length];
+        let text = shown_text(&self.text);
+        let line = &text[..text.floor_char_boundary(FIRST_LINE_BYTES)];
         line.split(['\n', '\r']).next().unwrap_or_default().to_owned()
     }
 
@@ -131,16 +121,18 @@ impl Statement {
         if dialect != Dialect::Postgres {
             self.references.retain(|reference| !reference.is_quoted);
         }
-        let mut text = String::with_capacity(self.text.len());
+        let mut text = Vec::with_capacity(self.text.len());
         let mut done = 0;
         for (number, reference) in self.references.iter_mut().enumerate() {
-            text.push_str(&self.text[done..reference.start]);
+            text.extend_from_slice(&self.text[done..reference.start]);
             done = reference.end;
             reference.start = text.len();
-            dialect.push_placeholder(&mut text, number + 1);
+            let mut placeholder = String::new();
+            dialect.push_placeholder(&mut placeholder, number + 1);
+            text.extend_from_slice(placeholder.as_bytes());
             reference.end = text.len();
         }
-        text.push_str(&self.text[done..]);
+        text.extend_from_slice(&self.text[done..]);
         self.text = text;
     }
 }

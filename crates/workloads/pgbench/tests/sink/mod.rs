@@ -86,13 +86,13 @@ impl Session for Sink {
     }
     async fn execute_once<R: Rows>(
         &mut self,
-        _sql: &str,
+        _sql: impl AsRef<[u8]>,
         _params: &[Param<'_>],
         rows: &mut R,
     ) -> Result<Executed, DbError> {
         Ok(self.answer(rows))
     }
-    fn queue_once(&mut self, _sql: &str, _params: &[Param<'_>]) -> Result<(), DbError> {
+    fn queue_once(&mut self, _sql: impl AsRef<[u8]>, _params: &[Param<'_>]) -> Result<(), DbError> {
         self.queued += 1;
         Ok(())
     }
