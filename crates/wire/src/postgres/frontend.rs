@@ -78,7 +78,7 @@ pub fn query(out: &mut Vec<u8>, sql: impl AsRef<[u8]>) -> Read<()> {
     message(out, b'Q', |out, start| zero_terminated(out, start, sql))
 }
 
-/// Parses `sql` under `name`, with the types of [`param_oid`].
+/// Parses `sql` under `name`, with the types of [`param_oid`]; declares none if all are inferred, as libpq.
 pub fn parse(
     out: &mut Vec<u8>,
     name: &str,
@@ -88,6 +88,8 @@ pub fn parse(
     if params.len() > PARAM_LIMIT {
         return Err(WireError("a statement can't have more than 65535 parameters"));
     }
+    let is_declared = params.iter().any(|param| *param != ParamType::Inferred);
+    let params = if is_declared { params } else { &[] };
     message(out, b'P', |out, start| {
         zero_terminated(out, start, name)?;
         zero_terminated(out, start, sql)?;
@@ -377,6 +379,9 @@ mod tests {
         let mut out = Vec::new();
         parse(&mut out, "d1", "x", &[ParamType::Int, ParamType::Double, ParamType::Text]).unwrap();
         assert_eq!(out, b"P\0\0\0\x17d1\0x\0\0\x03\0\0\0\x14\0\0\x02\xbd\0\0\x04\x13");
+        out.clear();
+        parse(&mut out, "d1", "x", &[ParamType::Inferred; 2]).unwrap();
+        assert_eq!(out, b"P\0\0\0\x0bd1\0x\0\0\0");
     }
 
     #[test]

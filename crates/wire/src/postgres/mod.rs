@@ -14,7 +14,6 @@ pub mod scram;
 pub mod types;
 
 mod end_point;
-mod float_text;
 mod password;
 mod reader;
 

@@ -2,16 +2,12 @@
 
 use dyno_core::ParamType;
 
-pub const BOOL: u32 = 16;
-/// `"char"`, a single byte.
-pub const CHAR: u32 = 18;
 pub const NAME: u32 = 19;
 pub const INT8: u32 = 20;
 pub const INT2: u32 = 21;
 pub const INT4: u32 = 23;
 pub const TEXT: u32 = 25;
 pub const OID: u32 = 26;
-pub const FLOAT4: u32 = 700;
 pub const FLOAT8: u32 = 701;
 /// A literal without a type.
 pub const UNKNOWN: u32 = 705;
@@ -26,11 +22,13 @@ pub enum ValueFormat {
 }
 
 impl ValueFormat {
-    /// The format of results of this type: binary if [`crate::postgres::row::DataRow`] decodes it.
+    /// The format of results of this type: binary for integers, which [`crate::postgres::row::DataRow`] decodes, and for
+    /// types that are the same in both formats. The text of others depends on the session, as `extra_float_digits`.
     pub fn for_result(type_oid: u32) -> ValueFormat {
         match type_oid {
-            BOOL | CHAR | NAME | INT8 | INT2 | INT4 | TEXT | OID | FLOAT4 | FLOAT8 | UNKNOWN
-            | BPCHAR | VARCHAR => ValueFormat::Binary,
+            NAME | INT8 | INT2 | INT4 | TEXT | OID | UNKNOWN | BPCHAR | VARCHAR => {
+                ValueFormat::Binary
+            }
             _ => ValueFormat::Text,
         }
     }

@@ -244,8 +244,8 @@ impl PgbenchFamily {
             return Ok(());
         }
         let mut answer = AnswerTable::default();
-        let asked = session.query("SHOW client_encoding", &mut answer).await;
-        asked.map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        let result = session.query("SHOW client_encoding", &mut answer).await;
+        result.map_err(|error| Failure::new(sentence(&error.to_string())))?;
         let encoding = answer.single().unwrap_or_default();
         if matches!(encoding, "UTF8" | "SQL_ASCII") {
             return Ok(());

@@ -30,8 +30,8 @@ fn item_4_other_encodings_give_the_results_of_the_original() {
     std::fs::write(folder.file("bytes.sql"), SCRIPT).expect("a script");
     std::fs::write(folder.file("bad.sql"), b"SELECT 'caf\xe9'::int;\n").expect("a script");
     for encoding in ["LATIN1", "SQL_ASCII"] {
-        let made = format!("CREATE DATABASE {encoding} TEMPLATE template0 ENCODING '{encoding}'");
-        server.sql(&made).expect("a database");
+        let create = format!("CREATE DATABASE {encoding} TEMPLATE template0 ENCODING '{encoding}'");
+        server.sql(&create).expect("a database");
         let table = "CREATE TABLE t (c text); INSERT INTO t VALUES (E'caf\\xe9')";
         server.in_database(&encoding.to_lowercase(), table).expect("a table");
     }
@@ -47,7 +47,6 @@ fn item_4_other_encodings_give_the_results_of_the_original() {
             let words = ["-n", "-t", "2", "-M", mode, "-f", "bytes.sql"];
             let got = run(&server, database, encoding, ours(folder.path(), &words));
             if database != "sbtest" {
-                // The last line of each transaction.
                 let notice = format!("NOTICE:  {shown}\n");
                 assert_eq!(
                     (got.code, got.stderr.matches(&notice).count()),
@@ -59,9 +58,9 @@ fn item_4_other_encodings_give_the_results_of_the_original() {
             }
             for make in originals {
                 let Some(command) = make(folder.path(), &words) else { continue };
-                let wanted = run(&server, database, encoding, command);
-                let told = format!("{database} {mode}: {} {}", got.all(), wanted.all());
-                assert_eq!(outcome(&got), outcome(&wanted), "{told}");
+                let expected = run(&server, database, encoding, command);
+                let context = format!("{database} {mode}: {} {}", got.all(), expected.all());
+                assert_eq!(outcome(&got), outcome(&expected), "{context}");
                 compared += 1;
             }
         }

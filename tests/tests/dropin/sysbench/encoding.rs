@@ -4,7 +4,7 @@ use super::support::command;
 use dyno_testkit::{MariaDb, Postgres, Ran, Scratch, peer, server_or_skip, skipped};
 use std::process::Command;
 
-fn said(ran: &Ran) -> Vec<String> {
+fn lines_said(ran: &Ran) -> Vec<String> {
     ran.stdout.lines().filter(|line| line.starts_with("say")).map(str::to_owned).collect()
 }
 
@@ -19,7 +19,7 @@ fn said_by_both(
     let run = |command: &mut Command| {
         let ran = Ran::of(command.args(words).env("PGCLIENTENCODING", encoding));
         assert_eq!(ran.code, 0, "{}", ran.all());
-        said(&ran)
+        lines_said(&ran)
     };
     let ours = run(&mut command(folder.path(), connection));
     let theirs = run(Command::new(original).current_dir(folder.path()).args(connection));
@@ -41,7 +41,7 @@ fn item_4_sessions_have_the_encoding_of_the_original() {
 function event()
    local con = sysbench.sql.driver():connect()
    local row = con:query_row("SELECT 'caf\233'")
-   local statement = con:prepare("SELECT octet_length('caf\233'), '\233'")
+   local statement = con:prepare("SELECT octet_length('caf\233')::text, '\233'")
    local length, letter = unpack(statement:execute():fetch_row(), 1, 2)
    print("say", con:query_row("SHOW client_encoding"), row:byte(4), length, letter:byte())
 end

@@ -29,7 +29,7 @@ pub struct Client {
     pub(super) text: Vec<u8>,
     /// Memory for the parameters of a statement.
     pub(super) params: Vec<Param<'static>>,
-    /// Those of its session, by their numbers.
+    /// Prepared statements of its session, by the numbers of their commands.
     pub(super) prepared: Vec<Option<Statement>>,
     /// What the last script left open, which ends the client after a transaction that counts.
     pub(super) left_open: Option<DbError>,

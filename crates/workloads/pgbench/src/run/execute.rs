@@ -378,8 +378,8 @@ impl PgBench {
         let id = client.id();
         let text = match failure {
             Failure::Session(error, query) => {
-                let sent = self.sent_text(client, command);
-                let text = server_text(&error, &sent);
+                let statement = self.sent_text(client, command);
+                let text = server_text(&error, &statement);
                 if self.is_survived(&error) {
                     if self.options().verbose_errors.is_some() {
                         let text = format!(
@@ -390,7 +390,7 @@ impl PgBench {
                     // A conflict has no fault to be found in its statement, and may be frequent.
                     return match is_conflict(&error) {
                         true => error,
-                        false => error.with_statement(sent),
+                        false => error.with_statement(statement),
                     };
                 }
                 if error.is_fatal() && !error.is_from_server() {
@@ -405,7 +405,7 @@ impl PgBench {
                         "client {id} script {script} aborted in command {at} query {query}: {text}"
                     ));
                 }
-                return error.with_statement(sent);
+                return error.with_statement(statement);
             }
             Failure::Command(why) => {
                 let name = command.name();
