@@ -320,3 +320,25 @@ fn a_bench_finds_out_what_postgres_lacks_before_it_begins() {
     let ran = refused(&url);
     assert!(ran.stderr.contains("takes 3 more sessions"), "{}", ran.all());
 }
+
+#[test]
+fn item_4_statements_beyond_ascii_need_sessions_in_utf_8() {
+    let server = server_or_skip!(Postgres, "item_4_statements_beyond_ascii_need_sessions_in_utf_8");
+    let scratch = Scratch::new();
+    server.sql("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'").expect("a database");
+    // In another encoding it would have two letters.
+    let suite = "[suite]\nname = \"letters\"\n[[experiment]]\nname = \"letters\"\nworkers = 1\n\
+                 events = 20\nstatements = [\"SELECT 1 / (2 - length('\u{e4}'))\"]\n";
+    fs::write(scratch.file("letters.toml"), suite).expect("a suite");
+    let latin = server.url().replace("/sbtest", "/latin");
+    let run = |target: &str| dyno(scratch.path(), &["run", "letters.toml", "--target", target]);
+    let refused = run(&latin);
+    assert_ne!(refused.code, 0, "{}", refused.all());
+    let words = "the encoding of the sessions is LATIN1";
+    assert!(refused.all().contains(words), "{}", refused.all());
+    assert!(refused.all().contains("set.client_encoding=UTF8"), "{}", refused.all());
+    for target in [format!("{latin}?set.client_encoding=UTF8"), server.url()] {
+        let ran = run(&target);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+    }
+}
