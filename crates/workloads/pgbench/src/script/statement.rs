@@ -110,7 +110,11 @@ impl Statement {
 
     pub(crate) fn first_line(&self) -> String {
         let text = shown_text(&self.text);
-        let line = &text[..text.floor_char_boundary(FIRST_LINE_BYTES)];
+        let mut length = text.len().min(FIRST_LINE_BYTES);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        let line = &text[..length];
         line.split(['\n', '\r']).next().unwrap_or_default().to_owned()
     }
 
