@@ -331,7 +331,9 @@ fn item_4_statements_beyond_ascii_need_sessions_in_utf_8() {
                  events = 20\nstatements = [\"SELECT 1 / (2 - length('\u{e4}'))\"]\n";
     fs::write(scratch.file("letters.toml"), suite).expect("a suite");
     let latin = server.url().replace("/sbtest", "/latin");
-    let run = |target: &str| dyno(scratch.path(), &["run", "letters.toml", "--target", target]);
+    let run = |target: &str| {
+        dyno(scratch.path(), &["run", "letters.toml", "--target", &format!("mine={target}")])
+    };
     let refused = run(&latin);
     assert_ne!(refused.code, 0, "{}", refused.all());
     let words = "the encoding of the sessions is LATIN1";

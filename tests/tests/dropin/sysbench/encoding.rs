@@ -49,10 +49,12 @@ end
     std::fs::write(folder.file("bytes.lua"), script).expect("a script");
     let (host, port) = (postgres.socket_folder.display(), postgres.port);
     let (host, port) = (format!("--pgsql-host={host}"), format!("--pgsql-port={port}"));
-    let to = ["--db-driver=pgsql", &host, &port, "--pgsql-user=postgres", "--pgsql-db=latin"];
-    for (encoding, shown) in [("", "LATIN1"), ("win1252", "WIN1252")] {
+    for (database, encoding, length) in
+        [("--pgsql-db=latin", "", 4), ("--pgsql-db=sbtest", "latin1", 5)]
+    {
+        let to = ["--db-driver=pgsql", &host, &port, "--pgsql-user=postgres", database];
         let lines = said_by_both(&folder, &original, &to, encoding);
-        assert_eq!(lines, [format!("say\t{shown}\t233\t4\t233")]);
+        assert_eq!(lines, [format!("say\tLATIN1\t233\t{length}\t233")]);
     }
     let script = r#"
 function event()
