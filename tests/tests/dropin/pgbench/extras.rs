@@ -397,13 +397,15 @@ fn statements_that_are_not_utf_8_are_sent_as_they_are() {
 }
 
 #[test]
-fn statements_that_are_not_utf_8_need_the_simple_mode() {
+fn sqlite_takes_statements_in_utf_8_only() {
     let folder = Scratch::new();
     std::fs::write(folder.file("latin1.sql"), LATIN1).expect("a file");
-    let ran = run(folder.path(), &["-n", "-M", "prepared", "-f", "latin1.sql", DATABASE]);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    let why = "statement is not valid UTF-8, which only the query mode \"simple\" can send: SELECT";
-    assert!(ran.stderr.contains(why), "{}", ran.all());
+    for mode in ["simple", "extended", "prepared"] {
+        let ran = run(folder.path(), &["-n", "-M", mode, "-f", "latin1.sql", DATABASE]);
+        assert_eq!(ran.code, 2, "{}", ran.all());
+        let why = "the text of a statement for this database must be UTF-8";
+        assert!(ran.stderr.contains(why), "{}", ran.all());
+    }
 }
 
 #[test]
