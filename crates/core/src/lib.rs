@@ -41,12 +41,12 @@ pub use rng::Rng;
 pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
     Executed, FlightAnswers, Interrupter, KeptColumn, ReadKeptRow, RowSource, RowWriter, Rows,
-    Session, SessionProof, SessionTls, Statement, utf8_statement,
+    Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use statements::StatementTable;
 pub use target::{Dialect, Product, is_shardingsphere};
-pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes};
+pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement};
 pub use value::{Param, ParamType};
 pub use workload::{
     EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,

@@ -2,7 +2,7 @@
 
 use crate::{
     Capabilities, DbError, DbResult, Dialect, Nanos, Param, ParamType, Product, SECOND, Shards,
-    StatementKind,
+    StatementKind, utf8_statement,
 };
 use std::future::poll_fn;
 use std::task::Poll;
@@ -547,15 +547,6 @@ pub trait Session {
 
     /// Ends the session in order.
     fn close(self) -> impl Future<Output = ()>;
-}
-
-/// The text of a statement for a database that takes UTF-8 only.
-pub fn utf8_statement(sql: &[u8]) -> DbResult<&str> {
-    std::str::from_utf8(sql).map_err(|_| {
-        DbError::workload(
-            "the text of a statement for this database must be UTF-8: bind other bytes as parameters",
-        )
-    })
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Text for each statement.
 
+use crate::{DbError, DbResult};
 use std::ops::RangeInclusive;
 
 /// Appends an integer in decimal without the formatting machinery.
@@ -47,6 +48,15 @@ pub fn text_to_bytes(text: &str) -> Vec<u8> {
         }
     }
     bytes
+}
+
+/// The text of a statement for a database that takes UTF-8 only.
+pub fn utf8_statement(sql: &[u8]) -> DbResult<&str> {
+    std::str::from_utf8(sql).map_err(|_| {
+        DbError::workload(
+            "the text of a statement for this database must be UTF-8: bind other bytes as parameters",
+        )
+    })
 }
 
 /// Two lower-case hexadecimal digits for each byte.

@@ -334,11 +334,11 @@ fn item_4_statements_beyond_ascii_need_sessions_in_utf_8() {
     let run = |target: &str| {
         dyno(scratch.path(), &["run", "letters.toml", "--target", &format!("mine={target}")])
     };
-    let refused = run(&latin);
-    assert_ne!(refused.code, 0, "{}", refused.all());
+    let refusal = run(&latin);
+    assert_ne!(refusal.code, 0, "{}", refusal.all());
     let words = "the encoding of the sessions is LATIN1";
-    assert!(refused.all().contains(words), "{}", refused.all());
-    assert!(refused.all().contains("set.client_encoding=UTF8"), "{}", refused.all());
+    assert!(refusal.all().contains(words), "{}", refusal.all());
+    assert!(refusal.all().contains("set.client_encoding=UTF8"), "{}", refusal.all());
     for target in [format!("{latin}?set.client_encoding=UTF8"), server.url()] {
         let ran = run(&target);
         assert_eq!(ran.code, 0, "{}", ran.all());
