@@ -65,6 +65,11 @@ pub trait Workload: Sync {
     /// The kinds of transactions, fixed for the life of the workload; never empty.
     fn transactions(&self) -> &[TransactionKind];
 
+    /// The largest number of rows that one of its statements has to read; `None` if the user wrote the statements.
+    fn rows_touched(&self) -> Option<u64> {
+        None
+    }
+
     /// Prepares a fresh session for worker `id` of `workers`.
     fn open<S: Session>(
         &self,

@@ -73,6 +73,8 @@ fn append(joined: &mut TrialResult, stage: &TrialResult) {
         worker.busy += more.busy;
         worker.connects += more.connects;
         worker.connecting += more.connecting;
+        worker.uncommitted += more.uncommitted;
+        worker.scans = worker.scans.or(more.scans);
     });
     joined.offered = joined.offered.zip(stage.offered).map(|(one, other)| one + other);
     joined.in_flight += stage.in_flight;

@@ -3,7 +3,7 @@
 use crate::ErrorPolicy;
 use crate::share::TrialShare;
 use dyno_core::{DbError, Nanos, SECOND};
-use dyno_facts::{GeneratorConditions, HostSample};
+use dyno_facts::{GeneratorConditions, HostSample, TableScans};
 use dyno_record::{Frame, Window};
 use serde::{Deserialize, Serialize};
 
@@ -120,6 +120,10 @@ pub enum TrialEnd {
         ended: u64,
         in_flight: u64,
     },
+    /// The server never committed what these transactions wrote: their sessions ended within an open transaction.
+    Uncommitted {
+        transactions: u64,
+    },
 }
 
 impl TrialEnd {
@@ -134,6 +138,10 @@ impl TrialEnd {
             TrialEnd::Miscounted { started, ended, in_flight } => Some(format!(
                 "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load \
                  generator has miscounted."
+            )),
+            TrialEnd::Uncommitted { transactions } => Some(format!(
+                "The server has discarded the writes of {transactions} transactions: their sessions ended within a \
+                 transaction that nothing had committed, as they do with autocommit = 0."
             )),
         }
     }
@@ -150,6 +158,10 @@ pub struct WorkerStats {
     pub connects: u64,
     /// Time for opening them.
     pub connecting: Nanos,
+    /// Transactions, warm-up among them, whose writes were discarded when their session ended within a transaction.
+    pub uncommitted: u64,
+    /// Set if its last session read far more rows than the workload has to.
+    pub scans: Option<TableScans>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,15 +196,37 @@ pub struct TrialResult {
     pub conditions: GeneratorConditions,
 }
 
+/// Share of the transactions that may be left uncommitted: a script may commit a batch of events at once.
+const UNCOMMITTED_MAX: f64 = 0.01;
+
 impl TrialResult {
-    /// The trial has failed unless `started = committed + rolled back + failed + skipped + in flight`.
+    /// The trial has failed unless `started = committed + rolled back + failed + skipped + in flight`, and if the server
+    /// has discarded what it counts.
     pub(crate) fn balanced(mut self) -> Self {
         let (counts, in_flight) = (self.total.counts(), self.in_flight);
         let (started, ended) = (counts.started, counts.ended());
         if started != ended.saturating_add(in_flight) {
             self.ended = TrialEnd::Miscounted { started, ended, in_flight };
         }
+        let uncommitted = self.workers.iter().map(|worker| worker.uncommitted);
+        let transactions = uncommitted.fold(0, u64::saturating_add);
+        let is_judged = matches!(self.ended, TrialEnd::Time | TrialEnd::Events);
+        if is_judged && transactions as f64 > UNCOMMITTED_MAX * counts.committed as f64 {
+            self.ended = TrialEnd::Uncommitted { transactions };
+        }
         self
+    }
+
+    /// Scans of tables by sessions whose statements should not need any.
+    pub fn scans(&self) -> Option<TableScans> {
+        self.workers.iter().filter_map(|worker| worker.scans).max_by_key(|scans| scans.rows_each())
+    }
+
+    /// A warning about [`TrialResult::scans`], in a sentence.
+    pub fn scan_note(&self) -> Option<String> {
+        let rows = self.scans()?.rows_each();
+        let why = "the tables lack keys of the test, or the server does not use them";
+        Some(format!("The server scanned whole tables, {rows} rows per statement: {why}."))
     }
 
     pub fn length(&self) -> Nanos {

@@ -54,7 +54,7 @@ pub use series::{NodeRow, SeriesRow};
 pub use server::{LogInFacts, NodeFacts, ServerFacts};
 pub use summary::{
     AwaitedArrivals, ErrorSummary, FileSeal, GeneratorSummary, KindSummary, LatencySummary,
-    SCHEMA_VERSION, StageFacts, TrialStatus, TrialSummary,
+    SCHEMA_VERSION, StageFacts, TableScans, TrialStatus, TrialSummary,
 };
 pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};

@@ -2,6 +2,7 @@
 
 use crate::{Message, PaperTexts, Purpose};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
@@ -24,6 +25,32 @@ pub struct RunPlan {
     pub estimated_s: f64,
     /// What the user should know, in sentences: what was left out, capped or shrunk.
     pub notes: Vec<Message>,
+}
+
+impl RunPlan {
+    /// The steps of trials that need not be executed any more: those that are `complete`, those that were
+    /// `skipped`, and what follows in a search after a step of it was skipped.
+    pub fn settled(
+        &self,
+        complete: &BTreeSet<String>,
+        skipped: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let mut ended: BTreeSet<&str> = BTreeSet::new();
+        let mut settled = BTreeSet::new();
+        for step in &self.steps {
+            let StepAction::Trial(trial) = &step.action else { continue };
+            if skipped.contains(&step.id) && trial.purpose == Purpose::Search {
+                ended.insert(&trial.point);
+            }
+            if complete.contains(&step.id)
+                || skipped.contains(&step.id)
+                || ended.contains(trial.point.as_str())
+            {
+                settled.insert(step.id.clone());
+            }
+        }
+        settled
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]

@@ -142,6 +142,22 @@ pub struct StageFacts {
     pub gap_s: Option<f64>,
 }
 
+/// Rows that a server read by scanning whole tables, as it counted them for dyno's own sessions.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
+)]
+pub struct TableScans {
+    pub rows: u64,
+    /// The statements that read them: those of the session (MySQL), or the scans alone (PostgreSQL).
+    pub statements: u64,
+}
+
+impl TableScans {
+    pub fn rows_each(self) -> u64 {
+        self.rows / self.statements.max(1)
+    }
+}
+
 /// One trial as it is stored in `trials/<n>.json`. Fields of its identity read as its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct TrialSummary {
@@ -185,6 +201,9 @@ pub struct TrialSummary {
     /// Errors of all attempts, by class and code.
     pub errors: Vec<ErrorSummary>,
     pub generator: GeneratorSummary,
+    /// Set if statements read far more rows than the workload has to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scans: Option<TableScans>,
     /// Notes for the reader, in sentences.
     pub notes: Vec<Message>,
     /// Command by command; empty where the workload doesn't measure them one by one.

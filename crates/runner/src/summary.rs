@@ -42,6 +42,7 @@ pub fn summarise(
         connect_s: result.connect as f64 / 1e9,
         offered: result.offered,
         generator: generator(result),
+        scans: result.scans(),
         notes: notes(spec, result, is_search),
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
         ..identity.summary(status(spec, result, is_search))

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dyno_facts::{
-    ExperimentFacts, FaultPlan, PlanStep, Purpose, StepAction, TargetFacts, mask_secrets,
-};
+use dyno_facts::{ExperimentFacts, FaultPlan, PlanStep, StepAction, TargetFacts, mask_secrets};
 use serde_json::json;
 
 use crate::plan::{Overrides, Plan};
@@ -90,30 +88,6 @@ impl Plan {
     /// The name of the target that is connected to for a target's trials.
     pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.reached_as())
-    }
-
-    /// The trials that need not be executed any more: those that are `complete`, those that were
-    /// `skipped`, and what follows in a search after a step of it was skipped.
-    pub fn settled(
-        &self,
-        complete: &BTreeSet<String>,
-        skipped: &BTreeSet<String>,
-    ) -> BTreeSet<String> {
-        let mut ended: BTreeSet<&str> = BTreeSet::new();
-        let mut settled = BTreeSet::new();
-        for step in &self.steps {
-            let StepAction::Trial(trial) = &step.action else { continue };
-            if skipped.contains(&step.id) && trial.purpose == Purpose::Search {
-                ended.insert(&trial.point);
-            }
-            if complete.contains(&step.id)
-                || skipped.contains(&step.id)
-                || ended.contains(trial.point.as_str())
-            {
-                settled.insert(step.id.clone());
-            }
-        }
-        settled
     }
 
     /// The same plan on other addresses of its targets, or other nodes, under a hash of its own.

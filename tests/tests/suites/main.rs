@@ -5,6 +5,7 @@ mod calibrate;
 mod chinese;
 mod compare;
 mod continued;
+mod contradicted;
 mod faults;
 mod foreign;
 mod gates;

@@ -188,6 +188,7 @@ impl Job<'_> {
         let load = TerminalLoad { terminals: self.settings.terminals, sessions: spec.workers };
         let mut facts = facts(workload, loaded, load, &summary.kinds, summary.window_s);
         output::talk_lines(&report::details(&summary, &facts));
+        warn(result.scan_note().as_slice());
         let left = workload.deliveries_left();
         if left > 0 {
             output::talk(&format!(

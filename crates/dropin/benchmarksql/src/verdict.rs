@@ -34,7 +34,9 @@ pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
         TrialEnd::Aborted(error) => {
             problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
         }
-        TrialEnd::Miscounted { .. } => problems.extend(result.ended.failure()),
+        TrialEnd::Miscounted { .. } | TrialEnd::Uncommitted { .. } => {
+            problems.extend(result.ended.failure())
+        }
         _ if counts.failed > 0 && has_failures(result) => {
             problems.push(format!("{} transactions failed with an error.", counts.failed));
         }

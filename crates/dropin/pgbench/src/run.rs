@@ -205,6 +205,9 @@ impl Job<'_> {
         let parts = (scripts.as_slice(), percentiles.as_slice());
         let report = figures::report(settings, self.tables, result, &total, late, parts);
         print(settings, &report.to_string());
+        if let Some(note) = result.scan_note() {
+            output::talk_lines(&format!("pgbench: warning: {note}"));
+        }
         let stopped = stopped(result);
         if result.ended == TrialEnd::Interrupted {
             if result.unfinished > 0 {
@@ -213,7 +216,9 @@ impl Job<'_> {
             output::talk(INCOMPLETE);
             return Exit::Interrupted;
         }
-        if let (TrialEnd::Miscounted { .. }, Some(why)) = (&result.ended, result.ended.failure()) {
+        if !matches!(result.ended, TrialEnd::Aborted(_))
+            && let Some(why) = result.ended.failure()
+        {
             output::talk_lines(&format!("pgbench: error: {why}"));
             return Exit::Aborted;
         }

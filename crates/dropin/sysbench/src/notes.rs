@@ -105,6 +105,7 @@ impl Notes<'_> {
         let total = &self.result.total;
         let (work, wasted) = (total.work(), total.wasted());
         let mut notes = self.said.to_vec();
+        notes.extend(self.result.scan_note());
         if work.misses > 0 {
             let (misses, them) = match work.misses {
                 1 => ("1 update or delete".to_owned(), "It is"),

@@ -400,7 +400,7 @@ fn ended(
         }
         TrialEnd::Time => console.info("Time limit exceeded, exiting..."),
         TrialEnd::Events => console.info("Event limit exceeded, exiting..."),
-        TrialEnd::Interrupted | TrialEnd::Miscounted { .. } => {}
+        _ => {}
     }
     let forced = result.unfinished > 0 && result.ended != TrialEnd::Interrupted;
     if forced {

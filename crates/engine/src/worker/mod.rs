@@ -1,6 +1,7 @@
 //! One worker: connects, waits for the others, executes transactions.
 
 mod renewal;
+mod scans;
 
 use crate::policy::Action;
 use crate::shared::{Local, Shared};
@@ -89,6 +90,7 @@ pub(crate) async fn worker<W: Workload, D: Driver, S: FrameSink>(
         at_once: None,
         counted: 0,
         on_session: 0,
+        uncommitted: 0,
     };
     let error = worker.drive().await;
     Box::pin(worker.finish(error)).await;
@@ -188,6 +190,8 @@ struct Worker<'a, W: Workload, D: Driver, S: FrameSink> {
     counted: u64,
     /// Transactions that have begun on this session, where that is bounded.
     on_session: u64,
+    /// Transactions with writes since the server last reported that none is open.
+    uncommitted: u64,
 }
 
 impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
@@ -249,6 +253,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             if spec.connect_each
                 && let Some(session) = self.session.take()
             {
+                self.lose_uncommitted();
                 session.close().await;
                 last = now();
             }
@@ -334,11 +339,17 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             let mut tally = Tally::default();
             finished = workload.finish(&mut self.state, session, &mut tally).await;
             self.local.recorder.borrow_mut().finish(&tally, now());
+            if session.is_in_transaction() {
+                self.lose_uncommitted();
+            }
         }
         self.local.stop_driving(self.shared.spec.finish_begun, now());
         match (finished, session) {
             (Err(error), _) => self.shared.abort(error),
-            (Ok(()), Some(session)) => session.close().await,
+            (Ok(()), Some(mut session)) => {
+                self.note_scans(&mut session).await;
+                session.close().await;
+            }
             (Ok(()), None) => {}
         }
         workload.retire(self.state, error.as_ref());
@@ -442,6 +453,12 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         tally: &Tally,
     ) {
         let is_measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
+        self.uncommitted = match &self.session {
+            Some(session) if session.is_in_transaction() => {
+                self.uncommitted + u64::from(tally.writes > 0)
+            }
+            _ => 0,
+        };
         if is_measured && !matches!(outcome, Outcome::Skipped) {
             let index = (self.id - self.local.first) as usize;
             let stats = &mut self.local.stats.borrow_mut()[index];
@@ -524,9 +541,16 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         After::Next
     }
 
+    /// Counts the transactions whose writes the server discards because the session ends or is rolled back.
+    fn lose_uncommitted(&mut self) {
+        let index = (self.id - self.local.first) as usize;
+        self.local.stats.borrow_mut()[index].uncommitted += std::mem::take(&mut self.uncommitted);
+    }
+
     /// Rolls back before the session ends with its worker: a proxy may hand its connection to others, with what the
     /// transaction has done. pgbench's clients just leave.
     async fn leave_nothing_open(&mut self, error: &DbError) {
+        self.lose_uncommitted();
         if !error.is_fatal()
             && !self.shared.spec.errors.retire
             && let Some(session) = &mut self.session

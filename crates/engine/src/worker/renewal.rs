@@ -25,6 +25,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Replaces the session by one for a single transaction, which begins once it is connected.
     async fn connect_for_one(&mut self, begin: Begin) -> Result<Begin, DbError> {
         if let Some(session) = self.session.take() {
+            self.lose_uncommitted();
             session.close().await;
         }
         let before = now();
@@ -52,6 +53,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Restores a clean session. False when the trial has ended before that; an error when the session can't be
     /// cleaned and must not be replaced.
     pub(super) async fn recover(&mut self, error: &DbError) -> Result<bool, DbError> {
+        self.lose_uncommitted();
         if !self.loses_session(error)
             && let Some(session) = &mut self.session
         {

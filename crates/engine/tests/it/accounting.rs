@@ -1,7 +1,7 @@
 //! Random scripts of faults: whatever happens, all transactions are accounted for, the trial ends, and
 //! the commits are those that the server saw.
 
-use crate::support::{Lists, MS, try_run};
+use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{ErrorClass, Nanos, SECOND};
 use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialSpec};
@@ -116,4 +116,31 @@ proptest! {
             prop_assert_eq!(result.total.wasted().statements(), 0);
         }
     }
+}
+
+/// The writes of a session are gone if it ends within a transaction, as with autocommit = 0: those figures are none.
+#[test]
+fn what_the_server_never_committed_fails_the_trial() {
+    const OPEN: [&str; 2] = ["BEGIN", "UPDATE account"];
+    let end = |workload: &Lists<'_>, spec: &TrialSpec| {
+        let (result, _) = run(workload, &constant(MS, vec![]), spec);
+        assert!(result.total.counts().committed > 100);
+        result.ended
+    };
+    let spec = closed(2, 2);
+    assert_eq!(end(&Lists::of(&TRANSFER), &spec), TrialEnd::Time);
+    let discarded = |ended: TrialEnd| match ended {
+        TrialEnd::Uncommitted { transactions } => transactions,
+        other => panic!("{other:?}"),
+    };
+    // All but those in flight at the end: 2 ms each.
+    let all = discarded(end(&Lists::of(&OPEN), &spec));
+    assert!((1_996..=2_002).contains(&all), "{all}");
+    let each = TrialSpec { connect_each: true, ..spec.clone() };
+    assert!(discarded(end(&Lists::of(&OPEN), &each)) > 1_900);
+    // Who reads only has lost nothing, and who commits at the end neither.
+    assert_eq!(end(&Lists::of(&["BEGIN", "SELECT 1"]), &spec), TrialEnd::Time);
+    let mut batch = Lists::of(&OPEN);
+    batch.farewell = Some("COMMIT");
+    assert_eq!(end(&batch, &spec), TrialEnd::Time);
 }

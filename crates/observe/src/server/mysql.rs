@@ -54,6 +54,9 @@ pub(super) async fn state<S: Session>(
             .await?;
     }
     let mut sample = sample_of(&facts.counters);
+    // FLUSH STATUS makes counters begin again as a restart does.
+    let flushed_s = number(&facts.counters, "Uptime_since_flush_status");
+    sample.uptime_s = flushed_s.or(sample.uptime_s);
     sample.replicated = replicated(facts);
     sample.refuses_writes = setting("read_only").is_some_and(|on| on == "ON" || on == "1");
     sample.blurs_commits = sample.refuses_writes && sample.replicated.is_none();

@@ -61,7 +61,8 @@ pub(crate) fn isolation(target: &PaperTarget) -> Option<&String> {
 
 /// Settings that decide what an acknowledged commit is worth.
 pub(crate) fn is_of_commits(name: &str) -> bool {
-    const OF_COMMITS: [&str; 10] = [
+    const OF_COMMITS: [&str; 11] = [
+        ENGINE,
         "innodb_flush_log_at_trx_commit",
         "sync_binlog",
         "innodb_doublewrite",
@@ -228,6 +229,27 @@ pub(crate) fn matters(name: &str) -> bool {
         || ENDS.iter().any(|end| name.ends_with(end))
 }
 
+/// The name under which tables that do not keep what is committed stand among the settings.
+pub(crate) const ENGINE: &str = "engine";
+
+/// Tables of engines that lose rows in a crash or can't roll back, such as `MEMORY (sbtest1, sbtest2)`, and tables of
+/// PostgreSQL that are empty after a crash.
+fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
+    const UNSAFE: [&str; 8] =
+        ["ARCHIVE", "Aria", "BLACKHOLE", "CSV", "MEMORY", "MRG_MyISAM", "MyISAM", "unlogged"];
+    let mut engines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, properties) in &facts.schema {
+        let engine = properties.split(", ").next().filter(|engine| UNSAFE.contains(engine));
+        if let Some((table, engine)) = name.strip_prefix("table ").zip(engine) {
+            engines.entry(engine).or_default().push(table);
+        }
+    }
+    let texts = engines.iter().map(|(engine, tables)| format!("{engine} ({})", tables.join(", ")));
+    let value = Some(texts.collect::<Vec<_>>().join(", ")).filter(|value| !value.is_empty())?;
+    let meaning = say!(engine_of_tables);
+    Some(SettingRow { name: ENGINE.to_owned(), value, meaning, is_weak: true })
+}
+
 /// The settings that matter, as far as the server has them.
 pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
     let row = |known: &Known| {
@@ -239,7 +261,7 @@ pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
             is_weak: is_weak(known, value, facts),
         })
     };
-    SETTINGS.iter().filter_map(row).collect()
+    SETTINGS.iter().filter_map(row).chain(unsafe_tables(facts)).collect()
 }
 
 fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
@@ -359,6 +381,22 @@ mod tests {
         assert_eq!(weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
         assert!(weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
         assert_eq!(weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
+    }
+
+    #[test]
+    fn tables_that_a_crash_empties_are_weak_whatever_the_settings_are() {
+        let tables = |all: &[(&str, &str)]| {
+            let schema =
+                all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            let rows = rows(&ServerFacts { schema, ..ServerFacts::default() });
+            rows.into_iter().map(|row| (row.value, row.is_weak)).collect::<Vec<_>>()
+        };
+        let safe =
+            [("table a", "InnoDB, Dynamic"), ("table b", "fillfactor=100"), ("a.id", "MEMORY")];
+        assert_eq!(tables(&safe), []);
+        let found =
+            tables(&[("table a", "MEMORY, Fixed"), ("table b", "MEMORY"), ("table c", "unlogged")]);
+        assert_eq!(found, [("MEMORY (a, b), unlogged (c)".to_owned(), true)]);
     }
 
     #[test]

@@ -228,7 +228,9 @@ impl<'a> Sampler<'a> {
             match asked.await.unwrap_or(Err(Elapsed)) {
                 Ok(Ok((sample, refused))) => self.take(&window, sample, refused),
                 Ok(Err(error)) => {
-                    if matches!(error.cause(), Cause::Unreachable | Cause::Lost) {
+                    // A session may be ended for any reason: the node is down if it takes no other one.
+                    let is_refused = error.cause() == Cause::Unreachable;
+                    if is_refused || error.cause() == Cause::Lost && self.is_silent {
                         self.seen.down.get_or_insert_with(|| error.to_string().into());
                     }
                     self.silent(

@@ -42,6 +42,13 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     assert_eq!(why.len(), 1, "only the first step that is not needed is noted");
     assert!(why[0].to_string().starts_with(&told), "{why:?}");
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
+    // What a search that has ended does not need is not missing from its folder.
+    run.update(|header| header.plan = Some(plan.facts.clone())).expect("noted");
+    let folder = run.path().to_owned();
+    run.finish(RunStatus::Complete).expect("ended");
+    let warnings = dyno_store::read(&folder).expect("a run").warnings;
+    let names_steps = |warning: &&Message| warning.to_string().contains("/search/");
+    assert_eq!(warnings.iter().find(names_steps), None);
 }
 
 #[test]

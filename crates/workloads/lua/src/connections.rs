@@ -45,6 +45,8 @@ pub(crate) struct Connections<'a, D: Driver> {
     shared: Rc<LuaShared>,
     /// Some slots are parked.
     has_parked: bool,
+    /// The engine is about to end its session, and looks at what that leaves uncommitted.
+    pub(crate) is_ending: bool,
     /// Connections that were lost and not opened again.
     lost: Vec<usize>,
     /// Why the last connection was not opened.
@@ -93,6 +95,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             counters: Rc::clone(&machine.counters),
             shared: Rc::clone(&machine.shared),
             has_parked: false,
+            is_ending: false,
             lost: Vec::new(),
             unopened: None,
             failure: None,
@@ -208,7 +211,7 @@ impl<'a, D: Driver> Connections<'a, D> {
         self.lost.retain(|lost| *lost != number);
         match (slot, engine) {
             (Slot::Own(session), _) => session.close().await,
-            (Slot::Engine, Some(session)) => {
+            (Slot::Engine, Some(session)) if !self.is_ending => {
                 if session.is_in_transaction() {
                     session.rollback().await?;
                 }

@@ -159,7 +159,8 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     }
 
     /// The run has ended: returns how long its longest step and all of them are known to have kept its loop.
-    pub(crate) fn end(&self) -> (Nanos, Nanos) {
+    pub(crate) fn end(&mut self) -> (Nanos, Nanos) {
+        self.connections.is_ending = true;
         self.machine.watch.end()
     }
 

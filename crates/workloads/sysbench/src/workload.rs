@@ -62,6 +62,12 @@ impl Workload for Sysbench {
         &self.kinds
     }
 
+    fn rows_touched(&self) -> Option<u64> {
+        let SysbenchOptions { range_size, random_points, number_of_ranges, delta, .. } =
+            self.options;
+        Some(u64::from(range_size.max(random_points).max(number_of_ranges.saturating_mul(delta))))
+    }
+
     async fn open<S: Session>(
         &self,
         session: &mut S,

@@ -192,9 +192,7 @@ fn driven<W: Workload + Sync, D: Driver>(
         TrialEnd::Time | TrialEnd::Events => Ok(result),
         TrialEnd::Interrupted => Err(interrupted()),
         TrialEnd::Aborted(error) => Err(Failure::from(error)),
-        miscounted @ TrialEnd::Miscounted { .. } => {
-            Err(Failure::new(miscounted.failure().unwrap_or_default()))
-        }
+        wrong => Err(Failure::new(wrong.failure().unwrap_or_default())),
     }
 }
 

@@ -1,7 +1,8 @@
 //! G: arithmetic. Figures that can't all be right together.
 
 use super::case::each_node;
-use super::{Rule, generator, parts, percent};
+use super::sides::has_unknown_statements;
+use super::{Rule, parts, percent};
 use crate::evidence::{Finding, Group, Level, Spot, Trial, VetoReach};
 use crate::families::KnownFamily;
 use crate::messages::checks;
@@ -10,8 +11,6 @@ use dyno_facts::{GeneratorMember, NodeConditions, say};
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;
-/// Failed attempts by transactions that explain idle workers.
-const FAILED: f64 = 0.001;
 /// By how much the server's commits may differ from the client's, and how many a reader of its
 /// counters makes in any case.
 const COMMITS: f64 = 0.01;
@@ -30,16 +29,17 @@ pub(super) const RULES: &[Rule] = &[
         (!trial.adds_up)
             .then(|| say!(started_accounted_for, started = counts.started, ended = ended))
     }),
+    // Workers can't be inside transactions for longer than there is time; outside of them they may be with reason.
     Rule::trial(Group::G, Level::E, checks::littles_law, |trial| {
-        unlikely_inside(trial, |inside, is_explained| {
-            inside.is_too_much() || (inside.is_too_little() && !is_explained)
-        })
+        share_inside(trial, |share, blur| share - blur > 1.0 + LITTLE)
     }),
     Rule::trial(Group::G, Level::W, checks::idle_workers, |trial| {
-        unlikely_inside(trial, |inside, is_explained| inside.is_too_little() && is_explained)
+        share_inside(trial, |share, blur| share + blur < 1.0 - LITTLE)
     }),
-    Rule::trial(Group::G, Level::E, checks::commits_missing, |trial| {
-        server_commits(trial, |server, client, own| client - server - own)
+    Rule::trial_of_case(Group::G, Level::E, checks::commits_missing, |case, trial| {
+        // A script of the user's may commit and roll back as it likes: its commits are not known.
+        let is_known = !has_unknown_statements(case.experiment(trial)?);
+        is_known.then(|| server_commits(trial, |server, client, own| client - server - own))?
     }),
     Rule::case(Group::G, Level::W, checks::foreign_load, |case| {
         case.evidence.trials.iter().filter_map(foreign_load).collect()
@@ -59,37 +59,16 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
 ];
 
-/// Which share of their time workers spent inside transactions, by the sum of latencies.
-struct Inside {
-    share: f64,
-    /// What is in flight at either end of the window blurs the share by a transaction per worker, and
-    /// that may be the longest.
-    blur: f64,
-}
-
-impl Inside {
-    fn is_too_little(&self) -> bool {
-        self.share + self.blur < 1.0 - LITTLE
-    }
-
-    fn is_too_much(&self) -> bool {
-        self.share - self.blur > 1.0 + LITTLE
-    }
-}
-
-/// The share, where it is found for itself and whether something else explains it.
-fn unlikely_inside(trial: &Trial, is_found: fn(&Inside, bool) -> bool) -> Option<Message> {
-    let inside = inside(trial)?;
-    is_found(&inside, is_explained(trial, &inside))
-        .then(|| say!(share_inside_transactions, share = percent(inside.share)))
-}
-
-/// `None` where workers may have nothing to do.
-fn inside(trial: &Trial) -> Option<Inside> {
+/// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. A second
+/// figure says how far it is blurred: at either end of a window, or of a stage of it, each worker has a transaction that
+/// reaches beyond, and that may be the longest. `None` if workers may have nothing to do, or left with a load generator.
+fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Message> {
     let summary = &trial.summary;
     let family = KnownFamily::of(summary);
     let is_idle = family.is_some_and(|family| family.is_pass() || family.is_paced(summary));
+    let is_lost = summary.conditions.members.iter().any(|member| member.lost.is_some());
     if is_idle
+        || is_lost
         || summary.rate_per_s.is_some()
         || summary.window_s <= 0.0
         || summary.latency.count == 0
@@ -97,28 +76,10 @@ fn inside(trial: &Trial) -> Option<Inside> {
         return None;
     }
     let workers_s = summary.window_s * f64::from(summary.workers.max(1));
-    Some(Inside {
-        share: summary.latency.sum_us / 1e6 / workers_s,
-        blur: summary.latency.max_us / 1e6 / summary.window_s,
-    })
-}
-
-/// True when workers had reasons to be outside of transactions that are told elsewhere.
-fn is_explained(trial: &Trial, inside: &Inside) -> bool {
-    let waited = generator::run_delay_share(trial).unwrap_or_default();
-    let is_waiting = inside.share + inside.blur + waited >= 1.0 - LITTLE;
-    // What the load generator loses it loses for all workers alike; a starved one waits in a
-    // transaction that has not ended.
-    let summary = &trial.summary;
-    let missing_s = (1.0 - inside.share) * summary.window_s;
-    let is_uneven = summary.generator.worker_busy_s_stddev > missing_s / 2.0;
-    let counts = trial.summary.counts;
-    let failed = (counts.failed + counts.retries) as f64;
-    failed > FAILED * counts.started as f64
-        || counts.reconnects > 0
-        || is_waiting
-        || is_uneven
-        || !trial.gaps.is_empty()
+    let share = summary.latency.sum_us / 1e6 / workers_s;
+    let windows = summary.stages.len().max(1) as f64;
+    let blur = windows * summary.latency.max_us / 1e6 / summary.window_s;
+    is_unlikely(share, blur).then(|| say!(share_inside_transactions, share = percent(share)))
 }
 
 /// What is found of each node that was compared by itself, or of all together.
@@ -144,12 +105,15 @@ fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> 
         .then(|| say!(by_the_server_by_the_client, server = server, client = client))
 }
 
-/// An endpoint may end transactions on more nodes than one. Where dyno was alone, commits are the server's own.
+/// An endpoint may end transactions on more nodes than one. If dyno was alone, commits are the server's own, and so are
+/// those of autovacuum, several for each table.
 fn may_be_foreign(trial: &Trial) -> bool {
     let conditions = &trial.summary.conditions;
+    let mut work = conditions.nodes.values().flat_map(|node| &node.background);
+    let may_be_own = work.any(|work| work.starts_with("autovacuum"));
     match &conditions.together {
-        Some(together) => !together.through_endpoint,
-        None => conditions.nodes.values().any(|node| !node.was_alone),
+        Some(together) => !together.through_endpoint && !may_be_own,
+        None => conditions.nodes.values().any(|node| !node.was_alone && !may_be_own),
     }
 }
 

@@ -62,19 +62,19 @@ pub(super) fn pairs<'a>(
 
 /// Nobody knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
-    let sides = |share: fn(&Trial) -> Option<f64>, least: fn(usize) -> usize| {
+    let sides = |share: fn(&Trial) -> Option<f64>| {
         let both = pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?]));
         let both: Vec<[f64; 2]> = both.collect();
         let told = |side: usize| {
             let shares: Vec<f64> = both.iter().map(|pair| pair[side]).collect();
             percent(mean(&shares).unwrap_or_default())
         };
-        is_uneven(&both, least(both.len())).then(|| [told(0), told(1)])
+        // A server may now and then have work of its own there.
+        is_uneven(&both, both.len().div_ceil(5).max(2)).then(|| [told(0), told(1)])
     };
     let (a, b) = (&of.baseline, &of.candidate);
-    let here = sides(arithmetic::share_here, |_| 1);
-    // A server may now and then have work of its own there.
-    let elsewhere = sides(arithmetic::share_elsewhere, |pairs| pairs.div_ceil(5).max(2));
+    let here = sides(arithmetic::share_here);
+    let elsewhere = sides(arithmetic::share_elsewhere);
     let here = here.map(|[of_a, of_b]| {
         say!(others_committed_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
     });

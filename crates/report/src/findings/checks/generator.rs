@@ -140,10 +140,14 @@ fn is_all_on_same_host(target: &TargetFacts) -> bool {
     target.same_host && driven.all(|node| node.same_host)
 }
 
-/// How long dyno itself was stopped in a trial, where that is too long.
+/// How long dyno itself was stopped in a trial, where that is too long. Whatever was under way has taken as long: a clock
+/// that was late alone has met a busy CPU.
 pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
+    let latency = &trial.summary.latency;
     each_generator(trial, |known| {
         let stopped_s = known.stopped_s(trial.summary.window_s)?;
+        let stopped_s =
+            Some(stopped_s).filter(|s| latency.count == 0 || s * 0.9e6 < latency.max_us)?;
         Some(say!(dyno_was_stopped, seconds = format::short(stopped_s)))
     })
 }

@@ -2,6 +2,7 @@
 //! groups are those of what they concern.
 
 use super::case::each_node;
+use super::same::ROWS_TIMES_OF_ESTIMATES;
 use super::sides::has_copy;
 use super::{Case, Rule, parts, percent};
 use crate::evidence::{
@@ -24,8 +25,6 @@ const READS_SHARED: f64 = 0.10;
 const STRAYED: f64 = 0.05;
 /// Servers tell lag in whole seconds: one of these is no lag yet.
 const LAG_S: f64 = 1.0;
-/// InnoDB estimates rows from samples, by node.
-const ROWS_SHARE: f64 = 0.10;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::F, Level::W, checks::reads_on_primary, reads_on_primary),
@@ -77,8 +76,20 @@ pub(super) const RULES: &[Rule] = &[
         });
         parts([apart].into_iter().chain(refused))
     }),
-    Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, claimed),
-    Rule::trial(Group::D, Level::E, checks::nodes_differ, differing),
+    // A server that names its copies and waits for none has none that counts.
+    Rule::target_of_case(Group::D, Level::E, checks::durability_claimed, |case, target| {
+        claimed(case, target, |node| !node.replicas.is_empty())
+    }),
+    Rule::target_of_case(Group::D, Level::W, checks::copies_unseen, |case, target| {
+        claimed(case, target, |node| node.replicas.is_empty())
+    }),
+    Rule::trial(Group::D, Level::E, checks::nodes_differ, |trial| {
+        each_replica(trial, |primary, node| {
+            let schemas = primary.schema_checksum.as_ref().zip(node.schema_checksum.as_ref());
+            schemas.filter(|(a, b)| a != b).map(|_| say!(other_tables_or_indexes))
+        })
+    }),
+    Rule::trial(Group::D, Level::W, checks::nodes_rows, |trial| each_replica(trial, other_rows)),
 ];
 
 /// An endpoint that joins shards by postgres_fdw: they commit apart, and are REPEATABLE READ.
@@ -158,12 +169,20 @@ fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
         .then(|| say!(of_reads_did_not_show_the, stale = stale, asked = asked, longest = longest))
 }
 
-fn claimed(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
+/// A stated copy that no commit waited for, on nodes that are `such`, of targets that have written.
+fn claimed(
+    case: &Case<'_>,
+    target: &PaperTarget,
+    is_such: fn(&NodeConditions) -> bool,
+) -> Option<Message> {
     let claim = claim(case, target)?;
-    let own = case.evidence.trials.iter().filter(|trial| trial.target == target.label);
+    let is_own =
+        |trial: &&Trial| trial.target == target.label && trial.summary.statements.writes > 0;
+    let own = case.evidence.trials.iter().filter(is_own);
     // What fell back meanwhile has a rule of its own.
     let words = own
         .flat_map(nodes_of)
+        .filter(|(_, node)| is_such(node))
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|wait| !wait.has_copy())?
         .words();
@@ -174,28 +193,29 @@ fn claimed(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
 fn claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
     let facts = case.facts(target)?;
     let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
-    (has_copy(claim) == Some(true)).then_some(claim)
+    // What storage does below a server, the server can't tell.
+    let is_of_servers = !claim.to_lowercase().contains("shared storage");
+    (is_of_servers && has_copy(claim) == Some(true)).then_some(claim)
 }
 
-fn differing(trial: &Trial) -> Option<Message> {
+/// Findings on read-only nodes, each next to its primary.
+fn each_replica(
+    trial: &Trial,
+    find: fn(&NodeConditions, &NodeConditions) -> Option<Message>,
+) -> Option<Message> {
     let (_, primary) = *of_role(trial, "primary").first()?;
-    let rows = |node: &NodeConditions| {
-        (!node.table_rows.is_empty())
-            .then(|| (node.table_rows.len(), node.table_rows.values().sum::<u64>()))
-    };
-    let differences = |(name, node): &(&str, &NodeConditions)| {
-        let schemas = primary.schema_checksum.as_ref().zip(node.schema_checksum.as_ref());
-        let schema = schemas.filter(|(a, b)| a != b).map(|_| say!(other_tables_or_indexes));
-        let counts = rows(primary).zip(rows(node)).filter(|((tables_a, a), (tables_b, b))| {
-            let (least, most) = (*a.min(b) as f64, *a.max(b) as f64);
-            tables_a != tables_b || most - least > ROWS_SHARE * most
-        });
-        let counts = counts.map(|((_, a), (_, b))| {
-            let share = if a == 0 { 1.0 } else { b as f64 / a as f64 };
-            say!(of_the_primarys_rows, share = percent(share))
-        });
-        let found = parts(schema.into_iter().chain(counts))?;
-        Some(say!(node_value, node = *name, value = found))
-    };
-    parts(of_role(trial, "read_only").iter().filter_map(differences))
+    let readers = of_role(trial, "read_only");
+    let found = readers.iter().filter_map(|(name, node)| {
+        Some(say!(node_value, node = *name, value = find(primary, node)?))
+    });
+    parts(found)
+}
+
+fn other_rows(primary: &NodeConditions, node: &NodeConditions) -> Option<Message> {
+    let rows = |node: &NodeConditions| node.table_rows.values().sum::<u64>() as f64;
+    let is_known = !primary.table_rows.is_empty() && !node.table_rows.is_empty();
+    let (a, b) = (rows(primary), rows(node));
+    let is_other = a.max(b) > ROWS_TIMES_OF_ESTIMATES * a.min(b);
+    let share = if a == 0.0 { 1.0 } else { b / a };
+    (is_known && is_other).then(|| say!(of_the_primarys_rows, share = percent(share)))
 }

@@ -23,7 +23,7 @@ const ROUND_TRIP_SHARE: f64 = 0.20;
 /// InnoDB and PostgreSQL estimate rows from samples; loads of the same size differ by less.
 const ROWS_TIMES: f64 = 1.10;
 /// PostgreSQL counts rows twice for a while that it has just loaded; samples err beside.
-const ROWS_TIMES_OF_ESTIMATES: f64 = 2.5;
+pub(super) const ROWS_TIMES_OF_ESTIMATES: f64 = 2.5;
 /// Of columns, indexes and settings that differ so many are named.
 const MOST_NAMED: usize = 12;
 /// Statements of one transaction: more than this is no single statement.
@@ -67,6 +67,12 @@ pub(super) const RULES: &[Rule] = &[
     Rule::evidence(Group::D, Level::I, checks::other_settings, other_settings),
     Rule::case(Group::D, Level::W, checks::generators_differ, generators_differ),
     Rule::target(Group::D, Level::I, checks::weak_durability, weak),
+    Rule::target_of_case(Group::D, Level::W, checks::unsafe_tables, |case, target| {
+        let mut own = case.evidence.trials.iter().filter(|trial| trial.target == target.label);
+        let has_written = own.any(|trial| trial.summary.statements.writes > 0);
+        let engine = target.settings.iter().find(|row| row.name == settings::ENGINE);
+        engine.filter(|_| has_written).map(|row| Message::verbatim(&row.value))
+    }),
     Rule::case(Group::D, Level::E, checks::target_changed, |case| {
         foreign::each_comparison(case, |of| Some((target_changed(case, of)?, VetoReach::AnyFar)))
     }),

@@ -33,8 +33,8 @@ impl<'a> TargetPair<'a> {
     }
 }
 
-/// Whether the user wrote its statements: a function may write and answer with rows as a query does.
-fn has_unknown_statements(experiment: &Experiment) -> bool {
+/// Returns true if the user wrote its statements: a function may write and answer with rows as a query does.
+pub(super) fn has_unknown_statements(experiment: &Experiment) -> bool {
     let is_own = |family: KnownFamily| family.knows_tables(&experiment.test);
     !experiment.scripts.is_empty() || !experiment.family.is_some_and(is_own)
 }

@@ -36,12 +36,12 @@ pub(super) const RULES: &[Rule] = &[
         unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
     }),
     Rule::trial_of_case(Group::F, Level::W, checks::few_branches, few_branches),
-    Rule::trial(Group::F, Level::E, checks::errors_1, |trial| {
-        errors(trial, ERRORS_UNUSABLE, f64::INFINITY)
+    Rule::trial(Group::F, Level::E, checks::table_scans, |trial| {
+        let rows = trial.summary.scans?.rows_each();
+        Some(say!(rows_read_per_statement, rows = format::whole(rows as f64)))
     }),
-    Rule::trial(Group::F, Level::W, checks::errors, |trial| {
-        errors(trial, ERRORS_CAVEAT, ERRORS_UNUSABLE)
-    }),
+    Rule::trial(Group::F, Level::E, checks::errors_1, |trial| errors_if(trial, true)),
+    Rule::trial(Group::F, Level::W, checks::errors, |trial| errors_if(trial, false)),
     Rule::trial(Group::F, Level::W, checks::reconnects, |trial| {
         let reconnects = trial.summary.counts.reconnects;
         (reconnects > 0 && !has_fault(trial)).then(|| say!(n_reconnects, n = reconnects))
@@ -120,8 +120,8 @@ fn few_branches(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     is_found.then(|| say!(workers_on_branches, workers = summary.workers.to_string(), n = branches))
 }
 
-/// Attempts that failed.
-fn failures(trial: &Trial) -> Option<u64> {
+/// Shares of the transactions: those that were given up, and all attempts that failed.
+fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
     // The errors of a fault are what was asked for, and stand beside its times.
     if has_fault(trial) {
         return None;
@@ -130,18 +130,23 @@ fn failures(trial: &Trial) -> Option<u64> {
     let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
     // What shards refuse by their isolation level is told as its price.
     let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
-    Some((counts.failed + counts.retries).saturating_sub(of_shards))
+    let attempts = [counts.failed, counts.failed + counts.retries];
+    Some(attempts.map(|n| n.saturating_sub(of_shards) as f64 / counts.started.max(1) as f64))
 }
 
-/// The share, where it is above one bound and not above the other, and the errors by class and code, the most frequent
-/// first.
-fn errors(trial: &Trial, bound: f64, most: f64) -> Option<Message> {
+/// The share that makes a trial unusable or is a caveat, and the errors by class and code, the most frequent first. What
+/// is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
+fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
     const MOST: usize = 3;
-    let (failed, counts) = (failures(trial)?, trial.summary.counts);
-    let share = failed as f64 / counts.started.max(1) as f64;
-    let share = super::above(Some(share).filter(|share| *share <= most), bound)?;
+    let [given_up, failed] = failed_shares(trial)?;
+    let counts = trial.summary.counts;
+    let share = match (given_up > ERRORS_UNUSABLE, is_unusable) {
+        (true, true) => super::above(Some(given_up), ERRORS_UNUSABLE)?,
+        (false, false) => super::above(Some(failed), ERRORS_CAVEAT)?,
+        _ => return None,
+    };
     let share = match counts.committed + counts.rolled_back {
-        0 => say!(nothing_succeeded, n = failed),
+        0 => say!(nothing_succeeded, n = counts.failed + counts.retries),
         _ => share,
     };
     let mut errors: Vec<_> = trial.summary.errors.iter().collect();

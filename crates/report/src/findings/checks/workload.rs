@@ -84,7 +84,8 @@ pub(super) fn pgbench_statements(experiment: &Experiment, kind: &str) -> Option<
 
 /// Statements by their semicolons; commands with a backslash end with their line.
 fn script_statements(text: &str) -> Option<f64> {
-    let lines = || text.lines().map(str::trim).filter(|line| !line.starts_with("--"));
+    // A comment may hold a semicolon.
+    let lines = || text.lines().filter_map(|line| line.split("--").next().map(str::trim));
     let ends_otherwise = |line: &str| {
         ["\\if", "\\gset", "\\aset", "\\;"].iter().any(|word| line.contains(word))
             || line.contains(['\'', '$'])
@@ -193,6 +194,7 @@ mod tests {
     #[test]
     fn statements_of_scripts_are_counted_unless_they_branch() {
         assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
+        assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
         assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
         assert_eq!(script_statements("SELECT ';';"), None);
     }

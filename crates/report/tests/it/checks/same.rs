@@ -188,7 +188,33 @@ pub(super) const CASES: &[Case] = &[
         fires: |runs| setting(runs, "innodb_flush_log_at_trx_commit", ["1", "2"]),
         silent: |runs| candidate(runs, |trial| trial.in_flight += 0),
     },
+    Case {
+        id: "unsafe-tables",
+        evidence: "target new: MEMORY (sbtest1)",
+        fires: |runs| {
+            engine(runs, "MEMORY");
+            trials(runs, |trial| trial.statements.writes = 1);
+        },
+        // Nothing is written.
+        silent: |runs| engine(runs, "MEMORY"),
+    },
 ];
+
+/// The candidate has a table of this engine.
+fn engine(runs: &mut [RunData], engine: &str) {
+    servers(runs, CANDIDATE, |facts| {
+        facts.schema.insert("table sbtest1".to_owned(), format!("{engine}, Fixed"));
+    });
+}
+
+#[test]
+fn tables_that_a_crash_empties_stand_in_the_line_on_durability() {
+    let mut runs = quiet();
+    engine(&mut runs, "MEMORY");
+    let markdown = Paper::new(&runs, &[]).markdown(dyno_report::Lang::En);
+    assert!(markdown.contains("engine = MEMORY (sbtest1)"), "{markdown}");
+    assert!(!Paper::new(&quiet(), &[]).markdown(dyno_report::Lang::En).contains("engine = "));
+}
 
 #[test]
 fn what_takes_far_longer_than_a_round_trip_is_no_single_statement() {

@@ -345,6 +345,11 @@ impl Workload for Tpcc {
         &self.kinds
     }
 
+    /// Stock-Level reads the lines of 20 orders, of up to 15 lines each, and the stock of their items.
+    fn rows_touched(&self) -> Option<u64> {
+        Some(2 * 20 * 15)
+    }
+
     async fn open<S: Session>(
         &self,
         session: &mut S,

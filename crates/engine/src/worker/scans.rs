@@ -1,0 +1,46 @@
+//! Asks the server what it had to read for a session that has done its work.
+
+use super::Worker;
+use dyno_core::{AnswerTable, Dialect, Driver, Session, Workload};
+use dyno_facts::TableScans;
+use dyno_record::FrameSink;
+
+/// Sessions of a trial that are asked: all do the same, and a question takes time.
+const ASKED: u32 = 16;
+/// Multiple of the rows that a statement touches up to which planners choose scans with reason: of tables of a few pages.
+const EXCESS: u64 = 10;
+/// The least number of rows that counts as a scan of a large table.
+const ROWS_MIN: u64 = 1_000;
+
+/// Counted by session, so that other clients of the server do not matter. The table of the answer is itself scanned, for
+/// some hundred rows.
+const MYSQL: &str =
+    "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Questions')";
+/// What the session has not reported yet to the statistics of the server, which it does once a second.
+const POSTGRES: &str = "SELECT 'rows', sum(seq_tup_read) FROM pg_stat_xact_user_tables \
+     UNION ALL SELECT 'scans', sum(seq_scan) FROM pg_stat_xact_user_tables";
+
+impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
+    /// Notes scans that the statements of the workload do not explain. A server that refuses the question has none.
+    pub(super) async fn note_scans(&self, session: &mut D::Session) {
+        let question = match session.dialect() {
+            Dialect::Mysql => MYSQL,
+            Dialect::Postgres if session.capabilities().server_views => POSTGRES,
+            Dialect::Postgres | Dialect::Sqlite => return,
+        };
+        let touched = self.shared.workload.rows_touched();
+        let Some(touched) = touched.filter(|_| self.id < ASKED && !session.is_in_transaction())
+        else {
+            return;
+        };
+        let mut answer = AnswerTable::default();
+        let _ = session.query(question, &mut answer).await;
+        let count = |row: usize| answer.rows.get(row)?.get(1)?.as_ref()?.parse().ok();
+        let (Some(rows), Some(statements)) = (count(0), count(1)) else { return };
+        let scans = TableScans { rows, statements };
+        if scans.rows_each() > (EXCESS * touched).max(ROWS_MIN) {
+            let index = (self.id - self.local.first) as usize;
+            self.local.stats.borrow_mut()[index].scans = Some(scans);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Figures that the server's own words contradict: writes that nothing commits, tables without their keys, tables that a
+//! crash empties. Whatever setting is behind it, neither a drop-in nor a suite lets such a run look right.
+
+use dyno_facts::{RunStatus, TrialStatus};
+use dyno_testkit::{MariaDb, MySql, Postgres, Ran, Scratch, ask, dyno, only_run, server_or_skip};
+use serde_json::Value;
+use std::fs;
+
+const DISCARDED: &str = "The server has discarded the writes of ";
+const SCANNED: &str = "The server scanned whole tables, ";
+
+fn good(ran: Ran) -> Ran {
+    assert_eq!(ran.code, 0, "{}", ran.all());
+    ran
+}
+
+/// The ids of the checks of a level that found something in the only run of this folder.
+fn found(folder: &Scratch, level: &str) -> Vec<String> {
+    let run = only_run(&folder.file("dyno-runs")).expect("a run");
+    let run = run.display().to_string();
+    good(dyno(folder.path(), &["paper", &run, "--format", "json", "--out", "paper"]));
+    let text = fs::read_to_string(folder.file("paper/paper.json")).expect("a paper");
+    let paper: Value = serde_json::from_str(&text).expect("JSON");
+    let checks = paper["checks"].as_array().expect("checks").iter();
+    let found = checks.filter(|check| {
+        check["level"] == level && check["findings"].as_array().is_some_and(|all| !all.is_empty())
+    });
+    found.map(|check| check["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+fn sysbench(folder: &Scratch, server: &MariaDb, words: &str) -> Ran {
+    let socket = format!("--mysql-socket={}", server.socket.display());
+    let common = ["sysbench", &socket, "--mysql-user=root", "--tables=1", "--table-size=5000"];
+    let words: Vec<&str> = common.into_iter().chain(words.split_whitespace()).collect();
+    dyno(folder.path(), &words)
+}
+
+fn rows(server: &MariaDb) -> u64 {
+    let count = server.sql("SELECT count(*) FROM sbtest.sbtest1").expect("a count");
+    count.trim().parse().expect("a number")
+}
+
+#[test]
+fn writes_that_nothing_commits_are_no_result() {
+    let server = server_or_skip!(MariaDb, "writes_that_nothing_commits_are_no_result");
+    let folder = Scratch::new();
+    good(sysbench(&folder, &server, "oltp_insert prepare"));
+    server.sql("SET GLOBAL autocommit = 0").expect("set");
+    let before = rows(&server);
+    let ran = sysbench(&folder, &server, "--time=0 --events=200 oltp_insert run");
+    match rows(&server) - before {
+        0 => assert!(ran.code == 1 && ran.stderr.contains(DISCARDED), "{}", ran.all()),
+        stored => assert!(ran.code == 0 && stored == 200, "{stored}: {}", ran.all()),
+    }
+    // A script may say it itself, and closes its connection in the end.
+    let script = |end: &str| {
+        format!(
+            "function thread_init()\n  con = sysbench.sql.driver():connect()\n  con:query('SET autocommit = 0')\nend\n\
+             function event() con:query('INSERT INTO sbtest1 (k, c, pad) VALUES (1, \"c\", \"p\")') end\n\
+             function thread_done()\n  {end}\n  con:disconnect()\nend\n"
+        )
+    };
+    let run = |end: &str| {
+        fs::write(folder.file("own.lua"), script(end)).expect("a script");
+        sysbench(&folder, &server, "--threads=2 --time=0 --events=50 own.lua run")
+    };
+    let before = rows(&server);
+    let ran = run("");
+    assert!(ran.code == 1 && ran.stderr.contains(&format!("{DISCARDED}50 ")), "{}", ran.all());
+    assert_eq!(rows(&server), before);
+    good(run("con:query('COMMIT')"));
+    assert_eq!(rows(&server), before + 50);
+
+    // In a suite such a trial has failed.
+    fs::write(folder.file("own.lua"), script("")).expect("a script");
+    let suite = "[suite]\nname = \"own\"\n[[experiment]]\nname = \"a\"\nworkload = \"lua\"\nscript = \"own.lua\"\n\
+                 prepare = false\ncleanup = false\nworkers = 2\nevents = 50\n";
+    fs::write(folder.file("own.toml"), suite).expect("a suite");
+    let target = format!("main={}", server.url());
+    let ran = dyno(folder.path(), &["run", "own.toml", "--target", &target]);
+    assert!(ran.code == 1 && ran.stderr.contains(DISCARDED), "{}", ran.all());
+    let run = dyno_store::read(&only_run(&folder.file("dyno-runs")).expect("a run")).expect("read");
+    assert!(matches!(run.trials[0].summary.status, TrialStatus::Failed(_)));
+    assert!(matches!(run.header.status, RunStatus::Failed(_)));
+    assert_eq!(found(&folder, "E"), ["trial-failed"]);
+}
+
+/// pgbench's accounts without their key, as a server makes them that generates keys of its own: a warning, and the exit
+/// code of the original, since the figures are those of these tables. In a suite they are not usable.
+fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
+    let folder = Scratch::new();
+    let target = format!("--target={url}");
+    let pgbench = |words: &[&str]| {
+        dyno(folder.path(), &[&["pgbench", "-n", "--random-seed=1", &target][..], words].concat())
+    };
+    good(pgbench(&["-i", "-q"]));
+    for script in ["tpcb-like", "select-only"] {
+        let ran = good(pgbench(&["-c", "2", "-t", "20", "-b", script]));
+        assert!(!ran.stderr.contains(SCANNED), "{}", ran.all());
+    }
+    ask(url, drop_key).expect("dropped");
+    for script in ["tpcb-like", "select-only"] {
+        let ran = good(pgbench(&["-c", "2", "-t", "20", "-b", script]));
+        assert!(ran.stderr.contains(SCANNED), "{}", ran.all());
+    }
+    good(pgbench(&["-c", "2", "-T", "1", "-S", "--paper"]));
+    assert_eq!(found(&folder, "E"), ["table-scans"]);
+}
+
+#[test]
+fn mariadb_tables_without_keys_are_seen() {
+    let server = server_or_skip!(MariaDb, "mariadb_tables_without_keys_are_seen");
+    let sql = "ALTER TABLE pgbench_accounts DROP PRIMARY KEY";
+    tables_without_keys_are_seen(&server.url(), sql);
+}
+
+#[test]
+fn mysql_tables_with_generated_keys_are_seen() {
+    let server = server_or_skip!(MySql, "mysql_tables_with_generated_keys_are_seen");
+    let sql = "ALTER TABLE pgbench_accounts DROP PRIMARY KEY, \
+               ADD my_row_id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT INVISIBLE PRIMARY KEY FIRST";
+    tables_without_keys_are_seen(&server.url(), sql);
+}
+
+#[test]
+fn postgres_tables_without_keys_are_seen() {
+    let server = server_or_skip!(Postgres, "postgres_tables_without_keys_are_seen");
+    let sql = "ALTER TABLE pgbench_accounts DROP CONSTRAINT pgbench_accounts_pkey";
+    tables_without_keys_are_seen(&server.url(), sql);
+}
+
+/// Engines are read from the tables that were measured, whatever the server's settings promise.
+fn tables_that_a_crash_empties_are_seen(url: &str, empties: &str, engine: &str) {
+    let folder = Scratch::new();
+    let target = format!("--target={url}");
+    let pgbench = |words: &[&str]| {
+        good(dyno(folder.path(), &[&["pgbench", "-n", &target][..], words].concat()))
+    };
+    pgbench(&["-i", "-q"]);
+    ask(url, empties).expect("changed");
+    pgbench(&["-c", "2", "-T", "1", "-N", "--paper"]);
+    assert!(found(&folder, "W").contains(&"unsafe-tables".to_owned()));
+    let run = only_run(&folder.file("dyno-runs")).expect("a run");
+    let run = run.display().to_string();
+    good(dyno(folder.path(), &["paper", &run, "--format", "md", "--out", "paper"]));
+    let paper = fs::read_to_string(folder.file("paper/paper.md")).expect("a paper");
+    assert!(paper.contains(&format!("{engine} (pgbench_accounts)")), "{paper}");
+    assert!(!paper.contains("commits survive a power loss"), "{paper}");
+}
+
+#[test]
+fn mariadb_tables_that_a_crash_empties_are_seen() {
+    let server = server_or_skip!(MariaDb, "mariadb_tables_that_a_crash_empties_are_seen");
+    let sql = "ALTER TABLE pgbench_accounts ENGINE = Aria";
+    tables_that_a_crash_empties_are_seen(&server.url(), sql, "Aria");
+}
+
+#[test]
+fn postgres_tables_that_a_crash_empties_are_seen() {
+    let server = server_or_skip!(Postgres, "postgres_tables_that_a_crash_empties_are_seen");
+    let sql = "ALTER TABLE pgbench_accounts SET UNLOGGED";
+    tables_that_a_crash_empties_are_seen(&server.url(), sql, "unlogged");
+}
