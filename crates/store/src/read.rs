@@ -194,8 +194,8 @@ fn changed(path: &Path, trial: &TrialData) -> Vec<Message> {
 fn steps_without_trials(header: &RunHeader, trials: &[TrialData]) -> Option<Message> {
     let plan = header.plan.as_ref().filter(|_| header.status == RunStatus::Complete)?;
     let is_trial = |step: &&PlanStep| matches!(step.action, StepAction::Trial(_));
-    let made = trials.iter().map(|trial| trial.summary.step.clone()).collect();
-    let settled = plan.settled(&made, &header.skipped.keys().cloned().collect());
+    let steps_done = trials.iter().map(|trial| trial.summary.step.clone()).collect();
+    let settled = plan.settled(&steps_done, &header.skipped.keys().cloned().collect());
     let steps = plan.steps.iter().filter(is_trial).filter(|step| !settled.contains(&step.id));
     let steps: Vec<Message> = steps.map(|step| Message::from(&step.id)).collect();
     (!steps.is_empty()).then(|| say!(steps_have_no_trials, steps = Message::list(&steps)))

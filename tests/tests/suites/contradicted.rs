@@ -15,17 +15,17 @@ fn good(ran: Ran) -> Ran {
 }
 
 /// The ids of the checks of a level that found something in the only run of this folder.
-fn found(folder: &Scratch, level: &str) -> Vec<String> {
+fn checks_with_findings(folder: &Scratch, level: &str) -> Vec<String> {
     let run = only_run(&folder.file("dyno-runs")).expect("a run");
     let run = run.display().to_string();
     good(dyno(folder.path(), &["paper", &run, "--format", "json", "--out", "paper"]));
     let text = fs::read_to_string(folder.file("paper/paper.json")).expect("a paper");
     let paper: Value = serde_json::from_str(&text).expect("JSON");
     let checks = paper["checks"].as_array().expect("checks").iter();
-    let found = checks.filter(|check| {
+    let findings = checks.filter(|check| {
         check["level"] == level && check["findings"].as_array().is_some_and(|all| !all.is_empty())
     });
-    found.map(|check| check["id"].as_str().expect("an id").to_owned()).collect()
+    findings.map(|check| check["id"].as_str().expect("an id").to_owned()).collect()
 }
 
 fn sysbench(folder: &Scratch, server: &MariaDb, words: &str) -> Ran {
@@ -82,11 +82,11 @@ fn writes_that_nothing_commits_are_no_result() {
     let run = dyno_store::read(&only_run(&folder.file("dyno-runs")).expect("a run")).expect("read");
     assert!(matches!(run.trials[0].summary.status, TrialStatus::Failed(_)));
     assert!(matches!(run.header.status, RunStatus::Failed(_)));
-    assert_eq!(found(&folder, "E"), ["trial-failed"]);
+    assert_eq!(checks_with_findings(&folder, "E"), ["trial-failed"]);
 }
 
-/// pgbench's accounts without their key, as a server makes them that generates keys of its own: a warning, and the exit
-/// code of the original, since the figures are those of these tables. In a suite they are not usable.
+/// Measures pgbench's accounts without their key, as a server that generates keys makes them: a warning, and the exit code
+/// of the original, since the figures are those of these tables. In a suite they are not usable.
 fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
     let folder = Scratch::new();
     let target = format!("--target={url}");
@@ -104,7 +104,7 @@ fn tables_without_keys_are_seen(url: &str, drop_key: &str) {
         assert!(ran.stderr.contains(SCANNED), "{}", ran.all());
     }
     good(pgbench(&["-c", "2", "-T", "1", "-S", "--paper"]));
-    assert_eq!(found(&folder, "E"), ["table-scans"]);
+    assert_eq!(checks_with_findings(&folder, "E"), ["table-scans"]);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn tables_that_a_crash_empties_are_seen(url: &str, empties: &str, engine: &str) 
     pgbench(&["-i", "-q"]);
     ask(url, empties).expect("changed");
     pgbench(&["-c", "2", "-T", "1", "-N", "--paper"]);
-    assert!(found(&folder, "W").contains(&"unsafe-tables".to_owned()));
+    assert!(checks_with_findings(&folder, "W").contains(&"unsafe-tables".to_owned()));
     let run = only_run(&folder.file("dyno-runs")).expect("a run");
     let run = run.display().to_string();
     good(dyno(folder.path(), &["paper", &run, "--format", "md", "--out", "paper"]));

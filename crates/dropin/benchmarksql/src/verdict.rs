@@ -34,9 +34,7 @@ pub(super) fn worth(result: &TrialResult, checks: &[DataCheck]) -> Worth {
         TrialEnd::Aborted(error) => {
             problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
         }
-        TrialEnd::Miscounted { .. } | TrialEnd::Uncommitted { .. } => {
-            problems.extend(result.ended.failure())
-        }
+        ended if ended.failure().is_some() => problems.extend(ended.failure()),
         _ if counts.failed > 0 && has_failures(result) => {
             problems.push(format!("{} transactions failed with an error.", counts.failed));
         }

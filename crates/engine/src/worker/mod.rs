@@ -6,13 +6,14 @@ mod scans;
 use crate::policy::Action;
 use crate::shared::{Local, Shared};
 use crate::terminals::{Job, Owner};
-use crate::trial::TrialSpec;
+use crate::trial::{TrialSpec, WorkerStats};
 use dyno_core::{
     DbError, Driver, EndedTransaction, MILLISECOND, Nanos, Outcome, Rng, Session, Tally,
     TerminalPlan, TransactionId, Workload,
 };
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
 use dyno_record::{FrameSink, Phase, Times};
+use std::cell::RefMut;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -347,7 +348,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         match (finished, session) {
             (Err(error), _) => self.shared.abort(error),
             (Ok(()), Some(mut session)) => {
-                self.note_scans(&mut session).await;
+                let scans = self.table_scans(&mut session).await;
+                self.stats().scans = scans;
                 session.close().await;
             }
             (Ok(()), None) => {}
@@ -444,6 +446,12 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     }
 
     #[inline]
+    fn stats(&self) -> RefMut<'_, WorkerStats> {
+        let index = (self.id - self.local.first) as usize;
+        RefMut::map(self.local.stats.borrow_mut(), |stats| &mut stats[index])
+    }
+
+    #[inline]
     fn ended(
         &mut self,
         kind: TransactionId,
@@ -460,8 +468,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             _ => 0,
         };
         if is_measured && !matches!(outcome, Outcome::Skipped) {
-            let index = (self.id - self.local.first) as usize;
-            let stats = &mut self.local.stats.borrow_mut()[index];
+            let mut stats = self.stats();
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));
             stats.busy += times.ended - times.began;
         }
@@ -543,8 +550,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
 
     /// Counts the transactions whose writes the server discards because the session ends or is rolled back.
     fn lose_uncommitted(&mut self) {
-        let index = (self.id - self.local.first) as usize;
-        self.local.stats.borrow_mut()[index].uncommitted += std::mem::take(&mut self.uncommitted);
+        let uncommitted = std::mem::take(&mut self.uncommitted);
+        self.stats().uncommitted += uncommitted;
     }
 
     /// Rolls back before the session ends with its worker: a proxy may hand its connection to others, with what the

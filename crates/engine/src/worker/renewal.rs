@@ -38,9 +38,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let session = timeout(before + shared.spec.connect_limit, connect).await;
         self.session = Some(session.unwrap_or_else(|_| Err(too_slow(shared.spec)))?);
         let began = now();
-        let stats = &mut self.local.stats.borrow_mut()[(self.id - self.local.first) as usize];
-        stats.connects += 1;
-        stats.connecting += began - before;
+        self.stats().connects += 1;
+        self.stats().connecting += began - before;
         let due = if shared.spec.is_scheduled() { begin.due } else { began };
         Ok(Begin { due, began })
     }

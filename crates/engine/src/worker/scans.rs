@@ -16,31 +16,23 @@ const ROWS_MIN: u64 = 1_000;
 /// some hundred rows.
 const MYSQL: &str =
     "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Questions')";
-/// What the session has not reported yet to the statistics of the server, which it does once a second.
+/// Counters that the session has not yet added to the statistics of the server, which it does once a second.
 const POSTGRES: &str = "SELECT 'rows', sum(seq_tup_read) FROM pg_stat_xact_user_tables \
      UNION ALL SELECT 'scans', sum(seq_scan) FROM pg_stat_xact_user_tables";
 
 impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
-    /// Notes scans that the statements of the workload do not explain. A server that refuses the question has none.
-    pub(super) async fn note_scans(&self, session: &mut D::Session) {
+    /// Returns scans that the statements of the workload do not explain. A server that refuses the question has none.
+    pub(super) async fn table_scans(&self, session: &mut D::Session) -> Option<TableScans> {
+        let touched = self.shared.workload.rows_touched().filter(|_| self.id < ASKED)?;
         let question = match session.dialect() {
             Dialect::Mysql => MYSQL,
             Dialect::Postgres if session.capabilities().server_views => POSTGRES,
-            Dialect::Postgres | Dialect::Sqlite => return,
-        };
-        let touched = self.shared.workload.rows_touched();
-        let Some(touched) = touched.filter(|_| self.id < ASKED && !session.is_in_transaction())
-        else {
-            return;
+            Dialect::Postgres | Dialect::Sqlite => return None,
         };
         let mut answer = AnswerTable::default();
-        let _ = session.query(question, &mut answer).await;
+        session.query(question, &mut answer).await.ok()?;
         let count = |row: usize| answer.rows.get(row)?.get(1)?.as_ref()?.parse().ok();
-        let (Some(rows), Some(statements)) = (count(0), count(1)) else { return };
-        let scans = TableScans { rows, statements };
-        if scans.rows_each() > (EXCESS * touched).max(ROWS_MIN) {
-            let index = (self.id - self.local.first) as usize;
-            self.local.stats.borrow_mut()[index].scans = Some(scans);
-        }
+        let scans = TableScans { rows: count(0)?, statements: count(1)? };
+        Some(scans).filter(|scans| scans.rows_each() > (EXCESS * touched).max(ROWS_MIN))
     }
 }

@@ -394,9 +394,9 @@ mod tests {
         let safe =
             [("table a", "InnoDB, Dynamic"), ("table b", "fillfactor=100"), ("a.id", "MEMORY")];
         assert_eq!(tables(&safe), []);
-        let found =
+        let unsafe_rows =
             tables(&[("table a", "MEMORY, Fixed"), ("table b", "MEMORY"), ("table c", "unlogged")]);
-        assert_eq!(found, [("MEMORY (a, b), unlogged (c)".to_owned(), true)]);
+        assert_eq!(unsafe_rows, [("MEMORY (a, b), unlogged (c)".to_owned(), true)]);
     }
 
     #[test]

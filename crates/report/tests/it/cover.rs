@@ -187,7 +187,10 @@ fn a_check_forbids_no_other_experiment_than_its_own() {
     let mut run = of_experiments(&[("a", 1.2, 8), ("b", 0.8, 8), ("c", 1.2, 8)]);
     for trial in &mut run.trials {
         match trial.summary.experiment.as_str() {
-            "c" => trial.summary.counts.retries = trial.summary.counts.started,
+            "c" => {
+                trial.summary.counts.failed = trial.summary.counts.started;
+                trial.summary.counts.started *= 2;
+            }
             _ => trial.summary.counts.started += 50,
         }
     }

@@ -41,8 +41,9 @@ fn foreign_load(run: &mut RunData, shares: [f64; 2]) {
 #[test]
 fn what_can_explain_a_difference_by_itself_takes_the_verdict_away() {
     let stopped = |run: &mut RunData| {
-        let known = &mut run.trials[3].summary.conditions.generator;
-        known.hiccup_max_us = Some(3.1e6);
+        let trial = &mut run.trials[3].summary;
+        trial.conditions.generator.hiccup_max_us = Some(3.1e6);
+        trial.latency.max_us = 3.1e6;
     };
     let changed = |run: &mut RunData| {
         for trial in &mut run.trials {
@@ -204,7 +205,9 @@ fn a_trial_in_which_dyno_was_stopped_is_outweighed_by_many_others() {
         let mut run = paired(&around(ratio, pairs));
         run.header.experiments[0].gates = vec!["tps.ratio.low > 0.97".to_owned()];
         for at in stopped {
-            run.trials[*at].summary.conditions.generator.hiccup_max_us = Some(3.1e6);
+            let trial = &mut run.trials[*at].summary;
+            trial.conditions.generator.hiccup_max_us = Some(3.1e6);
+            trial.latency.max_us = 3.1e6;
         }
         let paper = paper(run);
         let is_found = paper.digest(Lang::En, 5, &[]).contains("generator-stopped");

@@ -45,7 +45,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     // What a search that has ended does not need is not missing from its folder.
     run.update(|header| header.plan = Some(plan.facts.clone())).expect("noted");
     let folder = run.path().to_owned();
-    run.finish(RunStatus::Complete).expect("ended");
+    run.finish(dyno_facts::RunStatus::Complete).expect("ended");
     let warnings = dyno_store::read(&folder).expect("a run").warnings;
     let names_steps = |warning: &&Message| warning.to_string().contains("/search/");
     assert_eq!(warnings.iter().find(names_steps), None);

@@ -69,16 +69,14 @@ fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
             let shares: Vec<f64> = both.iter().map(|pair| pair[side]).collect();
             percent(mean(&shares).unwrap_or_default())
         };
-        // A server may now and then have work of its own there.
+        // Now and then a server does its own work there.
         is_uneven(&both, both.len().div_ceil(5).max(2)).then(|| [told(0), told(1)])
     };
     let (a, b) = (&of.baseline, &of.candidate);
-    let here = sides(arithmetic::share_here);
-    let elsewhere = sides(arithmetic::share_elsewhere);
-    let here = here.map(|[of_a, of_b]| {
+    let here = sides(arithmetic::share_here).map(|[of_a, of_b]| {
         say!(others_committed_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
     });
-    let elsewhere = elsewhere.map(|[of_a, of_b]| {
+    let elsewhere = sides(arithmetic::share_elsewhere).map(|[of_a, of_b]| {
         say!(others_elsewhere_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
     });
     parts(here.into_iter().chain(elsewhere))

@@ -140,8 +140,8 @@ fn is_all_on_same_host(target: &TargetFacts) -> bool {
     target.same_host && driven.all(|node| node.same_host)
 }
 
-/// How long dyno itself was stopped in a trial, where that is too long. Whatever was under way has taken as long: a clock
-/// that was late alone has met a busy CPU.
+/// Returns how long dyno itself was stopped in a trial, if that is too long. Transactions that were under way have taken as
+/// long: a clock that was late alone has met a busy CPU.
 pub(crate) fn stopped(trial: &Trial) -> Option<Message> {
     let latency = &trial.summary.latency;
     each_generator(trial, |known| {

@@ -176,9 +176,9 @@ fn claimed(
     is_such: fn(&NodeConditions) -> bool,
 ) -> Option<Message> {
     let claim = claim(case, target)?;
-    let is_own =
+    let has_written =
         |trial: &&Trial| trial.target == target.label && trial.summary.statements.writes > 0;
-    let own = case.evidence.trials.iter().filter(is_own);
+    let own = case.evidence.trials.iter().filter(has_written);
     // What fell back meanwhile has a rule of its own.
     let words = own
         .flat_map(nodes_of)
@@ -194,8 +194,8 @@ fn claim<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a String> {
     let facts = case.facts(target)?;
     let claim = facts.durability.as_ref().or_else(|| facts.stated.get("durability"))?;
     // What storage does below a server, the server can't tell.
-    let is_of_servers = !claim.to_lowercase().contains("shared storage");
-    (is_of_servers && has_copy(claim) == Some(true)).then_some(claim)
+    let is_visible = !claim.to_lowercase().contains("shared storage");
+    (is_visible && has_copy(claim) == Some(true)).then_some(claim)
 }
 
 /// Findings on read-only nodes, each next to its primary.
@@ -205,17 +205,17 @@ fn each_replica(
 ) -> Option<Message> {
     let (_, primary) = *of_role(trial, "primary").first()?;
     let readers = of_role(trial, "read_only");
-    let found = readers.iter().filter_map(|(name, node)| {
+    let findings = readers.iter().filter_map(|(name, node)| {
         Some(say!(node_value, node = *name, value = find(primary, node)?))
     });
-    parts(found)
+    parts(findings)
 }
 
 fn other_rows(primary: &NodeConditions, node: &NodeConditions) -> Option<Message> {
     let rows = |node: &NodeConditions| node.table_rows.values().sum::<u64>() as f64;
     let is_known = !primary.table_rows.is_empty() && !node.table_rows.is_empty();
     let (a, b) = (rows(primary), rows(node));
-    let is_other = a.max(b) > ROWS_TIMES_OF_ESTIMATES * a.min(b);
+    let differs = a.max(b) > ROWS_TIMES_OF_ESTIMATES * a.min(b);
     let share = if a == 0.0 { 1.0 } else { b / a };
-    (is_known && is_other).then(|| say!(of_the_primarys_rows, share = percent(share)))
+    (is_known && differs).then(|| say!(of_the_primarys_rows, share = percent(share)))
 }

@@ -138,8 +138,7 @@ fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
 /// is tried again, such as a deadlock, costs time and is in no figure: it is a caveat at most.
 fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
     const MOST: usize = 3;
-    let [given_up, failed] = failed_shares(trial)?;
-    let counts = trial.summary.counts;
+    let ([given_up, failed], counts) = (failed_shares(trial)?, trial.summary.counts);
     let share = match (given_up > ERRORS_UNUSABLE, is_unusable) {
         (true, true) => super::above(Some(given_up), ERRORS_UNUSABLE)?,
         (false, false) => super::above(Some(failed), ERRORS_CAVEAT)?,

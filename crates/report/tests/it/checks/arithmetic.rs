@@ -159,7 +159,7 @@ fn a_load_generator_that_was_lost_blames_no_other() {
 
 #[test]
 fn stages_are_blurred_at_each_of_their_ends() {
-    let found = |stages: usize| {
+    let fires = |stages: usize| {
         let mut runs = super::quiet();
         latencies(&mut runs, 1.1);
         trials(&mut runs, |trial| {
@@ -168,7 +168,7 @@ fn stages_are_blurred_at_each_of_their_ends() {
         });
         !super::check(&dyno_report::Paper::new(&runs, &[]), "littles-law").lines.is_empty()
     };
-    assert!(found(2) && !found(4));
+    assert!(fires(2) && !fires(4));
 }
 
 #[test]

@@ -310,16 +310,16 @@ fn a_copy_is_not_missed_where_nothing_is_written_and_where_storage_keeps_it() {
         let mut runs = quiet();
         alone(&mut runs);
         change(&mut runs);
-        let found = dyno_report::Paper::new(&runs, &[]);
-        ["durability-claimed", "copies-unseen"].map(|id| !check(&found, id).findings.is_empty())
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        ["durability-claimed", "copies-unseen"].map(|id| !check(&paper, id).findings.is_empty())
     };
     assert_eq!(is_found(|_| {}), [false, true]);
     assert_eq!(is_found(|runs| trials(runs, |trial| trial.statements.writes = 0)), [false, false]);
-    let is_of_storage = |runs: &mut Vec<RunData>| {
+    let states_storage = |runs: &mut Vec<RunData>| {
         let words = "shared storage, written to a quorum of three copies";
         runs[0].header.targets.iter_mut().for_each(|own| own.durability = Some(words.to_owned()));
     };
-    assert_eq!(is_found(is_of_storage), [false, false]);
+    assert_eq!(is_found(states_storage), [false, false]);
 }
 
 #[test]

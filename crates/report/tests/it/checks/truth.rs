@@ -57,7 +57,7 @@ fn planned_fault(runs: &mut [RunData]) {
     }
 }
 
-/// Of a hundred thousand transactions this many were given up, and as many attempts were tried again.
+/// Transactions that were given up, and attempts that were tried again, in a hundred thousand.
 fn failures(runs: &mut [RunData], given_up: u64, retried: u64) {
     trials(runs, |trial| {
         let share = |of_100_000: u64| trial.counts.started * of_100_000 / 100_000;
