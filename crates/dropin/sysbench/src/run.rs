@@ -423,7 +423,7 @@ fn ended(
         return Exit::Interrupted;
     }
     if let Some(why) = result.ended.failure() {
-        console.fatal(why);
+        console.complain(format_args!("FATAL: {why}"));
         return Exit::Failed;
     }
     if forced {

@@ -310,9 +310,8 @@ impl Tpcc {
             }
         }
         if dialect == Dialect::Mysql {
-            settings.push(UTC.to_owned());
             // Every statement begins a transaction where none is open: BEGIN costs no round trip.
-            settings.push("SET SESSION autocommit = 0".to_owned());
+            settings.extend([UTC, "SET SESSION autocommit = 0"].map(str::to_owned));
         }
         for sql in settings {
             session.query(&sql, &mut Discard).await?;
@@ -345,9 +344,8 @@ impl Workload for Tpcc {
         &self.kinds
     }
 
-    /// Stock-Level reads the lines of 20 orders, of up to 15 lines each, and the stock of their items.
     fn rows_touched(&self) -> Option<u64> {
-        Some(2 * 20 * 15)
+        Some(2 * 20 * 15) // Stock-Level: the lines of 20 orders, and their stock.
     }
 
     async fn open<S: Session>(
