@@ -34,6 +34,8 @@ pub struct Tally {
     pub rows_written: u64,
     /// Statements that changed no row but should have.
     pub misses: u64,
+    /// Set if a session that the workload has opened itself is within a transaction.
+    pub is_open: bool,
 }
 
 impl Tally {

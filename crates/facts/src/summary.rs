@@ -143,9 +143,7 @@ pub struct StageFacts {
 }
 
 /// Rows that a server read by scanning whole tables, as it counted them for dyno's own sessions.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
 pub struct TableScans {
     pub rows: u64,
     /// The statements that read them: those of the session (MySQL), or the scans alone (PostgreSQL).

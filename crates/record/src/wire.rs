@@ -32,6 +32,7 @@ pub(crate) struct TallyForm {
     rows_written: u64,
     #[serde(deserialize_with = "own_count")]
     misses: u64,
+    is_open: bool,
 }
 
 /// A count of what a load generator has done: few enough that sums of all packets of a run fit.

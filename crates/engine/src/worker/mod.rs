@@ -340,7 +340,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
             let mut tally = Tally::default();
             finished = workload.finish(&mut self.state, session, &mut tally).await;
             self.local.recorder.borrow_mut().finish(&tally, now());
-            if session.is_in_transaction() {
+            if tally.is_open || session.is_in_transaction() {
                 self.lose_uncommitted();
             }
         }
@@ -461,12 +461,9 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         tally: &Tally,
     ) {
         let is_measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
-        self.uncommitted = match &self.session {
-            Some(session) if session.is_in_transaction() => {
-                self.uncommitted + u64::from(tally.writes > 0)
-            }
-            _ => 0,
-        };
+        let is_open = self.session.as_ref().is_some_and(Session::is_in_transaction);
+        let is_open = is_open || tally.is_open;
+        self.uncommitted = if is_open { self.uncommitted + u64::from(tally.writes > 0) } else { 0 };
         if is_measured && !matches!(outcome, Outcome::Skipped) {
             let mut stats = self.stats();
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));

@@ -45,8 +45,8 @@ pub(crate) struct Connections<'a, D: Driver> {
     shared: Rc<LuaShared>,
     /// Some slots are parked.
     has_parked: bool,
-    /// The engine is about to end its session, and looks at what that leaves uncommitted.
-    pub(crate) is_ending: bool,
+    /// A session ended within a transaction.
+    left_open: bool,
     /// Connections that were lost and not opened again.
     lost: Vec<usize>,
     /// Why the last connection was not opened.
@@ -95,7 +95,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             counters: Rc::clone(&machine.counters),
             shared: Rc::clone(&machine.shared),
             has_parked: false,
-            is_ending: false,
+            left_open: false,
             lost: Vec::new(),
             unopened: None,
             failure: None,
@@ -210,9 +210,13 @@ impl<'a, D: Driver> Connections<'a, D> {
         let prepared = self.statements.forget(number);
         self.lost.retain(|lost| *lost != number);
         match (slot, engine) {
-            (Slot::Own(session), _) => session.close().await,
-            (Slot::Engine, Some(session)) if !self.is_ending => {
+            (Slot::Own(session), _) => {
+                self.left_open |= session.is_in_transaction();
+                session.close().await;
+            }
+            (Slot::Engine, Some(session)) => {
                 if session.is_in_transaction() {
+                    self.left_open = true;
                     session.rollback().await?;
                 }
                 for statement in prepared {
@@ -282,12 +286,22 @@ impl<'a, D: Driver> Connections<'a, D> {
         Ok(())
     }
 
-    pub(crate) async fn close(&mut self) {
+    /// Closes all, and returns true if a session ended within a transaction.
+    pub(crate) async fn close(&mut self) -> bool {
+        self.left_open |= self.is_in_transaction();
         for slot in self.slots.drain(..) {
             if let Slot::Own(session) = slot {
                 session.close().await;
             }
         }
+        self.left_open
+    }
+
+    /// Returns true if a session of its own is within a transaction.
+    #[inline]
+    pub(crate) fn is_in_transaction(&self) -> bool {
+        let is_open = |slot: &Slot<_>| matches!(slot, Slot::Own(own) if own.is_in_transaction());
+        self.slots.iter().any(is_open)
     }
 
     async fn query<S: Session>(

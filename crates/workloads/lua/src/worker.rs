@@ -145,6 +145,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         if is_event {
             self.machine.counters.raise(EVENT_COUNTER);
         }
+        tally.is_open = self.connections.is_in_transaction();
         self.machine.counters.hand_over(tally, is_error)
     }
 
@@ -159,8 +160,7 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
     }
 
     /// The run has ended: returns how long its longest step and all of them are known to have kept its loop.
-    pub(crate) fn end(&mut self) -> (Nanos, Nanos) {
-        self.connections.is_ending = true;
+    pub(crate) fn end(&self) -> (Nanos, Nanos) {
         self.machine.watch.end()
     }
 
@@ -297,8 +297,8 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         self.connections.unopened.take()
     }
 
-    pub(crate) async fn close(&mut self) {
-        self.connections.close().await;
+    pub(crate) async fn close(&mut self) -> bool {
+        self.connections.close().await
     }
 }
 

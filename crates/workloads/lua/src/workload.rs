@@ -243,7 +243,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         if let Err(error) = worker.finish_step(Some(session), "thread_done").await {
             self.of_thread_done().get_or_insert(error);
         }
-        worker.close().await;
+        tally.is_open = worker.close().await;
         Ok(())
     }
 }
