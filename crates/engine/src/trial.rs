@@ -121,9 +121,7 @@ pub enum TrialEnd {
         in_flight: u64,
     },
     /// The server never committed what these transactions wrote: their sessions ended within an open transaction.
-    Uncommitted {
-        transactions: u64,
-    },
+    Uncommitted(u64),
 }
 
 impl TrialEnd {
@@ -139,7 +137,7 @@ impl TrialEnd {
                 "{started} transactions were started, but {ended} ended and {in_flight} were in flight: the load \
                  generator has miscounted."
             )),
-            TrialEnd::Uncommitted { transactions } => Some(format!(
+            TrialEnd::Uncommitted(transactions) => Some(format!(
                 "The server has discarded the writes of {transactions} transactions: their sessions ended within a \
                  transaction that nothing had committed, as they do with autocommit = 0."
             )),
@@ -212,7 +210,7 @@ impl TrialResult {
         let transactions = uncommitted.fold(0, u64::saturating_add);
         let is_judged = matches!(self.ended, TrialEnd::Time | TrialEnd::Events);
         if is_judged && transactions as f64 > UNCOMMITTED_MAX * counts.committed as f64 {
-            self.ended = TrialEnd::Uncommitted { transactions };
+            self.ended = TrialEnd::Uncommitted(transactions);
         }
         self
     }

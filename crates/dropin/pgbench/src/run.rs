@@ -216,7 +216,7 @@ impl Job<'_> {
             output::talk(INCOMPLETE);
             return Exit::Interrupted;
         }
-        if !matches!(result.ended, TrialEnd::Aborted(_))
+        if stopped == 0
             && let Some(why) = result.ended.failure()
         {
             output::talk_lines(&format!("pgbench: error: {why}"));

@@ -461,9 +461,8 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         tally: &Tally,
     ) {
         let is_measured = self.local.recorder.borrow_mut().end(kind, outcome, times, tally);
-        let is_open = self.session.as_ref().is_some_and(Session::is_in_transaction);
-        let is_open = is_open || tally.is_open;
-        self.uncommitted = if is_open { self.uncommitted + u64::from(tally.writes > 0) } else { 0 };
+        let busy = tally.is_open || self.session.as_ref().is_some_and(Session::is_in_transaction);
+        self.uncommitted = if busy { self.uncommitted + u64::from(tally.writes > 0) } else { 0 };
         if is_measured && !matches!(outcome, Outcome::Skipped) {
             let mut stats = self.stats();
             stats.transactions += u64::from(!matches!(outcome, Outcome::Failed(_)));

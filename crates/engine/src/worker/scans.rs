@@ -7,13 +7,12 @@ use dyno_record::FrameSink;
 
 /// Sessions of a trial that are asked: all do the same, and a question takes time.
 const ASKED: u32 = 16;
-/// Multiple of the rows that a statement touches up to which planners choose scans with reason: of tables of a few pages.
+/// Multiple of the rows that a statement touches up to which planners scan with reason: tables of a few pages.
 const EXCESS: u64 = 10;
 /// The least number of rows that counts as a scan of a large table.
 const ROWS_MIN: u64 = 1_000;
 
-/// Counted by session, so that other clients of the server do not matter. The table of the answer is itself scanned, for
-/// some hundred rows.
+/// Counted by session: other clients do not matter. The answer itself is read by a scan of some hundred rows.
 const MYSQL: &str =
     "SHOW SESSION STATUS WHERE Variable_name IN ('Handler_read_rnd_next', 'Questions')";
 /// Counters that the session has not yet added to the statistics of the server, which it does once a second.

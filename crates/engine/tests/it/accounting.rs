@@ -130,7 +130,7 @@ fn what_the_server_never_committed_fails_the_trial() {
     let spec = closed(2, 2);
     assert_eq!(end(&Lists::of(&TRANSFER), &spec), TrialEnd::Time);
     let discarded = |ended: TrialEnd| match ended {
-        TrialEnd::Uncommitted { transactions } => transactions,
+        TrialEnd::Uncommitted(transactions) => transactions,
         other => panic!("{other:?}"),
     };
     // All but those in flight at the end: 2 ms each.

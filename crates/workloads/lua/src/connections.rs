@@ -297,11 +297,9 @@ impl<'a, D: Driver> Connections<'a, D> {
         self.left_open
     }
 
-    /// Returns true if a session of its own is within a transaction.
-    #[inline]
+    /// Returns true if a session that the script has opened is within a transaction.
     pub(crate) fn is_in_transaction(&self) -> bool {
-        let is_open = |slot: &Slot<_>| matches!(slot, Slot::Own(own) if own.is_in_transaction());
-        self.slots.iter().any(is_open)
+        self.slots.iter().any(|slot| matches!(slot, Slot::Own(own) if own.is_in_transaction()))
     }
 
     async fn query<S: Session>(

@@ -59,9 +59,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
 ];
 
-/// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. A second
-/// figure says how far it is blurred: at either end of a window, or of a stage of it, each worker has a transaction that
-/// reaches beyond, and that may be the longest. `None` if workers may have nothing to do, or left with a load generator.
+/// The share of their time that workers spent inside transactions, by the sum of latencies, if it `is_unlikely`. Blur: at
+/// either end of a window, or of a stage, each worker has a transaction that reaches beyond, perhaps the longest.
+/// `None` if workers may have nothing to do, or left with a load generator.
 fn share_inside(trial: &Trial, is_unlikely: fn(f64, f64) -> bool) -> Option<Message> {
     let summary = &trial.summary;
     let family = KnownFamily::of(summary);
@@ -88,10 +88,12 @@ fn server_commits(trial: &Trial, more: fn(f64, f64, f64) -> f64) -> Option<Messa
     if trial.summary.fault.is_some() {
         return None;
     }
+    // Transactions in flight may have committed, or failed.
+    let open = trial.summary.in_flight;
     match &trial.summary.conditions.together {
-        Some(it) => commits([it.commits?, it.client_commits?, it.preparing_commits], more),
+        Some(it) => commits([it.commits?, it.client_commits?, it.preparing_commits + open], more),
         None => each_node(trial, |node| {
-            commits([node.commits?, node.client_commits?, node.preparing_commits], more)
+            commits([node.commits?, node.client_commits?, node.preparing_commits + open], more)
         }),
     }
 }

@@ -188,6 +188,23 @@ fn commits_of_scripts_of_the_user_are_not_known() {
 }
 
 #[test]
+fn transactions_in_flight_may_have_failed() {
+    let is_found = |in_flight: u64| {
+        let mut runs = super::quiet();
+        trials(&mut runs, |trial| {
+            trial.counts.started = trial.counts.ended() + in_flight;
+            trial.in_flight = in_flight;
+            trial.conditions.nodes.values_mut().for_each(|node| {
+                (node.client_commits, node.commits) = (Some(711), Some(471));
+            });
+        });
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        !super::check(&paper, "commits-missing").lines.is_empty()
+    };
+    assert!(is_found(100) && !is_found(256));
+}
+
+#[test]
 fn commits_of_autovacuum_are_not_foreign() {
     let is_found = |work: &'static str| {
         let mut runs = super::quiet();
