@@ -33,7 +33,7 @@ pub enum LoadError {
         problem: String,
         hint: String,
     },
-    /// An option that can't be had; nothing was touched.
+    /// An option that can't be had, or a setting of the server that is in the way; nothing was touched.
     Option {
         /// What is wrong, in a sentence.
         problem: String,

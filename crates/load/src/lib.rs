@@ -33,6 +33,7 @@ mod piece;
 pub mod query;
 mod report;
 mod sessions;
+pub mod settings;
 mod stall;
 
 dyno_facts::catalogue!();

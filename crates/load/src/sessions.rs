@@ -1,6 +1,7 @@
 //! The sessions of a load.
 
 use crate::activity::{Activity, noted};
+use crate::settings::{self, ServerNeed};
 use crate::{LoadError, LoadObserver, NodeSight, doing, stall, while_doing};
 use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
@@ -19,6 +20,7 @@ pub struct LoadSessions<'a, D> {
     observer: &'a dyn LoadObserver,
     sessions: u32,
     at_first_node: bool,
+    needs: &'static [ServerNeed],
     activity: Arc<Activity>,
     is_watched: AtomicBool,
     has_failed: AtomicBool,
@@ -33,6 +35,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             observer,
             sessions,
             at_first_node: false,
+            needs: &[],
             activity: Arc::default(),
             is_watched: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
@@ -43,6 +46,12 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     #[must_use]
     pub fn at_first_node(self) -> Self {
         LoadSessions { at_first_node: true, ..self }
+    }
+
+    /// Refuses a server whose settings take one of these away.
+    #[must_use]
+    pub fn needing(self, needs: &'static [ServerNeed]) -> Self {
+        LoadSessions { needs, ..self }
     }
 
     /// Does `work` on one session.
@@ -149,12 +158,16 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         let place = if self.at_first_node { 0 } else { number };
         let connecting = async {
             doing("connecting");
-            driver.connect(place).await
+            let connected = driver.connect(place).await;
+            let mut session = connected.map_err(while_doing("connecting to the database"))?;
+            let adopted = settings::adopt(&mut session).await;
+            adopted.map_err(while_doing("setting up the session"))?.check(self.needs)?;
+            Ok(session)
         };
         let connecting = noted(&self.activity, number, connecting);
         let done = match unless(|| self.is_over(), connecting).await {
             None => Err(self.ending()),
-            Some(Err(error)) => Err(while_doing("connecting to the database")(error)),
+            Some(Err(error)) => Err(error),
             Some(Ok(mut session)) => {
                 self.activity.opened(number, &session);
                 let working = async {

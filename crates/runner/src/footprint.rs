@@ -30,19 +30,14 @@ pub async fn footprint<S: Session>(session: &mut S, pattern: &str) -> Result<Foo
             ),
             "SELECT pg_size_bytes(current_setting('shared_buffers'))",
         ),
-        Dialect::Mysql => {
-            // MySQL 8 answers from a cache of a day otherwise; others don't know the setting.
-            let fresh = "SET SESSION information_schema_stats_expiry = 0";
-            number(session, fresh).await?;
-            (
-                "innodb_buffer_pool_size",
-                format!(
-                    "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_name LIKE '{pattern}' ESCAPE '@'"
-                ),
-                "SELECT @@innodb_buffer_pool_size",
-            )
-        }
+        Dialect::Mysql => (
+            "innodb_buffer_pool_size",
+            format!(
+                "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
+             WHERE table_schema = DATABASE() AND table_name LIKE '{pattern}' ESCAPE '@'"
+            ),
+            "SELECT @@innodb_buffer_pool_size",
+        ),
         Dialect::Sqlite => (
             "cache_size",
             // All tables of the file: it doesn't say whose its pages are.

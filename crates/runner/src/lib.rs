@@ -215,6 +215,7 @@ impl Runner<'_> {
         self.see_who_restarts()?;
         self.reach_targets()?;
         self.muster()?;
+        let mut seen = BTreeSet::new();
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
             let at =
@@ -222,7 +223,9 @@ impl Runner<'_> {
             let planned = self.plan.experiment(&step.experiment);
             let workload = planned.map_or("", |planned| &planned.workload);
             suits(self.families, workload, &reached.database).map_err(at)?;
-            experiment.fits(&reached.database).map_err(at)?;
+            if seen.insert((&step.experiment, &step.target)) {
+                experiment.fits(&reached.database).map_err(at)?;
+            }
             Injection::of(self.plan, step, reached).map_err(at)?;
         }
         let names: Vec<String> = self.targets.keys().cloned().collect();

@@ -1,9 +1,10 @@
-//! Drivers and workloads on real servers, without the binary.
+//! Drivers and workloads on real servers, mostly without the binary.
 
 mod mysql;
 mod pgbench;
 mod postgres;
 mod servers;
+mod settings;
 mod sysbench;
 mod tpcc;
 mod tpch;

@@ -14,14 +14,14 @@ use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
 use dyno_runner::databases::{Database, ReachedDatabase, reach_target, with_driver};
 use dyno_runner::failure::Failure;
-use dyno_runner::family::ask;
+use dyno_runner::family::{ask, check_settings};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
     Before, Need, TerminalLoad, TpccPreflightError, facts, look_after, look_before, not_made,
-    preflight, tpmc_limit,
+    preflight, tpmc_limit, trial_needs,
 };
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::TpccDatabase;
@@ -297,6 +297,7 @@ impl Job<'_> {
             isolation: self.arguments.isolation,
             foreign_keys: None,
         };
+        check_settings(driver, trial_needs(need.isolation))?;
         let found = ask(driver, async |session| {
             if let Some(who) = lock_holder(session, OFFER.name).await? {
                 warn(&[shared_warning(&who)]);

@@ -207,7 +207,7 @@ fn look_before(
     // A second more for each ten tables, which are looked at one after another.
     let bounded = LookBefore { due: job.due(begun) + u64::from(options.tables) / 10 * SECOND };
     let looked = with_driver!(database, driver => {
-        LoadSessions::new(driver, &bounded, 1).one(async |session| {
+        LoadSessions::new(driver, &bounded, 1).needing(options.trial_needs()).one(async |session| {
             Ok(look(session, options, threads).await)
         })
     });

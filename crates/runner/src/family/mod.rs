@@ -31,6 +31,7 @@ use dyno_facts::{
     say,
 };
 use dyno_load::query::drop_tables;
+use dyno_load::settings::{self, ServerNeed};
 use dyno_load::{LoadError, LoadSessions};
 use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
@@ -68,6 +69,11 @@ pub trait Family: Sized {
     /// Commands of the shell that trials run on this machine.
     fn commands(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// What its loads and trials depend on and a setting of the server can take away.
+    fn needs(&self) -> Vec<ServerNeed> {
+        vec![ServerNeed::WholeAnswers]
     }
 
     /// Whether this can be done on a database; called before anything is touched.
@@ -282,9 +288,21 @@ pub fn ask<D: Driver, T, E: Into<Failure>>(
     driver: &D,
     question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, Failure> {
-    let asked =
-        databases::in_session(driver, async |session| question(session).await.map_err(E::into));
+    let asked = databases::in_session(driver, async |session| {
+        settings::adopt(session).await?;
+        question(session).await.map_err(E::into)
+    });
     databases::on_loop(asked)?
+}
+
+/// Checks that no setting of the server takes one of these away from its sessions.
+///
+/// # Errors
+/// A sentence that names the setting, with the remedy; the server can't be reached.
+pub fn check_settings<D: Driver>(driver: &D, needs: &[ServerNeed]) -> Result<(), Failure> {
+    let found = databases::in_session(driver, async |session| settings::read(session).await);
+    let found = databases::run(found).map_err(|error| Failure::from(&error))?;
+    found.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))
 }
 
 /// A loader's error with the remedy that suits a suite: the loader's own may speak of a command line.

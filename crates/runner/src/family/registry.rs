@@ -1,6 +1,6 @@
 //! Families as the runner holds them: without type parameters.
 
-use super::{Assist, Family, Job, Left, LoadOrder, LostWork, TrialDone, Trials};
+use super::{Assist, Family, Job, Left, LoadOrder, LostWork, TrialDone, Trials, check_settings};
 use crate::databases::{Database, with_driver};
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
@@ -118,7 +118,10 @@ impl<F: Trials> AnyFamily for F {
     }
 
     fn fits(&self, database: &Database) -> Result<(), Failure> {
-        with_driver!(database, driver => Family::fits(self, driver.primary()))
+        with_driver!(database, driver => {
+            check_settings(driver.primary(), &Family::needs(self))?;
+            Family::fits(self, driver.primary())
+        })
     }
 
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {

@@ -17,6 +17,7 @@ use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
+use dyno_load::settings::ServerNeed;
 use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
@@ -94,6 +95,14 @@ impl Family for PgbenchFamily {
             lines.collect::<Vec<String>>()
         };
         self.options.scripts.iter().zip(self.options.all_texts()).flat_map(lines).collect()
+    }
+
+    fn needs(&self) -> Vec<ServerNeed> {
+        use ServerNeed::{Autocommit, LargeTransactions, Transactions, WholeAnswers};
+        match self.is_own_mix() {
+            true => vec![WholeAnswers, Autocommit],
+            false => vec![WholeAnswers, Transactions, LargeTransactions],
+        }
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
 use crate::{
-    LegacyTest, OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
+    OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
     prepare_with_statistics,
 };
 use dyno_core::Driver;
@@ -10,6 +10,7 @@ use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
+use dyno_load::settings::ServerNeed;
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -52,16 +53,11 @@ impl Family for SysbenchFamily {
     }
 
     fn writes(&self) -> bool {
-        use LegacyTest as Legacy;
-        let options = &self.options;
-        !match options.test {
-            SysbenchTest::PointSelect | SysbenchTest::ReadOnly => true,
-            SysbenchTest::SelectRandomPoints | SysbenchTest::SelectRandomRanges => true,
-            SysbenchTest::Legacy(Legacy::Oltp) => options.read_only,
-            SysbenchTest::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
-            SysbenchTest::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
-            _ => false,
-        }
+        self.options.writes()
+    }
+
+    fn needs(&self) -> Vec<ServerNeed> {
+        [self.options.trial_needs(), &[ServerNeed::LargeTransactions]].concat()
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {

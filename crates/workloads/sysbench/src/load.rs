@@ -11,6 +11,7 @@ use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
 use dyno_core::{Dialect, Driver, RowSource, Session};
 use dyno_load::query::execute;
+use dyno_load::settings::ServerNeed::{LargeTransactions, Writes};
 use dyno_load::{
     LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, bulk_load, retrying, while_doing,
 };
@@ -65,7 +66,11 @@ fn prepare_tables<D: Driver>(
     before: &PrepareReport,
     observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
-    let loader = LoadSessions::new(driver, observer, threads);
+    let loader = LoadSessions::new(driver, observer, threads).needing(&[
+        Writes,
+        LargeTransactions,
+        WholeAnswers,
+    ]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
     let existing = loader.one(async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))

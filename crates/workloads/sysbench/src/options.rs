@@ -2,6 +2,7 @@
 
 use crate::distribution::{Era, RandomOptions};
 use crate::table::OPTIONS;
+use dyno_load::settings::ServerNeed::{self, Autocommit, WholeAnswers};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SysbenchTest {
@@ -227,6 +228,29 @@ pub struct SysbenchOptions {
 }
 
 impl SysbenchOptions {
+    pub fn writes(&self) -> bool {
+        use LegacyTest as Legacy;
+        !match self.test {
+            SysbenchTest::PointSelect | SysbenchTest::ReadOnly => true,
+            SysbenchTest::SelectRandomPoints | SysbenchTest::SelectRandomRanges => true,
+            SysbenchTest::Legacy(Legacy::Oltp) => self.read_only,
+            SysbenchTest::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
+            SysbenchTest::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
+            _ => false,
+        }
+    }
+
+    /// What a trial needs of the server's settings. Writes without BEGIN are stored by autocommit only.
+    pub fn trial_needs(&self) -> &'static [ServerNeed] {
+        use SysbenchTest::{Legacy, ReadWrite, WriteOnly};
+        let has_begin = matches!(self.test, WriteOnly | ReadWrite | Legacy(LegacyTest::Oltp));
+        if self.writes() && (self.skip_trx || !has_begin) {
+            &[WholeAnswers, Autocommit]
+        } else {
+            &[WholeAnswers]
+        }
+    }
+
     /// The defaults of `test`.
     pub fn new(test: SysbenchTest) -> Self {
         let mut options =

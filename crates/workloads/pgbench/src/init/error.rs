@@ -65,7 +65,6 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
         ("42704" | "42830", _) | (_, 1005 | 1822) if step == InitStep::ForeignKeys => {
             "foreign keys need the primary keys: put step p before step f"
         }
-        (_, 3750) => "SET GLOBAL sql_require_primary_key=OFF: primary keys come last, in step p",
         _ if error.message().contains("already exists") => {
             "drop it or begin with step d, or use another database"
         }
@@ -112,11 +111,6 @@ mod tests {
             (InitStep::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
             (InitStep::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
             (InitStep::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
-            (
-                InitStep::CreateTables,
-                server(3750, b"HY000", "primary key"),
-                "sql_require_primary_key",
-            ),
             (InitStep::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
             (InitStep::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
             (InitStep::Vacuum, DbError::lost("The server went away."), "log"),

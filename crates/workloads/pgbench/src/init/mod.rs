@@ -27,7 +27,9 @@ pub(crate) use schema::CHILDREN_FIRST;
 
 use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};
-use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions};
+use dyno_load::settings::ServerNeed::{LargeTransactions, Transactions, Writes};
+use dyno_load::settings::read;
+use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
 use error::{RESUME, failed};
 use schema::{Key, Schema, postgres_major};
 use std::collections::HashSet;
@@ -59,12 +61,16 @@ pub fn initialize<D: Driver>(
     observer: &dyn LoadObserver,
 ) -> Result<InitReport, LoadError> {
     options.check(driver.dialect())?;
-    let loader = LoadSessions::new(driver, observer, options.connections).at_first_node();
+    let loader = LoadSessions::new(driver, observer, options.connections)
+        .at_first_node()
+        .needing(&[Writes, Transactions, LargeTransactions]);
     let is_stored = AtomicBool::new(false);
     let done = loader.one(async |session: &mut D::Session| {
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
-        let schema = Schema { options, dialect, postgres_major };
+        let settings = read(session).await.map_err(while_doing("reading the server's settings"))?;
+        let keys_first = settings.is_some_and(|settings| settings.wants_keys_first());
+        let schema = Schema { options, dialect, postgres_major, keys_first };
         let (loader, is_stored) = (&loader, &is_stored);
         Init { driver, loader, schema, observer, is_stored }.run(session).await
     });
@@ -234,7 +240,7 @@ impl<D: Driver> Init<'_, D> {
         keys: Vec<Key>,
     ) -> Result<(), LoadError> {
         let mut existing = HashSet::new();
-        if self.schema.options.resume {
+        if self.schema.options.resume || self.schema.keys_first {
             let found = existing::keys(session).await;
             existing = found.map_err(failed(step, "listing the keys"))?;
         }

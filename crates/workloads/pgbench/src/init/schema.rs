@@ -48,6 +48,8 @@ pub(crate) struct Schema<'a> {
     pub(crate) dialect: Dialect,
     /// PostgreSQL's major version; 0 elsewhere.
     pub(crate) postgres_major: u32,
+    /// MySQL wants tables to have a primary key from the beginning.
+    pub(crate) keys_first: bool,
 }
 
 /// The number before the first dot of a PostgreSQL's version; 0 of anything else.
@@ -85,7 +87,7 @@ impl Schema<'_> {
         // PostgreSQL 18 refuses a partitioned table that is unlogged; its partitions may be.
         let unlogged = self.options.unlogged && !(is_partitioned && self.postgres_major >= 18);
         let unlogged = if unlogged { " unlogged" } else { "" };
-        let columns = self.columns(table);
+        let columns = format!("{}{}", self.columns(table), self.inline_key(table));
         let mut sql = format!("create{unlogged} table {table}({columns})");
         match self.dialect {
             Dialect::Postgres => {
@@ -103,6 +105,16 @@ impl Schema<'_> {
             Dialect::Mysql | Dialect::Sqlite => {}
         }
         sql
+    }
+
+    fn inline_key(&self, table: &str) -> String {
+        let column = PRIMARY_KEYS.iter().find(|(owner, _)| *owner == table).map(|(_, key)| key);
+        match column {
+            _ if !self.keys_first => String::new(),
+            Some(column) => format!(",primary key ({column})"),
+            // As the one that MySQL itself may add: scripts don't see it.
+            None => ",hid bigint not null auto_increment invisible primary key".to_owned(),
+        }
     }
 
     fn columns(&self, table: &str) -> String {
@@ -239,7 +251,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn schema(options: &InitOptions, dialect: Dialect) -> Schema<'_> {
-        Schema { options, dialect, postgres_major: 15 }
+        Schema { options, dialect, postgres_major: 15, keys_first: false }
     }
 
     fn texts(statements: Vec<About>) -> Vec<String> {

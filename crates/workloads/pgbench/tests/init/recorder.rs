@@ -1,8 +1,8 @@
 //! A session that keeps what it is told.
 
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product,
-    RowSource, RowWriter, Rows, Session, Statement,
+    BulkMethod, BulkReport, Capabilities, DbError, Dialect, Driver, Executed, Param, ParamType,
+    Product, RowSource, RowWriter, Rows, Session, Statement,
 };
 use std::sync::{Arc, Mutex};
 
@@ -54,6 +54,12 @@ impl Session for RecordingSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    /// It has no settings that a load could ask for.
+    fn capabilities(&self) -> &'static Capabilities {
+        const BARE: Capabilities = Capabilities { server_views: false, ..Capabilities::POSTGRES };
+        &BARE
     }
 
     async fn prepare(&mut self, _sql: &str, _params: &[ParamType]) -> Result<Statement, DbError> {

@@ -2,8 +2,8 @@
 //! catalog questions that the loader asks, and fails when told to.
 
 use dyno_core::{
-    AnswerRow, BulkMethod, BulkReport, DbError, Dialect, Driver, ErrorClass, Executed, Param,
-    ParamType, Product, RowSource, RowWriter, Rows, Session, Statement,
+    AnswerRow, BulkMethod, BulkReport, Capabilities, DbError, Dialect, Driver, ErrorClass,
+    Executed, Param, ParamType, Product, RowSource, RowWriter, Rows, Session, Statement,
 };
 use dyno_load::LoadObserver;
 use std::collections::{BTreeMap, BTreeSet};
@@ -171,6 +171,12 @@ impl Session for FakeSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    /// It has no settings that a load could ask for.
+    fn capabilities(&self) -> &'static Capabilities {
+        const BARE: Capabilities = Capabilities { server_views: false, ..Capabilities::MYSQL };
+        &BARE
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> Result<Statement, DbError> {

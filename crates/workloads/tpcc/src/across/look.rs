@@ -3,12 +3,12 @@
 use crate::books::rows;
 use crate::check::derived;
 use crate::ledger_file::{Across, AcrossWork, LedgerPayment, Recorded, SupplyKey};
-use crate::load::UTC;
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Discard, Driver, Session, ShardMap, Shards};
+use dyno_core::{DbError, Dialect, Driver, Session, ShardMap, Shards};
 use dyno_load::doing;
 use dyno_load::query::{answer_if_any, number};
+use dyno_load::settings::adopt;
 use dyno_runner::databases;
 use std::collections::{BTreeMap, HashMap};
 
@@ -63,7 +63,10 @@ pub(crate) fn on_each_shard<D: Driver, T: Send>(
     let ask = &ask;
     let asked = |number: usize| {
         let node = &shards.nodes[number];
-        let asked = databases::in_session(&node.driver, async |session| ask(number, session).await);
+        let asked = databases::in_session(&node.driver, async |session| {
+            adopt(session).await?;
+            ask(number, session).await
+        });
         databases::run(asked)
             .map_err(|error| DbError::workload(format!("node {}: {error}", node.name)))
     };
@@ -104,9 +107,6 @@ pub(crate) async fn look<S: Session>(
     number: usize,
     before: &ForeignWork,
 ) -> Result<ShardWork, DbError> {
-    if session.dialect() == Dialect::Mysql {
-        session.query(UTC, &mut Discard).await?;
-    }
     let mut found = ShardWork {
         branches: prepared_branches(session).await?.unwrap_or(0),
         foreign: foreign_work(session).await?.since(before),

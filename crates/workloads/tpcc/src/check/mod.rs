@@ -9,6 +9,7 @@ mod stream;
 use crate::messages;
 use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, is_shardingsphere};
 use dyno_facts::{Message, MessageTexts, say};
+use dyno_load::settings::adopt;
 use dyno_load::{doing, query};
 
 /// Violations that are listed by key.
@@ -335,6 +336,7 @@ pub async fn check<S: Session>(
 /// Makes a session ready for [`Condition::verdict`]: MariaDB without statistics would join the derived
 /// tables once per customer.
 pub async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
+    adopt(session).await?;
     if let Some(sql) = session.capabilities().materialize_derived {
         session.query(sql, &mut Discard).await?;
     }

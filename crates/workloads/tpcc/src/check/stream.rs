@@ -5,7 +5,7 @@
 
 use super::prepare;
 use crate::text::read_scaled;
-use dyno_core::{AnswerRow, DbError, Dialect, Discard, Driver, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, Driver, Rows, Session};
 use dyno_load::goes_on;
 use dyno_reactor::block_on;
 use dyno_runner::asking::noted;
@@ -22,8 +22,6 @@ use std::thread::Scope;
 /// Rows that travel together between threads.
 const BATCH_ROWS: usize = 4_096;
 const BATCHES_AHEAD: usize = 4;
-/// A reader of MySQL may wait this long for the others before its server gives up.
-const WRITE_TIMEOUT: &str = "SET SESSION net_write_timeout = 86400";
 
 /// One of the answers that are merged: rows in the order of their keys, which are integers.
 #[derive(Clone, Debug)]
@@ -153,10 +151,6 @@ async fn read<D: Driver>(
 ) -> Result<(), DbError> {
     let mut session = driver.connect(number).await?;
     prepare(&mut session).await?;
-    if session.dialect() == Dialect::Mysql {
-        // A proxy may not know the setting; then its own limit holds.
-        let _ = session.query(WRITE_TIMEOUT, &mut Discard).await;
-    }
     let is_over = Cell::new(false);
     let mut rows = Forward {
         side,

@@ -10,6 +10,7 @@ use crate::load::prove;
 use crate::options::CheckTime;
 use dyno_core::{DbError, Driver, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
+use dyno_load::settings::adopt;
 use dyno_load::{LoadError, default_sessions};
 use dyno_runner::asking::AskedNodes;
 use dyno_runner::databases::{self, stopped};
@@ -183,6 +184,7 @@ fn look_in_a_session<D: Driver>(
     with_conditions: bool,
 ) -> Result<Looked<Asked>, DbError> {
     databases::run(databases::in_session(driver, async |session| {
+        adopt(session).await?;
         let books = books(session).await?;
         let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
         let looked = match with_conditions {

@@ -8,7 +8,7 @@ mod shards;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{TerminalLoad, facts, tpmc_limit};
-pub use preflight::{Need, TpccPreflightError, preflight};
+pub use preflight::{Need, TpccPreflightError, preflight, trial_needs};
 
 use crate::Handover;
 use crate::across::{CrossShardWork, ForeignWork};
@@ -29,6 +29,7 @@ use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
+use dyno_load::settings::ServerNeed::{self, LargeTransactions, Transactions};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
@@ -76,6 +77,10 @@ impl Family for TpccFamily {
         let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
         options.check_load(&experiment.workers, !experiment.rates.is_empty()).map_err(refuse)?;
         Ok(TpccFamily { options: Box::new(options), has_fault: experiment.fault.is_some() })
+    }
+
+    fn needs(&self) -> Vec<ServerNeed> {
+        [trial_needs(self.options.isolation), &[Transactions, LargeTransactions]].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -4,6 +4,7 @@ use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
 use dyno_core::{DbError, Dialect, Session, counted, is_shardingsphere};
 use dyno_load::query::{answer, answer_if_any, whole};
+use dyno_load::settings::ServerNeed::{self, ReadCommittedWrites, WholeAnswers};
 use dyno_runner::failure::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,14 @@ pub struct Preflight {
     pub isolation: Option<Isolation>,
     /// What the user should know, in sentences.
     pub warnings: Vec<String>,
+}
+
+/// What a trial needs of the server's settings, at the isolation that is asked for.
+pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
+    match isolation {
+        None | Some(Isolation::ReadCommitted) => &[WholeAnswers, ReadCommittedWrites],
+        _ => &[WholeAnswers],
+    }
 }
 
 /// Why a run can't be made.

@@ -35,6 +35,8 @@ use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
 use dyno_load::query::{answer, drop_tables, execute};
+use dyno_load::settings::ServerNeed::{LargeTransactions, Transactions, Writes};
+use dyno_load::settings::read;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use proof::prove_of;
 use rows::{ChunkRows, Common};
@@ -88,7 +90,12 @@ pub fn load<D: Driver>(
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
     check_options(options, dialect)?;
-    let loader = LoadSessions::new(driver, observer, options.sessions);
+    let loader = LoadSessions::new(driver, observer, options.sessions).needing(&[
+        Writes,
+        Transactions,
+        LargeTransactions,
+        WholeAnswers,
+    ]);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
@@ -130,6 +137,15 @@ fn schema_of<D: Driver>(
         foreign_keys: options.foreign_keys,
         shard: options.shard.clone(),
     };
+    let settings = loader.one(async |session: &mut D::Session| {
+        read(session).await.map_err(while_doing("reading the server's settings"))
+    })?;
+    if settings.is_some_and(|settings| settings.wants_keys_first())
+        && schema.keys == KeyTime::AfterLoad
+    {
+        schema.keys = KeyTime::PrimaryBeforeLoad;
+        observer.note("Primary keys are made with the tables: the server wants it so");
+    }
     if dialect == Dialect::Postgres
         && schema.shard.is_none()
         && loader.one(async |session: &mut D::Session| state::is_coordinator(session).await)?
@@ -346,10 +362,7 @@ impl Load<'_> {
         places: &[LoadPlace<'_, D>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let set_up = async |session: &mut D::Session| match self.common.dialect {
-            Dialect::Mysql => execute(session, "setting the time zone", UTC).await,
-            Dialect::Postgres | Dialect::Sqlite => Ok(()),
-        };
+        let set_up = async |_: &mut D::Session| Ok(());
         let pieces: Vec<Vec<_>> = places
             .iter()
             .map(|place| {

@@ -15,7 +15,12 @@ pub(super) fn declares_foreign_keys(dialect: Dialect) -> bool {
 }
 
 /// CREATE TABLE, with the foreign keys where they can't be made later.
-pub(super) fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> String {
+pub(super) fn create_table(
+    table: SchemaTable,
+    dialect: Dialect,
+    foreign_keys: bool,
+    keys_first: bool,
+) -> String {
     let stored_by = is_stored_by_key(table, dialect).then(|| table.primary_key()[0]);
     let mut parts: Vec<String> = Vec::new();
     for &(name, kind) in table.columns() {
@@ -28,6 +33,9 @@ pub(super) fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: b
     }
     if declares_foreign_keys(dialect) && foreign_keys {
         parts.extend(FOREIGN_KEYS.iter().filter(|key| key.table == table).map(constraint));
+    }
+    if keys_first {
+        parts.push(format!("PRIMARY KEY ({})", table.primary_key().join(", ")));
     }
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
 }

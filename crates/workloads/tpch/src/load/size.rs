@@ -1,6 +1,6 @@
 //! How large a loaded database is.
 
-use dyno_core::{Dialect, Discard, Session};
+use dyno_core::{Dialect, Session};
 use dyno_load::query::number;
 
 fn names() -> String {
@@ -21,16 +21,11 @@ pub(crate) async fn size_bytes<S: Session>(session: &mut S) -> Option<u64> {
              = c.relnamespace WHERE n.nspname = current_schema() AND c.relname IN ({})",
             names()
         ),
-        Dialect::Mysql => {
-            // MySQL 8 answers with what it knew a day ago otherwise; others don't know the name.
-            let fresh = "SET SESSION information_schema_stats_expiry = 0";
-            let _ = session.query(fresh, &mut Discard).await;
-            format!(
-                "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE \
-                 table_schema = DATABASE() AND table_name IN ({})",
-                names()
-            )
-        }
+        Dialect::Mysql => format!(
+            "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema \
+             = DATABASE() AND table_name IN ({})",
+            names()
+        ),
     };
     number(session, &sql).await.ok().flatten()
 }

@@ -43,6 +43,10 @@ impl<D: Driver> Opening<'_, D> {
         session: &mut D::Session,
         slot: &Slot,
     ) -> Result<Applied, DbError> {
+        if session.dialect() == Dialect::Postgres && session.capabilities().server_views {
+            // The right answers are written so.
+            session.query("set datestyle = 'ISO'", &mut Discard).await?;
+        }
         let way = match session.interrupter() {
             Some(interrupter) => StopMethod::Embedded(interrupter),
             None => StopMethod::Server { number, id: server_id(session).await? },

@@ -1,0 +1,128 @@
+//! Settings that administrators change for a whole server, and what the front ends make of them: each is right, or
+//! refuses before anything is stored, or ends with an error. Right is what the database itself says.
+//!
+//! A row of a table is a group of settings; harmless ones share a row. One server per product takes them in turn.
+
+mod mysql;
+mod postgres;
+mod steps;
+
+use dyno_core::{AnswerTable, Dialect, Driver, Session};
+use dyno_drivers::mysql::MysqlDriver;
+use dyno_drivers::postgres::PostgresDriver;
+use dyno_load::settings::adopt;
+use dyno_testkit::{Scratch, target, with_session};
+use std::time::Instant;
+use steps::{Step, expect};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    /// Everything is stored and measured as without the settings.
+    Right,
+    /// It fails with these words; a load stores nothing.
+    Refused(&'static str),
+    /// It fails, or everything is right.
+    Honest,
+}
+
+use Expected::{Honest, Refused, Right};
+
+/// A group of settings, and what is expected of loads and trials under it.
+struct Row {
+    settings: &'static [(&'static str, &'static str)],
+    steps: &'static [(Step, Expected)],
+}
+
+/// All front ends are right.
+const ALL_RIGHT: &[(Step, Expected)] = &[
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Right),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Right),
+    (Step::Build, Right),
+    (Step::TpccRun, Right),
+    (Step::TpchLoad, Right),
+    (Step::TpchRun, Right),
+];
+
+/// A server, seen by an account without further rights, and the databases of its rows.
+struct Place {
+    dialect: Dialect,
+    port: u16,
+    database: String,
+    folder: Scratch,
+}
+
+impl Place {
+    fn url(&self) -> String {
+        let Place { port, database, .. } = self;
+        match self.dialect {
+            Dialect::Postgres => format!("postgres://app@127.0.0.1:{port}/{database}"),
+            _ => format!("mysql://app@127.0.0.1:{port}/{database}"),
+        }
+    }
+
+    /// The number that a statement answers with, whatever the settings of the server.
+    fn number(&self, sql: &str) -> i64 {
+        let target = target(&self.url());
+        match self.dialect {
+            Dialect::Postgres => number(&PostgresDriver::new(&target).expect("a driver"), sql),
+            _ => number(&MysqlDriver::new(&target).expect("a driver"), sql),
+        }
+    }
+
+    /// The tables in the catalog that fulfil a condition.
+    fn count(&self, catalog: &str, condition: &str) -> i64 {
+        let schema = match self.dialect {
+            Dialect::Postgres => "current_schema()",
+            _ => "DATABASE()",
+        };
+        self.number(&format!(
+            "SELECT count(*) FROM information_schema.{catalog} WHERE table_schema = {schema} AND {condition}"
+        ))
+    }
+}
+
+fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
+    with_session(driver, async |session: &mut D::Session| {
+        adopt(session).await.expect("settings");
+        let mut answer = AnswerTable::default();
+        session.query(sql, &mut answer).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let whole = answer.single().and_then(|text| text.split('.').next()?.parse().ok());
+        whole.unwrap_or_else(|| panic!("{sql}: {answer:?}"))
+    })
+}
+
+/// Goes through the rows; `set` sets the settings of a row that the server has, and returns the statements that set them
+/// back.
+fn go_through(
+    rows: &[Row],
+    dialect: Dialect,
+    port: u16,
+    admin: impl Fn(&str),
+    set: impl Fn(&[(&str, &str)]) -> Vec<String>,
+) {
+    let mut wrong = Vec::new();
+    for (number, row) in rows.iter().enumerate() {
+        let begun = Instant::now();
+        let database = format!("row{number}");
+        admin(&format!("CREATE DATABASE {database}"));
+        if dialect == Dialect::Postgres {
+            admin(&format!("ALTER DATABASE {database} OWNER TO app"));
+        }
+        let place = Place { dialect, port, database, folder: Scratch::new() };
+        let restore = set(row.settings);
+        for (step, expected) in row.steps {
+            if let Err(problem) = expect(&place, *step, *expected) {
+                wrong.push(format!(
+                    "{:?}: {step:?}, expected {expected:?}: {problem}",
+                    row.settings
+                ));
+            }
+        }
+        restore.iter().for_each(|sql| admin(sql));
+        admin(&format!("DROP DATABASE {}", place.database));
+        println!("{:?}: {:.1} s", row.settings, begun.elapsed().as_secs_f64());
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

@@ -1,0 +1,109 @@
+//! PostgreSQL.
+
+use super::{ALL_RIGHT, Expected, Honest, Refused, Right, Row, Step, go_through};
+use dyno_core::Dialect;
+use dyno_testkit::{Postgres, skipped};
+
+const LOADS_ARE_RIGHT: &[(Step, Expected)] = &[
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Honest),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Honest),
+    (Step::Build, Right),
+    (Step::TpccRun, Honest),
+    (Step::TpchLoad, Right),
+    (Step::TpchRun, Honest),
+];
+
+const fn refused(words: &'static str) -> [(Step, Expected); 5] {
+    [
+        (Step::SysbenchPrepare, Refused(words)),
+        (Step::PgbenchInit, Refused(words)),
+        (Step::Build, Refused(words)),
+        (Step::TpchLoad, Refused(words)),
+        (Step::Bench, Refused("")),
+    ]
+}
+
+const ROWS: &[Row] = &[
+    Row {
+        settings: &[
+            ("bytea_output", "escape"),
+            ("DateStyle", "German, DMY"),
+            ("IntervalStyle", "sql_standard"),
+            ("TimeZone", "Pacific/Kiritimati"),
+            ("client_min_messages", "error"),
+            ("row_security", "off"),
+            ("password_encryption", "md5"),
+            ("synchronous_commit", "off"),
+            ("extra_float_digits", "-15"),
+            ("escape_string_warning", "off"),
+            ("backslash_quote", "off"),
+            ("standard_conforming_strings", "off"),
+            ("xmloption", "document"),
+            ("jit", "off"),
+            ("transform_null_equals", "on"),
+            ("array_nulls", "off"),
+            ("check_function_bodies", "off"),
+            ("default_statistics_target", "1"),
+            ("default_toast_compression", "pglz"),
+            ("plan_cache_mode", "force_generic_plan"),
+            ("work_mem", "64kB"),
+            ("maintenance_work_mem", "1MB"),
+            ("quote_all_identifiers", "on"),
+            ("default_transaction_deferrable", "on"),
+            ("log_min_duration_statement", "0"),
+            ("vacuum_cost_delay", "1"),
+            ("constraint_exclusion", "off"),
+            ("max_parallel_workers_per_gather", "0"),
+        ],
+        steps: ALL_RIGHT,
+    },
+    Row {
+        settings: &[
+            ("statement_timeout", "30"),
+            ("lock_timeout", "1"),
+            ("idle_in_transaction_session_timeout", "100"),
+            ("idle_session_timeout", "1000"),
+            ("transaction_timeout", "100"),
+            ("exit_on_error", "on"),
+        ],
+        steps: LOADS_ARE_RIGHT,
+    },
+    Row {
+        settings: &[
+            ("default_transaction_isolation", "serializable"),
+            ("session_replication_role", "replica"),
+        ],
+        steps: LOADS_ARE_RIGHT,
+    },
+    Row {
+        settings: &[("default_transaction_read_only", "on")],
+        steps: &refused("default_transaction_read_only"),
+    },
+    Row { settings: &[("search_path", "nowhere")], steps: &refused("schema") },
+    Row { settings: &[("temp_file_limit", "0")], steps: &refused("temp_file_limit") },
+];
+
+#[test]
+fn settings_of_postgres() {
+    let server = match Postgres::start_fetched().or_else(|_| Postgres::start()) {
+        Ok(server) => server,
+        Err(why) => return skipped("settings_of_postgres", &why),
+    };
+    let sql = |text: &str| {
+        server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+    };
+    sql("CREATE ROLE app LOGIN");
+    // The settings of all of its sessions, as ALTER SYSTEM would set them for all roles.
+    let set = |settings: &[(&str, &str)]| {
+        let name_and_value = |(name, value): &(&str, &str)| format!("{name} = '{value}'");
+        let mut known = 0;
+        for setting in settings.iter().map(name_and_value) {
+            known += usize::from(server.sql(&format!("ALTER ROLE app SET {setting}")).is_ok());
+        }
+        assert!(known * 2 > settings.len(), "{settings:?} are another version's");
+        vec!["ALTER ROLE app RESET ALL".to_owned()]
+    };
+    go_through(ROWS, Dialect::Postgres, server.port, sql, set);
+}

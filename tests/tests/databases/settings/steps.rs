@@ -1,0 +1,214 @@
+//! The front ends on small data, and whether the database holds what they say.
+
+use super::{Expected, Place};
+use dyno_core::Dialect;
+use dyno_testkit::{Ran, dyno};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    SysbenchPrepare,
+    SysbenchRun,
+    PgbenchInit,
+    PgbenchRun,
+    Build,
+    TpccRun,
+    TpchLoad,
+    TpchRun,
+    Bench,
+}
+
+/// Executes a step. A problem is what differs from the expected.
+pub(super) fn expect(place: &Place, step: Step, expected: Expected) -> Result<(), String> {
+    let tables_before = place.count("tables", "1 = 1");
+    let (ran, problem) = execute(place, step);
+    let said = format!("{}\n{}", problem.clone().unwrap_or_default(), ran.all());
+    match expected {
+        Expected::Right if ran.code == 0 && problem.is_none() => Ok(()),
+        Expected::Honest if ran.code != 0 || problem.is_none() => Ok(()),
+        Expected::Refused(words) if ran.code != 0 && ran.all().to_lowercase().contains(words) => {
+            match place.count("tables", "1 = 1") - tables_before {
+                0 => Ok(()),
+                made => Err(format!("{made} tables were made: {said}")),
+            }
+        }
+        _ => Err(said),
+    }
+}
+
+/// What a step printed, and what is wrong in the database if it ended well.
+fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
+    match step {
+        Step::SysbenchPrepare => checked(sysbench(place, &["oltp_read_write", "prepare"]), || {
+            same(place, "rows", "SELECT count(*) FROM sbtest1", 1_000)?;
+            same(place, "ids", "SELECT max(id) FROM sbtest1", 1_000)?;
+            has_keys(place, "sbtest1", &["id"])
+        }),
+        Step::SysbenchRun => sysbench_run(place),
+        Step::PgbenchInit => checked(pgbench(place, &["-i", "-q"]), || {
+            same(place, "accounts", "SELECT count(*) FROM pgbench_accounts", 100_000)?;
+            same(place, "tellers", "SELECT count(*) FROM pgbench_tellers", 10)?;
+            for (table, key) in [("accounts", "aid"), ("tellers", "tid"), ("branches", "bid")] {
+                has_keys(place, &format!("pgbench_{table}"), &[key])?;
+            }
+            has_engine(place, "pgbench_%")
+        }),
+        Step::PgbenchRun => checked(pgbench(place, &["-c", "2", "-t", "50"]), || {
+            same(place, "history", "SELECT count(*) FROM pgbench_history", 100)?;
+            let sum = place.number("SELECT sum(delta) FROM pgbench_history");
+            for (table, column) in [("accounts", "a"), ("tellers", "t"), ("branches", "b")] {
+                let sql = format!("SELECT sum({column}balance) FROM pgbench_{table}");
+                same(place, table, &sql, sum)?;
+            }
+            Ok(())
+        }),
+        Step::Build => checked(benchmarksql(place, "build"), || built(place)),
+        Step::TpccRun => tpcc_run(place),
+        Step::TpchLoad => {
+            let load = ["tpch", "load", "--scale", "0.01", "--target"];
+            checked(dyno(place.folder.path(), &[&load[..], &[&place.url()]].concat()), || {
+                same(place, "lineitem", "SELECT count(*) FROM lineitem", 60_175)?;
+                has_keys(place, "lineitem", &["l_orderkey", "l_linenumber"])?;
+                has_keys(place, "partsupp", &["ps_partkey", "ps_suppkey"])?;
+                same_count(place, "table_constraints", "constraint_type = 'FOREIGN KEY'", 10)?;
+                has_engine(place, "%")
+            })
+        }
+        Step::TpchRun => {
+            let run = ["tpch", "run", "--scale", "0.01", "--plans", "none", "--target"];
+            let ran = dyno(place.folder.path(), &[&run[..], &[&place.url()]].concat());
+            let is_whole = ran.stdout.contains("answers: 22 of 22 correct");
+            let problem =
+                (ran.code == 0 && !is_whole).then(|| "not all answers are right".to_owned());
+            (ran, problem)
+        }
+        Step::Bench => {
+            let bench = ["bench", &place.url(), "--yes", "--budget", "45s"];
+            (dyno(place.folder.path(), &bench), None)
+        }
+    }
+}
+
+fn checked(ran: Ran, check: impl FnOnce() -> Result<(), String>) -> (Ran, Option<String>) {
+    let problem = if ran.code == 0 { check().err() } else { None };
+    (ran, problem)
+}
+
+fn same(place: &Place, name: &str, sql: &str, expected: i64) -> Result<(), String> {
+    match place.number(sql) {
+        found if found == expected => Ok(()),
+        found => Err(format!("{name}: {found} instead of {expected}")),
+    }
+}
+
+fn same_count(place: &Place, catalog: &str, condition: &str, expected: i64) -> Result<(), String> {
+    match place.count(catalog, condition) {
+        found if found == expected => Ok(()),
+        found => Err(format!("{catalog} with {condition}: {found} instead of {expected}")),
+    }
+}
+
+/// The primary key of a table has exactly these columns.
+fn has_keys(place: &Place, table: &str, columns: &[&str]) -> Result<(), String> {
+    let names: Vec<String> = columns.iter().map(|name| format!("'{name}'")).collect();
+    let is_primary = match place.dialect {
+        Dialect::Postgres => format!("constraint_name = '{table}_pkey'"),
+        _ => "constraint_name = 'PRIMARY'".to_owned(),
+    };
+    let of_table = format!("table_name = '{table}' AND {is_primary}");
+    same_count(place, "key_column_usage", &of_table, columns.len() as i64)?;
+    let named = format!("{of_table} AND column_name IN ({})", names.join(", "));
+    same_count(place, "key_column_usage", &named, columns.len() as i64)
+}
+
+/// MySQL's tables of these names can be rolled back.
+fn has_engine(place: &Place, pattern: &str) -> Result<(), String> {
+    match place.dialect {
+        Dialect::Postgres => Ok(()),
+        _ => {
+            let other = format!("table_name LIKE '{pattern}' AND engine <> 'InnoDB'");
+            same_count(place, "tables", &other, 0)
+        }
+    }
+}
+
+fn sysbench(place: &Place, words: &[&str]) -> Ran {
+    let kind = match place.dialect {
+        Dialect::Postgres => "pgsql",
+        _ => "mysql",
+    };
+    let mut command = vec!["sysbench".to_owned(), format!("--db-driver={kind}")];
+    let option = |name: &str, value: &dyn std::fmt::Display| format!("--{kind}-{name}={value}");
+    command.extend([
+        option("host", &"127.0.0.1"),
+        option("port", &place.port),
+        option("user", &"app"),
+        option("db", &place.database),
+    ]);
+    command.extend(["--table-size=1000", "--threads=2"].map(str::to_owned));
+    command.extend(words.iter().map(|&word| word.to_owned()));
+    let words: Vec<&str> = command.iter().map(String::as_str).collect();
+    dyno(place.folder.path(), &words)
+}
+
+/// Each event of these tests leaves a known trace.
+fn sysbench_run(place: &Place) -> (Ran, Option<String>) {
+    let (rows, sum) = ("SELECT count(*) FROM sbtest1", "SELECT sum(k) FROM sbtest1");
+    let before = place.number(sum);
+    let run = |test| sysbench(place, &[test, "--events=100", "--time=0", "run"]);
+    let updates = checked(run("oltp_update_index"), || same(place, "sum(k)", sum, before + 100));
+    if updates.0.code != 0 || updates.1.is_some() {
+        return updates;
+    }
+    let inserts = checked(run("oltp_insert"), || same(place, "rows", rows, 1_100));
+    if inserts.0.code != 0 || inserts.1.is_some() {
+        return inserts;
+    }
+    checked(run("oltp_read_write"), || same(place, "rows", rows, 1_100))
+}
+
+fn pgbench(place: &Place, words: &[&str]) -> Ran {
+    let url = place.url();
+    dyno(place.folder.path(), &[&["pgbench"], words, &[url.as_str()]].concat())
+}
+
+fn benchmarksql(place: &Place, command: &str) -> Ran {
+    let (port, database) = (place.port, &place.database);
+    let connection = match place.dialect {
+        Dialect::Postgres => format!(
+            "db=postgres\ndriver=org.postgresql.Driver\nuser=app\npassword=\n\
+             conn=jdbc:postgresql://127.0.0.1:{port}/{database}\n"
+        ),
+        _ => format!(
+            "db=mysql\ndriver=com.mysql.cj.jdbc.Driver\nuser=app\npassword=\n\
+             conn=jdbc:mysql://127.0.0.1:{port}/{database}\n"
+        ),
+    };
+    let rest = "warehouses=1\nloadWorkers=2\nterminals=2\nrunTxnsPerTerminal=20\nrunMins=0\n\
+                limitTxnsPerMin=0\nterminalWarehouseFixed=true\nnewOrderWeight=45\npaymentWeight=43\n\
+                orderStatusWeight=4\ndeliveryWeight=4\nstockLevelWeight=4\n";
+    std::fs::write(place.folder.file("props"), format!("{connection}{rest}")).expect("a file");
+    dyno(place.folder.path(), &["benchmarksql", command, "props"])
+}
+
+fn built(place: &Place) -> Result<(), String> {
+    for (table, rows) in [("item", 100_000), ("stock", 100_000), ("oorder", 30_000)] {
+        same(place, table, &format!("SELECT count(*) FROM bmsql_{table}"), rows)?;
+    }
+    has_keys(place, "bmsql_stock", &["s_w_id", "s_i_id"])?;
+    has_keys(place, "bmsql_history", &["hist_id"])?;
+    has_engine(place, "bmsql%")
+}
+
+/// The books of clause 3.3.2: orders are numbered without gaps, and payments are where they belong.
+fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
+    checked(benchmarksql(place, "run"), || {
+        let orders = place.number("SELECT count(*) FROM bmsql_oorder");
+        if orders <= 30_000 {
+            return Err("no order was stored".to_owned());
+        }
+        same(place, "numbers", "SELECT sum(d_next_o_id - 1) FROM bmsql_district", orders)?;
+        let paid = place.number("SELECT sum(h_amount) * 100 FROM bmsql_history");
+        same(place, "w_ytd", "SELECT sum(w_ytd) * 100 FROM bmsql_warehouse", paid)?;
+        same(place, "d_ytd", "SELECT sum(d_ytd) * 100 FROM bmsql_district", paid)
+    })
+}
