@@ -4,8 +4,6 @@ use super::connection::OpenedDatabase;
 use super::refusal::Refusal;
 use super::settings::Settings;
 use dyno_core::{DbError, Driver, Session};
-use dyno_load::settings::ServerNeed::{self, Autocommit, WholeAnswers};
-use dyno_load::settings::adopt;
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
 };
@@ -47,12 +45,6 @@ async fn on_session<D: Driver>(
         let refusal = Refusal::unconnected(&error, reached.target.dialect);
         refusal.then("could not create connection for setup")
     })?;
-    let needs: &[ServerNeed] =
-        if has_builtin { &[WholeAnswers] } else { &[WholeAnswers, Autocommit] };
-    let found = adopt(&mut session).await.map_err(Refusal::error)?;
-    found
-        .check(needs)
-        .map_err(|error| Refusal::error(&error).with_hint(error.hint().unwrap_or_default()))?;
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };
     if has_builtin {

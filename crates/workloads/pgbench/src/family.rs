@@ -17,7 +17,7 @@ use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
-use dyno_load::settings::ServerNeed;
+use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
 use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
@@ -98,10 +98,9 @@ impl Family for PgbenchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        use ServerNeed::{Autocommit, LargeTransactions, Transactions, WholeAnswers};
         match self.is_own_mix() {
-            true => vec![WholeAnswers, Autocommit],
-            false => vec![WholeAnswers, Transactions, LargeTransactions],
+            true => vec![ServerNeed::WholeAnswers, ServerNeed::Autocommit],
+            false => TABLE_NEEDS.to_vec(),
         }
     }
 

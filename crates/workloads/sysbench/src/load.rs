@@ -66,11 +66,7 @@ fn prepare_tables<D: Driver>(
     before: &PrepareReport,
     observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
-    let loader = LoadSessions::new(driver, observer, threads).needing(&[
-        Writes,
-        LargeTransactions,
-        WholeAnswers,
-    ]);
+    let loader = LoadSessions::new(driver, observer, threads).needing(&[Writes, LargeTransactions]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
     let existing = loader.one(async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))

@@ -47,7 +47,7 @@ const RUNS_ARE_REFUSED: &[(Step, Expected)] = &[
     (Step::SysbenchPrepare, Right),
     (Step::SysbenchRun, Refused("sql_select_limit")),
     (Step::PgbenchInit, Right),
-    (Step::PgbenchRun, Refused("sql_select_limit")),
+    (Step::PgbenchRun, Right),
     (Step::Build, Right),
     (Step::TpccRun, Refused("sql_select_limit")),
     (Step::TpchLoad, Right),

@@ -27,8 +27,7 @@ pub(crate) use schema::CHILDREN_FIRST;
 
 use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};
-use dyno_load::settings::ServerNeed::{LargeTransactions, Transactions, Writes};
-use dyno_load::settings::read;
+use dyno_load::settings::{LOAD_NEEDS, wants_keys_first};
 use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
 use error::{RESUME, failed};
 use schema::{Key, Schema, postgres_major};
@@ -63,13 +62,12 @@ pub fn initialize<D: Driver>(
     options.check(driver.dialect())?;
     let loader = LoadSessions::new(driver, observer, options.connections)
         .at_first_node()
-        .needing(&[Writes, Transactions, LargeTransactions]);
+        .needing(LOAD_NEEDS);
     let is_stored = AtomicBool::new(false);
     let done = loader.one(async |session: &mut D::Session| {
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
-        let settings = read(session).await.map_err(while_doing("reading the server's settings"))?;
-        let keys_first = settings.is_some_and(|settings| settings.wants_keys_first());
+        let keys_first = wants_keys_first(session).await.map_err(while_doing("setting up"))?;
         let schema = Schema { options, dialect, postgres_major, keys_first };
         let (loader, is_stored) = (&loader, &is_stored);
         Init { driver, loader, schema, observer, is_stored }.run(session).await

@@ -29,7 +29,7 @@ use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
-use dyno_load::settings::ServerNeed::{self, LargeTransactions, Transactions};
+use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
@@ -80,7 +80,7 @@ impl Family for TpccFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        [trial_needs(self.options.isolation), &[Transactions, LargeTransactions]].concat()
+        [trial_needs(self.options.isolation), TABLE_NEEDS].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

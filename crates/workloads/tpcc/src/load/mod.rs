@@ -35,8 +35,7 @@ use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
 use dyno_load::query::{answer, drop_tables, execute};
-use dyno_load::settings::ServerNeed::{LargeTransactions, Transactions, Writes};
-use dyno_load::settings::read;
+use dyno_load::settings::{LOAD_NEEDS, wants_keys_first};
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use proof::prove_of;
 use rows::{ChunkRows, Common};
@@ -90,12 +89,7 @@ pub fn load<D: Driver>(
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
     check_options(options, dialect)?;
-    let loader = LoadSessions::new(driver, observer, options.sessions).needing(&[
-        Writes,
-        Transactions,
-        LargeTransactions,
-        WholeAnswers,
-    ]);
+    let loader = LoadSessions::new(driver, observer, options.sessions).needing(LOAD_NEEDS);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
@@ -137,14 +131,11 @@ fn schema_of<D: Driver>(
         foreign_keys: options.foreign_keys,
         shard: options.shard.clone(),
     };
-    let settings = loader.one(async |session: &mut D::Session| {
-        read(session).await.map_err(while_doing("reading the server's settings"))
+    let keys_first = loader.one(async |session: &mut D::Session| {
+        wants_keys_first(session).await.map_err(while_doing("setting up"))
     })?;
-    if settings.is_some_and(|settings| settings.wants_keys_first())
-        && schema.keys == KeyTime::AfterLoad
-    {
+    if keys_first && schema.keys == KeyTime::AfterLoad {
         schema.keys = KeyTime::PrimaryBeforeLoad;
-        observer.note("Primary keys are made with the tables: the server wants it so");
     }
     if dialect == Dialect::Postgres
         && schema.shard.is_none()

@@ -19,7 +19,7 @@ use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
-use dyno_load::settings::ServerNeed;
+use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     Family, FamilyEntry, Job, LoadOrder, TrialDone, Trials, all_or_none, ask, drop_failure, given,
@@ -65,8 +65,7 @@ impl Family for TpchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        use ServerNeed::{LargeTransactions, Transactions, WholeAnswers};
-        vec![WholeAnswers, Transactions, LargeTransactions]
+        [&[ServerNeed::WholeAnswers], TABLE_NEEDS].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -15,12 +15,7 @@ pub(super) fn declares_foreign_keys(dialect: Dialect) -> bool {
 }
 
 /// CREATE TABLE, with the foreign keys where they can't be made later.
-pub(super) fn create_table(
-    table: SchemaTable,
-    dialect: Dialect,
-    foreign_keys: bool,
-    keys_first: bool,
-) -> String {
+pub(super) fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> String {
     let stored_by = is_stored_by_key(table, dialect).then(|| table.primary_key()[0]);
     let mut parts: Vec<String> = Vec::new();
     for &(name, kind) in table.columns() {
@@ -34,10 +29,13 @@ pub(super) fn create_table(
     if declares_foreign_keys(dialect) && foreign_keys {
         parts.extend(FOREIGN_KEYS.iter().filter(|key| key.table == table).map(constraint));
     }
-    if keys_first {
-        parts.push(format!("PRIMARY KEY ({})", table.primary_key().join(", ")));
-    }
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
+}
+
+/// The same statement with the primary key.
+pub(super) fn with_primary_key(create: &str, table: SchemaTable) -> String {
+    let columns = create.trim_end_matches("\n)");
+    format!("{columns},\n  PRIMARY KEY ({})\n)", table.primary_key().join(", "))
 }
 
 fn constraint(key: &ForeignKey) -> String {

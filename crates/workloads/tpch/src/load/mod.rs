@@ -30,10 +30,7 @@ use crate::schema::SchemaTable;
 use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
 use dyno_core::{Dialect, Driver, Session};
 use dyno_load::query::{drop_tables, execute};
-use dyno_load::settings::{
-    self,
-    ServerNeed::{LargeTransactions, Transactions, Writes},
-};
+use dyno_load::settings::LOAD_NEEDS;
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
 use sums::Sums;
@@ -104,19 +101,14 @@ pub fn load<D: Driver>(
     observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
-    let loader = LoadSessions::new(driver, observer, options.sessions).needing(&[
-        Writes,
-        Transactions,
-        LargeTransactions,
-        WholeAnswers,
-    ]);
+    let loader = LoadSessions::new(driver, observer, options.sessions).needing(LOAD_NEEDS);
     let begun =
         loader.one(async |session: &mut D::Session| begin(session, options, observer).await)?;
-    let (found, keys_first) = match begun {
+    let found = match begun {
         Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
-        Begun::Unfinished { done, keys_first } => (done, keys_first),
+        Begun::Unfinished(done) => done,
     };
-    let plan = Plan::new(options, driver.dialect(), &found, keys_first)?;
+    let plan = Plan::new(options, driver.dialect(), &found)?;
     let stored = StoredRows::new(observer);
     let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
     for (_, pieces) in plan.steps.iter().filter(|(step, _)| *step == TpchStep::Load) {
@@ -168,18 +160,13 @@ struct Plan {
 }
 
 impl Plan {
-    fn new(
-        options: &TpchLoadOptions,
-        dialect: Dialect,
-        found: &[Done],
-        keys_first: bool,
-    ) -> Result<Self, LoadError> {
+    fn new(options: &TpchLoadOptions, dialect: Dialect, found: &[Done]) -> Result<Self, LoadError> {
         let wanted = options.wanted();
         let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
         let mut plan = Plan { steps: Vec::new(), is_all: true };
         let mut left_out = None;
         for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
-            let mut pieces = steps::pieces(step, dialect, &wanted, keys_first);
+            let mut pieces = steps::pieces(step, dialect, &wanted);
             pieces.retain(|piece| !names.contains(piece.name.as_str()));
             match (pieces.is_empty(), options.steps.contains(&step), left_out) {
                 (true, ..) => {}
@@ -210,7 +197,7 @@ pub fn statements(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -
         Work::Sql { sql, .. } | Work::Outside { sql } => Some(sql),
         Work::Rows { .. } => None,
     };
-    steps::pieces(step, dialect, &options.wanted(), false).into_iter().filter_map(sql).collect()
+    steps::pieces(step, dialect, &options.wanted()).into_iter().filter_map(sql).collect()
 }
 
 pub fn check_options(options: &TpchLoadOptions) -> Result<(), LoadError> {
@@ -230,11 +217,7 @@ impl TpchLoadOptions {
 
 enum Begun {
     Complete(Box<TpchDatabase>),
-    Unfinished {
-        done: Vec<Done>,
-        /// The server wants tables to have a primary key from the beginning.
-        keys_first: bool,
-    },
+    Unfinished(Vec<Done>),
 }
 
 /// Looks what is there, and notes that the load begins.
@@ -289,9 +272,7 @@ async fn begin<S: Session>(
         state::note(session, &piece).await.map_err(noting())?;
         done.push(piece);
     }
-    let settings = settings::read(session).await.map_err(noting())?;
-    let keys_first = settings.is_some_and(|settings| settings.wants_keys_first());
-    Ok(Begun::Unfinished { done, keys_first })
+    Ok(Begun::Unfinished(done))
 }
 
 fn other_data(how: &str, there: &LoadRequest, asked: &LoadRequest) -> LoadError {

@@ -184,7 +184,7 @@ mod tests {
     fn all() -> Vec<Piece> {
         let wanted = LoadRequest { scale: 0.5, foreign_keys: true, indexes: true };
         let steps = TpchStep::ALL.into_iter().filter(|step| *step != TpchStep::Create);
-        steps.flat_map(|step| pieces(step, Dialect::Postgres, &wanted, false)).collect()
+        steps.flat_map(|step| pieces(step, Dialect::Postgres, &wanted)).collect()
     }
 
     /// Has `sessions` sessions do all pieces, which last differently from seed to seed. Returns the pieces in the order in

@@ -122,20 +122,15 @@ fn rows(scale: f64) -> Vec<Piece> {
     pieces.into_iter().map(|(_, piece)| piece).collect()
 }
 
-/// The pieces of a step; `keys_first`: tables have their primary keys when they are created. Those of large tables come first where order is free: the last piece to
+/// The pieces of a step. Those of large tables come first where order is free: the last piece to
 /// end is then a small one.
-pub(crate) fn pieces(
-    step: TpchStep,
-    dialect: Dialect,
-    wanted: &LoadRequest,
-    keys_first: bool,
-) -> Vec<Piece> {
+pub(crate) fn pieces(step: TpchStep, dialect: Dialect, wanted: &LoadRequest) -> Vec<Piece> {
     let large_first = || SchemaTable::ALL.into_iter().rev();
     match step {
         TpchStep::Create => SchemaTable::ALL
             .into_iter()
             .map(|table| {
-                let sql = ddl::create_table(table, dialect, wanted.foreign_keys, keys_first);
+                let sql = ddl::create_table(table, dialect, wanted.foreign_keys);
                 Piece::sql(step, table, "", sql, "")
             })
             .collect(),

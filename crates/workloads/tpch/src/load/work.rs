@@ -2,6 +2,7 @@
 
 use super::RESUME;
 use super::binary::{self, Binary};
+use super::ddl::with_primary_key;
 use super::order::{NextPiece, Order};
 use super::steps::{OrphanQuery, Piece, TpchStep, Work};
 use super::sums::{Summed, to_text};
@@ -14,6 +15,7 @@ use dyno_core::{
     Nanos, Session,
 };
 use dyno_load::query::{analyze_error, answer, execute};
+use dyno_load::settings::wants_keys_first;
 use dyno_load::{
     LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, noting, retrying,
     while_doing,
@@ -169,6 +171,12 @@ impl Worker<'_> {
     ) -> Result<(), LoadError> {
         match &piece.work {
             Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
+            Work::Sql { sql, .. } if piece.step == TpchStep::Create => {
+                let keys_first =
+                    wants_keys_first(session).await.map_err(while_doing(doing(piece)))?;
+                let with_key = keys_first.then(|| with_primary_key(sql, piece.table));
+                sql_piece(session, piece, with_key.as_ref().unwrap_or(sql), false, &[]).await
+            }
             Work::Sql { sql, made: key, proofs } => {
                 sql_piece(session, piece, sql, made.contains(key), proofs).await
             }

@@ -26,7 +26,7 @@ use crate::state::{TpchDatabase, loaded};
 pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{Driver, Session};
-use dyno_load::settings::connect_own;
+use dyno_load::settings::adopt;
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
 use dyno_runner::asking::noted;
@@ -152,8 +152,9 @@ fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError
     let looked = block_on(noted(
         "looking at the data",
         unless_stopped(async {
-            let connected = connect_own(driver, 0).await;
+            let connected = driver.connect(0).await;
             let mut session = connected.map_err(while_doing("connecting to the database"))?;
+            adopt(&mut session).await.map_err(while_doing("setting up the session"))?;
             let before = look_with(&mut session, options).await;
             session.close().await;
             before

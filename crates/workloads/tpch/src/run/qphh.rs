@@ -8,7 +8,7 @@ use crate::refresh::RefreshPosition;
 use crate::state::FACTS;
 use dyno_core::{DbError, Discard, Driver, Session};
 use dyno_load::query::answer;
-use dyno_load::settings::connect_own;
+use dyno_load::settings::adopt;
 
 /// The name under which the database keeps the last power test.
 const POWER: &str = "power";
@@ -52,7 +52,8 @@ pub(super) async fn remember<D: Driver>(driver: &D, facts: &TpchFacts) -> Result
     let power = whole.and_then(|metrics| metrics.power);
     let (Some(power), Some(refresh)) = (power, facts.refreshes.first()) else { return Ok(()) };
     let value = format!("{power} {} {}", facts.degree.asked, refresh.pair);
-    let mut session = connect_own(driver, 0).await?;
+    let mut session = driver.connect(0).await?;
+    adopt(&mut session).await?;
     let delete = format!("delete from {FACTS} where t_name = '{POWER}'");
     let insert = format!("insert into {FACTS} (t_name, t_value) values ('{POWER}', '{value}')");
     let mut done = Ok(());
