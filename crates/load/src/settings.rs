@@ -47,13 +47,12 @@ fn own_settings(dialect: Dialect) -> impl Iterator<Item = (&'static str, &'stati
 }
 
 fn is_unfit(value: &str, unfit: &str) -> bool {
-    match unfit.strip_prefix("below ").map(str::parse) {
-        Some(limit) => value.parse().is_ok_and(|value: u64| value > 0 && Ok(value) < limit),
-        None if unfit == "any" => !value.is_empty(),
-        None => {
-            unfit.split(',').any(|word| value.split(',').any(|it| it.eq_ignore_ascii_case(word)))
-        }
+    if let Some(limit) = unfit.strip_prefix("below ") {
+        let number = |text: &str| text.parse::<u64>().unwrap_or_default();
+        return (1..number(limit)).contains(&number(value));
     }
+    let is_word = |part: &str| unfit.split(',').any(|word| word.eq_ignore_ascii_case(part));
+    if unfit == "any" { !value.is_empty() } else { value.split(',').any(is_word) }
 }
 
 /// The settings of a session that loads and trials depend on, by their names.
