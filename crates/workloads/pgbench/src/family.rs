@@ -98,9 +98,10 @@ impl Family for PgbenchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        match self.is_own_mix() {
-            true => vec![ServerNeed::WholeAnswers, ServerNeed::Autocommit],
-            false => TABLE_NEEDS.to_vec(),
+        if self.is_own_mix() {
+            vec![ServerNeed::WholeAnswers, ServerNeed::Autocommit]
+        } else {
+            TABLE_NEEDS.to_vec()
         }
     }
 
