@@ -5,6 +5,7 @@ use crate::options::Cache;
 use crate::warm::{as_found, emptied, warm};
 use dyno_core::Driver;
 use dyno_engine::Control;
+use dyno_load::settings::adopt;
 use dyno_reactor::{block_on, unless};
 use dyno_runner::databases::in_session;
 use dyno_runner::failure::Failure;
@@ -22,7 +23,10 @@ pub(super) fn bring<D: Driver>(
             Cache::AsFound => Ok(Some(as_found())),
             Cache::Warm => match unless(
                 || control.is_stopped(),
-                in_session(driver, async |session| warm(session).await),
+                in_session(driver, async |session| {
+                    adopt(session).await?;
+                    warm(session).await
+                }),
             )
             .await
             {
