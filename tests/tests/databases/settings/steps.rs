@@ -52,15 +52,7 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
             }
             has_engine(place, "pgbench_%")
         }),
-        Step::PgbenchRun => checked(pgbench(place, &["-c", "2", "-t", "50"]), || {
-            same(place, "history", "SELECT count(*) FROM pgbench_history", 100)?;
-            let sum = place.number("SELECT sum(delta) FROM pgbench_history");
-            for (table, column) in [("accounts", "a"), ("tellers", "t"), ("branches", "b")] {
-                let sql = format!("SELECT sum({column}balance) FROM pgbench_{table}");
-                same(place, table, &sql, sum)?;
-            }
-            Ok(())
-        }),
+        Step::PgbenchRun => pgbench_run(place),
         Step::Build => checked(benchmarksql(place, "build"), || built(place)),
         Step::TpccRun => tpcc_run(place),
         Step::TpchLoad => {
@@ -69,7 +61,8 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
                 same(place, "lineitem", "SELECT count(*) FROM lineitem", 60_175)?;
                 has_keys(place, "lineitem", &["l_orderkey", "l_linenumber"])?;
                 has_keys(place, "partsupp", &["ps_partkey", "ps_suppkey"])?;
-                same_count(place, "table_constraints", "constraint_type = 'FOREIGN KEY'", 10)?;
+                let of_tpch = "constraint_type = 'FOREIGN KEY' AND table_name NOT LIKE 'bmsql%'";
+                same_count(place, "table_constraints", of_tpch, 10)?;
                 has_engine(place, "%")
             })
         }
@@ -169,6 +162,23 @@ fn sysbench_run(place: &Place) -> (Ran, Option<String>) {
 fn pgbench(place: &Place, words: &[&str]) -> Ran {
     let url = place.url();
     dyno(place.folder.path(), &[&["pgbench"], words, &[url.as_str()]].concat())
+}
+
+/// A client that meets others may give some transactions up, and says how many it has made.
+fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
+    let ran = pgbench(place, &["-c", "2", "-t", "50"]);
+    let made = ran.stdout.split_once("actually processed: ").and_then(|(_, text)| {
+        text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
+    });
+    checked(ran, || {
+        let made = made.filter(|made| *made > 0).ok_or("no transaction was made")?;
+        same(place, "history", "SELECT count(*) FROM pgbench_history", made)?;
+        let sum = place.number("SELECT sum(delta) FROM pgbench_history");
+        for (table, column) in [("accounts", "a"), ("tellers", "t"), ("branches", "b")] {
+            same(place, table, &format!("SELECT sum({column}balance) FROM pgbench_{table}"), sum)?;
+        }
+        Ok(())
+    })
 }
 
 fn benchmarksql(place: &Place, command: &str) -> Ran {
