@@ -71,7 +71,7 @@ pub trait Family: Sized {
         Vec::new()
     }
 
-    /// What its loads and trials depend on and a setting of the server can take away.
+    /// The needs of its loads and trials that a setting of the server can take away.
     fn needs(&self) -> Vec<ServerNeed> {
         vec![ServerNeed::WholeAnswers]
     }

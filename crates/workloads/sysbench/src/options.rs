@@ -240,7 +240,7 @@ impl SysbenchOptions {
         }
     }
 
-    /// What a trial needs of the server's settings. Writes without BEGIN are stored by autocommit only.
+    /// The needs of a trial. Writes without BEGIN are stored by autocommit only.
     pub fn trial_needs(&self) -> &'static [ServerNeed] {
         use SysbenchTest::{Legacy, ReadWrite, WriteOnly};
         let has_begin = matches!(self.test, WriteOnly | ReadWrite | Legacy(LegacyTest::Oltp));

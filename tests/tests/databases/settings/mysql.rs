@@ -69,7 +69,7 @@ const GROUP_ROWS: &[Row] = &[
     },
 ];
 
-/// Of MariaDB.
+/// Rows for MariaDB alone.
 const ENFORCED_ROWS: &[Row] = &[
     Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refused("_engine") },
     Row { settings: &[("sql_mode", "ORACLE")], steps: LOADS_ARE_RIGHT },
@@ -81,7 +81,7 @@ const ENFORCED_ROWS: &[Row] = &[
 
 const ENGINE: &[(Step, Expected)] = &refused_except_sysbench("default_storage_engine");
 
-/// Of both products.
+/// Rows for both products.
 const ROWS: &[Row] = &[
     Row {
         settings: &[

@@ -35,7 +35,7 @@ pub(super) fn expect(place: &Place, step: Step, expected: Expected) -> Result<()
     }
 }
 
-/// What a step printed, and what is wrong in the database if it ended well.
+/// The output of a step, and a mistake in the database if it ended well.
 fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
     match step {
         Step::SysbenchPrepare => checked(sysbench(place, &["oltp_read_write", "prepare"]), || {

@@ -26,7 +26,7 @@ pub struct Preflight {
     pub warnings: Vec<String>,
 }
 
-/// What a trial needs of the server's settings, at the isolation that is asked for.
+/// The needs of a trial at the isolation that is asked for.
 pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     match isolation {
         None | Some(Isolation::ReadCommitted) => &[WholeAnswers, ReadCommittedWrites],
