@@ -32,7 +32,7 @@ pub(super) fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: b
     format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
 }
 
-/// The same statement with the primary key.
+/// Adds the primary key to a CREATE TABLE.
 pub(super) fn with_primary_key(create: &str, table: SchemaTable) -> String {
     let columns = create.trim_end_matches("\n)");
     format!("{columns},\n  PRIMARY KEY ({})\n)", table.primary_key().join(", "))
