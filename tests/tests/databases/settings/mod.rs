@@ -12,7 +12,6 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_load::settings::adopt;
 use dyno_testkit::{Scratch, target, with_session};
-use std::time::Instant;
 use steps::{Step, expect};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +103,6 @@ fn go_through(
 ) {
     let mut wrong = Vec::new();
     for (number, row) in rows.iter().enumerate() {
-        let begun = Instant::now();
         let database = format!("row{number}");
         admin(&format!("CREATE DATABASE {database}"));
         if dialect == Dialect::Postgres {
@@ -122,7 +120,6 @@ fn go_through(
         }
         restore.iter().for_each(|sql| admin(sql));
         admin(&format!("DROP DATABASE {}", place.database));
-        println!("{:?}: {:.1} s", row.settings, begun.elapsed().as_secs_f64());
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }

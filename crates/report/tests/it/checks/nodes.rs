@@ -111,7 +111,7 @@ fn claim(runs: &mut [RunData], wait: &CommitWait) {
 }
 
 /// A single server of which the suite says the same.
-fn alone(runs: &mut Vec<RunData>) {
+fn alone(runs: &mut [RunData]) {
     claim(runs, &CommitWait::Local("local".into()));
     trials(runs, |trial| {
         trial.conditions.nodes.values_mut().for_each(|node| node.replicas.clear())
@@ -191,7 +191,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         id: "copies-unseen",
         evidence: "a primary and a semi-synchronous replica (stated), but a commit waits for: local",
-        fires: alone,
+        fires: |runs| alone(runs),
         silent: |runs| claim(runs, &CommitWait::Local("local".into())),
     },
     Case {
