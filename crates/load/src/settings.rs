@@ -2,7 +2,7 @@
 //!
 //! Administrators change the defaults of all sessions. Sessions that load, count and check set what they need for
 //! themselves ([`adopt`]). What they may not set, or what workers depend on, is refused before anything is loaded
-//! ([`ServerSettings::check`]).
+//! ([`ServerSettings::check`]). `tests/tests/databases/settings` has a row for each.
 
 use crate::LoadError;
 use crate::query::{answer_if_any, number, pairs};
@@ -125,7 +125,8 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
 /// # Errors
 /// The session is lost.
 pub async fn wants_keys_first<S: Session>(session: &mut S) -> Result<bool, DbError> {
-    Ok(read(session).await?.unwrap_or_default().check(&[ServerNeed::LateKeys]).is_err())
+    Ok(session.dialect() == Dialect::Mysql
+        && read(session).await?.unwrap_or_default().check(&[ServerNeed::LateKeys]).is_err())
 }
 
 /// Gives a session that loads, counts or checks the settings that it needs, and returns those that it had. Refused ones

@@ -220,16 +220,14 @@ impl Runner<'_> {
             let (experiment, reached) = self.parties(step)?;
             let at =
                 |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
-            let planned = self.plan.experiment(&step.experiment);
-            let workload = planned.map_or("", |planned| &planned.workload);
+            let workload = self.plan.experiment(&step.experiment).map_or("", |it| &it.workload);
             suits(self.families, workload, &reached.database).map_err(at)?;
             if seen.insert((&step.experiment, &step.target)) {
                 experiment.fits(&reached.database).map_err(at)?;
             }
             Injection::of(self.plan, step, reached).map_err(at)?;
         }
-        let names: Vec<String> = self.targets.keys().cloned().collect();
-        for name in names {
+        for name in self.targets.keys().cloned().collect::<Vec<_>>() {
             self.lock(&name)?;
         }
         Ok(())
