@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn item_21_what_a_server_writes_forges_no_line() {
+    fn what_a_server_writes_forges_no_line() {
         let text = "It failed.\r\nOK: everything passed\n";
         let server = DbError::server(ErrorClass::Other, 5, *b"00000", text);
         assert_eq!(server.to_string(), "It failed. OK: everything passed (error 5)");

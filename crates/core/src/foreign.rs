@@ -68,7 +68,7 @@ mod tests {
     ];
 
     #[test]
-    fn item_21_what_is_obeyed_is_replaced_and_nothing_else() {
+    fn what_is_obeyed_is_replaced_and_nothing_else() {
         for (letters, is_obeyed) in LETTERS {
             for c in letters.chars() {
                 assert_eq!(is_command(c), is_obeyed, "{c:?}");
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn item_21_a_text_of_several_lines_is_one_line() {
+    fn a_text_of_several_lines_is_one_line() {
         for (text, line) in [
             ("plain  text ", "plain  text "),
             ("it failed\nOK: everything passed\n", "it failed OK: everything passed"),
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn item_21_json_keeps_its_data_without_commands() {
+    fn json_keeps_its_data_without_commands() {
         let json = "{\n  \"a\": \"\u{202e}x\u{9b}\u{7f}\u{feff}\u{4e2d}\"\n}\n";
         let shown = harmless_json(json);
         assert_eq!(shown, "{\n  \"a\": \"\\u202ex\\u009b\\u007f\\ufeff\u{4e2d}\"\n}\n");

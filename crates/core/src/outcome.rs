@@ -73,7 +73,7 @@ mod tests {
     use crate::Executed;
 
     #[test]
-    fn item_7_claims_of_a_server_do_not_wrap() {
+    fn claims_of_a_server_do_not_wrap() {
         let mut tally = Tally::default();
         for _ in 0..2 {
             tally.count(Executed { has_rows: false, rows: 1, affected: u64::MAX });

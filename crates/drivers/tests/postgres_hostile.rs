@@ -80,7 +80,7 @@ fn clear_text_goes_only_where_nobody_listens() {
 }
 
 #[test]
-fn item_6_texts_of_a_server_are_bounded_before_and_after_the_log_in() {
+fn texts_of_a_server_are_bounded_before_and_after_the_log_in() {
     // Longer than a message may be before the log-in.
     let (error, _) = Hostile::on_loopback(vec![error_message(1 << 20)]).log_in();
     assert!(error.message().len() < 500, "{}", error.message().len());
@@ -113,7 +113,7 @@ fn asks_for(iterations: u32) -> (DbError, String) {
 }
 
 #[test]
-fn item_5_many_scram_iterations_are_computed_and_millions_refused() {
+fn many_scram_iterations_are_computed_and_millions_refused() {
     for computed in [4_096, 20_001, 100_000] {
         let (error, heard) = asks_for(computed);
         assert!(heard.contains(",p="), "{computed}: {heard}");

@@ -125,7 +125,7 @@ fn log_in() {
     passwords(&server);
     wanted_servers(server.port);
     sslmodes(&server, files.path());
-    item_1_proofs(&server, files.path());
+    proofs(&server, files.path());
     refusals(&server);
     hosts_rotate(&server);
 }
@@ -149,7 +149,7 @@ fn passwords(server: &Postgres) {
 }
 
 /// Item 1: channel binding, wanted methods, and what a session says that was proven.
-fn item_1_proofs(server: &Postgres, files: &Path) {
+fn proofs(server: &Postgres, files: &Path) {
     let ca = files.join("ca.pem").display().to_string();
     let scram = "scram:s%C3%A9cret%20%26%20100%25";
     let url = |user: &str, host: &str, query: &str| {

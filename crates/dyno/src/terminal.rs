@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_7_text_of_others_does_not_command_the_terminal() {
+    fn text_of_others_does_not_command_the_terminal() {
         for (written, shown) in [
             (&b"plain\ttext\n"[..], "plain\ttext\n"),
             ("\u{4e2d}\u{6587} \u{b5}s\n".as_bytes(), "\u{4e2d}\u{6587} \u{b5}s\n"),
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn item_3_what_is_typed_is_corrected_and_ctrl_c_ends_it() {
+    fn what_is_typed_is_corrected_and_ctrl_c_ends_it() {
         let typing = |keys: &[u8]| {
             let mut keys = keys.iter().copied();
             typed(|| Ok(keys.next())).map_err(|error| error.to_string())

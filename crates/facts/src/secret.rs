@@ -282,7 +282,7 @@ mod tests {
         }
     }
     #[test]
-    fn item_2_secrets_in_scripts_are_masked_in_their_commands_of_the_shell() {
+    fn secrets_in_scripts_are_masked_in_their_commands_of_the_shell() {
         let script = "\\setshell x mysql -pgeheim \\\n  --password=geheim\nSELECT 'password=x';\n \\shell PGPASSWORD=geheim psql";
         let masked = "\\setshell x mysql -p*** \\\n  --password=***\nSELECT 'password=x';\n \\shell PGPASSWORD=*** psql";
         assert_eq!(mask_script(script), masked);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn item_2_secrets_of_commands_are_masked() {
+    fn secrets_of_commands_are_masked() {
         for (text, masked) in [
             ("mysql://root:geheim@db/test", "mysql://root:***@db/test"),
             ("--mysql-password=x", "--mysql-password=***"),

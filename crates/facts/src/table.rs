@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn item_21_no_cell_is_taken_for_a_row_or_obeyed() {
+    fn no_cell_is_taken_for_a_row_or_obeyed() {
         let wide = "a".repeat(60);
         let rows = [
             vec![format!("{wide} total  1"), "x\nOK: all passed".to_owned()],

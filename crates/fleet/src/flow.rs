@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn item_10_no_report_claims_gigabytes() {
+    fn no_report_claims_gigabytes() {
         let mut inbox = Inbox::default();
         inbox.take(0, &u32::MAX.to_le_bytes());
         assert!(inbox.next::<u32>().is_err());

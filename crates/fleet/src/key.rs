@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_10_a_seal_holds_for_one_key_one_message_and_one_place() {
+    fn a_seal_holds_for_one_key_one_message_and_one_place() {
         let (key, other) = (FleetKey::draw().expect("drawn"), FleetKey::draw().expect("drawn"));
         let (stamp, sealed) = key.seal(SealContext::QuestionTo("dyno.default.call"), b"who?");
         let open = |key: &FleetKey, to: &str, sealed: &[u8]| {
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn item_10_a_key_is_a_file_of_its_owner() {
+    fn a_key_is_a_file_of_its_owner() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("fleet.key");

@@ -171,7 +171,7 @@ fn a_flood_stops_until_it_is_taken() {
 
 /// Item 4: the peer always has more than the task takes at once.
 #[test]
-fn item_4_a_due_time_is_served_under_a_flood() {
+fn a_due_time_is_served_under_a_flood() {
     for io in ways() {
         let (left, right) = pair(false);
         let flood = thread::spawn(move || {

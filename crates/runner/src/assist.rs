@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn item_10_a_password_goes_to_its_own_server_only() {
+    fn a_password_goes_to_its_own_server_only() {
         let server = target("url = 'mysql://u@h/d'");
         assert!(open(&server, &[secret(None, "mysql://u:geheim@h:3306/d")]).is_ok());
         for other in

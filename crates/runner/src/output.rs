@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_21_words_of_others_forge_no_line_of_talk() {
+    fn words_of_others_forge_no_line_of_talk() {
         assert_eq!(set_in("note: no\nOK: all passed\n"), "note: no\n  OK: all passed");
         let failure = Failure::new("It failed.\nOK: all passed").with_hint("a\nb");
         let said = "error: It failed.\n  OK: all passed\nhint: a\n  b";

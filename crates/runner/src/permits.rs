@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn item_10_passwords_need_addresses_with_ports() {
+    fn passwords_need_addresses_with_ports() {
         let found = ["DYNO_PASSWORD_MAIN".to_owned()];
         for (named, is_fine) in [
             (&[][..], false),
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn item_10_no_order_has_a_password_sent_in_clear_text() {
+    fn no_order_has_a_password_sent_in_clear_text() {
         for option in ["allow_cleartext=true", "get-server-public-key=true"] {
             let target = target(&format!("mysql://u@h/d?{option}"));
             let refused = permits(&["h"]).check(&target).expect_err(option).message.to_string();

@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn item_17_one_load_generator_that_stood_still_starves_the_trial_of_all() {
+    fn one_load_generator_that_stood_still_starves_the_trial_of_all() {
         let of_two = |stood_s: f64| {
             why(false, |summary| {
                 let mut frozen =

@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn item_9_the_longest_transaction_in_flight_at_the_end_is_the_maximum() {
+    fn the_longest_transaction_in_flight_at_the_end_is_the_maximum() {
         let window = Window { released: 0, opens: 0, closes: 1, interval: 1 };
         let mut generators = Joined::new(window, 1, 1, false);
         let mut result = generators.lose(0, DbError::lost("no answer")).expect("a result");

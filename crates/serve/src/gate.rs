@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn item_9_a_cookie_is_no_token_ends_and_belongs_to_its_port() {
+    fn a_cookie_is_no_token_ends_and_belongs_to_its_port() {
         let (gate, root) = (gate(), "/".parse().expect("a URI"));
         let set = gate.set_cookie();
         let (cookie, rest) = set.split_once(';').expect("attributes");
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn item_9_papers_are_not_made_on_a_click_on_another_site() {
+    fn papers_are_not_made_on_a_click_on_another_site() {
         let gate = gate();
         let set = gate.set_cookie();
         let cookie = set.split(';').next().expect("a cookie");

@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_9_papers_are_made_at_the_lowest_priority_on_one_processor() {
+    fn papers_are_made_at_the_lowest_priority_on_one_processor() {
         let seen = std::thread::spawn(|| {
             step_aside();
             let cpus = rustix::thread::sched_getaffinity(None).expect("a set").count();

@@ -333,7 +333,7 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
 
 /// Who says nothing, or half of it, is sent away, so that others get in; strangers keep no place either.
 #[test]
-fn item_9_half_open_requests_starve_nobody() {
+fn half_open_requests_starve_nobody() {
     let folder = tempfile::tempdir().expect("a folder");
     let (address, running) = serve(folder.path());
     let half_open = || {

@@ -146,7 +146,7 @@ proptest! {
 }
 
 #[test]
-fn item_2_a_run_folder_is_for_its_owner_unless_it_is_shared() {
+fn a_run_folder_is_for_its_owner_unless_it_is_shared() {
     let usual = tempfile::tempdir().expect("a folder");
     let usual = usual.path().join("usual");
     fs::create_dir(&usual).expect("made");
@@ -231,7 +231,7 @@ fn files_that_are_missing_are_named() {
 }
 
 #[test]
-fn item_11_a_summary_seals_the_files_of_its_trial() {
+fn a_summary_seals_the_files_of_its_trial() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = run_with_trial(dir.path(), true);
     let warnings = || {
@@ -255,7 +255,7 @@ fn item_11_a_summary_seals_the_files_of_its_trial() {
 }
 
 #[test]
-fn item_11_who_can_not_claim_a_run_repairs_nothing_in_it() {
+fn who_can_not_claim_a_run_repairs_nothing_in_it() {
     let dir = tempfile::tempdir().expect("a folder");
     let run = Run::create(dir.path(), header()).expect("created");
     // The writer is in the middle of a line.

@@ -43,7 +43,7 @@ fn ids(plan: &Plan) -> Vec<&str> {
 }
 
 #[test]
-fn item_17_with_a_fleet_a_starved_trial_is_made_again() {
+fn with_a_fleet_a_starved_trial_is_made_again() {
     let retries = |keys: &str, by_fleet: bool, shrink: Option<f64>| {
         let overrides = Overrides { by_fleet, shrink, ..Overrides::default() };
         build(&experiment(keys), &overrides).experiments[0].retry_starved

@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn item_12_the_folder_of_another_user_is_refused() {
+    fn the_folder_of_another_user_is_refused() {
         if !rustix::process::geteuid().is_root() {
             return;
         }

@@ -68,7 +68,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     #[test]
-    fn item_12_no_link_leads_root_to_other_files() {
+    fn no_link_leads_root_to_other_files() {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path().canonicalize().expect("it is there");
         let (own, node) = (root.join("shadow"), root.join("n1"));

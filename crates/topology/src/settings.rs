@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_13_settings_that_dyno_owns_are_refused() {
+    fn settings_that_dyno_owns_are_refused() {
         let check = |topology, name: &str| {
             super::check(topology, &[(name.to_owned(), "x".to_owned())]).err()
         };

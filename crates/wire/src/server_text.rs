@@ -42,7 +42,7 @@ mod tests {
         assert!(text.ends_with("\u{e9}...") && text.len() == SERVER_TEXT_BYTES - 1);
     }
     #[test]
-    fn item_7_a_sqlstate_is_five_digits_and_capitals() {
+    fn a_sqlstate_is_five_digits_and_capitals() {
         assert_eq!(sqlstate(b"40P01"), Some(*b"40P01"));
         for wrong in [&b"40p01"[..], b"4000", b"400011", b"4\x1b[2J", b"40 01", b"4000\xe9", b""] {
             assert_eq!(sqlstate(wrong), None, "{wrong:?}");

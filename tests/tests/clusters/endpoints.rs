@@ -68,7 +68,7 @@ fn sysbench(mine: &Mine, more: &[&str]) -> String {
 }
 
 /// Its front end for MySQL lets strangers in (CVE-2022-45347).
-fn item_15_the_proxy_listens_on_loopback_only(port: u16) {
+fn the_proxy_listens_on_loopback_only(port: u16) {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|file| fs::read_to_string(file).unwrap());
     let listening = |line: &&str| line.split_whitespace().nth(3) == Some("0A");
     let addresses = tables.iter().flat_map(|table| table.lines().filter(listening));
@@ -87,7 +87,7 @@ fn prepared_reads_are_spread_over_the_read_only_nodes() {
     let test = "prepared_reads_are_spread_over_the_read_only_nodes";
     let kind = EndpointKind::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Mariadb, 2, kind) else { return };
-    item_15_the_proxy_listens_on_loopback_only(mine.cluster.node("endpoint").unwrap().port);
+    the_proxy_listens_on_loopback_only(mine.cluster.node("endpoint").unwrap().port);
     sysbench(&mine, &["oltp_read_only", "prepare"]);
     let selects = || ["n1", "n2", "n3"].map(|node| mine.number(node, SELECTS));
     let before = selects();

@@ -239,10 +239,10 @@ fn leave_open(path: &Path) -> fs::File {
 }
 
 #[test]
-fn item_13_servers_inherit_nothing_and_leave_no_shared_memory() {
+fn servers_inherit_nothing_and_leave_no_shared_memory() {
     let scratch = Scratch::new();
     let locked = leave_open(&scratch.file("lock"));
-    let name = "item_13_servers_inherit_nothing_and_leave_no_shared_memory";
+    let name = "servers_inherit_nothing_and_leave_no_shared_memory";
     let Some(mut mine) = up(name, TopologyKind::Postgres, |_| {}) else { return };
     let pid = mine.cluster.node("n1").unwrap().pid;
     let entries = fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();

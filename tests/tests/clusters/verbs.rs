@@ -178,8 +178,8 @@ fn what_cannot_be_is_said_before_anything_is_made() {
 
 /// What a run says of a cluster whose node was left frozen, or follows nobody; `promote` leaves none such.
 #[test]
-fn item_14_an_old_primary_follows_and_a_node_left_frozen_is_named() {
-    let name = "item_14_an_old_primary_follows_and_a_node_left_frozen_is_named";
+fn an_old_primary_follows_and_a_node_left_frozen_is_named() {
+    let name = "an_old_primary_follows_and_a_node_left_frozen_is_named";
     for topology in [TopologyKind::Mariadb, TopologyKind::Postgres] {
         let Some(mut mine) = up(name, topology, |request| request.replicas = 1) else { continue };
         let scratch = mine.scratch.path().to_owned();

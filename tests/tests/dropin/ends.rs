@@ -70,8 +70,8 @@ fn prepare(mut command: Command) {
 }
 
 #[test]
-fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
-    let name = "item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench";
+fn a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
+    let name = "a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench";
     let server = server_or_skip!(MariaDb, name);
     let folders = [Scratch::new(), Scratch::new(), Scratch::new()];
     let [test, script, clients] = &folders;
@@ -124,8 +124,8 @@ fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_sysbench_and_pgbench() {
 
 /// BenchmarkSQL's terminals finish their transactions after `runMins`, and are counted over the time that this took.
 #[test]
-fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
-    let name = "item_9_a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql";
+fn a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
+    let name = "a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql";
     let server = server_or_skip!(MariaDb, name);
     let folder = Scratch::new();
     let first = format!(
@@ -158,8 +158,8 @@ fn item_9_a_stall_beyond_the_end_is_in_the_latencies_of_benchmarksql() {
 }
 
 #[test]
-fn item_11_transactions_of_sysbench_are_the_rows_that_it_stored() {
-    let name = "item_11_transactions_of_sysbench_are_the_rows_that_it_stored";
+fn transactions_of_sysbench_are_the_rows_that_it_stored() {
+    let name = "transactions_of_sysbench_are_the_rows_that_it_stored";
     let server = server_or_skip!(MariaDb, name);
     let original = peer("sysbench");
     if original.is_none() {
@@ -203,8 +203,8 @@ fn item_11_transactions_of_sysbench_are_the_rows_that_it_stored() {
 }
 
 #[test]
-fn item_11_transactions_of_pgbench_are_the_rows_that_it_stored() {
-    let name = "item_11_transactions_of_pgbench_are_the_rows_that_it_stored";
+fn transactions_of_pgbench_are_the_rows_that_it_stored() {
+    let name = "transactions_of_pgbench_are_the_rows_that_it_stored";
     let server = server_or_skip!(Postgres, name);
     let folder = Scratch::new();
     let url = server.url();

@@ -77,7 +77,7 @@ fn refused(words: &str) -> Ran {
 }
 
 #[test]
-fn item_21_errors_of_servers_command_no_terminal_behind_a_pipe() {
+fn errors_of_servers_command_no_terminal_behind_a_pipe() {
     for scheme in ["mysql", "postgres"] {
         let port = refusing_server(scheme);
         let url = format!("{scheme}://u@127.0.0.1:{port}/d");
@@ -105,14 +105,14 @@ fn item_21_errors_of_servers_command_no_terminal_behind_a_pipe() {
 }
 
 #[test]
-fn item_21_errors_of_postgres_keep_their_lines_in_pgbench() {
+fn errors_of_postgres_keep_their_lines_in_pgbench() {
     let port = refusing_server("postgres");
     let ran = refused(&format!("pgbench -i --target postgres://u@127.0.0.1:{port}/d"));
     assert!(ran.stderr.contains(&format!("\n{FORGED}\n")), "{}", ran.all());
 }
 
 #[test]
-fn item_21_run_folders_of_others_command_no_terminal_behind_a_pipe() {
+fn run_folders_of_others_command_no_terminal_behind_a_pipe() {
     let folder = Scratch::new();
     for name in ["a", "b"] {
         let trial = |number: u32| trial_of(OBEYED, number, [8, number], 1000.0);

@@ -322,8 +322,8 @@ fn a_bench_finds_out_what_postgres_lacks_before_it_begins() {
 }
 
 #[test]
-fn item_4_statements_beyond_ascii_need_sessions_in_utf_8() {
-    let server = server_or_skip!(Postgres, "item_4_statements_beyond_ascii_need_sessions_in_utf_8");
+fn statements_beyond_ascii_need_sessions_in_utf_8() {
+    let server = server_or_skip!(Postgres, "statements_beyond_ascii_need_sessions_in_utf_8");
     let scratch = Scratch::new();
     server.sql("CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1'").expect("a database");
     // In another encoding it would have two letters.

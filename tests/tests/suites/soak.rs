@@ -206,8 +206,8 @@ fn soaked(soak: &Soak, server: &mut Postgres) -> (RunData, Seen) {
 }
 
 #[test]
-fn item_17_no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed() {
-    let name = "item_17_no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed";
+fn no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed() {
+    let name = "no_row_of_a_soak_is_lost_or_counted_twice_when_dyno_is_killed";
     let mut server = server_or_skip!(Postgres, name);
     let events = vec![(2, Event::DynoKilled), (3, Event::ServerKilled)];
     let soak = Soak { seconds: 12.0, stage_s: 3.0, rate: 300.0, events, serves: false };

@@ -55,7 +55,7 @@ fn adds_up(run: &RunData, sum: &TrialData) {
 }
 
 #[test]
-fn item_17_a_long_trial_goes_on_with_the_stage_in_which_dyno_was_killed() {
+fn a_long_trial_goes_on_with_the_stage_in_which_dyno_was_killed() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     suite(folder, "duration_s = 4\nstage_s = 1");

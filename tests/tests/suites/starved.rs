@@ -18,7 +18,7 @@ fn suite(folder: &Path, retries: &str) {
     fs::write(folder.join("s.toml"), text).expect("a suite can be written");
 }
 
-fn item_11_the_same_suite_is_not_begun_a_second_time(folder: &Path) {
+fn the_same_suite_is_not_begun_a_second_time(folder: &Path) {
     let again = dyno(folder, &["run", "s.toml", "--dir", "runs"]);
     assert_eq!(again.code, 1, "{}", again.all());
     assert!(again.stderr.contains("The same run is being executed, in runs/"), "{}", again.all());
@@ -34,7 +34,7 @@ fn frozen(folder: &Path) -> (Ran, RunData) {
     };
     running.wait_until("an interval", |_| series(folder).is_some_and(|lines| lines > 1));
     running.signal(Signal::STOP);
-    item_11_the_same_suite_is_not_begun_a_second_time(folder);
+    the_same_suite_is_not_begun_a_second_time(folder);
     sleep(Duration::from_secs(2));
     running.signal(Signal::CONT);
     let ran = running.end();

@@ -160,8 +160,8 @@ fn trial_on_a_server_that_hangs(url: &str, process: u32) {
 }
 
 #[test]
-fn item_9_a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial() {
-    let name = "item_9_a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial";
+fn a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial() {
+    let name = "a_stall_that_outlasts_the_window_is_the_maximum_of_the_trial";
     let server = server_or_skip!(MariaDb, name);
     let scratch = Scratch::new();
     let folder = scratch.path();

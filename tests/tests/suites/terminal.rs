@@ -52,7 +52,7 @@ fn shown(port: u16, keys: &[u8]) -> Option<String> {
 }
 
 #[test]
-fn item_3_ctrl_c_at_a_password_prompt_leaves_the_terminal_as_it_was() {
+fn ctrl_c_at_a_password_prompt_leaves_the_terminal_as_it_was() {
     // It asks for a password under MD5.
     let Some(shown) = shown(serve(b"R\0\0\0\x0c\0\0\0\x05salt"), b"geheim\x03") else { return };
     assert!(shown.contains("Password: "), "{shown}");
@@ -63,7 +63,7 @@ fn item_3_ctrl_c_at_a_password_prompt_leaves_the_terminal_as_it_was() {
 }
 
 #[test]
-fn item_7_texts_of_a_server_do_not_command_the_terminal() {
+fn texts_of_a_server_do_not_command_the_terminal() {
     let refusal = b"E\0\0\0\x2aSFATAL\0C3D000\0M\x1b[2J\x1b]0;owned\x07go away\0\0";
     assert_eq!(usize::from(refusal[4]) + 1, refusal.len());
     let Some(shown) = shown(serve(refusal), b"\x03") else { return };

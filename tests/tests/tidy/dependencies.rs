@@ -56,7 +56,7 @@ fn locked() -> Vec<(String, String, Option<String>)> {
 }
 
 #[test]
-fn item_16_all_crates_are_of_one_registry_and_checked() {
+fn all_crates_are_of_one_registry_and_checked() {
     let text = fs::read_to_string(root().join("Cargo.lock")).expect("a lock file");
     let sums = text.lines().filter(|line| line.starts_with("checksum = ")).count();
     let foreign = locked().into_iter().filter(|(_, _, source)| source.is_some());
@@ -68,7 +68,7 @@ fn item_16_all_crates_are_of_one_registry_and_checked() {
 }
 
 #[test]
-fn item_16_versions_of_a_crate_get_no_more() {
+fn versions_of_a_crate_get_no_more() {
     let mut versions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, version, _) in locked() {
         versions.entry(name).or_default().insert(version);
@@ -79,7 +79,7 @@ fn item_16_versions_of_a_crate_get_no_more() {
 }
 
 #[test]
-fn item_16_crates_without_a_maintainer_are_said() {
+fn crates_without_a_maintainer_are_said() {
     let text = fs::read_to_string(root().join("SECURITY.md")).expect("a policy");
     let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let left = locked().into_iter().filter(|(name, ..)| UNMAINTAINED.contains(&name.as_str()));
@@ -136,7 +136,7 @@ fn licences_are_read_as_they_are_meant() {
 }
 
 #[test]
-fn item_16_licences_let_dyno_be_used() {
+fn licences_let_dyno_be_used() {
     // Only what this machine builds: nothing is fetched to look at it.
     let platform = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let ran = Command::new(env!("CARGO"))
@@ -164,7 +164,7 @@ fn item_16_licences_let_dyno_be_used() {
 }
 
 #[test]
-fn item_16_what_is_fetched_has_its_checksum() {
+fn what_is_fetched_has_its_checksum() {
     let folder = root().join("target/tmp/checked");
     fs::create_dir_all(&folder).expect("made");
     let file = folder.join("nats-server_2.9.10-1+b3_amd64.deb");

@@ -328,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn item_5_hashing_leaves_the_loop_to_others() {
+    fn hashing_leaves_the_loop_to_others() {
         let (go, wait) = std::sync::mpsc::channel();
         let hashing = async { beside(move || wait.recv().unwrap()).await.unwrap() };
         let other = async move {

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn item_1_require_auth_means_what_libpq_means() {
+    fn require_auth_means_what_libpq_means() {
         let address = Address::Tcp { host: "h".to_owned(), port: 1 };
         let requests = [
             (Authentication::Ok, "none"),

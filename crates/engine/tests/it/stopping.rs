@@ -83,7 +83,7 @@ fn what_does_not_end_is_cut() {
 }
 
 #[test]
-fn item_9_a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
+fn a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
     let stall = Fault::Stall { from: 9_900 * MS, until: 18 * SECOND };
     for rate_per_s in [None, Some(100.0)] {
         for finish_begun in [false, true] {
@@ -182,7 +182,7 @@ fn what_a_worker_held_back_is_sent_and_counted_as_work() {
 }
 
 #[test]
-fn item_8_a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
+fn a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
     let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
     let mut workload = Lists::of(&TRANSFER);
     workload.panics_at = Some(0);
@@ -198,7 +198,7 @@ fn item_8_a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
 }
 
 #[test]
-fn item_8_a_panic_within_the_window_keeps_what_was_measured() {
+fn a_panic_within_the_window_keeps_what_was_measured() {
     let spec = TrialSpec { loops: Some(3), ..closed(6, 60) };
     let mut workload = Lists::of(&TRANSFER);
     workload.panics_at = Some(2_500 * MS);

@@ -79,7 +79,7 @@ fn it_works_for_one_run_until_that_is_gone() {
 }
 
 #[test]
-fn item_10_a_question_is_answered_once_and_in_its_time() {
+fn a_question_is_answered_once_and_in_its_time() {
     let (desk, _told, _hello) = desk();
     let asked = |until: i64| SentQuestion { question: join("r"), nonce: until.to_string(), until };
     let now = 1_000 * QUESTION_LASTS as i64;
@@ -97,7 +97,7 @@ fn item_10_a_question_is_answered_once_and_in_its_time() {
 }
 
 #[test]
-fn item_10_an_order_has_bounds() {
+fn an_order_has_bounds() {
     type Change = fn(&mut GeneratorOrder);
     let changes: [(Change, &str); 5] = [
         (|order| order.planned.workers = u32::MAX, "workers"),

@@ -124,7 +124,7 @@ fn paper_of_others(text: &str) -> Paper {
 }
 
 #[test]
-fn item_21_no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
+fn no_page_obeys_the_texts_of_others_and_they_forge_no_line() {
     let obeyed = "\u{1b}[2Ja\u{202e}b\u{9b}c\u{2028}d\u{feff}e\r\nOK: everything passed";
     let paper = paper_of_others(obeyed);
     let is_shown = |c: char| !is_command(c) || matches!(c, '\n' | '\t');

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn item_1_the_hash_is_that_of_the_signature() {
+    fn the_hash_is_that_of_the_signature() {
         let hash = |name: &[u8], parameters: &[u8]| {
             let certificate = certificate(name, parameters);
             tls_server_end_point(&certificate).map(|hash| {

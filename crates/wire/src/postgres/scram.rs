@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn item_1_a_binding_is_said_and_signed() {
+    fn a_binding_is_said_and_signed() {
         for (binding, header, input) in [
             (ChannelBinding::Impossible, "n,,", "biws"),
             (ChannelBinding::Unoffered, "y,,", "eSws"),

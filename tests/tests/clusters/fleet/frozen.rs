@@ -7,8 +7,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 #[test]
-fn item_17_a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
-    let name = "item_17_a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again";
+fn a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
+    let name = "a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again";
     let server = server_or_skip!(MariaDb, name);
     let nats = server_or_skip!(Nats, name);
     let stage = Stage::new(&nats.url(""), &["a", "b"]);

@@ -208,7 +208,7 @@ fn the_ledgers_of_all_load_generators_are_checked() {
 }
 
 #[test]
-fn item_10_without_the_key_nobody_answers_and_passwords_need_addresses() {
+fn without_the_key_nobody_answers_and_passwords_need_addresses() {
     let nats = server_or_skip!(Nats, "the key of a fleet");
     let stage = Stage::new(&nats.url(""), &["a"]);
     let folder = stage.scratch.path();

@@ -23,8 +23,8 @@ fn run(server: &Postgres, database: &str, encoding: &str, mut command: Command) 
 }
 
 #[test]
-fn item_4_other_encodings_give_the_results_of_the_original() {
-    let name = "item_4_other_encodings_give_the_results_of_the_original";
+fn other_encodings_give_the_results_of_the_original() {
+    let name = "other_encodings_give_the_results_of_the_original";
     let server = server_or_skip!(Postgres, name);
     let folder = Scratch::new();
     std::fs::write(folder.file("bytes.sql"), SCRIPT).expect("a script");

@@ -99,8 +99,8 @@ fn run(server: &Postgres, script: &Script, mut command: Command) -> (Ran, usize)
 pub(super) type MakeCommand = fn(&Path, &[&str]) -> Option<Command>;
 
 #[test]
-fn item_3_scripts_get_the_answers_that_they_get_in_the_original() {
-    let name = "item_3_scripts_get_the_answers_that_they_get_in_the_original";
+fn scripts_get_the_answers_that_they_get_in_the_original() {
+    let name = "scripts_get_the_answers_that_they_get_in_the_original";
     let mut compared = 0;
     for server in [Postgres::start(), Postgres::start_fetched()] {
         match server {

@@ -28,8 +28,8 @@ fn said_by_both(
 }
 
 #[test]
-fn item_4_sessions_have_the_encoding_of_the_original() {
-    let name = "item_4_sessions_have_the_encoding_of_the_original";
+fn sessions_have_the_encoding_of_the_original() {
+    let name = "sessions_have_the_encoding_of_the_original";
     let Some(original) = peer("sysbench") else {
         return skipped(name, "sysbench is not installed");
     };

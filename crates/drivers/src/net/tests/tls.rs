@@ -132,7 +132,7 @@ fn unverified_modes_take_any_certificate() {
 
 /// Item 1: everybody can have a server's certificate, and bind a log-in to it.
 #[test]
-fn item_1_a_certificate_without_its_key_is_refused_where_the_key_must_be_proven() {
+fn a_certificate_without_its_key_is_refused_where_the_key_must_be_proven() {
     let mut papers = Papers::new(false);
     let own = KeyPair::generate().unwrap();
     let own = PrivateKeyDer::Pkcs8(own.serialize_der().into());

@@ -359,7 +359,7 @@ fn a_backend_that_died_is_told_as_pgbench_tells_it() {
 }
 
 #[test]
-fn item_17_nothing_is_said_of_clients_that_go_on_with_another_session() {
+fn nothing_is_said_of_clients_that_go_on_with_another_session() {
     assert_eq!(said_of_a_death(true), "");
 }
 
