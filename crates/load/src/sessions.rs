@@ -160,6 +160,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             doing("connecting");
             let connected = driver.connect(place).await;
             let mut session = connected.map_err(while_doing("connecting to the database"))?;
+            doing("setting up the session");
             let adopted = settings::adopt(&mut session).await;
             adopted.map_err(while_doing("setting up the session"))?.check(self.needs)?;
             Ok(session)

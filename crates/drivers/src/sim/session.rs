@@ -3,9 +3,9 @@
 use super::{Shared, SimulatedStatement};
 use crate::queue::{Queue, Queued, calls_of_queue, check_parameters, no_statement};
 use dyno_core::{
-    AnswerRow, BulkMethod, BulkReport, ColumnNames, DbError, DbResult, Dialect, Discard,
-    ErrorClass, Executed, Nanos, Param, ParamType, Product, Rng, RowSource, RowWriter, Rows,
-    Session, Statement, StatementTable,
+    AnswerRow, BulkMethod, BulkReport, Capabilities, ColumnNames, DbError, DbResult, Dialect,
+    Discard, ErrorClass, Executed, Nanos, Param, ParamType, Product, Rng, RowSource, RowWriter,
+    Rows, Session, Statement, StatementTable,
 };
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
@@ -256,6 +256,18 @@ impl Session for SimSession {
 
     fn product(&self) -> &Product {
         &self.product
+    }
+
+    /// A simulated server has no tables that describe it.
+    fn capabilities(&self) -> &'static Capabilities {
+        const MYSQL: Capabilities = Capabilities { server_views: false, ..Capabilities::MYSQL };
+        const POSTGRES: Capabilities =
+            Capabilities { server_views: false, ..Capabilities::POSTGRES };
+        match self.dialect() {
+            Dialect::Mysql => &MYSQL,
+            Dialect::Postgres => &POSTGRES,
+            Dialect::Sqlite => &Capabilities::SQLITE,
+        }
     }
 
     /// Takes no time and is not counted.

@@ -115,10 +115,11 @@ pub(crate) fn agree<D: Driver>(driver: &D) {
     break_dist_info(driver, "ol_supply_w_id <> ol_w_id");
 }
 
-/// A server that refuses joins is asked for both sides instead.
+/// A server that refuses the join is asked for both sides instead.
 pub(crate) fn is_used_when_joins_are_refused<D: Driver>(driver: &D) {
-    let found = condition("C10").examine(driver, Mode::Joined).unwrap();
+    let refused = Condition { body: "a_join_that_is_refused", ..*condition("C10") };
+    let found = refused.examine(driver, Mode::Joined).unwrap();
     assert!(found.is_apart && found.verdict.holds(), "{found:?}");
-    let refused = found.refused.unwrap();
-    assert!(refused.message().contains("MAX_JOIN_SIZE"), "{refused}");
+    let error = found.refused.unwrap();
+    assert!(error.message().contains("a_join_that_is_refused"), "{error}");
 }

@@ -33,11 +33,11 @@ async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> 
 pub struct Condition {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: &'static str,
-    rule: &'static MessageTexts,
+    pub rule: &'static MessageTexts,
     /// The columns that name a violation.
-    keys: &'static str,
-    /// What follows FROM to find the violations.
-    body: &'static str,
+    pub keys: &'static str,
+    /// The text after FROM that finds the violations.
+    pub body: &'static str,
 }
 
 /// Derived tables by the names that stand for them in bodies. No WITH: MySQL 5.7 lacks it. Where all of a join is in one
