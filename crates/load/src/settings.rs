@@ -5,7 +5,7 @@
 //! ([`ServerSettings::check`]). `tests/tests/databases/settings` has a row for each.
 
 use crate::LoadError;
-use crate::query::{answer_if_any, number, pairs};
+use crate::query::{answer_if_any, pairs};
 use dyno_core::{DbError, Dialect, Session};
 use std::collections::HashMap;
 
@@ -102,7 +102,8 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
     let mut sql = format!("SELECT name, setting FROM pg_settings WHERE name IN ({names})");
     if dialect == Dialect::Mysql {
         // It would cut the answer that lists it.
-        limit = number::<u64, S>(session, "SELECT @@sql_select_limit").await.ok().flatten();
+        let answer = answer_if_any(session, "SELECT @@sql_select_limit").await?;
+        limit = answer.and_then(|answer| answer.single()?.parse::<u64>().ok());
         if limit.is_some_and(|limit| limit < u64::MAX) {
             answer_if_any(session, &format!("SET SESSION sql_select_limit = {}", u64::MAX)).await?;
         }

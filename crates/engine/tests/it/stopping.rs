@@ -88,7 +88,7 @@ fn a_stall_that_outlasts_the_window_is_seen_in_open_and_closed_loops() {
     for rate_per_s in [None, Some(100.0)] {
         for finish_begun in [false, true] {
             let spec = TrialSpec { rate_per_s, finish_begun, ..closed(4, 10) };
-            let driver = constant(10 * MS, vec![stall.clone()]);
+            let driver = constant(10 * MS, vec![stall]);
             let (result, seen) = run(&Lists::of(&["SELECT 1"]), &driver, &spec);
             let measured = result.total.latency().max();
             let longest = if finish_begun { measured } else { result.longest_in_flight };

@@ -429,7 +429,7 @@ mod tests {
         );
         out.clear();
         parse(&mut out, "a", "x", &inferred[..2]).unwrap();
-        assert_eq!(out, b"P\0\0\0\x12a\0x\0\0\x02\0\0\0\0\0\0\0\0");
+        assert_eq!(out, b"P\0\0\0\x0aa\0x\0\0\0");
     }
 
     #[test]

@@ -36,9 +36,11 @@ pub(super) const RULES: &[Rule] = &[
         unlike_mix(trial, &weights(case.experiment(trial)?, trial)?)
     }),
     Rule::trial_of_case(Group::F, Level::W, checks::few_branches, few_branches),
-    Rule::trial(Group::F, Level::E, checks::table_scans, |trial| {
-        let rows = trial.summary.scans?.rows_each();
-        Some(say!(rows_read_per_statement, rows = format::whole(rows as f64)))
+    Rule::trial_of_case(Group::F, Level::E, checks::table_scans, |case, trial| {
+        rows_scanned(trial, !is_scan_of_one_side(case, trial))
+    }),
+    Rule::trial_of_case(Group::F, Level::W, checks::one_sided_scans, |case, trial| {
+        rows_scanned(trial, is_scan_of_one_side(case, trial))
     }),
     Rule::trial(Group::F, Level::E, checks::errors_1, |trial| errors_if(trial, true)),
     Rule::trial(Group::F, Level::W, checks::errors, |trial| errors_if(trial, false)),
@@ -106,6 +108,19 @@ fn data_check(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let told =
         found.map(|check| say!(name_evidence, name = &check.name, evidence = &check.evidence));
     joined(told, " ", "")
+}
+
+/// Returns true if another target of the comparison does not scan tables: the scans are then a difference that it measures.
+fn is_scan_of_one_side(case: &Case<'_>, trial: &Trial) -> bool {
+    let trials = case.experiment(trial).map(|experiment| case.trials(experiment));
+    trials.into_iter().flatten().any(|other| {
+        other.target != trial.target && !other.is_cut_off() && other.summary.scans.is_none()
+    })
+}
+
+fn rows_scanned(trial: &Trial, is_found: bool) -> Option<Message> {
+    let rows = trial.summary.scans?.rows_each();
+    is_found.then(|| say!(rows_read_per_statement, rows = format::whole(rows as f64)))
 }
 
 /// More workers than rows that each transaction of pgbench's own script updates. With a schedule most of them are idle.

@@ -119,6 +119,14 @@ fn hot_rows(runs: &mut [RunData], hot_rows: u64) {
     trials(runs, |trial| trial.data.as_mut().expect("data").hot_rows = Some(hot_rows));
 }
 
+const SCANS: TableScans = TableScans { rows: 5_000_000, statements: 50 };
+
+/// The first target scans tables, the other one does not.
+fn scans_of_one_side(runs: &mut [RunData]) {
+    let first = runs[0].trials[0].summary.identity.target.clone();
+    trials(runs, |trial| trial.scans = (trial.identity.target == first).then_some(SCANS));
+}
+
 pub(super) const CASES: &[Case] = &[
     Case {
         id: "trial-failed",
@@ -151,10 +159,15 @@ pub(super) const CASES: &[Case] = &[
         id: "table-scans",
         evidence: "trials 1–12: 100,000 rows per statement",
         fires: |runs| {
-            let scans = TableScans { rows: 5_000_000, statements: 50 };
-            trials(runs, |trial| trial.scans = Some(scans));
+            trials(runs, |trial| trial.scans = Some(SCANS));
         },
-        silent: AS_IT_IS,
+        silent: |runs| scans_of_one_side(runs),
+    },
+    Case {
+        id: "one-sided-scans",
+        evidence: "100,000 rows per statement",
+        fires: |runs| scans_of_one_side(runs),
+        silent: |runs| trials(runs, |trial| trial.scans = Some(SCANS)),
     },
     Case {
         id: "errors-1",
