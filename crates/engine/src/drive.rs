@@ -108,8 +108,8 @@ pub fn drive<W: Workload, D: Driver>(
 ) -> Result<TrialResult, DriveError> {
     give_back_pages();
     let workers = spec.workers.max(1);
-    let wanted = spec.loops.unwrap_or_else(|| default_loops(workers)).clamp(1, workers);
-    let loops = if driver.blocks() { workers } else { wanted };
+    let loop_count = spec.loops.unwrap_or_else(|| default_loops(workers)).clamp(1, workers);
+    let loops = if driver.blocks() { workers } else { loop_count };
     let io =
         if driver.blocks() { Io::Epoll } else { chosen_io().for_tasks(workers.div_ceil(loops)) };
     let clocks = (0..loops).map(|_| Clock::Monotonic(io)).collect();

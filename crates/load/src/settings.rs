@@ -109,16 +109,17 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
         }
         sql = format!("SHOW SESSION VARIABLES WHERE Variable_name IN ({names})");
     }
-    let mut found = match pairs(session, &sql).await {
+    let mut settings = match pairs(session, &sql).await {
         Err(error) if !error.is_fatal() => return Ok(None),
-        found => found?,
+        answered => answered?,
     };
-    found.extend(limit.map(|limit| ("sql_select_limit".to_owned(), limit.to_string())));
+    settings.extend(limit.map(|limit| ("sql_select_limit".to_owned(), limit.to_string())));
     // Without a log its format counts for nothing.
-    if found.get("log_bin").is_some_and(|value| value == "OFF") {
-        found.retain(|name, _| !matches!(name.as_str(), "binlog_format" | "max_binlog_cache_size"));
+    if settings.get("log_bin").is_some_and(|value| value == "OFF") {
+        settings
+            .retain(|name, _| !matches!(name.as_str(), "binlog_format" | "max_binlog_cache_size"));
     }
-    Ok(Some(ServerSettings(found)))
+    Ok(Some(ServerSettings(settings)))
 }
 
 /// True if a table must be created with its primary key.
@@ -136,9 +137,11 @@ pub async fn wants_keys_first<S: Session>(session: &mut S) -> Result<bool, DbErr
 /// # Errors
 /// The session is lost.
 pub async fn adopt<S: Session>(session: &mut S) -> Result<ServerSettings, DbError> {
-    let found = read(session).await?;
-    let differs = |(name, wanted): &(&str, &str)| match &found {
-        Some(found) => found.0.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted)),
+    let before = read(session).await?;
+    let differs = |(name, wanted): &(&str, &str)| match &before {
+        Some(before) => {
+            before.0.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
+        }
         None => true,
     };
     let is_mysql = session.dialect() == Dialect::Mysql;
@@ -155,7 +158,7 @@ pub async fn adopt<S: Session>(session: &mut S) -> Result<ServerSettings, DbErro
             answer_if_any(session, &format!("{verb} {one}")).await?;
         }
     }
-    Ok(found.unwrap_or_default())
+    Ok(before.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -169,10 +172,10 @@ mod tests {
             let settings = HashMap::from([(name.to_owned(), value.to_owned())]);
             ServerSettings(settings).check(&[need]).err()
         };
-        let refused = error("autocommit", "OFF", Autocommit).unwrap();
+        let refusal = error("autocommit", "OFF", Autocommit).unwrap();
         let words = "autocommit = OFF is in the way: what a statement outside of a transaction";
-        assert!(refused.to_string().contains(words), "{refused}");
-        assert!(refused.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
+        assert!(refusal.to_string().contains(words), "{refusal}");
+        assert!(refusal.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
         assert!(error("autocommit", "ON", Autocommit).is_none());
         assert!(error("autocommit", "OFF", Writes).is_none());
         assert!(error("wsrep_max_ws_size", "1048576", LargeTransactions).is_some());

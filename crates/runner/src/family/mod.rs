@@ -288,11 +288,11 @@ pub fn ask<D: Driver, T, E: Into<Failure>>(
     driver: &D,
     question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
 ) -> Result<T, Failure> {
-    let asked = databases::in_session(driver, async |session| {
+    let answer = databases::in_session(driver, async |session| {
         settings::adopt(session).await?;
         question(session).await.map_err(E::into)
     });
-    databases::on_loop(asked)?
+    databases::on_loop(answer)?
 }
 
 /// Checks that no setting of the server takes one of these away from its sessions.
@@ -300,9 +300,9 @@ pub fn ask<D: Driver, T, E: Into<Failure>>(
 /// # Errors
 /// A sentence that names the setting, with the remedy; the server can't be reached.
 pub fn check_settings<D: Driver>(driver: &D, needs: &[ServerNeed]) -> Result<(), Failure> {
-    let found = databases::in_session(driver, async |session| settings::read(session).await);
-    let found = databases::run(found).map_err(|error| Failure::from(&error))?;
-    found.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))
+    let reading = databases::in_session(driver, async |session| settings::read(session).await);
+    let settings = databases::run(reading).map_err(|error| Failure::from(&error))?;
+    settings.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))
 }
 
 /// A loader's error with the remedy that suits a suite: the loader's own may speak of a command line.

@@ -44,6 +44,29 @@ const ALL_RIGHT: &[(Step, Expected)] = &[
     (Step::TpchRun, Right),
 ];
 
+/// Loads are right; runs are right or fail.
+const LOADS_ARE_RIGHT: &[(Step, Expected)] = &[
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Honest),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Honest),
+    (Step::Build, Right),
+    (Step::TpccRun, Honest),
+    (Step::TpchLoad, Right),
+    (Step::TpchRun, Honest),
+];
+
+/// All loads are refused before anything is loaded.
+const fn refused_by_all(words: &'static str) -> [(Step, Expected); 5] {
+    [
+        (Step::SysbenchPrepare, Refused(words)),
+        (Step::PgbenchInit, Refused(words)),
+        (Step::Build, Refused(words)),
+        (Step::TpchLoad, Refused(words)),
+        (Step::Bench, Refused("")),
+    ]
+}
+
 /// A server, seen by an account without further rights, and the databases of its rows.
 struct Place {
     dialect: Dialect,

@@ -1,6 +1,8 @@
 //! MySQL and MariaDB.
 
-use super::{ALL_RIGHT, Expected, Honest, Refused, Right, Row, Step, go_through};
+use super::{
+    ALL_RIGHT, Expected, LOADS_ARE_RIGHT, Refused, Right, Row, Step, go_through, refused_by_all,
+};
 use dyno_core::Dialect;
 use dyno_testkit::{MariaDb, MySql, ask, free_port, skipped};
 
@@ -15,30 +17,9 @@ const NOTHING_IS_LOST: &[(Step, Expected)] = &[
     (Step::TpchRun, Right),
 ];
 
-const LOADS_ARE_RIGHT: &[(Step, Expected)] = &[
-    (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Honest),
-    (Step::PgbenchInit, Right),
-    (Step::PgbenchRun, Honest),
-    (Step::Build, Right),
-    (Step::TpccRun, Honest),
-    (Step::TpchLoad, Right),
-    (Step::TpchRun, Honest),
-];
-
-const fn refused(words: &'static str) -> [(Step, Expected); 5] {
-    [
-        (Step::SysbenchPrepare, Refused(words)),
-        (Step::PgbenchInit, Refused(words)),
-        (Step::Build, Refused(words)),
-        (Step::TpchLoad, Refused(words)),
-        (Step::Bench, Refused("")),
-    ]
-}
-
 /// sysbench names the engine of its tables.
 const fn refused_except_sysbench(words: &'static str) -> [(Step, Expected); 6] {
-    let [_, pgbench, build, tpch, bench] = refused(words);
+    let [_, pgbench, build, tpch, bench] = refused_by_all(words);
     [bench, pgbench, build, tpch, (Step::SysbenchPrepare, Right), (Step::SysbenchRun, Right)]
 }
 
@@ -65,13 +46,13 @@ const GROUP_ROWS: &[Row] = &[
     Row { settings: &[], steps: ALL_RIGHT },
     Row {
         settings: &[("group_replication_transaction_size_limit", "1000000")],
-        steps: &refused("transaction_size_limit"),
+        steps: &refused_by_all("transaction_size_limit"),
     },
 ];
 
 /// Rows for MariaDB alone.
 const ENFORCED_ROWS: &[Row] = &[
-    Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refused("_engine") },
+    Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refused_by_all("_engine") },
     Row { settings: &[("sql_mode", "ORACLE")], steps: LOADS_ARE_RIGHT },
     Row {
         settings: &[("sql_mode", "EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")],
@@ -153,9 +134,9 @@ const ROWS: &[Row] = &[
     Row { settings: &[("sql_select_limit", "1")], steps: RUNS_ARE_REFUSED },
     Row {
         settings: &[("transaction_read_only", "ON"), ("tx_read_only", "ON")],
-        steps: &refused("_read_only = on"),
+        steps: &refused_by_all("_read_only = on"),
     },
-    Row { settings: &[("read_only", "ON")], steps: &refused("read-only") },
+    Row { settings: &[("read_only", "ON")], steps: &refused_by_all("read-only") },
     Row { settings: &[("default_storage_engine", "MEMORY")], steps: ENGINE },
     Row { settings: &[("default_storage_engine", "MyISAM")], steps: ENGINE },
     Row {

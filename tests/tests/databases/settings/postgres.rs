@@ -1,29 +1,8 @@
 //! PostgreSQL.
 
-use super::{ALL_RIGHT, Expected, Honest, Refused, Right, Row, Step, go_through};
+use super::{ALL_RIGHT, LOADS_ARE_RIGHT, Row, go_through, refused_by_all};
 use dyno_core::Dialect;
 use dyno_testkit::{Postgres, skipped};
-
-const LOADS_ARE_RIGHT: &[(Step, Expected)] = &[
-    (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Honest),
-    (Step::PgbenchInit, Right),
-    (Step::PgbenchRun, Honest),
-    (Step::Build, Right),
-    (Step::TpccRun, Honest),
-    (Step::TpchLoad, Right),
-    (Step::TpchRun, Honest),
-];
-
-const fn refused(words: &'static str) -> [(Step, Expected); 5] {
-    [
-        (Step::SysbenchPrepare, Refused(words)),
-        (Step::PgbenchInit, Refused(words)),
-        (Step::Build, Refused(words)),
-        (Step::TpchLoad, Refused(words)),
-        (Step::Bench, Refused("")),
-    ]
-}
 
 const ROWS: &[Row] = &[
     Row {
@@ -79,10 +58,10 @@ const ROWS: &[Row] = &[
     },
     Row {
         settings: &[("default_transaction_read_only", "on")],
-        steps: &refused("default_transaction_read_only"),
+        steps: &refused_by_all("default_transaction_read_only"),
     },
-    Row { settings: &[("search_path", "nowhere")], steps: &refused("schema") },
-    Row { settings: &[("temp_file_limit", "0")], steps: &refused("temp_file_limit") },
+    Row { settings: &[("search_path", "nowhere")], steps: &refused_by_all("schema") },
+    Row { settings: &[("temp_file_limit", "0")], steps: &refused_by_all("temp_file_limit") },
 ];
 
 #[test]

@@ -63,11 +63,11 @@ pub(crate) fn on_each_shard<D: Driver, T: Send>(
     let ask = &ask;
     let asked = |number: usize| {
         let node = &shards.nodes[number];
-        let asked = databases::in_session(&node.driver, async |session| {
+        let answer = databases::in_session(&node.driver, async |session| {
             adopt(session).await?;
             ask(number, session).await
         });
-        databases::run(asked)
+        databases::run(answer)
             .map_err(|error| DbError::workload(format!("node {}: {error}", node.name)))
     };
     std::thread::scope(|scope| {
