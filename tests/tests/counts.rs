@@ -40,7 +40,7 @@ fn a_skipped_test_is_counted_once_and_not_as_passed() {
         test result: FAILED. 2 passed; 1 failed; 0 ignored\n";
     assert_eq!(counted(timed), "1 passed, 1 failed, 1 skipped\n");
     // Steps without a runner.
-    assert_eq!(counted("skipped: DuckDB: none\n"), "0 passed, 0 failed, 1 skipped\n");
+    assert_eq!(counted("skipped: NATS: none\n"), "0 passed, 0 failed, 1 skipped\n");
     assert_eq!(counted("formatted\n"), "1 passed, 0 failed, 0 skipped\n");
 }
 

@@ -6,11 +6,8 @@ use crate::Dialect;
 /// them.
 #[derive(Debug)]
 pub struct Capabilities {
-    /// Made for many small transactions, not only for analysis.
-    pub small_transactions: bool,
     /// It has the system views and functions of its dialect's server, such as `pg_stat_database`.
     pub server_views: bool,
-    pub adds_foreign_keys: bool,
     /// Transaction identifiers are MariaDB's, with domains: `gtid_binlog_pos`, `gtid_slave_pos`.
     pub domain_gtids: bool,
     /// Statement after which a session executes derived tables in joins once instead of once per row.
@@ -33,8 +30,6 @@ pub struct Capabilities {
 pub enum PlanForm {
     /// A line per row, of all its columns.
     Lines,
-    /// The last column of each row.
-    LastColumn,
     /// Number, parent's number ... and text of a node per row.
     Parents,
 }
@@ -42,9 +37,7 @@ pub enum PlanForm {
 impl Capabilities {
     /// MySQL and most others of its protocol.
     pub const MYSQL: Self = Capabilities {
-        small_transactions: true,
         server_views: true,
-        adds_foreign_keys: true,
         domain_gtids: false,
         materialize_derived: None,
         settings: Some("SHOW GLOBAL VARIABLES"),
@@ -71,7 +64,6 @@ impl Capabilities {
 
     pub const SQLITE: Self = Capabilities {
         server_views: false,
-        adds_foreign_keys: false,
         settings: None,
         checkpoint: Some("PRAGMA wal_checkpoint(TRUNCATE)"),
         file_bytes: Some(

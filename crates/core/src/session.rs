@@ -285,8 +285,6 @@ crate::named! {
         LoadData = "LOAD DATA LOCAL INFILE",
         /// `INSERT` with many rows per statement.
         MultiRowInsert = "multi-row INSERT",
-        /// DuckDB's appender.
-        Appender = "appender",
     }
 }
 

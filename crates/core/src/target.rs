@@ -6,7 +6,7 @@ crate::named! {
     pub enum Dialect {
         /// MySQL protocol: MySQL, MariaDB, PolarDB, TiDB ...
         Mysql = "mysql",
-        /// PostgreSQL protocol, and embedded DuckDB.
+        /// PostgreSQL protocol.
         Postgres = "postgres",
         /// Embedded SQLite.
         Sqlite = "sqlite",
@@ -29,7 +29,7 @@ impl Dialect {
 /// Product and version as the server states them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {
-    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`, `DuckDB`.
+    /// Such as `MariaDB`, `MySQL`, `PostgreSQL`, `SQLite`.
     pub name: String,
     /// Such as `10.11.19-MariaDB-0+deb12u1`.
     pub version: String,

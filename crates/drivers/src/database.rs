@@ -1,7 +1,5 @@
 //! The driver of a target.
 
-#[cfg(feature = "duckdb")]
-use crate::duckdb::DuckdbDriver;
 use crate::mysql::MysqlDriver;
 use crate::postgres::PostgresDriver;
 use crate::route::{NodeRouting, Routed};
@@ -15,26 +13,9 @@ pub enum Database {
     Mysql(Routed<MysqlDriver>),
     Postgres(Routed<PostgresDriver>),
     Sqlite(SqliteDriver),
-    #[cfg(feature = "duckdb")]
-    Duckdb(DuckdbDriver),
 }
 
 /// Evaluates an expression with the driver inside a [`Database`].
-#[cfg(feature = "duckdb")]
-#[macro_export]
-macro_rules! with_driver {
-    ($database:expr, $driver:ident => $body:expr) => {
-        match $database {
-            $crate::Database::Mysql($driver) => $body,
-            $crate::Database::Postgres($driver) => $body,
-            $crate::Database::Sqlite($driver) => $body,
-            $crate::Database::Duckdb($driver) => $body,
-        }
-    };
-}
-
-/// Evaluates an expression with the driver inside a [`Database`].
-#[cfg(not(feature = "duckdb"))]
 #[macro_export]
 macro_rules! with_driver {
     ($database:expr, $driver:ident => $body:expr) => {
@@ -70,27 +51,16 @@ impl Database {
         way: NodeRouting,
         loads: NodeRouting,
     ) -> DbResult<Self> {
-        Ok(match (nodes[0].dialect, nodes[0].embedded) {
-            (Dialect::Mysql, _) => {
+        Ok(match nodes[0].dialect {
+            Dialect::Mysql => {
                 let nodes = open_each(nodes, MysqlDriver::new)?;
                 Database::Mysql(Routed::new(nodes, writable, way, loads)?)
             }
-            (Dialect::Postgres, false) => {
+            Dialect::Postgres => {
                 let nodes = open_each(nodes, PostgresDriver::new)?;
                 Database::Postgres(Routed::new(nodes, writable, way, loads)?)
             }
-            (Dialect::Sqlite, _) => Database::Sqlite(SqliteDriver::new(&nodes[0])?),
-            #[cfg(feature = "duckdb")]
-            (Dialect::Postgres, true) => Database::Duckdb(DuckdbDriver::new(&nodes[0])?),
-            #[cfg(not(feature = "duckdb"))]
-            (Dialect::Postgres, true) => {
-                let target = &nodes[0];
-                let message =
-                    format!("{target} can't be opened: this dyno was built without DuckDB.");
-                return Err(dyno_core::DbError::unreachable(message).with_hint(
-                    "doc/builds.md says how to build it with the cargo feature duckdb",
-                ));
-            }
+            Dialect::Sqlite => Database::Sqlite(SqliteDriver::new(&nodes[0])?),
         })
     }
 

@@ -1,17 +1,15 @@
-//! Drivers for MySQL, PostgreSQL, embedded SQLite and DuckDB, and a simulated one for tests of the engine.
+//! Drivers for MySQL, PostgreSQL, embedded SQLite, and a simulated one for tests of the engine.
 //!
 //! - [`Database`]: the driver of a target.
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
-//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each; `duckdb` with the cargo feature of that name.
+//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each.
 //! - [`dry`]: sends nothing.
 //! - [`route`]: one driver for all nodes of a target.
 
 mod database;
 mod disclosure;
 pub mod dry;
-#[cfg(feature = "duckdb")]
-pub mod duckdb;
 mod endless;
 pub mod mysql;
 pub mod net;

@@ -344,7 +344,7 @@ mod tests {
         let url = "MySQL://u:geheim@h/d";
         let completed_target = open(&server, &[secret(None, url)]).expect("a server");
         assert_eq!(completed_target.url_in(Path::new("")).expose(), url);
-        let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "duckdb:x", "cluster:/tmp", ""];
+        let foreign = ["sqlite:/tmp/x", "SQLITE:/tmp/x", "cluster:/tmp", ""];
         for url in foreign {
             assert!(!is_server(url), "{url}");
             if !url.is_empty() {

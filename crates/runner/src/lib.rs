@@ -63,7 +63,7 @@ use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
 use crate::failing::Failing;
 use crate::failure::Failure;
-use crate::family::{AnyFamily, Families, LoadOrder, experiment, suits};
+use crate::family::{AnyFamily, Families, LoadOrder, experiment};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
@@ -220,8 +220,6 @@ impl Runner<'_> {
             let (experiment, reached) = self.parties(step)?;
             let at =
                 |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
-            let workload = self.plan.experiment(&step.experiment).map_or("", |it| &it.workload);
-            suits(self.families, workload, &reached.database).map_err(at)?;
             if seen.insert((&step.experiment, &step.target)) {
                 experiment.fits(&reached.database).map_err(at)?;
             }

@@ -172,7 +172,7 @@ fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
         let hint = "Nodes of a target hold the same data. Make two targets of two systems.";
         return Err(Problem::new(message).hint(hint));
     }
-    if nodes.len() > 1 && ["sqlite", "duckdb"].contains(&protocol(first)) {
+    if nodes.len() > 1 && protocol(first) == "sqlite" {
         let message = format!("An embedded database has one node, and `{target}` lists several.");
         return Err(Problem::new(message).hint("Keep one of them."));
     }

@@ -60,9 +60,6 @@ pub fn dyno_path() -> &'static Path {
         if folder.ends_with("release") {
             build.arg("--release");
         }
-        if cfg!(feature = "duckdb") {
-            build.args(["--features", "duckdb"]);
-        }
         // Cargo's variables of a test's package would look like a change to build scripts, and rebuild their crates.
         let of_package =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");

@@ -252,7 +252,6 @@ impl ConnectionWords {
         options.extend(encoding.map(|value| ("set.client_encoding".to_owned(), value)));
         Ok(TargetUrl {
             dialect: Dialect::Postgres,
-            embedded: false,
             hosts: Hosts(hosts),
             user: Some(user),
             password: self.take("password").map(Secret::new),

@@ -64,15 +64,12 @@ pub(crate) fn spell_hint(error: DbError, spellings: Spellings) -> DbError {
 ///     &application_name=..&passfile=/path&require_auth=scram-sha-256&channel_binding=require
 ///                                                               (postgresql:// is the same)
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
-/// duckdb:path?set.NAME=VALUE
 /// ```
 /// The default host is `localhost` over TCP, the default port 3306 or 5432. Display prints `***` for the password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetUrl {
-    /// With `embedded`, this chooses the driver.
+    /// Chooses the driver.
     pub dialect: Dialect,
-    /// True for a file that dyno opens itself: SQLite and DuckDB.
-    pub embedded: bool,
     /// Connections rotate over them. Empty for a file.
     pub hosts: Hosts,
     /// Without it drivers take the operating system's user name, as the servers' own clients do.
@@ -106,10 +103,12 @@ impl TargetUrl {
     }
 
     pub fn scheme(&self) -> &'static str {
-        let this = (self.dialect, self.embedded);
-        let scheme =
-            url::SCHEMES.iter().find(|(_, dialect, embedded)| (*dialect, *embedded) == this);
-        scheme.map_or(self.dialect.name(), |(names, ..)| names[0])
+        self.dialect.name()
+    }
+
+    /// True for a file that dyno opens itself.
+    pub fn is_embedded(&self) -> bool {
+        self.dialect == Dialect::Sqlite
     }
 
     /// Time limit of connect and log-in; 10 by default.

@@ -44,7 +44,7 @@ pub(super) fn find_with(
 ) -> FoundPassword {
     let at_home = |file: &str| Some(PathBuf::from(variable("HOME")?).join(file));
     let mut found = FoundPassword::default();
-    if target.embedded {
+    if target.is_embedded() {
         return found;
     }
     // Also with a known password: the file may have the user and TLS options.

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub(super) fn print(target: &TargetUrl, password: &str) -> String {
     let mut query: Vec<(&str, String)> = Vec::new();
     let mut url = format!("{}:", target.scheme());
-    if target.embedded {
+    if target.is_embedded() {
         push_encoded(&mut url, target.database.as_deref().unwrap_or_default(), b"/:");
     } else {
         url.push_str("//");

@@ -92,22 +92,12 @@ const fn number(min: u64, max: u64) -> KeyPlace {
     KeyPlace::Option(Value::Number { min, max })
 }
 
-/// DuckDB has no keys of its own.
-fn known_keys(dialect: Dialect, embedded: bool) -> impl Iterator<Item = &'static Key> {
-    let has_keys = !embedded || dialect == Dialect::Sqlite;
-    KEYS.iter().filter(move |key| has_keys && key.dialects.contains(&dialect))
+fn known_keys(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.dialects.contains(&dialect))
 }
 
-/// The schemes of each driver, its dialect, and whether it opens a file itself.
-pub(super) const SCHEMES: [(&[&str], Dialect, bool); 4] = [
-    (&["mysql", "mariadb"], Dialect::Mysql, false),
-    (&["postgres", "postgresql"], Dialect::Postgres, false),
-    (&["sqlite"], Dialect::Sqlite, true),
-    (&["duckdb"], Dialect::Postgres, true),
-];
-
 const FORMS: &str = "a target is written as mysql://user@host:port/database, \
-                     postgres://user@host:port/database, sqlite:path or duckdb:path";
+                     postgres://user@host:port/database or sqlite:path";
 
 struct UrlReader {
     redacted: String,
@@ -127,10 +117,14 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
         );
     };
     let scheme = scheme.to_ascii_lowercase();
-    let known = SCHEMES.iter().find(|(names, ..)| names.contains(&scheme.as_str()));
-    let Some(&(_, dialect, embedded)) = known else {
-        let message = format!("The target {redacted} has an unknown scheme.");
-        return Err(TargetError::new(message).with_hint(FORMS));
+    let dialect = match scheme.as_str() {
+        "mysql" | "mariadb" => Dialect::Mysql,
+        "postgres" | "postgresql" => Dialect::Postgres,
+        "sqlite" => Dialect::Sqlite,
+        _ => {
+            let message = format!("The target {redacted} has an unknown scheme.");
+            return Err(TargetError::new(message).with_hint(FORMS));
+        }
     };
     let (place, query) = match rest.split_once('?') {
         Some((place, query)) => (place, Some(query)),
@@ -143,7 +137,6 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
         socket: None,
         target: TargetUrl {
             dialect,
-            embedded,
             hosts: Hosts(Vec::new()),
             user: None,
             password: None,
@@ -153,7 +146,7 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
             spellings: &[],
         },
     };
-    if embedded {
+    if reader.target.is_embedded() {
         reader.read_path(&scheme, place)?;
     } else {
         let Some(place) = place.strip_prefix("//") else {
@@ -283,8 +276,8 @@ impl UrlReader {
             self.target.options.insert(key, value);
             return Ok(());
         }
-        let known = known_keys(self.target.dialect, self.target.embedded)
-            .find(|known| known.names.contains(&key.as_str()));
+        let known =
+            known_keys(self.target.dialect).find(|known| known.names.contains(&key.as_str()));
         let Some(known) = known else {
             return Err(self.unknown_key(&key));
         };
@@ -362,9 +355,8 @@ impl UrlReader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let mut known: Vec<&str> = known_keys(self.target.dialect, self.target.embedded)
-            .flat_map(|key| key.names.iter().copied())
-            .collect();
+        let mut known: Vec<&str> =
+            known_keys(self.target.dialect).flat_map(|key| key.names.iter().copied()).collect();
         if self.target.dialect != Dialect::Sqlite {
             known.push("set.NAME");
         }
@@ -394,7 +386,7 @@ impl UrlReader {
     }
 
     fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
-        if self.target.embedded {
+        if self.target.is_embedded() {
             return Ok(Vec::new());
         }
         if let Some(socket) = self.socket.take() {

@@ -68,7 +68,6 @@ pub(super) fn target(
             set_if(!key.is_empty(), "server_public_key", key);
             TargetUrl {
                 dialect: Dialect::Mysql,
-                embedded: false,
                 hosts: Hosts(mysql_addresses(mysql, |path| path.exists())),
                 user: Some(mysql.user.clone()),
                 password: password_from(&mysql.password, "MYSQL_PWD"),
@@ -85,7 +84,6 @@ pub(super) fn target(
             set_if(!encoding.is_empty(), "set.client_encoding", &encoding);
             TargetUrl {
                 dialect: Dialect::Postgres,
-                embedded: false,
                 hosts: Hosts(pgsql_addresses(pgsql)),
                 user: Some(pgsql.user.clone()),
                 password: password_from(&pgsql.password, "PGPASSWORD"),
@@ -101,7 +99,6 @@ pub(super) fn target(
         }
         DbDriver::Sqlite => TargetUrl {
             dialect: Dialect::Sqlite,
-            embedded: true,
             hosts: Hosts(Vec::new()),
             user: None,
             password: None,

@@ -285,7 +285,7 @@ pub(crate) fn readable(name: &str, value: &str) -> String {
 }
 
 /// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
-/// its relatives, SQLite, DuckDB.
+/// its relatives, SQLite.
 const OF_QUERIES: &[(&str, Meaning)] = &[
     ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
     ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),
@@ -311,8 +311,6 @@ const OF_QUERIES: &[(&str, Meaning)] = &[
     ("cache_size", || say!(page_cache_of_a_session_pages)),
     ("mmap_size", || say!(bytes_of_the_file_that_are)),
     ("temp_store", || say!(where_temporary_tables_are_0_default)),
-    ("threads", || say!(threads_of_a_query_the_degree)),
-    ("memory_limit", || say!(most_memory_that_is_used)),
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.

@@ -23,7 +23,9 @@ pub(crate) enum ServerPlace {
 impl ServerPlace {
     pub(crate) fn of(target: &TargetUrl) -> Self {
         match target.hosts.0.as_slice() {
-            [only] if !target.embedded && only.is_local() => ServerPlace::Listening(only.clone()),
+            [only] if !target.is_embedded() && only.is_local() => {
+                ServerPlace::Listening(only.clone())
+            }
             _ => ServerPlace::Unknown,
         }
     }

@@ -16,7 +16,6 @@ pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
 pub use crate::pass::{Pass, PassWatch, drive_pass};
 pub use crate::trial::{Job, TrialDone, drive_trial, with_p95};
-pub(crate) use registry::suits;
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
 use crate::databases::{self, Database, with_driver};
@@ -45,9 +44,6 @@ use std::path::{Path, PathBuf};
 pub trait Family: Sized {
     /// What suites are read with.
     const OFFER: WorkloadOffer;
-
-    /// Whether databases that are made for analysis only can be targets.
-    const IS_ANALYTICAL: bool = false;
 
     /// What is printed last of all when a run has ended.
     fn last_words(_data: &RunData) -> String {

@@ -21,7 +21,6 @@ pub struct FamilyEntry {
     pub catalogue: Catalogue,
     /// What is printed last of all when a run has ended.
     pub last_words: fn(&RunData) -> String,
-    is_analytical: bool,
     read: fn(&Plan, &ExperimentFacts) -> Read,
 }
 
@@ -32,7 +31,6 @@ impl FamilyEntry {
             offer: F::OFFER,
             catalogue,
             last_words: F::last_words,
-            is_analytical: F::IS_ANALYTICAL,
             read: |plan, planned| F::new(plan, planned).map(|family| Box::new(family) as _),
         }
     }
@@ -58,26 +56,6 @@ pub fn experiment(families: Families, plan: &Plan, planned: &ExperimentFacts) ->
             Err(plan.experiment_error(&planned.name, message, None).into())
         }
     }
-}
-
-/// Whether a workload can be executed by the databases of a target.
-///
-/// # Errors
-/// They are made for analysis, and the workload is not.
-pub(crate) fn suits(
-    families: Families,
-    workload: &str,
-    database: &Database,
-) -> Result<(), Failure> {
-    let analytical = families.iter().filter(|family| family.is_analytical);
-    let analytical: Vec<&str> = analytical.map(|family| family.offer.name).collect();
-    if database.capabilities().small_transactions || analytical.contains(&workload) {
-        return Ok(());
-    }
-    let message = format!("The workload `{workload}` is not made for an analytical database.");
-    let only = analytical.join(" and ");
-    Err(Failure::usage(message)
-        .with_hint(format!("of all workloads, only {only} runs on such a database")))
 }
 
 /// A [`Family`] without type parameters; each call tells the driver apart.

@@ -164,7 +164,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "foreign_keys",
         "true",
         OptionValues::Flag(|o, on| o.foreign_keys = Some(on)),
-        "the ten foreign keys, after the rows; not on SQLite; DuckDB can't have them",
+        "the ten foreign keys, after the rows; not on SQLite",
     ),
     Row::new(
         "indexes",

@@ -5,13 +5,11 @@ use serde_json::Value;
 
 /// Keys of a plan in JSON whose text belongs to its shape.
 #[rustfmt::skip]
-const NAMING: [&str; 12] = [
+const NAMING: [&str; 9] = [
     // PostgreSQL
     "Node Type", "Relation Name", "Index Name", "Join Type", "Strategy", "Parent Relationship",
     // MariaDB and MySQL
     "table_name", "access_type", "key",
-    // DuckDB
-    "name", "operator_name", "Table",
 ];
 
 /// Parts of a plan in JSON that are no part of its shape: what differs from one execution to the
@@ -39,7 +37,6 @@ pub(crate) fn text(form: PlanForm, answer: &AnswerTable) -> String {
             depths.push((cell(id), depth));
             format!("{}{}", "  ".repeat(depth), cell(detail))
         }
-        (PlanForm::LastColumn, [.., plan]) => cell(plan),
         (_, cells) => cells.iter().map(cell).collect::<Vec<_>>().join("\t"),
     });
     let mut text = lines.collect::<Vec<_>>().join("\n");

@@ -302,8 +302,8 @@ prop_compose! {
         options.extend(timeout.map(|s| ("connect_timeout_s".to_owned(), s.to_string())));
         let tls = TlsOptions { mode, ca: ca.map(PathBuf::from), ..TlsOptions::default() };
         let password = password.map(Secret::new);
-        let (embedded, hosts, spellings) = (false, Hosts(hosts), &[][..]);
-        TargetUrl { dialect, embedded, hosts, user, password, database, tls, options, spellings }
+        let (hosts, spellings) = (Hosts(hosts), &[][..]);
+        TargetUrl { dialect, hosts, user, password, database, tls, options, spellings }
     }
 }
 

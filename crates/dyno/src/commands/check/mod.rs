@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 /// An embedded database makes a file that is not there, and a check has nothing to find in it.
 fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     // A URL that can't be read is refused by who reads it next.
-    let target = url.parse::<TargetUrl>().ok().filter(|target| target.embedded);
+    let target = url.parse::<TargetUrl>().ok().filter(TargetUrl::is_embedded);
     match target.and_then(|target| target.database) {
         Some(file) if !Path::new(&file).exists() => {
             Err(Failure::new(format!("There is no file {file} that could be checked.")))

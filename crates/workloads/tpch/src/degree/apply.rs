@@ -68,9 +68,7 @@ impl DegreeRule {
                 Err(error) => return Err(error),
             }
             applied.statements.push(statement);
-            if !setting.shared {
-                applied.restore.push(assignment(session.dialect(), &setting.name, &before));
-            }
+            applied.restore.push(assignment(session.dialect(), &setting.name, &before));
             let now = value(session, &setting.name).await?.unwrap_or_default();
             if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
                 let setting = &setting.name;

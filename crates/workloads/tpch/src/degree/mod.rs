@@ -55,9 +55,6 @@ pub struct Setting {
     pub off: String,
     /// True when it is only raised: a larger value stays.
     pub raise: bool,
-    /// True when all sessions have one value: the first stream to end must not take it from the
-    /// others, so it is not set back.
-    pub shared: bool,
 }
 
 impl DegreeRule {

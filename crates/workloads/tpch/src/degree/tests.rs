@@ -28,7 +28,6 @@ fn workers_are_read_from_plans() {
     let polardb = named("polardb-mysql").unwrap();
     assert_eq!(polardb.workers("Using where; Parallel scan (4 workers)"), Some(4));
     assert_eq!(named("tidb").unwrap().workers("Concurrency:OFF, Concurrency:15"), Some(15));
-    assert_eq!(named("duckdb").unwrap().workers("HASH_JOIN"), None);
 }
 
 #[test]

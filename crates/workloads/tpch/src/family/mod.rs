@@ -41,7 +41,6 @@ struct TpchFamily {
 
 impl Family for TpchFamily {
     const OFFER: WorkloadOffer = OFFER;
-    const IS_ANALYTICAL: bool = true;
 
     fn last_words(data: &RunData) -> String {
         answers_lines(data)

@@ -116,8 +116,7 @@ pub fn load<D: Driver>(
         crate::generate::prepare();
         observer.rows_planned(steps::row_count(pieces, options.scale));
     }
-    // DuckDB speaks PostgreSQL's dialect; its statements have all cores for themselves.
-    let is_postgres = driver.dialect() == Dialect::Postgres && !driver.blocks();
+    let is_postgres = driver.dialect() == Dialect::Postgres;
     if is_postgres && !plan.steps.is_empty() {
         observer.note(
             "Sessions of the load raise maintenance_work_mem for themselves, to make keys and indexes in memory; \
@@ -227,15 +226,6 @@ async fn begin<S: Session>(
     observer: &dyn LoadObserver,
 ) -> Result<Begun, LoadError> {
     let wanted = options.wanted();
-    let has_keys =
-        session.capabilities().adds_foreign_keys || ddl::declares_foreign_keys(session.dialect());
-    if wanted.foreign_keys && !has_keys {
-        return Err(LoadError::option(format!(
-            "{} can't add foreign keys to tables: load without them (--no-foreign-keys, in a suite \
-             foreign_keys = false).",
-            session.product().name
-        )));
-    }
     let attempt = match state::find(session).await? {
         LoadState::Nothing => 1,
         LoadState::Complete(loaded) => {
