@@ -1,4 +1,4 @@
-//! Papers as PDF, charts as PNG, and the archive of office documents.
+//! Papers as PDF, charts as PNG.
 //!
 //! [`compile`] makes a PDF of a typst source, with the fonts of this crate only, so that the same source gives the same
 //! bytes on every machine. With the feature `typst` it contains the compiler; otherwise it needs a program `typst`.
@@ -14,11 +14,9 @@ mod inside;
 mod packed;
 #[cfg(any(not(feature = "typst"), test))]
 mod program;
-mod zip;
 
 pub use dyno_core::HintedError as PdfError;
 pub use fonts::{FONT_LICENCES, Font, fonts};
-pub use zip::zip;
 
 /// Pixels of a PNG for each of the drawing.
 pub const PNG_SCALE: f64 = 2.0;

@@ -46,4 +46,4 @@ pub use findings::comparison::counterpart;
 pub use findings::fault::fault_sentence;
 pub use findings::verdict::{level_of_trial, sessions_of, veto_of_level};
 pub use templates::Templates;
-pub use write::{ChartFile, DocxFile, Picture, schema};
+pub use write::{ChartFile, schema};

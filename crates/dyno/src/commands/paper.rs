@@ -4,7 +4,7 @@ use super::{RUNS, read_runs};
 use crate::Done;
 use crate::choice::{LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
-use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, Picture, ReportError, Templates};
+use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -21,8 +21,6 @@ pub(crate) enum Format {
     Typ,
     /// Markdown.
     Md,
-    /// For word processors; with charts where PNG can be made.
-    Docx,
     /// A line per trial.
     Csv,
     /// Findings, and all sections with their raw numbers; texts as keys and in English.
@@ -248,9 +246,6 @@ pub(crate) fn write_paper(
                 write(&name("md"), text.as_bytes())?;
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
-            if has(Format::Docx) {
-                write(&name("docx"), &docx(&paper, &forms.templates, lang)?)?;
-            }
             if has(Format::Typ) || has(Format::Pdf) {
                 let text = paper.typst_with(&forms.templates, lang).map_err(report_failure)?;
                 write(&name("typ"), text.as_bytes())?;
@@ -328,27 +323,6 @@ fn pngs(drawings: &[(String, ChartFile)], write: Writing<'_>) -> Result<(), Fail
         drawings.iter().map(|(_, chart)| (chart.svg.as_str(), chart.width)).collect();
     let pngs = dyno_pdf::pngs(&svgs).map_err(report_failure)?;
     drawings.iter().zip(pngs).try_for_each(|((name, _), png)| write(name, &png))
-}
-
-/// A document; without charts where there is nothing that makes PNGs of them.
-fn docx(paper: &Paper, templates: &Templates, lang: Lang) -> Result<Vec<u8>, Failure> {
-    let charts = paper.docx_charts(templates, lang);
-    let svgs: Vec<(&str, f64)> =
-        charts.iter().map(|chart| (chart.svg.as_str(), chart.width)).collect();
-    let pngs = dyno_pdf::pngs(&svgs).unwrap_or_else(|error| {
-        output::talk(&format!("note: The document has no pictures. {error}"));
-        error.hint.iter().for_each(|hint| output::talk(&format!("hint: {hint}")));
-        Vec::new()
-    });
-    let picture = |(png, chart): (Vec<u8>, &ChartFile)| Picture {
-        png,
-        width: chart.width,
-        height: chart.height,
-    };
-    let pictures: Vec<Picture> = pngs.into_iter().zip(&charts).map(picture).collect();
-    let parts = paper.docx_with(templates, lang, &pictures);
-    let parts = parts.iter().map(|part| (part.name.as_str(), part.bytes.as_slice()));
-    dyno_pdf::zip(parts).map_err(report_failure)
 }
 
 /// `paper.html`, in Chinese `paper.zh.html`, of the short edition `paper.short.html`.

@@ -20,7 +20,6 @@ pub struct ChartFile {
     pub csv: String,
     /// In pixels.
     pub width: f64,
-    pub height: f64,
 }
 
 const MARGIN: f64 = 12.0;
@@ -31,17 +30,13 @@ const LETTER: f64 = 6.6;
 impl Paper {
     /// The charts of the paper in their order, with the page's style.
     pub fn charts(&self, templates: &Templates, lang: Lang) -> Vec<ChartFile> {
-        let style = self.standalone_style(templates);
-        let blocks = self.blocks(templates, lang);
-        let named = named_drawings(&blocks).into_iter();
-        named.map(|(drawing, name)| alone(drawing, name, &style)).collect()
-    }
-
-    pub(crate) fn standalone_style(&self, templates: &Templates) -> String {
         let fonts = variables(templates.text("style.css"));
         let sans = fonts.into_iter().find(|(name, _)| *name == "sans");
         let sans = sans.map_or("sans-serif", |(_, value)| value).replace('"', "'");
-        self.chart_style(templates).replace("var(--sans)", &sans)
+        let style = self.chart_style(templates).replace("var(--sans)", &sans);
+        let blocks = self.blocks(templates, lang);
+        let named = named_drawings(&blocks).into_iter();
+        named.map(|(drawing, name)| alone(drawing, name, &style)).collect()
     }
 }
 
@@ -73,7 +68,7 @@ fn for_each_drawing<'a>(
 }
 
 /// A drawing in one `<svg>`: caption, legend, its parts below each other, note.
-pub(crate) fn alone(drawing: &Drawing, name: String, style: &str) -> ChartFile {
+fn alone(drawing: &Drawing, name: String, style: &str) -> ChartFile {
     let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(Svg::size).collect();
     let inner = sizes.iter().map(|(width, _)| *width).fold(320.0, f64::max);
     let width = inner + 2.0 * MARGIN;
@@ -111,7 +106,7 @@ pub(crate) fn alone(drawing: &Drawing, name: String, style: &str) -> ChartFile {
         true => String::new(),
         false => csv(&drawing.svgs),
     };
-    ChartFile { name, caption: drawing.caption.clone(), svg, csv, width, height }
+    ChartFile { name, caption: drawing.caption.clone(), svg, csv, width }
 }
 
 /// The numbers of drawings as CSV, with a head.

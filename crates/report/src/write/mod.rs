@@ -2,7 +2,6 @@
 
 mod alone;
 mod csv;
-mod docx;
 mod html;
 mod json;
 mod markdown;
@@ -11,7 +10,6 @@ mod typst;
 
 pub use alone::ChartFile;
 pub(crate) use alone::named_drawings;
-pub use docx::{DocxFile, Picture};
 pub(crate) use html::html;
 pub use json::schema;
 pub(crate) use markdown::markdown;
