@@ -88,7 +88,6 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Blo
         if anchor == "summary" {
             let title = say!(conclusions_of_the_publisher);
             blocks.extend(publisher::text(title, "conclusions", &texts.conclusions, lang));
-            blocks.extend(publisher::not_borne(paper));
         }
         blocks.extend(slot(&format!("after-{anchor}")));
     }

@@ -1,10 +1,10 @@
 //! What suite and publisher say in their own words.
 
-use crate::blocks::{Blocks, Span, Style, coded, of_markdown};
-use crate::evidence::{Finding, Paper, RunFacts};
+use crate::blocks::{Blocks, coded, of_markdown};
+use crate::evidence::{Paper, RunFacts};
 use crate::format::unique;
 use crate::text::{Lang, Message};
-use dyno_facts::{BothTexts, SuiteFacts, say};
+use dyno_facts::{BothTexts, SuiteFacts};
 
 /// A section of the publisher's own Markdown; nothing where there is none.
 pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -> Blocks {
@@ -12,21 +12,6 @@ pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -
     if !text.is_empty() {
         blocks.section("", title, anchor);
         blocks.extend(of_markdown(&text.message().render(lang)));
-    }
-    blocks
-}
-
-/// What of the conclusions the paper does not bear, beside them.
-pub(super) fn not_borne(paper: &Paper) -> Blocks {
-    let mut blocks = Blocks::default();
-    let found =
-        paper.checks.iter().find(|check| check.id == "conclusion" && !check.findings.is_empty());
-    if let Some(check) = found {
-        let mut line = vec![Span::plain(say!(conclusions_not_borne)), Span::plain(" ")];
-        line.extend(super::note_spans(paper, &[check.number]));
-        blocks.styled(Style::Disclosure, line);
-        let item = |finding: &Finding| vec![Span::plain(&finding.value)];
-        blocks.list(Style::Plain, check.findings.iter().map(item).collect());
     }
     blocks
 }

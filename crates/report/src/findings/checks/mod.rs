@@ -23,7 +23,6 @@ mod workload;
 
 mod arithmetic;
 mod case;
-mod claims;
 
 pub(crate) use case::Case;
 
@@ -32,7 +31,6 @@ use crate::evidence::{
     SpotKind, SteadyRow, Trial, Verdicts,
 };
 use crate::families::{KnownFamily, families};
-use crate::findings::verdict::veto;
 use crate::format;
 use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::{CheckTexts, MessageTexts, say};
@@ -109,7 +107,7 @@ const GROUPS: [&[Rule]; 11] = [
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
 pub fn check_ids() -> Vec<&'static str> {
     let of_families = families().map(|family| family.rules());
-    let all = GROUPS.into_iter().chain([claims::RULES]).chain(of_families);
+    let all = GROUPS.into_iter().chain(of_families);
     all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
 }
 
@@ -123,27 +121,11 @@ pub(crate) fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -
     let case = Case { evidence, verdicts, runs };
     let rules = groups.into_iter().flatten();
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
-    checks.extend(of_claims(&case, &checks));
     checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
     for (index, check) in checks.iter_mut().enumerate() {
         check.number = index + 1;
     }
     checks
-}
-
-/// The checks of what the publisher says: they need the verdicts as they stand after all others.
-fn of_claims(case: &Case<'_>, others: &[Check]) -> Vec<Check> {
-    if case.evidence.texts.conclusions.is_empty() {
-        return claims::RULES.iter().map(|rule| check(rule, case)).collect();
-    }
-    let mut numbered = others.to_vec();
-    for (place, check) in numbered.iter_mut().enumerate() {
-        check.number = place + 1;
-    }
-    let (_, mut judged) = marked(case.evidence.clone(), case.verdicts.clone(), &numbered);
-    veto::apply(&mut judged, &numbered);
-    let case = Case { evidence: case.evidence, verdicts: &judged, runs: case.runs };
-    claims::RULES.iter().map(|rule| check(rule, &case)).collect()
 }
 
 /// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of

@@ -12,18 +12,7 @@ fn shrunk(shrink: f64) -> Option<RunPlan> {
     Some(RunPlan { shrink, ..RunPlan::default() })
 }
 
-fn concluded(runs: &mut [RunData], conclusion: &str) {
-    let plan = runs[0].header.plan.get_or_insert_default();
-    plan.suite.publication.conclusions.en = conclusion.to_owned();
-}
-
 pub(super) const CASES: &[Case] = &[
-    Case {
-        id: "conclusion",
-        evidence: "“Old is faster than new.”: ",
-        fires: |runs| concluded(runs, "Both are good. Old is faster than new."),
-        silent: |runs| concluded(runs, "It is not known whether new is faster than old."),
-    },
     Case {
         id: "secrets",
         evidence: "URL of a target",
