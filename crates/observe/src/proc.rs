@@ -1,16 +1,13 @@
 //! What Linux says about a machine in `/proc`: counters since the start of the machine. Pure: texts
 //! in, numbers out.
 //!
-//! The formats are those of proc(5) and of the kernel's `Documentation/admin-guide/iostats.rst`.
+//! The formats are those of proc(5).
 //! Kernels add columns at the end of lines; missing ones are 0.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-pub const CPU_COLUMNS: [&str; 10] =
-    ["user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice"];
-
-/// Ticks of all CPUs together, in the order of [`CPU_COLUMNS`].
+/// Ticks of all CPUs together: user, nice, system, idle, iowait, irq, softirq, steal, guest, guest_nice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTicks(pub [u64; 10]);
 
@@ -41,22 +38,7 @@ impl CpuTicks {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NetCounters {
     pub received_bytes: u64,
-    pub received_packets: u64,
     pub sent_bytes: u64,
-    pub sent_packets: u64,
-}
-
-/// Traffic of a block device. A sector is 512 bytes, whatever the device has.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DiskCounters {
-    pub reads: u64,
-    /// Reads merged with others before they were queued.
-    pub reads_merged: u64,
-    pub sectors_read: u64,
-    pub writes: u64,
-    /// Writes merged with others before they were queued.
-    pub writes_merged: u64,
-    pub sectors_written: u64,
 }
 
 /// The first `N` numbers of a list; what is missing or no number is 0.
@@ -79,34 +61,9 @@ pub fn networks(net_dev: &str) -> impl Iterator<Item = (&str, NetCounters)> {
     net_dev.lines().filter_map(|line| {
         // The two lines of titles have no colon.
         let (name, fields) = line.split_once(':')?;
-        let [received_bytes, received_packets, _, _, _, _, _, _, sent_bytes, sent_packets] =
-            numbers(fields.split_whitespace());
-        let counters = NetCounters { received_bytes, received_packets, sent_bytes, sent_packets };
-        Some((name.trim(), counters))
+        let [received_bytes, .., sent_bytes] = numbers::<9>(fields.split_whitespace());
+        Some((name.trim(), NetCounters { received_bytes, sent_bytes }))
     })
-}
-
-/// The devices in `/proc/diskstats`, partitions among them.
-pub fn disks(diskstats: &str) -> impl Iterator<Item = (&str, DiskCounters)> {
-    diskstats.lines().filter_map(|line| {
-        let mut fields = line.split_whitespace().skip(2);
-        let name = fields.next()?;
-        let [reads, reads_merged, sectors_read, _, writes, writes_merged, sectors_written] =
-            numbers(fields);
-        let counters = DiskCounters {
-            reads,
-            reads_merged,
-            sectors_read,
-            writes,
-            writes_merged,
-            sectors_written,
-        };
-        Some((name, counters))
-    })
-}
-
-pub fn dirty_pages(vmstat: &str) -> Option<u64> {
-    value(vmstat, "nr_dirty ")
 }
 
 /// The number behind a name, where a line begins with it.
@@ -292,37 +249,8 @@ eth0.7:33554432 200 0 0 0 0 0 9 500 3 0 0 0 0 0 0
         let all: Vec<_> = networks(NET).collect();
         assert_eq!(all.len(), 2);
         assert_eq!(all[0].0, "lo");
-        let vlan = NetCounters {
-            received_bytes: 33_554_432,
-            received_packets: 200,
-            sent_bytes: 500,
-            sent_packets: 3,
-        };
+        let vlan = NetCounters { received_bytes: 33_554_432, sent_bytes: 500 };
         assert_eq!(all[1], ("eth0.7", vlan));
-    }
-
-    #[test]
-    fn disks_have_reads_before_writes() {
-        let text =
-            "   8       0 sda 100 7 2048 31 50 6 4096 12 0 40 43 0 0 0 0\n 259 1 nvme0n1p1 1 2 3\n";
-        let all: Vec<_> = disks(text).collect();
-        let sda = DiskCounters {
-            reads: 100,
-            reads_merged: 7,
-            sectors_read: 2048,
-            writes: 50,
-            writes_merged: 6,
-            sectors_written: 4096,
-        };
-        assert_eq!(all[0], ("sda", sda));
-        assert_eq!((all[1].0, all[1].1.sectors_read, all[1].1.writes), ("nvme0n1p1", 3, 0));
-    }
-
-    #[test]
-    fn dirty_pages_are_no_thresholds() {
-        let text = "nr_dirty_threshold 9\nnr_dirty 42\nnr_writeback 1\n";
-        assert_eq!(dirty_pages(text), Some(42));
-        assert_eq!(dirty_pages("nr_dirty_threshold 9\n"), None);
     }
 
     #[test]

@@ -8,15 +8,15 @@ const USED: &str = "\
      db conn user password warehouses loadWorkers fileLocation csvNullValue terminals \
      runTxnsPerTerminal runMins limitTxnsPerMin terminalWarehouseFixed newOrderWeight \
      paymentWeight orderStatusWeight deliveryWeight stockLevelWeight resultDirectory \
-     osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices \
      useStoredProcedures application sutThreads rampupMins rampupSUTMins rampupTerminalMins \
      reportIntervalSecs keyingTimeMultiplier thinkTimeMultiplier terminalMultiplier \
      rollbackPercent useWarehouseFrom useWarehouseTo maxDeliveryBGThreads \
      maxDeliveryBGPerWarehouse restartSUTThreadProbability traceTerminalIO";
 
 /// What is no key, or of no meaning here, and why: what forks and manuals have made of the keys.
-const IGNORED: [(&str, &str); 9] = [
+const IGNORED: [(&str, &str); 10] = [
     ("monkeys", "terminals are tasks here, and need no threads"),
+    ("osCollectorScript", "dyno samples the machines itself"),
     ("iConn", "it is no key of BenchmarkSQL; write conn"),
     ("iUser", "it is no key of BenchmarkSQL; write user"),
     ("iPassword", "it is no key of BenchmarkSQL; write password"),
@@ -44,9 +44,13 @@ pub(super) const VERSION_6: &[&str] = &[
     "useWarehouseTo",
 ];
 
-/// The names that count, for overrides of any case. The class of a Java driver is not worth a warning.
+/// Keys that do nothing here: the class of a Java driver, which is not worth a warning, and those whose warning names all.
+const SILENT: &str =
+    "driver monkeys osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices";
+
+/// All known names, for overrides of any case.
 pub(super) fn names() -> Vec<&'static str> {
-    USED.split(' ').chain(["driver", "monkeys"]).collect()
+    USED.split(' ').chain(SILENT.split(' ')).collect()
 }
 
 /// A sentence for each key that does nothing here, with its place. Values are not quoted: one may be
@@ -81,7 +85,8 @@ mod tests {
 
     #[test]
     fn what_does_nothing_is_told_with_its_place() {
-        let text = b"db=mysql\n// comment\nterminal=3\niConn=jdbc:x\nmonkeys=8\nfoo=geheim\ndb=x\n";
+        let text = b"db=mysql\n// comment\nterminal=3\niConn=jdbc:x\nmonkeys=8\nfoo=geheim\ndb=x\n\
+            osCollectorScript=x\nosCollectorInterval=1\n";
         let mut properties = Properties::parse("props.my", text).expect("readable");
         properties.set("//x", "1", &names());
         assert_eq!(
@@ -92,6 +97,7 @@ mod tests {
                 "props.my:4: iConn is ignored: it is no key of BenchmarkSQL; write conn.",
                 "props.my:5: monkeys is ignored: terminals are tasks here, and need no threads.",
                 "props.my:6: foo is unknown and ignored.",
+                "props.my:8: osCollectorScript is ignored: dyno samples the machines itself.",
                 "command line: //x is unknown and ignored.",
             ]
         );

@@ -259,15 +259,12 @@ impl Job<'_> {
         let properties = &self.properties.text;
         let overrides = &self.arguments.source.overrides;
         let request = Request { template, properties, overrides, run, delivery, clock };
-        let mut results = Results::create(&request, control)?;
+        let results = Results::create(&request, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
         console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
         console.line(&format!("writing per transaction results to {path}/data/result.csv"));
         console.line("");
-        if let Some(collector) = &self.settings.collector {
-            results.collect(collector)?;
-        }
         Ok(Some(results))
     }
 
@@ -395,7 +392,6 @@ fn finish(
     tpmc_max: Option<f64>,
 ) -> Result<(), Failure> {
     let Some(results) = results else { return Ok(()) };
-    let finished = results.finish(result.length(), tpmc_max);
-    warn(&finished?);
+    results.finish(result.length(), tpmc_max)?;
     failure.map_or(Ok(()), Err)
 }

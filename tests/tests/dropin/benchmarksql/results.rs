@@ -1,11 +1,9 @@
-//! The result directory: what its files hold against what was printed, and collectors that break.
+//! The result directory: what its files hold against what was printed.
 
 use super::support::{closing, good, loaded, ran};
-use dyno_testkit::{Ran, Scratch, wait_until};
-use rustix::process::{Pid, test_kill_process_group};
+use dyno_testkit::Scratch;
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,10 +46,7 @@ fn count(column: &str, value: &str, lines: &[BTreeMap<String, String>]) -> usize
 
 #[test]
 fn the_directory_holds_what_was_printed() {
-    let folder = loaded(
-        "resultDirectory=r_%tY%tm%td_%tH%tM%tS\nosCollectorScript=./misc/os_collector_linux.py\n\
-         osCollectorInterval=1\nosCollectorDevices=net_lo",
-    );
+    let folder = loaded("resultDirectory=r_%tY%tm%td_%tH%tM%tS");
     let ran = good(&folder, &SLOW);
     let directory = only(&folder, "r_20");
     assert_eq!(directory.file_name().expect("a name").len(), "r_20261121_193445".len());
@@ -91,15 +86,6 @@ fn the_directory_holds_what_was_printed() {
         info["sessionStart"].starts_with(&closing(&ran.stdout, "Session Start    ")),
         "{info:?}"
     );
-
-    let system = table(&data.join("sys_info.csv"));
-    assert!(!system.is_empty());
-    for (number, line) in (1..).zip(&system) {
-        let elapsed_ms: u64 = line["elapsed"].parse().expect("milliseconds");
-        assert!(elapsed_ms >= 1_000 * number, "{line:?}");
-    }
-    let net = table(&data.join("net_lo.csv"));
-    assert_eq!((net.len(), count("device", "net_lo", &net)), (system.len(), system.len()));
 
     next_run_has_the_next_number(&folder);
 }
@@ -143,86 +129,6 @@ fn next_run_has_the_next_number(folder: &Scratch) {
         refused.stderr
     );
     assert_eq!(text(&folder.file("second/data/result.csv")), before);
-}
-
-/// Puts a program `ssh` into the folder that does what `script` says, and runs with it.
-fn with_ssh(script: &str, words: &[&str]) -> (Scratch, Ran) {
-    let folder = loaded(
-        "resultDirectory=r\nosCollectorScript=x\nosCollectorInterval=1\n\
-         osCollectorSSHAddr=me@dbhost\nosCollectorDevices=net_lo",
-    );
-    let bin = folder.file("bin");
-    fs::create_dir(&bin).expect("a folder");
-    let ssh = bin.join("ssh");
-    // The words that ssh is called with: options, --, the machine, the command.
-    let text = format!(
-        "#!/bin/sh\necho \"$@\" > {0}.log\necho $$ > {0}.pid\nwhile [ \"$1\" != -- ]; do shift; done\n{script}\n",
-        folder.file("ssh").display()
-    );
-    fs::write(&ssh, text).expect("a program");
-    fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).expect("one that runs");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = dyno_testkit::dyno_command(folder.path());
-    command.arg("benchmarksql").args(words).env("PATH", format!("{}:{path}", bin.display()));
-    let ran = Ran::of(&mut command);
-    (folder, ran)
-}
-
-#[test]
-fn another_machine_is_watched_by_ssh() {
-    let (folder, ran) = with_ssh("sh -c \"$3\"", &SLOW);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let words = text(&folder.file("ssh.log"));
-    assert!(words.starts_with("-o BatchMode=yes "), "{words}");
-    assert!(words.contains(" -- me@dbhost while "), "{words}");
-    let data = folder.file("r/data");
-    for name in ["sys_info.csv", "net_lo.csv"] {
-        let lines = table(&data.join(name));
-        assert!(!lines.is_empty(), "{name}");
-        assert!(lines.iter().all(|line| line["run"] == "1"), "{lines:?}");
-    }
-    assert!(!ran.stderr.contains("lost"), "{}", ran.stderr);
-    // Neither it nor what it has started is left running.
-    let process = text(&folder.file("ssh.pid")).trim().parse().ok().and_then(Pid::from_raw);
-    let group = process.expect("a process number");
-    wait_until("ssh to end", || test_kill_process_group(group).is_err());
-}
-
-#[test]
-fn a_lost_machine_is_a_warning_and_what_came_is_kept() {
-    // Three samples, then the network is gone.
-    let script = "sh -c \"$3\" | awk '{ print; fflush() } /^@end/ && ++n == 3 { exit }'\n\
-                  echo 'Connection to dbhost closed by remote host.' >&2\nexit 255";
-    let (folder, ran) = with_ssh(script, &SLOW);
-    assert_eq!(ran.code, 0, "{}", ran.stderr);
-    let warning = "warning: The OS collector has lost me@dbhost before the end of the session";
-    assert!(ran.stderr.contains(warning), "{}", ran.stderr);
-    assert!(ran.stderr.contains("closed by remote host."), "{}", ran.stderr);
-    let lines = table(&folder.file("r/data/sys_info.csv"));
-    assert!((1..=2).contains(&lines.len()), "{lines:?}");
-    assert!(folder.file("r/data/tx_summary.csv").exists());
-}
-
-#[test]
-fn what_cannot_be_collected_is_said_before_the_run() {
-    let refused = "echo 'me@dbhost: Permission denied (publickey).' >&2\nexit 255";
-    for (script, device, error, hint) in [
-        (
-            refused,
-            "net_lo",
-            "error: The OS collector can't reach me@dbhost by ssh: me@dbhost: Permission denied",
-            "hint: Make `ssh -o BatchMode=yes me@dbhost true` work",
-        ),
-        ("echo hello", "net_lo", "error: The OS collector can't reach me@dbhost by ssh.", "hint: "),
-        ("sh -c \"$3\"", "net_lo blk_none", "error: me@dbhost has no device `blk_none`", "net_lo"),
-    ] {
-        let (folder, ran) = with_ssh(script, &["run", "props", "osCollectorDevices", device]);
-        assert_eq!(ran.code, 1, "{}", ran.stderr);
-        assert!(ran.stderr.contains(error), "{}", ran.stderr);
-        assert!(ran.stderr.contains(hint), "{}", ran.stderr);
-        assert!(!ran.stdout.contains("Measured"), "{}", ran.stdout);
-        assert!(!folder.file("r").exists(), "nothing was measured");
-    }
 }
 
 /// A tiny file system, unmounted at the end of its life.

@@ -2,26 +2,20 @@
 //!
 //! - `name`: its name and the number of the run. `properties_copy`: `run.properties`.
 //! - `lines`: `data/result.csv`, a line per transaction. `summary`: `data/tx_summary.csv`.
-//! - `collector`: samples of `/proc`, here or over ssh. `system`: the CSV files made of them.
 //!
-//! In the order of a run: [`next_run`], [`Results::create`], [`Results::collect`] where there are
-//! properties `osCollector...`, [`Results::log`] into the workload, [`Results::opened`] when the
-//! workers are released, [`Results::finish`] after the trial.
+//! In the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
+//! [`Results::opened`] when the workers are released, [`Results::finish`] after the trial.
 //!
 //! The README of `dyno-tpcc` lists where it departs from BenchmarkSQL's.
 
-mod collector;
 mod lines;
 mod name;
 mod properties_copy;
 mod summary;
-mod system;
 
-pub(super) use collector::CollectorOptions;
 pub(super) use name::next_run;
 
 use super::clock::WallClock;
-use collector::{Collector, Place};
 use dyno_core::{MILLISECOND, Nanos};
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
@@ -69,7 +63,6 @@ pub(super) struct RunInfo {
 pub(super) struct Results {
     // What writes into the folder ends before it.
     lines: ResultLines,
-    collector: Option<Collector>,
     folder: Folder,
     run: u32,
     clock: WallClock,
@@ -114,24 +107,11 @@ impl Results {
         let lines = ResultLines::create(&csv, format, Arc::clone(&opens), Arc::clone(control))
             .map_err(|error| not_made(&csv, &error))?;
         let control = Arc::clone(control);
-        Ok(Results { lines, collector: None, folder, run, clock, control })
+        Ok(Results { lines, folder, run, clock, control })
     }
 
     pub(super) fn path(&self) -> &Path {
         &self.folder.path
-    }
-
-    /// Starts the collector of operating system figures: `data/sys_info.csv` and a file per device.
-    /// Waits for its first sample.
-    pub(super) fn collect(&mut self, options: &CollectorOptions) -> Result<(), Failure> {
-        let place = Place {
-            data: &self.folder.path.join("data"),
-            run: self.run,
-            opens: Arc::clone(&self.folder.opens),
-            control: Arc::clone(&self.control),
-        };
-        self.collector = Some(Collector::start(options, &place)?);
-        Ok(())
     }
 
     /// For [`dyno_tpcc::Tpcc::with_log`].
@@ -176,30 +156,19 @@ impl Results {
 
     /// Writes what is left and `data/tx_summary.csv`, after all workers have left. `window` is the
     /// length of the measured one; `tpmc_limit` the tpmC that keying and think times allow, where
-    /// there are any. Returns warnings, in sentences.
+    /// there are any.
     ///
     /// # Errors
     /// Files that are incomplete.
-    pub(super) fn finish(
-        self,
-        window: Nanos,
-        tpmc_limit: Option<f64>,
-    ) -> Result<Vec<String>, Failure> {
+    pub(super) fn finish(self, window: Nanos, tpmc_limit: Option<f64>) -> Result<(), Failure> {
         let data = self.folder.path.join("data");
-        // Both end, whatever becomes of the other one.
-        let collected = self.collector.map_or_else(|| Ok(Vec::new()), Collector::finish);
         let summary = self.lines.finish();
         let summary = summary.map_err(|why| not_written(&data.join("result.csv"), &why))?;
-        let warnings = collected.map_err(|why| {
-            let message = format!("The files of the OS collector in {}", data.display());
-            Failure::new(format!("{message} can't be written: {why}. They are incomplete."))
-        })?;
         let path = data.join("tx_summary.csv");
         // Whole milliseconds, as the closing lines count.
         let minutes = (window / MILLISECOND) as f64 / 60_000.0;
         fs::write(&path, summary.csv(minutes, tpmc_limit))
-            .map_err(|error| not_written(&path, &error.to_string()))?;
-        Ok(warnings)
+            .map_err(|error| not_written(&path, &error.to_string()))
     }
 }
 

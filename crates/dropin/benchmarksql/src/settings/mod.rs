@@ -2,7 +2,6 @@
 
 use super::keys;
 use super::properties::{Entry, Properties};
-use super::results::CollectorOptions;
 use dyno_core::Dialect;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl};
 use dyno_runner::failure::{Failure, sentence};
@@ -81,8 +80,6 @@ pub(super) struct Run {
     pub(super) report_interval_s: u32,
     /// The name of the folder for results, with `%tX`.
     pub(super) result_directory: Option<String>,
-    /// What the system does meanwhile; into the folder for results.
-    pub(super) collector: Option<CollectorOptions>,
 }
 
 /// Reads properties and notes what does not count.
@@ -232,26 +229,7 @@ impl<'a> Reader<'a> {
             pauses,
             report_interval_s: self.number("reportIntervalSecs", 1..=3_600)?.unwrap_or(1),
             result_directory: self.given("resultDirectory").map(|e| e.value.trim().to_owned()),
-            collector: self.collector()?,
         })
-    }
-
-    /// As in the original, the script asks for the collector; it is dyno's own.
-    fn collector(&mut self) -> Result<Option<CollectorOptions>, Failure> {
-        let Some(script) = self.given("osCollectorScript") else { return Ok(None) };
-        if self.given("resultDirectory").is_none() {
-            self.warn(
-                script,
-                "is ignored: without resultDirectory there is no place for its files",
-            );
-            return Ok(None);
-        }
-        let text = |key| self.given(key).map(|entry| entry.value.trim().to_owned());
-        Ok(Some(CollectorOptions {
-            interval_s: self.number("osCollectorInterval", 1..=3_600)?.unwrap_or(1),
-            ssh: text("osCollectorSSHAddr"),
-            devices: text("osCollectorDevices").unwrap_or_default(),
-        }))
     }
 
     /// BenchmarkSQL 6 can run each transaction as a stored procedure: another workload.
