@@ -44,4 +44,4 @@ pub use observer::{LoadObserver, NodeHealth, NodeSight, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
 pub use report::{LoadReport, default_sessions, fallback_reason};
 pub use sessions::{LoadSessions, cancel};
-pub use stall::{Patience, look_at, remedy, watched};
+pub use stall::{LOST_NODE_REMEDY, Patience, look_at, watched};

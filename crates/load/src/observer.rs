@@ -12,8 +12,6 @@ dyno_core::named! {
         Stuck = "stuck",
         /// Its log says so.
         OutOfMemory = "out of memory",
-        /// It does little but collect garbage, and its memory stays full.
-        Starved = "starved",
         /// Its process is gone.
         Dead = "dead",
     }
@@ -62,7 +60,7 @@ pub trait LoadObserver: Sync {
     fn patience(&self) -> Patience {
         Patience::default()
     }
-    /// A node whose process is known, and that is dead or starved. Asked some times a second.
+    /// A node whose process is known, and that is dead. Asked some times a second.
     fn lost_node(&self) -> Option<NodeSight> {
         None
     }

@@ -138,9 +138,9 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         let is_lost =
             self.observer.watches_nodes() && (db_error.is_fatal() || db_error.is_connect());
         loop {
-            if let Some(NodeSight { name, evidence, health }) = self.observer.lost_node() {
+            if let Some(NodeSight { name, evidence, .. }) = self.observer.lost_node() {
                 let problem = format!("{name} {evidence}");
-                return LoadError::Node { problem, hint: stall::remedy(health).to_owned() };
+                return LoadError::Node { problem, hint: stall::LOST_NODE_REMEDY.to_owned() };
             }
             if !is_lost || self.observer.is_canceled() || began.elapsed() >= DIES_WITHIN {
                 return error;

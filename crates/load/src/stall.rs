@@ -66,7 +66,7 @@ impl Patience {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,
             NodeHealth::OutOfMemory => idle >= self.says_after,
-            NodeHealth::Starved | NodeHealth::Dead => true,
+            NodeHealth::Dead => true,
         };
         let worst = |sight: &&NodeSight| sight.health;
         sights.iter().filter(is_lost).max_by_key(worst)
@@ -75,19 +75,9 @@ impl Patience {
 
 /// How often a watcher looks whether the load is canceled, and whether nodes are alive.
 const LOOK: Duration = Duration::from_millis(250);
-/// What to do about a node for which work has ended.
-pub fn remedy(health: NodeHealth) -> &'static str {
-    match health {
-        NodeHealth::Starved => {
-            "give the node more memory, or fewer sessions (`--heap-mib` of `dyno cluster up`), then give the same command: \
-             what is stored is kept"
-        }
-        _ => {
-            "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the same \
-             command: what is stored is kept"
-        }
-    }
-}
+/// The hint where work has ended because of a node.
+pub const LOST_NODE_REMEDY: &str = "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the \
+                      same command: what is stored is kept";
 
 /// Statements of a server's process list that are told.
 const LISTED: usize = 3;
@@ -157,7 +147,7 @@ fn watch(
                 waits = still;
             }
             let problem = lost(node, idle, &patience, (observer.work(), &waits));
-            let _ = activity.verdict.set((problem, remedy(node.health).to_owned()));
+            let _ = activity.verdict.set((problem, LOST_NODE_REMEDY.to_owned()));
         }
     }
 }
@@ -268,7 +258,7 @@ fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
 fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, (work, waits): (&str, &str)) -> String {
     let NodeSight { name, health, evidence } = node;
     let since = match (health, waits) {
-        (NodeHealth::Dead | NodeHealth::Starved, _) => String::new(),
+        (NodeHealth::Dead, _) => String::new(),
         (_, "") => format!(", and {work} made no progress for {} s", idle / SECOND),
         _ => format!(", and {work} made no progress for {} s: {waits}", idle / SECOND),
     };
@@ -296,7 +286,6 @@ mod tests {
         let cases = [
             (NodeHealth::Dead, [true, true, true]),
             (NodeHealth::OutOfMemory, [false, true, true]),
-            (NodeHealth::Starved, [true, true, true]),
             (NodeHealth::Stuck, [false, false, true]),
             (NodeHealth::Works, [false, false, false]),
         ];

@@ -8,7 +8,7 @@ use crate::signals;
 use crate::watched::{self, WatchedNode};
 use dyno_core::Driver;
 use dyno_facts::TargetFacts;
-use dyno_load::{Activity, LoadObserver, NodeSight, remedy};
+use dyno_load::{Activity, LOST_NODE_REMEDY, LoadObserver, NodeSight};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is asked now, of whom.
@@ -83,7 +83,7 @@ pub(crate) fn guarded<T>(
     let activity = Arc::default();
     let asked = asks(&activity, (place, work), nodes, ask);
     asked.map_err(|failure| match watched::lost(nodes).filter(|_| !signals::has_come()) {
-        Some(node) => Failure::new(watched::sentence(&node)).with_hint(remedy(node.health)),
+        Some(node) => Failure::new(watched::sentence(&node)).with_hint(LOST_NODE_REMEDY),
         None => match activity.verdict().filter(|_| !signals::has_come()) {
             Some((problem, hint)) => Failure::new(sentence(problem)).with_hint(hint),
             None => failure,

@@ -44,7 +44,7 @@ impl Watchdog {
     }
 
     /// Does `work`, and stops it by `control` when one of its nodes is lost. A node is lost when its process is gone,
-    /// when it is starved of memory, and when nothing is committed while it answers nobody.
+    /// and when nothing is committed while it answers nobody.
     pub(crate) fn during<T>(
         &self,
         nodes: &[WatchedNode],
@@ -138,9 +138,7 @@ pub(crate) fn are_back(nodes: &[WatchedNode], place: &str) -> bool {
 fn sentence(node: &NodeSight, idle: Nanos) -> Message {
     let NodeSight { name, health, evidence } = node;
     match health {
-        NodeHealth::Dead | NodeHealth::Starved => {
-            say!(node_dead_in_trial, node = name, evidence = evidence)
-        }
+        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence = evidence),
         _ => {
             say!(node_lost_in_trial, node = name, evidence = evidence, idle_s = idle / SECOND)
         }

@@ -34,7 +34,7 @@ pub(crate) fn watched(
     reached.nodes.iter().enumerate().map(node).collect()
 }
 
-/// A node that is dead or starved.
+/// A node that is dead.
 pub(crate) fn lost(nodes: &[WatchedNode]) -> Option<NodeSight> {
     nodes.iter().find_map(|node| Some(node.sight(node.watch.as_ref()?.lost()?)))
 }
@@ -82,7 +82,6 @@ impl WatchedNode {
     fn sight(&self, vitals: Vitals) -> NodeSight {
         let health = match vitals.health {
             Health::Down => NodeHealth::Dead,
-            _ if vitals.is_starved => NodeHealth::Starved,
             _ if vitals.is_out_of_memory => NodeHealth::OutOfMemory,
             Health::Failing | Health::Frozen => NodeHealth::Stuck,
             Health::Up => NodeHealth::Works,
@@ -103,7 +102,7 @@ impl WatchedNode {
     /// What is seen of its process, and whether it answers. An embedded database is no node.
     fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
         let seen = self.watch.as_ref().and_then(NodeWatch::look).map(|vitals| self.sight(vitals));
-        if seen.as_ref().is_some_and(|seen| seen.health >= NodeHealth::Starved) {
+        if seen.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
             return seen;
         }
         let asked = with_driver!(&self.database, driver => {

@@ -8,8 +8,6 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The file to which ShardingSphere-Proxy writes what its collections of garbage leave.
-pub(crate) const GARBAGE_LOG: &str = "gc.log";
 /// Words of servers that have no memory left, or have given up.
 const TROUBLE: [&str; 4] = ["OutOfMemory", "GC overhead limit", "out of memory", "PANIC"];
 /// Words of servers that end.
@@ -28,13 +26,6 @@ const SPAN: Duration = Duration::from_millis(500);
 const TICKS_PER_S: f64 = 100.0;
 /// Most of a log that is read.
 const READ_BYTES: u64 = 1 << 20;
-/// A heap is full when a collection leaves that share of it.
-const FULL: f64 = 0.8;
-/// A server is starved when full collections took most of so long, and did not help.
-const STARVING: Duration = Duration::from_secs(15);
-const STARVED: f64 = 0.5;
-/// Most of a log of collections that is read: a line is shorter than 100 bytes.
-const COLLECTIONS_BYTES: u64 = 16 << 10;
 
 /// Watches a node of a cluster from now on.
 #[derive(Clone, Debug)]
@@ -48,12 +39,10 @@ pub struct NodeWatch {
 /// How a node is, from bad to worse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Vitals {
-    /// Up says no more than that its process runs; failing that its heap is full.
+    /// Up says no more than that its process runs.
     pub health: Health,
     /// Its log says so.
     pub is_out_of_memory: bool,
-    /// It does little but collect garbage, and its heap stays full.
-    pub is_starved: bool,
     /// Goes on with a sentence that begins with its name.
     pub text: String,
 }
@@ -71,10 +60,10 @@ impl NodeWatch {
         Cluster::open(&self.folder).ok()?.node(&self.name).ok().cloned()
     }
 
-    /// A node whose process is gone, or that is starved; `None` while it works.
+    /// A node whose process is gone; `None` while it is there.
     pub fn lost(&self) -> Option<Vitals> {
         let node = self.node()?;
-        if node.process().is_alive() { starved(&node) } else { Some(self.dead(&node)) }
+        (!node.process().is_alive()).then(|| self.dead(&node))
     }
 
     fn dead(&self, node: &StateNode) -> Vitals {
@@ -84,7 +73,7 @@ impl NodeWatch {
         let said = trouble.or_else(|| said.as_deref().and_then(telling_line));
         let said = said.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
         let text = format!("({}) is dead; its log {said}", node.product.name());
-        Vitals { health: Health::Down, is_out_of_memory, is_starved: false, text }
+        Vitals { health: Health::Down, is_out_of_memory, text }
     }
 
     /// Takes half a second.
@@ -105,23 +94,13 @@ impl NodeWatch {
         if let Some(mib) = resident_mib(process) {
             text.push_str(&format!(", {mib} MiB of memory"));
         }
-        let collections = tail(&node.folder.join(GARBAGE_LOG), 0, COLLECTIONS_BYTES);
-        let heap = collections.as_deref().and_then(heap_left);
-        if let Some(heap) = &heap {
-            let Heap { used_mib, bound_mib } = heap;
-            text.push_str(&format!(", heap {used_mib} of {bound_mib} MiB after a full collection"));
-        }
         let trouble = self.trouble(&node);
         if let Some(line) = &trouble {
             text.push_str(&format!(", and its log says: {line}"));
         }
-        let health = match (is_frozen, heap.is_some_and(Heap::is_full)) {
-            (true, _) => Health::Frozen,
-            (false, true) => Health::Failing,
-            (false, false) => Health::Up,
-        };
+        let health = if is_frozen { Health::Frozen } else { Health::Up };
         let is_out_of_memory = trouble.is_some();
-        Some(Vitals { health, is_out_of_memory, is_starved: false, text })
+        Some(Vitals { health, is_out_of_memory, text })
     }
 
     /// The last line of its log with a word of trouble, since the watch began.
@@ -161,120 +140,9 @@ fn resident_mib(process: Process) -> Option<u64> {
     Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Heap {
-    used_mib: u64,
-    bound_mib: u64,
-}
-
-impl Heap {
-    fn is_full(self) -> bool {
-        self.used_mib as f64 >= FULL * self.bound_mib as f64
-    }
-
-    /// The parts of it that a collection keeps apart are full long before the whole is.
-    fn is_half_full(self) -> bool {
-        2 * self.used_mib >= self.bound_mib
-    }
-}
-
-/// What the last collection left, where it was a full one.
-fn heap_left(log: &str) -> Option<Heap> {
-    let last = log.lines().rev().find(|line| line.contains("->"))?;
-    full_collection(last).map(|collection| collection.left)
-}
-
-struct FullCollection {
-    /// Since the server's start.
-    ended_s: f64,
-    took_s: f64,
-    left: Heap,
-}
-
-/// `[9.961s][info][gc] GC(5) Pause Full (Ergonomics) 254M->251M(256M) 350.2ms`.
-fn full_collection(line: &str) -> Option<FullCollection> {
-    let (ended_s, rest) = line.strip_prefix('[')?.split_once("s]")?;
-    let (_, sizes) = rest.split_once("Pause Full")?.1.split_once("->")?;
-    let (used, rest) = sizes.split_once("M(")?;
-    let (bound, took) = rest.split_once("M) ")?;
-    let took_ms: f64 = took.trim().strip_suffix("ms")?.parse().ok()?;
-    Some(FullCollection {
-        ended_s: ended_s.parse().ok()?,
-        took_s: took_ms / 1e3,
-        left: Heap { used_mib: used.parse().ok()?, bound_mib: bound.parse().ok()? },
-    })
-}
-
-/// Seconds of the last [`STARVING`] in which full collections freed little, and what the last one left. `age_s` is
-/// how long ago the last line was written.
-fn starving(log: &str, age_s: f64) -> Option<(f64, Heap)> {
-    let full: Vec<FullCollection> = log.lines().filter_map(full_collection).collect();
-    let last_line = log.lines().rev().find(|line| line.contains("->"))?;
-    let (last_s, _) = last_line.strip_prefix('[')?.split_once("s]")?;
-    let since_s = last_s.parse::<f64>().ok()? + age_s - STARVING.as_secs_f64();
-    let within = |one: &FullCollection| one.took_s.min(one.ended_s - since_s).max(0.0);
-    let in_vain = full.iter().filter(|one| one.left.is_half_full());
-    Some((in_vain.map(within).sum(), full.last()?.left))
-}
-
-fn starved(node: &StateNode) -> Option<Vitals> {
-    let path = node.folder.join(GARBAGE_LOG);
-    let age = fs::metadata(&path).ok()?.modified().ok()?.elapsed().unwrap_or_default();
-    let log = tail(&path, 0, COLLECTIONS_BYTES)?;
-    let (took_s, Heap { used_mib, bound_mib }) = starving(&log, age.as_secs_f64())?;
-    let of_s = STARVING.as_secs();
-    let text = format!(
-        "({}) has too little memory: full collections of garbage took {took_s:.0} of its last {of_s} s and leave {used_mib} \
-         of {bound_mib} MiB of its heap in use",
-        node.product.name()
-    );
-    let is_starved = took_s >= STARVED * STARVING.as_secs_f64();
-    is_starved.then_some(Vitals {
-        health: Health::Failing,
-        is_out_of_memory: true,
-        is_starved,
-        text,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_heap_is_full_when_a_full_collection_leaves_most_of_it() {
-        let young = "[1.2s][info][gc] GC(4) Pause Young (Allocation Failure) 70M->9M(247M) 3.1ms\n";
-        let full = "[9.9s][info][gc] GC(5) Pause Full (Ergonomics) 254M->251M(256M) 350.2ms\n";
-        assert_eq!(heap_left(young), None);
-        let heap = heap_left(&format!("{young}{full}")).expect("the last one");
-        assert_eq!(heap, Heap { used_mib: 251, bound_mib: 256 });
-        assert!(heap.is_full());
-        assert_eq!(heap_left(&format!("{full}{young}")), None, "it has recovered");
-        assert!(!Heap { used_mib: 200, bound_mib: 256 }.is_full());
-    }
-
-    #[test]
-    fn a_server_is_starved_when_it_does_little_but_collect_garbage_in_vain() {
-        let line = |at_s: u64, left_mib: u64, ms: u64| {
-            format!(
-                "[{at_s}.000s][info][gc] GC(1) Pause Full (Ergonomics) 254M->{left_mib}M(256M) {ms}.5ms\n"
-            )
-        };
-        let log = |left_mib, ms| (80..100).map(|at_s| line(at_s, left_mib, ms)).collect::<String>();
-        let took_s = |log: &str, age_s| starving(log, age_s).expect("there are collections").0;
-        let is_about = |found: f64, s: f64| assert!((found - s).abs() < 0.1, "{found} : {s}");
-        is_about(took_s(&log(251, 900), 0.0), 13.5);
-        is_about(took_s(&log(251, 900), 10.0), 4.5);
-        is_about(took_s(&log(251, 100), 0.0), 1.5);
-        is_about(took_s(&log(120, 900), 0.0), 0.0);
-        // One collection that is longer than all that is looked at.
-        is_about(took_s(&line(100, 251, 40_000), 0.0), 15.0);
-        is_about(took_s(&line(100, 251, 40_000), 60.0), 0.0);
-        assert_eq!(
-            starving("[1.2s][info][gc] GC(4) Pause Young (x) 70M->9M(247M) 3.1ms\n", 0.0),
-            None
-        );
-    }
 
     #[test]
     fn a_log_is_quoted_where_it_says_how_the_server_ended() {

@@ -12,7 +12,6 @@ use crate::folder::{failed, give};
 use crate::mysql::joined;
 use crate::process::Launch;
 use crate::programs::find;
-use crate::vitals::GARBAGE_LOG;
 use crate::{Account, ClusterError, Result, StateNode};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -159,10 +158,8 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
         class_path.push(entry);
     }
     let heap = format!("-Xmx{}m", heap_mib(options));
-    let garbage_log = format!("-Xlog:gc:file={GARBAGE_LOG}::filecount=1,filesize=4m");
     let mut arguments: Vec<OsString> = [
         &heap,
-        &garbage_log,
         "-XX:+UseParallelGC",
         "-XX:+ExitOnOutOfMemoryError",
         "-Djava.net.preferIPv4Stack=true",
