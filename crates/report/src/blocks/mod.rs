@@ -155,7 +155,7 @@ pub enum Style {
 }
 
 /// Drawings with what is written around them.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Drawing {
     pub caption: String,
     /// How to read them; may be empty.
@@ -167,9 +167,9 @@ pub struct Drawing {
     /// As SVG.
     #[serde(skip)]
     pub svgs: Vec<Svg>,
-    /// The same laid out for a screen as wide as a hand; nothing where there is no such layout.
+    /// Drawings half as wide, two side by side in the short edition; empty where they need the whole width.
     #[serde(skip)]
-    pub narrow: Vec<Svg>,
+    pub halves: Vec<Svg>,
 }
 
 /// Blocks that are put together.

@@ -1,6 +1,6 @@
 //! What each target reached at the only load level, beside the published rows: classes on the axis.
 
-use super::{Drawing, WIDE, colour, figure, linear_axis, targets_of};
+use super::{Drawing, SMALL, WIDE, colour, figure, linear_axis, targets_of};
 use crate::evidence::{Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread};
 use crate::findings::comparison::{counterpart, published_metric};
 use crate::format;
@@ -183,7 +183,8 @@ fn drawing(
         groups: groups.collect(),
     };
     let drawing = figure(vec![chart.svg()], Vec::new(), &[what], lang);
-    Some(Drawing { narrow: vec![chart.lying()], ..drawing })
+    let half = BarColumns { width: SMALL.0, ..chart };
+    Some(Drawing { halves: vec![half.svg()], ..drawing })
 }
 
 fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: bool) -> BarColumn {
@@ -192,7 +193,6 @@ fn bar(value: f64, spread: Option<(Spread, usize)>, marks: &str, is_crowded: boo
         value: Some(value),
         low_high: spread.filter(|(_, n)| *n > 1).map(|(spread, _)| (spread.min, spread.max)),
         text: if is_crowded { String::new() } else { shown.clone() },
-        figure: shown.clone(),
         title: shown,
         ..BarColumn::default()
     }

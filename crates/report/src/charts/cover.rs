@@ -4,7 +4,7 @@ use super::classes::{forbidding, of_comparison};
 use super::{Drawing, WIDE, colour, figure, of_experiment, verdict};
 use crate::evidence::{Experiment, KeyRow, Paper, Point, Spread, metric_name};
 use crate::format;
-use crate::svg::{Bar, NARROW, bars};
+use crate::svg::{Bar, bars};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::Metric;
@@ -126,7 +126,6 @@ fn bars_of(
     of_bars(&shown, caption, more, lang)
 }
 
-/// Bars, and the same for a small screen.
 pub(crate) fn of_bars(
     shown: &[Bar],
     caption: Message,
@@ -134,8 +133,7 @@ pub(crate) fn of_bars(
     lang: Lang,
 ) -> Drawing {
     let described = caption.render(lang);
-    let [drawn, narrow] = [WIDE.0, NARROW].map(|width| bars(width, &described, shown));
+    let chart = bars(WIDE.0, &described, shown);
     let caption: Vec<Message> = [caption].into_iter().chain(more).collect();
-    let drawing = figure(vec![drawn], Vec::new(), &caption, lang);
-    Drawing { narrow: vec![narrow], ..drawing }
+    figure(vec![chart], Vec::new(), &caption, lang)
 }

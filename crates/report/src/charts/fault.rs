@@ -1,7 +1,7 @@
 //! A trial with a fault over time, with its moments.
 
 use super::over_time::{TPS, panel, rate_over_time, stretches};
-use super::{Drawing, WIDE, colour, linear_axis, narrowed};
+use super::{Drawing, WIDE, colour, linear_axis};
 use crate::evidence::{Paper, Trial};
 use crate::findings::fault::{FaultTrials, what};
 use crate::format;
@@ -65,8 +65,7 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
         caption: caption.render(lang),
         note: note.render(lang),
         svgs: vec![chart.svg()],
-        narrow: vec![narrowed(chart).svg()],
-        legend: Vec::new(),
+        ..Drawing::default()
     })
 }
 

@@ -19,7 +19,7 @@ pub(crate) use verdict::drawings;
 pub use crate::blocks::Drawing;
 use crate::evidence::{Experiment, Paper, Point, Spread};
 use crate::levels::{Levels, Measure};
-use crate::svg::{Axis, AxisScale, Chart, NARROW, Series, Stroke, Svg};
+use crate::svg::{Axis, AxisScale, Chart, Series, Stroke, Svg};
 use crate::text::{Lang, Message};
 use dyno_facts::{Purpose, say};
 
@@ -187,10 +187,10 @@ fn throughput(
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
 
-/// Longer names at the ends of lines leave too little of a narrow chart.
-const LONGEST_NARROW: usize = 14;
+/// Longer names at the ends of lines leave too little of a chart of half the width.
+const LONGEST_OF_HALF: usize = 14;
 
-/// A figure of one wide chart, and the same laid out for a small screen.
+/// A figure of one chart, and the same half as wide.
 fn wide(
     description: &Message,
     [x, y]: [Axis; 2],
@@ -202,16 +202,16 @@ fn wide(
     let shades = Vec::new();
     let chart = Chart { width, height, description, x, y, left_letters: 0, shades, series };
     let drawing = figure(vec![chart.svg()], legend(&chart), caption, lang);
-    Drawing { narrow: vec![narrowed(chart).svg()], ..drawing }
+    Drawing { halves: vec![halved(chart).svg()], ..drawing }
 }
 
-/// As wide as a hand. Where there are several lines, the legend above names them.
-pub fn narrowed(chart: Chart) -> Chart {
+/// Half as wide. Where there are several lines, the legend above names them.
+pub fn halved(chart: Chart) -> Chart {
     let is_alone = chart.series.len() == 1;
-    let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_NARROW;
+    let fits = |name: &String| is_alone && name.chars().count() <= LONGEST_OF_HALF;
     let line = |series: Series| Series { end_label: series.end_label.filter(fits), ..series };
     let series = chart.series.into_iter().map(line).collect();
-    Chart { width: NARROW, height: 230.0, series, ..chart }
+    Chart { width: SMALL.0, height: 300.0, series, ..chart }
 }
 
 /// A figure without a note.
@@ -222,7 +222,7 @@ fn figure(
     lang: Lang,
 ) -> Drawing {
     let caption = Message::sentences(caption).render(lang);
-    Drawing { caption, note: String::new(), legend, svgs, narrow: Vec::new() }
+    Drawing { caption, legend, svgs, ..Drawing::default() }
 }
 
 /// What a chart of throughput has beside its lines.

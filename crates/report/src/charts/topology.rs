@@ -4,7 +4,7 @@ use super::cluster::Nodes;
 use super::{Drawing, colour};
 use crate::evidence::{Paper, PaperTarget, RunFacts, Trial};
 use crate::format;
-use crate::svg::{Anchor, NARROW, Svg, open, place, text, width_of};
+use crate::svg::{Anchor, Svg, open, place, text, width_of};
 use crate::text::{Lang, Message};
 use dyno_facts::{Environment, NodeConditions, ReplicaFacts, Role, Route, say};
 use std::collections::BTreeMap;
@@ -15,8 +15,6 @@ const LINE: f64 = 17.0;
 const LEFT_WIDTH: f64 = 250.0;
 const RIGHT_WIDTH: f64 = 430.0;
 const GAP: f64 = 18.0;
-/// Of the layout for a small screen: how far boxes stand from the line that joins them.
-const INDENT: f64 = 22.0;
 
 /// A box with its lines, the first of which is its name, and the nodes in it.
 #[derive(Clone, Default)]
@@ -78,10 +76,9 @@ pub(crate) fn figure(paper: &Paper, lang: Lang) -> Option<Drawing> {
     let note = if has_copies { say!(dashed_copies_of_the_primary) } else { Message::default() };
     Some(Drawing {
         note: note.render(lang),
-        narrow: vec![Svg::plain(below_each_other(&generators, &targets, &caption))],
         svgs: vec![Svg::plain(side_by_side(generators, targets, &caption))],
         caption,
-        legend: Vec::new(),
+        ..Drawing::default()
     })
 }
 
@@ -136,54 +133,6 @@ fn side_by_side(
         block.write(&mut out, right, RIGHT_WIDTH);
     }
     out + "</svg>"
-}
-
-/// The load generators of a run, below them its targets; a line on the left joins them.
-fn below_each_other(
-    generators: &[(Block, usize)],
-    targets: &[TargetBlock],
-    description: &str,
-) -> String {
-    const WAY: f64 = 16.0;
-    let mut body = String::new();
-    let mut top = 2.0;
-    for run in crate::format::unique(targets.iter().map(|target| target.run).collect()) {
-        let mut from = f64::INFINITY;
-        let mut placed = |block: &Block, left: f64, top: &mut f64| {
-            let block = Block { top: *top, ..block.clone() };
-            block.write(&mut body, left, NARROW - 2.0 - left);
-            *top += block.height() + GAP;
-            from = from.min(block.middle());
-            block.middle()
-        };
-        let own = generators.iter().filter(|(_, own)| *own == run);
-        let mut joined: Vec<(String, f64)> =
-            own.map(|(block, _)| (String::new(), placed(block, INDENT, &mut top))).collect();
-        let mut ways: Vec<(&str, f64)> = Vec::new();
-        for target in targets.iter().filter(|target| target.run == run) {
-            if !target.way.is_empty() {
-                ways.push((&target.way, top));
-                top += WAY;
-            }
-            let middle = placed(&target.block, INDENT, &mut top);
-            joined.push((target.block.class.clone(), middle));
-        }
-        for (class, y) in joined {
-            let _ =
-                write!(body, "<path class=\"flow {class}\" d=\"M{INDENT},{y:.1}H8V{from:.1}\"/>");
-        }
-        for (way, y) in ways {
-            text(
-                &mut body,
-                "tick",
-                INDENT,
-                y + 8.0,
-                Anchor::Start,
-                &shortened(way, NARROW - INDENT),
-            );
-        }
-    }
-    open(NARROW, top - GAP + 4.0, description, "") + &body + "</svg>"
 }
 
 fn stacked(blocks: impl Iterator<Item = Block>) -> Vec<Block> {

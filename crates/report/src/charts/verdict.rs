@@ -4,7 +4,7 @@ use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
 use crate::findings::verdict::{bounds, ratio_of_row};
 use crate::format;
-use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, NARROW, Series, Stroke, forest};
+use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_statistics::{Metric, mean_interval};
@@ -118,13 +118,12 @@ fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: 
         None => say!(ratio_logarithmic),
     };
     let axis = axis(&shown, &label.render(lang));
-    let drawn = |width: f64| forest(width, what.render(lang).as_str(), &axis, sides, &groups);
+    let plot = forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups);
     Drawing {
         caption: caption.render(lang),
         note: note.render(lang),
-        svgs: vec![drawn(WIDE.0)],
-        narrow: vec![drawn(NARROW)],
-        legend: Vec::new(),
+        svgs: vec![plot],
+        ..Drawing::default()
     }
 }
 
@@ -240,7 +239,7 @@ mod tests {
     fn ticks_of_a_narrow_plot_do_not_touch() {
         let axis = Axis::of(String::new(), AxisScale::log(0.33, 1.56), round_ratios(0.33, 1.56));
         let rows = [ForestGroup { name: String::new(), rows: Vec::new() }];
-        let svg = forest(NARROW, "", &axis, ["", ""], &rows).markup;
+        let svg = forest(360.0, "", &axis, ["", ""], &rows).markup;
         let ticks = svg.split("<text class=\"tick\" x=\"").skip(1).map(|part| {
             let x = part.split('"').next().and_then(|x| x.parse::<f64>().ok()).expect("a place");
             let words = part.split(['>', '<']).nth(1).expect("a text");

@@ -127,17 +127,16 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     }
     blocks.extend(disclosed);
     charts.truncate(MOST_CHARTS);
-    // Two that are laid out for small screens have room side by side.
     let is_small = |chart: &Drawing| {
-        let high: f64 = chart.narrow.iter().map(|svg| svg.size().1).sum();
-        !chart.narrow.is_empty() && high <= HIGHEST_SMALL
+        let high: f64 = chart.halves.iter().map(|svg| svg.size().1).sum();
+        !chart.halves.is_empty() && high <= HIGHEST_SMALL
     };
     let is_pair = charts.iter().filter(|chart| is_small(chart)).count() > 1;
     let are_alone = !is_pair && !is_of_several(paper);
     let (small, large): (Vec<Drawing>, Vec<Drawing>) =
         charts.into_iter().partition(|chart| !are_alone && is_small(chart));
     blocks.figures(large);
-    let shrunk = |chart: Drawing| Drawing { svgs: chart.narrow, narrow: Vec::new(), ..chart };
+    let shrunk = |chart: Drawing| Drawing { svgs: chart.halves, halves: Vec::new(), ..chart };
     blocks.grid(small.into_iter().map(shrunk).collect());
     let others = experiments.iter().filter(|(index, own)| !shown.contains(index) && !own.is_pass());
     blocks.table(levels(paper, others.copied()));

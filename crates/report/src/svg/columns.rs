@@ -15,10 +15,8 @@ pub struct BarColumn {
     pub is_bound: bool,
     /// Instead of a bar that has no value.
     pub absent: Option<&'static str>,
-    /// At its end, where bars stand.
+    /// At its end.
     pub text: String,
-    /// The same where they lie: there each of them has room for its figure.
-    pub figure: String,
     /// What it says when pointed at.
     pub title: String,
     /// Colour class instead of the chart's; may be empty.
@@ -72,7 +70,7 @@ const WIDEST: f64 = 96.0;
 const TWO_LINES: f64 = 0.7;
 
 /// From hollow (0) to solid (1).
-pub(super) fn shade(place: usize, of: usize) -> f64 {
+fn shade(place: usize, of: usize) -> f64 {
     if of < 2 { 1.0 } else { place as f64 / (of - 1) as f64 }
 }
 
@@ -88,7 +86,7 @@ impl BarColumns {
         Svg { markup: self.markup(), data: self.data() }
     }
 
-    pub(super) fn data(&self) -> Vec<Datum> {
+    fn data(&self) -> Vec<Datum> {
         self.groups.iter().flat_map(|group| self.numbers(group)).collect()
     }
 
@@ -188,7 +186,7 @@ impl BarColumns {
         }
     }
 
-    pub(super) fn class_of<'a>(&'a self, column: &'a BarColumn) -> &'a str {
+    fn class_of<'a>(&'a self, column: &'a BarColumn) -> &'a str {
         if column.class.is_empty() { &self.class } else { &column.class }
     }
 
@@ -239,7 +237,7 @@ impl BarColumns {
             );
         }
         if column.is_bound {
-            arrow(out, middle, high.min(end) - 3.0, (0.0, -1.0));
+            arrow(out, middle, high.min(end) - 3.0);
         }
     }
 
@@ -289,7 +287,7 @@ impl BarColumns {
     }
 
     /// The names of bars and marks at the top; returns in how many lines.
-    pub(super) fn write_legend(&self, out: &mut String, left: f64, right: f64) -> usize {
+    fn write_legend(&self, out: &mut String, left: f64, right: f64) -> usize {
         let (mut x, mut lines) = (left, 0);
         for (sample, words) in self.samples() {
             let wide = SAMPLE + width_of(words);
@@ -306,7 +304,7 @@ impl BarColumns {
                     );
                 }
                 Sample::Mark(solid) => write_mark(out, x + 6.0, y + 6.5, solid),
-                Sample::Bound => arrow(out, x + 6.0, y + 11.0, (0.0, -1.0)),
+                Sample::Bound => arrow(out, x + 6.0, y + 11.0),
             }
             let words = fitted(words, right - x - SAMPLE);
             text(out, "tick", x + SAMPLE, y + 11.0, Anchor::Start, &words);
@@ -316,7 +314,7 @@ impl BarColumns {
     }
 }
 
-pub(super) fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
+fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
     let _ = write!(
         out,
         "<g class=\"theirs\"><circle class=\"under\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{:.1}\"/><circle class=\"over\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{RADIUS}\" fill-opacity=\"{solid:.2}\"/></g>",
@@ -324,18 +322,12 @@ pub(super) fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
     );
 }
 
-/// A tip from its middle on in a direction: something goes on there.
-pub(super) fn arrow(out: &mut String, x: f64, y: f64, (right, down): (f64, f64)) {
-    let (side_x, side_y) = (4.0 * down, 4.0 * right);
+/// A tip upwards from its middle: something goes on there.
+fn arrow(out: &mut String, x: f64, y: f64) {
+    let (from, to, tip) = (x - 4.0, x + 4.0, y - 7.0);
     let _ = write!(
         out,
-        "<path class=\"beyond\" d=\"M{:.1},{:.1}L{:.1},{:.1}L{:.1},{:.1}Z\"/>",
-        x - side_x,
-        y - side_y,
-        x + side_x,
-        y + side_y,
-        x + 7.0 * right,
-        y + 7.0 * down
+        "<path class=\"beyond\" d=\"M{to:.1},{y:.1}L{from:.1},{y:.1}L{x:.1},{tip:.1}Z\"/>"
     );
 }
 

@@ -1,7 +1,7 @@
 //! A forest plot: ratios with their intervals around 1, row by row.
 
 use super::{
-    Anchor, Axis, Datum, NARROW, Svg, across, escape, fitted, open, place, text, text_over, widest,
+    Anchor, Axis, Datum, Svg, across, escape, fitted, open, place, text, text_over, widest,
     width_of,
 };
 use std::fmt::Write;
@@ -50,14 +50,10 @@ pub(crate) fn forest(
         ..Datum::default()
     };
     let data = groups.iter().flat_map(|group| group.rows.iter().map(move |row| datum(group, row)));
-    let markup = match width <= NARROW {
-        true => narrow(width, description, axis, sides, groups),
-        false => wide(width, description, axis, sides, groups),
-    };
-    Svg { markup, data: data.collect() }
+    Svg { markup: plot(width, description, axis, sides, groups), data: data.collect() }
 }
 
-fn wide(
+fn plot(
     width: f64,
     description: &str,
     axis: &Axis,
@@ -150,41 +146,6 @@ fn draw(
     out.push_str("</g>");
 }
 
-/// Name and figures above each row's plot.
-fn narrow(
-    width: f64,
-    description: &str,
-    axis: &Axis,
-    sides: [&str; 2],
-    groups: &[ForestGroup],
-) -> String {
-    const HIGH: f64 = 58.0;
-    let (left, right) = (4.0, width - 4.0);
-    let lines = groups.iter().map(|group| group.rows.len() as f64 * HIGH + ROW).sum::<f64>();
-    let bottom = TOP + lines;
-    let x = |value: f64| left + axis.scale.position(value).clamp(0.0, 1.0) * (right - left);
-    let mut out = open(width, bottom + 36.0, description, "");
-    let one = x(1.0);
-    axis.down(&mut out, [TOP, bottom, width], x);
-    across(&mut out, "axis", left, right, bottom);
-    let _ = write!(out, "<path class=\"axis\" d=\"M{one:.1},{TOP:.1}V{bottom:.1}\"/>");
-    name_sides(&mut out, one, width, sides);
-    text(&mut out, "label", right, bottom + 31.0, Anchor::End, &axis.label);
-    let mut top = TOP;
-    for group in groups {
-        text_over(&mut out, "heading", 0.0, top + 15.0, &fitted(&group.name, width));
-        top += ROW;
-        for row in &group.rows {
-            text_over(&mut out, "tick", 0.0, top + 13.0, &fitted(&row.name, width));
-            text_over(&mut out, "value", 0.0, top + 29.0, &fitted(&row.text, width));
-            draw(&mut out, row, left, right, top + 44.0, x);
-            top += HIGH;
-        }
-    }
-    out.push_str("</svg>");
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -249,7 +210,7 @@ mod tests {
             scale: AxisScale::log(0.98, 2.0),
             ticks: vec![(1.0, "1".to_owned()), (2.0, "2".to_owned())],
         };
-        let svg = forest(NARROW, "d", &axis, ["slower", "faster"], &[]);
+        let svg = forest(360.0, "d", &axis, ["slower", "faster"], &[]);
         assert!(svg.contains(">faster<") && !svg.contains(">slower<"), "{}", svg.markup);
     }
 }

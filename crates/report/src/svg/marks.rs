@@ -1,6 +1,6 @@
 //! Rows of marks on one common scale: several figures of each of several things, and a limit.
 
-use super::{Anchor, Axis, Datum, NARROW, Svg, across, fitted, open, text, widest, width_of};
+use super::{Anchor, Axis, Datum, Svg, across, open, text, widest, width_of};
 use std::fmt::Write;
 
 /// What a mark looks like.
@@ -25,9 +25,6 @@ pub struct MarkRow {
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 30.0;
-/// Of a row whose name and words stand above it, and of a line of the legend.
-const HIGH_ROW: f64 = 42.0;
-const LINE: f64 = 18.0;
 
 /// The rows as an `<svg>` element; `legend` names the marks and the limit.
 pub fn marks(
@@ -63,39 +60,21 @@ fn drawn(
     legend: &[(Option<Mark>, &str)],
     rows: &[MarkRow],
 ) -> String {
-    let is_narrow = width <= NARROW;
-    let texts = widest(rows.iter().map(|row| &row.text));
-    let (left, right, high) = match is_narrow {
-        true => (6.0, width - 6.0, HIGH_ROW),
-        false => {
-            let names = widest(rows.iter().map(|row| &row.name));
-            ((names + 14.0).min(width / 2.0), width - texts - 18.0, ROW)
-        }
-    };
+    let [names, texts] =
+        [widest(rows.iter().map(|row| &row.name)), widest(rows.iter().map(|row| &row.text))];
+    let (left, right) = ((names + 14.0).min(width / 2.0), width - texts - 18.0);
     let x = |value: f64| left + axis.scale.position(value) * (right - left);
-    let more_lines = if is_narrow { legend.len().saturating_sub(1) } else { 0 };
-    let top = TOP + LINE * more_lines as f64;
-    let bottom = top + high * rows.len() as f64;
+    let bottom = TOP + ROW * rows.len() as f64;
     let mut out = open(width, bottom + 38.0, description, "");
-    write_legend(&mut out, left, legend, is_narrow);
-    axis.down(&mut out, [top, bottom, width], x);
+    write_legend(&mut out, left, legend);
+    axis.down(&mut out, [TOP, bottom, width], x);
     across(&mut out, "axis", left, right, bottom);
     text(&mut out, "label", right, bottom + 33.0, Anchor::End, &axis.label);
     for (index, row) in rows.iter().enumerate() {
-        let row_top = top + high * index as f64;
-        let middle = row_top + high - ROW / 2.0;
+        let middle = TOP + ROW * (index as f64 + 0.5);
         let _ = write!(out, "<g class=\"series {}\">", row.class);
-        match is_narrow {
-            true => {
-                let name = fitted(&row.name, width - texts - 12.0);
-                text(&mut out, "tick over", 0.0, row_top + 14.0, Anchor::Start, &name);
-                text(&mut out, "value over", width, row_top + 14.0, Anchor::End, &row.text);
-            }
-            false => {
-                text(&mut out, "tick", left - 9.0, middle + 4.0, Anchor::End, &row.name);
-                text(&mut out, "value", right + 14.0, middle + 4.0, Anchor::Start, &row.text);
-            }
-        }
+        text(&mut out, "tick", left - 9.0, middle + 4.0, Anchor::End, &row.name);
+        text(&mut out, "value", right + 14.0, middle + 4.0, Anchor::Start, &row.text);
         let places: Vec<f64> = row.marks.iter().map(|(_, value)| x(*value)).collect();
         let from = places.iter().copied().fold(f64::INFINITY, f64::min);
         let to = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -114,9 +93,8 @@ fn drawn(
     out
 }
 
-/// In a line, or an entry below the other.
-fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)], is_stacked: bool) {
-    let (mut x, mut y) = (left + 4.0, 10.0);
+fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)]) {
+    let (mut x, y) = (left + 4.0, 10.0);
     for (mark, words) in legend {
         out.push_str("<g class=\"series key-marks\">");
         match mark {
@@ -125,10 +103,7 @@ fn write_legend(out: &mut String, left: f64, legend: &[(Option<Mark>, &str)], is
         }
         text(out, "tick", x + 9.0, y + 4.0, Anchor::Start, words);
         out.push_str("</g>");
-        match is_stacked {
-            true => y += LINE,
-            false => x += width_of(words) + 40.0,
-        }
+        x += width_of(words) + 40.0;
     }
 }
 

@@ -5,7 +5,6 @@
 mod columns;
 mod data;
 mod forest;
-mod lying;
 mod marks;
 mod scale;
 
@@ -350,14 +349,10 @@ pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> Svg {
         low_high: bar.low_high,
         ..Datum::default()
     };
-    let markup = match width <= NARROW {
-        true => stacked_bars(width, description, bars),
-        false => bars_beside_names(width, description, bars),
-    };
-    Svg { markup, data: bars.iter().map(datum).collect() }
+    Svg { markup: bar_markup(width, description, bars), data: bars.iter().map(datum).collect() }
 }
 
-fn bars_beside_names(width: f64, description: &str, bars: &[Bar]) -> String {
+fn bar_markup(width: f64, description: &str, bars: &[Bar]) -> String {
     const ROW: f64 = 26.0;
     let left = (widest(bars.iter().map(|bar| &bar.name)) + 12.0).min(width / 2.0);
     let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;
@@ -379,33 +374,6 @@ fn bars_beside_names(width: f64, description: &str, bars: &[Bar]) -> String {
         }
         let behind = bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0;
         text(&mut out, "value", behind, top + 15.0, Anchor::Start, &bar.text);
-        out.push_str("</g>");
-    }
-    out.push_str("</svg>");
-    out
-}
-
-/// Drawings that are not wider have names above what they name.
-pub const NARROW: f64 = 360.0;
-
-/// Bars with their names above them.
-fn stacked_bars(width: f64, description: &str, bars: &[Bar]) -> String {
-    const ROW: f64 = 42.0;
-    let right = width - widest(bars.iter().map(|bar| &bar.text)) - 14.0;
-    let highest =
-        bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
-    let scale = AxisScale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
-    let x = |value: f64| scale.position(value) * right;
-    let mut out = open(width, ROW * bars.len() as f64 + 4.0, description, "");
-    for (row, bar) in bars.iter().enumerate() {
-        let top = ROW * row as f64;
-        let end = x(bar.value);
-        let _ = write!(out, "<g class=\"series {}\">", bar.class);
-        text(&mut out, "tick", 0.0, top + 14.0, Anchor::Start, &fitted(&bar.name, width));
-        let place = place(0.0, top + 20.0, end.max(0.5), 14.0);
-        let _ = write!(out, "<rect class=\"bar\" {place}/>");
-        let behind = bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0;
-        text(&mut out, "value", behind, top + 32.0, Anchor::Start, &bar.text);
         out.push_str("</g>");
     }
     out.push_str("</svg>");

@@ -240,17 +240,11 @@ impl Html {
                 self.put("</ul>\n");
             }
             let label = escape(&figure.caption);
-            let wide = if figure.narrow.is_empty() { "" } else { " wide" };
             self.put(&format!(
-                "<div class=\"canvas{wide}\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">"
+                "<div class=\"canvas\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">"
             ));
             figure.svgs.iter().for_each(|svg| self.put(svg));
             self.put("</div>");
-            if !figure.narrow.is_empty() {
-                self.put("<div class=\"canvas narrow\">");
-                figure.narrow.iter().for_each(|svg| self.put(svg));
-                self.put("</div>");
-            }
             if !figure.note.is_empty() {
                 self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&kept(&figure.note))));
             }

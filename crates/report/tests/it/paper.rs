@@ -86,9 +86,8 @@ fn html_is_well_formed_and_needs_nothing_from_outside() {
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
-    // Two charts per trial; none of the single rate. Also laid out for small screens: the topology, the chart of page one,
-    // throughput and latency of the comparison, three charts of the sweep, a distribution of what was measured once.
-    assert_eq!(count("svg"), 2 * html_trials + 2 * (1 + 1 + 2 + 3 + 1));
+    // Two charts per trial; none of the single rate. The topology, the chart of page one, throughput and latency of the comparison, three charts of the sweep, a distribution of what was measured once.
+    assert_eq!(count("svg"), 2 * html_trials + 1 + 1 + 2 + 3 + 1);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
@@ -214,8 +213,8 @@ fn checks_follow_from_the_numbers() {
 fn a_single_load_level_is_a_bar_beside_the_published_ones() {
     let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[published()]);
     let html = paper.html(Lang::En).expect("rendered");
-    // On page one and in the section, wide and narrow: three that are published, two that were measured, and the legend.
-    assert_eq!(html.matches("<rect class=\"column\"").count(), 4 * (5 + 2));
+    // On page one and in the section: three that are published, two that were measured, and the legend.
+    assert_eq!(html.matches("<rect class=\"column\"").count(), 2 * (5 + 2));
 }
 
 #[test]

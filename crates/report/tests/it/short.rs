@@ -236,7 +236,7 @@ fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
     assert!(own[0].caption.contains("by target"), "{}", own[0].caption);
     let own: &str = &own[0].svgs[0];
     assert!(own.contains("series s0") && own.contains("series s1"), "{own}");
-    assert!(!charts[0].narrow.is_empty(), "laid out for small screens, too");
+    assert!(!charts[0].halves.is_empty(), "two have room side by side");
     // The first of them is that of page one.
     let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();
     let Some(Block::Cover(cover)) = cover else { panic!("no cover") };

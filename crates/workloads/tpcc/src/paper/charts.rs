@@ -7,7 +7,7 @@ use dyno_facts::{Lang, Message};
 use dyno_facts::{SeriesRow, say};
 use dyno_report::charts::{self, Drawing, Rate};
 use dyno_report::format;
-use dyno_report::svg::{Axis, AxisScale, Mark, MarkRow, NARROW, Series, Stroke, marks};
+use dyno_report::svg::{Axis, AxisScale, Mark, MarkRow, Series, Stroke, marks};
 use dyno_report::{Experiment, Paper, Trial};
 
 /// tpmC over time, a chart per trial.
@@ -84,15 +84,11 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     );
     let caption: Vec<Message> = [caption].into_iter().chain(thinned).collect();
     Some(Drawing {
-        note: String::new(),
         caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
         svgs: vec![chart.svg()],
-        // Small ones stand in a grid that has a column there.
-        narrow: match width < charts::WIDE.0 {
-            true => Vec::new(),
-            false => vec![charts::narrowed(chart).svg()],
-        },
+        halves: vec![charts::halved(chart).svg()],
+        ..Drawing::default()
     })
 }
 
@@ -160,14 +156,8 @@ pub(super) fn responses(
     };
     let description = say!(response_times_of, experiment = &experiment.title);
     let description = description.render(lang);
-    let made = |width: f64| marks(width, &description, &axis, &legend, &drawn);
-    Some(Drawing {
-        note: String::new(),
-        caption: caption.render(lang),
-        legend: Vec::new(),
-        narrow: vec![made(NARROW)],
-        svgs: vec![made(charts::WIDE.0)],
-    })
+    let chart = marks(charts::WIDE.0, &description, &axis, &legend, &drawn);
+    Some(Drawing { caption: caption.render(lang), svgs: vec![chart], ..Drawing::default() })
 }
 
 fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool, lang: Lang) -> MarkRow {

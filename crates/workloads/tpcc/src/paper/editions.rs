@@ -201,9 +201,8 @@ fn figure(rows: &[EditionRow<'_>], lang: Lang) -> Option<Drawing> {
     Some(Drawing {
         caption: say!(tpmc_and_tpmtotal_by_edition).render(lang),
         note: Message::sentences(&note).render(lang),
-        narrow: vec![tpmc.lying(), total.lying()],
         svgs: vec![tpmc.svg(), total.svg()],
-        legend: Vec::new(),
+        ..Drawing::default()
     })
 }
 
@@ -226,7 +225,6 @@ fn chart(
             BarColumn {
                 value: value.map(|value| value.median).filter(|median| *median > 0.0),
                 low_high: value.filter(|value| value.min > 0.0).map(|value| (value.min, value.max)),
-                figure: text.clone(),
                 text,
                 title: words::terminals(*terminals).render(lang),
                 ..BarColumn::default()

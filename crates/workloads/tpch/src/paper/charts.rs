@@ -113,9 +113,8 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
     Some(Drawing {
         caption: said(say!(seconds_of_each_query, place = place(table)), lang),
         note: said(Message::sentences(&note), lang),
-        narrow: vec![chart.lying()],
         svgs: vec![chart.svg()],
-        legend: Vec::new(),
+        ..Drawing::default()
     })
 }
 
@@ -153,7 +152,6 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
         is_bound: cell.timed_out > 0,
         absent: (cell.failed > 0).then_some("\u{d7}"),
         text: String::new(),
-        figure: cell.seconds.map_or_else(String::new, |seconds| format::short(seconds.median)),
         title: said(title, lang),
         ..BarColumn::default()
     }
@@ -218,9 +216,8 @@ fn speedups(
     Some(Drawing {
         caption: said(caption, lang),
         note: said(Message::sentences(&note), lang),
-        narrow: vec![chart.lying()],
         svgs: vec![chart.svg()],
-        legend: Vec::new(),
+        ..Drawing::default()
     })
 }
 
@@ -262,12 +259,14 @@ fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang)
         degree = degree.to_string(),
         factor = words::speedup(&speedup)
     );
-    let figure = format!("{sign}{}", format::plain(speedup.median));
+    let text = match is_alone {
+        true => format!("{sign}{}", format::plain(speedup.median)),
+        false => sign.to_owned(),
+    };
     BarColumn {
         value: Some(speedup.median),
         low_high: speedup.is_spread.then_some((speedup.min, speedup.max)),
-        text: if is_alone { figure.clone() } else { sign.to_owned() },
-        figure,
+        text,
         title: said(title, lang),
         ..BarColumn::default()
     }
