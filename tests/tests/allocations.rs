@@ -8,13 +8,13 @@ use dyno_core::{
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::route::{NodeRouting, Routed};
-use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{Control, TrialEnd, TrialSpec, drive, drive_simulated};
 use dyno_load::Unobserved;
 use dyno_nullserver::Config;
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
+use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_testkit::{Counting, Scratch, allocations};
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,9 +1,10 @@
-//! Drivers for MySQL, PostgreSQL, embedded SQLite, and a simulated one for tests of the engine.
+//! Drivers for MySQL, PostgreSQL and embedded SQLite.
 //!
 //! - [`Database`]: the driver of a target.
 //! - [`target`]: URLs, passwords.
 //! - [`net`]: addresses, sockets, TLS, receive buffers.
-//! - [`mysql`], [`postgres`], [`sqlite`], [`sim`]: one driver each.
+//! - [`mysql`], [`postgres`], [`sqlite`]: one driver each.
+//! - [`queue`]: for drivers without a wire.
 //! - [`dry`]: sends nothing.
 //! - [`route`]: one driver for all nodes of a target.
 
@@ -14,9 +15,8 @@ mod endless;
 pub mod mysql;
 pub mod net;
 pub mod postgres;
-mod queue;
+pub mod queue;
 pub mod route;
-pub mod sim;
 pub mod sqlite;
 pub mod target;
 #[cfg(test)]

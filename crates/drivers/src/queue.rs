@@ -17,7 +17,7 @@ pub(crate) fn check_placeholders(found: usize, given: usize, sql: &str) -> DbRes
 }
 
 #[inline]
-pub(crate) fn check_parameters(taken: usize, given: usize) -> DbResult<()> {
+pub fn check_parameters(taken: usize, given: usize) -> DbResult<()> {
     if taken == given {
         return Ok(());
     }
@@ -25,7 +25,7 @@ pub(crate) fn check_parameters(taken: usize, given: usize) -> DbResult<()> {
 }
 
 #[cold]
-pub(crate) fn no_statement(statement: Statement) -> DbError {
+pub fn no_statement(statement: Statement) -> DbError {
     misuse(format!("This session has no statement {}.", statement.0))
 }
 
@@ -104,13 +104,13 @@ impl RowWriter for Params {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Queued<'a> {
+pub enum Queued<'a> {
     Prepared(Statement),
     Once(&'a str),
 }
 
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Queue {
+pub struct Queue {
     executions: Vec<QueuedExecution>,
     params: Params,
     /// Concatenated texts of one-time executions.
@@ -128,11 +128,11 @@ struct QueuedExecution {
 }
 
 impl Queue {
-    pub(crate) fn push(&mut self, statement: Statement, params: &[Param<'_>]) {
+    pub fn push(&mut self, statement: Statement, params: &[Param<'_>]) {
         self.add(Some(statement), params);
     }
 
-    pub(crate) fn push_once(&mut self, sql: &str, params: &[Param<'_>]) {
+    pub fn push_once(&mut self, sql: &str, params: &[Param<'_>]) {
         self.sql.push_str(sql);
         self.add(None, params);
     }
@@ -143,13 +143,13 @@ impl Queue {
         self.executions.push(QueuedExecution { statement, params_end, sql_end });
     }
 
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.executions.clear();
         self.params.clear();
         self.sql.clear();
     }
 
-    pub(crate) fn iter(
+    pub fn iter(
         &self,
     ) -> impl Iterator<Item = (Queued<'_>, impl ExactSizeIterator<Item = Param<'_>>)> {
         let (mut params_at, mut sql_at) = (0, 0);
@@ -164,6 +164,7 @@ impl Queue {
 
 /// The calls of a [`dyno_core::Session`] that executes one statement at a time with its `run` and its `queue`. With
 /// `.await` where `run` is asynchronous.
+#[macro_export]
 macro_rules! calls_of_queue {
     ($($wait:tt)*) => {
         async fn execute<R: Rows>(
@@ -206,4 +207,3 @@ macro_rules! calls_of_queue {
         async fn close(self) {}
     };
 }
-pub(crate) use calls_of_queue;

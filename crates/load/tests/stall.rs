@@ -1,9 +1,9 @@
 //! Loads that stand still, on simulated servers.
 
 use dyno_core::{MILLISECOND, SECOND};
-use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_load::query::execute;
 use dyno_load::{LoadError, LoadObserver, LoadSessions, NodeHealth, NodeSight, Patience};
+use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -429,8 +429,8 @@ fn key(name: &str) -> i32 {
 mod tests {
     use super::*;
     use crate::databases::{ReachedNode, ServerPlace, reach};
-    use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers};
     use dyno_load::Unobserved;
+    use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 
     /// What a session is told by a server whose answers to SELECT have that many rows, of 1, 2, 3.
     fn told(rows: u64) -> LockAnswer {

@@ -16,6 +16,7 @@ mod postgres;
 mod running;
 mod scratch;
 mod server;
+pub mod sim;
 mod sql;
 mod transcript;
 

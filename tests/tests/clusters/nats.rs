@@ -4,7 +4,6 @@ use dyno_core::{
     DbError, Discard, MILLISECOND, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
 };
-use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::PlannedTrial;
 use dyno_fleet::{
@@ -12,6 +11,7 @@ use dyno_fleet::{
     Performance, Task, Versions, WAIT,
 };
 use dyno_record::{MeasuredInterval, Phase, Window};
+use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_testkit::{Nats, server_or_skip};
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,11 +1,11 @@
 use super::class::{Class, classify};
 use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
 use super::{NodeRouting, Routed, RoutedSession};
-use crate::sim::{Fault, SimDriver, SimSession, SimulatedAnswers};
 use dyno_core::{
     DbError, Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,
 };
 use dyno_reactor::{Clock, Loop, sleep_until};
+use dyno_testkit::sim::{Fault, SimDriver, SimSession, SimulatedAnswers};
 
 #[test]
 fn the_lists_of_words_can_be_searched() {

@@ -2,9 +2,8 @@
 
 use super::row::{Bound, Names, SqliteRow};
 use super::{bulk, translate};
-use crate::queue::{
-    Queue, Queued, calls_of_queue, check_parameters, check_placeholders, no_statement,
-};
+use crate::calls_of_queue;
+use crate::queue::{Queue, Queued, check_parameters, check_placeholders, no_statement};
 use dyno_core::{
     BulkReport, DbResult, Dialect, Executed, Interrupter, Param, ParamType, Product, RowSource,
     Rows, Session, Statement, StatementTable,

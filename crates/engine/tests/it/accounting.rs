@@ -3,8 +3,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{ErrorClass, Nanos, SECOND};
-use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialSpec};
+use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use proptest::prelude::*;
 
 fn class() -> impl Strategy<Value = ErrorClass> {

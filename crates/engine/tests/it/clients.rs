@@ -3,8 +3,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{ErrorClass, Outcome, SECOND};
-use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, ErrorPolicy, TrialEnd, TrialSpec};
+use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
 /// Errors end the worker that meets them, conflicts are tried `tries` times.
 fn retiring(tries: u32) -> ErrorPolicy {

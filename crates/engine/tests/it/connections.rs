@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::{Cause, ErrorClass, SECOND};
-use dyno_drivers::sim::{Fault, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, ErrorPolicy, TrialEnd, TrialSpec};
+use dyno_testkit::sim::{Fault, SimDriver, SimulatedAnswers};
 
 #[test]
 fn lost_connections_are_replaced() {

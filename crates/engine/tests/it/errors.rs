@@ -3,8 +3,8 @@
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run};
 use dyno_core::{ErrorClass, SECOND};
 use dyno_drivers::route::{NodeRouting, Routed};
-use dyno_drivers::sim::Fault;
 use dyno_engine::{ErrorPolicy, ErrorSet, TrialEnd, TrialResult, TrialSpec};
+use dyno_testkit::sim::Fault;
 
 fn at(statement: u64, class: ErrorClass) -> Fault {
     Fault::ErrorAt { statement, class }
@@ -182,7 +182,7 @@ fn a_worker_that_ends_the_trial_rolls_its_transaction_back() {
 }
 
 /// The server stands still from 2 s to 8 s; what asks it waits.
-fn frozen() -> dyno_drivers::sim::SimDriver {
+fn frozen() -> dyno_testkit::sim::SimDriver {
     constant(MS, vec![Fault::Stall { from: 2 * SECOND, until: 8 * SECOND }])
 }
 

@@ -2,8 +2,8 @@
 
 use crate::support::{Kind, Lists, MS, TRANSFER, closed, constant, run};
 use dyno_core::{Outcome, SECOND};
-use dyno_drivers::sim::{Fault, SimDriver, SimulatedAnswers, SimulatedStatement};
 use dyno_engine::{TrialEnd, TrialSpec};
+use dyno_testkit::sim::{Fault, SimDriver, SimulatedAnswers, SimulatedStatement};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
@@ -77,7 +77,7 @@ fn kinds_are_picked_by_weight() {
 
 fn log(seed: u64) -> Vec<SimulatedStatement> {
     let driver = SimDriver::new(SimulatedAnswers {
-        service: dyno_drivers::sim::Service::Exponential(3 * MS),
+        service: dyno_testkit::sim::Service::Exponential(3 * MS),
         faults: vec![
             Fault::ErrorEvery { period: 50, class: dyno_core::ErrorClass::LockTimeout },
             Fault::LostAt { at: SECOND, session: None },

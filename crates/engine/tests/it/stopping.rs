@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, TRANSFER, closed, constant, run, try_run};
 use dyno_core::SECOND;
-use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use dyno_engine::{Control, DriveError, TrialEnd, TrialSpec, drive};
+use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
 fn events(events: u64, workers: u32) -> TrialSpec {
     TrialSpec { duration: None, events: Some(events), ..closed(workers, 1) }

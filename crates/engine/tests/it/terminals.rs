@@ -5,10 +5,10 @@ use dyno_core::{
     DbError, Discard, EndedTransaction, Errand, ErrorClass, Nanos, Outcome, Rng, SECOND, Session,
     Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
-use dyno_drivers::sim::{Fault, SimDriver};
 use dyno_engine::{
     Control, DriveError, ErrorPolicy, ErrorSet, TrialResult, TrialSpec, drive, drive_simulated,
 };
+use dyno_testkit::sim::{Fault, SimDriver};
 use std::sync::Mutex;
 
 /// What one transaction was.

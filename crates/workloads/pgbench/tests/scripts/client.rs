@@ -5,10 +5,10 @@ use dyno_core::{
     DbError, Dialect, Discard, Driver, EndedTransaction, ErrorClass, MILLISECOND, Outcome, Rng,
     SECOND, Session, Tally, Workload,
 };
-use dyno_drivers::sim::{Fault, Service, SimDriver, SimulatedAnswers as SimScript};
 use dyno_pgbench::run::{Client, PgBench, PgbenchOptions, TransactionLogger, VerboseErrors};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::{Clock, Loop, block_on, now, run_all};
+use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers as SimScript};
 use std::sync::{Arc, Mutex};
 
 fn script(text: &str, mode: QueryMode) -> Script {
@@ -43,7 +43,7 @@ async fn attempt<S: Session>(
 
 /// Texts and parameters of what a simulated server received while `work` was done.
 fn received(driver: &SimDriver) -> Vec<String> {
-    let with_params = |logged: dyno_drivers::sim::SimulatedStatement| match logged.params.is_empty()
+    let with_params = |logged: dyno_testkit::sim::SimulatedStatement| match logged.params.is_empty()
     {
         true => logged.sql,
         false => format!("{} <- {}", logged.sql, logged.params.join(", ")),

@@ -3,12 +3,12 @@
 
 use crate::support::{FILE, Said};
 use dyno_core::{Dialect, ErrorClass, MILLISECOND};
-use dyno_drivers::sim::{
-    Fault, Service, SimDriver, SimulatedAnswers as SimScript, SimulatedStatement,
-};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_pgbench::run::{Part, PgBench, PgbenchOptions, Statistics};
 use dyno_pgbench::script::{QueryMode, Script};
+use dyno_testkit::sim::{
+    Fault, Service, SimDriver, SimulatedAnswers as SimScript, SimulatedStatement,
+};
 use proptest::prelude::*;
 
 /// Three scripts, the choice among which is drawn by threads, and all that clients draw or know.

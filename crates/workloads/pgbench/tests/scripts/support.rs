@@ -3,10 +3,10 @@
 use dyno_core::{Dialect, Driver, Outcome, Rng, Session, Tally, Workload};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers as SimScript};
 use dyno_pgbench::run::{PgBench, PgbenchOptions, Talk};
 use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::block_on;
+use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers as SimScript};
 use dyno_testkit::{Postgres, Scratch, peer};
 use std::process::Command;
 use std::sync::{Arc, Mutex};

@@ -1,9 +1,9 @@
 //! Several load generators: their workers send what those of one send, and insert no id twice.
 
 use dyno_core::{Dialect, MILLISECOND};
-use dyno_drivers::sim::{Service, SimDriver, SimulatedAnswers, SimulatedStatement};
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
+use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers, SimulatedStatement};
 
 const WORKERS: u32 = 8;
 const EACH: u64 = 30;

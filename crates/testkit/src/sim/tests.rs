@@ -1,9 +1,9 @@
 use super::*;
+use crate::Transcript;
 use dyno_core::{
     AnswerTable, BulkMethod, Cause, Discard, Param, ParamType, RowSource, RowWriter, Session,
 };
 use dyno_reactor::{Clock, Loop};
-use dyno_testkit::Transcript;
 
 const MS: Nanos = MILLISECOND;
 

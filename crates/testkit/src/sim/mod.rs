@@ -1,4 +1,4 @@
-//! A simulated database for the engine's own tests, with scripted times and errors, on any clock. With a virtual clock
+//! A simulated database for tests of the engine and of workloads, with scripted times and errors, on any clock. With a virtual clock
 //! and one loop, the same script and seed give the same run, to the nanosecond.
 
 mod session;

@@ -1,12 +1,13 @@
 //! One simulated connection.
 
 use super::{Shared, SimulatedStatement};
-use crate::queue::{Queue, Queued, calls_of_queue, check_parameters, no_statement};
 use dyno_core::{
     AnswerRow, BulkMethod, BulkReport, Capabilities, ColumnNames, DbError, DbResult, Dialect,
     Discard, ErrorClass, Executed, Nanos, Param, ParamType, Product, Rng, RowSource, RowWriter,
     Rows, Session, Statement, StatementTable,
 };
+use dyno_drivers::calls_of_queue;
+use dyno_drivers::queue::{Queue, Queued, check_parameters, no_statement};
 use dyno_reactor::{now, sleep_until};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
