@@ -26,7 +26,7 @@ use dyno_tpcc::family::{
 use dyno_tpcc::ledger_file::LedgerFile;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::options::{CheckTime, OFFER};
-use dyno_tpcc::profile::{DeliveryMode, Profile};
+use dyno_tpcc::profile::Profile;
 use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,8 +35,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Time limit for connecting and preparing all terminals.
 const CONNECT_LIMIT: Nanos = 600 * SECOND;
 const MINUTE: Nanos = 60 * SECOND;
-/// The log of deferred Deliveries, in the result directory.
-const DELIVERY_LOG: &str = "data/delivery_log.csv";
 
 /// What `run` takes.
 #[derive(Debug)]
@@ -164,9 +162,6 @@ impl Job<'_> {
         let json = json.map(|json| (json, rows));
         let code = self.judge(driver, &over, (&before, is_checked), json)?;
         written?;
-        if let Some(error) = workload.delivery_log_error() {
-            return Err(Failure::new(error));
-        }
         match workload.ledger_file().map(LedgerFile::close) {
             // The run was aborted for it, and has said so.
             Some(Err(error)) if code == 0 => Err(error),
@@ -221,13 +216,10 @@ impl Job<'_> {
         before: &Before,
         results: Option<&Results>,
     ) -> Result<Tpcc, Failure> {
-        let Run { pauses, profile, .. } = *self.settings;
-        let defers = profile.delivery == DeliveryMode::Deferred;
-        let log = results.filter(|_| defers).map(|results| results.path().join(DELIVERY_LOG));
+        let pauses = self.settings.pauses;
         let options = TpccOptions {
             keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
             think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
-            delivery_log: log,
             ..self.arguments.tpcc(self.settings, self.place, loaded, self.seed)
         };
         let mut workload = Tpcc::new(options, loaded, dialect).map_err(Failure::usage)?;

@@ -15,7 +15,6 @@ mod across;
 pub mod audit;
 pub mod books;
 pub mod check;
-mod delivery_log;
 pub mod facts;
 pub mod family;
 mod ledger;

@@ -2,7 +2,7 @@
 
 use crate::load::TpccDatabase;
 use crate::profile::{
-    BMSQL_5_0, Binding, DeliveryMode, PerKind, Profile, TpccTransaction, TransactionChoice,
+    BMSQL_5_0, Binding, PerKind, Profile, TpccTransaction, TransactionChoice,
 };
 use crate::schema::{KeyTime, Shard};
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
@@ -99,13 +99,6 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     )
     .of(&[SPEC]),
     Row::new(
-        "delivery_log",
-        "true",
-        Values::Flag(|o, on| o.delivery_log = on),
-        "the result file of deferred Deliveries (clause 2.7.2.2), `trials/<n>.deliveries.csv` in the run folder",
-    )
-    .of(&[SPEC]),
-    Row::new(
         "checks",
         "",
         Values::Choice(&["none", "after", "before-and-after"], |o, at| {
@@ -195,8 +188,6 @@ pub struct TpccSettings {
     pub foreign_keys: bool,
     /// What a distributed database has to know of each table.
     pub shard: Option<Shard>,
-    /// Deferred Deliveries are noted in the run folder.
-    pub delivery_log: bool,
     checks: Option<CheckTime>,
     keying: f64,
     think: f64,
@@ -236,7 +227,6 @@ impl TpccSettings {
             keys: None,
             foreign_keys: false,
             shard: None,
-            delivery_log: profile.delivery == DeliveryMode::Deferred,
             checks: None,
             keying: 1.0,
             think: 1.0,

@@ -156,7 +156,7 @@ impl Driven for TpccFamily {
             let idle = shards_without_rows(shards, map, loaded.warehouses);
             found.warnings.extend(idle.map(|idle| idle.to_string()));
         }
-        let workload = self.workload(driver, &found, spec, stem)?;
+        let workload = self.workload(driver, &found, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(driver, stem);
         let foreign = match known {
@@ -193,7 +193,7 @@ impl Driven for TpccFamily {
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(preflight_failure)
         })?;
-        let workload = self.workload(driver, &found, spec, stem)?;
+        let workload = self.workload(driver, &found, spec)?;
         Ok(match self.ledger(driver, stem) {
             Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
             None => workload,
@@ -318,14 +318,10 @@ impl TpccFamily {
         driver: &D,
         found: &preflight::Preflight,
         spec: &TrialSpec,
-        stem: &Path,
     ) -> Result<crate::Tpcc, Failure> {
         let loaded = &found.loaded;
         let options = self.options.of_run(loaded, spec.seed);
-        let mut options = TpccOptions { isolation: found.isolation, ..options };
-        if self.options.delivery_log {
-            options.delivery_log = Some(stem.with_extension("deliveries.csv"));
-        }
+        let options = TpccOptions { isolation: found.isolation, ..options };
         let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
         Ok(match shards::known(driver) {
             Some((_, map)) => workload.with_shards(map.clone()),
@@ -438,8 +434,7 @@ fn lost_of(settled: &Settlement) -> LostWork {
 /// What the reader should know of deferred Deliveries.
 fn notes(workload: &crate::Tpcc) -> Vec<Message> {
     let left = workload.deliveries_left();
-    let left = (left > 0).then(|| say!(deliveries_left, n = left));
-    left.into_iter().chain(workload.delivery_log_error().map(Message::from)).collect()
+    (left > 0).then(|| say!(deliveries_left, n = left)).into_iter().collect()
 }
 
 fn preflight_failure(error: TpccPreflightError) -> Failure {

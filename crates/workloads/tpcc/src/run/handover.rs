@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 /// What one of several load generators leaves of its workload, besides what the engine has measured: its
-/// side of the books, what it has executed, and its deliveries.
+/// side of the books, and what it has executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handover {
     /// The districts in which something was acknowledged or is unknown, by index.
@@ -22,9 +22,6 @@ pub struct Handover {
     terminals: u32,
     queued: u64,
     executed: u64,
-    /// Lines of the log of deliveries, and what it has met.
-    deliveries: String,
-    delivery_log_error: Option<String>,
     /// What its ledger has noted of commits, where there is one.
     ledger: String,
 }
@@ -44,11 +41,6 @@ impl Tpcc {
             terminals: self.terminals.load(Ordering::Relaxed),
             queued: self.queued.load(Ordering::Relaxed),
             executed: self.executed.load(Ordering::Relaxed),
-            deliveries: match &self.delivery_log {
-                Some(log) => log.lines()?,
-                None => String::new(),
-            },
-            delivery_log_error: self.delivery_log_error(),
             ledger: match self.ledger_file() {
                 Some(file) => file.steps().map_err(|failure| failure.message.to_string())?,
                 None => String::new(),
@@ -79,9 +71,6 @@ impl Tpcc {
         self.terminals.fetch_add(left.terminals, Ordering::Relaxed);
         self.queued.fetch_add(left.queued, Ordering::Relaxed);
         self.executed.fetch_add(left.executed, Ordering::Relaxed);
-        if let Some(log) = &self.delivery_log {
-            log.absorb(left.deliveries, left.delivery_log_error);
-        }
         Ok(())
     }
 }

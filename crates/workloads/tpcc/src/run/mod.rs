@@ -26,7 +26,6 @@ pub use statements::prepared_statements;
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
-use crate::delivery_log::{DeliveryLog, DeliveryNotes};
 use crate::facts::{PauseFacts, ReachLine};
 use crate::ledger::{Counted, DistrictBooks, Ledger};
 use crate::ledger_file::LedgerFile;
@@ -75,7 +74,6 @@ pub struct Tpcc {
     workers: AtomicU32,
     terminals: AtomicU32,
     log: Option<Arc<dyn TerminalLog>>,
-    delivery_log: Option<Arc<DeliveryLog>>,
     /// Deliveries that terminals have queued, and those that were executed.
     queued: AtomicU64,
     executed: AtomicU64,
@@ -112,7 +110,6 @@ pub struct TpccWorker {
     /// What its last Delivery has delivered, by district; 0 is nothing.
     delivered: [i64; DISTRICTS as usize],
     log: Option<WorkerLog>,
-    delivery_notes: Option<DeliveryNotes>,
 }
 
 impl TpccWorker {
@@ -168,7 +165,6 @@ impl Tpcc {
             workers: AtomicU32::new(0),
             terminals: AtomicU32::new(0),
             log: None,
-            delivery_log: options.delivery_log.as_deref().map(DeliveryLog::create).transpose()?,
             queued: AtomicU64::new(0),
             executed: AtomicU64::new(0),
             options,
@@ -236,12 +232,6 @@ impl Tpcc {
         // In this order: a Delivery is queued before it is executed.
         let executed = self.executed.load(Ordering::Relaxed);
         self.queued.load(Ordering::Relaxed).saturating_sub(executed)
-    }
-
-    /// What a write to the log of deliveries has met, if any, in a sentence. During a trial it ends
-    /// the trial; to be asked once more after it.
-    pub fn delivery_log_error(&self) -> Option<String> {
-        self.delivery_log.as_ref()?.error()
     }
 
     /// Compares what the database holds beyond `before` with what it has acknowledged to this
@@ -373,7 +363,6 @@ impl Workload for Tpcc {
             shown: OrderShown::default(),
             skipped: 0,
             delivered: [0; DISTRICTS as usize],
-            delivery_notes: self.delivery_log.as_ref().map(DeliveryNotes::new),
             log: self.log.as_ref().map(WorkerLog::new),
         })
     }
@@ -401,21 +390,16 @@ impl Workload for Tpcc {
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
         worker.skipped = 0;
-        match TpccTransaction::ALL.get(transaction) {
-            Some(&kind) => {
-                if attempt == 0 {
-                    worker.counters.begin(kind);
-                    worker.input = draw(&mut worker.terminal, &self.world, kind);
-                    worker.route = route(&self.reaches, &worker.input);
-                }
-                if kind == TpccTransaction::Delivery
-                    && worker.is_seated
-                    && self.kinds.len() > DEFERRED
-                {
-                    return Ok(self.queue_delivery(worker));
-                }
+        if let Some(&kind) = TpccTransaction::ALL.get(transaction) {
+            if attempt == 0 {
+                worker.counters.begin(kind);
+                worker.input = draw(&mut worker.terminal, &self.world, kind);
+                worker.route = route(&self.reaches, &worker.input);
             }
-            None => self.delivery_log.as_ref().map_or(Ok(()), |log| log.check())?,
+            if kind == TpccTransaction::Delivery && worker.is_seated && self.kinds.len() > DEFERRED
+            {
+                return Ok(self.queue_delivery(worker));
+            }
         }
         let TpccWorker { statements, flight, names, input, counters, shown, delivered, .. } =
             worker;
@@ -458,11 +442,6 @@ impl Workload for Tpcc {
         }
         if ended.transaction == DEFERRED {
             self.executed.fetch_add(1, Ordering::Relaxed);
-            if let (Some(notes), Input::Delivery(input)) =
-                (&mut worker.delivery_notes, &worker.input)
-            {
-                notes.note(ended, input.warehouse, input.carrier, &worker.delivered);
-            }
         }
     }
 
@@ -493,15 +472,6 @@ impl Workload for Tpcc {
     fn take_errand(&self, worker: &mut TpccWorker, ticket: u64, _left: Nanos) {
         worker.input = Input::Delivery(DeliveryInput::of_ticket(ticket));
         worker.route = None;
-    }
-
-    async fn finish<S: Session>(
-        &self,
-        worker: &mut TpccWorker,
-        _session: &mut S,
-        _tally: &mut Tally,
-    ) -> Result<(), DbError> {
-        worker.delivery_notes.as_mut().map_or(Ok(()), DeliveryNotes::hand_over)
     }
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {

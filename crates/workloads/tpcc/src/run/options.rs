@@ -8,7 +8,6 @@ use crate::profile::{
     PerKind, Profile, SPEC, TPMC_PER_WAREHOUSE_MAX, TpccTransaction, TransactionChoice,
 };
 use dyno_core::Dialect;
-use std::path::PathBuf;
 
 /// How isolated transactions are (clause 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,9 +58,6 @@ pub struct TpccOptions {
     pub keying_multiplier: f64,
     /// The same for think times (BenchmarkSQL 6: `thinkTimeMultiplier`).
     pub think_multiplier: f64,
-    /// Where deferred Deliveries are noted (clause 2.7.2.2); `None` is nowhere. A file that is
-    /// there is replaced.
-    pub delivery_log: Option<PathBuf>,
 }
 
 /// Who executes a run: what [`TpccOptions::staff`] says.
@@ -93,7 +89,6 @@ impl TpccOptions {
             seed,
             keying_multiplier: 1.0,
             think_multiplier: 1.0,
-            delivery_log: None,
         }
     }
 

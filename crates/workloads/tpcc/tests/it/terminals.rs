@@ -135,14 +135,3 @@ fn what_terminals_enter_does_not_depend_on_sessions() {
     assert!(!homes.is_empty());
     assert!(homes.iter().all(|text| text.contains(" 2 4")), "{homes:?}");
 }
-
-#[test]
-fn a_log_that_cannot_be_written_is_an_error_before_the_run() {
-    let loaded = TpccDatabase { warehouses: 1, c_last: 100 };
-    let options = TpccOptions {
-        delivery_log: Some("/no/such/folder/deliveries.csv".into()),
-        ..TpccOptions::new(SPEC, &loaded, 4)
-    };
-    let error = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap_err().to_string();
-    assert!(error.contains("/no/such/folder/deliveries.csv cannot be written"), "{error}");
-}
