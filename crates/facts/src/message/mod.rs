@@ -35,10 +35,6 @@ impl Lang {
             Lang::Zh => "zh",
         }
     }
-
-    pub fn of_code(code: &str) -> Option<Lang> {
-        Lang::ALL.into_iter().find(|lang| lang.code() == code)
-    }
 }
 
 /// The texts of one key. Places are names in braces.

@@ -33,7 +33,6 @@ pub(super) fn trial<D: Driver>(
         degree,
         rule: options.rule.clone(),
         parameters: options.parameters(planned.seed),
-        q15_view: false,
         timeout_s: options.timeout_s,
         plans: options.plans,
         answers: Some(job.run.path().join("answers")),

@@ -15,7 +15,6 @@ const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e
 
 /// What is known before the first query.
 pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> TpchFacts {
-    let form = if options.q15_view { Q15::View(0) } else { Q15::Cte };
     TpchFacts {
         scale: options.scale,
         test: options.test.name().to_owned(),
@@ -24,7 +23,7 @@ pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> 
         cache: options.cache.clone(),
         timeout_s: options.timeout_s,
         load: Some(before.loaded.load.clone()),
-        rewrites: rewrites(dialect, form).iter().map(Rewrite::message).collect(),
+        rewrites: rewrites(dialect, Q15::Cte).iter().map(Rewrite::message).collect(),
         deviations: deviations(options, before),
         ..TpchFacts::default()
     }

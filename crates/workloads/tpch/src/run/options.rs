@@ -96,9 +96,6 @@ pub struct RunOptions {
     /// Parameters of the queries. A seed is that of the power test; the streams of a throughput test
     /// get those that follow it (clause 2.1.3.3).
     pub parameters: ParameterChoice,
-    /// Query 15 with a view that is created and dropped, as the specification words it, instead of
-    /// a common table expression.
-    pub q15_view: bool,
     /// Seconds after which a query is cancelled; `None` is no bound.
     pub timeout_s: Option<f64>,
     pub plans: Plans,

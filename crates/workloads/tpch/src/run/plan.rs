@@ -48,7 +48,6 @@ pub(super) fn plans(options: &RunOptions, dialect: Dialect, before: &Before) -> 
     let is_executed = options.plans == Plans::Executed;
     let plan = |query| {
         let values = parameters(query, options.scale, choice(options, first));
-        // A view is no part of a plan: the common table expression is what can be explained.
         let text = text(query, &values, dialect, Q15::Cte);
         Job::Plan { query, text, is_executed }
     };
@@ -79,11 +78,8 @@ fn refreshes(pairs: u32) -> Vec<Job> {
 
 fn one(options: &RunOptions, dialect: Dialect, stream: u32, query: u8) -> Query {
     let parameters = parameters(query, options.scale, choice(options, stream));
-    let form = if options.q15_view { Q15::View(stream) } else { Q15::Cte };
-    let text = text(query, &parameters, dialect, form);
-    let is_view = query == 15 && options.q15_view;
-    let tidy = is_view.then(|| format!("drop view if exists revenue{stream}"));
-    Query { query, parameters, text, tidy }
+    let text = text(query, &parameters, dialect, Q15::Cte);
+    Query { query, parameters, text }
 }
 
 /// Seeds of streams follow that of the power test (clause 2.1.3.3).

@@ -30,8 +30,6 @@ pub(super) struct Query {
     pub(super) query: u8,
     pub(super) parameters: Vec<String>,
     pub(super) text: String,
-    /// Executed after a failure: a view that the text leaves behind is dropped.
-    pub(super) tidy: Option<String>,
 }
 
 pub(super) struct Stream {
@@ -225,16 +223,9 @@ impl<D: Driver> Worker<'_, D> {
         if let Some(Ok(executed)) = ended.result {
             facts.rows = executed.rows;
         }
-        if let Some(link) = &mut self.link {
-            if facts.outcome != QueryOutcome::Answered
-                && let Some(tidy) = &query.tidy
-            {
-                link.session.query(tidy, &mut AnswerTable::default()).await.ok();
-            }
-            if let Some(before) = pages {
-                let after = pages::read_so_far(&mut link.session).await;
-                facts.pages_read = after.and_then(|after| after.checked_sub(before));
-            }
+        if let (Some(link), Some(before)) = (&mut self.link, pages) {
+            let after = pages::read_so_far(&mut link.session).await;
+            facts.pages_read = after.and_then(|after| after.checked_sub(before));
         }
         self.tell(News::Query(facts, table));
     }
