@@ -350,6 +350,11 @@ pub trait Session {
         self.dialect().capabilities()
     }
 
+    /// True if the target itself gives its sessions this setting, as `set.NAME` of a URL does.
+    fn is_set_by_target(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Prepares a statement with the dialect's own placeholders. A statement that the server can't prepare (MySQL error
     /// 1295) is sent as text on execution.
     fn prepare(
