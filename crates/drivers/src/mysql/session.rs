@@ -153,9 +153,7 @@ impl Session for MysqlSession {
     }
 
     fn is_set_by_target(&self, name: &str) -> bool {
-        // Such as `@@session.NAME`.
-        let mut words = self.variables.iter().flat_map(|(variable, _)| variable.split(['.', '@']));
-        words.any(|word| word.eq_ignore_ascii_case(name))
+        self.variables.iter().any(|(variable, _)| variable.eq_ignore_ascii_case(name))
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {

@@ -226,7 +226,7 @@ fn run_rows(port: u16, rows: &[Row]) {
 
 /// Settings in a target's URL win, but for those without which loads store nothing.
 fn check_settings_of_target(port: u16) {
-    let set = "set.innodb_lock_wait_timeout=7&set.@@session.net_read_timeout=77&set.autocommit=0";
+    let set = "set.innodb_lock_wait_timeout=7&set.NET_READ_TIMEOUT=77&set.autocommit=0";
     let url = format!("mysql://root@127.0.0.1:{port}/mysql?{set}");
     for (name, value) in
         [("innodb_lock_wait_timeout", 7), ("net_read_timeout", 77), ("autocommit", 1)]

@@ -37,10 +37,15 @@ const ROWS: &[Row] = &[
             ("vacuum_cost_delay", "1"),
             ("constraint_exclusion", "off"),
             ("max_parallel_workers_per_gather", "0"),
+        ],
+        steps: ALL_RIGHT,
+    },
+    Row {
+        settings: &[
             ("default_tablespace", "elsewhere"),
             ("default_table_access_method", "heap_by_name"),
         ],
-        steps: ALL_RIGHT,
+        steps: BENCH_IS_RIGHT,
     },
     Row {
         settings: &[
@@ -58,7 +63,7 @@ const ROWS: &[Row] = &[
             ("default_transaction_isolation", "serializable"),
             ("session_replication_role", "replica"),
         ],
-        steps: BENCH_IS_RIGHT,
+        steps: LOADS_ARE_RIGHT,
     },
     Row {
         settings: &[("default_transaction_read_only", "on")],
