@@ -49,7 +49,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         settings: &[
-            ("statement_timeout", "30"),
+            ("statement_timeout", "100"),
             ("lock_timeout", "1"),
             ("idle_in_transaction_session_timeout", "100"),
             ("idle_session_timeout", "1000"),

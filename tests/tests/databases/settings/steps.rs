@@ -61,7 +61,7 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
             check_build(place, if place.dialect == Dialect::Postgres { 10 } else { 0 })
         }),
         Step::BuildWithForeignKeys => {
-            let build = ["build", "props", "--foreign-keys", "true"];
+            let build = ["build", "props", "--foreign-keys=true"];
             checked(benchmarksql(place, &build), || check_build(place, 10))
         }
         Step::TpccRun => tpcc_run(place),

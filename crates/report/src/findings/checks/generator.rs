@@ -197,7 +197,7 @@ fn start_apart(trial: &Trial) -> Option<Message> {
 
 /// Bounds the throughput that a loop per worker or core might add. Workers waited for a loop that handled others' answers
 /// or had no CPU; and a server's threads run on the core of the loop that wakes them, where they wait for each other.
-/// More loops need a core that is idle, and add at most the factor of their number. Idle time alone does not bound it: without
+/// More loops need a core that is idle, and add at most the factor of their number. Idle time does not bound it: without
 /// the wake-ups of idle cores a transaction took two thirds of the server's CPU.
 fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let (summary, known) = (&trial.summary, &trial.summary.generator);
