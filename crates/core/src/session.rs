@@ -180,8 +180,7 @@ impl Rows for AnswerTable {
         if self.is_cut() {
             return;
         }
-        let row: Vec<Option<String>> =
-            (0..row.columns()).map(|column| row.string(column)).collect();
+        let row: Vec<_> = (0..row.columns()).map(|column| row.string(column)).collect();
         self.bytes += taken(&row);
         self.rows.push(row);
         if self.is_cut() {
@@ -346,6 +345,11 @@ pub trait Session {
 
     fn capabilities(&self) -> &'static Capabilities {
         self.dialect().capabilities()
+    }
+
+    /// True if the target itself gives its sessions this setting, as `set.NAME` of a URL does.
+    fn is_set_by_target(&self, _name: &str) -> bool {
+        false
     }
 
     /// Prepares a statement with the dialect's own placeholders. A statement that the server can't prepare (MySQL error
@@ -532,8 +536,7 @@ pub trait Session {
     /// Why the answer to `sql`, which was given up, was waited for no longer than `within`: the server is silent, or its
     /// answer does not end.
     fn unanswered(&mut self, sql: &str, within: Nanos) -> impl Future<Output = DbError> {
-        let within_s = within / SECOND;
-        let text = format!("The answer to `{sql}` did not end within {within_s} s.");
+        let text = format!("The answer to `{sql}` did not end within {} s.", within / SECOND);
         async { DbError::unreachable(text) }
     }
 
@@ -576,17 +579,15 @@ mod tests {
 
     #[test]
     fn an_answer_without_end_is_cut() {
-        let mut table = AnswerTable::default();
-        (0..31).for_each(|_| table.row(&Long));
-        assert!(!table.is_cut() && table.rows.len() == 31);
-        (0..1_000).for_each(|_| table.row(&Long));
-        assert!(table.is_cut() && table.rows.is_empty());
-        assert_eq!(table.overflow(), Some(AnswerTable::BYTES_MAX));
-        let mut table = AnswerTable::of_workload();
-        (0..63).for_each(|_| table.row(&Long));
-        assert!(!table.is_cut() && table.rows.len() == 63);
-        (0..1_000).for_each(|_| table.row(&Long));
-        assert!(table.is_cut() && table.rows.is_empty() && table.overflow().is_none());
+        let (question, workload) = (AnswerTable::default(), AnswerTable::of_workload());
+        let bytes_max = Some(AnswerTable::BYTES_MAX);
+        for (mut table, rows, overflow) in [(question, 31, bytes_max), (workload, 63, None)] {
+            (0..rows).for_each(|_| table.row(&Long));
+            assert!(!table.is_cut() && table.rows.len() == rows);
+            (0..1_000).for_each(|_| table.row(&Long));
+            assert!(table.is_cut() && table.rows.is_empty());
+            assert_eq!(table.overflow(), overflow);
+        }
     }
 
     #[test]

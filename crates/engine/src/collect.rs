@@ -103,9 +103,9 @@ pub(crate) fn collect<W: Workload, D: Driver>(
     let mut look = WindowLook::new(watch);
     let mut sums = vec![VecDeque::new(); spares.len()];
     loop {
-        let left = window.map_or(0, |window: Window| window.closes.saturating_sub(monotonic_now()));
-        let left = if left == 0 { PATIENCE } else { left.min(PATIENCE) };
-        let message = receiver.recv_timeout(Duration::from_nanos(left));
+        let wait = window.map_or(0, |window: Window| window.closes.saturating_sub(monotonic_now()));
+        let wait = if wait == 0 { PATIENCE } else { wait.min(PATIENCE) };
+        let message = receiver.recv_timeout(Duration::from_nanos(wait));
         let is_closed = |window: Window| look.watch.is_some() && monotonic_now() >= window.closes;
         if window.is_some_and(is_closed) {
             look.close();

@@ -458,3 +458,18 @@ fn finish<W: Workload, D: Driver>(
     };
     Ok(result.balanced())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::default_loops;
+
+    #[test]
+    fn loops_are_as_many_as_cores_or_workers_and_at_least_one() {
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        assert_eq!([0, 1].map(default_loops), [1, 1]);
+        for workers in 1..=cores {
+            assert_eq!(default_loops(workers), workers);
+        }
+        assert_eq!([cores + 1, 64 * cores].map(default_loops), [cores, cores]);
+    }
+}

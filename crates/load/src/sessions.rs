@@ -20,7 +20,7 @@ pub struct LoadSessions<'a, D> {
     observer: &'a dyn LoadObserver,
     sessions: u32,
     at_first_node: bool,
-    needs: &'static [ServerNeed],
+    needs: Vec<ServerNeed>,
     activity: Arc<Activity>,
     is_watched: AtomicBool,
     has_failed: AtomicBool,
@@ -35,7 +35,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             observer,
             sessions,
             at_first_node: false,
-            needs: &[],
+            needs: Vec::new(),
             activity: Arc::default(),
             is_watched: AtomicBool::new(false),
             has_failed: AtomicBool::new(false),
@@ -50,8 +50,8 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
 
     /// Refuses a server whose settings take one of these away.
     #[must_use]
-    pub fn needing(self, needs: &'static [ServerNeed]) -> Self {
-        LoadSessions { needs, ..self }
+    pub fn needing(self, needs: &[ServerNeed]) -> Self {
+        LoadSessions { needs: needs.to_vec(), ..self }
     }
 
     /// Does `work` on one session.
@@ -162,7 +162,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
             let mut session = connected.map_err(while_doing("connecting to the database"))?;
             doing("setting up the session");
             let adopted = settings::adopt(&mut session).await;
-            adopted.map_err(while_doing("setting up the session"))?.check(self.needs)?;
+            adopted.map_err(while_doing("setting up the session"))?.check(&self.needs)?;
             Ok(session)
         };
         let connecting = noted(&self.activity, number, connecting);

@@ -11,29 +11,42 @@ use std::collections::HashMap;
 
 const TABLE: &str = include_str!("settings.txt");
 
-dyno_core::named! {
-    /// Something that a load or a trial depends on, and that a setting can take away.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum ServerNeed {
-        /// A statement outside of a transaction is stored.
-        Autocommit = "autocommit",
-        /// An answer has all its rows.
-        WholeAnswers = "whole-answers",
-        Writes = "writes",
-        /// Tables have transactions and foreign keys.
-        Transactions = "transactions",
-        /// A transaction stores a piece of a load.
-        LargeTransactions = "large-transactions",
-        /// A table may get its primary key after its rows.
-        LateKeys = "late-keys",
-        /// Transactions at READ COMMITTED may write.
-        ReadCommittedWrites = "read-committed-writes",
+/// Something that a load or a trial depends on, and that a setting can take away: its first word in the table, and the
+/// rows and bytes of a load's largest transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerNeed(&'static str, u64, u64);
+
+impl ServerNeed {
+    /// A statement outside of a transaction is stored.
+    pub const AUTOCOMMIT: Self = ServerNeed("autocommit", 0, 0);
+    /// An answer has all its rows.
+    pub const WHOLE_ANSWERS: Self = ServerNeed("whole-answers", 0, 0);
+    pub const WRITES: Self = ServerNeed("writes", 0, 0);
+    /// Tables have transactions and foreign keys.
+    pub const TRANSACTIONS: Self = ServerNeed("transactions", 0, 0);
+    /// A table may get its primary key after its rows.
+    const LATE_KEYS: Self = ServerNeed("late-keys", 0, 0);
+    /// Transactions at READ COMMITTED may write.
+    pub const READ_COMMITTED_WRITES: Self = ServerNeed("read-committed-writes", 0, 0);
+
+    fn is_unfit(self, value: &str, unfit: &str) -> bool {
+        let number = |text: &str| text.parse::<u64>().unwrap_or_default();
+        let is_below = |limit| (1..limit).contains(&number(value));
+        let is_word = |part: &str| unfit.split(',').any(|word| word.eq_ignore_ascii_case(part));
+        match unfit.strip_prefix("below ") {
+            Some("rows") => is_below(self.1),
+            Some("bytes") => is_below(self.2),
+            Some(limit) => is_below(number(limit)),
+            None => (unfit == "any" && !value.is_empty()) || value.split(',').any(is_word),
+        }
     }
 }
 
-/// The needs of tables whose engine the server chooses, and of their loads.
-pub const TABLE_NEEDS: &[ServerNeed] = &[ServerNeed::Transactions, ServerNeed::LargeTransactions];
-pub const LOAD_NEEDS: &[ServerNeed] = &[ServerNeed::Writes, TABLE_NEEDS[0], TABLE_NEEDS[1]];
+/// The needs of a load that stores up to this much in a transaction: writes, an engine that has transactions where the
+/// server chooses it, and the size.
+pub const fn load_needs(rows: u64, bytes: u64) -> [ServerNeed; 3] {
+    [ServerNeed::WRITES, ServerNeed::TRANSACTIONS, ServerNeed("large-transactions", rows, bytes)]
+}
 
 /// Names and values of the lines that begin with a word.
 fn rows(word: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
@@ -46,15 +59,6 @@ fn own_settings(dialect: Dialect) -> impl Iterator<Item = (&'static str, &'stati
     rows(if dialect == Dialect::Postgres { "postgres" } else { "mysql" })
 }
 
-fn is_unfit(value: &str, unfit: &str) -> bool {
-    if let Some(limit) = unfit.strip_prefix("below ") {
-        let number = |text: &str| text.parse::<u64>().unwrap_or_default();
-        return (1..number(limit)).contains(&number(value));
-    }
-    let is_word = |part: &str| unfit.split(',').any(|word| word.eq_ignore_ascii_case(part));
-    if unfit == "any" { !value.is_empty() } else { value.split(',').any(is_word) }
-}
-
 /// The settings of a session that loads and trials depend on, by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSettings(HashMap<String, String>);
@@ -65,13 +69,13 @@ impl ServerSettings {
     /// # Errors
     /// [`LoadError::Option`], which names the setting and the remedy.
     pub fn check(&self, needs: &[ServerNeed]) -> Result<(), LoadError> {
-        for need in needs.iter().map(|need| need.name()) {
-            for (name, unfit) in rows(need) {
+        for need in needs {
+            for (name, unfit) in rows(need.0) {
                 let (unfit, fit) = unfit.split_once(" -> ").unwrap_or((unfit, "DEFAULT"));
-                let Some(value) = self.0.get(name).filter(|value| is_unfit(value, unfit)) else {
+                let Some(value) = self.0.get(name).filter(|it| need.is_unfit(it, unfit)) else {
                     continue;
                 };
-                let consequence = rows("consequence").find(|(name, _)| *name == need);
+                let consequence = rows("consequence").find(|(name, _)| *name == need.0);
                 let consequence = consequence.map_or("", |(_, text)| text);
                 let problem =
                     format!("The server's setting {name} = {value} is in the way: {consequence}.");
@@ -93,14 +97,13 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
     if !session.capabilities().server_views {
         return Ok(Some(ServerSettings::default()));
     }
-    let dialect = session.dialect();
-    let unfit = ServerNeed::ALL.into_iter().flat_map(|need| rows(need.name()));
-    let names = own_settings(dialect).chain(unfit).map(|(name, _)| name).chain(["log_bin"]);
+    let settings = TABLE.lines().filter_map(|line| line.split_once(" = ")?.0.split_once(' '));
+    let names = settings.map(|(_, name)| name).chain(["log_bin"]);
     let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     let names = names.join(", ");
     let mut limit = None;
     let mut sql = format!("SELECT name, setting FROM pg_settings WHERE name IN ({names})");
-    if dialect == Dialect::Mysql {
+    if session.dialect() == Dialect::Mysql {
         // It would cut the answer that lists it.
         let answer = answer_if_any(session, "SELECT @@sql_select_limit").await?;
         limit = answer.and_then(|answer| answer.single()?.parse::<u64>().ok());
@@ -128,17 +131,23 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
 /// The session is lost.
 pub async fn wants_keys_first<S: Session>(session: &mut S) -> Result<bool, DbError> {
     Ok(session.dialect() == Dialect::Mysql
-        && read(session).await?.unwrap_or_default().check(&[ServerNeed::LateKeys]).is_err())
+        && read(session).await?.unwrap_or_default().check(&[ServerNeed::LATE_KEYS]).is_err())
 }
 
-/// Gives a session that loads, counts or checks the settings that it needs, and returns those that it had. Refused ones
-/// stay as they are.
+/// Gives a session that loads, counts or checks the settings that it needs, and returns those that it had. Settings of
+/// its target's own, and refused ones, stay as they are.
 ///
 /// # Errors
 /// The session is lost.
 pub async fn adopt<S: Session>(session: &mut S) -> Result<ServerSettings, DbError> {
     let before = read(session).await?;
     let differs = |(name, wanted): &(&str, &str)| match &before {
+        // But these two: without them a load stores nothing.
+        _ if !matches!(*name, "autocommit" | "completion_type")
+            && session.is_set_by_target(name) =>
+        {
+            false
+        }
         Some(before) => {
             before.0.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
         }
@@ -164,7 +173,6 @@ pub async fn adopt<S: Session>(session: &mut S) -> Result<ServerSettings, DbErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ServerNeed::{Autocommit, LargeTransactions, LateKeys, WholeAnswers, Writes};
 
     #[test]
     fn unfit_settings_are_refused_with_the_remedy() {
@@ -172,27 +180,45 @@ mod tests {
             let settings = HashMap::from([(name.to_owned(), value.to_owned())]);
             ServerSettings(settings).check(&[need]).err()
         };
-        let refusal = error("autocommit", "OFF", Autocommit).unwrap();
+        let refusal = error("autocommit", "OFF", ServerNeed::AUTOCOMMIT).unwrap();
         let words = "autocommit = OFF is in the way: what a statement outside of a transaction";
         assert!(refusal.to_string().contains(words), "{refusal}");
         assert!(refusal.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
-        assert!(error("autocommit", "ON", Autocommit).is_none());
-        assert!(error("autocommit", "OFF", Writes).is_none());
-        assert!(error("wsrep_max_ws_size", "1048576", LargeTransactions).is_some());
-        let no_limit = error("group_replication_transaction_size_limit", "0", LargeTransactions);
-        assert!(no_limit.is_none());
-        assert!(error("temp_file_limit", "0", LargeTransactions).is_some());
-        assert!(error("sql_select_limit", "1", WholeAnswers).is_some());
-        assert!(error("sql_select_limit", "18446744073709551615", WholeAnswers).is_none());
-        assert!(error("wsrep_mode", "A,REQUIRED_PRIMARY_KEY", LateKeys).is_some());
-        assert!(error("group_replication_group_name", "", LateKeys).is_none());
-        assert!(error("group_replication_group_name", "8a94", LateKeys).is_some());
+        assert!(error("autocommit", "ON", ServerNeed::AUTOCOMMIT).is_none());
+        assert!(error("autocommit", "OFF", ServerNeed::WRITES).is_none());
+        for (name, value, is_too_small) in [
+            ("wsrep_max_ws_size", "1048575", true),
+            ("wsrep_max_ws_size", "1048576", false),
+            ("wsrep_max_ws_rows", "999", true),
+            ("wsrep_max_ws_rows", "1000", false),
+            ("group_replication_transaction_size_limit", "0", false),
+            ("temp_file_limit", "0", true),
+        ] {
+            let refusal = error(name, value, load_needs(1_000, 1 << 20)[2]);
+            assert_eq!(refusal.is_some(), is_too_small, "{name} = {value}");
+        }
+        assert!(error("sql_select_limit", "1", ServerNeed::WHOLE_ANSWERS).is_some());
+        assert!(
+            error("sql_select_limit", "18446744073709551615", ServerNeed::WHOLE_ANSWERS).is_none()
+        );
+        assert!(error("wsrep_mode", "A,REQUIRED_PRIMARY_KEY", ServerNeed::LATE_KEYS).is_some());
+        assert!(error("group_replication_group_name", "", ServerNeed::LATE_KEYS).is_none());
+        assert!(error("group_replication_group_name", "8a94", ServerNeed::LATE_KEYS).is_some());
     }
 
     #[test]
     fn each_line_of_the_table_is_understood() {
         let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let needs = ServerNeed::ALL.map(ServerNeed::name);
+        let needs = [
+            ServerNeed::AUTOCOMMIT,
+            ServerNeed::WHOLE_ANSWERS,
+            ServerNeed::WRITES,
+            ServerNeed::TRANSACTIONS,
+            load_needs(0, 0)[2],
+            ServerNeed::LATE_KEYS,
+            ServerNeed::READ_COMMITTED_WRITES,
+        ];
+        let needs = needs.map(|need| need.0);
         let words = ["mysql", "postgres", "consequence"].into_iter().chain(needs);
         assert_eq!(words.map(|word| rows(word).count()).sum::<usize>(), lines.count());
         for need in needs {

@@ -72,7 +72,7 @@ pub struct ChosenIo {
     /// The user wants no other.
     is_forced: bool,
     /// Why it is not io_uring, where that was wanted.
-    pub refused: Option<String>,
+    pub refusal: Option<String>,
 }
 
 impl ChosenIo {
@@ -85,7 +85,7 @@ impl ChosenIo {
 /// Such as `io_uring`, `epoll (io_uring: Operation not permitted (os error 1))`.
 impl fmt::Display for ChosenIo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.io, &self.refused) {
+        match (self.io, &self.refusal) {
             (Io::Uring, _) => f.write_str("io_uring"),
             (Io::Epoll, None) => f.write_str("epoll"),
             (Io::Epoll, Some(why)) => write!(f, "epoll (io_uring: {why})"),
@@ -97,12 +97,12 @@ static CHOSEN: OnceLock<ChosenIo> = OnceLock::new();
 
 fn resolved(choice: IoChoice) -> io::Result<ChosenIo> {
     match choice {
-        IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, is_forced: true, refused: None }),
+        IoChoice::Only(io) => io.probe().map(|()| ChosenIo { io, is_forced: true, refusal: None }),
         IoChoice::Auto => Ok(match Io::Uring.probe() {
-            Ok(()) => ChosenIo { io: Io::Uring, is_forced: false, refused: None },
+            Ok(()) => ChosenIo { io: Io::Uring, is_forced: false, refusal: None },
             Err(error) => {
-                let refused = Some(error.to_string());
-                ChosenIo { io: Io::Epoll, is_forced: false, refused }
+                let refusal = Some(error.to_string());
+                ChosenIo { io: Io::Epoll, is_forced: false, refusal }
             }
         }),
     }
@@ -122,6 +122,24 @@ pub fn chosen_io() -> &'static ChosenIo {
     CHOSEN.get_or_init(|| {
         let wanted = IoChoice::of_environment().ok().flatten().unwrap_or_default();
         // What can't be had leaves epoll.
-        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, is_forced: false, refused: None })
+        resolved(wanted).unwrap_or(ChosenIo { io: Io::Epoll, is_forced: false, refusal: None })
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loops_of_few_tasks_use_epoll_unless_the_user_wants_a_ring() {
+        let with = |io, is_forced| ChosenIo { io, is_forced, refusal: None };
+        for (choice, few, many) in [
+            (with(Io::Uring, false), Io::Epoll, Io::Uring),
+            (with(Io::Uring, true), Io::Uring, Io::Uring),
+            (with(Io::Epoll, true), Io::Epoll, Io::Epoll),
+            (with(Io::Epoll, false), Io::Epoll, Io::Epoll),
+        ] {
+            assert_eq!([1, 2, 3, 64].map(|tasks| choice.for_tasks(tasks)), [few, few, many, many]);
+        }
+    }
 }

@@ -215,12 +215,12 @@ impl Runner<'_> {
         self.see_who_restarts()?;
         self.reach_targets()?;
         self.muster()?;
-        let mut seen = BTreeSet::new();
+        let mut examined = BTreeSet::new();
         for step in &self.plan.steps {
             let (experiment, reached) = self.parties(step)?;
             let at =
                 |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
-            if seen.insert((&step.experiment, &step.target)) {
+            if examined.insert((&step.experiment, &step.target)) {
                 experiment.fits(&reached.database).map_err(at)?;
             }
             Injection::of(self.plan, step, reached).map_err(at)?;

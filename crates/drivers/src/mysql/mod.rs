@@ -122,6 +122,7 @@ impl Driver for MysqlDriver {
             let mut session = MysqlSession::new(channel, product, files, method, host.address());
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
+                session.variables.clone_from(&self.variables);
             }
             Ok(session)
         });

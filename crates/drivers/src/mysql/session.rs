@@ -36,6 +36,8 @@ pub struct MysqlSession {
     /// By which the user has logged in.
     method: &'static str,
     address: Address,
+    /// Names and values of variables that the target's URL sets.
+    pub(super) variables: Vec<(String, String)>,
 }
 
 #[derive(Debug)]
@@ -72,6 +74,7 @@ impl MysqlSession {
             local_files,
             method,
             address: address.clone(),
+            variables: Vec::new(),
         }
     }
 
@@ -147,6 +150,10 @@ impl Session for MysqlSession {
 
     fn capabilities(&self) -> &'static Capabilities {
         if self.product.name == "MariaDB" { &MARIADB } else { &Capabilities::MYSQL }
+    }
+
+    fn is_set_by_target(&self, name: &str) -> bool {
+        self.variables.iter().any(|(variable, _)| variable.eq_ignore_ascii_case(name))
     }
 
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {

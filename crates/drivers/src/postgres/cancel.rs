@@ -15,7 +15,7 @@ const NOTES_WITHIN: Nanos = SECOND / 2;
 /// Cancels the statement of one session; valid while the session lives.
 #[derive(Clone)]
 pub struct CancelToken {
-    settings: Arc<Settings>,
+    pub(super) settings: Arc<Settings>,
     number: u32,
     key: Option<Arc<BackendKey>>,
 }

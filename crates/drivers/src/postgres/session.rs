@@ -100,6 +100,17 @@ impl Session for PostgresSession {
         self.link.proof
     }
 
+    fn is_set_by_target(&self, name: &str) -> bool {
+        // Options are `-c NAME=VALUE`, `-cNAME=VALUE` or `--NAME=VALUE`.
+        let is_name = |word: &str| {
+            let word = word.trim_start_matches("-c").trim_start_matches('-');
+            word.replace('-', "_").eq_ignore_ascii_case(name)
+        };
+        self.cancel.settings.startup.iter().any(|(key, value)| {
+            is_name(key) || key == "options" && value.split([' ', '=']).any(is_name)
+        })
+    }
+
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.prepare_bytes(sql.as_bytes(), params, None).await
     }

@@ -175,6 +175,10 @@ impl<S: Session> Session for RoutedSession<S> {
         self.main.capabilities()
     }
 
+    fn is_set_by_target(&self, name: &str) -> bool {
+        self.main.is_set_by_target(name)
+    }
+
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.prepare_bytes(sql.as_bytes(), params, None).await
     }

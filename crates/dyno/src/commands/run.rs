@@ -406,8 +406,8 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         false => format!("{steps}{most}about {about}{beside}"),
     };
     let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
-    let refused = dyno_reactor::chosen_io().refused.as_ref();
-    begins.extend(refused.map(|why| {
+    let refusal = dyno_reactor::chosen_io().refusal.as_ref();
+    begins.extend(refusal.map(|why| {
         format!("note: loops use epoll, which costs more CPU: io_uring is refused: {why}.")
     }));
     let environment = dyno_observe::environment();

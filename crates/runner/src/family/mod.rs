@@ -69,7 +69,7 @@ pub trait Family: Sized {
 
     /// The needs of its loads and trials that a setting of the server can take away.
     fn needs(&self) -> Vec<ServerNeed> {
-        vec![ServerNeed::WholeAnswers]
+        vec![ServerNeed::WHOLE_ANSWERS]
     }
 
     /// Whether this can be done on a database; called before anything is touched.

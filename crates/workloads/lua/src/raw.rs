@@ -64,7 +64,7 @@ impl LuaShared {
 
 /// Gives the prelude these functions.
 pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result<()> {
-    let of_host: [(&str, lua_CFunction); 6] = [
+    let host_functions: [(&str, lua_CFunction); 6] = [
         ("query", query),
         ("execute", execute),
         ("fetch", fetch),
@@ -72,10 +72,10 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
         ("setter", setter),
         ("raise", raise),
     ];
-    for (name, function) in of_host {
+    for (name, function) in host_functions {
         host.set(name, closure(shared, lua, function)?)?;
     }
-    let of_rand: [(&str, lua_CFunction); 9] = [
+    let random_functions: [(&str, lua_CFunction); 9] = [
         ("uniform", uniform),
         ("gaussian", gaussian),
         ("special", special),
@@ -88,7 +88,7 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
     ];
     host.set("below_c", BELOW_C)?;
     let rand = lua.create_table()?;
-    for (name, function) in of_rand {
+    for (name, function) in random_functions {
         rand.set(name, closure(shared, lua, function)?)?;
     }
     host.set("rand", rand)

@@ -4,8 +4,8 @@ use crate::access::{self, Access};
 use crate::check::{Balances, Ledger, balances, history_rows};
 use crate::history::{History, Journal, history};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, NOT_OURS, circumstance, existing_tables,
-    initialize, table_info, vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, NOT_OURS, circumstance,
+    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
@@ -17,7 +17,7 @@ use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
-use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
+use dyno_load::settings::ServerNeed;
 use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
@@ -99,9 +99,9 @@ impl Family for PgbenchFamily {
 
     fn needs(&self) -> Vec<ServerNeed> {
         if self.is_own_mix() {
-            vec![ServerNeed::WholeAnswers, ServerNeed::Autocommit]
+            vec![ServerNeed::WHOLE_ANSWERS, ServerNeed::AUTOCOMMIT]
         } else {
-            TABLE_NEEDS.to_vec()
+            LOAD_NEEDS[1..].to_vec()
         }
     }
 

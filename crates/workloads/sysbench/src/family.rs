@@ -1,6 +1,7 @@
 //! The sysbench family in suites.
 
 use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
+use crate::load::chunk_need;
 use crate::{
     OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
     prepare_with_statistics,
@@ -57,7 +58,7 @@ impl Family for SysbenchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        [self.options.trial_needs(), &[ServerNeed::LargeTransactions]].concat()
+        [self.options.trial_needs(), &[chunk_need(&self.options)]].concat()
     }
 
     fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {

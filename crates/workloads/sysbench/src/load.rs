@@ -11,7 +11,7 @@ use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
 use dyno_core::{Dialect, Driver, RowSource, Session};
 use dyno_load::query::execute;
-use dyno_load::settings::ServerNeed::{LargeTransactions, Writes};
+use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
     LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, bulk_load, retrying, while_doing,
 };
@@ -66,7 +66,8 @@ fn prepare_tables<D: Driver>(
     before: &PrepareReport,
     observer: &dyn LoadObserver,
 ) -> Result<PrepareReport, LoadError> {
-    let loader = LoadSessions::new(driver, observer, threads).needing(&[Writes, LargeTransactions]);
+    let loader = LoadSessions::new(driver, observer, threads)
+        .needing(&[ServerNeed::WRITES, chunk_need(options)]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
     let existing = loader.one(async |session: &mut D::Session| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))
@@ -98,6 +99,12 @@ fn prepare_tables<D: Driver>(
     };
     loader.each(&pieces, no_set_up, work).map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.report())
+}
+
+/// The need of the largest chunk. Rows have up to 256 bytes in the logs of transactions.
+pub(crate) fn chunk_need(options: &SysbenchOptions) -> ServerNeed {
+    let rows = options.rows_to_load().min(CHUNK_ROWS).into();
+    load_needs(rows, rows * 256)[2]
 }
 
 /// A table's place among those of the test, from 0, and its name.

@@ -2,7 +2,7 @@
 
 use crate::distribution::{Era, RandomOptions};
 use crate::table::OPTIONS;
-use dyno_load::settings::ServerNeed::{self, Autocommit, WholeAnswers};
+use dyno_load::settings::ServerNeed;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SysbenchTest {
@@ -245,9 +245,9 @@ impl SysbenchOptions {
         use SysbenchTest::{Legacy, ReadWrite, WriteOnly};
         let has_begin = matches!(self.test, WriteOnly | ReadWrite | Legacy(LegacyTest::Oltp));
         if self.writes() && (self.skip_trx || !has_begin) {
-            &[WholeAnswers, Autocommit]
+            &[ServerNeed::WHOLE_ANSWERS, ServerNeed::AUTOCOMMIT]
         } else {
-            &[WholeAnswers]
+            &[ServerNeed::WHOLE_ANSWERS]
         }
     }
 

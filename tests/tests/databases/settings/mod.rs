@@ -38,6 +38,7 @@ const ALL_RIGHT: &[(Step, Expected)] = &[
     (Step::SysbenchRun, Right),
     (Step::PgbenchInit, Right),
     (Step::PgbenchRun, Right),
+    (Step::PgbenchScript, Right),
     (Step::Build, Right),
     (Step::TpccRun, Right),
     (Step::TpchLoad, Right),
@@ -56,8 +57,17 @@ const LOADS_ARE_RIGHT: &[(Step, Expected)] = &[
     (Step::TpchRun, Honest),
 ];
 
+/// `dyno bench` in place of the front ends of TPC-C and TPC-H.
+const BENCH_IS_RIGHT: &[(Step, Expected)] = &[
+    (Step::Bench, Right),
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Honest),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Honest),
+];
+
 /// All loads are refused before anything is loaded.
-const fn refused_by_all(words: &'static str) -> [(Step, Expected); 5] {
+const fn refusal_steps(words: &'static str) -> [(Step, Expected); 5] {
     [
         (Step::SysbenchPrepare, Refused(words)),
         (Step::PgbenchInit, Refused(words)),
@@ -86,11 +96,7 @@ impl Place {
 
     /// The number that a statement answers with, whatever the settings of the server.
     fn number(&self, sql: &str) -> i64 {
-        let target = target(&self.url());
-        match self.dialect {
-            Dialect::Postgres => number(&PostgresDriver::new(&target).expect("a driver"), sql),
-            _ => number(&MysqlDriver::new(&target).expect("a driver"), sql),
-        }
+        number_at(&self.url(), sql)
     }
 
     /// The tables in the catalog that fulfil a condition.
@@ -102,6 +108,15 @@ impl Place {
         self.number(&format!(
             "SELECT count(*) FROM information_schema.{catalog} WHERE table_schema = {schema} AND {condition}"
         ))
+    }
+}
+
+/// The number that a statement answers with in a session as loads have it.
+fn number_at(url: &str, sql: &str) -> i64 {
+    let target = target(url);
+    match target.dialect {
+        Dialect::Postgres => number(&PostgresDriver::new(&target).expect("a driver"), sql),
+        _ => number(&MysqlDriver::new(&target).expect("a driver"), sql),
     }
 }
 

@@ -1,7 +1,8 @@
 //! MySQL and MariaDB.
 
 use super::{
-    ALL_RIGHT, Expected, LOADS_ARE_RIGHT, Refused, Right, Row, Step, go_through, refused_by_all,
+    ALL_RIGHT, BENCH_IS_RIGHT, Expected, Honest, LOADS_ARE_RIGHT, Refused, Right, Row, Step,
+    go_through, number_at, refusal_steps,
 };
 use dyno_core::Dialect;
 use dyno_testkit::{MariaDb, MySql, ask, free_port, skipped};
@@ -11,15 +12,28 @@ const NOTHING_IS_LOST: &[(Step, Expected)] = &[
     (Step::SysbenchRun, Refused("autocommit")),
     (Step::PgbenchInit, Right),
     (Step::PgbenchRun, Right),
+    (Step::PgbenchScript, Refused("without completing the last transaction")),
     (Step::Build, Right),
     (Step::TpccRun, Right),
     (Step::TpchLoad, Right),
     (Step::TpchRun, Right),
 ];
 
+/// Foreign keys of TPC-C, too.
+const FOREIGN_KEYS_ARE_RIGHT: &[(Step, Expected)] = &[
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Honest),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Honest),
+    (Step::BuildWithForeignKeys, Right),
+    (Step::TpccRun, Honest),
+    (Step::TpchLoad, Right),
+    (Step::TpchRun, Honest),
+];
+
 /// sysbench names the engine of its tables.
-const fn refused_except_sysbench(words: &'static str) -> [(Step, Expected); 6] {
-    let [_, pgbench, build, tpch, bench] = refused_by_all(words);
+const fn refusal_steps_except_of_sysbench(words: &'static str) -> [(Step, Expected); 6] {
+    let [_, pgbench, build, tpch, bench] = refusal_steps(words);
     [bench, pgbench, build, tpch, (Step::SysbenchPrepare, Right), (Step::SysbenchRun, Right)]
 }
 
@@ -38,7 +52,7 @@ const RUNS_ARE_REFUSED: &[(Step, Expected)] = &[
 /// Tables have their keys from the beginning.
 const KEY_ROWS: &[Row] = &[
     Row { settings: &[("sql_generate_invisible_primary_key", "ON")], steps: ALL_RIGHT },
-    Row { settings: &[("sql_require_primary_key", "ON")], steps: ALL_RIGHT },
+    Row { settings: &[("sql_require_primary_key", "ON")], steps: BENCH_IS_RIGHT },
 ];
 
 /// In a group of one server.
@@ -46,13 +60,25 @@ const GROUP_ROWS: &[Row] = &[
     Row { settings: &[], steps: ALL_RIGHT },
     Row {
         settings: &[("group_replication_transaction_size_limit", "1000000")],
-        steps: &refused_by_all("transaction_size_limit"),
+        steps: &[
+            (Step::PgbenchInit, Refused("transaction_size_limit")),
+            (Step::Build, Refused("transaction_size_limit")),
+            (Step::TpchLoad, Refused("transaction_size_limit")),
+            (Step::Bench, Refused("transaction_size_limit")),
+            (Step::SysbenchPrepare, Right),
+            (Step::SysbenchRun, Right),
+        ],
+    },
+    // As little as the largest transactions of these loads need.
+    Row {
+        settings: &[("group_replication_transaction_size_limit", "12800000")],
+        steps: &[(Step::PgbenchInit, Right), (Step::Build, Right), (Step::TpchLoad, Right)],
     },
 ];
 
 /// Rows for MariaDB alone.
 const ENFORCED_ROWS: &[Row] = &[
-    Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refused_by_all("_engine") },
+    Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refusal_steps("_engine") },
     Row { settings: &[("sql_mode", "ORACLE")], steps: LOADS_ARE_RIGHT },
     Row {
         settings: &[("sql_mode", "EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")],
@@ -60,7 +86,7 @@ const ENFORCED_ROWS: &[Row] = &[
     },
 ];
 
-const ENGINE: &[(Step, Expected)] = &refused_except_sysbench("default_storage_engine");
+const ENGINE: &[(Step, Expected)] = &refusal_steps_except_of_sysbench("default_storage_engine");
 
 /// Rows for both products.
 const ROWS: &[Row] = &[
@@ -94,6 +120,8 @@ const ROWS: &[Row] = &[
             ("innodb_autoinc_lock_mode", "1"),
             ("updatable_views_with_limit", "NO"),
             ("max_error_count", "0"),
+            ("query_cache_size", "16777216"),
+            ("query_cache_type", "ON"),
         ],
         steps: ALL_RIGHT,
     },
@@ -118,7 +146,7 @@ const ROWS: &[Row] = &[
             ("idle_transaction_timeout", "1"),
             ("information_schema_stats_expiry", "86400"),
         ],
-        steps: LOADS_ARE_RIGHT,
+        steps: FOREIGN_KEYS_ARE_RIGHT,
     },
     Row {
         settings: &[(
@@ -130,13 +158,24 @@ const ROWS: &[Row] = &[
         steps: LOADS_ARE_RIGHT,
     },
     Row { settings: &[("autocommit", "OFF")], steps: NOTHING_IS_LOST },
-    Row { settings: &[("init_connect", "SET autocommit = 0")], steps: NOTHING_IS_LOST },
+    Row {
+        settings: &[("init_connect", "SET autocommit = 0")],
+        steps: &[
+            (Step::Bench, Right),
+            (Step::SysbenchPrepare, Right),
+            (Step::SysbenchRun, Refused("autocommit")),
+        ],
+    },
     Row { settings: &[("sql_select_limit", "1")], steps: RUNS_ARE_REFUSED },
     Row {
         settings: &[("transaction_read_only", "ON"), ("tx_read_only", "ON")],
-        steps: &refused_by_all("_read_only = on"),
+        steps: &refusal_steps("_read_only = on"),
     },
-    Row { settings: &[("read_only", "ON")], steps: &refused_by_all("read-only") },
+    // In this order the first one is also off again in the end.
+    Row {
+        settings: &[("read_only", "ON"), ("super_read_only", "ON")],
+        steps: &refusal_steps("read-only"),
+    },
     Row { settings: &[("default_storage_engine", "MEMORY")], steps: ENGINE },
     Row { settings: &[("default_storage_engine", "MyISAM")], steps: ENGINE },
     Row {
@@ -162,7 +201,7 @@ fn make_account(port: u16) {
     execute(port, "GRANT ALL ON `row%`.* TO app@'%'");
 }
 
-fn on(port: u16, rows: &[Row]) {
+fn run_rows(port: u16, rows: &[Row]) {
     let admin = format!("mysql://root@127.0.0.1:{port}/mysql");
     let sql = |text: &str| execute(port, text);
     let set = |settings: &[(&str, &str)]| {
@@ -185,16 +224,34 @@ fn on(port: u16, rows: &[Row]) {
     go_through(rows, Dialect::Mysql, port, sql, set);
 }
 
+/// Settings in a target's URL win, but for those without which loads store nothing.
+fn check_settings_of_target(port: u16) {
+    let set = "set.innodb_lock_wait_timeout=7&set.NET_READ_TIMEOUT=77&set.autocommit=0";
+    let url = format!("mysql://root@127.0.0.1:{port}/mysql?{set}");
+    for (name, value) in
+        [("innodb_lock_wait_timeout", 7), ("net_read_timeout", 77), ("autocommit", 1)]
+    {
+        assert_eq!(number_at(&url, &format!("SELECT @@{name}")), value, "{name}");
+    }
+}
+
 #[test]
 fn settings_of_mariadb() {
-    let options = ["--log-bin", "--innodb-flush-log-at-trx-commit=2"];
+    let options = [
+        "--log-bin",
+        "--innodb-flush-log-at-trx-commit=2",
+        "--lower-case-table-names=1",
+        // It can't be switched on while the server runs, unless it is on demand.
+        "--query-cache-type=DEMAND",
+    ];
     let server = match MariaDb::start_with(&options) {
         Ok(server) => server,
         Err(why) => return skipped("settings_of_mariadb", &why),
     };
     make_account(server.port);
-    on(server.port, ROWS);
-    on(server.port, ENFORCED_ROWS);
+    check_settings_of_target(server.port);
+    run_rows(server.port, ROWS);
+    run_rows(server.port, ENFORCED_ROWS);
 }
 
 #[test]
@@ -205,8 +262,9 @@ fn settings_of_mysql() {
         Err(why) => return skipped("settings_of_mysql", &why),
     };
     make_account(server.port);
-    on(server.port, ROWS);
-    on(server.port, KEY_ROWS);
+    check_settings_of_target(server.port);
+    run_rows(server.port, ROWS);
+    run_rows(server.port, KEY_ROWS);
     for sql in [
         "INSTALL PLUGIN group_replication SONAME 'group_replication.so'",
         "SET GLOBAL group_replication_group_name = '8a94f357-aab4-11df-86ab-c80aa9429562'",
@@ -216,5 +274,5 @@ fn settings_of_mysql() {
     ] {
         execute(server.port, sql);
     }
-    on(server.port, GROUP_ROWS);
+    run_rows(server.port, GROUP_ROWS);
 }

@@ -1,6 +1,8 @@
 //! PostgreSQL.
 
-use super::{ALL_RIGHT, LOADS_ARE_RIGHT, Row, go_through, refused_by_all};
+use super::{
+    ALL_RIGHT, BENCH_IS_RIGHT, LOADS_ARE_RIGHT, Row, go_through, number_at, refusal_steps,
+};
 use dyno_core::Dialect;
 use dyno_testkit::{Postgres, skipped};
 
@@ -40,7 +42,14 @@ const ROWS: &[Row] = &[
     },
     Row {
         settings: &[
-            ("statement_timeout", "30"),
+            ("default_tablespace", "elsewhere"),
+            ("default_table_access_method", "heap_by_name"),
+        ],
+        steps: BENCH_IS_RIGHT,
+    },
+    Row {
+        settings: &[
+            ("statement_timeout", "100"),
             ("lock_timeout", "1"),
             ("idle_in_transaction_session_timeout", "100"),
             ("idle_session_timeout", "1000"),
@@ -58,11 +67,24 @@ const ROWS: &[Row] = &[
     },
     Row {
         settings: &[("default_transaction_read_only", "on")],
-        steps: &refused_by_all("default_transaction_read_only"),
+        steps: &refusal_steps("default_transaction_read_only"),
     },
-    Row { settings: &[("search_path", "nowhere")], steps: &refused_by_all("schema") },
-    Row { settings: &[("temp_file_limit", "0")], steps: &refused_by_all("temp_file_limit") },
+    Row { settings: &[("search_path", "nowhere")], steps: &refusal_steps("schema") },
+    Row { settings: &[("temp_file_limit", "0")], steps: &refusal_steps("temp_file_limit") },
 ];
+
+/// Settings in a target's URL win.
+fn check_settings_of_target(port: u16) {
+    let options = "--statement-timeout%3D77777%20-cidle_session_timeout%3D88888";
+    let set = format!("set.lock_timeout=7&options={options}");
+    let url = format!("postgres://postgres@127.0.0.1:{port}/postgres?{set}");
+    for (name, value) in
+        [("lock_timeout", 7), ("statement_timeout", 77_777), ("idle_session_timeout", 88_888)]
+    {
+        let setting = format!("SELECT setting FROM pg_settings WHERE name = '{name}'");
+        assert_eq!(number_at(&url, &setting), value, "{name}");
+    }
+}
 
 #[test]
 fn settings_of_postgres() {
@@ -74,14 +96,21 @@ fn settings_of_postgres() {
         server.sql(text).unwrap_or_else(|error| panic!("{text}: {error}"));
     };
     sql("CREATE ROLE app LOGIN");
+    sql("ALTER SYSTEM SET allow_in_place_tablespaces = on");
+    sql("SELECT pg_reload_conf()");
+    sql("CREATE TABLESPACE elsewhere LOCATION ''");
+    sql("GRANT CREATE ON TABLESPACE elsewhere TO app");
+    let method = "CREATE ACCESS METHOD heap_by_name TYPE TABLE HANDLER heap_tableam_handler";
+    server.in_database("template1", method).expect("an access method");
+    check_settings_of_target(server.port);
     // The settings of all of its sessions, as ALTER SYSTEM would set them for all roles.
     let set = |settings: &[(&str, &str)]| {
         let name_and_value = |(name, value): &(&str, &str)| format!("{name} = '{value}'");
-        let mut known = 0;
+        let mut count = 0;
         for setting in settings.iter().map(name_and_value) {
-            known += usize::from(server.sql(&format!("ALTER ROLE app SET {setting}")).is_ok());
+            count += usize::from(server.sql(&format!("ALTER ROLE app SET {setting}")).is_ok());
         }
-        assert!(known * 2 > settings.len(), "{settings:?} are another version's");
+        assert!(count * 2 > settings.len(), "{settings:?} are another version's");
         vec!["ALTER ROLE app RESET ALL".to_owned()]
     };
     go_through(ROWS, Dialect::Postgres, server.port, sql, set);

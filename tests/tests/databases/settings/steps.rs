@@ -10,7 +10,10 @@ pub(super) enum Step {
     SysbenchRun,
     PgbenchInit,
     PgbenchRun,
+    /// A script of the user's own, which writes outside of transactions.
+    PgbenchScript,
     Build,
+    BuildWithForeignKeys,
     TpccRun,
     TpchLoad,
     TpchRun,
@@ -21,17 +24,17 @@ pub(super) enum Step {
 pub(super) fn expect(place: &Place, step: Step, expected: Expected) -> Result<(), String> {
     let tables_before = place.count("tables", "1 = 1");
     let (ran, problem) = execute(place, step);
-    let said = format!("{}\n{}", problem.clone().unwrap_or_default(), ran.all());
+    let report = format!("{}\n{}", problem.clone().unwrap_or_default(), ran.all());
     match expected {
         Expected::Right if ran.code == 0 && problem.is_none() => Ok(()),
         Expected::Honest if ran.code != 0 || problem.is_none() => Ok(()),
         Expected::Refused(words) if ran.code != 0 && ran.all().to_lowercase().contains(words) => {
             match place.count("tables", "1 = 1") - tables_before {
                 0 => Ok(()),
-                made => Err(format!("{made} tables were made: {said}")),
+                tables => Err(format!("{tables} tables were made: {report}")),
             }
         }
-        _ => Err(said),
+        _ => Err(report),
     }
 }
 
@@ -53,7 +56,14 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
             has_engine(place, "pgbench_%")
         }),
         Step::PgbenchRun => pgbench_run(place),
-        Step::Build => checked(benchmarksql(place, "build"), || built(place)),
+        Step::PgbenchScript => pgbench_script(place),
+        Step::Build => checked(benchmarksql(place, &["build", "props"]), || {
+            check_build(place, if place.dialect == Dialect::Postgres { 10 } else { 0 })
+        }),
+        Step::BuildWithForeignKeys => {
+            let build = ["build", "props", "--foreign-keys=true"];
+            checked(benchmarksql(place, &build), || check_build(place, 10))
+        }
         Step::TpccRun => tpcc_run(place),
         Step::TpchLoad => {
             let load = ["tpch", "load", "--scale", "0.01", "--target"];
@@ -61,8 +71,7 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
                 same(place, "lineitem", "SELECT count(*) FROM lineitem", 60_175)?;
                 has_keys(place, "lineitem", &["l_orderkey", "l_linenumber"])?;
                 has_keys(place, "partsupp", &["ps_partkey", "ps_suppkey"])?;
-                let of_tpch = "constraint_type = 'FOREIGN KEY' AND table_name NOT LIKE 'bmsql%'";
-                same_count(place, "table_constraints", of_tpch, 10)?;
+                has_foreign_keys(place, "NOT LIKE 'bmsql%'", 10)?;
                 has_engine(place, "%")
             })
         }
@@ -74,10 +83,7 @@ fn execute(place: &Place, step: Step) -> (Ran, Option<String>) {
                 (ran.code == 0 && !is_whole).then(|| "not all answers are right".to_owned());
             (ran, problem)
         }
-        Step::Bench => {
-            let bench = ["bench", &place.url(), "--yes", "--budget", "45s"];
-            (dyno(place.folder.path(), &bench), None)
-        }
+        Step::Bench => bench(place),
     }
 }
 
@@ -88,15 +94,15 @@ fn checked(ran: Ran, check: impl FnOnce() -> Result<(), String>) -> (Ran, Option
 
 fn same(place: &Place, name: &str, sql: &str, expected: i64) -> Result<(), String> {
     match place.number(sql) {
-        found if found == expected => Ok(()),
-        found => Err(format!("{name}: {found} instead of {expected}")),
+        number if number == expected => Ok(()),
+        number => Err(format!("{name}: {number} instead of {expected}")),
     }
 }
 
 fn same_count(place: &Place, catalog: &str, condition: &str, expected: i64) -> Result<(), String> {
     match place.count(catalog, condition) {
-        found if found == expected => Ok(()),
-        found => Err(format!("{catalog} with {condition}: {found} instead of {expected}")),
+        count if count == expected => Ok(()),
+        count => Err(format!("{catalog} with {condition}: {count} instead of {expected}")),
     }
 }
 
@@ -107,10 +113,16 @@ fn has_keys(place: &Place, table: &str, columns: &[&str]) -> Result<(), String> 
         Dialect::Postgres => format!("constraint_name = '{table}_pkey'"),
         _ => "constraint_name = 'PRIMARY'".to_owned(),
     };
-    let of_table = format!("table_name = '{table}' AND {is_primary}");
-    same_count(place, "key_column_usage", &of_table, columns.len() as i64)?;
-    let named = format!("{of_table} AND column_name IN ({})", names.join(", "));
-    same_count(place, "key_column_usage", &named, columns.len() as i64)
+    let key = format!("table_name = '{table}' AND {is_primary}");
+    same_count(place, "key_column_usage", &key, columns.len() as i64)?;
+    let expected_columns = format!("{key} AND column_name IN ({})", names.join(", "));
+    same_count(place, "key_column_usage", &expected_columns, columns.len() as i64)
+}
+
+/// The foreign keys of tables whose names fulfil a condition.
+fn has_foreign_keys(place: &Place, tables: &str, expected: i64) -> Result<(), String> {
+    let keys = format!("constraint_type = 'FOREIGN KEY' AND table_name {tables}");
+    same_count(place, "table_constraints", &keys, expected)
 }
 
 /// MySQL's tables of these names can be rolled back.
@@ -167,12 +179,12 @@ fn pgbench(place: &Place, words: &[&str]) -> Ran {
 /// A client that meets others may give some transactions up, and says how many it has made.
 fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
     let ran = pgbench(place, &["-c", "2", "-t", "50"]);
-    let made = ran.stdout.split_once("actually processed: ").and_then(|(_, text)| {
+    let transactions = ran.stdout.split_once("actually processed: ").and_then(|(_, text)| {
         text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     });
     checked(ran, || {
-        let made = made.filter(|made| *made > 0).ok_or("no transaction was made")?;
-        same(place, "history", "SELECT count(*) FROM pgbench_history", made)?;
+        let rows = transactions.filter(|count| *count > 0).ok_or("no transaction was made")?;
+        same(place, "history", "SELECT count(*) FROM pgbench_history", rows)?;
         let sum = place.number("SELECT sum(delta) FROM pgbench_history");
         for (table, column) in [("accounts", "a"), ("tellers", "t"), ("branches", "b")] {
             same(place, table, &format!("SELECT sum({column}balance) FROM pgbench_{table}"), sum)?;
@@ -181,7 +193,18 @@ fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
     })
 }
 
-fn benchmarksql(place: &Place, command: &str) -> Ran {
+fn pgbench_script(place: &Place) -> (Ran, Option<String>) {
+    let script = "UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1;";
+    std::fs::write(place.folder.file("script.sql"), script).expect("a file");
+    let sum = "SELECT sum(bbalance) FROM pgbench_branches";
+    let before = place.number(sum);
+    checked(pgbench(place, &["-n", "-f", "script.sql", "-c", "2", "-t", "50"]), || {
+        same(place, "bbalance", sum, before + 100)
+    })
+}
+
+/// Executes a command on the file `props`.
+fn benchmarksql(place: &Place, words: &[&str]) -> Ran {
     let (port, database) = (place.port, &place.database);
     let connection = match place.dialect {
         Dialect::Postgres => format!(
@@ -197,21 +220,22 @@ fn benchmarksql(place: &Place, command: &str) -> Ran {
                 limitTxnsPerMin=0\nterminalWarehouseFixed=true\nnewOrderWeight=45\npaymentWeight=43\n\
                 orderStatusWeight=4\ndeliveryWeight=4\nstockLevelWeight=4\n";
     std::fs::write(place.folder.file("props"), format!("{connection}{rest}")).expect("a file");
-    dyno(place.folder.path(), &["benchmarksql", command, "props"])
+    dyno(place.folder.path(), &[&["benchmarksql"], words].concat())
 }
 
-fn built(place: &Place) -> Result<(), String> {
+fn check_build(place: &Place, foreign_keys: i64) -> Result<(), String> {
     for (table, rows) in [("item", 100_000), ("stock", 100_000), ("oorder", 30_000)] {
         same(place, table, &format!("SELECT count(*) FROM bmsql_{table}"), rows)?;
     }
     has_keys(place, "bmsql_stock", &["s_w_id", "s_i_id"])?;
     has_keys(place, "bmsql_history", &["hist_id"])?;
+    has_foreign_keys(place, "LIKE 'bmsql%'", foreign_keys)?;
     has_engine(place, "bmsql%")
 }
 
 /// The books of clause 3.3.2: orders are numbered without gaps, and payments are where they belong.
 fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
-    checked(benchmarksql(place, "run"), || {
+    checked(benchmarksql(place, &["run", "props"]), || {
         let orders = place.number("SELECT count(*) FROM bmsql_oorder");
         if orders <= 30_000 {
             return Err("no order was stored".to_owned());
@@ -222,3 +246,28 @@ fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
         same(place, "d_ytd", "SELECT sum(d_ytd) * 100 FROM bmsql_district", paid)
     })
 }
+
+/// sysbench's transactions, TPC-C and TPC-H; without the tables of other steps.
+fn bench(place: &Place) -> (Ran, Option<String>) {
+    let bench = ["bench", &place.url(), "--yes", "--budget", "40s"];
+    checked(dyno(place.folder.path(), &bench), || {
+        same_count(place, "tables", "1 = 1", 0)?;
+        let runs = std::fs::read_dir(place.folder.file("dyno-runs")).expect("a folder of runs");
+        let papers = runs.filter_map(|run| {
+            std::fs::read_to_string(run.expect("a run").path().join("paper.json")).ok()
+        });
+        let papers: Vec<serde_json::Value> =
+            papers.map(|text| serde_json::from_str(&text).expect("JSON")).collect();
+        let [paper] = &papers[..] else { return Err(format!("{} papers", papers.len())) };
+        let checks = paper["checks"].as_array().expect("checks");
+        let mut findings = checks.iter().filter(|check| {
+            CONTRADICTIONS.contains(&check["id"].as_str().unwrap_or_default())
+                && check["findings"].as_array().is_some_and(|findings| !findings.is_empty())
+        });
+        findings.next().map_or(Ok(()), |check| Err(check.to_string()))
+    })
+}
+
+/// The checks that the data or the server contradict a trial.
+const CONTRADICTIONS: [&str; 5] =
+    ["data", "adds-up", "commits-missing", "statements-per-transaction", "table-scans"];

@@ -117,9 +117,9 @@ pub(crate) fn agree<D: Driver>(driver: &D) {
 
 /// A server that refuses the join is asked for both sides instead.
 pub(crate) fn is_used_when_joins_are_refused<D: Driver>(driver: &D) {
-    let refused = Condition { body: "a_join_that_is_refused", ..*condition("C10") };
-    let found = refused.examine(driver, Mode::Joined).unwrap();
-    assert!(found.is_apart && found.verdict.holds(), "{found:?}");
-    let error = found.refused.unwrap();
+    let unjoinable = Condition { body: "a_join_that_is_refused", ..*condition("C10") };
+    let result = unjoinable.examine(driver, Mode::Joined).unwrap();
+    assert!(result.is_apart && result.verdict.holds(), "{result:?}");
+    let error = result.refused.unwrap();
     assert!(error.message().contains("a_join_that_is_refused"), "{error}");
 }

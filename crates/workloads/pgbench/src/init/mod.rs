@@ -27,7 +27,7 @@ pub(crate) use schema::CHILDREN_FIRST;
 
 use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};
-use dyno_load::settings::{LOAD_NEEDS, wants_keys_first};
+use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
 use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
 use error::{RESUME, failed};
 use schema::{Key, Schema, postgres_major};
@@ -38,6 +38,10 @@ use std::time::{Duration, Instant};
 /// The first server version that freezes rows while it copies them into an empty table
 /// completely, visibility map included; pgbench asks for it from there on.
 const FREEZE_SINCE: u32 = 14;
+
+/// Accounts of one branch, of up to 128 bytes in the logs of transactions, are stored at once where that is limited.
+pub(crate) const LOAD_NEEDS: [ServerNeed; 3] =
+    load_needs(ACCOUNTS_PER_BRANCH as u64, ACCOUNTS_PER_BRANCH as u64 * 128);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InitReport {
@@ -62,7 +66,7 @@ pub fn initialize<D: Driver>(
     options.check(driver.dialect())?;
     let loader = LoadSessions::new(driver, observer, options.connections)
         .at_first_node()
-        .needing(LOAD_NEEDS);
+        .needing(&LOAD_NEEDS);
     let is_stored = AtomicBool::new(false);
     let done = loader.one(async |session: &mut D::Session| {
         let dialect = session.dialect();

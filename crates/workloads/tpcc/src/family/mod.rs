@@ -15,7 +15,7 @@ use crate::across::{CrossShardWork, ForeignWork};
 use crate::ledger::Counted;
 use crate::ledger_file::{LedgerFile, Recorded, read};
 use crate::load::{
-    LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
+    LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
     existing_tables, load,
 };
 use crate::options::{OFFER, TpccSettings};
@@ -29,7 +29,7 @@ use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::default_sessions;
-use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
+use dyno_load::settings::ServerNeed;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
@@ -80,7 +80,7 @@ impl Family for TpccFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        [trial_needs(self.options.isolation), TABLE_NEEDS].concat()
+        [trial_needs(self.options.isolation), &LOAD_NEEDS[1..]].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
 use dyno_core::{DbError, Dialect, Session, counted, is_shardingsphere};
 use dyno_load::query::{answer, answer_if_any, whole};
-use dyno_load::settings::ServerNeed::{self, ReadCommittedWrites, WholeAnswers};
+use dyno_load::settings::ServerNeed;
 use dyno_runner::failure::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,10 @@ pub struct Preflight {
 /// The needs of a trial at the isolation that is asked for.
 pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     match isolation {
-        None | Some(Isolation::ReadCommitted) => &[WholeAnswers, ReadCommittedWrites],
-        _ => &[WholeAnswers],
+        None | Some(Isolation::ReadCommitted) => {
+            &[ServerNeed::WHOLE_ANSWERS, ServerNeed::READ_COMMITTED_WRITES]
+        }
+        _ => &[ServerNeed::WHOLE_ANSWERS],
     }
 }
 

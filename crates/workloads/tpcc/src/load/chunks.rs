@@ -2,12 +2,17 @@
 
 use crate::schema::TpccTable;
 use crate::{DISTRICTS, ITEMS};
+use dyno_load::settings::{ServerNeed, load_needs};
 
 /// Warehouses whose own rows, and those of their districts, are loaded together.
 const WAREHOUSES_AT_ONCE: u32 = 1_000;
 /// Items or stock of a warehouse that are loaded together. A constant, as all sizes here: an
 /// interrupted load can only be continued with the same ones.
 const ITEMS_AT_ONCE: u32 = 25_000;
+
+/// Order lines of a district, 15 for each of its 3,000 orders, are the most rows; customers of five, with up to 700 bytes
+/// in the logs of transactions, the most bytes.
+pub(crate) const LOAD_NEEDS: [ServerNeed; 3] = load_needs(45_000, 15_000 * 700);
 
 /// Tables with a few rows of each warehouse.
 pub(crate) const HEADS: [TpccTable; 2] = [TpccTable::Warehouse, TpccTable::District];

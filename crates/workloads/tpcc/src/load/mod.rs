@@ -20,6 +20,7 @@ mod rows;
 mod state;
 mod verify;
 
+pub(crate) use chunks::LOAD_NEEDS;
 pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
 pub use proof::{ShardProof, prove};
@@ -35,7 +36,7 @@ use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
 use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
 use dyno_load::query::{answer, drop_tables, execute};
-use dyno_load::settings::{LOAD_NEEDS, wants_keys_first};
+use dyno_load::settings::wants_keys_first;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use proof::prove_of;
 use rows::{ChunkRows, Common};
@@ -89,7 +90,7 @@ pub fn load<D: Driver>(
 ) -> Result<LoadReport, LoadError> {
     let dialect = driver.dialect();
     check_options(options, dialect)?;
-    let loader = LoadSessions::new(driver, observer, options.sessions).needing(LOAD_NEEDS);
+    let loader = LoadSessions::new(driver, observer, options.sessions).needing(&LOAD_NEEDS);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;

@@ -10,7 +10,7 @@ mod cache;
 mod trial;
 
 use crate::degree::{DegreeRule, detect};
-use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load};
+use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::run::TpchTest;
 use crate::state;
@@ -19,7 +19,7 @@ use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
-use dyno_load::settings::{ServerNeed, TABLE_NEEDS};
+use dyno_load::settings::ServerNeed;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     Family, FamilyEntry, Job, LoadOrder, TrialDone, Trials, all_or_none, ask, drop_failure, given,
@@ -64,7 +64,7 @@ impl Family for TpchFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        [&[ServerNeed::WholeAnswers], TABLE_NEEDS].concat()
+        [&[ServerNeed::WHOLE_ANSWERS], &needs(self.options.scale)[1..]].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {

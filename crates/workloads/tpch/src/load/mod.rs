@@ -22,6 +22,7 @@ mod work;
 pub use dyno_load::LoadError;
 pub use estimate::{Estimate, estimate};
 pub use steps::TpchStep;
+pub(crate) use steps::needs;
 use steps::{Piece, Work};
 
 use crate::facts::{LoadStep, TpchLoad};
@@ -30,7 +31,6 @@ use crate::schema::SchemaTable;
 use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
 use dyno_core::{Dialect, Driver, Session};
 use dyno_load::query::{drop_tables, execute};
-use dyno_load::settings::LOAD_NEEDS;
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
 use sums::Sums;
@@ -101,7 +101,8 @@ pub fn load<D: Driver>(
     observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
-    let loader = LoadSessions::new(driver, observer, options.sessions).needing(LOAD_NEEDS);
+    let needs = needs(options.scale);
+    let loader = LoadSessions::new(driver, observer, options.sessions).needing(&needs);
     let begun =
         loader.one(async |session: &mut D::Session| begin(session, options, observer).await)?;
     let found = match begun {

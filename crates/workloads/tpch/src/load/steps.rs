@@ -5,6 +5,7 @@ use crate::generate::part_row_count;
 use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, SchemaTable};
 use crate::state::LoadRequest;
 use dyno_core::Dialect;
+use dyno_load::settings::{ServerNeed, load_needs};
 
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,6 +103,12 @@ pub(super) fn rows_per_scale(table: SchemaTable) -> f64 {
 fn parts(table: SchemaTable, scale: f64) -> u32 {
     // Scale factors up to 100,000 make six million pieces.
     (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
+}
+
+/// The needs of a load. Rows have up to 192 bytes in the logs of transactions.
+pub(crate) fn needs(scale: f64) -> [ServerNeed; 3] {
+    let rows = (rows_per_scale(SchemaTable::Lineitem) * scale).min(1.5 * PIECE_ROWS) as u64;
+    load_needs(rows, rows * 192)
 }
 
 /// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet in
