@@ -23,7 +23,7 @@ use dyno_tpcc::family::{
     Before, Need, TerminalLoad, TpccPreflightError, facts, look_after, look_before, not_made,
     preflight, tpmc_limit, trial_needs,
 };
-use dyno_tpcc::ledger_file::LedgerFile;
+use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::{DeliveryMode, Profile};

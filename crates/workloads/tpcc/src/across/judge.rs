@@ -1,7 +1,7 @@
 //! Tells transactions apart that are whole, lost, half done or in doubt.
 
 use super::look::{CustomerPlace, ShardWork};
-use crate::ledger_file::{Across, AcrossWork, SupplyKey};
+use crate::ledger::{Across, Entry, SupplyKey, Work};
 use dyno_core::ShardMap;
 use dyno_facts::{CrossShardLosses, Message, say};
 use std::collections::{BTreeMap, HashMap};
@@ -30,9 +30,9 @@ struct Spread<'a> {
 
 impl Spread<'_> {
     fn claim(&self) -> Growth {
-        match &self.across.work {
-            AcrossWork::Order { .. } => (1, 0),
-            AcrossWork::Payment(payment) => (1, i64::from(payment.cents)),
+        match &self.across.entry.work {
+            Work::Payment(payment) => (1, i64::from(payment.cents)),
+            Work::Order { .. } | Work::Delivery(_) => (1, 0),
         }
     }
 
@@ -42,7 +42,7 @@ impl Spread<'_> {
     }
 
     fn is_order(&self) -> bool {
-        matches!(self.across.work, AcrossWork::Order { .. })
+        matches!(self.across.entry.work, Work::Order { .. })
     }
 }
 
@@ -99,7 +99,8 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
     ordered.sort_by_key(|across| !across.is_acknowledged);
     let mut spread = Vec::new();
     for across in ordered {
-        let home = map.shard_of(across.warehouse);
+        let entry = &across.entry;
+        let home = map.shard_of(entry.warehouse);
         let mut parts: BTreeMap<usize, (bool, Vec<CounterKey>)> = BTreeMap::new();
         let mut add = |warehouse: u32, key: CounterKey| {
             let shard = map.shard_of(warehouse);
@@ -107,20 +108,21 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
                 parts.entry(shard).or_default().1.push(key);
             }
         };
-        let is_home_there = match &across.work {
-            AcrossWork::Order { order, away } => {
+        let is_home_there = match &entry.work {
+            Work::Order { order, away } => {
                 away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
-                let key = (across.warehouse, across.district, order.number);
+                let key = (entry.warehouse, entry.district, order.number);
                 found[home].orders.get(&key)
                     == Some(&(i64::from(order.customer), i64::from(order.lines)))
             }
-            AcrossWork::Payment(payment) => {
+            Work::Payment(payment) => {
                 let customer = (payment.warehouse, payment.district, payment.customer);
                 add(payment.warehouse, CounterKey::Customer(customer));
-                let key = (across.warehouse, across.district, *payment);
+                let key = (entry.warehouse, entry.district, *payment);
                 let there = payments[home].get_mut(&key).filter(|count| **count > 0);
                 there.map(|count| *count -= 1).is_some()
             }
+            Work::Delivery(_) => continue,
         };
         if !parts.is_empty() {
             spread.push(Spread { across, home, is_home_there, parts });
@@ -249,7 +251,7 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
         };
         work.listed.push(say!(
             across_one,
-            what = what(one.across),
+            what = describe(&one.across.entry),
             there = named(true),
             missing = named(false),
             fate = fate
@@ -257,16 +259,16 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
     }
 }
 
-fn what(across: &Across) -> Message {
-    let (warehouse, district) = (across.warehouse.to_string(), across.district.to_string());
-    match &across.work {
-        AcrossWork::Order { order, .. } => say!(
+fn describe(entry: &Entry<'_>) -> Message {
+    let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
+    match &entry.work {
+        Work::Order { order, .. } => say!(
             across_order,
             number = order.number.to_string(),
             district = district,
             warehouse = warehouse
         ),
-        AcrossWork::Payment(payment) => say!(
+        Work::Payment(payment) => say!(
             across_payment,
             amount = format!("{}.{:02}", payment.cents / 100, payment.cents % 100),
             customer = payment.customer.to_string(),
@@ -275,5 +277,6 @@ fn what(across: &Across) -> Message {
             district = district,
             warehouse = warehouse
         ),
+        Work::Delivery(_) => Message::default(),
     }
 }

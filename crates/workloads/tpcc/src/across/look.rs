@@ -2,7 +2,7 @@
 
 use crate::books::rows;
 use crate::check::derived;
-use crate::ledger_file::{Across, AcrossWork, LedgerPayment, Recorded, SupplyKey};
+use crate::ledger::{LedgerPayment, Recorded, SupplyKey, Work};
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Driver, Session, ShardMap, Shards};
@@ -128,9 +128,11 @@ pub(crate) async fn look<S: Session>(
         }
     }
     let mut wanted: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
-    for across in recorded.across.iter().filter(|across| map.shard_of(across.warehouse) == number) {
-        if let Across { work: AcrossWork::Order { order, .. }, warehouse, district, .. } = across {
-            wanted.entry((*warehouse, *district)).or_default().push(order.number);
+    for entry in recorded.across.iter().map(|across| &across.entry) {
+        if let Work::Order { order, .. } = &entry.work
+            && map.shard_of(entry.warehouse) == number
+        {
+            wanted.entry((entry.warehouse, entry.district)).or_default().push(order.number);
         }
     }
     for (place, mut numbers) in wanted {

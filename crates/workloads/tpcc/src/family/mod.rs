@@ -12,8 +12,7 @@ pub use preflight::{Need, TpccPreflightError, preflight, trial_needs};
 
 use crate::Handover;
 use crate::across::{CrossShardWork, ForeignWork};
-use crate::ledger::Counted;
-use crate::ledger_file::{LedgerFile, Recorded, read};
+use crate::ledger::{Counted, LedgerFile, Recorded, read};
 use crate::load::{
     LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
     existing_tables, load,

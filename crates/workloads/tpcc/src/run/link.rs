@@ -174,7 +174,7 @@ impl<'a, S: Session> Link<'a, S> {
     /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit<R: Rows>(
         &mut self,
-        entry: Entry<'_>,
+        entry: &Entry<'_>,
         rows: &mut R,
     ) -> Result<(), DbError> {
         if self.dialect != Dialect::Postgres {
