@@ -1,23 +1,13 @@
 //! Tells transactions apart that are whole, lost, half done or in doubt.
 
-use super::look::{CustomerPlace, ShardWork};
-use crate::ledger::{Across, Entry, SupplyKey, Work};
+use super::look::{CounterKey, Growth, ShardWork};
+use crate::ledger::{Across, Entry, LedgerWork};
 use dyno_core::ShardMap;
 use dyno_facts::{CrossShardLosses, Message, say};
 use std::collections::{BTreeMap, HashMap};
 
 /// Transactions that are named one by one.
 const LISTED: usize = 3;
-
-/// The counters that a part of a transaction has moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum CounterKey {
-    Customer(CustomerPlace),
-    Stock(SupplyKey),
-}
-
-/// A number of payments or lines, and their cents.
-type Growth = (i64, i64);
 
 /// A transaction on several shards.
 struct Spread<'a> {
@@ -31,8 +21,8 @@ struct Spread<'a> {
 impl Spread<'_> {
     fn claim(&self) -> Growth {
         match &self.across.entry.work {
-            Work::Payment(payment) => (1, i64::from(payment.cents)),
-            Work::Order { .. } | Work::Delivery(_) => (1, 0),
+            LedgerWork::Payment(payment) => (1, i64::from(payment.cents)),
+            LedgerWork::Order { .. } | LedgerWork::Delivery(_) => (1, 0),
         }
     }
 
@@ -42,7 +32,7 @@ impl Spread<'_> {
     }
 
     fn is_order(&self) -> bool {
-        matches!(self.across.entry.work, Work::Order { .. })
+        matches!(self.across.entry.work, LedgerWork::Order { .. })
     }
 }
 
@@ -109,20 +99,20 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
             }
         };
         let is_home_there = match &entry.work {
-            Work::Order { order, away } => {
+            LedgerWork::Order { order, away } => {
                 away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
                 let key = (entry.warehouse, entry.district, order.number);
                 found[home].orders.get(&key)
                     == Some(&(i64::from(order.customer), i64::from(order.lines)))
             }
-            Work::Payment(payment) => {
+            LedgerWork::Payment(payment) => {
                 let customer = (payment.warehouse, payment.district, payment.customer);
                 add(payment.warehouse, CounterKey::Customer(customer));
                 let key = (entry.warehouse, entry.district, *payment);
                 let there = payments[home].get_mut(&key).filter(|count| **count > 0);
                 there.map(|count| *count -= 1).is_some()
             }
-            Work::Delivery(_) => continue,
+            LedgerWork::Delivery(_) => continue,
         };
         if !parts.is_empty() {
             spread.push(Spread { across, home, is_home_there, parts });
@@ -135,12 +125,7 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
 /// turned over that explain how the counters differ from that. Returns how many counters stay unexplained.
 fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
     let mut left: HashMap<CounterKey, Growth> = HashMap::new();
-    for shard in found {
-        let customers = shard.foreign.customers.iter();
-        left.extend(customers.map(|(place, growth)| (CounterKey::Customer(*place), *growth)));
-        let stock = shard.foreign.stock.iter();
-        left.extend(stock.map(|(key, lines)| (CounterKey::Stock(*key), (*lines, 0))));
-    }
+    found.iter().for_each(|shard| left.extend(&shard.foreign));
     let mut claimants: HashMap<CounterKey, Vec<(usize, usize)>> = HashMap::new();
     for (number, one) in spread.iter_mut().enumerate() {
         let (claim, is_there) = (one.claim(), one.is_home_there);
@@ -158,7 +143,7 @@ fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
     // First those that explain their counters in full; then whatever brings the numbers nearer.
     for is_exact in [true, false] {
         let mut keys: Vec<CounterKey> = left.keys().copied().collect();
-        keys.sort_unstable_by_key(|key| format!("{key:?}"));
+        keys.sort_unstable();
         for key in keys {
             let Some(mut able) = claimants.get(&key).cloned() else { continue };
             // What nobody was told of is the likelier one to be torn.
@@ -262,13 +247,13 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
 fn describe(entry: &Entry<'_>) -> Message {
     let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
     match &entry.work {
-        Work::Order { order, .. } => say!(
+        LedgerWork::Order { order, .. } => say!(
             across_order,
             number = order.number.to_string(),
             district = district,
             warehouse = warehouse
         ),
-        Work::Payment(payment) => say!(
+        LedgerWork::Payment(payment) => say!(
             across_payment,
             amount = format!("{}.{:02}", payment.cents / 100, payment.cents % 100),
             customer = payment.customer.to_string(),
@@ -277,6 +262,6 @@ fn describe(entry: &Entry<'_>) -> Message {
             district = district,
             warehouse = warehouse
         ),
-        Work::Delivery(_) => Message::default(),
+        LedgerWork::Delivery(_) => Message::default(),
     }
 }

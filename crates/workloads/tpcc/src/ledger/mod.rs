@@ -9,8 +9,8 @@
 //! a failover [`settle`](crate::settle) holds it against the database. Lines of text, only ever appended, each by one
 //! write:
 //! - `dyno-tpcc-ledger 3`: what this is.
-//! - `run MS WAREHOUSES C_LAST SEED TARGET`: a run begins, on a database with so many warehouses
-//!   and this constant of C_LAST, by which it is known again. MS is the time since 1970.
+//! - `run MS WAREHOUSES C_LAST SEED TARGET`: a run begins. Number of warehouses and constant of C_LAST
+//!   identify its database. MS is the time since 1970.
 //! - `before W D O`: the district's next order number before the run.
 //! - `begun`: orders follow.
 //! - `s W D O C L`: the commit of order O of district D of warehouse W, of customer C with L lines,
@@ -20,8 +20,8 @@
 //!   its customer, who lies on another shard, and the amount. `A` and `R` as above.
 //! - `end MS`: the run has ended.
 //!
-//! What was sent, and neither acknowledged nor refused, has an unknown outcome. Customer
-//! and lines tell it from another order that has been given the same number later.
+//! A commit that was sent, and neither acknowledged nor refused, has an unknown outcome. Customer
+//! and lines distinguish an order from a later one with the same number.
 
 mod file;
 mod read;
@@ -40,9 +40,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const FIRST_LINE: &str = "dyno-tpcc-ledger 3";
-/// How all versions of the first line begin.
+/// The begin of the first line in all versions.
 const FIRST_WORD: &str = "dyno-tpcc-ledger ";
-/// What is put behind a line that a crash has cut off, when a ledger is continued.
+/// Appended to a line that a crash has cut off, when a ledger is continued.
 const TORN: &str = " torn";
 /// Longest line of an order, with the stock of 15 other warehouses.
 const LINE_BYTES: usize = 320;
@@ -71,9 +71,9 @@ pub struct LedgerPayment {
     pub cents: u32,
 }
 
-/// What a commit changes.
+/// The changes of a commit.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Work<'a> {
+pub enum LedgerWork<'a> {
     /// `away`: the stock of other warehouses that it takes.
     Order {
         order: LedgerOrder,
@@ -89,10 +89,10 @@ pub enum Work<'a> {
 pub struct Entry<'a> {
     pub warehouse: u32,
     pub district: u32,
-    pub work: Work<'a>,
+    pub work: LedgerWork<'a>,
 }
 
-/// What happened to a commit.
+/// The state of a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Step {
@@ -114,7 +114,7 @@ impl Entry<'_> {
         };
         let letter = step as u8;
         match &self.work {
-            Work::Order { order: LedgerOrder { number, customer, lines }, away } => {
+            LedgerWork::Order { order: LedgerOrder { number, customer, lines }, away } => {
                 begin(letter, &[*number, u32::from(*customer), u32::from(*lines)]);
                 for (supplier, item) in away.iter() {
                     line.push(b" ");
@@ -123,10 +123,10 @@ impl Entry<'_> {
                     line.push_int(i64::from(*item));
                 }
             }
-            Work::Payment(LedgerPayment { warehouse, district, customer, cents }) => {
+            LedgerWork::Payment(LedgerPayment { warehouse, district, customer, cents }) => {
                 begin(letter.to_ascii_uppercase(), &[*warehouse, *district, *customer, *cents]);
             }
-            Work::Delivery(_) => {}
+            LedgerWork::Delivery(_) => {}
         }
         line.push(b"\n");
         line
@@ -146,7 +146,7 @@ impl Entry<'_> {
                 customer: number()?,
                 cents: number()?,
             };
-            let work = Work::Payment(payment);
+            let work = LedgerWork::Payment(payment);
             return words.next().is_none().then_some(Entry { warehouse, district, work });
         }
         let order = LedgerOrder {
@@ -159,17 +159,17 @@ impl Entry<'_> {
             Some((warehouse.parse().ok()?, item.parse().ok()?))
         };
         let away = words.map(key).collect::<Option<Vec<SupplyKey>>>()?.into();
-        Some(Entry { warehouse, district, work: Work::Order { order, away } })
+        Some(Entry { warehouse, district, work: LedgerWork::Order { order, away } })
     }
 }
 
 /// The index of a district among all.
 fn index(warehouse: u32, district: u32) -> Option<usize> {
-    let is_there = warehouse >= 1 && (1..=DISTRICTS).contains(&district);
-    is_there.then(|| ((warehouse - 1) * DISTRICTS + district - 1) as usize)
+    let exists = warehouse >= 1 && (1..=DISTRICTS).contains(&district);
+    exists.then(|| ((warehouse - 1) * DISTRICTS + district - 1) as usize)
 }
 
-/// What the system said about the file of a ledger.
+/// An error of the system about the file of a ledger.
 fn io_failure(path: &Path, what: &str, error: &io::Error) -> Failure {
     Failure::new(format!("The ledger {} {what}: {error}.", path.display()))
 }
@@ -204,7 +204,7 @@ pub struct Counted {
 }
 
 impl Counted {
-    /// True when `found` can be: at least what was acknowledged, at most that and the unknown.
+    /// Returns true if `found` is possible: at least the acknowledged ones, at most those and the unknown ones.
     pub fn allows(&self, found: u64) -> bool {
         (self.acknowledged..=self.acknowledged + self.unknown).contains(&found)
     }
@@ -222,7 +222,7 @@ struct District {
     paid_cents: Count,
 }
 
-/// What one district has to hold beyond what it held at first.
+/// Acknowledged work that one district has to hold, on top of its initial rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistrictBooks {
     pub orders: Counted,
@@ -235,9 +235,9 @@ pub struct DistrictBooks {
 pub(crate) struct Ledger {
     districts: Vec<District>,
     delivered: Count,
-    /// Where orders are recorded durably, too; with shards, payments that lie on two of them as well.
+    /// The file that orders are recorded in; with shards, also payments that lie on two of them.
     pub(crate) file: Option<LedgerFile>,
-    /// How warehouses lie on shards, where that is known.
+    /// The shards of the warehouses, if known.
     pub(crate) shards: Option<ShardMap>,
 }
 
@@ -266,11 +266,11 @@ impl Ledger {
             map.shard_of(entry.warehouse) != map.shard_of(customer_warehouse)
         };
         match &entry.work {
-            Work::Order { .. } => true,
-            Work::Payment(payment) => {
+            LedgerWork::Order { .. } => true,
+            LedgerWork::Payment(payment) => {
                 self.shards.as_ref().is_some_and(|map| apart(map, payment.warehouse))
             }
-            Work::Delivery(_) => false,
+            LedgerWork::Delivery(_) => false,
         }
     }
 
@@ -284,12 +284,12 @@ impl Ledger {
     fn change(&self, entry: &Entry<'_>, change: impl Fn(&Count, u64)) {
         let books = index(entry.warehouse, entry.district).and_then(|at| self.districts.get(at));
         match (&entry.work, books) {
-            (Work::Order { .. }, Some(books)) => change(&books.orders, 1),
-            (Work::Payment(LedgerPayment { cents, .. }), Some(books)) => {
+            (LedgerWork::Order { .. }, Some(books)) => change(&books.orders, 1),
+            (LedgerWork::Payment(LedgerPayment { cents, .. }), Some(books)) => {
                 change(&books.payments, 1);
                 change(&books.paid_cents, u64::from(*cents));
             }
-            (Work::Delivery(orders), _) => change(&self.delivered, *orders),
+            (LedgerWork::Delivery(orders), _) => change(&self.delivered, *orders),
             (_, None) => {}
         }
     }
@@ -299,7 +299,7 @@ impl Ledger {
     /// # Errors
     /// When that can't be recorded: the commit must not be sent.
     #[inline]
-    pub(crate) fn sending(&self, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn note_sending(&self, entry: &Entry<'_>) -> Result<(), DbError> {
         self.record(Step::Sent, entry)?;
         self.change(entry, |count, by| {
             count.pending.fetch_add(by, Ordering::Relaxed);
@@ -309,7 +309,7 @@ impl Ledger {
 
     /// The database has said that the commit did not happen.
     #[inline]
-    pub(crate) fn refused(&self, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn note_refusal(&self, entry: &Entry<'_>) -> Result<(), DbError> {
         self.change(entry, |count, by| {
             count.pending.fetch_sub(by, Ordering::Relaxed);
         });
@@ -317,7 +317,7 @@ impl Ledger {
     }
 
     #[inline]
-    pub(crate) fn acknowledged(&self, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn note_acknowledgement(&self, entry: &Entry<'_>) -> Result<(), DbError> {
         self.change(entry, |count, by| {
             count.pending.fetch_sub(by, Ordering::Relaxed);
             count.acknowledged.fetch_add(by, Ordering::Relaxed);

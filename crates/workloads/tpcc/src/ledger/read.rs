@@ -1,6 +1,6 @@
 //! Reading a ledger.
 
-use super::{Entry, FIRST_LINE, FIRST_WORD, LedgerOrder, TORN, Work, index, io_failure};
+use super::{Entry, FIRST_LINE, FIRST_WORD, LedgerOrder, LedgerWork, TORN, index, io_failure};
 use crate::DISTRICTS;
 use crate::load::TpccDatabase;
 use dyno_runner::failure::Failure;
@@ -190,7 +190,7 @@ impl Parser {
     /// Keeps a commit that may have happened.
     fn keep(&mut self, entry: Entry<'static>, is_acknowledged: bool) -> Option<()> {
         let is_across = match &entry.work {
-            Work::Order { order, away } => {
+            LedgerWork::Order { order, away } => {
                 let place = index(entry.warehouse, entry.district)?;
                 let books = self.recorded.districts.get_mut(place)?;
                 let orders =
@@ -198,7 +198,7 @@ impl Parser {
                 orders.push(*order);
                 !away.is_empty()
             }
-            Work::Payment(_) | Work::Delivery(_) => true,
+            LedgerWork::Payment(_) | LedgerWork::Delivery(_) => true,
         };
         if is_across {
             self.recorded.across.push(Across { entry, is_acknowledged });

@@ -11,12 +11,12 @@ fn order(number: u32) -> LedgerOrder {
     LedgerOrder { number, customer: 17, lines: 10 }
 }
 
-fn entry(warehouse: u32, district: u32, work: Work<'_>) -> Entry<'_> {
+fn entry(warehouse: u32, district: u32, work: LedgerWork<'_>) -> Entry<'_> {
     Entry { warehouse, district, work }
 }
 
 fn order_of(warehouse: u32, district: u32, number: u32, away: &[SupplyKey]) -> Entry<'_> {
-    entry(warehouse, district, Work::Order { order: order(number), away: away.into() })
+    entry(warehouse, district, LedgerWork::Order { order: order(number), away: away.into() })
 }
 
 fn home_order(number: u32) -> Entry<'static> {
@@ -28,21 +28,21 @@ fn a_commit_is_pending_until_it_is_answered() {
     let ledger = Ledger::new(1);
     let order = order_of(1, 4, 3_001, &[]);
     for _ in 0..3 {
-        ledger.sending(&order).unwrap();
+        ledger.note_sending(&order).unwrap();
     }
     assert_eq!(ledger.district(3).orders, Counted { acknowledged: 0, unknown: 3 });
-    ledger.acknowledged(&order).unwrap();
-    ledger.refused(&order).unwrap();
+    ledger.note_acknowledgement(&order).unwrap();
+    ledger.note_refusal(&order).unwrap();
     let books = ledger.total().orders;
     assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
     assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
     let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
-    let payment = entry(1, 10, Work::Payment(payment));
-    ledger.sending(&payment).unwrap();
-    ledger.acknowledged(&payment).unwrap();
+    let payment = entry(1, 10, LedgerWork::Payment(payment));
+    ledger.note_sending(&payment).unwrap();
+    ledger.note_acknowledgement(&payment).unwrap();
     assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });
     assert_eq!(ledger.district(9).payments.acknowledged, 1);
-    ledger.sending(&entry(1, 1, Work::Delivery(10))).unwrap();
+    ledger.note_sending(&entry(1, 1, LedgerWork::Delivery(10))).unwrap();
     assert_eq!(ledger.delivered(), Counted { acknowledged: 0, unknown: 10 });
 }
 
@@ -105,7 +105,7 @@ fn the_parts_of_load_generators_make_one_ledger() {
         part.note(Step::Acknowledged, &answered).unwrap();
         part.note(Step::Sent, &order_of(1, district, 3_002, &[])).unwrap();
         let payment = LedgerPayment { warehouse: 2, district: 3, customer: 4, cents: 500 };
-        part.note(Step::Sent, &entry(1, district, Work::Payment(payment))).unwrap();
+        part.note(Step::Sent, &entry(1, district, LedgerWork::Payment(payment))).unwrap();
         part.steps().unwrap()
     };
     whole.absorb(&part("one", 1, &[(2, 77)])).unwrap();
@@ -238,7 +238,7 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     file.note(Step::Refused, &order_of(1, 4, 3_002, &away)).unwrap();
     file.note(Step::Sent, &order_of(1, 4, 3_003, &[])).unwrap();
     for step in [Step::Sent, Step::Acknowledged, Step::Sent] {
-        file.note(step, &entry(1, 4, Work::Payment(payment))).unwrap();
+        file.note(step, &entry(1, 4, LedgerWork::Payment(payment))).unwrap();
     }
     file.close().unwrap();
     let text = fs::read_to_string(&path).unwrap();
@@ -247,8 +247,8 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     assert!(text.contains("\nS 1 4 2 3 7 1250\n"), "{text}");
     let recorded = read(&path).unwrap();
     let across = |entry, is_acknowledged| Across { entry, is_acknowledged };
-    let paid = entry(1, 4, Work::Payment(payment));
-    let work = Work::Order { order: order(3_001), away: away.to_vec().into() };
+    let paid = entry(1, 4, LedgerWork::Payment(payment));
+    let work = LedgerWork::Order { order: order(3_001), away: away.to_vec().into() };
     let entered = entry(1, 4, work);
     let wanted = [across(entered, true), across(paid.clone(), true), across(paid, false)];
     assert_eq!(recorded.across, wanted);

@@ -180,17 +180,17 @@ impl<'a, S: Session> Link<'a, S> {
         if self.dialect != Dialect::Postgres {
             self.land(rows).await?;
         }
-        self.ledger.sending(entry)?;
+        self.ledger.note_sending(entry)?;
         let ended = self.end(Sql::Commit, rows).await;
         match &ended {
             Ok(()) => {
                 self.flight.done.pop();
-                self.ledger.acknowledged(entry)?;
+                self.ledger.note_acknowledgement(entry)?;
             }
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
             Err(_) if !self.ledger.believes_refusals() => {}
-            Err(_) => self.ledger.refused(entry)?,
+            Err(_) => self.ledger.note_refusal(entry)?,
         }
         ended
     }

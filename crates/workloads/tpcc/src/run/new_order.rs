@@ -3,7 +3,7 @@
 use super::inputs::{LINES_MAX, LineInput, NewOrderInput};
 use super::link::{FlightMode, Link, not_loaded};
 use super::statements::Sql;
-use crate::ledger::{Entry, LedgerOrder, Work};
+use crate::ledger::{Entry, LedgerOrder, LedgerWork};
 use crate::text::{Decimal, read_scaled};
 use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
 
@@ -153,7 +153,7 @@ pub(crate) async fn run<S: Session>(
         count += 1;
     }
     let order = identity(&rows, input)?;
-    let work = Work::Order { order, away: away[..count].into() };
+    let work = LedgerWork::Order { order, away: away[..count].into() };
     let entry = Entry { warehouse: warehouse as u32, district: district as u32, work };
     link.commit(&entry, &mut rows).await?;
     link.check_hits("The stock of an order")?;

@@ -3,7 +3,7 @@
 use super::inputs::PaymentInput;
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
-use crate::ledger::{Entry, LedgerPayment, Work};
+use crate::ledger::{Entry, LedgerPayment, LedgerWork};
 use crate::profile::CustomerKey;
 use crate::text::{Decimal, Short};
 use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
@@ -153,7 +153,7 @@ pub(crate) async fn run<S: Session>(
     let entry = Entry {
         warehouse: input.warehouse as u32,
         district: input.district as u32,
-        work: Work::Payment(payment),
+        work: LedgerWork::Payment(payment),
     };
     link.commit(&entry, &mut rows).await?;
     link.check_hits("The customer of a payment")?;
