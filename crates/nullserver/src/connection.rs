@@ -12,6 +12,7 @@ const DISCARD_MAX: usize = 1024 * 1024;
 /// A larger buffer for torn messages is freed.
 const HELD_MAX: usize = 64 * 1024;
 
+#[expect(clippy::large_enum_variant, reason = "a connection is boxed as a whole")]
 pub(crate) enum Protocol {
     Mysql(mysql::Connection),
     Postgres(postgres::Connection),

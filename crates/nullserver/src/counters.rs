@@ -68,8 +68,8 @@ pub fn statements(&self) -> u64 {
 counters! {
     connections,
     logins,
-    /// Clients with a wrong password.
-    logins_refused,
+    /// Queries that no canned answer fits.
+    unknown,
 /// Requests against the protocol; each closed its connection.
 violations,
 query,

@@ -1,9 +1,8 @@
 //! Types shared by the loop and the two protocols.
 
+use crate::Config;
+use crate::answers::Statement;
 use crate::counters::{Cells, Kind, Notes};
-use crate::sql::{Plan, PlanCache};
-use crate::{Config, PostgresAuth};
-use std::hash::{BuildHasher, RandomState};
 use std::time::{Duration, Instant};
 
 /// Largest message of either protocol that is taken as a whole.
@@ -50,64 +49,40 @@ impl Lent<'_> {
 
     /// Counts an executed statement.
     #[inline]
-    pub(crate) fn count(&self, plan: &Plan) {
-        self.cells.statement(plan.kind);
-        if plan.kind == Kind::Insert {
-            self.cells.rows_inserted.add(plan.affected);
+    pub(crate) fn count(&self, statement: &Statement) {
+        self.cells.statement(statement.kind);
+        if statement.kind == Kind::Insert {
+            self.cells.rows_inserted.add(statement.affected);
         }
+    }
+
+    /// Refuses a query that no canned answer fits; returns the message.
+    #[cold]
+    pub(crate) fn refuse_unknown(&self) -> String {
+        self.cells.unknown.add(1);
+        let shape = String::from_utf8_lossy(&self.shared.shape);
+        format!("the null server has no canned answer to: {shape}")
     }
 }
 
 pub(crate) struct LoopState {
-    pub(crate) password: Option<String>,
-    pub(crate) postgres_auth: PostgresAuth,
-    is_empty: bool,
-    pub(crate) mysql_plans: PlanCache,
-    pub(crate) postgres_plans: PlanCache,
-    /// The plan of the text being answered; reused, so that text queries allocate nothing.
-    pub(crate) plan: Plan,
-    hasher: RandomState,
-    salts: u64,
+    /// No table is in the catalog.
+    pub(crate) is_empty: bool,
+    /// The shape of the text that is being read; reused, so that queries allocate nothing.
+    pub(crate) shape: Vec<u8>,
     connection_ids: u32,
 }
 
 impl LoopState {
     /// `index` is the loop's number; connection ids of different loops differ.
     pub(crate) fn new(config: &Config, index: usize) -> Self {
-        LoopState {
-            password: config.password.clone(),
-            postgres_auth: config.postgres_auth,
-            is_empty: config.is_empty,
-            mysql_plans: PlanCache::default(),
-            postgres_plans: PlanCache::default(),
-            plan: Plan::default(),
-            hasher: RandomState::new(),
-            salts: 0,
-            connection_ids: (index as u32) << 24,
-        }
-    }
-
-    /// Number of rows of a statement without parameters.
-    pub(crate) fn row_count(&self, sql: &[u8], plan: &Plan) -> u64 {
-        if self.is_empty && plan.lists_tables() { 0 } else { plan.row_count(sql, |_| None) }
+        let connection_ids = (index as u32) << 24;
+        LoopState { is_empty: config.is_empty, shape: Vec::new(), connection_ids }
     }
 
     pub(crate) fn connection_id(&mut self) -> u32 {
         self.connection_ids = self.connection_ids.wrapping_add(1);
         self.connection_ids
-    }
-
-    /// Bytes for a scramble, none of them 0. Not for secrets: this server has none.
-    pub(crate) fn salt<const N: usize>(&mut self) -> [u8; N] {
-        let mut salt = [0; N];
-        for chunk in salt.chunks_mut(8) {
-            self.salts += 1;
-            let random = self.hasher.hash_one(self.salts).to_ne_bytes();
-            for (byte, random) in chunk.iter_mut().zip(random) {
-                *byte = 33 + random % 94;
-            }
-        }
-        salt
     }
 }
 

@@ -4,8 +4,8 @@ use crate::connection::{Connection, ConnectionFate, Protocol};
 use crate::counters::{Cells, Counters, Notes};
 use crate::protocol::{Lent, LoopState};
 use crate::{mysql, postgres};
+use clap::Parser;
 use clap::builder::TypedValueParser;
-use clap::{Parser, ValueEnum};
 use rustix::buffer::spare_capacity;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::event::{EventfdFlags, eventfd};
@@ -29,14 +29,6 @@ const BACKLOG: i32 = 4096;
 /// PostgreSQL's port when no TCP port names its socket file.
 const POSTGRES_PORT: u16 = 5432;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum PostgresAuth {
-    // The salted MD5 digest.
-    #[default]
-    Md5,
-    Cleartext,
-}
-
 /// A server that answers the MySQL and the PostgreSQL protocol with canned rows and checks every request, so that only
 /// a client's own cost shows. Binds 127.0.0.1 only. SIGTERM and SIGINT stop it: then it prints one JSON line of
 /// counters to stdout and exits with 1 after protocol violations.
@@ -58,12 +50,6 @@ pub struct Config {
     /// Loops, each with its own thread.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64).map(usize::from))]
     pub threads: usize,
-    /// The password of all users; without it any password is right. Visible in the process list: for tests only.
-    #[arg(long)]
-    pub password: Option<String>,
-    /// Form in which PostgreSQL clients send the password.
-    #[arg(long, value_enum, default_value_t)]
-    pub postgres_auth: PostgresAuth,
     /// Shows no table in the catalog, for clients that create tables; else it shows sbtest1.
     #[arg(long = "empty")]
     pub is_empty: bool,

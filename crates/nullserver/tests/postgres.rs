@@ -56,12 +56,14 @@ fn a_batch_is_answered_message_by_message() {
 fn values_come_in_the_format_that_was_asked_for() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
-    client.raw(&parse("", "SELECT abalance, sum(k), partstrat FROM t WHERE aid = $1"));
+    let partitions =
+        "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from pg_catalog.pg_class as c";
+    client.raw(&parse("", partitions));
     for (format, expected) in [
-        (0, b"\0\x03\0\0\0\x010\0\0\0\x06501250\xff\xff\xff\xff".as_slice()),
-        (1, b"\0\x03\0\0\0\x04\0\0\0\0\0\0\0\x08\0\0\0\0\0\x07\xa6\x02\xff\xff\xff\xff"),
+        (0, b"\0\x03\0\0\0\x011\xff\xff\xff\xff\0\0\0\x011".as_slice()),
+        (1, b"\0\x03\0\0\0\x04\0\0\0\x01\xff\xff\xff\xff\0\0\0\x08\0\0\0\0\0\0\0\x01"),
     ] {
-        client.raw(&[&bind("", &["5"], format)[..], &EXECUTE, &SYNC].concat());
+        client.raw(&[&bind("", &[], format)[..], &EXECUTE, &SYNC].concat());
         let row = loop {
             if let (b'D', row) = client.message() {
                 break row;
@@ -73,29 +75,23 @@ fn values_come_in_the_format_that_was_asked_for() {
 }
 
 #[test]
-fn decimals_come_in_both_formats() {
+fn decimals_come_and_go_as_text() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
-    client.raw(&parse("", "SELECT w_tax, c_balance, c_credit_lim FROM t WHERE c_id = $1"));
-    // Digits, weight, sign, scale, then digits of base 10,000.
-    let binary = b"\0\x03\
-        \0\0\0\x0a\0\x01\xff\xff\0\0\0\x04\x04\xe2\
-        \0\0\0\x0c\0\x02\0\0\x40\0\0\x02\0\x0a\0\0\
-        \0\0\0\x0e\0\x03\0\x01\0\0\0\x02\0\x05\0\0\0\0";
-    let text = b"\0\x03\0\0\0\x060.1250\0\0\0\x06-10.00\0\0\0\x0850000.00";
-    for (format, expected) in [(0, text.as_slice()), (1, binary)] {
-        client.raw(&[&bind("", &["5"], format)[..], &EXECUTE, &SYNC].concat());
-        let row = loop {
-            if let (b'D', row) = client.message() {
-                break row;
-            }
-        };
-        assert_eq!(row, expected);
-        client.until_ready();
-    }
-    let pay = parse("", "UPDATE t SET w_ytd = w_ytd + $1");
-    client.raw(&[&pay[..], &bind("", &["12.x"], 0), &EXECUTE, &SYNC].concat());
-    assert!(client.refusal().contains("parameter 1 is not a number"));
+    let district = "SELECT d_tax, d_next_o_id FROM bmsql_district WHERE d_w_id = $1 AND d_id = $2";
+    client.raw(&parse("", district));
+    client.raw(&[&bind("", &["1", "5"], 0)[..], &EXECUTE, &SYNC].concat());
+    let row = loop {
+        if let (b'D', row) = client.message() {
+            break row;
+        }
+    };
+    assert_eq!(row, b"\0\x02\0\0\0\x060.1250\0\0\0\x043001");
+    client.until_ready();
+    client.raw(&[&bind("", &["1", "5"], 1)[..], &EXECUTE, &SYNC].concat());
+    assert!(client.refusal().contains("numeric"));
+    let pay = parse("", "UPDATE bmsql_warehouse SET w_ytd = w_ytd + $1::numeric WHERE w_id = $2");
+    refused("parameter 1 is not a number", &[&pay, &bind("", &["12.x", "1"], 0)]);
 }
 
 #[test]
@@ -105,9 +101,9 @@ fn rows_can_be_fetched_in_portions() {
     let range = parse("", "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2");
     let mut two = EXECUTE;
     two[9] = 2;
-    client.raw(&[&range[..], &bind("", &["1", "5"], 0), &two, &two, &two, &SYNC].concat());
-    assert_eq!(client.until_ready(), "12DDsDDsDCZ");
-    assert_eq!(handle.counters().postgres.rows_sent, 5);
+    client.raw(&[&range[..], &bind("", &["1", "5"], 0), &two, &two, &EXECUTE, &SYNC].concat());
+    assert_eq!(client.until_ready(), format!("12DDsDDs{}CZ", "D".repeat(96)));
+    assert_eq!(handle.counters().postgres.rows_sent, 100);
 }
 
 #[test]
@@ -125,7 +121,7 @@ fn a_simple_query_runs_all_its_statements() {
     assert_eq!(client.message(), (b'C', b"COMMIT\0".to_vec()));
     assert_eq!(client.message(), (b'C', b"CREATE TABLE\0".to_vec()));
     assert_eq!(client.message(), (b'Z', b"I".to_vec()));
-    client.send(b'Q', b" -- nothing\0");
+    client.send(b'Q', b" ; \0");
     assert_eq!(client.until_ready(), "IZ");
 }
 
@@ -135,7 +131,7 @@ fn copied_rows_are_counted_and_checked() {
     let mut client = Postgres::login(&handle);
     let copy = b"COPY pgbench_branches FROM STDIN\0";
     client.send(b'Q', copy);
-    assert_eq!(client.message(), (b'G', b"\0\0\x03\0\0\0\0\0\0".to_vec()));
+    assert_eq!(client.message(), (b'G', b"\0\0\0".to_vec()));
     client.send(b'd', b"1\t0\t\n2\t0");
     client.send(b'd', b"\tx\n");
     client.send(b'c', b"");
@@ -152,8 +148,8 @@ fn copied_rows_are_counted_and_checked() {
     client.send(b'f', b"changed my mind\0");
     assert_eq!(client.until_ready(), "GEZ");
     client.send(b'Q', copy);
-    client.send(b'd', b"1\t0\n");
-    assert!(client.refusal().contains("row 1 has 2 fields, expected are 3"));
+    client.send(b'd', b"1\t0\t\n1\t0\n");
+    assert!(client.refusal().contains("row 2 has 2 fields, expected are 3"));
     let postgres = handle.stop().expect("stop").counters.postgres;
     assert_eq!((postgres.rows_loaded, postgres.violations), (3, 1));
 }
@@ -167,8 +163,9 @@ fn an_unfitting_bind_is_a_violation() {
         message(b'B', &[head, &length, value, &[0, 0]].concat())
     };
     refused("parameter 1 is not an integer", &[&parsed, &bind("s", &["x"], 0)]);
-    refused("parameter 1 is not an integer", &[&parsed, &bind("s", &["99999999999"], 0)]);
-    refused("parameter 1 is not an integer", &[&parsed, &binary(&[0; 8])]);
+    let declared = [b"s\0".as_slice(), POINT.as_bytes(), b"\0\0\x01\0\0\0\x14"].concat();
+    refused("of its type's length", &[&message(b'P', &declared), &binary(&[0; 4])]);
+    refused("parameter 1 is not a text", &[&parsed, &binary(&[0; 8])]);
     refused("gives 2 parameters, the statement has 1", &[&parsed, &bind("s", &["1", "2"], 0)]);
     refused("there is no statement: \"t\"", &[&parsed, &bind("t", &["1"], 0)]);
     refused("neither text nor binary", &[&parsed, &bind("s", &["1"], 2)]);
@@ -209,6 +206,22 @@ fn broken_messages_are_violations() {
     refused("more than one statement", &[&parse("", "SELECT 1; SELECT 2")]);
     // A portal does not outlive its transaction.
     refused("there is no portal", &[&parse("", "SELECT 1"), &bind("", &[], 0), &SYNC, &EXECUTE]);
+}
+
+#[test]
+fn a_query_without_a_canned_answer_is_an_error_and_no_violation() {
+    let handle = server(Config::default());
+    let mut client = Postgres::login(&handle);
+    client.send(b'Q', b"SELECT nothing FROM nowhere\0");
+    assert_eq!(client.until_ready(), "EZ");
+    // What follows in the batch is skipped.
+    let sql = "SELECT nothing FROM nowhere WHERE a = $1";
+    client.raw(&[&parse("s", sql)[..], &bind("s", &["5"], 0), &EXECUTE, &SYNC].concat());
+    assert_eq!(client.until_ready(), "EZ");
+    client.raw(&[&parse("s", "SELECT 1")[..], &bind("s", &[], 0), &EXECUTE, &SYNC].concat());
+    assert_eq!(client.until_ready(), "12DCZ");
+    let postgres = handle.stop().expect("stop").counters.postgres;
+    assert_eq!((postgres.unknown, postgres.select, postgres.violations), (2, 1, 0));
 }
 
 #[test]

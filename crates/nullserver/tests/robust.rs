@@ -1,35 +1,10 @@
-//! The server as a whole: passwords, many connections, slow readers, random bytes.
+//! The server as a whole: many connections, slow readers, random bytes.
 
 mod common;
 
 use common::{EXECUTE, Mysql, Postgres, SYNC, bind, execute_bigints, parse, server};
-use dyno_nullserver::{Config, PostgresAuth};
+use dyno_nullserver::Config;
 use std::io::{Read, Write};
-
-fn with_password(postgres_auth: PostgresAuth) -> Config {
-    Config { password: Some("right".into()), postgres_auth, ..Config::default() }
-}
-
-#[test]
-fn a_wrong_password_is_refused_and_no_violation() {
-    let handle = server(with_password(PostgresAuth::Cleartext));
-    for proof in [b"".as_slice(), &[7; 20]] {
-        let mut client = Mysql::greeted(&handle);
-        client.send(1, &Mysql::response(0x0008_8200, 0, proof));
-        let error = client.refusal();
-        assert!(error.contains("Access denied for user 'tester'"), "{error}");
-    }
-    for (password, answer) in [("wrong\0", b'E'), ("right\0", b'R')] {
-        let mut client = Postgres::connected(&handle);
-        client.startup();
-        assert_eq!(client.message(), (b'R', vec![0, 0, 0, 3]));
-        client.send(b'p', password.as_bytes());
-        assert_eq!(client.message().0, answer);
-    }
-    let counters = handle.stop().expect("stop").counters;
-    assert_eq!((counters.mysql.logins_refused, counters.postgres.logins_refused), (2, 1));
-    assert_eq!((counters.postgres.logins, counters.violations()), (1, 0));
-}
 
 #[test]
 fn two_thousand_connections_are_served_by_two_loops() {
@@ -52,12 +27,12 @@ fn a_client_that_does_not_read_gets_everything_later() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
     let range = parse("s", "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2");
-    let one = [&bind("s", &["1", "1000"], 0)[..], &EXECUTE].concat();
-    // 200 times 1,000 rows of 130 bytes are more than any socket buffer takes.
-    client.raw(&[range, one.repeat(200), SYNC.to_vec()].concat());
+    let one = [&bind("s", &["1", "100"], 0)[..], &EXECUTE].concat();
+    // 2,000 times 100 rows of 130 bytes are more than any socket buffer takes.
+    client.raw(&[range, one.repeat(2_000), SYNC.to_vec()].concat());
     let kinds = client.until_ready();
     assert_eq!(kinds.matches('D').count(), 200_000);
-    assert_eq!(kinds.matches('C').count(), 200);
+    assert_eq!(kinds.matches('C').count(), 2_000);
     assert_eq!(handle.stop().expect("stop").counters.postgres.rows_sent, 200_000);
 }
 
@@ -65,7 +40,7 @@ fn a_client_that_does_not_read_gets_everything_later() {
 fn requests_may_come_byte_by_byte() {
     let handle = server(Config::default());
     let mut client = Postgres::login(&handle);
-    let batch = [parse("", "SELECT k FROM sbtest1 WHERE id=$1"), bind("", &["7"], 0)];
+    let batch = [parse("", "SELECT c FROM sbtest1 WHERE id=$1"), bind("", &["7"], 0)];
     for byte in [batch.concat(), EXECUTE.to_vec(), SYNC.to_vec()].concat() {
         client.raw(&[byte]);
     }
@@ -106,10 +81,10 @@ impl Random {
 
 fn mysql_requests() -> Vec<u8> {
     let prepare =
-        [&[0x16], b"UPDATE sbtest1 SET k=? WHERE id BETWEEN ? AND -?".as_slice()].concat();
+        [&[0x16], b"INSERT INTO bmsql_new_order (a, b, c) VALUES (?, ?, ?)".as_slice()].concat();
     let execute = [&[0x17], execute_bigints(1, &[1, 2, 3]).as_slice()].concat();
-    let query =
-        [&[0x03], b"SELECT 'a\\'', `b`, c FROM t WHERE k IN (1, (2), 3)".as_slice()].concat();
+    let query = [&[0x03], b"SELECT id, k, c, pad FROM sbtest1 WHERE k IN (1, 2, '\\'')".as_slice()]
+        .concat();
     let load = [&[0x03], b"LOAD DATA LOCAL INFILE 'x' INTO TABLE t (a, b)".as_slice()].concat();
     let packets =
         [(0, prepare), (0, execute), (0, query), (0, load), (2, b"1\t2\n".to_vec()), (3, vec![])];
@@ -124,19 +99,16 @@ fn mysql_requests() -> Vec<u8> {
 
 fn postgres_requests() -> Vec<u8> {
     [
-        parse("s", "SELECT E'a\\'', $$x$$, c FROM t WHERE id BETWEEN $1 AND $2"),
+        parse("s", "SELECT c FROM sbtest1 WHERE id BETWEEN $1 AND $2"),
         bind("s", &["1", "5"], 1),
         EXECUTE.to_vec(),
-        parse("", "COPY t (a, b) FROM STDIN (FORMAT binary)"),
+        parse("", "COPY t (a, b) FROM STDIN"),
         bind("", &[], 0),
         EXECUTE.to_vec(),
-        common::message(
-            b'd',
-            b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\x02\0\0\0\x01a\xff\xff\xff\xff\xff\xff",
-        ),
+        common::message(b'd', b"1\t\\N\n"),
         common::message(b'c', b""),
         SYNC.to_vec(),
-        common::message(b'Q', b"INSERT INTO t (a) VALUES (1), (2) RETURNING a\0"),
+        common::message(b'Q', b"INSERT INTO t (a) VALUES (1), (2)\0"),
     ]
     .concat()
 }

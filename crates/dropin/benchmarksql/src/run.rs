@@ -20,10 +20,10 @@ use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
-    Before, Need, TerminalLoad, TpccPreflightError, facts, look_after, look_before, not_made,
-    preflight, tpmc_limit, trial_needs,
+    Before, Need, TpccPreflightError, facts, look_after, look_before, not_made, preflight,
+    tpmc_limit, trial_needs,
 };
-use dyno_tpcc::ledger_file::LedgerFile;
+use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::Profile;
@@ -180,8 +180,7 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let &Over { workload, loaded, spec, result } = over;
         let mut summary = self.summary(workload, spec, result);
-        let load = TerminalLoad { terminals: self.settings.terminals, sessions: spec.workers };
-        let mut facts = facts(workload, loaded, load, &summary.kinds, summary.window_s);
+        let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
         output::talk_lines(&report::details(&summary, &facts));
         warn(result.scan_note().as_slice());
         let left = workload.deliveries_left();

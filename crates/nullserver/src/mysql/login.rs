@@ -4,31 +4,31 @@ use super::capability::{self, NEVER};
 use super::execute::length;
 use super::{AUTOCOMMIT, Connection, Phase};
 use crate::protocol::{Checked, Fields, Lent, ReadResult};
-use crate::sql::MYSQL_VERSION;
-use sha1::{Digest as _, Sha1};
 
 const NATIVE: &[u8] = b"mysql_native_password";
+/// With this version clients choose MariaDB's dialect and its metadata caching.
+const VERSION: &[u8] = b"5.5.5-10.11.6-MariaDB\0";
+/// Always the same, as every password is right.
+const SCRAMBLE: &[u8; 21] = b"abcdefghijklmnopqrst\0";
 
 impl Connection {
     /// The handshake packet, version 10.
     pub(crate) fn greet(&mut self, lent: &mut Lent<'_>) {
         let announced = capability::ANNOUNCED.to_le_bytes();
         let mut payload = vec![10];
-        payload.extend_from_slice(MYSQL_VERSION.as_bytes());
-        payload.push(0);
+        payload.extend_from_slice(VERSION);
         payload.extend_from_slice(&self.id.to_le_bytes());
-        payload.extend_from_slice(&self.salt[..8]);
+        payload.extend_from_slice(&SCRAMBLE[..8]);
         payload.push(0);
         payload.extend_from_slice(&announced[..2]);
         payload.push(45);
         payload.extend_from_slice(&AUTOCOMMIT.to_le_bytes());
         payload.extend_from_slice(&announced[2..4]);
-        payload.push(self.salt.len() as u8 + 1);
+        payload.push(SCRAMBLE.len() as u8);
         payload.extend_from_slice(&[0; 6]);
         // The bits above 32 are read only if LONG_PASSWORD is not announced: it marks MySQL.
         payload.extend_from_slice(&announced[4..]);
-        payload.extend_from_slice(&self.salt[8..]);
-        payload.push(0);
+        payload.extend_from_slice(&SCRAMBLE[8..]);
         payload.extend_from_slice(NATIVE);
         payload.push(0);
         self.sequence = 0;
@@ -43,8 +43,7 @@ impl Connection {
                     let mut switch = vec![0xfe];
                     switch.extend_from_slice(NATIVE);
                     switch.push(0);
-                    switch.extend_from_slice(&self.salt);
-                    switch.push(0);
+                    switch.extend_from_slice(SCRAMBLE);
                     self.answer(lent.out, 0).packet(&switch);
                     self.phase = Phase::AuthSwitch;
                     return Ok(ReadResult::NeedsInput);
@@ -57,17 +56,6 @@ impl Connection {
                 "the answer to mysql_native_password has {} bytes instead of 20 or none",
                 proof.len()
             ));
-        }
-        if let Some(password) = &lent.shared.password
-            && !proves(proof, password, &self.salt)
-        {
-            lent.cells.logins_refused.add(1);
-            let using = if proof.is_empty() { "NO" } else { "YES" };
-            let user = String::from_utf8_lossy(&self.user);
-            let message =
-                format!("Access denied for user '{user}'@'localhost' (using password: {using})");
-            self.answer(lent.out, 0).error(1045, b"28000", &message);
-            return Ok(ReadResult::Close);
         }
         lent.cells.logins.add(1);
         self.phase = Phase::Command;
@@ -96,7 +84,7 @@ impl Connection {
             return Err("the client asks for capabilities that were not announced".into());
         }
         self.capabilities = asked & capability::ANNOUNCED;
-        self.user = fields.until_zero()?.to_vec();
+        let _user = fields.until_zero()?;
         let proof_length = match asked & capability::PLUGIN_AUTH_LENENC {
             0 => fields.u8()?.into(),
             _ => length(&mut fields)?,
@@ -128,15 +116,4 @@ fn attributes(fields: &mut Fields<'_>) -> Checked<()> {
         }
     }
     Ok(())
-}
-
-/// mysql_native_password: SHA1(password) XOR SHA1(salt + SHA1(SHA1(password))).
-fn proves(proof: &[u8], password: &str, salt: &[u8; 20]) -> bool {
-    if password.is_empty() || proof.is_empty() {
-        return password.is_empty() && proof.is_empty();
-    }
-    let once = Sha1::digest(password);
-    let twice = Sha1::digest(once);
-    let mask = Sha1::new().chain_update(salt).chain_update(twice).finalize();
-    proof.iter().zip(mask).map(|(byte, mask)| byte ^ mask).eq(once)
 }

@@ -5,15 +5,14 @@ mod answer;
 mod execute;
 mod login;
 
+use crate::answers::Statement;
 use crate::bulk::BulkRows;
 use crate::counters::Kind;
 use crate::protocol::{
     Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, OUTPUT_MAX, ReadResult, expect_empty,
 };
-use crate::sql::{Dialect, Plan, Statement, parse};
 use answer::{Answer, Encoding};
 use std::collections::HashMap;
-use std::rc::Rc;
 
 const STATEMENTS_MAX: usize = 65_536;
 
@@ -64,7 +63,7 @@ const AUTOCOMMIT: u16 = 2;
 const MORE_RESULTS: u16 = 8;
 
 struct Prepared {
-    statement: Rc<Statement>,
+    statement: Statement,
     /// Parameter types of the last execution that sent them.
     types: Vec<u8>,
     /// The client has seen the columns in an execution.
@@ -82,8 +81,6 @@ enum Phase {
 pub(crate) struct Connection {
     phase: Phase,
     id: u32,
-    salt: [u8; 20],
-    user: Vec<u8>,
     capabilities: u64,
     in_transaction: bool,
     statements: HashMap<u32, Prepared>,
@@ -97,8 +94,6 @@ impl Connection {
         Connection {
             phase: Phase::Login,
             id: state.connection_id(),
-            salt: state.salt(),
-            user: Vec::new(),
             capabilities: 0,
             in_transaction: false,
             statements: HashMap::new(),
@@ -254,64 +249,63 @@ impl Connection {
 
     /// All statements of a text; each gets a result.
     fn query(&mut self, lent: &mut Lent<'_>, sql: &[u8]) -> Checked<()> {
-        let mut plan = std::mem::take(&mut lent.shared.plan);
-        let result = self.statements_of(lent, sql, &mut plan);
-        lent.shared.plan = plan;
-        result
-    }
-
-    fn statements_of(&mut self, lent: &mut Lent<'_>, sql: &[u8], plan: &mut Plan) -> Checked<()> {
-        parse(sql, 0, Dialect::Mysql, plan)?;
+        let mut statement = Statement::read(sql, 0, &mut lent.shared.shape)?;
         loop {
-            if !plan.params.is_empty() {
+            if statement.params > 0 {
                 return Err("a text query has a parameter mark".into());
             }
-            let rest = sql.get(plan.end..).unwrap_or_default();
-            let more = rest.iter().any(|byte| !matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b';'));
+            let more = statement.is_followed(sql);
             if more && self.capabilities & capability::MULTI_STATEMENTS == 0 {
                 return Err("several statements stand in one text, which was not negotiated".into());
             }
-            let more_flag = if more { MORE_RESULTS } else { 0 };
-            self.statement(lent, sql, plan, more_flag)?;
+            self.statement(lent, sql, &statement, if more { MORE_RESULTS } else { 0 });
             if !more {
                 return Ok(());
             }
             if matches!(self.phase, Phase::Infile(_)) {
                 return Err("LOAD DATA is not the last statement of its text".into());
             }
-            let start = plan.end;
-            parse(sql, start, Dialect::Mysql, plan)?;
+            statement = Statement::read(sql, statement.end, &mut lent.shared.shape)?;
         }
     }
 
     /// Answers one statement of a text query.
-    fn statement(
-        &mut self,
-        lent: &mut Lent<'_>,
-        sql: &[u8],
-        plan: &Plan,
-        more: u16,
-    ) -> Checked<()> {
-        lent.count(plan);
-        self.follow(plan.kind);
-        if plan.kind == Kind::Empty {
-            self.answer(lent.out, more).error(1065, b"42000", "Query was empty");
-        } else if let Some(load) = &plan.load {
+    fn statement(&mut self, lent: &mut Lent<'_>, sql: &[u8], statement: &Statement, more: u16) {
+        if self.is_refused(lent, statement, more) {
+            return;
+        }
+        lent.count(statement);
+        self.follow(statement.kind);
+        if statement.kind == Kind::Load {
             if self.capabilities & capability::LOCAL_FILES == 0 {
                 let message = "The client did not allow LOAD DATA LOCAL INFILE";
-                self.answer(lent.out, more).error(4166, b"HY000", message);
-                return Ok(());
+                return self.answer(lent.out, more).error(4166, b"HY000", message);
             }
-            self.answer(lent.out, 0).infile(load.file.of(sql));
-            self.phase = Phase::Infile(BulkRows::new(load));
-        } else if plan.columns.is_empty() {
-            self.answer(lent.out, more).ok(plan.affected);
+            let (start, end) = statement.quoted;
+            self.answer(lent.out, 0).infile(&sql[start..end]);
+            self.phase = Phase::Infile(BulkRows::default());
+        } else if statement.columns().is_empty() {
+            self.answer(lent.out, more).ok(statement.affected);
         } else {
-            let rows = lent.shared.row_count(sql, plan);
+            let rows = statement.rows(lent.shared.is_empty);
             lent.cells.rows_sent.add(rows);
-            self.answer(lent.out, more).result(sql, plan, rows, Encoding::Text, true);
+            let answer = self.answer(lent.out, more);
+            answer.result(statement.columns(), rows, Encoding::Text, true);
         }
-        Ok(())
+    }
+
+    /// Answers an empty text and a query without a canned answer with an error.
+    fn is_refused(&mut self, lent: &mut Lent<'_>, statement: &Statement, more: u16) -> bool {
+        let (code, state, message) = if statement.kind == Kind::Empty {
+            lent.count(statement);
+            (1065, b"42000", "Query was empty".to_owned())
+        } else if statement.is_unknown() {
+            (1235, b"42000", lent.refuse_unknown())
+        } else {
+            return false;
+        };
+        self.answer(lent.out, more).error(code, state, &message);
+        true
     }
 
     /// Transaction state after a statement.
@@ -324,18 +318,20 @@ impl Connection {
     }
 
     fn prepare(&mut self, lent: &mut Lent<'_>, sql: &[u8]) -> Checked<()> {
-        let statement = lent.shared.mysql_plans.prepare(sql, Dialect::Mysql)?;
-        let (errno, state, message) = if statement.plan.kind == Kind::Empty {
-            (1065, b"42000", "Query was empty")
-        } else if statement.plan.load.is_some() {
-            (1295, b"HY000", "LOAD DATA cannot be prepared")
-        } else if self.statements.len() >= STATEMENTS_MAX {
-            (1461, b"42000", "Can't create more than max_prepared_stmt_count statements")
-        } else {
-            (0, b"00000", "")
+        let statement = Statement::read_only_one(sql, &mut lent.shared.shape)?;
+        if self.is_refused(lent, &statement, 0) {
+            return Ok(());
+        }
+        let refusal = match statement.kind {
+            Kind::Load => Some((1295, b"HY000", "LOAD DATA cannot be prepared")),
+            _ if self.statements.len() >= STATEMENTS_MAX => {
+                let message = "Can't create more than max_prepared_stmt_count statements";
+                Some((1461, b"42000", message))
+            }
+            _ => None,
         };
-        if errno != 0 {
-            self.answer(lent.out, 0).error(errno, state, message);
+        if let Some((code, state, message)) = refusal {
+            self.answer(lent.out, 0).error(code, state, message);
             return Ok(());
         }
         self.last_statement += 1;
@@ -354,18 +350,18 @@ impl Connection {
         let Some(prepared) = self.statements.get_mut(&id) else {
             return Err(format!("COM_STMT_EXECUTE names the unknown statement {id}"));
         };
-        let statement = Rc::clone(&prepared.statement);
-        let Statement { sql, plan } = &*statement;
-        let rows = execute::check(body, sql, plan, &mut prepared.types)?;
-        let with_columns = !prepared.columns_known;
-        prepared.columns_known = true;
-        lent.count(plan);
-        self.follow(plan.kind);
-        if plan.columns.is_empty() {
-            self.answer(lent.out, 0).ok(plan.affected);
+        let row_exists = execute::check(body, &prepared.statement, &mut prepared.types)?;
+        let statement = prepared.statement;
+        let with_columns = !std::mem::replace(&mut prepared.columns_known, true);
+        lent.count(&statement);
+        self.follow(statement.kind);
+        if statement.columns().is_empty() {
+            self.answer(lent.out, 0).ok(statement.affected);
         } else {
+            let rows = if row_exists { statement.rows(lent.shared.is_empty) } else { 0 };
             lent.cells.rows_sent.add(rows);
-            self.answer(lent.out, 0).result(sql, plan, rows, Encoding::Binary, with_columns);
+            let answer = self.answer(lent.out, 0);
+            answer.result(statement.columns(), rows, Encoding::Binary, with_columns);
         }
         Ok(())
     }

@@ -4,18 +4,17 @@ mod answer;
 mod extended;
 mod login;
 
+use crate::answers::Statement;
 use crate::bulk::BulkRows;
 use crate::counters::Kind;
 use crate::protocol::{
     Checked, LOGIN_MAX, Lent, LoopState, MESSAGE_MAX, OUTPUT_MAX, ReadResult, expect_empty,
 };
-use crate::sql::{Dialect, Plan, parse};
 use extended::Extended;
 
 enum Phase {
     /// Before the startup packet, which has no type byte.
     Startup,
-    Password,
     Ready,
     /// `is_extended`: started by Execute. Sync and Flush are ignored until it ends, and a Sync must follow.
     CopyIn {
@@ -27,8 +26,6 @@ enum Phase {
 pub(crate) struct Connection {
     phase: Phase,
     id: u32,
-    salt: [u8; 4],
-    user: Vec<u8>,
     in_transaction: bool,
     extended: Extended,
 }
@@ -38,8 +35,6 @@ impl Connection {
         Connection {
             phase: Phase::Startup,
             id: state.connection_id(),
-            salt: state.salt(),
-            user: Vec::new(),
             in_transaction: false,
             extended: Extended::default(),
         }
@@ -61,9 +56,7 @@ impl Connection {
                 *consumed += 4 + body.len();
                 self.startup(lent, body)?
             } else {
-                let known = !matches!(self.phase, Phase::Password);
-                let limit = if known { MESSAGE_MAX } else { LOGIN_MAX };
-                let Some(body) = body_of(rest, 1, limit)? else {
+                let Some(body) = body_of(rest, 1, MESSAGE_MAX)? else {
                     return Ok(ReadResult::NeedsInput);
                 };
                 *consumed += 5 + body.len();
@@ -78,13 +71,14 @@ impl Connection {
 
     fn message(&mut self, lent: &mut Lent<'_>, kind: u8, body: &[u8]) -> Checked<ReadResult> {
         match &mut self.phase {
-            Phase::Ready => self.request(lent, kind, body),
             Phase::CopyIn { bulk, .. } if kind == b'd' => {
                 bulk.feed(body)?;
                 Ok(ReadResult::NeedsInput)
             }
             Phase::CopyIn { .. } => self.copy_control(lent, kind, body),
-            Phase::Password | Phase::Startup => self.password(lent, kind, body),
+            // The rest of a batch that has failed.
+            _ if self.extended.has_failed && kind != b'S' => Ok(ReadResult::NeedsInput),
+            _ => self.request(lent, kind, body),
         }
     }
 
@@ -93,7 +87,7 @@ impl Connection {
         match kind {
             b'B' => {
                 cells.bind.add(1);
-                self.extended.bind(body)?;
+                self.extended.bind(body, lent.shared.is_empty)?;
                 answer::empty(lent.out, b'2');
             }
             b'D' => {
@@ -116,8 +110,13 @@ impl Connection {
             }
             b'P' => {
                 cells.prepare.add(1);
-                self.extended.parse(&mut lent.shared.postgres_plans, body)?;
-                answer::empty(lent.out, b'1');
+                let statement = self.extended.parse(&mut lent.shared.shape, body)?;
+                if statement.is_unknown() {
+                    self.extended.has_failed = true;
+                    refuse_unknown(lent);
+                } else {
+                    answer::empty(lent.out, b'1');
+                }
             }
             b'C' => {
                 cells.close.add(1);
@@ -148,44 +147,40 @@ impl Connection {
             return Err("a Query message has trailing bytes".into());
         }
         self.extended.forget_unnamed();
-        let mut plan = std::mem::take(&mut lent.shared.plan);
-        let result = self.statements_of(lent, sql, &mut plan);
-        lent.shared.plan = plan;
-        result
-    }
-
-    fn statements_of(&mut self, lent: &mut Lent<'_>, sql: &[u8], plan: &mut Plan) -> Checked<()> {
         let (mut start, mut count) = (0, 0u32);
         loop {
-            parse(sql, start, Dialect::Postgres, plan)?;
-            if !plan.params.is_empty() {
+            let statement = Statement::read(sql, start, &mut lent.shared.shape)?;
+            if statement.params > 0 {
                 return Err("a Query message has a parameter".into());
             }
-            if plan.kind == Kind::Empty {
+            if statement.kind == Kind::Empty {
                 break;
             }
-            count += 1;
-            start = plan.end;
-            lent.count(plan);
-            self.follow(plan.kind);
-            if let Some(load) = &plan.load {
-                answer::copy_in(lent.out, load);
-                self.phase = Phase::CopyIn { bulk: BulkRows::new(load), is_extended: false };
-                let mut rest = Plan::default();
-                parse(sql, start, Dialect::Postgres, &mut rest)?;
-                if rest.kind != Kind::Empty {
-                    return Err("COPY is not the last statement of its text".into());
-                }
+            if statement.is_unknown() {
+                refuse_unknown(lent);
+                answer::ready(lent.out, self.in_transaction);
                 return Ok(());
             }
-            let mut rows = plan.affected;
-            if !plan.columns.is_empty() {
-                rows = lent.shared.row_count(sql, plan);
-                answer::row_description(lent.out, sql, &plan.columns, 0);
-                answer::rows(lent.out, sql, &plan.columns, 0, rows);
+            count += 1;
+            start = statement.end;
+            lent.count(&statement);
+            self.follow(statement.kind);
+            if statement.kind == Kind::Load {
+                if statement.is_followed(sql) {
+                    return Err("COPY is not the last statement of its text".into());
+                }
+                answer::copy_in(lent.out);
+                self.phase = Phase::CopyIn { bulk: BulkRows::default(), is_extended: false };
+                return Ok(());
+            }
+            let mut rows = statement.affected;
+            if !statement.columns().is_empty() {
+                rows = statement.rows(lent.shared.is_empty);
+                answer::row_description(lent.out, statement.columns(), 0);
+                answer::rows(lent.out, statement.columns(), 0, rows);
                 lent.cells.rows_sent.add(rows);
             }
-            answer::complete(lent.out, sql, plan, rows);
+            answer::complete(lent.out, statement.tag, rows);
         }
         if count == 0 {
             lent.cells.statement(Kind::Empty);
@@ -197,34 +192,33 @@ impl Connection {
 
     fn execute(&mut self, lent: &mut Lent<'_>, body: &[u8]) -> Checked<()> {
         let (portal, rows_max) = self.extended.portal_to_execute(body)?;
-        let statement = std::rc::Rc::clone(&portal.statement);
-        let (sql, plan) = (&statement.sql[..], &statement.plan);
+        let statement = portal.statement;
         if !portal.started {
             portal.started = true;
-            lent.count(plan);
-            if let Some(load) = &plan.load {
-                answer::copy_in(lent.out, load);
-                self.phase = Phase::CopyIn { bulk: BulkRows::new(load), is_extended: true };
+            lent.count(&statement);
+            if statement.kind == Kind::Load {
+                answer::copy_in(lent.out);
+                self.phase = Phase::CopyIn { bulk: BulkRows::default(), is_extended: true };
                 return Ok(());
             }
         }
-        if plan.kind == Kind::Empty {
+        if statement.kind == Kind::Empty {
             answer::empty(lent.out, b'I');
-        } else if plan.columns.is_empty() {
-            answer::complete(lent.out, sql, plan, plan.affected);
+        } else if statement.columns().is_empty() {
+            answer::complete(lent.out, statement.tag, statement.affected);
         } else {
             let rows =
                 if rows_max == 0 { portal.rows_left } else { portal.rows_left.min(rows_max) };
             portal.rows_left -= rows;
             lent.cells.rows_sent.add(rows);
-            answer::rows(lent.out, sql, &plan.columns, portal.formats, rows);
+            answer::rows(lent.out, statement.columns(), portal.formats, rows);
             if portal.rows_left > 0 {
                 answer::empty(lent.out, b's');
             } else {
-                answer::complete(lent.out, sql, plan, rows);
+                answer::complete(lent.out, statement.tag, rows);
             }
         }
-        self.follow(plan.kind);
+        self.follow(statement.kind);
         Ok(())
     }
 
@@ -251,7 +245,7 @@ impl Connection {
                 expect_empty(body, "CopyDone")?;
                 bulk.finish()?;
                 lent.cells.rows_loaded.add(bulk.rows);
-                answer::copied(lent.out, bulk.rows);
+                answer::complete(lent.out, "COPY ", bulk.rows);
             }
             b'f' => {
                 let Some((0, reason)) = body.split_last() else {
@@ -260,7 +254,7 @@ impl Connection {
                 let reason = String::from_utf8_lossy(reason);
                 let message = format!("COPY from stdin failed: {reason}");
                 answer::error(lent.out, "ERROR", b"57014", &message);
-                self.extended.fail(is_extended);
+                self.extended.has_failed = is_extended;
             }
             _ => return Err(unexpected(kind)),
         }
@@ -286,6 +280,11 @@ fn body_of(input: &[u8], at: usize, limit: usize) -> Checked<Option<&[u8]>> {
 
 fn unexpected(kind: u8) -> String {
     format!("a message of type '{}' is not expected here", kind.escape_ascii())
+}
+
+fn refuse_unknown(lent: &mut Lent<'_>) {
+    let message = lent.refuse_unknown();
+    answer::error(lent.out, "ERROR", b"0A000", &message);
 }
 
 pub(crate) fn refuse(violation: &str, out: &mut Vec<u8>) {

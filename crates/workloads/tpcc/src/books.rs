@@ -161,12 +161,15 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Entry;
-    use crate::ledger_file::{LedgerOrder, LedgerPayment};
+    use crate::ledger::{Entry, LedgerOrder, LedgerPayment, LedgerWork};
 
-    fn order(district: usize) -> Entry<'static> {
+    fn entry(work: LedgerWork<'static>) -> Entry<'static> {
+        Entry { warehouse: 1, district: 4, work }
+    }
+
+    fn order() -> Entry<'static> {
         let order = LedgerOrder { number: 3_001, customer: 1, lines: 5 };
-        Entry::Order { district, order, away: &[] }
+        entry(LedgerWork::Order { order, away: (&[]).into() })
     }
 
     fn books_after(next: i64, cents: i64, payments: i64, undelivered: i64) -> Books {
@@ -197,11 +200,10 @@ mod tests {
         let before = books_after(3_001, 0, 0, 9_000);
         let ledger = Ledger::new(1);
         let payment = LedgerPayment { cents: 500, ..LedgerPayment::default() };
-        let entries =
-            [order(3), Entry::Payment { district: 3, payment }, Entry::Delivery { orders: 10 }];
-        for entry in entries {
-            ledger.sending(entry).unwrap();
-            ledger.acknowledged(entry).unwrap();
+        for entry in [order(), entry(LedgerWork::Payment(payment)), entry(LedgerWork::Delivery(10))]
+        {
+            ledger.note_sending(&entry).unwrap();
+            ledger.note_acknowledgement(&entry).unwrap();
         }
         let exact = books_after(3_002, 500, 1, 8_991);
         assert_eq!(reconcile(&ledger, &before, &exact), Vec::<Message>::new());
@@ -214,7 +216,7 @@ mod tests {
         );
         let more = books_after(3_003, 500, 1, 8_992);
         assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
-        ledger.sending(order(3)).unwrap();
+        ledger.note_sending(&order()).unwrap();
         assert_eq!(reconcile(&ledger, &before, &more), Vec::<Message>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");

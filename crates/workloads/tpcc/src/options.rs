@@ -1,14 +1,15 @@
 //! The options of TPC-C in suites.
 
-use crate::load::TpccDatabase;
+use crate::load::{TpccDatabase, TpccLoadOptions};
 use crate::profile::{
     BMSQL_5_0, Binding, PerKind, Profile, TpccTransaction, TransactionChoice,
 };
-use crate::schema::{KeyTime, Shard};
+use crate::schema::KeyTime;
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues as Values, read};
 use dyno_facts::{Message, say};
+use dyno_load::default_sessions;
 
 /// TPC-C as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -41,13 +42,13 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "warehouses",
         "1",
-        Values::Whole(1, WAREHOUSES_MAX, |o, n| o.warehouses = n),
+        Values::Whole(1, WAREHOUSES_MAX, |o, n| (o.run.warehouses, o.load.warehouses) = (n, n)),
         "what is loaded, and used: about 500,000 rows and 100 MB each. A warehouse has ten terminals at most",
     ),
     Row::new(
         "flight",
         "statement",
-        Values::Choice(&["statement", "pipelined"], |o, at| o.flight = FlightMode::ALL[at]),
+        Values::Choice(&["statement", "pipelined"], |o, at| o.run.flight = FlightMode::ALL[at]),
         "`statement`: a round trip for each statement, as papers do. `pipelined`: statements that don't need each \
          other's answers share one",
     ),
@@ -58,7 +59,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
             &["server", "read-committed", "repeatable-read", "serializable"],
             |o, at| {
                 use Isolation::{ReadCommitted, RepeatableRead, Serializable, ServerDefault};
-                o.isolation =
+                o.run.isolation =
                     Some([ServerDefault, ReadCommitted, RepeatableRead, Serializable][at]);
             },
         ),
@@ -87,14 +88,14 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "keying_multiplier",
         "1",
-        Values::Decimal(0.0, 1_000.0, |o, n| o.keying = n),
+        Values::Decimal(0.0, 1_000.0, |o, n| o.run.keying_multiplier = n),
         "keying times are so many times those of clause 5.2.5.7",
     )
     .of(&[SPEC]),
     Row::new(
         "think_multiplier",
         "1",
-        Values::Decimal(0.0, 1_000.0, |o, n| o.think = n),
+        Values::Decimal(0.0, 1_000.0, |o, n| o.run.think_multiplier = n),
         "think times are so many times those of clause 5.2.5.7",
     )
     .of(&[SPEC]),
@@ -110,7 +111,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "load_workers",
         "",
-        Values::Whole(1, 10_000, |o, n| o.load_workers = Some(n)),
+        Values::Whole(1, 10_000, |o, n| o.load.sessions = n),
         "sessions that load at once; without it two for each core, 2 to 16",
     ),
     Row::new(
@@ -118,7 +119,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
         "",
         Values::Choice(&["before", "primary-before", "after"], |o, at| {
             use KeyTime::{AfterLoad, BeforeLoad, PrimaryBeforeLoad};
-            o.keys = Some([BeforeLoad, PrimaryBeforeLoad, AfterLoad][at]);
+            o.load.keys = Some([BeforeLoad, PrimaryBeforeLoad, AfterLoad][at]);
         }),
         "when primary keys and indexes are made: `before` the rows, `primary-before` (without this option on MySQL \
          and SQLite) or `after` them (on PostgreSQL)",
@@ -126,7 +127,7 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "foreign_keys",
         "false",
-        Values::Flag(|o, on| o.foreign_keys = on),
+        Values::Flag(|o, on| o.load.foreign_keys = on),
         "foreign keys, after the rows; not on SQLite",
     ),
     Row::new(
@@ -172,25 +173,12 @@ impl CheckTime {
 
 #[derive(Debug)]
 pub struct TpccSettings {
-    /// The profile, with the weights and the binding that options give it.
-    pub profile: Profile,
-    pub warehouses: u32,
-    /// Statements that share a round trip.
-    pub flight: FlightMode,
-    /// `None` is the default of the dialect.
-    pub isolation: Option<Isolation>,
+    /// A run; its profile has the weights and the binding that options give it.
+    pub run: TpccOptions,
+    pub load: TpccLoadOptions,
     /// Sessions of a profile with pauses; `None` is the usual number.
     pub sessions: Option<u32>,
-    /// Sessions that load; `None` is the usual number.
-    pub load_workers: Option<u32>,
-    /// `None` is the default of the dialect.
-    pub keys: Option<KeyTime>,
-    pub foreign_keys: bool,
-    /// What a distributed database has to know of each table.
-    pub shard: Option<Shard>,
     checks: Option<CheckTime>,
-    keying: f64,
-    think: f64,
     weights: PerKind<Option<u32>>,
 }
 
@@ -208,7 +196,7 @@ impl TpccSettings {
         let mut settings = TpccSettings::new(*profile);
         read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
         if settings.weights.iter().any(Option::is_some) {
-            settings.profile = settings.weighted().map_err(|message| {
+            settings.run.profile = settings.weighted().map_err(|message| {
                 let hint = "Lower a weight; New-Order has what the others leave of 100.";
                 OptionError::experiment(message, hint)
             })?;
@@ -217,19 +205,12 @@ impl TpccSettings {
     }
 
     fn new(profile: Profile) -> Self {
+        let one = TpccDatabase { warehouses: 1, c_last: 0 };
         TpccSettings {
-            profile,
-            warehouses: 1,
-            flight: FlightMode::Statement,
-            isolation: None,
+            run: TpccOptions::new(profile, &one, 0),
+            load: TpccLoadOptions { sessions: default_sessions(), ..TpccLoadOptions::new(1) },
             sessions: None,
-            load_workers: None,
-            keys: None,
-            foreign_keys: false,
-            shard: None,
             checks: None,
-            keying: 1.0,
-            think: 1.0,
             weights: [None; 5],
         }
     }
@@ -239,19 +220,19 @@ impl TpccSettings {
     /// # Errors
     /// More terminals than the warehouses have, or a rate beside pauses.
     pub fn check_load(&self, workers: &[u32], has_rates: bool) -> Result<(), OptionError> {
-        let most = self.warehouses.saturating_mul(DISTRICTS);
+        let most = self.run.warehouses.saturating_mul(DISTRICTS);
         if let Some(terminals) = workers.iter().find(|&&terminals| terminals > most) {
             let message = format!(
                 "{terminals} terminals are too many for warehouses = {}: a warehouse has {DISTRICTS}, one for each \
                  district.",
-                self.warehouses
+                self.run.warehouses
             );
             let least = terminals.div_ceil(DISTRICTS);
             let hint = format!("Use at most {most} terminals, or at least {least} warehouses.");
             return Err(OptionError::experiment(message, &*hint));
         }
-        if self.profile.pacing.is_some() && has_rates {
-            let name = self.profile.name;
+        if self.run.profile.pacing.is_some() && has_rates {
+            let name = self.run.profile.name;
             let message = format!("Terminals of the profile `{name}` have no rate.");
             let hint = "Leave `rate` out: keying and think times say when a terminal begins.";
             return Err(OptionError::experiment(message, hint));
@@ -259,32 +240,19 @@ impl TpccSettings {
         Ok(())
     }
 
-    /// What a trial on a database that `loaded` describes is asked to run.
-    pub fn of_run(&self, loaded: &TpccDatabase, seed: u64) -> TpccOptions {
-        TpccOptions {
-            flight: self.flight,
-            warehouses: self.warehouses,
-            isolation: self.isolation,
-            keying_multiplier: self.keying,
-            think_multiplier: self.think,
-            ..TpccOptions::new(self.profile, loaded, seed)
-        }
-    }
-
     /// Sessions that execute what so many terminals with pauses enter; `None` where each terminal
     /// has its own.
     pub fn sessions_of(&self, terminals: u32) -> Option<u32> {
-        let loaded = TpccDatabase { warehouses: self.warehouses, c_last: 0 };
-        let staff = self.of_run(&loaded, 0).staff(self.sessions);
+        let staff = self.run.staff(self.sessions);
         staff.terminals.map(|_| staff.workers.min(terminals))
     }
 
     pub fn checks(&self) -> CheckTime {
-        self.checks.unwrap_or(CheckTime::usual(self.warehouses))
+        self.checks.unwrap_or(CheckTime::usual(self.run.warehouses))
     }
 
     fn set_binding(&mut self, value: &str) -> Result<(), String> {
-        self.profile.binding = match (self.profile.binding, value) {
+        self.run.profile.binding = match (self.run.profile.binding, value) {
             (Binding::Home, "on") => Binding::Home,
             (Binding::Home, "off") => {
                 return Err("true: terminals of this profile have a home warehouse".to_owned());
@@ -305,7 +273,7 @@ impl TpccSettings {
     }
 
     fn set_shard(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let shard = self.shard.get_or_insert_default();
+        let shard = self.load.shard.get_or_insert_default();
         let (clauses, name) = match name.strip_prefix("item_") {
             Some(name) => (&mut shard.item, name),
             None => (&mut shard.by_warehouse, name),
@@ -325,17 +293,17 @@ impl TpccSettings {
         let weight =
             |kind: TpccTransaction| self.weights[kind.index()].unwrap_or(usual[kind.index()]);
         let [payment, order_status, delivery, stock_level] = WEIGHTS.map(weight);
-        self.profile.with_weights(payment, order_status, delivery, stock_level)
+        self.run.profile.with_weights(payment, order_status, delivery, stock_level)
     }
 
     /// How terminals choose and where they work, in a sentence.
     pub fn words(&self) -> Message {
-        let shares = self.profile.choice.shares().map(|share| share.to_string()).join(", ");
-        let how = match self.profile.choice {
+        let shares = self.run.profile.choice.shares().map(|share| share.to_string()).join(", ");
+        let how = match self.run.profile.choice {
             TransactionChoice::Weights(_) => say!(choice_weights),
             TransactionChoice::Deck(_) => say!(choice_decks),
         };
-        let place = match self.profile.binding {
+        let place = match self.run.profile.binding {
             Binding::Home => say!(place_home),
             Binding::Drawn => say!(place_drawn),
             Binding::Roaming => say!(place_roaming),
@@ -357,7 +325,7 @@ mod tests {
         assert_eq!(OFFER.tests.iter().map(|test| test.name).collect::<Vec<_>>(), profiles);
         let binding = [("terminal_warehouse_fixed", "off"), ("weights.payment", "50")];
         let settings = TpccSettings::read("bmsql-5.0", binding).expect("good options");
-        assert_eq!(settings.profile.binding, Binding::Roaming);
-        assert_eq!(settings.profile.choice.shares()[TpccTransaction::Payment.index()], 50);
+        assert_eq!(settings.run.profile.binding, Binding::Roaming);
+        assert_eq!(settings.run.profile.choice.shares()[TpccTransaction::Payment.index()], 50);
     }
 }

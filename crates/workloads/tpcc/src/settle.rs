@@ -1,10 +1,11 @@
 //! A ledger against the database: whether every order that was acknowledged is there as it was
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
-use crate::ledger_file::{LedgerOrder, Recorded};
-use dyno_core::{AnswerRow, AnswerTable, DbError, Rows, Session};
+use crate::ledger::{LedgerOrder, Recorded};
+use dyno_core::{DbError, Session};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
+use dyno_load::query::integers;
 use std::collections::HashMap;
 
 /// Lost orders that are listed one by one, and districts whose counts are wrong.
@@ -244,22 +245,6 @@ impl StoredOrder {
     }
 }
 
-/// Keeps rows of three integers.
-#[derive(Default)]
-struct Triples(Vec<[i64; 3]>);
-
-impl Rows for Triples {
-    fn row<R: AnswerRow>(&mut self, row: &R) {
-        let cell = |column| if column < row.columns() { row.int(column) } else { None };
-        self.0.push([0, 1, 2].map(|column| cell(column).unwrap_or(-1)));
-    }
-
-    fn overflow(&self) -> Option<usize> {
-        const MOST: usize = AnswerTable::WORKLOAD_BYTES_MAX;
-        (size_of_val(self.0.as_slice()) > MOST).then_some(MOST)
-    }
-}
-
 /// The orders of a district with numbers from `first` to `last`.
 pub(crate) async fn orders<S: Session>(
     session: &mut S,
@@ -267,25 +252,25 @@ pub(crate) async fn orders<S: Session>(
     first: u32,
     last: u32,
 ) -> Result<HashMap<u32, StoredOrder>, DbError> {
-    let mut rows = Triples::default();
     let sql = format!(
         "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
          {district} AND o_id BETWEEN {first} AND {last}"
     );
     doing(format!("looking for orders of district {district} of warehouse {warehouse}"));
-    session.query(&sql, &mut rows).await?;
-    let found = |[number, customer, lines]: [i64; 3]| {
-        (number as u32, StoredOrder { customer, lines, found_lines: 0 })
-    };
-    let mut orders: HashMap<u32, StoredOrder> = rows.0.into_iter().map(found).collect();
-    let mut lines = Triples::default();
+    let mut orders: HashMap<u32, StoredOrder> = HashMap::new();
+    for row in integers(session, &sql, -1).await? {
+        if let [number, customer, lines] = row[..] {
+            orders.insert(number as u32, StoredOrder { customer, lines, found_lines: 0 });
+        }
+    }
     let sql = format!(
         "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \
          {district} AND ol_o_id BETWEEN {first} AND {last} GROUP BY ol_o_id"
     );
-    session.query(&sql, &mut lines).await?;
-    for [number, count, _] in lines.0 {
-        if let Some(order) = orders.get_mut(&(number as u32)) {
+    for row in integers(session, &sql, -1).await? {
+        if let [number, count] = row[..]
+            && let Some(order) = orders.get_mut(&(number as u32))
+        {
             order.found_lines = count as u64;
         }
     }
@@ -294,8 +279,11 @@ pub(crate) async fn orders<S: Session>(
 
 /// The next order's number by warehouse and district.
 async fn next_orders<S: Session>(session: &mut S) -> Result<HashMap<(u32, u32), i64>, DbError> {
-    let mut rows = Triples::default();
     let sql = "SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district";
-    session.query(sql, &mut rows).await?;
-    Ok(rows.0.into_iter().map(|[w, d, next]| ((w as u32, d as u32), next)).collect())
+    let rows = integers(session, sql, -1).await?;
+    let next = |row: Vec<i64>| match row[..] {
+        [warehouse, district, next] => Some(((warehouse as u32, district as u32), next)),
+        _ => None,
+    };
+    Ok(rows.into_iter().filter_map(next).collect())
 }

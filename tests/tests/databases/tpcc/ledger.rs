@@ -3,7 +3,7 @@
 
 use dyno_core::{Discard, Driver, Session};
 use dyno_testkit::with_session;
-use dyno_tpcc::ledger_file::{Recorded, read};
+use dyno_tpcc::ledger::{Recorded, read};
 use dyno_tpcc::settle::{Instead, Settlement, settle};
 use std::path::Path;
 

@@ -12,7 +12,7 @@ use dyno_testkit::{
 };
 use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
-use dyno_tpcc::ledger_file::LedgerFile;
+use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccLoadOptions, cardinalities, destroy, load, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;

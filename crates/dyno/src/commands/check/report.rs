@@ -237,7 +237,7 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_tpcc::ledger_file::LedgerOrder;
+    use dyno_tpcc::ledger::LedgerOrder;
     use dyno_tpcc::settle::{Instead, LostOrder};
 
     fn report() -> Report {

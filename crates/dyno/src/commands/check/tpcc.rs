@@ -12,7 +12,7 @@ use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_runner::progress::ProgressBar;
 use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
-use dyno_tpcc::ledger_file::{Recorded, read};
+use dyno_tpcc::ledger::{Recorded, read};
 use dyno_tpcc::load::{TpccDatabase, prove};
 use dyno_tpcc::settle::settle;
 use std::time::Instant;

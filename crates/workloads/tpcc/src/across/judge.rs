@@ -1,23 +1,13 @@
 //! Tells transactions apart that are whole, lost, half done or in doubt.
 
-use super::look::{CustomerPlace, ShardWork};
-use crate::ledger_file::{Across, AcrossWork, SupplyKey};
+use super::look::{CounterKey, Growth, ShardWork};
+use crate::ledger::{Across, Entry, LedgerWork};
 use dyno_core::ShardMap;
 use dyno_facts::{CrossShardLosses, Message, say};
 use std::collections::{BTreeMap, HashMap};
 
 /// Transactions that are named one by one.
 const LISTED: usize = 3;
-
-/// The counters that a part of a transaction has moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum CounterKey {
-    Customer(CustomerPlace),
-    Stock(SupplyKey),
-}
-
-/// A number of payments or lines, and their cents.
-type Growth = (i64, i64);
 
 /// A transaction on several shards.
 struct Spread<'a> {
@@ -30,9 +20,9 @@ struct Spread<'a> {
 
 impl Spread<'_> {
     fn claim(&self) -> Growth {
-        match &self.across.work {
-            AcrossWork::Order { .. } => (1, 0),
-            AcrossWork::Payment(payment) => (1, i64::from(payment.cents)),
+        match &self.across.entry.work {
+            LedgerWork::Payment(payment) => (1, i64::from(payment.cents)),
+            LedgerWork::Order { .. } | LedgerWork::Delivery(_) => (1, 0),
         }
     }
 
@@ -42,7 +32,7 @@ impl Spread<'_> {
     }
 
     fn is_order(&self) -> bool {
-        matches!(self.across.work, AcrossWork::Order { .. })
+        matches!(self.across.entry.work, LedgerWork::Order { .. })
     }
 }
 
@@ -99,7 +89,8 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
     ordered.sort_by_key(|across| !across.is_acknowledged);
     let mut spread = Vec::new();
     for across in ordered {
-        let home = map.shard_of(across.warehouse);
+        let entry = &across.entry;
+        let home = map.shard_of(entry.warehouse);
         let mut parts: BTreeMap<usize, (bool, Vec<CounterKey>)> = BTreeMap::new();
         let mut add = |warehouse: u32, key: CounterKey| {
             let shard = map.shard_of(warehouse);
@@ -107,20 +98,21 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
                 parts.entry(shard).or_default().1.push(key);
             }
         };
-        let is_home_there = match &across.work {
-            AcrossWork::Order { order, away } => {
+        let is_home_there = match &entry.work {
+            LedgerWork::Order { order, away } => {
                 away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
-                let key = (across.warehouse, across.district, order.number);
+                let key = (entry.warehouse, entry.district, order.number);
                 found[home].orders.get(&key)
                     == Some(&(i64::from(order.customer), i64::from(order.lines)))
             }
-            AcrossWork::Payment(payment) => {
+            LedgerWork::Payment(payment) => {
                 let customer = (payment.warehouse, payment.district, payment.customer);
                 add(payment.warehouse, CounterKey::Customer(customer));
-                let key = (across.warehouse, across.district, *payment);
+                let key = (entry.warehouse, entry.district, *payment);
                 let there = payments[home].get_mut(&key).filter(|count| **count > 0);
                 there.map(|count| *count -= 1).is_some()
             }
+            LedgerWork::Delivery(_) => continue,
         };
         if !parts.is_empty() {
             spread.push(Spread { across, home, is_home_there, parts });
@@ -133,12 +125,7 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
 /// turned over that explain how the counters differ from that. Returns how many counters stay unexplained.
 fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
     let mut left: HashMap<CounterKey, Growth> = HashMap::new();
-    for shard in found {
-        let customers = shard.foreign.customers.iter();
-        left.extend(customers.map(|(place, growth)| (CounterKey::Customer(*place), *growth)));
-        let stock = shard.foreign.stock.iter();
-        left.extend(stock.map(|(key, lines)| (CounterKey::Stock(*key), (*lines, 0))));
-    }
+    found.iter().for_each(|shard| left.extend(&shard.foreign));
     let mut claimants: HashMap<CounterKey, Vec<(usize, usize)>> = HashMap::new();
     for (number, one) in spread.iter_mut().enumerate() {
         let (claim, is_there) = (one.claim(), one.is_home_there);
@@ -156,7 +143,7 @@ fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
     // First those that explain their counters in full; then whatever brings the numbers nearer.
     for is_exact in [true, false] {
         let mut keys: Vec<CounterKey> = left.keys().copied().collect();
-        keys.sort_unstable_by_key(|key| format!("{key:?}"));
+        keys.sort_unstable();
         for key in keys {
             let Some(mut able) = claimants.get(&key).cloned() else { continue };
             // What nobody was told of is the likelier one to be torn.
@@ -249,7 +236,7 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
         };
         work.listed.push(say!(
             across_one,
-            what = what(one.across),
+            what = describe(&one.across.entry),
             there = named(true),
             missing = named(false),
             fate = fate
@@ -257,16 +244,16 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
     }
 }
 
-fn what(across: &Across) -> Message {
-    let (warehouse, district) = (across.warehouse.to_string(), across.district.to_string());
-    match &across.work {
-        AcrossWork::Order { order, .. } => say!(
+fn describe(entry: &Entry<'_>) -> Message {
+    let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
+    match &entry.work {
+        LedgerWork::Order { order, .. } => say!(
             across_order,
             number = order.number.to_string(),
             district = district,
             warehouse = warehouse
         ),
-        AcrossWork::Payment(payment) => say!(
+        LedgerWork::Payment(payment) => say!(
             across_payment,
             amount = format!("{}.{:02}", payment.cents / 100, payment.cents % 100),
             customer = payment.customer.to_string(),
@@ -275,5 +262,6 @@ fn what(across: &Across) -> Message {
             district = district,
             warehouse = warehouse
         ),
+        LedgerWork::Delivery(_) => Message::default(),
     }
 }

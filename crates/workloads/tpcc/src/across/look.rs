@@ -2,7 +2,7 @@
 
 use crate::books::rows;
 use crate::check::derived;
-use crate::ledger_file::{Across, AcrossWork, LedgerPayment, Recorded, SupplyKey};
+use crate::ledger::{LedgerPayment, LedgerWork, Recorded, SupplyKey};
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
 use dyno_core::{DbError, Dialect, Driver, Session, ShardMap, Shards};
@@ -12,32 +12,28 @@ use dyno_load::settings::adopt;
 use dyno_runner::databases;
 use std::collections::{BTreeMap, HashMap};
 
-/// Warehouse, district and number of a customer.
-pub(crate) type CustomerPlace = (u32, u32, u32);
-
-/// Counters of a shard beyond what its own rows explain: the work of transactions of other shards.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ForeignWork {
-    /// Payments and their cents.
-    pub(crate) customers: HashMap<CustomerPlace, (i64, i64)>,
-    /// Lines of orders.
-    pub(crate) stock: HashMap<SupplyKey, i64>,
+/// A counter that a part of a transaction moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum CounterKey {
+    /// Warehouse, district and number.
+    Customer((u32, u32, u32)),
+    Stock(SupplyKey),
 }
 
-impl ForeignWork {
-    /// What came since `before`.
-    pub(crate) fn since(mut self, before: &ForeignWork) -> Self {
-        for (place, (count, cents)) in &before.customers {
-            let now = self.customers.entry(*place).or_default();
-            (now.0, now.1) = (now.0 - count, now.1 - cents);
-        }
-        for (key, lines) in &before.stock {
-            *self.stock.entry(*key).or_default() -= lines;
-        }
-        self.customers.retain(|_, grown| *grown != (0, 0));
-        self.stock.retain(|_, grown| *grown != 0);
-        self
+/// A number of payments or lines, and their cents.
+pub(crate) type Growth = (i64, i64);
+
+/// Counters of a shard beyond what its own rows explain: the work of transactions of other shards.
+pub(crate) type ForeignWork = HashMap<CounterKey, Growth>;
+
+/// The growth of the counters since `before`.
+fn since(mut now: ForeignWork, before: &ForeignWork) -> ForeignWork {
+    for (key, (count, cents)) in before {
+        let now = now.entry(*key).or_default();
+        (now.0, now.1) = (now.0 - count, now.1 - cents);
     }
+    now.retain(|_, grown| *grown != (0, 0));
+    now
 }
 
 /// What a shard holds of a run.
@@ -87,17 +83,17 @@ pub(crate) async fn foreign_work<S: Session>(session: &mut S) -> Result<ForeignW
         derived("{PY}")
     );
     let customers = rows(session, &sql, &[0, 0, 0, 0, 2]).await?;
-    let customer =
-        |row: &Vec<i64>| ((row[0] as u32, row[1] as u32, row[2] as u32), (row[3], row[4]));
+    let customer = |row: Vec<i64>| {
+        let place = (row[0] as u32, row[1] as u32, row[2] as u32);
+        (CounterKey::Customer(place), (row[3], row[4]))
+    };
     let sql = "SELECT s_w_id, s_i_id, s_remote_cnt - coalesce(r, 0) FROM bmsql_stock LEFT JOIN (SELECT \
                ol_supply_w_id w, ol_i_id i, count(*) r FROM bmsql_order_line WHERE ol_supply_w_id <> ol_w_id AND \
                ol_o_id > 3000 GROUP BY ol_supply_w_id, ol_i_id) t ON w = s_w_id AND i = s_i_id WHERE \
                s_remote_cnt <> coalesce(r, 0)";
     let stock = rows(session, sql, &[0, 0, 0]).await?;
-    Ok(ForeignWork {
-        customers: customers.iter().map(customer).collect(),
-        stock: stock.iter().map(|row| ((row[0] as u32, row[1] as u32), row[2])).collect(),
-    })
+    let line = |row: Vec<i64>| (CounterKey::Stock((row[0] as u32, row[1] as u32)), (row[2], 0));
+    Ok(customers.into_iter().map(customer).chain(stock.into_iter().map(line)).collect())
 }
 
 /// Looks at shard `number`. Nobody may write meanwhile.
@@ -109,7 +105,7 @@ pub(crate) async fn look<S: Session>(
 ) -> Result<ShardWork, DbError> {
     let mut found = ShardWork {
         branches: prepared_branches(session).await?.unwrap_or(0),
-        foreign: foreign_work(session).await?.since(before),
+        foreign: since(foreign_work(session).await?, before),
         ..ShardWork::default()
     };
     // Servers may keep whole seconds only. The load pays at home.
@@ -128,9 +124,11 @@ pub(crate) async fn look<S: Session>(
         }
     }
     let mut wanted: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
-    for across in recorded.across.iter().filter(|across| map.shard_of(across.warehouse) == number) {
-        if let Across { work: AcrossWork::Order { order, .. }, warehouse, district, .. } = across {
-            wanted.entry((*warehouse, *district)).or_default().push(order.number);
+    for entry in recorded.across.iter().map(|across| &across.entry) {
+        if let LedgerWork::Order { order, .. } = &entry.work
+            && map.shard_of(entry.warehouse) == number
+        {
+            wanted.entry((entry.warehouse, entry.district)).or_default().push(order.number);
         }
     }
     for (place, mut numbers) in wanted {

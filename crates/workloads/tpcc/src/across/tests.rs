@@ -1,6 +1,6 @@
-use super::look::ShardWork;
+use super::look::{CounterKey, ShardWork};
 use super::*;
-use crate::ledger_file::{Across, AcrossWork, LedgerOrder, LedgerPayment};
+use crate::ledger::{Across, Entry, LedgerOrder, LedgerPayment, LedgerWork};
 use dyno_core::{ShardMap, ShardRule};
 use dyno_facts::CrossShardLosses;
 
@@ -12,15 +12,18 @@ fn map() -> ShardMap {
 const PAID: LedgerPayment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
 const ORDER: LedgerOrder = LedgerOrder { number: 3_001, customer: 9, lines: 5 };
 
+fn across(work: LedgerWork<'static>, is_acknowledged: bool) -> Across {
+    Across { entry: Entry { warehouse: 1, district: 4, work }, is_acknowledged }
+}
+
 fn payment(is_acknowledged: bool) -> Across {
-    Across { warehouse: 1, district: 4, work: AcrossWork::Payment(PAID), is_acknowledged }
+    across(LedgerWork::Payment(PAID), is_acknowledged)
 }
 
 /// An order of warehouse 1 with lines from warehouses 2 and 3, two of them the same.
 fn order(is_acknowledged: bool) -> Across {
     let away = vec![(2, 50), (3, 60), (3, 60)];
-    let work = AcrossWork::Order { order: ORDER, away };
-    Across { warehouse: 1, district: 4, work, is_acknowledged }
+    across(LedgerWork::Order { order: ORDER, away: away.into() }, is_acknowledged)
 }
 
 /// Shards on which the home part of [`payment`] is there, and its customer.
@@ -30,7 +33,7 @@ fn paid(has_history: bool, has_customer: bool) -> Vec<ShardWork> {
         found[1].payments.insert((1, 4, PAID), 1);
     }
     if has_customer {
-        found[2].foreign.customers.insert((2, 3, 7), (1, 1_250));
+        found[2].foreign.insert(CounterKey::Customer((2, 3, 7)), (1, 1_250));
     }
     found
 }
@@ -93,7 +96,7 @@ fn a_part_that_is_prepared_is_in_doubt_as_often_as_there_are_branches() {
     assert_eq!(work.losses.branches_left, Some(1));
     // Two payments, and one branch only: the other one is half done.
     let other = LedgerPayment { customer: 8, ..PAID };
-    let second = Across { work: AcrossWork::Payment(other), ..payment(true) };
+    let second = across(LedgerWork::Payment(other), true);
     found[1].payments.insert((1, 4, other), 1);
     assert_eq!(fates(&judged(&[payment(true), second], &found)), [0, 1, 1, 0, 0]);
     // A branch of another shard explains nothing.
@@ -114,10 +117,10 @@ fn an_order_is_half_done_where_the_stock_of_one_shard_was_not_taken() {
             found[1].orders.insert((1, 4, 3_001), (9, 5));
         }
         if shards[1] {
-            found[2].foreign.stock.insert((2, 50), 1);
+            found[2].foreign.insert(CounterKey::Stock((2, 50)), (1, 0));
         }
         if shards[2] {
-            found[3].foreign.stock.insert((3, 60), 2);
+            found[3].foreign.insert(CounterKey::Stock((3, 60)), (2, 0));
         }
         judged(&[order(true)], &found)
     };
@@ -145,18 +148,18 @@ fn alike_payments_are_told_apart_by_their_number() {
     assert_eq!((fates(&work), work.is_whole()), ([0; 5], true));
     let mut twice = paid(true, true);
     twice[1].payments.insert((1, 4, PAID), 2);
-    twice[2].foreign.customers.insert((2, 3, 7), (2, 2_500));
+    twice[2].foreign.insert(CounterKey::Customer((2, 3, 7)), (2, 2_500));
     assert_eq!(fates(&judged(&[payment(false), payment(true)], &twice)), [0, 0, 0, 1, 0]);
 }
 
 #[test]
 fn the_amount_says_whose_part_is_missing() {
     let other = LedgerPayment { cents: 999, ..PAID };
-    let second = Across { work: AcrossWork::Payment(other), ..payment(true) };
+    let second = across(LedgerWork::Payment(other), true);
     let mut found = paid(true, true);
     found[1].payments.insert((1, 4, other), 1);
     // The customer has paid once: 9.99.
-    found[2].foreign.customers.insert((2, 3, 7), (1, 999));
+    found[2].foreign.insert(CounterKey::Customer((2, 3, 7)), (1, 999));
     let work = judged(&[payment(true), second], &found);
     assert_eq!(fates(&work), [0, 1, 0, 0, 0]);
     assert!(work.listed[0].to_string().contains("12.50"), "{:?}", work.listed);
@@ -165,7 +168,7 @@ fn the_amount_says_whose_part_is_missing() {
 #[test]
 fn what_nobody_entered_is_unexplained() {
     let mut found = paid(true, true);
-    found[3].foreign.stock.insert((3, 1), 1);
+    found[3].foreign.insert(CounterKey::Stock((3, 1)), (1, 0));
     let work = judged(&[payment(true)], &found);
     assert_eq!((work.unexplained, work.is_whole()), (1, false));
 }
@@ -174,7 +177,7 @@ fn what_nobody_entered_is_unexplained() {
 fn what_lies_on_one_shard_is_none_of_several() {
     // Warehouse 5 is on the shard of warehouse 1.
     let near = LedgerPayment { warehouse: 5, ..PAID };
-    let near = Across { work: AcrossWork::Payment(near), ..payment(true) };
+    let near = across(LedgerWork::Payment(near), true);
     let work = judged(&[near], &vec![ShardWork::default(); 4]);
     assert_eq!((work.losses.acknowledged, work.is_whole()), (0, true));
 }

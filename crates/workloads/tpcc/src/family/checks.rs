@@ -4,7 +4,7 @@ use super::shards;
 use crate::Tpcc;
 use crate::audit::Audit;
 use crate::books::{Books, books};
-use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards, prepare};
+use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::prove;
 use crate::options::CheckTime;
@@ -151,65 +151,31 @@ fn announce(is_wanted: bool, warehouses: u32) {
     }
 }
 
-/// The books, and what came of the conditions where they are wanted: without them, books are worth
-/// something nevertheless.
-type Looked<T = check::ConditionVerdict> = (Books, Option<Result<Vec<T>, DbError>>);
+/// The books, and the verdicts on the conditions if they are wanted: without them, books are worth something
+/// nevertheless.
+type Looked = (Books, Option<Result<Vec<check::ConditionVerdict>, DbError>>);
 
 fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
-    let (books, looked) = look_in_a_session(driver, with_conditions)?;
-    let apart = |asked: Asked| match asked {
-        Ok(verdict) => Ok(verdict),
-        Err((condition, refusal)) => {
-            if let Some(refusal) = refusal {
-                output::talk(&format!(
-                    "note: {}: the database refused to join rows of different warehouses, so they \
-                     are compared here: {}",
-                    condition.id,
-                    sentence(&refusal.to_string())
-                ));
-            }
-            condition.examine(driver, Mode::Apart).map(|examined| examined.verdict)
-        }
-    };
-    let verdicts = looked.map(|looked| looked?.into_iter().map(apart).collect());
-    Ok((books, verdicts))
-}
-
-/// A verdict, or a condition that has to be looked at in another way, and what the database said if it
-/// was asked.
-type Asked = Result<check::ConditionVerdict, (&'static Condition, Option<DbError>)>;
-
-fn look_in_a_session<D: Driver>(
-    driver: &D,
-    with_conditions: bool,
-) -> Result<Looked<Asked>, DbError> {
-    databases::run(databases::in_session(driver, async |session| {
+    let (books, is_sharded) = databases::run(databases::in_session(driver, async |session| {
         adopt(session).await?;
-        let books = books(session).await?;
-        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-        let looked = match with_conditions {
-            true => Some(ask(session, stage).await),
-            false => None,
-        };
-        Ok((books, looked))
-    }))
-}
-
-async fn ask<S: Session>(session: &mut S, stage: Stage) -> Result<Vec<Asked>, DbError> {
-    prepare(session).await?;
-    let is_sharded = joins_within_shards(&session.product().version);
-    let mut asked = Vec::new();
-    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
-        if is_sharded && condition.joins_warehouses() {
-            asked.push(Err((condition, None)));
-            continue;
+        let is_sharded = joins_within_shards(&session.product().version);
+        Ok::<_, DbError>((books(session).await?, is_sharded))
+    }))?;
+    let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
+    let mode = if is_sharded { Mode::Apart } else { Mode::Joined };
+    let verdict = |condition: &Condition| {
+        let examined = condition.examine(driver, mode)?;
+        if let Some(refusal) = examined.refused {
+            output::talk(&format!(
+                "note: {}: the database refused to join rows of different warehouses, so they are compared here: {}",
+                condition.id,
+                sentence(&refusal.to_string())
+            ));
         }
-        asked.push(match condition.verdict(session).await {
-            Err(error) if condition.is_refused(&error) => Err((condition, Some(error))),
-            verdict => Ok(verdict?),
-        });
-    }
-    Ok(asked)
+        Ok(examined.verdict)
+    };
+    let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
+    Ok((books, with_conditions.then(|| conditions.map(verdict).collect())))
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {

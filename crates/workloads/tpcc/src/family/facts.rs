@@ -6,27 +6,21 @@ use crate::load::TpccDatabase;
 use crate::profile::{MIX_LEAST_PERCENT, PerKind, Profile, TpccTransaction};
 use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
+use dyno_engine::TrialSpec;
 use dyno_facts::{CheckVerdict, KindSummary, say};
-
-/// What carried the load of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TerminalLoad {
-    pub terminals: u32,
-    /// Sessions that executed what they entered.
-    pub sessions: u32,
-}
 
 /// The facts of a run that has ended, from its kinds and the length of its window. The conditions are
 /// left to [`super::look_after`].
 pub fn facts(
     workload: &Tpcc,
     loaded: &TpccDatabase,
-    load: TerminalLoad,
+    spec: &TrialSpec,
     kinds: &[KindSummary],
     window_s: f64,
 ) -> TpccFacts {
     let options = workload.options();
     let profile = &options.profile;
+    let terminals = spec.terminals.unwrap_or(spec.workers);
     let audit = workload.audit();
     let orders = workload.acknowledged().orders;
     let mut facts = TpccFacts {
@@ -35,9 +29,9 @@ pub fn facts(
         isolation: workload.isolation().name().map(str::to_owned),
         warehouses: options.warehouses,
         warehouses_loaded: loaded.warehouses,
-        terminals: load.terminals,
-        sessions: load.sessions,
-        tpmc_limit: tpmc_limit(workload, load.terminals),
+        terminals,
+        sessions: spec.workers,
+        tpmc_limit: tpmc_limit(workload, terminals),
         kinds: kinds_facts(workload),
         orders_acknowledged: orders.acknowledged,
         orders_unknown: orders.unknown,
@@ -164,8 +158,8 @@ mod tests {
         let workload = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap();
         let mut kinds = [kind("new_order", 45), kind("delivery", 4), kind("delivery_deferred", 4)];
         kinds[0].counts.rolled_back = 1;
-        let load = TerminalLoad { terminals: 20, sessions: 4 };
-        let facts = facts(&workload, &loaded, load, &kinds, 30.0);
+        let spec = TrialSpec { terminals: Some(20), ..TrialSpec::closed(4) };
+        let facts = facts(&workload, &loaded, &spec, &kinds, 30.0);
         assert_eq!((facts.tpmc, facts.tpmc_committed, facts.tpm_total), (92.0, 90.0, 98.0));
         assert_eq!((facts.warehouses, facts.warehouses_loaded), (2, 5));
         assert_eq!((facts.terminals, facts.sessions), (20, 4));
@@ -183,8 +177,8 @@ mod tests {
         let loaded = TpccDatabase { warehouses: 10, c_last: 100 };
         let options = TpccOptions::new(SPEC, &loaded, 1);
         let workload = Tpcc::new(options.clone(), &loaded, Dialect::Postgres).unwrap();
-        let load = TerminalLoad { terminals: 100, sessions: 8 };
-        let facts = facts(&workload, &loaded, load, &[], 30.0);
+        let spec = TrialSpec { terminals: Some(100), ..TrialSpec::closed(8) };
+        let facts = facts(&workload, &loaded, &spec, &[], 30.0);
         assert!((facts.tpmc_limit.unwrap() - 128.6).abs() < 1e-9);
         // Twenty terminals a warehouse, which key and think half as long.
         let (keying_multiplier, think_multiplier) = (0.5, 0.5);

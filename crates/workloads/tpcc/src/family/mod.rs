@@ -7,13 +7,12 @@ mod preflight;
 mod shards;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
-pub use facts::{TerminalLoad, facts, tpmc_limit};
+pub use facts::{facts, tpmc_limit};
 pub use preflight::{Need, TpccPreflightError, preflight, trial_needs};
 
 use crate::Handover;
 use crate::across::{CrossShardWork, ForeignWork};
-use crate::ledger::Counted;
-use crate::ledger_file::{LedgerFile, Recorded, read};
+use crate::ledger::{Counted, LedgerFile, Recorded, read};
 use crate::load::{
     LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
     existing_tables, load,
@@ -22,13 +21,12 @@ use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
 use crate::schema::{CONFIG, LOAD_STATE, table_names};
 use crate::settle::{Settlement, settle};
-use crate::{ITEMS, TpccOptions};
+use crate::{ITEMS, Timestamp, TpccOptions};
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::{Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
-use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
@@ -80,7 +78,7 @@ impl Family for TpccFamily {
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
-        [trial_needs(self.options.isolation), &LOAD_NEEDS[1..]].concat()
+        [trial_needs(self.options.run.isolation), &LOAD_NEEDS[1..]].concat()
     }
 
     fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
@@ -128,7 +126,7 @@ impl Driven for TpccFamily {
     type Kept = Handover;
 
     fn rolls_back_reads(&self) -> bool {
-        self.options.profile.read_only_end == ReadOnlyEnd::Rollback
+        self.options.run.profile.read_only_end == ReadOnlyEnd::Rollback
     }
 
     /// A suite speaks of terminals; sessions are the engine's workers.
@@ -172,11 +170,11 @@ impl Driven for TpccFamily {
                 workload.with_ledger(file?)
             }
         };
-        let own = facts(&workload, &loaded, terminal_load(spec), &[], 0.0);
+        let own = facts(&workload, &loaded, spec, &[], 0.0);
         Ok(Ready {
             workload,
             before: TpccData { loaded, before, ledger, foreign },
-            test: self.options.profile.name.to_owned(),
+            test: self.options.run.profile.name.to_owned(),
             data: Some(data),
             own: Some(FamilyFacts::new(&own)),
             warnings: found.warnings,
@@ -239,7 +237,7 @@ impl Driven for TpccFamily {
             None => look_after(driver, workload, &found.before),
         };
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
-        let mut facts = facts(workload, &found.loaded, terminal_load(ran.spec), kinds, window_s);
+        let mut facts = facts(workload, &found.loaded, ran.spec, kinds, window_s);
         facts.conditions = findings.conditions;
         let payments = (workload.acknowledged().payments, findings.payments_missing);
         let lost = found.ledger.map(|ledger| match (ran.unchecked.clone(), known) {
@@ -286,30 +284,17 @@ impl Driven for TpccFamily {
     }
 }
 
-fn terminal_load(spec: &TrialSpec) -> TerminalLoad {
-    let sessions = spec.workers;
-    TerminalLoad { terminals: spec.terminals.unwrap_or(sessions), sessions }
-}
-
 impl TpccFamily {
     fn load_options(&self, seed: u64) -> TpccLoadOptions {
-        let options = &self.options;
-        TpccLoadOptions {
-            sessions: options.load_workers.unwrap_or_else(default_sessions),
-            seed,
-            keys: options.keys,
-            foreign_keys: options.foreign_keys,
-            shard: options.shard.clone(),
-            ..TpccLoadOptions::new(options.warehouses)
-        }
+        TpccLoadOptions { seed, loaded_at: Timestamp::now(), ..self.options.load.clone() }
     }
 
     fn need(&self, sessions: u32) -> Need {
         Need {
-            warehouses: self.options.warehouses,
+            warehouses: self.options.run.warehouses,
             sessions,
-            isolation: self.options.isolation,
-            foreign_keys: Some(self.options.foreign_keys),
+            isolation: self.options.run.isolation,
+            foreign_keys: Some(self.options.load.foreign_keys),
         }
     }
 
@@ -320,8 +305,11 @@ impl TpccFamily {
         spec: &TrialSpec,
     ) -> Result<crate::Tpcc, Failure> {
         let loaded = &found.loaded;
-        let options = self.options.of_run(loaded, spec.seed);
-        let options = TpccOptions { isolation: found.isolation, ..options };
+        let options = TpccOptions {
+            isolation: found.isolation,
+            seed: spec.seed,
+            ..self.options.run.clone()
+        };
         let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
         Ok(match shards::known(driver) {
             Some((_, map)) => workload.with_shards(map.clone()),
@@ -337,7 +325,7 @@ impl TpccFamily {
         let found = preflight(session, &self.need(sessions)).await?;
         let size = footprint(session, "bmsql@_%").await?;
         let data = DataFacts {
-            rows: u64::from(self.options.warehouses) * u64::from(ITEMS),
+            rows: u64::from(self.options.run.warehouses) * u64::from(ITEMS),
             hot_rows: None,
             access: self.options.words(),
             size_bytes: size.size_bytes,
@@ -348,7 +336,7 @@ impl TpccFamily {
     }
 
     fn load_sentence(&self, report: &LoadReport) -> Message {
-        let warehouses = self.options.warehouses;
+        let warehouses = self.options.run.warehouses;
         if report.was_complete {
             return say!(warehouses_complete, n = warehouses);
         }

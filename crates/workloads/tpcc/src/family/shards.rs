@@ -5,7 +5,7 @@ use crate::across::{
 };
 use crate::books::{Books, books};
 use crate::check::{self, CONDITIONS, ConditionVerdict, Stage, prepare};
-use crate::ledger_file::Recorded;
+use crate::ledger::Recorded;
 use crate::schema::TpccTable;
 use crate::settle::{Settlement, settle_part};
 use dyno_core::{DbError, Driver, Session, ShardMap, Shards};

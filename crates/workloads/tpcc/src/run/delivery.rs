@@ -4,7 +4,7 @@ use super::inputs::DeliveryInput;
 use super::link::{FlightMode, Link};
 use super::statements::Sql;
 use crate::DISTRICTS;
-use crate::ledger::Entry;
+use crate::ledger::{Entry, LedgerWork};
 use crate::text::{Decimal, read_scaled};
 use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
 
@@ -94,7 +94,12 @@ pub(crate) async fn run<S: Session>(
         orders += taken.length as u64;
         taken.get().iter().for_each(|one| delivered[one.district as usize - 1] = one.order);
     }
-    link.commit(Entry::Delivery { orders }, &mut rows).await?;
+    let entry = Entry {
+        warehouse: input.warehouse as u32,
+        district: 1,
+        work: LedgerWork::Delivery(orders),
+    };
+    link.commit(&entry, &mut rows).await?;
     link.check_hits("The customer of a delivery")?;
     Ok(Outcome::Committed)
 }

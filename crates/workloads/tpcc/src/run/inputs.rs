@@ -31,10 +31,6 @@ impl World {
             last_name: constants.last_name(),
         }
     }
-
-    pub(crate) fn district_index(&self, warehouse: i64, district: i64) -> usize {
-        ((warehouse - 1) * i64::from(DISTRICTS) + district - 1) as usize
-    }
 }
 
 /// One terminal and its random stream. Small: there may be hundreds of thousands.

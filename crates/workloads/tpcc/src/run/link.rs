@@ -174,23 +174,23 @@ impl<'a, S: Session> Link<'a, S> {
     /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit<R: Rows>(
         &mut self,
-        entry: Entry<'_>,
+        entry: &Entry<'_>,
         rows: &mut R,
     ) -> Result<(), DbError> {
         if self.dialect != Dialect::Postgres {
             self.land(rows).await?;
         }
-        self.ledger.sending(entry)?;
+        self.ledger.note_sending(entry)?;
         let ended = self.end(Sql::Commit, rows).await;
         match &ended {
             Ok(()) => {
                 self.flight.done.pop();
-                self.ledger.acknowledged(entry)?;
+                self.ledger.note_acknowledgement(entry)?;
             }
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
             Err(_) if !self.ledger.believes_refusals() => {}
-            Err(_) => self.ledger.refused(entry)?,
+            Err(_) => self.ledger.note_refusal(entry)?,
         }
         ended
     }

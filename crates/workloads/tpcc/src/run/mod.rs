@@ -27,8 +27,7 @@ pub use statements::prepared_statements;
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
 use crate::facts::{PauseFacts, ReachLine};
-use crate::ledger::{Counted, DistrictBooks, Ledger};
-use crate::ledger_file::LedgerFile;
+use crate::ledger::{Counted, DistrictBooks, Ledger, LedgerFile};
 use crate::load::{TpccDatabase, UTC};
 use crate::log::{TerminalLog, WorkerLog};
 use crate::profile::{
@@ -410,8 +409,8 @@ impl Workload for Tpcc {
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
         let outcome = match &*input {
-            Input::NewOrder(input) => new_order::run(&mut link, &self.world, input, shown).await,
-            Input::Payment(input) => payment::run(&mut link, &self.world, input, names).await,
+            Input::NewOrder(input) => new_order::run(&mut link, input, shown).await,
+            Input::Payment(input) => payment::run(&mut link, input, names).await,
             Input::OrderStatus(input) => order_status::run(&mut link, input, names, end).await,
             Input::Delivery(input) => delivery::run(&mut link, input, delivered).await,
             Input::StockLevel(input) => stock_level::run(&mut link, input, end).await,

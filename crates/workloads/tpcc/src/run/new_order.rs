@@ -1,10 +1,9 @@
 //! New-Order (clause 2.4).
 
-use super::inputs::{LINES_MAX, LineInput, NewOrderInput, World};
+use super::inputs::{LINES_MAX, LineInput, NewOrderInput};
 use super::link::{FlightMode, Link, not_loaded};
 use super::statements::Sql;
-use crate::ledger::Entry;
-use crate::ledger_file::LedgerOrder;
+use crate::ledger::{Entry, LedgerOrder, LedgerWork};
 use crate::text::{Decimal, read_scaled};
 use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
 
@@ -108,7 +107,6 @@ fn total_cents(lines_cents: i64, discount: i64, taxes: i64) -> i64 {
 
 pub(crate) async fn run<S: Session>(
     link: &mut Link<'_, S>,
-    world: &World,
     input: &NewOrderInput,
     shown: &mut OrderShown,
 ) -> Result<Outcome, DbError> {
@@ -149,15 +147,15 @@ pub(crate) async fn run<S: Session>(
         link.end(Sql::Rollback, &mut rows).await?;
         return Ok(Outcome::RolledBack);
     }
-    let district_index = world.district_index(warehouse, district);
     let (mut away, mut count) = ([(0, 0); LINES_MAX], 0);
     for line in valid.iter().filter(|line| line.supply_warehouse != warehouse) {
         away[count] = (line.supply_warehouse as u32, line.item as u32);
         count += 1;
     }
     let order = identity(&rows, input)?;
-    let entry = Entry::Order { district: district_index, order, away: &away[..count] };
-    link.commit(entry, &mut rows).await?;
+    let work = LedgerWork::Order { order, away: away[..count].into() };
+    let entry = Entry { warehouse: warehouse as u32, district: district as u32, work };
+    link.commit(&entry, &mut rows).await?;
     link.check_hits("The stock of an order")?;
     *shown = show(&rows, valid);
     Ok(Outcome::Committed)

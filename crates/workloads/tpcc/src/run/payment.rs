@@ -1,10 +1,9 @@
 //! Payment (clause 2.5), and how a customer is found by last name.
 
-use super::inputs::{PaymentInput, World};
+use super::inputs::PaymentInput;
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
-use crate::ledger::Entry;
-use crate::ledger_file::LedgerPayment;
+use crate::ledger::{Entry, LedgerPayment, LedgerWork};
 use crate::profile::CustomerKey;
 use crate::text::{Decimal, Short};
 use dyno_core::{AnswerRow, DbError, Outcome, Param, Rows, Session};
@@ -109,7 +108,6 @@ impl Rows for PaymentRows {
 
 pub(crate) async fn run<S: Session>(
     link: &mut Link<'_, S>,
-    world: &World,
     input: &PaymentInput,
     names: &mut Namesakes,
 ) -> Result<Outcome, DbError> {
@@ -146,15 +144,18 @@ pub(crate) async fn run<S: Session>(
     let data = history_data(&rows);
     let history = [c_id, c_d, c_w, d, w, Param::Text(&entered), paid, Param::Text(data.get())];
     link.send(Sql::InsertHistory, &history, &mut rows).await?;
-    let district = world.district_index(input.warehouse, input.district);
     let payment = LedgerPayment {
         warehouse: input.customer_warehouse as u32,
         district: input.customer_district as u32,
         customer: id as u32,
         cents: input.cents as u32,
     };
-    let entry = Entry::Payment { district, payment };
-    link.commit(entry, &mut rows).await?;
+    let entry = Entry {
+        warehouse: input.warehouse as u32,
+        district: input.district as u32,
+        work: LedgerWork::Payment(payment),
+    };
+    link.commit(&entry, &mut rows).await?;
     link.check_hits("The customer of a payment")?;
     Ok(Outcome::Committed)
 }

@@ -1,6 +1,6 @@
 //! Reading a ledger.
 
-use super::{FIRST_LINE, FIRST_WORD, LedgerOrder, LedgerPayment, SupplyKey, TORN, io_failure};
+use super::{Entry, FIRST_LINE, FIRST_WORD, LedgerOrder, LedgerWork, TORN, index, io_failure};
 use crate::DISTRICTS;
 use crate::load::TpccDatabase;
 use dyno_runner::failure::Failure;
@@ -19,19 +19,10 @@ pub(crate) struct District {
     pub(crate) unknown: Vec<LedgerOrder>,
 }
 
-/// What has rows of another warehouse than its own.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AcrossWork {
-    Order { order: LedgerOrder, away: Vec<SupplyKey> },
-    Payment(LedgerPayment),
-}
-
 /// An order with stock of other warehouses, or a payment of a customer on another shard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Across {
-    pub warehouse: u32,
-    pub district: u32,
-    pub work: AcrossWork,
+    pub entry: Entry<'static>,
     /// Else its outcome is unknown.
     pub is_acknowledged: bool,
 }
@@ -101,11 +92,6 @@ impl Recorded {
     }
 }
 
-fn index(warehouse: u32, district: u32) -> Option<usize> {
-    let is_there = warehouse >= 1 && (1..=DISTRICTS).contains(&district);
-    is_there.then(|| ((warehouse - 1) * DISTRICTS + district - 1) as usize)
-}
-
 /// Reads a ledger. Lines that a crash has cut off are left out: at the end, or where a later run
 /// says so.
 pub fn read(path: &Path) -> Result<Recorded, Failure> {
@@ -158,20 +144,11 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
     }
 }
 
-/// A place and an order.
-type Sent = (u32, u32, LedgerOrder);
-
-/// A payment and its place.
-type SentPayment = (u32, u32, LedgerPayment);
-
 #[derive(Default)]
 struct Parser {
     recorded: Recorded,
     /// Commits that were sent and not answered yet, and how often.
-    pending: HashMap<Sent, u32>,
-    pending_payments: HashMap<SentPayment, u32>,
-    /// The stock of other warehouses that orders take.
-    away: HashMap<Sent, Vec<SupplyKey>>,
+    pending: HashMap<Entry<'static>, u32>,
 }
 
 impl Parser {
@@ -179,24 +156,14 @@ impl Parser {
     fn line(&mut self, line: &str) -> Option<()> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
-            "s" => self.sent(rest)?,
-            "S" => *self.pending_payments.entry(sent_payment(rest)?).or_default() += 1,
-            "A" => {
-                let (warehouse, district, payment) = self.answered_payment(rest)?;
-                let work = AcrossWork::Payment(payment);
-                let across = Across { warehouse, district, work, is_acknowledged: true };
-                self.recorded.across.push(across);
+            "s" | "S" => *self.pending.entry(Entry::read(word == "S", rest)?).or_default() += 1,
+            "a" | "A" => {
+                let entry = self.answered(word == "A", rest)?;
+                self.keep(entry, true)?;
             }
-            "R" => drop(self.answered_payment(rest)?),
-            "a" => {
-                let (warehouse, district, order) = self.answered(rest)?;
-                self.across((warehouse, district, order), true);
-                let books = self.recorded.districts.get_mut(index(warehouse, district)?)?;
-                books.acknowledged.push(order);
-            }
-            "r" => {
-                self.answered(rest)?;
-                self.recorded.refused += 1;
+            "r" | "R" => {
+                self.answered(word == "R", rest)?;
+                self.recorded.refused += u64::from(word == "r");
             }
             "run" => self.run(rest)?,
             "before" => self.before(rest)?,
@@ -207,40 +174,36 @@ impl Parser {
         Some(())
     }
 
-    fn sent(&mut self, rest: &str) -> Option<()> {
-        let mut words = rest.splitn(6, ' ');
-        let length = words.by_ref().take(5).map(|word| word.len() + 1).sum::<usize>() - 1;
-        let order = sent(rest.get(..length)?)?;
-        if let Some(away) = words.next() {
-            let key = |word: &str| {
-                let (warehouse, item) = word.split_once(':')?;
-                Some((warehouse.parse().ok()?, item.parse().ok()?))
-            };
-            self.away.insert(order, away.split(' ').map(key).collect::<Option<_>>()?);
-        }
-        *self.pending.entry(order).or_default() += 1;
-        Some(())
-    }
-
-    fn across(&mut self, sent: Sent, is_acknowledged: bool) {
-        let Some(away) = self.away.get(&sent).cloned() else { return };
-        let (warehouse, district, order) = sent;
-        let work = AcrossWork::Order { order, away };
-        self.recorded.across.push(Across { warehouse, district, work, is_acknowledged });
-    }
-
-    fn answered_payment(&mut self, rest: &str) -> Option<SentPayment> {
-        let sent = sent_payment(rest)?;
-        take_one(&mut self.pending_payments, &sent);
-        Some(sent)
-    }
-
-    /// An order that was sent and is answered now. After a power cut the line that said so may be
+    /// A commit that was sent and is answered now. After a power cut the line that said so may be
     /// missing, which takes nothing from the answer.
-    fn answered(&mut self, rest: &str) -> Option<Sent> {
-        let sent = sent(rest)?;
-        take_one(&mut self.pending, &sent);
-        Some(sent)
+    fn answered(&mut self, is_payment: bool, rest: &str) -> Option<Entry<'static>> {
+        let entry = Entry::read(is_payment, rest)?;
+        if let Some(count) = self.pending.get_mut(&entry) {
+            *count -= 1;
+            if *count == 0 {
+                self.pending.remove(&entry);
+            }
+        }
+        Some(entry)
+    }
+
+    /// Keeps a commit that may have happened.
+    fn keep(&mut self, entry: Entry<'static>, is_acknowledged: bool) -> Option<()> {
+        let is_across = match &entry.work {
+            LedgerWork::Order { order, away } => {
+                let place = index(entry.warehouse, entry.district)?;
+                let books = self.recorded.districts.get_mut(place)?;
+                let orders =
+                    if is_acknowledged { &mut books.acknowledged } else { &mut books.unknown };
+                orders.push(*order);
+                !away.is_empty()
+            }
+            LedgerWork::Payment(_) | LedgerWork::Delivery(_) => true,
+        };
+        if is_across {
+            self.recorded.across.push(Across { entry, is_acknowledged });
+        }
+        Some(())
     }
 
     fn run(&mut self, rest: &str) -> Option<()> {
@@ -273,55 +236,14 @@ impl Parser {
     }
 
     fn end(mut self) -> Recorded {
-        for ((warehouse, district, payment), count) in std::mem::take(&mut self.pending_payments) {
-            let work = AcrossWork::Payment(payment);
-            let across = Across { warehouse, district, work, is_acknowledged: false };
-            self.recorded.across.extend(std::iter::repeat_n(across, count as usize));
-        }
-        for ((warehouse, district, order), count) in std::mem::take(&mut self.pending) {
-            (0..count).for_each(|_| self.across((warehouse, district, order), false));
-            let place = index(warehouse, district);
-            let books = place.and_then(|place| self.recorded.districts.get_mut(place));
-            if let Some(books) = books {
-                books.unknown.extend(std::iter::repeat_n(order, count as usize));
-            }
+        for (entry, count) in std::mem::take(&mut self.pending) {
+            // Of a district that no run has named, nothing is known.
+            (0..count).try_for_each(|_| self.keep(entry.clone(), false));
         }
         for books in &mut self.recorded.districts {
             books.acknowledged.sort_unstable();
             books.unknown.sort_unstable();
         }
         self.recorded
-    }
-}
-
-/// `W D O C L`.
-fn sent(rest: &str) -> Option<Sent> {
-    let mut words = rest.split(' ');
-    let (warehouse, district) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
-    index(warehouse, district)?;
-    let order = LedgerOrder {
-        number: words.next()?.parse().ok()?,
-        customer: words.next()?.parse().ok()?,
-        lines: words.next()?.parse().ok()?,
-    };
-    words.next().is_none().then_some((warehouse, district, order))
-}
-
-/// `W D W D C CENTS`.
-fn sent_payment(rest: &str) -> Option<SentPayment> {
-    let numbers: Vec<u32> = rest.split(' ').map(str::parse).collect::<Result<_, _>>().ok()?;
-    let [home, home_district, warehouse, district, customer, cents] = numbers[..] else {
-        return None;
-    };
-    index(home, home_district)?;
-    Some((home, home_district, LedgerPayment { warehouse, district, customer, cents }))
-}
-
-fn take_one<K: Eq + std::hash::Hash>(pending: &mut HashMap<K, u32>, sent: &K) {
-    if let Some(count) = pending.get_mut(sent) {
-        *count -= 1;
-        if *count == 0 {
-            pending.remove(sent);
-        }
     }
 }

@@ -11,6 +11,41 @@ fn order(number: u32) -> LedgerOrder {
     LedgerOrder { number, customer: 17, lines: 10 }
 }
 
+fn entry(warehouse: u32, district: u32, work: LedgerWork<'_>) -> Entry<'_> {
+    Entry { warehouse, district, work }
+}
+
+fn order_of(warehouse: u32, district: u32, number: u32, away: &[SupplyKey]) -> Entry<'_> {
+    entry(warehouse, district, LedgerWork::Order { order: order(number), away: away.into() })
+}
+
+fn home_order(number: u32) -> Entry<'static> {
+    order_of(1, 1, number, &[])
+}
+
+#[test]
+fn a_commit_is_pending_until_it_is_answered() {
+    let ledger = Ledger::new(1);
+    let order = order_of(1, 4, 3_001, &[]);
+    for _ in 0..3 {
+        ledger.note_sending(&order).unwrap();
+    }
+    assert_eq!(ledger.district(3).orders, Counted { acknowledged: 0, unknown: 3 });
+    ledger.note_acknowledgement(&order).unwrap();
+    ledger.note_refusal(&order).unwrap();
+    let books = ledger.total().orders;
+    assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
+    assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
+    let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
+    let payment = entry(1, 10, LedgerWork::Payment(payment));
+    ledger.note_sending(&payment).unwrap();
+    ledger.note_acknowledgement(&payment).unwrap();
+    assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });
+    assert_eq!(ledger.district(9).payments.acknowledged, 1);
+    ledger.note_sending(&entry(1, 1, LedgerWork::Delivery(10))).unwrap();
+    assert_eq!(ledger.delivered(), Counted { acknowledged: 0, unknown: 10 });
+}
+
 fn before(next: i64) -> Books {
     Books::at(2, next)
 }
@@ -23,12 +58,12 @@ fn open(path: &Path, next: i64) -> Result<LedgerFile, Failure> {
 fn written(path: &Path) {
     let file = open(path, 3_001).unwrap();
     for number in [3_001, 3_002, 3_003] {
-        file.note(Step::Sent, 0, order(number), &[]).unwrap();
+        file.note(Step::Sent, &home_order(number)).unwrap();
     }
-    file.note(Step::Acknowledged, 0, order(3_002), &[]).unwrap();
-    file.note(Step::Refused, 0, order(3_003), &[]).unwrap();
-    file.note(Step::Sent, 13, order(3_001), &[]).unwrap();
-    file.note(Step::Acknowledged, 13, order(3_001), &[]).unwrap();
+    file.note(Step::Acknowledged, &home_order(3_002)).unwrap();
+    file.note(Step::Refused, &home_order(3_003)).unwrap();
+    file.note(Step::Sent, &order_of(2, 4, 3_001, &[])).unwrap();
+    file.note(Step::Acknowledged, &order_of(2, 4, 3_001, &[])).unwrap();
     file.close().unwrap();
 }
 
@@ -63,17 +98,18 @@ fn the_parts_of_load_generators_make_one_ledger() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
     let whole = open(&path, 3_001).unwrap();
-    let part = |name: &str, district: usize, away: &[SupplyKey]| {
+    let part = |name: &str, district: u32, away: &[SupplyKey]| {
         let part = LedgerFile::part(&scratch.file(name)).unwrap();
-        part.note(Step::Sent, district, order(3_001), away).unwrap();
-        part.note(Step::Acknowledged, district, order(3_001), &[]).unwrap();
-        part.note(Step::Sent, district, order(3_002), &[]).unwrap();
+        let answered = order_of(1, district, 3_001, away);
+        part.note(Step::Sent, &answered).unwrap();
+        part.note(Step::Acknowledged, &answered).unwrap();
+        part.note(Step::Sent, &order_of(1, district, 3_002, &[])).unwrap();
         let payment = LedgerPayment { warehouse: 2, district: 3, customer: 4, cents: 500 };
-        part.note_payment(Step::Sent, district, payment).unwrap();
+        part.note(Step::Sent, &entry(1, district, LedgerWork::Payment(payment))).unwrap();
         part.steps().unwrap()
     };
-    whole.absorb(&part("one", 0, &[(2, 77)])).unwrap();
-    whole.absorb(&part("two", 1, &[])).unwrap();
+    whole.absorb(&part("one", 1, &[(2, 77)])).unwrap();
+    whole.absorb(&part("two", 2, &[])).unwrap();
     // What was there of an earlier trial is not of this one.
     whole.absorb(&LedgerFile::part(&scratch.file("one")).unwrap().steps().unwrap()).unwrap();
     for wrong in ["end 1\n", "run 1 2 3 4 x\n", "s 1 1 3003 1 5"] {
@@ -105,7 +141,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
     books.set(1, 1, 3_002);
     books.set(2, 4, 3_002);
     let file = LedgerFile::open(&path, "postgres://me@db/tpcc", &LOADED, 8, &books).unwrap();
-    file.note(Step::Sent, 0, order(3_002), &[]).unwrap();
+    file.note(Step::Sent, &home_order(3_002)).unwrap();
     file.close().unwrap();
     let recorded = read(&path).unwrap();
     assert_eq!((recorded.runs, recorded.torn, recorded.acknowledged()), (2, 1, 2));
@@ -117,7 +153,7 @@ fn a_line_that_was_cut_off_does_not_count_also_when_the_ledger_is_continued() {
 fn a_run_that_never_began_is_no_run() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    fs::write(&path, "dyno-tpcc-ledger 2\nrun 5 2 100 7 x\nbefore 1 1 30").unwrap();
+    fs::write(&path, "dyno-tpcc-ledger 3\nrun 5 2 100 7 x\nbefore 1 1 30").unwrap();
     assert_eq!(read(&path).unwrap().runs, 0);
     written(&path);
     let recorded = read(&path).unwrap();
@@ -178,12 +214,12 @@ fn two_runs_can_not_share_a_ledger() {
 fn a_full_disk_ends_the_run() {
     let path = Path::new("/dev/full");
     let file = LedgerFile::on(path).unwrap();
-    let error = file.note(Step::Sent, 0, order(3_001), &[]).unwrap_err();
+    let error = file.note(Step::Sent, &home_order(3_001)).unwrap_err();
     assert_eq!(error.cause(), dyno_core::Cause::Workload, "no policy survives it");
     assert!(error.message().contains("/dev/full can't be written any more"), "{error}");
     assert!(error.message().contains("No space left on device"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("Free some space")));
-    let again = file.note(Step::Sent, 0, order(3_002), &[]).unwrap_err();
+    let again = file.note(Step::Sent, &home_order(3_002)).unwrap_err();
     assert_eq!(again, error, "the first failure is told again");
     assert!(file.close().is_err());
 }
@@ -195,24 +231,25 @@ fn what_lies_on_several_warehouses_is_read_with_its_outcome() {
     let file = open(&path, 3_001).unwrap();
     let away = [(2, 50), (2, 60)];
     let payment = LedgerPayment { warehouse: 2, district: 3, customer: 7, cents: 1_250 };
-    file.note(Step::Sent, 3, order(3_001), &away).unwrap();
-    file.note(Step::Acknowledged, 3, order(3_001), &away).unwrap();
+    file.note(Step::Sent, &order_of(1, 4, 3_001, &away)).unwrap();
+    file.note(Step::Acknowledged, &order_of(1, 4, 3_001, &away)).unwrap();
     // Refused ones are none, nor are those that stay at home.
-    file.note(Step::Sent, 3, order(3_002), &away).unwrap();
-    file.note(Step::Refused, 3, order(3_002), &away).unwrap();
-    file.note(Step::Sent, 3, order(3_003), &[]).unwrap();
+    file.note(Step::Sent, &order_of(1, 4, 3_002, &away)).unwrap();
+    file.note(Step::Refused, &order_of(1, 4, 3_002, &away)).unwrap();
+    file.note(Step::Sent, &order_of(1, 4, 3_003, &[])).unwrap();
     for step in [Step::Sent, Step::Acknowledged, Step::Sent] {
-        file.note_payment(step, 3, payment).unwrap();
+        file.note(step, &entry(1, 4, LedgerWork::Payment(payment))).unwrap();
     }
     file.close().unwrap();
     let text = fs::read_to_string(&path).unwrap();
-    assert!(text.contains("\ns 1 4 3001 17 10 2:50 2:60\na 1 4 3001 17 10\n"), "{text}");
+    let lines = "\ns 1 4 3001 17 10 2:50 2:60\na 1 4 3001 17 10 2:50 2:60\n";
+    assert!(text.contains(lines), "{text}");
     assert!(text.contains("\nS 1 4 2 3 7 1250\n"), "{text}");
     let recorded = read(&path).unwrap();
-    let across =
-        |work, is_acknowledged| Across { warehouse: 1, district: 4, work, is_acknowledged };
-    let entered = AcrossWork::Order { order: order(3_001), away: away.to_vec() };
-    let paid = AcrossWork::Payment(payment);
+    let across = |entry, is_acknowledged| Across { entry, is_acknowledged };
+    let paid = entry(1, 4, LedgerWork::Payment(payment));
+    let work = LedgerWork::Order { order: order(3_001), away: away.to_vec().into() };
+    let entered = entry(1, 4, work);
     let wanted = [across(entered, true), across(paid.clone(), true), across(paid, false)];
     assert_eq!(recorded.across, wanted);
     assert_eq!((recorded.acknowledged(), recorded.unknown()), (1, 1), "orders");

@@ -1,11 +1,10 @@
 //! Writing a ledger while a run goes on.
 
 use super::read::{Recorded, read};
-use super::{FIRST_LINE, LedgerOrder, LedgerPayment, Step, SupplyKey, TORN, io_failure};
-use crate::DISTRICTS;
+use super::{Entry, FIRST_LINE, Step, TORN, io_failure};
 use crate::books::Books;
 use crate::load::TpccDatabase;
-use crate::text::{Short, Timestamp};
+use crate::text::Timestamp;
 use dyno_core::{DbError, is_command};
 use dyno_runner::failure::Failure;
 use std::fmt::Write as _;
@@ -20,9 +19,6 @@ use std::time::Duration;
 
 /// How long an order may be written and not yet be on the disk.
 const SYNC_EVERY: Duration = Duration::from_millis(100);
-
-/// Longest line of an order, with the stock of 15 other warehouses.
-const LINE_BYTES: usize = 320;
 
 const NO_MORE: &str = "can't be written any more";
 const WRITE_HINT: &str = "Free some space there, or give the ledger another place. What was written \
@@ -154,55 +150,13 @@ impl LedgerFile {
         &self.inner.path
     }
 
-    /// Notes a step of an order's commit. `district` is its index among all.
+    /// Notes a step of a commit.
     ///
     /// # Errors
     /// When this line, an earlier one or a sync failed: nothing may be committed any more.
     #[inline]
-    pub(crate) fn note(
-        &self,
-        step: Step,
-        district: usize,
-        order: LedgerOrder,
-        away: &[SupplyKey],
-    ) -> Result<(), DbError> {
-        let mut line = Short::<LINE_BYTES>::default();
-        line.push(step.letter());
-        let (warehouse, district) = place(district);
-        for number in [warehouse, district, order.number, u32::from(order.customer)] {
-            line.push_int(i64::from(number));
-            line.push(b" ");
-        }
-        line.push_int(i64::from(order.lines));
-        for (supplier, item) in away.iter().filter(|_| step == Step::Sent) {
-            line.push(b" ");
-            line.push_int(i64::from(*supplier));
-            line.push(b":");
-            line.push_int(i64::from(*item));
-        }
-        line.push(b"\n");
-        self.inner.append(line.get())
-    }
-
-    /// Notes a step of a payment's commit, as [`LedgerFile::note`] does.
-    #[inline]
-    pub(crate) fn note_payment(
-        &self,
-        step: Step,
-        district: usize,
-        payment: LedgerPayment,
-    ) -> Result<(), DbError> {
-        let mut line = Short::<LINE_BYTES>::default();
-        line.push(step.letter_of_payment());
-        let (home, of) = place(district);
-        let LedgerPayment { warehouse, district, customer, cents } = payment;
-        for number in [home, of, warehouse, district, customer] {
-            line.push_int(i64::from(number));
-            line.push(b" ");
-        }
-        line.push_int(i64::from(cents));
-        line.push(b"\n");
-        self.inner.append(line.get())
+    pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
+        self.inner.append(entry.line(step).get())
     }
 
     /// Notes the end of the run and brings everything to the disk. Repeatable.
@@ -307,11 +261,6 @@ fn sync_folder(path: &Path) -> std::io::Result<()> {
         _ => Path::new("."),
     };
     File::open(folder)?.sync_all()
-}
-
-/// Warehouse and district of an index among all districts.
-fn place(index: usize) -> (u32, u32) {
-    (index as u32 / DISTRICTS + 1, index as u32 % DISTRICTS + 1)
 }
 
 fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, before: &Books) {
