@@ -7,11 +7,11 @@ use duckdb::{Connection, appender_params_from_iter};
 use dyno_core::{BulkMethod, BulkReport, DbResult, RowSource};
 
 /// Streams rows through DuckDB's appender, which gives texts the types of their columns.
-pub(super) fn load<R: RowSource>(
+pub(super) fn load(
     connection: &Connection,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
     let mut append = || -> duckdb::Result<u64> {
         let mut appender = connection.appender_with_columns(table, columns)?;
