@@ -115,7 +115,7 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
     let options =
         InitOptions { scale: 3, connections: 2, foreign_keys: true, ..InitOptions::default() };
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
-    let error = initialize(&failing.admin(), &options, &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options, &Said::default()).unwrap_err();
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
     let resume = InitOptions { resume: true, ..options };
     let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();

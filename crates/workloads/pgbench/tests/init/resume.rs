@@ -21,7 +21,7 @@ fn what_is_committed_is_kept_and_the_rest_is_loaded() {
     let driver = driver(&scratch);
     // Branches, tellers and two of five branches' accounts.
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
-    let error = initialize(&failing.admin(), &options(5), &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options(5), &Said::default()).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("step g (client-side generate): filling table pgbench_acc"), "{text}");
     assert!(error.hint().unwrap().contains("--resume"), "{:?}", error.hint());
@@ -47,7 +47,7 @@ fn a_load_that_never_began_is_resumed_from_nothing() {
     let scratch = Scratch::new();
     let driver = driver(&scratch);
     let failing = Failing::new(&driver, 1..u32::MAX, DbError::lost("The server went away."));
-    initialize(&failing.admin(), &options(2), &Said::default()).unwrap_err();
+    initialize(&(&failing).admin(), &options(2), &Said::default()).unwrap_err();
     assert_eq!(ask(&driver, "select count(*) from pgbench_branches"), ["0"]);
     ask(&driver, "drop table pgbench_history");
     let report = resumed(&driver, &options(2));
@@ -98,7 +98,7 @@ fn a_deadlock_is_tried_again_and_then_reported() {
     assert_eq!(failing.loads(), 2 + 4 + 4);
     assert_rows(&driver, 4);
     let failing = Failing::new(&driver, 3..u32::MAX, deadlock);
-    let error = initialize(&failing.admin(), &options(3), &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options(3), &Said::default()).unwrap_err();
     assert_eq!(failing.loads(), 3 + 5);
     assert_eq!(error.db_error().unwrap().errno(), 1213);
 }
