@@ -160,7 +160,7 @@ fn sqlite_allocates_nothing_per_transaction() {
         format!("sqlite:{}", scratch.file("small.db").display()).parse().expect("a good URL");
     let driver = SqliteDriver::new(&target).expect("a driver");
     let options = options_of(SysbenchTest::ReadWrite, &SMALL);
-    dyno_sysbench::prepare(&driver, &options, 1, 1, &Unobserved).expect("prepared");
+    dyno_sysbench::prepare(&driver.admin(), &options, 1, 1, &Unobserved).expect("prepared");
     for test in [SysbenchTest::PointSelect, SysbenchTest::ReadWrite] {
         assert_eq!(measure(&driver, test, &SMALL, None), 0, "{test:?}");
     }

@@ -1,6 +1,6 @@
 //! Types that all other crates of dyno share. No I/O, no dependencies.
 //!
-//! - [`Driver`] and [`Session`]: a protocol, and one open connection.
+//! - [`Driver`] and [`Session`]: a protocol, and one open connection; [`AdminDriver`] and [`AdminSession`] where nothing is measured.
 //! - [`Workload`]: the code of transactions.
 //! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt.
 //! - [`Tally`]: statements and rows of an attempt.
@@ -12,6 +12,7 @@
 //! - [`nearest`]: the known name closest to a misspelt one.
 
 mod address;
+mod admin;
 mod capabilities;
 mod error;
 mod foreign;
@@ -31,6 +32,7 @@ mod value;
 mod workload;
 
 pub use address::Address;
+pub use admin::{AdminDriver, AdminSession};
 pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
 pub use foreign::{harmless, harmless_json, in_one_line, is_command};

@@ -1,8 +1,8 @@
 //! Protocols, and open connections.
 
 use crate::{
-    Capabilities, DbError, DbResult, Dialect, Nanos, Param, ParamType, Product, SECOND, Shards,
-    StatementKind, utf8_statement,
+    AdminDriver, Capabilities, DbError, DbResult, Dialect, Nanos, Param, ParamType, Product,
+    SECOND, Shards, StatementKind, utf8_statement,
 };
 use std::future::poll_fn;
 use std::task::Poll;
@@ -46,6 +46,14 @@ pub trait Driver: Sync {
     /// The driver for sessions that load, look and check, which need the node that takes writes.
     fn primary(&self) -> &Self {
         self
+    }
+
+    /// This driver for what is not measured.
+    fn admin(&self) -> AdminDriver<'_>
+    where
+        Self: Sized,
+    {
+        AdminDriver::new(self)
     }
 
     /// The shards behind its endpoint, each of them with a driver that reaches this one alone; `None` where none are
@@ -264,11 +272,13 @@ pub trait RowWriter {
 
 /// Generates rows for a bulk load.
 pub trait RowSource {
-    /// Whether its texts are values in PostgreSQL's binary format, for a COPY in that format.
-    const IS_BINARY: bool = false;
+    /// True when its texts are values in the binary format of PostgreSQL, for a COPY in that format.
+    fn is_binary(&self) -> bool {
+        false
+    }
 
     /// Writes the next row and returns true, or writes nothing and returns false at the end.
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool;
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool;
 
     /// Goes back to the first row: called when a server refuses one way of loading before its first row.
     fn restart(&mut self);
@@ -496,19 +506,19 @@ pub trait Session {
 
     /// Streams rows into a table; all or nothing. An open transaction includes them, and must be rolled back after an
     /// error. `table` and `columns` are trusted SQL.
-    fn bulk_load<R: RowSource>(
+    fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> impl Future<Output = DbResult<BulkReport>>;
 
     /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format, or in binary format
     /// where the rows are), also inside an open transaction. Returns the number of stored rows. PostgreSQL only.
-    fn copy_in<R: RowSource>(
+    fn copy_in(
         &mut self,
         _sql: &str,
-        _rows: &mut R,
+        _rows: &mut dyn RowSource,
     ) -> impl Future<Output = DbResult<u64>> {
         async { Err(DbError::unsupported("This kind of session has no COPY.")) }
     }

@@ -5,7 +5,7 @@ use crate::postgres::PostgresDriver;
 use crate::route::{NodeRouting, Routed};
 use crate::sqlite::SqliteDriver;
 use crate::target::{TargetUrl, spell_hint};
-use dyno_core::{Capabilities, DbResult, Dialect, Driver, ShardMap};
+use dyno_core::{AdminDriver, Capabilities, DbResult, Dialect, Driver, ShardMap};
 
 /// One of the drivers, chosen once per trial, never per query. A clone shares its nodes.
 #[derive(Clone)]
@@ -101,6 +101,16 @@ impl Database {
             Database::Postgres(routed) => routed.reads_at(number),
             _ => 0,
         }
+    }
+
+    /// For what is not measured: opens sessions to the node that takes writes.
+    pub fn primary_admin(&self) -> AdminDriver<'_> {
+        with_driver!(self, driver => driver.primary().admin())
+    }
+
+    /// For what is not measured: opens sessions to the nodes that a trial's sessions go to.
+    pub fn admin(&self) -> AdminDriver<'_> {
+        with_driver!(self, driver => driver.admin())
     }
 
     pub fn dialect(&self) -> Dialect {

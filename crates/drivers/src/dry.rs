@@ -80,11 +80,11 @@ impl Session for DrySession {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         _table: &str,
         _columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         let mut made = 0;
         while rows.next_row(&mut Nowhere) {

@@ -79,7 +79,7 @@ struct OneRow {
 }
 
 impl RowSource for OneRow {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if !self.is_sent {
             out.int(1);
         }

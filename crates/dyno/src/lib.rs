@@ -19,7 +19,7 @@ use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::FamilyPapers;
 use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
-use dyno_runner::family::{Families, FamilyEntry};
+use dyno_runner::family::Families;
 use dyno_runner::{output, process_list};
 use serde::Serialize;
 use std::ffi::{OsStr, OsString};
@@ -159,7 +159,7 @@ fn register_catalogues(families: Families) {
         dyno_suite::CATALOGUE,
     ];
     dyno_facts::register(&own);
-    let of_families = families.iter().map(|family: &FamilyEntry| family.catalogue);
+    let of_families = families.iter().map(|family| family.catalogue);
     dyno_facts::register(&of_families.collect::<Vec<_>>());
 }
 

@@ -4,12 +4,12 @@ use dyno_report::FamilyPapers;
 use dyno_runner::family::FamilyEntry;
 
 /// The families that dyno knows.
-pub const FAMILIES: &[FamilyEntry] = &[
-    dyno_sysbench::FAMILY,
-    dyno_pgbench::FAMILY,
-    dyno_tpcc::FAMILY,
-    dyno_tpch::FAMILY,
-    dyno_lua::FAMILY,
+pub static FAMILIES: &[&FamilyEntry] = &[
+    &dyno_sysbench::FAMILY,
+    &dyno_pgbench::FAMILY,
+    &dyno_tpcc::FAMILY,
+    &dyno_tpch::FAMILY,
+    &dyno_lua::FAMILY,
 ];
 
 /// What papers say of them.

@@ -3,7 +3,7 @@
 use dyno_families::FAMILIES;
 use dyno_load::catalog;
 use dyno_load::query::execute;
-use dyno_runner::databases::{Database, reach, with_driver};
+use dyno_runner::databases::{Database, reach};
 use dyno_runner::family::{AnyFamily, ask, experiment, offers};
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{Overrides, Plan, Suite};
@@ -27,16 +27,13 @@ fn family(text: &str) -> Box<dyn AnyFamily> {
 }
 
 fn sql(database: &Database, sql: &str) {
-    let done = with_driver!(database, driver => {
-        ask(driver, async |session| execute(session, "making a table", sql).await)
-    });
+    let done =
+        ask(&database.admin(), async |session| execute(session, "making a table", sql).await);
     done.expect("executed");
 }
 
 fn tables(database: &Database) -> BTreeSet<String> {
-    let listed = with_driver!(database, driver => {
-        ask(driver, async |session| catalog::tables(session).await)
-    });
+    let listed = ask(&database.admin(), async |session| catalog::tables(session).await);
     listed.expect("a list").into_iter().collect()
 }
 

@@ -1,7 +1,9 @@
 //! What the sessions of a load do, and when something came of it last.
 
 use crate::{LoadError, while_doing};
-use dyno_core::{BulkReport, Interrupter, Nanos, RowSource, RowWriter, SECOND, Session};
+use dyno_core::{
+    AdminSession, BulkReport, Interrupter, Nanos, RowSource, RowWriter, SECOND, Session,
+};
 use dyno_reactor::monotonic_now;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -85,7 +87,7 @@ impl Activity {
         self.rows_sent.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn opened(&self, number: u32, session: &impl Session) {
+    pub(crate) fn opened(&self, number: u32, session: &AdminSession<'_>) {
         if let Some(doing) = self.sessions().get_mut(&number) {
             doing.interrupter = session.interrupter();
         }
@@ -164,32 +166,34 @@ pub fn goes_on() {
 }
 
 /// Streams rows into a table, see [`Session::bulk_load`], and notes what the session does, and each row that is taken.
-pub async fn bulk_load<S: Session>(
-    session: &mut S,
+pub async fn bulk_load(
+    session: &mut AdminSession<'_>,
     what: &str,
     table: &str,
     columns: &[&str],
-    rows: &mut impl RowSource,
+    rows: &mut dyn RowSource,
 ) -> Result<BulkReport, LoadError> {
     doing(what);
     session.bulk_load(table, columns, &mut noting(rows)).await.map_err(while_doing(what))
 }
 
 /// The same rows; each that is taken is progress.
-pub fn noting(rows: &mut impl RowSource) -> impl RowSource {
+pub fn noting(rows: &mut dyn RowSource) -> impl RowSource + '_ {
     NotedRows { rows, unnoted: 0 }
 }
 
-struct NotedRows<'a, R> {
-    rows: &'a mut R,
+struct NotedRows<'a> {
+    rows: &'a mut dyn RowSource,
     unnoted: u64,
 }
 
-impl<R: RowSource> RowSource for NotedRows<'_, R> {
-    const IS_BINARY: bool = R::IS_BINARY;
+impl RowSource for NotedRows<'_> {
+    fn is_binary(&self) -> bool {
+        self.rows.is_binary()
+    }
 
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         self.unnoted += 1;
         if self.unnoted == NOTED_ROWS {
             self.unnoted = 0;

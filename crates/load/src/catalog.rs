@@ -4,14 +4,14 @@
 //! send anywhere what reads `information_schema`.
 
 use crate::query;
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use std::collections::HashSet;
 
 const NO_SUCH_TABLE: u32 = 1146;
 
 /// One column of MySQL's answer, from 0, about a table that need not exist.
-async fn mysql_column<C: FromIterator<String>, S: Session>(
-    session: &mut S,
+async fn mysql_column<C: FromIterator<String>>(
+    session: &mut AdminSession<'_>,
     sql: &str,
     number: usize,
 ) -> Result<C, DbError> {
@@ -23,7 +23,7 @@ async fn mysql_column<C: FromIterator<String>, S: Session>(
 }
 
 /// The tables that statements without a schema name can reach; MySQL's views are among them.
-pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "SHOW TABLES",
         Dialect::Postgres => {
@@ -35,31 +35,34 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.
-pub async fn mysql_columns<S: Session>(
-    session: &mut S,
+pub async fn mysql_columns(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     mysql_column(session, &format!("SHOW COLUMNS FROM {table}"), 0).await
 }
 
 /// The names of a table's indexes on MySQL, `PRIMARY` among them; none if it doesn't exist.
-pub async fn mysql_indexes<S: Session>(
-    session: &mut S,
+pub async fn mysql_indexes(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<HashSet<String>, DbError> {
     mysql_column(session, &format!("SHOW INDEX FROM {table}"), 2).await
 }
 
 /// The names of a table's foreign keys on MySQL; none if it doesn't exist.
-pub async fn mysql_foreign_keys<S: Session>(
-    session: &mut S,
+pub async fn mysql_foreign_keys(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     Ok(foreign_keys_in(&mysql_definition(session, table).await?))
 }
 
 /// The CREATE TABLE of a table as MySQL prints it; empty if it doesn't exist.
-pub async fn mysql_definition<S: Session>(session: &mut S, table: &str) -> Result<String, DbError> {
+pub async fn mysql_definition(
+    session: &mut AdminSession<'_>,
+    table: &str,
+) -> Result<String, DbError> {
     mysql_column(session, &format!("SHOW CREATE TABLE {table}"), 1).await
 }
 

@@ -1,7 +1,7 @@
 //! One piece of a load: stored wholly or not at all.
 
 use crate::{LoadError, LoadObserver, LoadReport, fallback_reason, while_doing};
-use dyno_core::{BulkReport, DbError, ErrorClass, Session};
+use dyno_core::{AdminSession, BulkReport, DbError, ErrorClass, Session};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -18,9 +18,9 @@ pub fn is_conflict(error: &DbError) -> bool {
 ///
 /// # Errors
 /// Those of `work`; that of the rollback between two attempts.
-pub async fn retrying<S: Session, T>(
-    session: &mut S,
-    mut work: impl AsyncFnMut(&mut S) -> Result<T, LoadError>,
+pub async fn retrying<T>(
+    session: &mut AdminSession<'_>,
+    mut work: impl AsyncFnMut(&mut AdminSession<'_>) -> Result<T, LoadError>,
 ) -> Result<T, LoadError> {
     for _ in 1..ATTEMPTS {
         match work(session).await {

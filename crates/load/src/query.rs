@@ -1,13 +1,13 @@
 //! Small questions and commands.
 
 use crate::{LoadError, LoadObserver, doing as note, while_doing};
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
 use std::collections::HashMap;
 use std::str::FromStr;
 
 /// Executes a statement that has few rows, if any, and they don't matter.
-pub async fn execute<S: Session>(
-    session: &mut S,
+pub async fn execute(
+    session: &mut AdminSession<'_>,
     doing: impl Into<String>,
     sql: &str,
 ) -> Result<(), LoadError> {
@@ -22,8 +22,8 @@ pub async fn execute<S: Session>(
 const DROPPED_AT_ONCE: usize = 16;
 
 /// Drops these tables, where they exist, in this order. A few of PostgreSQL's are dropped all or none.
-pub async fn drop_tables<S: Session>(
-    session: &mut S,
+pub async fn drop_tables(
+    session: &mut AdminSession<'_>,
     names: &[String],
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -42,7 +42,7 @@ pub async fn drop_tables<S: Session>(
 
 /// # Errors
 /// Also of an answer that is too long to be kept.
-pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<AnswerTable, DbError> {
+pub async fn answer(session: &mut AdminSession<'_>, sql: &str) -> Result<AnswerTable, DbError> {
     let mut answer = AnswerTable::default();
     session.query(sql, &mut answer).await?;
     if answer.is_cut() {
@@ -56,8 +56,8 @@ pub async fn answer<S: Session>(session: &mut S, sql: &str) -> Result<AnswerTabl
 ///
 /// # Errors
 /// The session is lost.
-pub async fn answer_if_any<S: Session>(
-    session: &mut S,
+pub async fn answer_if_any(
+    session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<Option<AnswerTable>, DbError> {
     match answer(session, sql).await {
@@ -72,7 +72,10 @@ pub async fn answer_if_any<S: Session>(
 ///
 /// # Errors
 /// The server can't be reached or asked.
-pub async fn is_pooled<D: Driver>(driver: &D, session: &mut D::Session) -> Result<bool, DbError> {
+pub async fn is_pooled(
+    driver: &AdminDriver<'_>,
+    session: &mut AdminSession<'_>,
+) -> Result<bool, DbError> {
     const PROCESS: &str = "SELECT pg_backend_pid()";
     if session.dialect() != Dialect::Postgres || session.product().name != "PostgreSQL" {
         return Ok(false);
@@ -98,8 +101,8 @@ pub async fn is_pooled<D: Driver>(driver: &D, session: &mut D::Session) -> Resul
 }
 
 /// The first column of an answer; NULL is left out.
-pub async fn column<C: FromIterator<String>, S: Session>(
-    session: &mut S,
+pub async fn column<C: FromIterator<String>>(
+    session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<C, DbError> {
     let first = |row: Vec<Option<String>>| row.into_iter().next().flatten();
@@ -107,8 +110,8 @@ pub async fn column<C: FromIterator<String>, S: Session>(
 }
 
 /// The rows of an answer as integers; what is no integer is `otherwise`.
-pub async fn integers<S: Session>(
-    session: &mut S,
+pub async fn integers(
+    session: &mut AdminSession<'_>,
     sql: &str,
     otherwise: i64,
 ) -> Result<Vec<Vec<i64>>, DbError> {
@@ -119,8 +122,8 @@ pub async fn integers<S: Session>(
 }
 
 /// The first two columns of an answer as names and values; NULL is an empty value.
-pub async fn pairs<S: Session>(
-    session: &mut S,
+pub async fn pairs(
+    session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<HashMap<String, String>, DbError> {
     let pair = |row: Vec<Option<String>>| {
@@ -136,8 +139,8 @@ pub fn whole<T: FromStr>(cell: &str) -> Option<T> {
 }
 
 /// The single whole number of an answer; `None` when it is NULL or there is none.
-pub async fn number<T: FromStr, S: Session>(
-    session: &mut S,
+pub async fn number<T: FromStr>(
+    session: &mut AdminSession<'_>,
     sql: &str,
 ) -> Result<Option<T>, DbError> {
     Ok(answer(session, sql).await?.single().and_then(whole))

@@ -3,7 +3,7 @@
 use crate::activity::{Activity, noted};
 use crate::settings::{self, ServerNeed};
 use crate::{LoadError, LoadObserver, NodeSight, doing, stall, while_doing};
-use dyno_core::{Dialect, Driver, Nanos, SECOND, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos, SECOND, Session};
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 const DIES_WITHIN: Duration = Duration::from_secs(1);
 
 /// Opens the sessions of a load. Nothing of it may be called within an event loop.
-pub struct LoadSessions<'a, D> {
-    driver: &'a D,
+pub struct LoadSessions<'a> {
+    driver: AdminDriver<'a>,
     observer: &'a dyn LoadObserver,
     sessions: u32,
     at_first_node: bool,
@@ -26,12 +26,12 @@ pub struct LoadSessions<'a, D> {
     has_failed: AtomicBool,
 }
 
-impl<'a, D: Driver> LoadSessions<'a, D> {
+impl<'a> LoadSessions<'a> {
     /// A load by up to `sessions` sessions; by one on SQLite, which has one writer at a time.
-    pub fn new(driver: &'a D, observer: &'a dyn LoadObserver, sessions: u32) -> Self {
+    pub fn new(driver: &AdminDriver<'a>, observer: &'a dyn LoadObserver, sessions: u32) -> Self {
         let sessions = if driver.dialect() == Dialect::Sqlite { 1 } else { sessions.max(1) };
         LoadSessions {
-            driver,
+            driver: *driver,
             observer,
             sessions,
             at_first_node: false,
@@ -57,9 +57,9 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     /// Does `work` on one session.
     pub fn one<T>(
         &self,
-        work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
+        work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let work = || block_on(self.session(self.driver, 0, work)).map_err(LoadError::Loop)?;
+        let work = || block_on(self.session(&self.driver, 0, work)).map_err(LoadError::Loop)?;
         self.watched(work)
     }
 
@@ -71,10 +71,10 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     pub fn each<P: Sync, C>(
         &self,
         pieces: &[P],
-        set_up: impl AsyncFn(&mut D::Session) -> Result<C, LoadError> + Sync,
-        work: impl AsyncFn(&mut D::Session, &C, &P) -> Result<(), LoadError> + Sync,
+        set_up: impl AsyncFn(&mut AdminSession<'_>) -> Result<C, LoadError> + Sync,
+        work: impl AsyncFn(&mut AdminSession<'_>, &C, &P) -> Result<(), LoadError> + Sync,
     ) -> Result<(), LoadError> {
-        self.each_at(&[(self.driver, pieces)], set_up, work)
+        self.each_at(&[(&self.driver, pieces)], set_up, work)
     }
 
     /// The same for pieces that belong to several places: each is done by a session of its place. The sessions are
@@ -84,9 +84,9 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
     /// As [`LoadSessions::each`].
     pub fn each_at<P: Sync, C>(
         &self,
-        places: &[(&D, &[P])],
-        set_up: impl AsyncFn(&mut D::Session) -> Result<C, LoadError> + Sync,
-        work: impl AsyncFn(&mut D::Session, &C, &P) -> Result<(), LoadError> + Sync,
+        places: &[(&AdminDriver<'_>, &[P])],
+        set_up: impl AsyncFn(&mut AdminSession<'_>) -> Result<C, LoadError> + Sync,
+        work: impl AsyncFn(&mut AdminSession<'_>, &C, &P) -> Result<(), LoadError> + Sync,
     ) -> Result<(), LoadError> {
         let pieces: Vec<usize> = places.iter().map(|(_, pieces)| pieces.len()).collect();
         let seats = seats(self.sessions, &pieces);
@@ -98,7 +98,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         let one = async |number: u32| {
             let place = seats[number as usize];
             let (driver, pieces) = places[place];
-            let turns = async |session: &mut D::Session| {
+            let turns = async |session: &mut AdminSession<'_>| {
                 let context = set_up(session).await?;
                 while !self.has_failed()
                     && let Some(piece) = pieces.get(next[place].fetch_add(1, Ordering::Relaxed))
@@ -125,7 +125,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
         if self.is_watched.swap(true, Ordering::Relaxed) {
             return load();
         }
-        let look = || stall::look_at_all(self.driver, self.observer);
+        let look = || stall::look_at_all(&self.driver, self.observer);
         let done = stall::watched(&self.activity, self.observer, look, load);
         self.is_watched.store(false, Ordering::Relaxed);
         done.map_err(|error| self.explained(error))
@@ -151,9 +151,9 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
 
     async fn session<T>(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         number: u32,
-        work: impl AsyncFnOnce(&mut D::Session) -> Result<T, LoadError>,
+        work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
         let place = if self.at_first_node { 0 } else { number };
         let connecting = async {
@@ -214,7 +214,7 @@ impl<'a, D: Driver> LoadSessions<'a, D> {
 }
 
 /// Ends a session whose statement is not waited for any more.
-pub async fn cancel<S: Session>(session: S) {
+pub async fn cancel(session: AdminSession<'_>) {
     // A server that hangs never notes that a statement is canceled.
     const WITHIN: Nanos = SECOND;
     let _ = timeout(now() + WITHIN, session.cancel()).await;

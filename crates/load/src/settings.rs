@@ -6,7 +6,7 @@
 
 use crate::LoadError;
 use crate::query::{answer_if_any, pairs};
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use std::collections::HashMap;
 
 const TABLE: &str = include_str!("settings.txt");
@@ -93,7 +93,7 @@ impl ServerSettings {
 ///
 /// # Errors
 /// The session is lost.
-pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>, DbError> {
+pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSettings>, DbError> {
     if !session.capabilities().server_views {
         return Ok(Some(ServerSettings::default()));
     }
@@ -129,7 +129,7 @@ pub async fn read<S: Session>(session: &mut S) -> Result<Option<ServerSettings>,
 ///
 /// # Errors
 /// The session is lost.
-pub async fn wants_keys_first<S: Session>(session: &mut S) -> Result<bool, DbError> {
+pub async fn wants_keys_first(session: &mut AdminSession<'_>) -> Result<bool, DbError> {
     Ok(session.dialect() == Dialect::Mysql
         && read(session).await?.unwrap_or_default().check(&[ServerNeed::LATE_KEYS]).is_err())
 }
@@ -139,7 +139,7 @@ pub async fn wants_keys_first<S: Session>(session: &mut S) -> Result<bool, DbErr
 ///
 /// # Errors
 /// The session is lost.
-pub async fn adopt<S: Session>(session: &mut S) -> Result<ServerSettings, DbError> {
+pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbError> {
     let before = read(session).await?;
     let differs = |(name, wanted): &(&str, &str)| match &before {
         // But these two: without them a load stores nothing.

@@ -3,7 +3,10 @@
 use crate::activity::Activity;
 use crate::query::answer_if_any;
 use crate::{LoadObserver, NodeHealth, NodeSight};
-use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND, Session, counted};
+use dyno_core::{
+    AdminDriver, AdminSession, Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND, Session,
+    counted,
+};
 use dyno_reactor::{Elapsed, block_on, now, timeout, unless};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -153,7 +156,7 @@ fn watch(
 }
 
 /// The nodes that are known, else the way to the target.
-pub(crate) fn look_at_all<D: Driver>(driver: &D, observer: &dyn LoadObserver) -> Vec<NodeSight> {
+pub(crate) fn look_at_all(driver: &AdminDriver<'_>, observer: &dyn LoadObserver) -> Vec<NodeSight> {
     let sights = observer.nodes();
     match sights.is_empty() && !driver.blocks() {
         true => {
@@ -165,8 +168,8 @@ pub(crate) fn look_at_all<D: Driver>(driver: &D, observer: &dyn LoadObserver) ->
 }
 
 /// Asks a server on a connection of its own what its sessions do; nobody waits for that once `is_over`.
-pub fn look_at<D: Driver>(
-    driver: &D,
+pub fn look_at(
+    driver: &AdminDriver<'_>,
     name: &str,
     answer_within: Nanos,
     is_over: impl Fn() -> bool,
@@ -215,7 +218,7 @@ fn seen(
 ///
 /// # Errors
 /// The session is lost.
-async fn busy<S: Session>(session: &mut S) -> DbResult<String> {
+async fn busy(session: &mut AdminSession<'_>) -> DbResult<String> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
             "SELECT time, coalesce(state, ''), left(info, 60) FROM information_schema.processlist \

@@ -1,6 +1,6 @@
 //! Loads that stand still, on simulated servers.
 
-use dyno_core::{MILLISECOND, SECOND};
+use dyno_core::{AdminSession, Driver, MILLISECOND, SECOND};
 use dyno_load::query::execute;
 use dyno_load::{LoadError, LoadObserver, LoadSessions, NodeHealth, NodeSight, Patience};
 use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
@@ -50,9 +50,9 @@ impl LoadObserver for Seen {
 
 fn load(observer: &Seen) -> LoadError {
     let driver = hanging();
-    let sessions = LoadSessions::new(&driver, observer, 3);
-    let nothing = async |_: &mut _| Ok(());
-    let work = async |session: &mut _, (): &(), piece: &u32| {
+    let sessions = LoadSessions::new(&driver.admin(), observer, 3);
+    let nothing = async |_: &mut AdminSession<'_>| Ok(());
+    let work = async |session: &mut AdminSession<'_>, (): &(), piece: &u32| {
         execute(session, format!("loading piece {piece}"), "INSERT INTO t VALUES (1)").await
     };
     sessions.each(&[1, 2, 3, 4], nothing, work).expect_err("nothing is ever loaded")

@@ -1,7 +1,7 @@
 //! Questions to servers outside the engine: checks, proofs, looks, passes of TPC-H. Where no answer comes, the user hears
 //! which session waits for what and how the nodes are; where a node is lost, nobody waits any longer.
 
-use crate::databases::{ReachedDatabase, with_driver};
+use crate::databases::ReachedDatabase;
 use crate::failure::{Failure, sentence};
 use crate::output;
 use crate::signals;
@@ -103,7 +103,7 @@ pub fn asking<T>(
 ) -> Result<T, Failure> {
     let mut nodes = watched::watched(planned, reached);
     if nodes.is_empty() {
-        let place = with_driver!(&reached.database, driver => driver.place());
+        let place = reached.database.admin().place();
         nodes.push(WatchedNode::only(&place, &reached.database));
     }
     guarded(place, "the check", &nodes, ask)

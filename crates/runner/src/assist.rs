@@ -4,12 +4,11 @@ use super::family::{Driven, Families, experiment};
 use super::permits::Permits;
 use super::trial::{trial_spec, what};
 use crate::calibration::Calibration;
-use crate::databases::{ReachedDatabase, reach_planned};
+use crate::databases::{Database, ReachedDatabase, reach_planned};
 use crate::failure::{Failure, sentence};
 use crate::output;
-use dyno_core::Driver;
 use dyno_drivers::target::TargetUrl;
-use dyno_engine::{DriveError, TrialResult, drive};
+use dyno_engine::{DriveError, TrialResult};
 use dyno_facts::format::short;
 use dyno_facts::{Environment, PlannedTrial, Purpose, SecretUrl, TargetFacts};
 use dyno_fleet::{Assignment, GeneratorOrder, Reporter, TargetSecret};
@@ -122,9 +121,9 @@ fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
 ///
 /// # Errors
 /// As [`drive`], or that there is no part.
-pub fn drive_part<F: Driven, D: Driver>(
+pub fn drive_part<F: Driven>(
     family: &F,
-    driver: &D,
+    database: &Database,
     part: Assist<'_>,
 ) -> Result<Option<Left>, Failure> {
     let Assist { order, reporter, environment, stem, .. } = part;
@@ -134,9 +133,9 @@ pub fn drive_part<F: Driven, D: Driver>(
     let nothing = || Failure::new("There are more load generators than workers.");
     let spec = spec.part(order.generator, order.generators).ok_or_else(nothing)?;
     output::talk(&format!("{} on {}: {} of {whole}", order.experiment, order.target, spec.workers));
-    let workload = family.part(driver.primary(), &spec, stem)?;
+    let workload = family.part(database, &spec, stem)?;
     let control = reporter.control();
-    let mut result = match drive(&workload, driver, &spec, &control, reporter) {
+    let mut result = match family.drive(database, &workload, &spec, &control, reporter) {
         Ok(result) => result,
         Err(DriveError::Interrupted) => return Ok(None),
         Err(error) => return Err(error.into()),
@@ -144,7 +143,7 @@ pub fn drive_part<F: Driven, D: Driver>(
     let statements = dyno_record::statement_counts(result.total.work()).total();
     let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
     let calibration = Calibration::of(environment);
-    let headroom = |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, qps);
+    let headroom = |proof: Calibration| proof.headroom(database.dialect(), spec.workers, qps);
     result.conditions.headroom = calibration.and_then(headroom);
     let left = match family.leave(&workload)? {
         Some(kept) => serde_json::to_vec(&kept).map_err(|error| {

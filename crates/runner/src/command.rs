@@ -1,7 +1,7 @@
 //! Commands of the shell that a suite names: they empty a server's caches or restore its data.
 
 use crate::failure::{Failure, sentence};
-use dyno_core::{DbError, Driver, Nanos, SECOND, Session};
+use dyno_core::{AdminDriver, DbError, Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
 use dyno_facts::{Message, say};
 use dyno_reactor::{now, run_group, sleep_until, unless};
@@ -69,8 +69,8 @@ pub(super) async fn execute(
 }
 
 /// Runs the command and waits until the server answers; `None` when the user has stopped it.
-pub async fn run<D: Driver>(
-    driver: &D,
+pub async fn run(
+    driver: &AdminDriver<'_>,
     command: &ShellCommand<'_>,
     control: &Control,
 ) -> Result<Option<Took>, Failure> {
@@ -93,7 +93,7 @@ pub async fn run<D: Driver>(
 }
 
 /// Waits until the server can be reached; why it can't, when that takes too long.
-async fn back<D: Driver>(driver: &D, control: &Control) -> Option<DbError> {
+async fn back(driver: &AdminDriver<'_>, control: &Control) -> Option<DbError> {
     let until = now() + BACK_WITHIN;
     loop {
         match unless(|| control.is_stopped(), driver.connect(0)).await {

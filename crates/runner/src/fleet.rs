@@ -7,12 +7,13 @@
 //! workload. Passes over TPC-H's queries and trials with faults stay with the coordinator.
 
 use super::family::{AnyFamily, Driven};
+use crate::databases::Database;
 use crate::failure::Failure;
 use crate::muster::{Muster, OnLostGenerator, secrets};
 use crate::output;
 use crate::permits::Permits;
-use dyno_core::{DbError, Driver, Workload};
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
+use dyno_core::{DbError, Workload};
+use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec};
 use dyno_facts::{GeneratorMember, Message, PlanStep, PlannedTrial, Route, TargetFacts};
 use dyno_fleet::{DrivenTogether, Fleet, Performance, Task};
 use dyno_suite::Plan;
@@ -86,16 +87,17 @@ impl<'a> Team<'a> {
         self.fleet.is_some()
     }
 
-    pub(super) fn drive<W: Workload, D: Driver>(
+    pub(super) fn drive<F: Driven>(
         &mut self,
-        workload: &W,
-        driver: &D,
+        family: &F,
+        workload: &F::Workload,
+        database: &Database,
         spec: &TrialSpec,
         control: &Control,
         observer: &mut dyn Observer,
     ) -> Result<TrialResult, DriveError> {
         let Some(fleet) = &mut self.fleet else {
-            return drive(workload, driver, spec, control, observer);
+            return family.drive(database, workload, spec, control, observer);
         };
         let reached_as = self.plan.reached_as(&self.step.target);
         let target = self.plan.target(reached_as);

@@ -1,6 +1,6 @@
 //! How large a data set is beside the server's memory for data.
 
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::query::{answer_if_any, whole};
 
 /// The size of the tables beside the server's memory for data, both in bytes.
@@ -19,7 +19,10 @@ pub struct Footprint {
 ///
 /// # Errors
 /// Only when the connection is lost.
-pub async fn footprint<S: Session>(session: &mut S, pattern: &str) -> Result<Footprint, DbError> {
+pub async fn footprint(
+    session: &mut AdminSession<'_>,
+    pattern: &str,
+) -> Result<Footprint, DbError> {
     let (memory_setting, size, memory) = match session.dialect() {
         Dialect::Postgres => (
             "shared_buffers",
@@ -54,7 +57,7 @@ pub async fn footprint<S: Session>(session: &mut S, pattern: &str) -> Result<Foo
     Ok(Footprint { size_bytes, memory_setting, memory_bytes })
 }
 
-async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
     let answer = answer_if_any(session, sql).await?;
     Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }

@@ -2,6 +2,7 @@
 //! ended.
 
 use crate::asking;
+use crate::databases::Database;
 use crate::failure::{Failure, sentence};
 use crate::family::After;
 use crate::fleet::FleetShare;
@@ -10,7 +11,7 @@ use crate::output;
 use crate::progress::ProgressBar;
 use crate::summary::resident_mib;
 use crate::trial::{Job, LOOK_BEFORE, TrialDone, TrialParts, store};
-use dyno_core::{Driver, Nanos, SECOND};
+use dyno_core::{Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{
     Conditions, GeneratorConditions, GeneratorSummary, HostSample, TrialIdentity, TrialStart,
@@ -34,8 +35,8 @@ pub struct Pass<'a> {
 }
 
 /// Has a family execute a trial, and stores it. What `execute` returns says what was measured, and the rest.
-pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
-    driver: &D,
+pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
+    database: &Database,
     job: Job<'_>,
     pass: Pass<'_>,
     execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
@@ -88,7 +89,7 @@ pub fn drive_pass<D: Driver, T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let (measured, after) = measured(writer.start().clone());
     let measured = generator.into_inner().added(measured);
     let looks = (&looked[..], &looked_again[..]);
-    let surroundings = nodes.surround(driver.dialect(), looks, &seen, None, &measured);
+    let surroundings = nodes.surround(database.dialect(), looks, &seen, None, &measured);
     let fleet = FleetShare::default();
     let parts = TrialParts {
         measured,

@@ -7,11 +7,10 @@
 use super::Runner;
 use super::command::{self, BACK_WITHIN, ShellCommand};
 use super::repetition::{level, round};
-use crate::databases::{on_loop, with_driver};
+use crate::databases::on_loop;
 use crate::failure::Failure;
 use crate::output;
 use crate::signals::ProcessHeld;
-use dyno_core::Driver;
 use dyno_facts::format::short;
 use dyno_facts::{
     Event, EventKind, PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, StepAction,
@@ -196,8 +195,7 @@ impl<'a> Runner<'a> {
         command: &ShellCommand<'_>,
     ) -> Result<bool, Failure> {
         let (_, reached) = self.parties(step)?;
-        let ran = with_driver!(&reached.database, driver =>
-            on_loop(command::run(driver.primary(), command, self.control)));
+        let ran = on_loop(command::run(&reached.database.primary_admin(), command, self.control));
         Ok(ran??.is_some())
     }
 }

@@ -10,10 +10,13 @@
 //! Verbs that load or drop tables hold the same lock while they work ([`lock_tables`]). The `run` of front ends takes
 //! none, since of their originals many may work at once. It asks who has the lock, and is warned.
 
-use crate::databases::{Database, ReachedDatabase, with_driver};
+use crate::databases::{Database, ReachedDatabase};
 use crate::failure::Failure;
 use crate::output;
-use dyno_core::{AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_core::{
+    AdminDriver, AdminSession, AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos,
+    SECOND, Session,
+};
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
@@ -132,7 +135,7 @@ impl TargetLocks {
         let ((told, answer), (stop, until)) = (channel(), channel());
         let database = database.clone();
         let thread = std::thread::Builder::new().name("target lock".to_owned()).spawn(move || {
-            with_driver!(&database, driver => hold(driver.primary(), &order, &told, &until));
+            hold(&database.primary_admin(), &order, &told, &until);
         });
         let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
         self.taken += 1;
@@ -163,7 +166,10 @@ const ASKING: &str = "asking who has locked the tables";
 ///
 /// # Errors
 /// The session is lost.
-pub async fn lock_holder<S: Session>(session: &mut S, workload: &str) -> DbResult<Option<String>> {
+pub async fn lock_holder(
+    session: &mut AdminSession<'_>,
+    workload: &str,
+) -> DbResult<Option<String>> {
     let (_, holder) = match session.dialect() {
         _ if !session.capabilities().server_views => return Ok(None),
         Dialect::Postgres => of_postgres(workload),
@@ -200,13 +206,9 @@ pub fn lock_tables(
         return Ok(TableLock { _held: None });
     }
     // A server that hangs is noticed here; and behind a pooler, where no lock can be held, one can be seen.
-    let holder = with_driver!(database, driver => {
-        LoadSessions::new(driver, observer, 1)
-            .at_first_node()
-            .one(async |session| {
-                lock_holder(session, workload).await.map_err(while_doing(ASKING))
-            })
-    })?;
+    let holder = LoadSessions::new(&database.admin(), observer, 1)
+        .at_first_node()
+        .one(async |session| lock_holder(session, workload).await.map_err(while_doing(ASKING)))?;
     let mut locks =
         TargetLocks::new(&format!("dyno on {workload}, process {}", std::process::id()));
     let (who, held) = match locks.session(database, vec![workload.to_owned()]) {
@@ -255,7 +257,12 @@ impl Drop for HeldLock {
 }
 
 /// Takes the locks, tells it, and holds them until nobody is there to end it.
-fn hold<D: Driver>(driver: &D, order: &LockOrder, told: &Sender<LockAnswer>, until: &Receiver<()>) {
+fn hold(
+    driver: &AdminDriver<'_>,
+    order: &LockOrder,
+    told: &Sender<LockAnswer>,
+    until: &Receiver<()>,
+) {
     if driver.blocks() || !driver.capabilities().server_views {
         let _ = told.send(LockAnswer::Held);
         return;
@@ -296,7 +303,7 @@ async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbR
         .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
 }
 
-async fn patiently<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<LockAnswer> {
+async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {
     introduce(session, order).await?;
     let mut answer = LockAnswer::Held;
     for workload in &order.workloads {
@@ -314,14 +321,14 @@ async fn patiently<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<L
     Ok(answer)
 }
 
-async fn text<S: Session>(session: &mut S, sql: &str) -> DbResult<Option<String>> {
+async fn text(session: &mut AdminSession<'_>, sql: &str) -> DbResult<Option<String>> {
     let mut table = AnswerTable::default();
     session.query(sql, &mut table).await?;
     Ok(table.single().map(str::to_owned))
 }
 
 /// Lets others see who this is.
-async fn introduce<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<()> {
+async fn introduce(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<()> {
     let name = quoted(&order.application());
     match session.dialect() {
         Dialect::Postgres => {
@@ -332,8 +339,8 @@ async fn introduce<S: Session>(session: &mut S, order: &LockOrder) -> DbResult<(
     Ok(())
 }
 
-async fn take<S: Session>(
-    session: &mut S,
+async fn take(
+    session: &mut AdminSession<'_>,
     order: &LockOrder,
     workload: &str,
 ) -> DbResult<LockAnswer> {
@@ -355,7 +362,7 @@ async fn take<S: Session>(
     })
 }
 
-async fn unlock<S: Session>(session: &mut S) -> DbResult<Option<String>> {
+async fn unlock(session: &mut AdminSession<'_>) -> DbResult<Option<String>> {
     let all = match session.dialect() {
         Dialect::Postgres => "SELECT pg_advisory_unlock_all()",
         _ => "SELECT RELEASE_ALL_LOCKS()",
@@ -441,7 +448,7 @@ mod tests {
         let order = LockOrder { name, nonce, number: 0, workloads: vec!["tpcc".to_owned()] };
         let ((told, answer), (stop, until)) = (channel(), channel());
         drop(stop);
-        hold(&driver, &order, &told, &until);
+        hold(&driver.admin(), &order, &told, &until);
         answer.recv().expect("an answer")
     }
 

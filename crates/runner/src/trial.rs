@@ -6,6 +6,7 @@ use super::fleet::{FleetShare, Team};
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use crate::asking;
 use crate::calibration::Calibration;
+use crate::databases::Database;
 use crate::failure::Failure;
 use crate::output;
 use crate::owed;
@@ -15,7 +16,7 @@ use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, summarise};
 use crate::watchdog::{self, Watchdog};
 use crate::watched;
-use dyno_core::{Driver, Nanos, counted};
+use dyno_core::{Nanos, counted};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
 use dyno_facts::format::short;
 use dyno_facts::{
@@ -87,22 +88,22 @@ impl TrialDone {
 }
 
 /// Runs one trial by the engine and stores it.
-pub fn drive_trial<F: Driven, D: Driver>(
+pub fn drive_trial<F: Driven>(
     family: &F,
-    driver: &D,
+    database: &Database,
     job: Job<'_>,
 ) -> Result<TrialDone, Failure> {
     let place = job.place();
     let spec = tuned_spec(family, &job);
     let stem = job.run.next_stem();
-    let look = || family.look_before(driver.primary(), &spec, &stem);
+    let look = || family.look_before(database, &spec, &stem);
     let Some(ready) = look_before(&job, &place, look)? else {
         return Ok(TrialDone::INTERRUPTED);
     };
     let (workload, data, own) = (ready.workload, ready.data, ready.own);
     let identity =
         job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
-    let ledger = family.ledger(driver.primary(), &stem);
+    let ledger = family.ledger(database, &stem);
     let Job { step, planned, purpose, stage, nodes, fault, mut team, starving, run, control } = job;
     let calibration = Calibration::of(&run.header().environment);
     let start = started(identity.clone(), &spec, kinds(&workload));
@@ -113,7 +114,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let parties = Parties {
         family,
         workload: &workload,
-        driver,
+        database,
         nodes: &nodes,
         fault,
         is_recorded,
@@ -129,13 +130,13 @@ pub fn drive_trial<F: Driven, D: Driver>(
     let starving = Starving { is_late: is_late && !is_search, ..starving };
     let measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
     let headroom =
-        |proof: Calibration| proof.headroom(driver.dialect(), spec.workers, measured.qps);
+        |proof: Calibration| proof.headroom(database.dialect(), spec.workers, measured.qps);
     let headroom = calibration.filter(|_| !team.is_fleet()).and_then(headroom);
     let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
     let committed: Vec<u64> = client.committed().collect();
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&before[..], &after[..]);
-    let surroundings = nodes.surround(driver.dialect(), looks, &seen, client, &measured);
+    let surroundings = nodes.surround(database.dialect(), looks, &seen, client, &measured);
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
     let committed = &committed[..];
@@ -143,7 +144,7 @@ pub fn drive_trial<F: Driven, D: Driver>(
     // A fault may have left a node down: that says nothing new.
     let watched = watched::without_lost(&nodes.watched);
     let mut after = asking::watching(&place, "the check of the data", &watched, || {
-        family.look_after(driver.primary(), &workload, ready.before, &ran)
+        family.look_after(database, &workload, ready.before, &ran)
     });
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
@@ -324,10 +325,10 @@ pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
     }
 }
 
-struct Parties<'a, F: Driven, D> {
+struct Parties<'a, F: Driven> {
     family: &'a F,
     workload: &'a F::Workload,
-    driver: &'a D,
+    database: &'a Database,
     nodes: &'a Nodes<'a>,
     fault: Option<&'a Injection<'a>>,
     /// Whether what is acknowledged can be looked for one by one.
@@ -350,18 +351,18 @@ struct Measured {
 
 /// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
 /// it began.
-fn measure<F: Driven, D: Driver>(
-    parties: &Parties<'_, F, D>,
+fn measure<F: Driven>(
+    parties: &Parties<'_, F>,
     team: &mut Team<'_>,
     spec: &TrialSpec,
     title: &str,
     (control, client): (&Control, Client),
     writer: &mut TrialWriter<'_>,
 ) -> Result<Option<Measured>, Failure> {
-    let &Parties { family, workload, driver, nodes, fault, is_recorded, place } = parties;
+    let &Parties { family, workload, database, nodes, fault, is_recorded, place } = parties;
     // Load generators on other machines count by themselves.
     let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
-    let of_shard = || family.acknowledged_on(driver.primary(), workload, counted?);
+    let of_shard = || family.acknowledged_on(database, workload, counted?);
     let before = asking::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
@@ -381,7 +382,7 @@ fn measure<F: Driven, D: Driver>(
         error: None,
     };
     let (driven, mut seen) = sampled(nodes, series, &sampling, || {
-        let driven = || team.drive(workload, driver, spec, control, &mut observer);
+        let driven = || team.drive(family, workload, database, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
             None => watchdog.during(&nodes.watched, control, driven),

@@ -1,6 +1,6 @@
 //! The nodes of a target that a load looks at.
 
-use crate::databases::{self, Database, ReachedDatabase, with_driver};
+use crate::databases::{self, Database, ReachedDatabase};
 use crate::signals;
 use dyno_core::{DbError, Discard, Driver, Nanos, Session};
 use dyno_facts::{Message, TargetFacts, say};
@@ -91,12 +91,16 @@ impl WatchedNode {
 
     /// Whether it answers a question again.
     pub(crate) fn answers(&self, within: Nanos) -> bool {
-        with_driver!(&self.database, driver => databases::run(async {
-            let asked = databases::in_session(driver, async |session| {
+        databases::run(async {
+            let admin = self.database.admin();
+            let asked = databases::in_session(&admin, async |session| {
                 session.query("SELECT 1", &mut Discard).await
             });
-            timeout(now() + within, asked).await.unwrap_or_else(|_| Err(DbError::unreachable("no answer")))
-        })).is_ok()
+            timeout(now() + within, asked)
+                .await
+                .unwrap_or_else(|_| Err(DbError::unreachable("no answer")))
+        })
+        .is_ok()
     }
 
     /// What is seen of its process, and whether it answers. An embedded database is no node.
@@ -105,8 +109,8 @@ impl WatchedNode {
         if seen.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
             return seen;
         }
-        let asked = with_driver!(&self.database, driver => {
-            (!driver.blocks()).then(|| look_at(driver, &self.name, answer_within, signals::has_come))
+        let asked = (!self.database.admin().blocks()).then(|| {
+            look_at(&self.database.admin(), &self.name, answer_within, signals::has_come)
         })?;
         Some(match seen {
             None => asked,

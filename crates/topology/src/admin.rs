@@ -1,9 +1,11 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
 use crate::{ClusterError, NodeProduct, Result, StateNode};
-use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session};
+use dyno_core::{
+    AdminDriver, AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session,
+};
 use dyno_drivers::target::Secret;
-use dyno_drivers::{Database, TargetUrl, with_driver};
+use dyno_drivers::{Database, TargetUrl};
 use dyno_reactor::{block_on, now, timeout};
 
 /// The account that arranges replication.
@@ -101,7 +103,7 @@ impl Admin {
 
     fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
         let database = Database::open(&self.target)?;
-        let talk = async { with_driver!(&database, driver => talk(driver, statements).await) };
+        let talk = async { talk(&database.admin(), statements).await };
         block_on(timeout(now() + self.limit_s * SECOND, talk))
             .map_err(|error| DbError::lost(error.to_string()))?
             .unwrap_or_else(|_| {
@@ -110,7 +112,7 @@ impl Admin {
     }
 }
 
-async fn talk<D: Driver>(driver: &D, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+async fn talk(driver: &AdminDriver<'_>, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
     let mut session = driver.connect(0).await?;
     let mut tables = Vec::new();
     for sql in statements {

@@ -30,7 +30,7 @@ impl<'a> TextRows<'a> {
 
     /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns false when the source has no more.
     #[inline]
-    pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> bool {
+    pub fn fill(&mut self, rows: &mut dyn RowSource, limit_bytes: usize) -> bool {
         while self.out.len() < limit_bytes {
             if !rows.next_row(self) {
                 return false;
@@ -122,7 +122,7 @@ mod tests {
     struct Numbers(i64, i64);
 
     impl RowSource for Numbers {
-        fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
             if self.0 == self.1 {
                 return false;
             }

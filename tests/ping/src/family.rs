@@ -1,13 +1,13 @@
 //! The family: one option, one fact, one check; its table is in `paper`.
 
 use crate::workload::Ping;
-use dyno_core::Driver;
 use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionRow, OptionValues, read};
 use dyno_engine::TrialSpec;
 use dyno_facts::{CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, FamilyRecord, Message};
 use dyno_load::catalog::tables;
 use dyno_load::query::execute;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     After, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, Ready, ask, given, refused,
@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-pub(crate) const PING: FamilyEntry = FamilyEntry::of::<PingFamily>(&[]);
+pub(crate) static PING: FamilyEntry = FamilyEntry::of::<PingFamily>(&[]);
 
 const OPTIONS: &[OptionRow<Settings>] = &[OptionRow::new(
     "number",
@@ -66,8 +66,8 @@ impl Family for PingFamily {
         Ok(PingFamily { settings })
     }
 
-    fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        ask(driver, async |session| {
+    fn load(&self, database: &Database, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        ask(&database.primary_admin(), async |session| {
             execute(session, "creating ping", "CREATE TABLE ping (number INT)").await?;
             let row = format!("INSERT INTO ping VALUES ({})", self.settings.number);
             execute(session, "filling ping", &row).await
@@ -79,8 +79,8 @@ impl Family for PingFamily {
         vec!["ping".to_owned()]
     }
 
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
-        let existing = ask(driver, async |session| tables(session).await)?;
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let existing = ask(&database.primary_admin(), async |session| tables(session).await)?;
         Ok(existing.into_iter().filter(|table| table == "ping").collect())
     }
 }
@@ -95,9 +95,9 @@ impl Driven for PingFamily {
         Ok(false)
     }
 
-    fn look_before<D: Driver>(
+    fn look_before(
         &self,
-        _driver: &D,
+        _database: &Database,
         _spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
@@ -107,18 +107,13 @@ impl Driven for PingFamily {
         Ok(Ready { workload, before: (), test, data: None, own, warnings })
     }
 
-    fn part<D: Driver>(
-        &self,
-        _driver: &D,
-        _spec: &TrialSpec,
-        _stem: &Path,
-    ) -> Result<Ping, Failure> {
+    fn part(&self, _: &Database, _spec: &TrialSpec, _stem: &Path) -> Result<Ping, Failure> {
         Ok(Ping::new(self.settings.number))
     }
 
-    fn look_after<D: Driver>(
+    fn look_after(
         &self,
-        _driver: &D,
+        _database: &Database,
         workload: &Ping,
         (): (),
         _ran: &EndedTrial<'_>,

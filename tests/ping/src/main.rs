@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     dyno::main(
-        [FAMILIES, &[family::PING]].concat().leak(),
+        [FAMILIES, &[&family::PING]].concat().leak(),
         [PAPERS, &[&paper::PingPaper]].concat().leak(),
     )
 }

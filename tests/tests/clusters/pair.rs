@@ -1,7 +1,7 @@
 //! Several nodes of a target: what each is asked, what is counted where, and whether replicas are waited
 //! for. On a real primary with a real replica.
 
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::{AdminSession, DbError, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::target::TargetUrl;
 use dyno_observe::{
@@ -65,11 +65,11 @@ fn driver(server: &MariaDb) -> MysqlDriver {
 
 fn ask<T>(
     server: &MariaDb,
-    question: impl AsyncFnOnce(&mut <MysqlDriver as Driver>::Session) -> Result<T, DbError>,
+    question: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
 ) -> T {
     let driver = driver(server);
     let asked = block_on(async {
-        let mut session = driver.connect(0).await?;
+        let mut session = driver.admin().connect(0).await?;
         let answer = question(&mut session).await;
         session.close().await;
         answer
@@ -91,7 +91,7 @@ fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
         let at = ask(&primary, async |session| position(session).await).expect("a position");
         assert!(ask(&replica, async |session| follows(session).await));
         assert!(!ask(&primary, async |session| follows(session).await));
-        let reached = async |session: &mut _| has_reached(session, &at).await;
+        let reached = async |session: &mut AdminSession<'_>| has_reached(session, &at).await;
         let is_there = (0..60).any(|_| ask(&replica, reached) == Some(true));
         assert!(is_there, "the replica applies what the primary writes");
     };

@@ -1,6 +1,6 @@
 //! Balances on real databases.
 
-use dyno_core::{Discard, Driver, Session};
+use dyno_core::{AdminSession, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -21,7 +21,8 @@ async fn all<S: Session>(session: &mut S, statements: &[&str]) {
 pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
     let looked = block_on(async {
         let mut session = driver.connect(0).await.expect("connected");
-        let missing = balances(&mut session).await.expect_err("there are no tables");
+        let missing =
+            balances(&mut AdminSession::lent(&mut session)).await.expect_err("there are no tables");
         assert!(!missing.is_fatal(), "{missing}");
         all(
             &mut session,
@@ -33,7 +34,10 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
             ],
         )
         .await;
-        assert_eq!(balances(&mut session).await.expect("sums"), Balances::default());
+        assert_eq!(
+            balances(&mut AdminSession::lent(&mut session)).await.expect("sums"),
+            Balances::default()
+        );
         all(
             &mut session,
             &[
@@ -44,7 +48,7 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
             ],
         )
         .await;
-        let before = balances(&mut session).await.expect("sums");
+        let before = balances(&mut AdminSession::lent(&mut session)).await.expect("sums");
         assert_eq!((before.accounts, before.tellers), (3_999_999_993, 10), "more than 32 bits");
         all(
             &mut session,
@@ -57,12 +61,18 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
         )
         .await;
         let ledger = Ledger::of([PAYMENT]);
-        let paid = balances(&mut session).await.expect("sums").change_since(&before);
+        let paid = balances(&mut AdminSession::lent(&mut session))
+            .await
+            .expect("sums")
+            .change_since(&before);
         assert_eq!((paid.0.branches, paid.0.history_rows), (-8000, 2));
         assert!(paid.verdict(&ledger).expect("a verdict").is_balanced);
         all(&mut session, &["UPDATE pgbench_tellers SET tbalance = tbalance + 1 WHERE tid = 2"])
             .await;
-        let broken = balances(&mut session).await.expect("sums").change_since(&before);
+        let broken = balances(&mut AdminSession::lent(&mut session))
+            .await
+            .expect("sums")
+            .change_since(&before);
         let verdict = broken.verdict(&ledger).expect("a verdict");
         assert!(
             !verdict.is_balanced && verdict.evidence.to_string().contains("tellers by -7999"),

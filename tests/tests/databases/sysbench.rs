@@ -1,6 +1,8 @@
 //! The whole way on real databases: prepare, look, run every test, prewarm, clean up.
 
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, Outcome, Rng, Session, Tally, Workload};
+use dyno_core::{
+    AdminSession, AnswerTable, DbError, Dialect, Driver, Outcome, Rng, Session, Tally, Workload,
+};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -79,15 +81,15 @@ pub(crate) fn whole_way<D: Driver>(driver: &D) {
         ..SysbenchOptions::new(SysbenchTest::ReadWrite)
     };
     let prewarmed = Prewarmed::default();
-    prewarm(driver, &tables, WORKERS, &prewarmed).unwrap();
+    prewarm(&driver.admin(), &tables, WORKERS, &prewarmed).unwrap();
     assert_eq!(prewarmed.0.into_inner(), 2);
-    cleanup(driver, &tables, WORKERS, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &tables, WORKERS, &Unobserved).unwrap();
     run_the_old_scripts(driver);
     run_numbered_inserts(driver);
     run_bulk_insert(driver);
     run_without_primary_key(driver);
     let left = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &tables, WORKERS, MissingRows::Refused).await
+        preflight(&mut AdminSession::lent(session), &tables, WORKERS, MissingRows::Refused).await
     });
     let error = left.unwrap_err();
     assert_eq!(error.to_string(), "table 'sbtest1' doesn't exist, nor does 1 other");
@@ -99,17 +101,17 @@ fn prepare_and_look<D: Driver>(driver: &D) {
         table_size: ROWS,
         ..SysbenchOptions::new(SysbenchTest::ReadWrite)
     };
-    let report = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
+    let report = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!(report.rows.rows_loaded, 2 * u64::from(ROWS));
     assert!(report.rows.method.is_some());
     let findings = with_session(driver, async |session: &mut D::Session| {
-        check_data(session, &options, WORKERS).await
+        check_data(&mut AdminSession::lent(session), &options, WORKERS).await
     });
     assert_eq!(findings.unwrap(), []);
-    let again = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
+    let again = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((again.rows.rows_loaded, again.tables_complete), (0, 2));
     let warnings = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &options, WORKERS, MissingRows::Refused).await
+        preflight(&mut AdminSession::lent(session), &options, WORKERS, MissingRows::Refused).await
     });
     assert_eq!(warnings.unwrap(), Vec::<String>::new());
 
@@ -119,13 +121,13 @@ fn prepare_and_look<D: Driver>(driver: &D) {
         let sql = "DELETE FROM sbtest2 WHERE id > 20000";
         session.query(sql, &mut AnswerTable::default()).await.unwrap();
     });
-    let resumed = prepare(driver, &options, 3, 5, &Unobserved).unwrap();
+    let resumed = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((resumed.rows.rows_loaded, resumed.tables_complete), (1_000, 1));
     let larger = SysbenchOptions { table_size: 2 * ROWS, ..options.clone() };
-    let refused = prepare(driver, &larger, 3, 5, &Unobserved).unwrap_err();
+    let refused = prepare(&driver.admin(), &larger, 3, 5, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("holds 21000 rows"), "{refused}");
     let small = with_session(driver, async |session: &mut D::Session| {
-        preflight(session, &larger, WORKERS, MissingRows::Refused).await
+        preflight(&mut AdminSession::lent(session), &larger, WORKERS, MissingRows::Refused).await
     });
     assert!(small.unwrap_err().to_string().contains("50 of 100 ids"));
 }
@@ -177,7 +179,7 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
 fn run_the_old_scripts<D: Driver>(driver: &D) {
     let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
     (options.tables, options.table_size) = (2, 1_000);
-    prepare(driver, &options, 2, 5, &Unobserved).unwrap();
+    prepare(&driver.admin(), &options, 2, 5, &Unobserved).unwrap();
     for test in SysbenchTest::ALL.into_iter().filter(|test| test.is_legacy()) {
         if test.is_bulk_insert() || test.is_select_random() {
             continue;
@@ -186,15 +188,15 @@ fn run_the_old_scripts<D: Driver>(driver: &D) {
         let statements = if test == options.test { 20 } else { 1 };
         assert_eq!(tally.statements(), 3 * u64::from(WORKERS) * statements, "{}", test.name());
     }
-    cleanup(driver, &options, 1, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &options, 1, &Unobserved).unwrap();
     let keys = SysbenchOptions {
         table_size: 1_000,
         ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::SelectRandomPoints))
     };
-    prepare(driver, &keys, 1, 5, &Unobserved).unwrap();
+    prepare(&driver.admin(), &keys, 1, 5, &Unobserved).unwrap();
     assert_eq!(single(driver, "SELECT COUNT(*) FROM sbtest WHERE k = id"), 1_000);
     assert_eq!(run(driver, &keys, 3).unwrap().reads, 6);
-    cleanup(driver, &keys, 1, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &keys, 1, &Unobserved).unwrap();
 }
 
 fn run_without_primary_key<D: Driver>(driver: &D) {
@@ -203,12 +205,12 @@ fn run_without_primary_key<D: Driver>(driver: &D) {
         secondary: true,
         ..SysbenchOptions::new(SysbenchTest::ReadWrite)
     };
-    prepare(driver, &options, 1, 5, &Unobserved).unwrap();
-    let again = prepare(driver, &options, 1, 5, &Unobserved).unwrap();
+    prepare(&driver.admin(), &options, 1, 5, &Unobserved).unwrap();
+    let again = prepare(&driver.admin(), &options, 1, 5, &Unobserved).unwrap();
     assert_eq!(again.tables_complete, 1, "its indexes are known again");
     assert_eq!(run(driver, &options, 3).unwrap().statements(), 120);
-    prewarm(driver, &options, 1, &Unobserved).unwrap();
-    cleanup(driver, &options, 1, &Unobserved).unwrap();
+    prewarm(&driver.admin(), &options, 1, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &options, 1, &Unobserved).unwrap();
 }
 
 fn run_numbered_inserts<D: Driver>(driver: &D) {
@@ -217,27 +219,27 @@ fn run_numbered_inserts<D: Driver>(driver: &D) {
         auto_inc: false,
         ..SysbenchOptions::new(SysbenchTest::Insert)
     };
-    prepare(driver, &options, 2, 5, &Unobserved).unwrap();
+    prepare(&driver.admin(), &options, 2, 5, &Unobserved).unwrap();
     for expected in [0, 100] {
         options.unique_start = with_session(driver, async |session: &mut D::Session| {
-            first_free_unique(session, &options).await.unwrap()
+            first_free_unique(&mut AdminSession::lent(session), &options).await.unwrap()
         });
         assert_eq!(options.unique_start, expected);
         assert_eq!(run(driver, &options, 50).unwrap().writes, 100);
     }
-    cleanup(driver, &options, 1, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &options, 1, &Unobserved).unwrap();
 }
 
 fn run_bulk_insert<D: Driver>(driver: &D) {
     let options = SysbenchOptions::new(SysbenchTest::BulkInsert);
-    prepare(driver, &options, WORKERS, 5, &Unobserved).unwrap();
+    prepare(&driver.admin(), &options, WORKERS, 5, &Unobserved).unwrap();
     for round in 1..=2 {
         let tally = run(driver, &options, 50_000).unwrap();
         assert_eq!(tally.rows_written, 2 * 50_000);
         let highest = single(driver, "SELECT MAX(id) FROM sbtest2");
         assert_eq!(highest, 50_000 * round);
     }
-    cleanup(driver, &options, WORKERS, &Unobserved).unwrap();
+    cleanup(&driver.admin(), &options, WORKERS, &Unobserved).unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A run drops the tables that it has made, and no others.
 
-use dyno_core::{Driver, Session};
+use dyno_core::{AdminSession, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
 use rustix::process::Signal;
@@ -21,7 +21,7 @@ fn tables(folder: &Path) -> Vec<String> {
     let driver = SqliteDriver::new(&target).expect("a driver");
     let listed = dyno_reactor::block_on(async {
         let mut session = driver.connect(0).await.expect("the database can be opened");
-        let listed = dyno_sysbench::existing_tables(&mut session).await;
+        let listed = dyno_sysbench::existing_tables(&mut AdminSession::lent(&mut session)).await;
         session.close().await;
         listed
     });

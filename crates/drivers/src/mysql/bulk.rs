@@ -25,11 +25,11 @@ const INSERT_BYTES: usize = 512 << 10;
 const PROXY_INSERT_BYTES: usize = 32 << 10;
 
 /// Loads rows as part of the open transaction, or in a new one.
-pub(super) async fn load<R: RowSource>(
+pub(super) async fn load(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
     if session.is_in_transaction() {
         return load_by_any_way(session, table, columns, rows).await;
@@ -47,11 +47,11 @@ pub(super) async fn load<R: RowSource>(
     loaded
 }
 
-async fn load_by_any_way<R: RowSource>(
+async fn load_by_any_way(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
     let refusal = if session.local_files {
         match load_data(session, table, columns, rows).await {
@@ -89,11 +89,11 @@ fn column_list(columns: &[&str]) -> String {
     if columns.is_empty() { String::new() } else { format!(" ({})", columns.join(", ")) }
 }
 
-async fn load_data<R: RowSource>(
+async fn load_data(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<u64> {
     // Literal tab and newline, whose meaning no SQL mode changes.
     let escape = if session.has_backslash_escapes() { r"\\" } else { r"\" };
@@ -139,11 +139,11 @@ async fn load_data<R: RowSource>(
     Ok(done.affected)
 }
 
-async fn insert<R: RowSource>(
+async fn insert(
     session: &mut MysqlSession,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<u64> {
     let mut limit = AnswerTable::default();
     session.query("SELECT @@max_allowed_packet", &mut limit).await?;

@@ -381,11 +381,11 @@ impl Session for MysqlSession {
         self.send_query(b"ROLLBACK", &mut Discard).await.map(|_| ())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         bulk::load(self, table, columns, rows).await
     }

@@ -18,11 +18,7 @@ pub(super) fn copy_sql(table: &str, columns: &[&str]) -> String {
 }
 
 /// Streams all rows into the COPY that `sql` begins; returns the number of rows that the server has stored.
-pub(super) async fn copy_in<R: RowSource>(
-    link: &mut Link,
-    sql: &str,
-    rows: &mut R,
-) -> DbResult<u64> {
+pub(super) async fn copy_in(link: &mut Link, sql: &str, rows: &mut dyn RowSource) -> DbResult<u64> {
     link.begin()?;
     frontend::query(&mut link.out, sql).map_err(unsendable)?;
     link.state.begin_flight();
@@ -56,9 +52,9 @@ pub(super) async fn copy_in<R: RowSource>(
 }
 
 /// Sends the rows and the end of the copy. Stops early when the server has given up.
-async fn stream<R: RowSource>(
+async fn stream(
     link: &mut Link,
-    rows: &mut R,
+    rows: &mut dyn RowSource,
     progress: &mut Progress,
     done: &mut impl FnMut(DbResult<dyno_core::Executed>),
 ) -> DbResult<Option<Stop>> {
@@ -66,7 +62,7 @@ async fn stream<R: RowSource>(
     while more {
         link.out.clear();
         let start = frontend::begin_copy_data(&mut link.out);
-        more = if R::IS_BINARY {
+        more = if rows.is_binary() {
             binary_piece(&mut link.out, rows, is_first)
         } else {
             TextRows::new(&mut link.out).fill(rows, PIECE_BYTES)
@@ -93,7 +89,7 @@ async fn stream<R: RowSource>(
 }
 
 /// Appends rows with what the format has before the first and after the last one.
-fn binary_piece<R: RowSource>(out: &mut Vec<u8>, rows: &mut R, is_first: bool) -> bool {
+fn binary_piece(out: &mut Vec<u8>, rows: &mut dyn RowSource, is_first: bool) -> bool {
     if is_first {
         out.extend_from_slice(&HEADER);
     }

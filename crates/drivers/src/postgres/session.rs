@@ -293,17 +293,17 @@ impl Session for PostgresSession {
         self.query("ROLLBACK", &mut Discard).await.map(drop)
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         let rows = copy_in(&mut self.link, &copy_sql(table, columns), rows).await?;
         Ok(BulkReport { rows, method: BulkMethod::Copy, fallback: None })
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {
+    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> DbResult<u64> {
         copy_in(&mut self.link, sql, rows).await
     }
 

@@ -333,16 +333,16 @@ impl<S: Session> Session for RoutedSession<S> {
         self.main.rollback().await
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         self.main.bulk_load(table, columns, rows).await
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> DbResult<u64> {
+    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> DbResult<u64> {
         self.main.copy_in(sql, rows).await
     }
 

@@ -14,11 +14,11 @@ const BATCH_ROWS: usize = 50;
 /// SQLite's limit on the parameters of one statement.
 const PARAMS_MAX: usize = 32_766;
 
-pub(super) fn load<R: RowSource>(
+pub(super) fn load(
     connection: &Connection,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> DbResult<BulkReport> {
     let command = |sql: &str| connection.execute_batch(sql).map_err(translate);
     command(&format!("SAVEPOINT {UNIT}"))?;
@@ -36,11 +36,11 @@ pub(super) fn load<R: RowSource>(
     }
 }
 
-fn insert_all<R: RowSource>(
+fn insert_all(
     connection: &Connection,
     table: &str,
     columns: &[&str],
-    rows: &mut R,
+    rows: &mut dyn RowSource,
 ) -> rusqlite::Result<u64> {
     let width = columns.len();
     let insert = |rows: usize| {

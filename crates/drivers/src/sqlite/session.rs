@@ -174,11 +174,11 @@ impl Session for SqliteSession {
         connection.execute_batch("ROLLBACK").map_err(translate)
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         bulk::load(self.handle.borrow_owner(), table, columns, rows)
     }

@@ -175,7 +175,7 @@ struct Numbers {
 }
 
 impl RowSource for Numbers {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if self.next == self.end {
             return false;
         }

@@ -262,7 +262,7 @@ fn a_load_sends_its_rows_for_its_own_file_only() {
 struct Three(i64);
 
 impl RowSource for Three {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if self.0 == 3 {
             return false;
         }

@@ -7,7 +7,7 @@ use crate::Done;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
 use dyno_load::Unobserved;
-use dyno_runner::databases::{ReachedDatabase, reach_target, with_driver};
+use dyno_runner::databases::{ReachedDatabase, reach_target};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output};
@@ -161,7 +161,7 @@ fn tables(options: &TpccLoadOptions, place: Place) -> Done {
     let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
-    let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, options, progress));
+    let load = |progress: &LoadProgress| load(&database.admin(), options, progress);
     follow_load(load, told).map(drop)
 }
 

@@ -9,10 +9,10 @@ use super::results::{Request, Results, RunInfo, next_run};
 use super::settings::{Length, Place, Reader, Run};
 use super::verdict::{Worth, worth};
 use super::{PropertiesSource, shown, warn};
-use dyno_core::{Dialect, Driver, Nanos, SECOND};
+use dyno_core::{AdminDriver, Dialect, Driver, Nanos, SECOND};
 use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
-use dyno_runner::databases::{Database, ReachedDatabase, reach_target, with_driver};
+use dyno_runner::databases::{Database, ReachedDatabase, reach_target};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{ask, check_settings};
 use dyno_runner::trial_json::JsonFile;
@@ -87,7 +87,7 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let ReachedDatabase { database, facts, .. } = &reached;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
-    with_driver!(database, driver => job.run((database, driver), &mut console, clock, json))
+    job.run((database, &database.admin()), &mut console, clock, json)
 }
 
 fn clock_seed() -> u64 {
@@ -127,9 +127,9 @@ struct Over<'a> {
 }
 
 impl Job<'_> {
-    fn run<D: Driver>(
+    fn run(
         &self,
-        (database, driver): (&Database, &D),
+        (database, driver): (&Database, &AdminDriver<'_>),
         console: &mut Console<'_>,
         clock: &WallClock,
         json: Option<JsonFile>,
@@ -171,9 +171,9 @@ impl Job<'_> {
 
     /// Prints what dyno has to say, checks the data unless the run was interrupted, and writes the
     /// JSON. Returns the exit code.
-    fn judge<D: Driver>(
+    fn judge(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         over: &Over<'_>,
         (before, is_checked): (&Before, bool),
         json: Option<(JsonFile, Vec<SeriesRow>)>,
@@ -278,7 +278,7 @@ impl Job<'_> {
     }
 
     /// What the database says of its load, and whether it can be run on.
-    fn loaded<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
+    fn loaded(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
         let need = Need {
             warehouses: self.place.warehouses,
             sessions: spec.workers,

@@ -3,7 +3,7 @@
 use super::refusal::Refusal;
 use super::settings::Settings;
 use dyno_core::DbError;
-use dyno_drivers::{Database, with_driver};
+use dyno_drivers::Database;
 use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
@@ -73,7 +73,7 @@ fn text(script: &Script) -> String {
 }
 
 fn read(database: &Database) -> Result<Balances, DbError> {
-    with_driver!(database, driver => run(in_session(driver, async |session| balances(session).await)))
+    run(in_session(&database.admin(), async |session| balances(session).await))
 }
 
 fn failed(error: &DbError) -> Refusal {

@@ -8,7 +8,7 @@ use dyno_drivers::target::{
 };
 use dyno_load::Patience;
 use dyno_reactor::{monotonic_now, timeout};
-use dyno_runner::databases::{self, Database, with_driver};
+use dyno_runner::databases::{self, Database};
 use dyno_runner::output;
 
 /// A database that has answered.
@@ -89,11 +89,11 @@ fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
                 "check host and port; connect_timeout or PGCONNECT_TIMEOUT set another limit",
             )
     };
-    let product = with_driver!(&database, driver => databases::run(async {
-        let asked =
-            databases::in_session(driver, async |session| Ok(session.product().clone()));
+    let product = databases::run(async {
+        let admin = database.admin();
+        let asked = databases::in_session(&admin, async |session| Ok(session.product().clone()));
         timeout(due, asked).await.unwrap_or_else(|_| Err(silent()))
-    }))?;
+    })?;
     Ok((database, product))
 }
 

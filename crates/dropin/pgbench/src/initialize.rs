@@ -8,7 +8,6 @@ use dyno_load::{LoadError, LoadObserver};
 use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
-use dyno_runner::databases::with_driver;
 use dyno_runner::exit::Exit;
 use dyno_runner::{lock_tables, output, signals};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,9 +44,8 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     if let Err(error) = watched {
         output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
     }
-    let done = lock_tables(&reached.database, OFFER.name, &lines).and_then(|_lock| {
-        with_driver!(&reached.database, driver => initialize(driver, &settings.init, &lines))
-    });
+    let done = lock_tables(&reached.database, OFFER.name, &lines)
+        .and_then(|_lock| initialize(&reached.database.admin(), &settings.init, &lines));
     match done {
         Ok(report) => {
             output::talk_lines(&summary(&report));

@@ -3,14 +3,13 @@
 use super::connection::OpenedDatabase;
 use super::refusal::Refusal;
 use super::settings::Settings;
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Session};
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
 };
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
-use dyno_runner::databases::with_driver;
 use dyno_runner::{lock_holder, output, shared_warning};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,14 +26,18 @@ pub(super) fn set_up(
     scripts: &[(Script, u32)],
     has_builtin: bool,
 ) -> Result<Tables, Refusal> {
-    let done = with_driver!(&reached.database, driver => {
-        dyno_reactor::block_on(on_session(driver, reached, settings, scripts, has_builtin))
-    });
+    let done = dyno_reactor::block_on(on_session(
+        &reached.database.admin(),
+        reached,
+        settings,
+        scripts,
+        has_builtin,
+    ));
     done.unwrap_or_else(|error| Err(Refusal::error(error)))
 }
 
-async fn on_session<D: Driver>(
-    driver: &D,
+async fn on_session(
+    driver: &AdminDriver<'_>,
     reached: &OpenedDatabase,
     settings: &Settings,
     scripts: &[(Script, u32)],
@@ -102,7 +105,7 @@ fn uses_default_scale<'a>(settings: &Settings, scripts: &'a [(Script, u32)]) -> 
     scripts.iter().map(|(script, _)| script).find(uses)
 }
 
-async fn warn_of_scale<S: Session>(session: &mut S, script: &Script) {
+async fn warn_of_scale(session: &mut AdminSession<'_>, script: &Script) {
     // Tables of one's own are no reason to warn.
     let Ok(TableInfo { scale: found, .. }) = table_info(session).await else { return };
     if found > 1 {
@@ -114,7 +117,7 @@ async fn warn_of_scale<S: Session>(session: &mut S, script: &Script) {
     }
 }
 
-async fn vacuum<S: Session>(session: &mut S, with_accounts: bool) {
+async fn vacuum(session: &mut AdminSession<'_>, with_accounts: bool) {
     begin("starting vacuum...");
     end(&vacuum_before_run(session).await);
     if with_accounts {

@@ -3,7 +3,7 @@
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::settings::{DbDriver, Settings};
-use dyno_drivers::{Database, with_driver};
+use dyno_drivers::Database;
 use dyno_load::{LoadError, LoadObserver, LoadReport, Unobserved};
 use dyno_runner::exit::Exit;
 use dyno_runner::lock_tables;
@@ -96,13 +96,13 @@ pub(super) fn load(
     let lines =
         Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
     let threads = settings.threads;
-    let done = with_driver!(database, driver => match command {
+    let done = match command {
         LoadCommand::Prepare => {
-            prepare(driver, options, threads, settings.rand_seed, &lines).map(Some)
+            prepare(&database.admin(), options, threads, settings.rand_seed, &lines).map(Some)
         }
-        LoadCommand::Prewarm => prewarm(driver, options, threads, &lines).map(|()| None),
-        LoadCommand::Cleanup => cleanup(driver, options, threads, &lines).map(|()| None),
-    });
+        LoadCommand::Prewarm => prewarm(&database.admin(), options, threads, &lines).map(|()| None),
+        LoadCommand::Cleanup => cleanup(&database.admin(), options, threads, &lines).map(|()| None),
+    };
     let Lines { console, progress } = lines;
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
     match done {

@@ -9,9 +9,9 @@ use super::notes::{self, Notes};
 use super::report::{Fairness, Figures, fatal_errors};
 use super::settings::Settings;
 use super::target::{error_policy, target};
-use dyno_core::{DbError, Dialect, Nanos, SECOND, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
+use dyno_drivers::Database;
 use dyno_drivers::dry::DryDriver;
-use dyno_drivers::{Database, with_driver};
 use dyno_engine::{
     Control, DriveError, DueArrivals, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats,
     drive,
@@ -206,11 +206,9 @@ fn look_before(
     let begun = monotonic_now();
     // A second more for each ten tables, which are looked at one after another.
     let bounded = LookBefore { due: job.due(begun) + u64::from(options.tables) / 10 * SECOND };
-    let looked = with_driver!(database, driver => {
-        LoadSessions::new(driver, &bounded, 1).needing(options.trial_needs()).one(async |session| {
-            Ok(look(session, options, threads).await)
-        })
-    });
+    let looked = LoadSessions::new(&database.admin(), &bounded, 1)
+        .needing(options.trial_needs())
+        .one(async |session| Ok(look(session, options, threads).await));
     let error = match looked {
         Ok(Ok((notes, holder))) => {
             notes.iter().for_each(|note| console.warning(note));
@@ -247,8 +245,8 @@ fn look_before(
 }
 
 /// Warnings, and the run that has locked the tables.
-async fn look<S: Session>(
-    session: &mut S,
+async fn look(
+    session: &mut AdminSession<'_>,
     options: &mut SysbenchOptions,
     threads: u32,
 ) -> Result<(Vec<String>, Option<String>), SysbenchPreflightError> {

@@ -4,7 +4,7 @@ use crate::Done;
 use dyno_core::counted;
 use dyno_facts::format::{short, whole};
 use dyno_load::Unobserved;
-use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create, with_driver};
+use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output};
@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         force: arguments.force,
         ..TpchLoadOptions::new(arguments.scale)
     };
-    let load = |progress: &LoadProgress| with_driver!(&database, driver => load(driver, &options, progress));
+    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
     output::data(&table(&follow_load(load, told)?));
     Ok(())
 }
@@ -149,8 +149,7 @@ fn table(report: &TpchLoadReport) -> String {
 pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
     let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
-    let dropped =
-        with_driver!(&database, driver => destroy(driver, arguments.force, &DroppedTables))?;
+    let dropped = destroy(&database.admin(), arguments.force, &DroppedTables)?;
     output::talk(&match dropped.len() {
         0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
         count => format!("Dropped: {}.", counted(count as u64, "table")),

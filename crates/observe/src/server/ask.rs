@@ -1,15 +1,17 @@
 //! Asking a server questions of which each may be refused.
 
 use super::Tables;
-use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbResult, Nanos, Rows, Session};
+use dyno_core::{
+    AdminSession, AnswerRow, AnswerTable, ColumnNames, DbResult, Nanos, Rows, Session,
+};
 use dyno_facts::Message;
 use dyno_reactor::{now, timeout};
 use std::collections::BTreeMap;
 
 pub(super) type Answer = Vec<Vec<Option<String>>>;
 
-pub(super) struct Asker<'a, S> {
-    session: &'a mut S,
+pub(super) struct Asker<'a, 's> {
+    session: &'a mut AdminSession<'s>,
     not_readable: Vec<Message>,
     /// Questions that are not to be asked, and those that were refused.
     left_out: Vec<Message>,
@@ -73,13 +75,13 @@ impl Rows for Named<'_> {
     }
 }
 
-impl<'a, S: Session> Asker<'a, S> {
-    pub(super) fn new(session: &'a mut S) -> Self {
+impl<'a, 's> Asker<'a, 's> {
+    pub(super) fn new(session: &'a mut AdminSession<'s>) -> Self {
         Asker::leaving_out(session, &[])
     }
 
     /// Without questions (by what they are about) that are not worth asking.
-    pub(super) fn leaving_out(session: &'a mut S, questions: &[Message]) -> Self {
+    pub(super) fn leaving_out(session: &'a mut AdminSession<'s>, questions: &[Message]) -> Self {
         let (left_out, asked) = (questions.to_vec(), Asked::default());
         let (not_readable, refused) = (Vec::new(), Vec::new());
         Asker { session, not_readable, left_out, refused, asked, within: None }
@@ -90,7 +92,7 @@ impl<'a, S: Session> Asker<'a, S> {
         Asker { within: Some(within), ..self }
     }
 
-    pub(super) fn session(&mut self) -> &mut S {
+    pub(super) fn session(&mut self) -> &mut AdminSession<'s> {
         self.session
     }
 

@@ -2,7 +2,7 @@
 
 use super::ask::Asker;
 use super::postgres;
-use dyno_core::{DbResult, Dialect, Nanos, Session};
+use dyno_core::{AdminSession, DbResult, Dialect, Nanos, Session};
 use dyno_facts::{LogInFacts, ServerFacts};
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ const SQLITE_PRAGMAS: [&str; 12] = [
 
 /// Reads settings and counters. What the account may not see is listed, not fatal; an answer that does not end `within`
 /// this time is.
-pub async fn read_facts<S: Session>(session: &mut S, within: Nanos) -> DbResult<ServerFacts> {
+pub async fn read_facts(session: &mut AdminSession<'_>, within: Nanos) -> DbResult<ServerFacts> {
     let mut asker = Asker::new(session).within(within);
     let mut facts = ask_facts(&mut asker).await?;
     facts.not_readable = asker.end().0;
@@ -31,7 +31,7 @@ pub async fn read_facts<S: Session>(session: &mut S, within: Nanos) -> DbResult<
 }
 
 /// The same without what could not be read: the asker knows that.
-pub(super) async fn ask_facts<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<ServerFacts> {
+pub(super) async fn ask_facts(asker: &mut Asker<'_, '_>) -> DbResult<ServerFacts> {
     let product = asker.session().product().clone();
     let (dialect, capabilities) = (asker.session().dialect(), asker.session().capabilities());
     let mut facts =
@@ -71,8 +71,8 @@ fn is_secret(name: &str) -> bool {
         && !name.contains("password_encryption")
 }
 
-async fn pairs<S: Session>(
-    asker: &mut Asker<'_, S>,
+async fn pairs(
+    asker: &mut Asker<'_, '_>,
     what: &str,
     sql: &str,
 ) -> DbResult<BTreeMap<String, String>> {

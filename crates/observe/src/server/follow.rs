@@ -2,7 +2,7 @@
 //! it.
 
 use super::ask::Asker;
-use dyno_core::{DbResult, Dialect, Session};
+use dyno_core::{AdminSession, DbResult, Dialect, Session};
 use dyno_facts::say;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +17,7 @@ pub enum LogPosition {
 
 /// Where the node that takes writes is; `None` where it keeps no position that another node could reach:
 /// replicas without GTIDs, nodes that share their storage, no log at all.
-pub async fn position<S: Session>(session: &mut S) -> DbResult<Option<LogPosition>> {
+pub async fn position(session: &mut AdminSession<'_>) -> DbResult<Option<LogPosition>> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     let (sql, kind): (_, fn(String) -> LogPosition) = match dialect {
@@ -36,7 +36,7 @@ pub async fn position<S: Session>(session: &mut S) -> DbResult<Option<LogPositio
 }
 
 /// True where the node applies what another one sends.
-pub async fn follows<S: Session>(session: &mut S) -> DbResult<bool> {
+pub async fn follows(session: &mut AdminSession<'_>) -> DbResult<bool> {
     let (dialect, capabilities) = (session.dialect(), session.capabilities());
     let mut asker = Asker::new(session);
     Ok(match dialect {
@@ -56,8 +56,8 @@ pub async fn follows<S: Session>(session: &mut S) -> DbResult<bool> {
 }
 
 /// What a MySQL or MariaDB says of itself as a replica; empty where it is none.
-pub(super) async fn replica_status<S: Session>(
-    asker: &mut Asker<'_, S>,
+pub(super) async fn replica_status(
+    asker: &mut Asker<'_, '_>,
 ) -> DbResult<std::collections::BTreeMap<String, String>> {
     // MySQL 8.4 has only the new words, older servers only the old ones; MariaDB has both.
     let status = asker.record("SHOW REPLICA STATUS", "SHOW REPLICA STATUS").await?;
@@ -69,8 +69,8 @@ pub(super) async fn replica_status<S: Session>(
 
 /// Whether this node has applied all up to a position. MySQL and MariaDB wait for it up to a second;
 /// PostgreSQL answers at once. `None` where the server can't tell.
-pub async fn has_reached<S: Session>(
-    session: &mut S,
+pub async fn has_reached(
+    session: &mut AdminSession<'_>,
     position: &LogPosition,
 ) -> DbResult<Option<bool>> {
     let sql = match position {

@@ -21,7 +21,7 @@ pub use sample::{Sample, server_restarted};
 pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, was_alone};
 
 use ask::Asker;
-use dyno_core::{DbResult, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbResult, Dialect, Discard, Session};
 use dyno_facts::{Message, ServerFacts};
 use facts::ask_facts;
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub struct NodeLook {
 
 /// Looks at a node. `tables` are those of the workload, as the server names them; without any, all of
 /// the database count.
-pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> DbResult<NodeLook> {
+pub async fn look(session: &mut AdminSession<'_>, tables: &[String]) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;
     let tables = Tables(tables);
@@ -54,7 +54,7 @@ pub async fn look<S: Session>(session: &mut S, tables: &[String]) -> DbResult<No
 }
 
 /// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
-pub async fn glance<S: Session>(session: &mut S) -> DbResult<NodeLook> {
+pub async fn glance(session: &mut AdminSession<'_>) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
     let product = asker.session().product().clone();
     let mut state =
@@ -84,9 +84,9 @@ pub struct Questions {
 
 impl Questions {
     /// Asks for a sample. What was refused is told once, in the second list.
-    pub async fn sample<S: Session>(
+    pub async fn sample(
         &mut self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
     ) -> DbResult<(Sample, Vec<Message>)> {
         let mut asker = Asker::leaving_out(session, &self.refused);
         let sample = match asker.session().dialect() {
@@ -113,7 +113,7 @@ impl Tables<'_> {
 }
 
 /// Median of the round trips of the smallest statement.
-async fn round_trip_us<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<Option<f64>> {
+async fn round_trip_us(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
     /// The first ones make the path warm; the median of the rest is not moved by a few bad ones.
     const TRIPS: usize = 31;
     let mut trips = Vec::with_capacity(TRIPS);

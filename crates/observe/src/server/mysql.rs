@@ -7,7 +7,7 @@ use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger
 use super::follow::replica_status;
 use super::sample::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
-use dyno_core::{DbResult, SECOND, Session};
+use dyno_core::{DbResult, SECOND};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
 use dyno_reactor::now;
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ OR info LIKE 'REPAIR %' OR info LIKE 'CREATE INDEX%' OR info LIKE 'BACKUP %')";
 const DUMPS: &str = "SELECT host, state FROM information_schema.processlist \
 WHERE command LIKE 'Binlog Dump%' ORDER BY host";
 
-pub(super) async fn state<S: Session>(
-    asker: &mut Asker<'_, S>,
+pub(super) async fn state(
+    asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {
@@ -103,8 +103,8 @@ pub(super) async fn state<S: Session>(
     })
 }
 
-pub(super) async fn sample<S: Session>(
-    asker: &mut Asker<'_, S>,
+pub(super) async fn sample(
+    asker: &mut Asker<'_, '_>,
     is_replica: &mut Option<bool>,
 ) -> DbResult<Sample> {
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
@@ -202,8 +202,8 @@ fn query_cache(facts: &ServerFacts) -> Option<bool> {
     Some(size > 0.0 && !kind.eq_ignore_ascii_case("OFF") && kind != "0")
 }
 
-async fn without_statistics<S: Session>(
-    asker: &mut Asker<'_, S>,
+async fn without_statistics(
+    asker: &mut Asker<'_, '_>,
     sizes: &Answer,
     tables: &Tables<'_>,
 ) -> DbResult<Vec<String>> {
@@ -228,8 +228,8 @@ UNION ALL SELECT NULL, CONCAT(LOWER(routine_type), ' ', routine_name), \
 CONCAT('body ', LEFT(SHA2(CONCAT_WS(' ', routine_definition, is_deterministic, sql_data_access), 256), 8)) \
 FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 2";
 
-async fn schema<S: Session>(
-    asker: &mut Asker<'_, S>,
+async fn schema(
+    asker: &mut Asker<'_, '_>,
     tables: &Tables<'_>,
 ) -> DbResult<(Option<String>, BTreeMap<String, String>)> {
     let columns = "SELECT table_name, column_name, column_type, is_nullable, character_set_name \
@@ -260,7 +260,7 @@ async fn schema<S: Session>(
 }
 
 /// Members of a replication group that are there, where the server belongs to one.
-async fn group_members<S: Session>(asker: &mut Asker<'_, S>, facts: &ServerFacts) -> DbResult<u64> {
+async fn group_members(asker: &mut Asker<'_, '_>, facts: &ServerFacts) -> DbResult<u64> {
     let name = facts.settings.get("group_replication_group_name");
     if name.is_none_or(String::is_empty) {
         return Ok(0);

@@ -104,8 +104,8 @@ fn transport(row: &[Option<String>], promised: Option<u32>, is_encrypted: bool) 
     format!("{pooler}{}{tls}", cell(row, 0))
 }
 
-pub(super) async fn state<S: Session>(
-    asker: &mut Asker<'_, S>,
+pub(super) async fn state(
+    asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {
@@ -157,10 +157,7 @@ pub(super) async fn state<S: Session>(
     })
 }
 
-pub(super) async fn sample<S: Session>(
-    asker: &mut Asker<'_, S>,
-    version: &mut u32,
-) -> DbResult<Sample> {
+pub(super) async fn sample(asker: &mut Asker<'_, '_>, version: &mut u32) -> DbResult<Sample> {
     if *version == 0 {
         let asked = asker.number(say!(asked_version), "SHOW server_version_num").await?;
         *version = asked.unwrap_or(0.0) as u32 / 10_000;
@@ -177,7 +174,7 @@ pub(super) async fn sample<S: Session>(
     Ok(sample)
 }
 
-async fn sample_of<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> DbResult<Sample> {
+async fn sample_of(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Sample> {
     let mut texts = asker.record(say!(asked_activity), GAUGES).await?;
     let written = if version >= 17 { WRITTEN } else { WRITTEN_BEFORE_17 };
     texts.extend(asker.record(say!(asked_pages_written), written).await?);
@@ -215,7 +212,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
 }
 
 /// The servers that this one reaches by postgres_fdw.
-pub(super) async fn foreign_servers<S: Session>(asker: &mut Asker<'_, S>) -> DbResult<Vec<String>> {
+pub(super) async fn foreign_servers(asker: &mut Asker<'_, '_>) -> DbResult<Vec<String>> {
     let names = "SELECT srvname FROM pg_foreign_server s JOIN pg_foreign_data_wrapper w \
                  ON w.oid = s.srvfdw WHERE fdwname = 'postgres_fdw' ORDER BY 1";
     let rows = asker.rows(say!(asked_foreign_servers), names).await?;
@@ -224,10 +221,7 @@ pub(super) async fn foreign_servers<S: Session>(asker: &mut Asker<'_, S>) -> DbR
 
 /// Statements that read and that write, ever since; only the extension `pg_stat_statements` tells, and
 /// is asked where it is installed.
-async fn by_kind<S: Session>(
-    asker: &mut Asker<'_, S>,
-    version: u32,
-) -> DbResult<(Option<u64>, Option<u64>)> {
+async fn by_kind(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<(Option<u64>, Option<u64>)> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_stat_statements'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok((None, None));
@@ -246,7 +240,7 @@ async fn by_kind<S: Session>(
 }
 
 /// Only the extension `pg_buffercache` tells; it is asked where it is installed.
-async fn dirty_share<S: Session>(asker: &mut Asker<'_, S>, version: u32) -> DbResult<Option<f64>> {
+async fn dirty_share(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Option<f64>> {
     let installed = "SELECT count(*) FROM pg_extension WHERE extname = 'pg_buffercache'";
     if asker.number(say!(asked_extensions), installed).await? != Some(1.0) {
         return Ok(None);
@@ -289,7 +283,7 @@ struct Described {
 }
 
 impl Described {
-    async fn ask<S: Session>(asker: &mut Asker<'_, S>, tables: &Tables<'_>) -> DbResult<Self> {
+    async fn ask(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted. Rows since the last count are known to the server's statistics alone.
         let known = "SELECT c.relname, \

@@ -2,11 +2,11 @@
 
 use super::ask::{Asker, cell, checksum};
 use super::{NodeState, ServerFacts, Tables};
-use dyno_core::{DbResult, Session};
+use dyno_core::DbResult;
 use dyno_facts::{CommitWait, say};
 
-pub(super) async fn state<S: Session>(
-    asker: &mut Asker<'_, S>,
+pub(super) async fn state(
+    asker: &mut Asker<'_, '_>,
     facts: &ServerFacts,
     tables: &Tables<'_>,
 ) -> DbResult<NodeState> {

@@ -5,7 +5,7 @@ mod nodes;
 mod place;
 
 pub use cluster::{add_target, cluster_nodes, sharded};
-pub use dyno_drivers::{Database, with_driver};
+pub use dyno_drivers::Database;
 pub use nodes::{ReachedNode, reach_planned};
 pub(crate) use place::ServerPlace;
 
@@ -13,7 +13,7 @@ use crate::asking;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
-use dyno_core::{AnswerTable, Cause, DbError, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, Cause, DbError, Driver, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
@@ -23,7 +23,7 @@ use dyno_reactor::block_on;
 use std::path::Path;
 use std::time::Instant;
 
-pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
+pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
     let within = Patience::default().says_after;
     in_session(driver, async |session| read_facts(session, within).await).await
 }
@@ -32,9 +32,9 @@ pub async fn facts_of<D: Driver>(driver: &D) -> Result<ServerFacts, DbError> {
 pub const STOPPED: &str = "stopped by the user";
 
 /// Does something in a session of its own, which ends soon after Ctrl-C, also where the server hangs.
-pub async fn in_session<D: Driver, T, E: From<DbError>>(
-    driver: &D,
-    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
+pub async fn in_session<T, E: From<DbError>>(
+    driver: &AdminDriver<'_>,
+    work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
 ) -> Result<T, E> {
     // In a box: what calls this is moved around, and a driver's connecting takes tens of kilobytes.
     let done = Box::pin(async {
@@ -136,9 +136,9 @@ fn create_database(target: &TargetUrl, name: &str) -> Result<(), Failure> {
     let quoted = name.replace(quote, &quote.repeat(2));
     let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
     let created = Database::open(&server).and_then(|database| {
-        with_driver!(&database, driver => run(in_session(driver, async |session| {
+        run(in_session(&database.admin(), async |session| {
             session.query(&sql, &mut AnswerTable::default()).await.map(drop)
-        })))
+        }))
     });
     created.map_err(|error| {
         Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
@@ -215,7 +215,7 @@ fn url_failure(error: TargetError) -> Failure {
 
 fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
-    let facts = with_driver!(&database, driver => run(facts_of(driver)))?;
+    let facts = run(facts_of(&database.admin()))?;
     Ok((database, facts))
 }
 

@@ -18,12 +18,13 @@ pub use crate::pass::{Pass, PassWatch, drive_pass};
 pub use crate::trial::{Job, TrialDone, drive_trial, with_p95};
 pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
 
-use crate::databases::{self, Database, with_driver};
+use crate::databases::{self, Database};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
-use dyno_core::{DbError, Driver, Workload};
+use dyno_core::{AdminDriver, AdminSession, DbError, Workload};
+use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
     DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialSummary,
@@ -40,7 +41,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What a family of workloads offers the runner: an experiment whose options are valid, its data and
-/// its trials. The driver is a type parameter, so nothing is told apart within a trial.
+/// its trials.
 pub trait Family: Sized {
     /// What suites are read with.
     const OFFER: WorkloadOffer;
@@ -73,15 +74,15 @@ pub trait Family: Sized {
     }
 
     /// Whether this can be done on a database; called before anything is touched.
-    fn fits<D: Driver>(&self, _driver: &D) -> Result<(), Failure> {
+    fn fits(&self, _database: &Database) -> Result<(), Failure> {
         Ok(())
     }
 
     /// Loads the data, or what an interrupted load has left undone; says what was done.
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure>;
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure>;
 
     /// Holds what a trial has recorded as acknowledged in `ledger` against the data, long after it.
-    fn settle<D: Driver>(&self, _driver: &D, _ledger: &Path) -> Result<LostWork, Failure> {
+    fn settle(&self, _database: &Database, _ledger: &Path) -> Result<LostWork, Failure> {
         Ok(LostWork::untold(say!(losses_untraceable)))
     }
 
@@ -100,17 +101,17 @@ pub trait Family: Sized {
 
     /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure>;
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
 
     /// Drops `tables`, which are some of [`Family::tables`] and in their order, and no others.
-    fn remove<D: Driver>(
+    fn remove(
         &self,
-        driver: &D,
+        database: &Database,
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        LoadSessions::new(driver, observer, 1)
-            .one(async |session: &mut D::Session| drop_tables(session, tables, observer).await)
+        LoadSessions::new(&database.primary_admin(), observer, 1)
+            .one(async |session| drop_tables(session, tables, observer).await)
             .map_err(drop_failure)
     }
 }
@@ -118,7 +119,7 @@ pub trait Family: Sized {
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
     /// Runs one trial and stores it.
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure>;
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure>;
 
     /// Whether load generators on other machines can share its trials; else this process drives them alone.
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -126,22 +127,22 @@ pub trait Trials: Family {
     }
 
     /// Drives a part of a trial for another process; `None` when it was stopped before it began.
-    fn assist<D: Driver>(&self, _driver: &D, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
+    fn assist(&self, _database: &Database, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
         Err(Failure::new(format!("The trials of {} can't be shared.", Self::OFFER.name)))
     }
 }
 
 impl<F: Driven> Trials for F {
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
-        drive_trial(self, driver, job)
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+        drive_trial(self, database, job)
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
         Driven::takes_fleet(self)
     }
 
-    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        drive_part(self, driver, part)
+    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+        drive_part(self, database, part)
     }
 }
 
@@ -158,18 +159,18 @@ pub trait Driven: Family {
     ///
     /// # Errors
     /// When the trial would fail or measure something else.
-    fn look_before<D: Driver>(
+    fn look_before(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<Ready<Self>, Failure>;
 
     /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
     /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
-    fn part<D: Driver>(
+    fn part(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<Self::Workload, Failure>;
@@ -194,20 +195,35 @@ pub trait Driven: Family {
         false
     }
 
+    /// Has the engine drive a trial with the workload.
+    ///
+    /// # Errors
+    /// As [`drive`].
+    fn drive(
+        &self,
+        database: &Database,
+        workload: &Self::Workload,
+        spec: &TrialSpec,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<TrialResult, DriveError> {
+        drive_on(database, workload, spec, control, observer)
+    }
+
     /// Changes what is asked of the engine.
     fn tune(&self, _spec: &mut TrialSpec) {}
 
     /// The file in which a trial records what is acknowledged, for [`Family::settle`]: where that is to be held
     /// against the data also when a server was lost. `stem` as above.
-    fn ledger<D: Driver>(&self, _driver: &D, _stem: &Path) -> Option<PathBuf> {
+    fn ledger(&self, _database: &Database, _stem: &Path) -> Option<PathBuf> {
         None
     }
 
     /// What was acknowledged so far, as the workload counts it, whose home is the shard of this name; `None` where nobody
     /// knows.
-    fn acknowledged_on<D: Driver>(
+    fn acknowledged_on(
         &self,
-        _driver: &D,
+        _database: &Database,
         _workload: &Self::Workload,
         _shard: &str,
     ) -> Option<u64> {
@@ -216,9 +232,9 @@ pub trait Driven: Family {
 
     /// What the workload says of a trial, and its checks of the data after it. Who has interrupted
     /// the trial doesn't want to wait for a check.
-    fn look_after<D: Driver>(
+    fn look_after(
         &self,
-        _driver: &D,
+        _database: &Database,
         _workload: &Self::Workload,
         _before: Self::Before,
         _ran: &EndedTrial<'_>,
@@ -280,9 +296,9 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
 }
 
 /// Asks a question in a session of its own.
-pub fn ask<D: Driver, T, E: Into<Failure>>(
-    driver: &D,
-    question: impl AsyncFnOnce(&mut D::Session) -> Result<T, E>,
+pub fn ask<T, E: Into<Failure>>(
+    driver: &AdminDriver<'_>,
+    question: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
 ) -> Result<T, Failure> {
     let answer = databases::in_session(driver, async |session| {
         settings::adopt(session).await?;
@@ -295,7 +311,7 @@ pub fn ask<D: Driver, T, E: Into<Failure>>(
 ///
 /// # Errors
 /// A sentence that names the setting, with the remedy; the server can't be reached.
-pub fn check_settings<D: Driver>(driver: &D, needs: &[ServerNeed]) -> Result<(), Failure> {
+pub fn check_settings(driver: &AdminDriver<'_>, needs: &[ServerNeed]) -> Result<(), Failure> {
     let reading = databases::in_session(driver, async |session| settings::read(session).await);
     let settings = databases::run(reading).map_err(|error| Failure::from(&error))?;
     settings.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))

@@ -1,10 +1,9 @@
 //! Families as the runner holds them: without type parameters.
 
 use super::{Assist, Family, Job, Left, LoadOrder, LostWork, TrialDone, Trials, check_settings};
-use crate::databases::{Database, with_driver};
+use crate::databases::Database;
 use crate::failure::Failure;
 use crate::progress::LoadProgress;
-use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
 use dyno_facts::{Catalogue, ExperimentFacts, Message};
 use dyno_store::RunData;
@@ -36,7 +35,8 @@ impl FamilyEntry {
     }
 }
 
-pub type Families = &'static [FamilyEntry];
+/// Statics of the families' crates: what is generic in an entry is then compiled there, once.
+pub type Families = &'static [&'static FamilyEntry];
 
 /// What suites are read with.
 pub fn offers(families: Families) -> Vec<WorkloadOffer> {
@@ -96,14 +96,14 @@ impl<F: Trials> AnyFamily for F {
     }
 
     fn fits(&self, database: &Database) -> Result<(), Failure> {
-        with_driver!(database, driver => {
-            check_settings(driver.primary(), &Family::needs(self))?;
-            Family::fits(self, driver.primary())
-        })
+        {
+            check_settings(&database.primary_admin(), &Family::needs(self))?;
+            Family::fits(self, database)
+        }
     }
 
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        with_driver!(database, driver => Family::load(self, driver.primary(), order))
+        Family::load(self, database, order)
     }
 
     fn tables(&self) -> Vec<String> {
@@ -119,7 +119,7 @@ impl<F: Trials> AnyFamily for F {
     }
 
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
-        with_driver!(database, driver => Family::existing(self, driver.primary()))
+        Family::existing(self, database)
     }
 
     fn remove(
@@ -133,11 +133,11 @@ impl<F: Trials> AnyFamily for F {
         if own.is_empty() {
             return Ok(());
         }
-        with_driver!(database, driver => Family::remove(self, driver.primary(), &own, observer))
+        Family::remove(self, database, &own, observer)
     }
 
     fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure> {
-        with_driver!(database, driver => Family::settle(self, driver.primary(), ledger))
+        Family::settle(self, database, ledger)
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
@@ -145,10 +145,10 @@ impl<F: Trials> AnyFamily for F {
     }
 
     fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        with_driver!(database, driver => Trials::assist(self, driver, part))
+        Trials::assist(self, database, part)
     }
 
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
-        with_driver!(database, driver => Trials::trial(self, driver, job))
+        Trials::trial(self, database, job)
     }
 }

@@ -1,8 +1,8 @@
 //! Which node takes writes.
 
 use super::is_given_up;
-use crate::databases::{self, Database, with_driver};
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, MILLISECOND, Nanos, Session};
+use crate::databases::{self, Database};
+use dyno_core::{AdminDriver, AnswerTable, DbError, Dialect, Driver, MILLISECOND, Nanos, Session};
 use dyno_reactor::{block_on, now, sleep_until, timeout};
 
 /// How long a node may take to say so; one that is dead or frozen takes all of it.
@@ -10,7 +10,7 @@ const PATIENCE: Nanos = 500 * MILLISECOND;
 
 /// Whether a node says that it takes writes; `None` when it doesn't answer.
 pub(super) fn takes_writes(node: &Database) -> Option<bool> {
-    with_driver!(node, driver => answer(driver, PATIENCE))
+    answer(&node.admin(), PATIENCE)
 }
 
 /// Waits until a node says that it takes writes (or that it takes none), `patience` at most, and no longer than
@@ -19,7 +19,7 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool,
     let waited = block_on(async {
         let (until, mut answers) = (now() + patience, 0);
         loop {
-            let said = with_driver!(node, driver => timeout(now() + PATIENCE, ask(driver)).await);
+            let said = timeout(now() + PATIENCE, ask(&node.admin())).await;
             let said = said.ok().and_then(Result::ok);
             answers += u64::from(said.is_some());
             if said == Some(wanted) {
@@ -34,12 +34,12 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool,
     waited.unwrap_or((false, 0))
 }
 
-fn answer<D: Driver>(driver: &D, patience: Nanos) -> Option<bool> {
+fn answer(driver: &AdminDriver<'_>, patience: Nanos) -> Option<bool> {
     let asked = block_on(async { timeout(now() + patience, ask(driver)).await });
     asked.ok()?.ok()?.ok()
 }
 
-async fn ask<D: Driver>(driver: &D) -> Result<bool, DbError> {
+async fn ask(driver: &AdminDriver<'_>) -> Result<bool, DbError> {
     let sql = match driver.dialect() {
         Dialect::Mysql => "SELECT CASE WHEN @@global.read_only THEN 0 ELSE 1 END",
         Dialect::Postgres => "SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE 1 END",
@@ -49,7 +49,7 @@ async fn ask<D: Driver>(driver: &D) -> Result<bool, DbError> {
     Ok(text(driver, sql).await?.as_deref() == Some("1"))
 }
 
-async fn text<D: Driver>(driver: &D, sql: &str) -> Result<Option<String>, DbError> {
+async fn text(driver: &AdminDriver<'_>, sql: &str) -> Result<Option<String>, DbError> {
     let mut answer = AnswerTable::default();
     databases::in_session(driver, async |session| session.query(sql, &mut answer).await).await?;
     Ok(answer.single().map(str::to_owned))

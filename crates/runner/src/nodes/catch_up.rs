@@ -2,9 +2,9 @@
 //! server with what is left to apply.
 
 use super::{Node, Nodes};
-use crate::databases::{self, with_driver};
+use crate::databases::{self};
 use crate::output;
-use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{Message, Role, say};
 use dyno_observe::{LogPosition, follows, has_reached, position};
@@ -39,20 +39,20 @@ impl Nodes<'_> {
         if replicas.is_empty() {
             return Vec::new();
         }
-        let Ok(Some(position)) = with_driver!(primary.database, driver => where_is(driver)) else {
+        let Ok(Some(position)) = where_is(&primary.database.admin()) else {
             return Vec::new();
         };
         let wait = |node: &&Node<'_>| {
             let wait =
                 Wait { primary: &primary.name, node: &node.name, position: &position, control };
-            let ended = with_driver!(node.database, driver => databases::run(wait.run(driver)));
+            let ended = databases::run(wait.run(&node.database.admin()));
             wait.told(ended)
         };
         replicas.iter().filter_map(wait).collect()
     }
 }
 
-fn where_is<D: Driver>(driver: &D) -> Result<Option<LogPosition>, DbError> {
+fn where_is(driver: &AdminDriver<'_>) -> Result<Option<LogPosition>, DbError> {
     databases::run(async {
         let asked = databases::in_session(driver, async |session| position(session).await);
         timeout(now() + ANSWER, asked).await.unwrap_or(Ok(None))
@@ -67,11 +67,11 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    async fn run<D: Driver>(&self, driver: &D) -> Result<CatchUp, DbError> {
+    async fn run(&self, driver: &AdminDriver<'_>) -> Result<CatchUp, DbError> {
         databases::in_session(driver, async |session| self.asked(session).await).await
     }
 
-    async fn asked<S: Session>(&self, session: &mut S) -> Result<CatchUp, DbError> {
+    async fn asked(&self, session: &mut AdminSession<'_>) -> Result<CatchUp, DbError> {
         let silent = || DbError::unreachable("it did not answer in time");
         let begun = now();
         if !timeout(begun + ANSWER, follows(session)).await.map_err(|_| silent())?? {

@@ -3,9 +3,10 @@
 
 use super::sampling::{Sampling, at_s};
 use super::{Nodes, Role};
-use crate::databases::with_driver;
 use crate::signals::unless_stopped;
-use dyno_core::{AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session};
+use dyno_core::{
+    AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session,
+};
 use dyno_facts::{Freshness, Route, say};
 use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
@@ -53,7 +54,7 @@ pub(super) fn probe(nodes: &Nodes<'_>, sampling: &Sampling) -> Probed {
     let (mut probed, is_spread) = (Probed::default(), nodes.route == Route::Spread);
     let probe = Probe { nodes, sampling, probed: &mut probed, is_spread, readers };
     // Without a loop nothing is looked for.
-    with_driver!(nodes.load, driver => { let _ = block_on(probe.run(driver)); });
+    let _ = block_on(probe.run());
     probed
 }
 
@@ -67,21 +68,21 @@ struct Probe<'a> {
 }
 
 /// A session, and the nodes that execute what it sends.
-struct Seated<S> {
-    session: S,
+struct Seated<'a> {
+    session: AdminSession<'a>,
     writes_at: usize,
     reads_at: usize,
 }
 
-struct Sessions<S> {
-    writer: Seated<S>,
-    others: Vec<Seated<S>>,
+struct Sessions<'a> {
+    writer: Seated<'a>,
+    others: Vec<Seated<'a>>,
 }
 
-impl Probe<'_> {
-    async fn run<D: Driver>(mut self, driver: &D) {
+impl<'a> Probe<'a> {
+    async fn run(mut self) {
         // The table is there before the load begins, unless it has to be made through its way.
-        if let Err(error) = self.set_up(driver).await {
+        if let Err(error) = self.set_up().await {
             let why = error.to_string();
             let text = say!(freshness_not_looked_at, why = why.trim_end_matches('.'));
             self.sampling.tell(0.0, text);
@@ -91,40 +92,36 @@ impl Probe<'_> {
             sleep_until(now() + 20 * MILLISECOND).await;
         }
         if let Some(window) = self.sampling.begun() {
-            self.follow(driver, &window).await;
+            self.follow(&window).await;
         }
-        if let Ok(mut writer) = self.writer(driver).await {
+        if let Ok(mut writer) = self.writer().await {
             let _ = self.ask(&mut writer, DROP).await;
             writer.session.close().await;
         }
     }
 
-    async fn writer<D: Driver>(&self, driver: &D) -> Result<Seated<D::Session>, DbError> {
+    async fn writer(&self) -> Result<Seated<'a>, DbError> {
         if !self.is_spread {
-            return self.open(driver, 0).await;
+            return self.open(0).await;
         }
         let node = self.nodes.load.writable();
-        let session = in_time(driver.primary().connect(0)).await?;
+        let session = in_time(self.nodes.load.primary_admin().connect(0)).await?;
         Ok(Seated { session, writes_at: node, reads_at: node })
     }
 
     /// A session of the load's own way.
-    async fn open<D: Driver>(
-        &self,
-        driver: &D,
-        number: u32,
-    ) -> Result<Seated<D::Session>, DbError> {
+    async fn open(&self, number: u32) -> Result<Seated<'a>, DbError> {
         let load = self.nodes.load;
         let reads_at = load.reads_at(number);
         let writes_at = match self.nodes.route {
             Route::Split => load.writable(),
             _ => reads_at,
         };
-        Ok(Seated { session: in_time(driver.connect(number)).await?, writes_at, reads_at })
+        Ok(Seated { session: in_time(load.admin().connect(number)).await?, writes_at, reads_at })
     }
 
-    async fn set_up<D: Driver>(&mut self, driver: &D) -> Result<(), DbError> {
-        let mut writer = self.writer(driver).await?;
+    async fn set_up(&mut self) -> Result<(), DbError> {
+        let mut writer = self.writer().await?;
         self.ask(&mut writer, CREATE).await?;
         // A run that was killed has left its row.
         self.ask(&mut writer, "DELETE FROM dyno_freshness").await?;
@@ -133,23 +130,23 @@ impl Probe<'_> {
         Ok(())
     }
 
-    async fn connect<D: Driver>(&self, driver: &D) -> Result<Sessions<D::Session>, DbError> {
-        let writer = self.writer(driver).await?;
+    async fn connect(&self) -> Result<Sessions<'a>, DbError> {
+        let writer = self.writer().await?;
         let mut others = Vec::new();
         for number in 0..self.readers {
-            others.push(self.open(driver, number).await?);
+            others.push(self.open(number).await?);
         }
         Ok(Sessions { writer, others })
     }
 
-    async fn follow<D: Driver>(&mut self, driver: &D, window: &Window) {
-        let mut sessions = None;
+    async fn follow(&mut self, window: &Window) {
+        let mut sessions: Option<Sessions<'a>> = None;
         let mut is_told = false;
         let mut turn = 0;
         while !self.sampling.is_over() {
             let asked = match &mut sessions {
                 Some(sessions) => self.turn(sessions, turn).await,
-                None => self.connect(driver).await.map(|opened| sessions = Some(opened)),
+                None => self.connect().await.map(|opened| sessions = Some(opened)),
             };
             turn += 1;
             if let Err(error) = asked {
@@ -173,11 +170,7 @@ impl Probe<'_> {
     }
 
     /// Writes once and reads it, in turns with the same session and with another one.
-    async fn turn<S: Session>(
-        &mut self,
-        sessions: &mut Sessions<S>,
-        turn: u64,
-    ) -> Result<(), DbError> {
+    async fn turn(&mut self, sessions: &mut Sessions<'a>, turn: u64) -> Result<(), DbError> {
         let value = turn + 1;
         let write = format!("UPDATE dyno_freshness SET n = {value} WHERE id = 1");
         self.ask(&mut sessions.writer, &write).await?;
@@ -217,13 +210,13 @@ impl Probe<'_> {
         Ok(())
     }
 
-    async fn ask<S: Session>(&mut self, seated: &mut Seated<S>, sql: &str) -> Result<(), DbError> {
+    async fn ask(&mut self, seated: &mut Seated<'_>, sql: &str) -> Result<(), DbError> {
         *self.probed.asked.entry(seated.writes_at).or_default() += Asked::one(sql);
         in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
     }
 
     /// The value that a read shows; `None` where the row or its table is not there yet.
-    async fn read<S: Session>(&mut self, seated: &mut Seated<S>) -> Result<Option<u64>, DbError> {
+    async fn read(&mut self, seated: &mut Seated<'_>) -> Result<Option<u64>, DbError> {
         *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
         let mut table = AnswerTable::default();
         match in_time(seated.session.query(READ, &mut table)).await {

@@ -16,11 +16,13 @@ mod server_cpu;
 pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
 
-use crate::databases::{self, Database, ReachedDatabase, ServerPlace, with_driver};
+use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::watchdog::LostNode;
 use crate::watched::{WatchedNode, watched};
 use client::preparing;
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session};
+use dyno_core::{
+    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session,
+};
 use dyno_drivers::postgres::sessions_opened;
 use dyno_facts::{
     Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
@@ -300,7 +302,7 @@ enum Asking<'a> {
 impl Node<'_> {
     /// A server that can't be asked (it may have been killed) is noted as such.
     fn looked(&self, asking: &Asking<'_>) -> Looked {
-        let looked = with_driver!(self.database, driver => looked(driver, asking));
+        let looked = looked(&self.database.admin(), asking);
         let (look, away) = match looked {
             Ok(look) => (look, None),
             Err(error) => {
@@ -314,7 +316,7 @@ impl Node<'_> {
     }
 }
 
-fn looked<D: Driver>(driver: &D, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
+fn looked(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
     let asked = databases::in_session(driver, async |session| match asking {
         Asking::Way => glance(session).await,
         Asking::Before(tables) => look(session, tables).await,
@@ -336,7 +338,7 @@ fn looked<D: Driver>(driver: &D, asking: &Asking<'_>) -> Result<NodeLook, DbErro
 
 /// Waits, a second at most, until the sessions that have just been closed are in the statistics:
 /// PostgreSQL counts the last transactions of a session when its process ends.
-async fn settle<S: Session>(session: &mut S) -> Result<(), DbError> {
+async fn settle(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     const STEP: Nanos = SECOND / 10;
     if session.dialect() != Dialect::Postgres || !session.capabilities().server_views {
         return Ok(());

@@ -4,9 +4,11 @@
 use super::freshness::{self, Probed};
 use super::server_cpu::{self, CpuUse};
 use super::{AllSeen, Node, Nodes};
-use crate::databases::{ServerPlace, with_driver};
+use crate::databases::ServerPlace;
 use crate::signals::unless_stopped;
-use dyno_core::{Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session};
+use dyno_core::{
+    AdminDriver, AdminSession, Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session,
+};
 use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};
 use dyno_reactor::{Elapsed, block_on, now, sleep_until, timeout};
@@ -115,7 +117,7 @@ impl<'scope> Watching<'scope> {
                 return None;
             }
             let sampler = Sampler::new(node, nodes.is_several(), sampling, series);
-            let run = move || with_driver!(node.database, driver => sampler.run(driver));
+            let run = move || sampler.run(&node.database.admin());
             thread("sampler").spawn_scoped(scope, run).ok()
         };
         let probe = nodes.is_probed().then(|| {
@@ -198,7 +200,7 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    fn run<D: Driver>(mut self, driver: &D) -> ServerWindow {
+    fn run(mut self, driver: &AdminDriver<'_>) -> ServerWindow {
         // Embedded databases have no server to ask.
         let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {
             return self.seen;
@@ -209,7 +211,7 @@ impl<'a> Sampler<'a> {
         self.seen
     }
 
-    async fn follow<D: Driver>(&mut self, driver: &D, window: Window) {
+    async fn follow(&mut self, driver: &AdminDriver<'_>, window: Window) {
         self.host = self.node.same_host.then(|| HostSampler::new(now()));
         let mut session = None;
         let mut due = now();
@@ -252,10 +254,10 @@ impl<'a> Sampler<'a> {
         }
     }
 
-    async fn ask<D: Driver>(
+    async fn ask<'d>(
         &mut self,
-        driver: &D,
-        session: &mut Option<D::Session>,
+        driver: &AdminDriver<'d>,
+        session: &mut Option<AdminSession<'d>>,
     ) -> Result<(Sample, Vec<Message>), DbError> {
         let session = match session {
             Some(session) => session,

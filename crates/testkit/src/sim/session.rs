@@ -306,11 +306,11 @@ impl Session for SimSession {
         self.serve("ROLLBACK", std::iter::empty(), &mut Discard).await.map(|_| ())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         _columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         let mut count = 0;
         while rows.next_row(&mut Sink) {

@@ -191,7 +191,7 @@ fn the_same_seed_gives_the_same_run_and_another_one_does_not() {
 fn a_bulk_load_takes_all_rows() {
     struct Three(u32);
     impl RowSource for Three {
-        fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
             out.int(1);
             self.0 += 1;
             self.0 <= 3

@@ -34,7 +34,7 @@ impl<'a> InsertRows<'a> {
 
     /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns their number, and false when the
     /// source has no more.
-    pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> (u64, bool) {
+    pub fn fill(&mut self, rows: &mut dyn RowSource, limit_bytes: usize) -> (u64, bool) {
         let mut count = 0;
         while self.out.len() < limit_bytes {
             let start = self.out.len();
@@ -82,7 +82,7 @@ mod tests {
     struct Three(u8);
 
     impl RowSource for Three {
-        fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
             if self.0 == 3 {
                 return false;
             }

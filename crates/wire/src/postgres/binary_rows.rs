@@ -24,7 +24,7 @@ impl<'a> BinaryRows<'a> {
 
     /// Appends whole rows until the buffer holds at least `limit_bytes`. Returns false when the source has no more.
     #[inline]
-    pub fn fill<R: RowSource>(&mut self, rows: &mut R, limit_bytes: usize) -> bool {
+    pub fn fill(&mut self, rows: &mut dyn RowSource, limit_bytes: usize) -> bool {
         while self.out.len() < limit_bytes {
             let start = self.out.len();
             self.out.extend_from_slice(&[0; 2]);
@@ -72,7 +72,7 @@ mod tests {
     struct Two(u8);
 
     impl RowSource for Two {
-        fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+        fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
             self.0 += 1;
             match self.0 {
                 1 => {

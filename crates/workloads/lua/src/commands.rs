@@ -58,6 +58,16 @@ pub fn begin<'a>(
     settings: &'a ScriptSettings,
 ) -> Result<Begun<Box<dyn SideState + 'a>>, CommandError> {
     let step = if settings.command.is_some() { "look" } else { "top" };
+    begin_at(database, script, settings, step)
+}
+
+/// As [`begin`]. `step` says what a command is: `look`, `implements` (one of the script's own), `top` (none).
+pub(crate) fn begin_at<'a>(
+    database: &'a Database,
+    script: &'a LuaScript,
+    settings: &'a ScriptSettings,
+    step: &'static str,
+) -> Result<Begun<Box<dyn SideState + 'a>>, CommandError> {
     with_driver!(database, driver => {
         Ok(match begin_on(driver, script, settings, step)? {
             Begun::Done => Begun::Done,
@@ -67,8 +77,7 @@ pub fn begin<'a>(
     })
 }
 
-/// The same with a driver. `step` says what a command is: `look`, `implements` (one of the script's own), `top` (none).
-pub(crate) fn begin_on<'a, D: Driver>(
+fn begin_on<'a, D: Driver>(
     driver: &'a D,
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
@@ -103,7 +112,16 @@ pub(crate) fn begin_on<'a, D: Driver>(
 }
 
 /// The first of these commands that the script does not have. Without any, not even its top level is executed.
-pub(crate) fn missing_on<D: Driver>(
+pub(crate) fn missing(
+    database: &Database,
+    script: &LuaScript,
+    settings: &ScriptSettings,
+    commands: &[String],
+) -> Result<Option<String>, LuaError> {
+    with_driver!(database, driver => missing_on(driver, script, settings, commands))
+}
+
+fn missing_on<D: Driver>(
     driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,
@@ -156,7 +174,7 @@ pub fn parallel(
     })
 }
 
-pub(crate) fn parallel_on<D: Driver>(
+fn parallel_on<D: Driver>(
     driver: &D,
     script: &LuaScript,
     settings: &ScriptSettings,

@@ -1,6 +1,6 @@
 //! Scripts in suites: `workload = "lua"` and `script = "my.lua"`.
 
-use crate::commands::{Begun, begin_on, missing_on, parallel_on};
+use crate::commands::{Begun, begin_at, missing, parallel};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use crate::side::{Side, SideState};
@@ -9,7 +9,10 @@ use crate::workload::LuaWorkload;
 use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionRow, OptionValues};
 use dyno_core::{Dialect, Driver};
-use dyno_engine::{ErrorPolicy, ErrorSet, TrialSpec};
+use dyno_drivers::{Database, with_driver};
+use dyno_engine::{
+    Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec, drive,
+};
 use dyno_facts::{ExperimentFacts, Message, PlannedTrial};
 use dyno_load::default_sessions;
 use dyno_report::NamedPaper;
@@ -24,7 +27,7 @@ use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
+pub static FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -120,12 +123,12 @@ impl LuaFamily {
     }
 
     /// Executes a command of the script, where it has it.
-    fn command<D: Driver>(&self, driver: &D, name: &str) -> Result<(), Failure> {
-        let settings = self.settings(driver.dialect(), name, None);
-        let begun = begin_on(driver, &self.script, &settings, "implements");
+    fn command(&self, database: &Database, name: &str) -> Result<(), Failure> {
+        let settings = self.settings(database.dialect(), name, None);
+        let begun = begin_at(database, &self.script, &settings, "implements");
         let done = match begun.map_err(|of| failure(of.error))? {
             Begun::Parallel => {
-                parallel_on(driver, &self.script, &settings, default_sessions(), name, &|_| {})
+                parallel(database, &self.script, &settings, default_sessions(), name, &|_| {})
             }
             Begun::Done | Begun::Run(_) => Ok(()),
         };
@@ -188,16 +191,16 @@ impl Family for LuaFamily {
         })
     }
 
-    fn load<D: Driver>(&self, driver: &D, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        let settings = self.settings(driver.dialect(), "prepare", None);
-        let missing = missing_on(driver, &self.script, &settings, &self.commands);
+    fn load(&self, database: &Database, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let settings = self.settings(database.dialect(), "prepare", None);
+        let missing = missing(database, &self.script, &settings, &self.commands);
         if let Some(name) = missing.map_err(failure)? {
             let message = format!("The script {} has no command `{name}`.", self.script.path);
             let hint = "`commands` names functions in `sysbench.cmdline.commands`.";
             return Err(Failure::new(message).with_hint(hint));
         }
-        self.command(driver, "prepare")?;
-        self.commands.iter().try_for_each(|name| self.command(driver, name))?;
+        self.command(database, "prepare")?;
+        self.commands.iter().try_for_each(|name| self.command(database, name))?;
         let done: Vec<&str> =
             ["prepare"].into_iter().chain(self.commands.iter().map(String::as_str)).collect();
         Ok(Message::verbatim(format!("{} {}", self.script.name(), done.join(", "))))
@@ -215,38 +218,42 @@ impl Family for LuaFamily {
         vec![ITS_TABLES]
     }
 
-    fn existing<D: Driver>(&self, _driver: &D) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, _database: &Database) -> Result<BTreeSet<String>, Failure> {
         Ok(BTreeSet::new())
     }
 
-    fn remove<D: Driver>(
+    fn remove(
         &self,
-        driver: &D,
+        database: &Database,
         _tables: &[String],
         _observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        self.command(driver, "cleanup")
+        self.command(database, "cleanup")
     }
 }
 
 impl Trials for LuaFamily {
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
-        let settings = self.settings(driver.dialect(), "run", Some(job.planned));
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+        let settings = self.settings(database.dialect(), "run", Some(job.planned));
         let policy = ErrorPolicy::resilient();
-        let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
-        drive_trial(&script, driver, job)
+        let (family, settings, policy) = (self, &settings, &policy);
+        with_driver!(database, driver => {
+            drive_trial(&DrivenScript { family, driver, settings, policy }, database, job)
+        })
     }
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
         Ok(true)
     }
 
-    fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
         part.check_scripts()?;
-        let settings = self.settings(driver.dialect(), "run", Some(part.planned()));
+        let settings = self.settings(database.dialect(), "run", Some(part.planned()));
         let policy = ErrorPolicy::resilient();
-        let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
-        drive_part(&script, driver, part)
+        let (family, settings, policy) = (self, &settings, &policy);
+        with_driver!(database, driver => {
+            drive_part(&DrivenScript { family, driver, settings, policy }, database, part)
+        })
     }
 }
 
@@ -266,25 +273,25 @@ impl<D: Driver> Family for DrivenScript<'_, D> {
         Err(Failure::new("A script is made ready by its trial."))
     }
 
-    fn load<T: Driver>(&self, driver: &T, order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        Family::load(self.family, driver, order)
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        Family::load(self.family, database, order)
     }
 
     fn tables(&self) -> Vec<String> {
         Family::tables(self.family)
     }
 
-    fn existing<T: Driver>(&self, driver: &T) -> Result<BTreeSet<String>, Failure> {
-        Family::existing(self.family, driver)
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        Family::existing(self.family, database)
     }
 
-    fn remove<T: Driver>(
+    fn remove(
         &self,
-        driver: &T,
+        database: &Database,
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
-        Family::remove(self.family, driver, tables, observer)
+        Family::remove(self.family, database, tables, observer)
     }
 }
 
@@ -297,15 +304,26 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         Ok(true)
     }
 
+    fn drive(
+        &self,
+        _database: &Database,
+        workload: &LuaWorkload<'a, D>,
+        spec: &TrialSpec,
+        control: &Control,
+        observer: &mut dyn Observer,
+    ) -> Result<TrialResult, DriveError> {
+        drive(workload, self.driver, spec, control, observer)
+    }
+
     // The script decides which errors are ignored; those that are not have another cause.
     fn tune(&self, spec: &mut TrialSpec) {
         spec.errors.retry = ErrorSet { all: true, ..ErrorSet::default() };
         spec.errors.reconnect = true;
     }
 
-    fn look_before<T: Driver>(
+    fn look_before(
         &self,
-        _driver: &T,
+        _database: &Database,
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
@@ -322,18 +340,18 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         })
     }
 
-    fn part<T: Driver>(
+    fn part(
         &self,
-        _driver: &T,
+        _database: &Database,
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<LuaWorkload<'a, D>, Failure> {
         Ok(LuaWorkload::new(self.common(), spec))
     }
 
-    fn look_after<T: Driver>(
+    fn look_after(
         &self,
-        _driver: &T,
+        _database: &Database,
         workload: &LuaWorkload<'a, D>,
         mut side: Side<'a, D>,
         ran: &EndedTrial<'_>,

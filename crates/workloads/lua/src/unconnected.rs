@@ -88,11 +88,11 @@ impl Session for NoSession {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         _table: &str,
         _columns: &[&str],
-        _rows: &mut R,
+        _rows: &mut dyn RowSource,
     ) -> DbResult<BulkReport> {
         Err(unconnected())
     }

@@ -19,7 +19,8 @@ fn cpu_ns() -> i64 {
 
 fn measure<D: Driver>(driver: &D, options: &InitOptions) {
     let start = cpu_ns();
-    let report = initialize(driver, options, &Unobserved).expect("the database takes the rows");
+    let report =
+        initialize(&driver.admin(), options, &Unobserved).expect("the database takes the rows");
     let rows = report.loaded.rows_loaded as f64;
     let cpu_us = (cpu_ns() - start) as f64 / 1e3 / rows;
     let load = report.steps.iter().find(|(step, _)| *step == InitStep::ClientData);

@@ -1,7 +1,7 @@
 //! Balances: a payment adds the same amount to an account, a teller, a branch and the history, so the
 //! sums of all four change by the same, whatever ran before.
 
-use dyno_core::{AnswerTable, DbError, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Session};
 use dyno_facts::{Message, say};
 use std::collections::BTreeMap;
 
@@ -50,7 +50,7 @@ pub struct Balances {
 }
 
 /// Sums up all books. One statement, so that all sums are of the same moment; a pass over each table.
-pub async fn balances<S: Session>(session: &mut S) -> Result<Balances, DbError> {
+pub async fn balances(session: &mut AdminSession<'_>) -> Result<Balances, DbError> {
     let sums = Book::ALL
         .map(|book| format!("(SELECT coalesce(sum({}), 0) FROM {})", book.column(), book.table()));
     let sql = format!("SELECT {}, (SELECT count(*) FROM pgbench_history)", sums.join(", "));

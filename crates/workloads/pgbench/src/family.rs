@@ -11,7 +11,7 @@ use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
 use dyno_core::offer::WorkloadOffer;
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
@@ -20,6 +20,7 @@ use dyno_facts::{
 use dyno_load::settings::ServerNeed;
 use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder,
@@ -32,7 +33,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -105,7 +106,8 @@ impl Family for PgbenchFamily {
         }
     }
 
-    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+    fn fits(&self, database: &Database) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
         let dialect = driver.dialect();
         if !self.is_own_mix() {
             self.init_options().check(dialect)?;
@@ -116,7 +118,8 @@ impl Family for PgbenchFamily {
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let driver = &database.primary_admin();
         if self.is_own_mix() {
             return Ok(say!(no_data_of_ours));
         }
@@ -129,7 +132,8 @@ impl Family for PgbenchFamily {
         if self.is_own_mix() { Vec::new() } else { CHILDREN_FIRST.map(str::to_owned).to_vec() }
     }
 
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let driver = &database.primary_admin();
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(all_or_none(!existing.is_empty(), self.tables()))
     }
@@ -156,12 +160,13 @@ impl Driven for PgbenchFamily {
         spec.loops = self.options.jobs;
     }
 
-    fn look_before<D: Driver>(
+    fn look_before(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
+        let driver = &database.primary_admin();
         let found = ask(driver, async |session| self.look(session).await)?;
         let workload = self.workload(driver, spec)?;
         let BeforeTrial { data, before, history, warnings } = found;
@@ -169,12 +174,13 @@ impl Driven for PgbenchFamily {
         Ok(Ready { workload, before, test: self.test.clone(), data, own: None, warnings })
     }
 
-    fn part<D: Driver>(
+    fn part(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<PgBench, Failure> {
+        let driver = &database.primary_admin();
         self.workload(driver, spec)
     }
 
@@ -186,13 +192,14 @@ impl Driven for PgbenchFamily {
         workload.absorb(&kept).map_err(|problem| Failure::new(sentence(&problem)))
     }
 
-    fn look_after<D: Driver>(
+    fn look_after(
         &self,
-        driver: &D,
+        database: &Database,
         workload: &PgBench,
         (before, history): (Option<Balances>, Option<History>),
         ran: &EndedTrial<'_>,
     ) -> After {
+        let driver = &database.primary_admin();
         let statements = statements(workload);
         let check = before.map(|before| match ran.unchecked.clone() {
             Some(why) => (CheckVerdict::NotMade, why),
@@ -248,7 +255,7 @@ impl PgbenchFamily {
     }
 
     /// Texts of a suite are UTF-8: a session with another encoding would take them for other letters.
-    async fn check_encoding<S: Session>(&self, session: &mut S) -> Result<(), Failure> {
+    async fn check_encoding(&self, session: &mut AdminSession<'_>) -> Result<(), Failure> {
         if session.dialect() != Dialect::Postgres || self.options.texts().all(str::is_ascii) {
             return Ok(());
         }
@@ -264,7 +271,7 @@ impl PgbenchFamily {
         Err(Failure::new(text).with_hint("Add `set.client_encoding=UTF8` to the target's URL."))
     }
 
-    async fn look<S: Session>(&self, session: &mut S) -> Result<BeforeTrial, Failure> {
+    async fn look(&self, session: &mut AdminSession<'_>) -> Result<BeforeTrial, Failure> {
         self.check_encoding(session).await?;
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial {
@@ -343,7 +350,7 @@ impl PgbenchFamily {
         }
     }
 
-    fn workload<D: Driver>(&self, driver: &D, spec: &TrialSpec) -> Result<PgBench, Failure> {
+    fn workload(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<PgBench, Failure> {
         PgBench::new(self.run_options(spec, driver.blocks()), driver.dialect(), talker())
             .map_err(|problem| Failure::new(sentence(&problem)))
     }
@@ -371,9 +378,9 @@ impl PgbenchFamily {
         }
     }
 
-    fn check<D: Driver>(
+    fn check(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         before: &Balances,
         ran: &EndedTrial<'_>,
     ) -> (CheckVerdict, Message) {
@@ -433,7 +440,7 @@ fn part(spec: &TrialSpec) -> Part {
     }
 }
 
-fn lost_rows<D: Driver>(driver: &D, journal: &Journal, before: &History) -> LostWork {
+fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> LostWork {
     let after = match ask(driver, async |session| history(session).await) {
         Ok(after) => after,
         Err(failure) => return LostWork::untold(failure.message),

@@ -2,7 +2,7 @@
 //! wrote, and after a failover that is held against the table as a multiset.
 
 use crate::check::inserted_variable;
-use dyno_core::{AnswerRow, DbError, Rows, Session};
+use dyno_core::{AdminSession, AnswerRow, DbError, Rows, Session};
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
@@ -118,7 +118,7 @@ impl Rows for History {
 }
 
 /// Reads the history. Nobody may write meanwhile.
-pub async fn history<S: Session>(session: &mut S) -> Result<History, DbError> {
+pub async fn history(session: &mut AdminSession<'_>) -> Result<History, DbError> {
     let mut history = History::default();
     let sql = format!("SELECT {} FROM pgbench_history", COLUMNS.join(", "));
     session.query(&sql, &mut history).await?;

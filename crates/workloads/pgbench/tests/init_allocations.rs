@@ -3,6 +3,7 @@
 #[path = "init/recorder.rs"]
 mod recorder;
 
+use dyno_core::Driver;
 use dyno_load::LoadObserver;
 use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 use dyno_testkit::{Counting, allocations};
@@ -36,7 +37,7 @@ fn no_row_allocates() {
         steps: vec![InitStep::CreateTables, InitStep::ClientData],
         ..InitOptions::default()
     };
-    let report = initialize(&Recorder::new("15.20"), &options, &seen).unwrap();
+    let report = initialize(&Recorder::new("15.20").admin(), &options, &seen).unwrap();
     assert_eq!(report.loaded.rows_loaded, 300_000);
     assert!(seen.first.load(Ordering::Relaxed) > 0);
     assert_eq!(seen.first.load(Ordering::Relaxed), seen.last.load(Ordering::Relaxed));

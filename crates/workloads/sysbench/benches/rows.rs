@@ -6,6 +6,7 @@ mod common;
 
 use common::Sink;
 use dyno_core::Dialect;
+use dyno_core::Driver;
 use dyno_load::Unobserved;
 use dyno_sysbench::{KeyDistribution, SysbenchOptions, SysbenchTest, prepare};
 use rustix::time::{ClockId, clock_gettime};
@@ -24,7 +25,7 @@ fn main() {
             SysbenchOptions { table_size: ROWS, ..SysbenchOptions::new(SysbenchTest::ReadWrite) };
         options.random.distribution = distribution;
         let start = cpu_ns();
-        let report = prepare(&Sink(Dialect::Mysql), &options, 1, 1, &Unobserved)
+        let report = prepare(&Sink(Dialect::Mysql).admin(), &options, 1, 1, &Unobserved)
             .expect("nothing can fail here");
         let nanoseconds = (cpu_ns() - start) as f64 / report.rows.rows_loaded as f64;
         println!("{}: {nanoseconds:.0} ns of CPU per row", distribution.name());

@@ -2,7 +2,9 @@
 //! transaction is one row; most of them only join the packet that the next full one sends.
 
 use crate::options::SysbenchOptions;
-use dyno_core::{DbError, Discard, ErrorClass, Outcome, Session, Tally, WorkerId, push_int};
+use dyno_core::{
+    AdminSession, DbError, Discard, ErrorClass, Outcome, Session, Tally, WorkerId, push_int,
+};
 use dyno_load::query::number;
 
 /// Bytes of a statement, at most.
@@ -51,7 +53,7 @@ pub(crate) async fn reopen<S: Session>(
 
 async fn highest_id<S: Session>(session: &mut S, table: u32) -> Result<i64, DbError> {
     let sql = format!("SELECT MAX(id) FROM sbtest{table}");
-    Ok(number(session, &sql).await?.unwrap_or(0))
+    Ok(number(&mut AdminSession::lent(session), &sql).await?.unwrap_or(0))
 }
 
 /// Adds one row, after sending the packet if the row does not fit any more.

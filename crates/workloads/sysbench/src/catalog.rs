@@ -1,6 +1,6 @@
 //! What the server's catalog says about the tables.
 
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::catalog;
 pub(crate) use dyno_load::catalog::mysql_definition;
 pub use dyno_load::catalog::tables;
@@ -8,8 +8,8 @@ use dyno_load::query::{column, integers};
 use std::collections::HashSet;
 
 /// The columns of a table in their order.
-pub(crate) async fn columns<S: Session>(
-    session: &mut S,
+pub(crate) async fn columns(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<Vec<String>, DbError> {
     let sql = match session.dialect() {
@@ -24,8 +24,8 @@ pub(crate) async fn columns<S: Session>(
 }
 
 /// The names of a table's indexes.
-pub(crate) async fn indexes<S: Session>(
-    session: &mut S,
+pub(crate) async fn indexes(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
@@ -52,8 +52,8 @@ pub(crate) struct ChunkCount {
 }
 
 /// Counts the rows of a table by chunks of `chunk_rows` ids: a scan of the whole table.
-pub(crate) async fn chunk_counts<S: Session>(
-    session: &mut S,
+pub(crate) async fn chunk_counts(
+    session: &mut AdminSession<'_>,
     table: &str,
     chunk_rows: u32,
 ) -> Result<Vec<ChunkCount>, DbError> {

@@ -7,7 +7,7 @@ use crate::options::SysbenchOptions;
 use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
 use crate::schema;
 use crate::unique::id_at;
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::query;
 use std::fmt;
 
@@ -76,8 +76,8 @@ fn unprepared(problem: String, hint: impl Into<String>) -> SysbenchPreflightErro
 /// Looks whether `workers` workers can run the test on this database: whether the tables are there,
 /// hold enough rows, and the server takes as many prepared statements. Returns sentences that the
 /// user should read.
-pub async fn preflight<S: Session>(
-    session: &mut S,
+pub async fn preflight(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     workers: u32,
     missing_rows: MissingRows,
@@ -121,8 +121,8 @@ fn prepare_hint(options: &SysbenchOptions, workers: u32) -> String {
     }
 }
 
-async fn check_size<S: Session>(
-    session: &mut S,
+async fn check_size(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
     missing_rows: MissingRows,
@@ -165,8 +165,8 @@ async fn check_size<S: Session>(
     Err(unprepared(problem, hint))
 }
 
-async fn check_prepared_limit<S: Session>(
-    session: &mut S,
+async fn check_prepared_limit(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     workers: u32,
 ) -> Result<(), SysbenchPreflightError> {
@@ -194,7 +194,7 @@ async fn check_prepared_limit<S: Session>(
     Err(SysbenchPreflightError::Unfit { problem, hint })
 }
 
-async fn second_column<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+async fn second_column(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
     let answer = query::answer(session, sql).await?;
     let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
     Ok(cell.and_then(|text| text.parse().ok()))
@@ -210,8 +210,8 @@ pub struct DataDefect {
 
 /// Checks freshly prepared tables: columns, number of rows, range of ids, format of a sample.
 /// Nothing is returned when all is well. Reads every table once.
-pub async fn check_data<S: Session>(
-    session: &mut S,
+pub async fn check_data(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     workers: u32,
 ) -> Result<Vec<DataDefect>, DbError> {
@@ -228,8 +228,8 @@ pub async fn check_data<S: Session>(
     Ok(findings)
 }
 
-async fn table_problem<S: Session>(
-    session: &mut S,
+async fn table_problem(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<Option<String>, DbError> {
@@ -258,8 +258,8 @@ async fn table_problem<S: Session>(
 }
 
 /// Looks at one row of each chunk, up to a hundred.
-async fn sample_problem<S: Session>(
-    session: &mut S,
+async fn sample_problem(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<Option<String>, DbError> {
@@ -293,8 +293,8 @@ const UNIQUE_WINDOW: u32 = 1_000;
 /// rows in the tables have used up, to be given as [`SysbenchOptions::unique_start`]. Starts from the number
 /// of rows and passes over what failed transactions have left unused in between, as long as that
 /// is less than a thousand numbers in a row.
-pub async fn first_free_unique<S: Session>(
-    session: &mut S,
+pub async fn first_free_unique(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
 ) -> Result<u32, DbError> {
     let tables = options.table_names(1);

@@ -13,6 +13,7 @@ use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
 use dyno_report::NamedPaper;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
@@ -22,7 +23,7 @@ use dyno_suite::{OptionPart, Plan};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
+pub static FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -61,7 +62,8 @@ impl Family for SysbenchFamily {
         [self.options.trial_needs(), &[chunk_need(&self.options)]].concat()
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let driver = &database.primary_admin();
         let sessions = match self.options.test.is_bulk_insert() {
             // bulk_insert has a table per worker.
             true => self.most_workers,
@@ -76,7 +78,8 @@ impl Family for SysbenchFamily {
         self.options.table_names(self.most_workers)
     }
 
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let driver = &database.primary_admin();
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(self.tables().into_iter().filter(|table| existing.contains(table)).collect())
     }
@@ -91,12 +94,13 @@ impl Driven for SysbenchFamily {
         spec.reconnect_every = self.options.reconnect.into();
     }
 
-    fn look_before<D: Driver>(
+    fn look_before(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
+        let driver = &database.primary_admin();
         let mut options = self.options.clone();
         let (warnings, size) = ask(driver, async |session| {
             let workers = spec.all_workers();
@@ -122,13 +126,13 @@ impl Driven for SysbenchFamily {
         Ok(Ready { workload, before: (), test, data: Some(data), own: None, warnings })
     }
 
-    fn part<D: Driver>(
+    fn part(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<crate::Sysbench, Failure> {
-        self.look_before(driver, spec, stem).map(|ready| ready.workload)
+        self.look_before(database, spec, stem).map(|ready| ready.workload)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::catalog::{self, ChunkCount};
 use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
-use dyno_core::{Dialect, Driver, RowSource, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect, RowSource, Session};
 use dyno_load::query::execute;
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
@@ -37,8 +37,8 @@ pub struct PrepareReport {
 /// Creates and fills the tables of `options` with up to `threads` sessions at once, creates their
 /// indexes, and lets the server's numbering continue behind the rows. Tables that exist are
 /// completed; complete ones are left alone. Must not be called within an event loop.
-pub fn prepare<D: Driver>(
-    driver: &D,
+pub fn prepare(
+    driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
     threads: u32,
     seed: u64,
@@ -58,8 +58,8 @@ pub fn prepare<D: Driver>(
 }
 
 /// Prepares these tables after those of `before`.
-fn prepare_tables<D: Driver>(
-    driver: &D,
+fn prepare_tables(
+    driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
     (threads, seed): (u32, u64),
     names: &[NumberedName],
@@ -69,16 +69,16 @@ fn prepare_tables<D: Driver>(
     let loader = LoadSessions::new(driver, observer, threads)
         .needing(&[ServerNeed::WRITES, chunk_need(options)]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
-    let existing = loader.one(async |session: &mut D::Session| {
+    let existing = loader.one(async |session: &mut AdminSession<'_>| {
         catalog::tables(session).await.map_err(while_doing("listing the tables"))
     })?;
     let (old, new): (Vec<_>, Vec<_>) =
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
     let keep = |table| tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
-    let no_set_up = async |_: &mut D::Session| Ok(());
+    let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
     for (some, are_there) in [(old, true), (new, false)] {
-        let state = async |session: &mut D::Session, _: &(), table: &&NumberedName| {
+        let state = async |session: &mut AdminSession<'_>, _: &(), table: &&NumberedName| {
             keep(match are_there {
                 true => inspect(session, options, table, observer).await?,
                 false => create(session, options, table, observer).await?,
@@ -93,7 +93,7 @@ fn prepare_tables<D: Driver>(
     let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
     observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
-    let work = async |session: &mut D::Session, _: &(), piece: &Piece| match *piece {
+    let work = async |session: &mut AdminSession<'_>, _: &(), piece: &Piece| match *piece {
         Piece::Chunk { table, chunk } => load.chunk(session, table, chunk).await,
         Piece::Finish { table } => load.finish(session, table).await,
     };
@@ -162,8 +162,8 @@ fn all_chunks(options: &SysbenchOptions) -> Vec<u32> {
     (0..options.rows_to_load().div_ceil(CHUNK_ROWS)).collect()
 }
 
-async fn create<S: Session>(
-    session: &mut S,
+async fn create(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &NumberedName,
     observer: &dyn LoadObserver,
@@ -178,8 +178,8 @@ async fn create<S: Session>(
 }
 
 /// What an existing table lacks.
-async fn inspect<S: Session>(
-    session: &mut S,
+async fn inspect(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &NumberedName,
     observer: &dyn LoadObserver,
@@ -216,8 +216,8 @@ fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> Lo
     LoadError::data(format!("table '{table}' {problem}"), hint)
 }
 
-async fn check_columns<S: Session>(
-    session: &mut S,
+async fn check_columns(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<(), LoadError> {
@@ -236,8 +236,8 @@ async fn check_columns<S: Session>(
 }
 
 /// An error when the table is not what the options ask for. Where MySQL's protocol has no SHOW, nothing is known.
-async fn check_definition<S: Session>(
-    session: &mut S,
+async fn check_definition(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<(), LoadError> {
@@ -256,8 +256,8 @@ async fn check_definition<S: Session>(
 }
 
 /// The chunks (from 0) that are wholly there; an error when one is there in part.
-async fn complete_chunks<S: Session>(
-    session: &mut S,
+async fn complete_chunks(
+    session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     table: &str,
 ) -> Result<HashSet<u32>, LoadError> {
@@ -356,9 +356,9 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    async fn chunk<S: Session>(
+    async fn chunk(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         table: usize,
         chunk: u32,
     ) -> Result<(), LoadError> {
@@ -387,7 +387,7 @@ impl Load<'_> {
     }
 
     /// Creates the indexes of a table whose rows are all there.
-    async fn finish<S: Session>(&self, session: &mut S, table: usize) -> Result<(), LoadError> {
+    async fn finish(&self, session: &mut AdminSession<'_>, table: usize) -> Result<(), LoadError> {
         let state = &self.tables[table];
         let name = &state.name;
         if let Some(sql) = &state.numbering {

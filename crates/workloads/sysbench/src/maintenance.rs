@@ -3,32 +3,32 @@
 use crate::load::{PrepareReport, prepare};
 use crate::options::SysbenchOptions;
 use crate::schema;
-use dyno_core::{Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Session};
 use dyno_load::query::{column, drop_tables, execute};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 
 /// Drops the tables of `options`, where they exist. Must not be called within an event loop.
-pub fn cleanup<D: Driver>(
-    driver: &D,
+pub fn cleanup(
+    driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
     threads: u32,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let names = options.table_names(threads);
     LoadSessions::new(driver, observer, 1)
-        .one(async |session: &mut D::Session| drop_tables(session, &names, observer).await)
+        .one(async |session: &mut AdminSession<'_>| drop_tables(session, &names, observer).await)
 }
 
 /// Reads the tables of `options` and their indexes into the server's memory and refreshes the
 /// optimizer's statistics, several tables at once. Must not be called within an event loop.
-pub fn prewarm<D: Driver>(
-    driver: &D,
+pub fn prewarm(
+    driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
     threads: u32,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let names = options.table_names(threads);
-    let set_up = async |session: &mut D::Session| {
+    let set_up = async |session: &mut AdminSession<'_>| {
         if session.dialect() == Dialect::Mysql {
             // The copies of the tables that the statements below make are to stay in memory.
             quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
@@ -37,7 +37,7 @@ pub fn prewarm<D: Driver>(
         Ok(session.dialect() == Dialect::Postgres && has_pg_prewarm(session).await?)
     };
     let loader = LoadSessions::new(driver, observer, threads);
-    loader.each(&names, set_up, async |session: &mut D::Session, &has_extension, name| {
+    loader.each(&names, set_up, async |session: &mut AdminSession<'_>, &has_extension, name| {
         observer.prewarming_table(name);
         for sql in statements(options, session.dialect(), has_extension, name) {
             quoted(session, &sql).await?;
@@ -48,8 +48,8 @@ pub fn prewarm<D: Driver>(
 
 /// As [`prepare`]. Has PostgreSQL make the optimizer's statistics of what was loaded, which it else does by itself while
 /// trials are under way. Must not be called within an event loop.
-pub fn prepare_with_statistics<D: Driver>(
-    driver: &D,
+pub fn prepare_with_statistics(
+    driver: &AdminDriver<'_>,
     options: &SysbenchOptions,
     threads: u32,
     seed: u64,
@@ -59,20 +59,20 @@ pub fn prepare_with_statistics<D: Driver>(
     let keeps_some = driver.dialect() == Dialect::Postgres && driver.capabilities().server_views;
     if keeps_some && report.tables_complete < report.tables {
         let names = options.table_names(threads);
-        let set_up = async |_: &mut D::Session| Ok(());
+        let set_up = async |_: &mut AdminSession<'_>| Ok(());
         let loader = LoadSessions::new(driver, observer, threads);
-        loader.each(&names, set_up, async |session: &mut D::Session, (), name| {
+        loader.each(&names, set_up, async |session: &mut AdminSession<'_>, (), name| {
             quoted(session, &format!("ANALYZE {name}")).await
         })?;
     }
     Ok(report)
 }
 
-async fn quoted<S: Session>(session: &mut S, sql: &str) -> Result<(), LoadError> {
+async fn quoted(session: &mut AdminSession<'_>, sql: &str) -> Result<(), LoadError> {
     execute(session, format!("`{sql}`"), sql).await.map_err(|error| error.with_sql(sql))
 }
 
-async fn has_pg_prewarm<S: Session>(session: &mut S) -> Result<bool, LoadError> {
+async fn has_pg_prewarm(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
     let sql = "SELECT extname FROM pg_extension WHERE extname = 'pg_prewarm'";
     let found: Vec<_> =
         column(session, sql).await.map_err(while_doing("listing the extensions"))?;

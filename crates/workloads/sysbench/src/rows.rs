@@ -113,7 +113,7 @@ fn load_stream(seed: u64, stream: u64) -> Rng {
 
 impl RowSource for ChunkRows {
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if self.next > self.last {
             return false;
         }

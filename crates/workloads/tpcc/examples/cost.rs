@@ -9,7 +9,7 @@
 //! A run doesn't ask the database what is loaded: the null server doesn't know.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
-use dyno_core::{Driver, Rng, SECOND, Session};
+use dyno_core::{AdminSession, Driver, Rng, SECOND, Session};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
@@ -40,7 +40,7 @@ fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
         ..TpccLoadOptions::new(warehouses.parse()?)
     };
     let cpu = cpu_us();
-    let rows = load(driver, &options, &Unobserved)?.rows_loaded;
+    let rows = load(&driver.admin(), &options, &Unobserved)?.rows_loaded;
     println!("rows {rows}");
     println!("cpu_us_per_row {:.3}", (cpu_us() - cpu) / rows.max(1) as f64);
     Ok(())
@@ -79,7 +79,7 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
 fn conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
     let verdicts = block_on(async {
         let mut session = driver.connect(0).await?;
-        let verdicts = check(&mut session, Stage::Used).await;
+        let verdicts = check(&mut AdminSession::lent(&mut session), Stage::Used).await;
         session.close().await;
         verdicts
     })??;
@@ -96,7 +96,7 @@ fn work<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
         ["load", rest @ ..] => build(driver, rest),
         ["run", rest @ ..] => run(driver, rest),
         ["check"] => conditions(driver),
-        ["destroy"] => Ok(destroy(driver, &Unobserved).map(drop)?),
+        ["destroy"] => Ok(destroy(&driver.admin(), &Unobserved).map(drop)?),
         _ => Err(USAGE.into()),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::ledger::{Counted, Ledger};
 use crate::text::parse_scaled;
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
 use dyno_load::query::answer;
@@ -55,7 +55,7 @@ impl Books {
 }
 
 /// Reads a snapshot. Before and after a run, while nobody writes.
-pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
+pub async fn books(session: &mut AdminSession<'_>) -> Result<Books, DbError> {
     doing("reading the books");
     let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
     let mut books = Books::default();
@@ -77,8 +77,8 @@ pub async fn books<S: Session>(session: &mut S) -> Result<Books, DbError> {
 }
 
 /// The rows of an answer as integers, with as many decimal places as its columns have. NULL, the sum of nothing, is 0.
-pub(crate) async fn rows<S: Session>(
-    session: &mut S,
+pub(crate) async fn rows(
+    session: &mut AdminSession<'_>,
     sql: &str,
     decimals: &[u32],
 ) -> Result<Vec<Vec<i64>>, DbError> {

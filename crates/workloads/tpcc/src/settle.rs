@@ -2,7 +2,7 @@
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
 use crate::ledger::{LedgerOrder, Recorded};
-use dyno_core::{DbError, Session};
+use dyno_core::{AdminSession, DbError, Session};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
 use dyno_load::query::integers;
@@ -117,8 +117,8 @@ impl Settlement {
 
 /// Holds a ledger against the database. Reads every district's orders in ranges, and those of unknown
 /// outcome one by one. Nobody may write meanwhile. `progress` is told how many orders were looked up.
-pub async fn settle<S: Session>(
-    session: &mut S,
+pub async fn settle(
+    session: &mut AdminSession<'_>,
     recorded: &Recorded,
     progress: impl FnMut(u64),
 ) -> Result<Settlement, DbError> {
@@ -126,8 +126,8 @@ pub async fn settle<S: Session>(
 }
 
 /// The same for the warehouses that `is_here` says are on the server of this session.
-pub(crate) async fn settle_part<S: Session>(
-    session: &mut S,
+pub(crate) async fn settle_part(
+    session: &mut AdminSession<'_>,
     recorded: &Recorded,
     is_here: impl Fn(u32) -> bool,
     mut progress: impl FnMut(u64),
@@ -163,8 +163,8 @@ pub(crate) async fn settle_part<S: Session>(
 }
 
 /// Looks up acknowledged orders whose numbers lie close together.
-async fn compare<S: Session>(
-    session: &mut S,
+async fn compare(
+    session: &mut AdminSession<'_>,
     place: (u32, u32),
     chunk: &[LedgerOrder],
     settlement: &mut Settlement,
@@ -194,8 +194,8 @@ async fn compare<S: Session>(
 }
 
 /// Settles a district's orders of unknown outcome; returns how many of them are there.
-async fn look_up<S: Session>(
-    session: &mut S,
+async fn look_up(
+    session: &mut AdminSession<'_>,
     place: (u32, u32),
     recorded: &Recorded,
     settlement: &mut Settlement,
@@ -246,8 +246,8 @@ impl StoredOrder {
 }
 
 /// The orders of a district with numbers from `first` to `last`.
-pub(crate) async fn orders<S: Session>(
-    session: &mut S,
+pub(crate) async fn orders(
+    session: &mut AdminSession<'_>,
     (warehouse, district): (u32, u32),
     first: u32,
     last: u32,
@@ -278,7 +278,7 @@ pub(crate) async fn orders<S: Session>(
 }
 
 /// The next order's number by warehouse and district.
-async fn next_orders<S: Session>(session: &mut S) -> Result<HashMap<(u32, u32), i64>, DbError> {
+async fn next_orders(session: &mut AdminSession<'_>) -> Result<HashMap<(u32, u32), i64>, DbError> {
     let sql = "SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district";
     let rows = integers(session, sql, -1).await?;
     let next = |row: Vec<i64>| match row[..] {

@@ -127,7 +127,7 @@ impl Decimal {
 
     /// As a column of a loaded row.
     #[inline]
-    pub(crate) fn write<W: RowWriter>(&self, dialect: Dialect, out: &mut W) {
+    pub(crate) fn write(&self, dialect: Dialect, out: &mut dyn RowWriter) {
         if dialect == Dialect::Sqlite { out.int(self.scaled) } else { out.text(self.text()) }
     }
 }

@@ -8,7 +8,7 @@
 use crate::generate::refresh::{self, RefreshRows};
 use crate::schema::SchemaTable;
 use crate::state::{FACTS, note_refresh_pair};
-use dyno_core::{DbError, Dialect, Discard, RowSource, RowWriter, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, RowWriter, Session};
 use dyno_load::query::answer;
 
 pub use crate::generate::refresh::SET_MAX;
@@ -62,7 +62,10 @@ impl RefreshPosition {
 }
 
 /// What is to be executed next in a database to which `pairs` pairs were applied.
-pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<RefreshPosition, DbError> {
+pub async fn position(
+    session: &mut AdminSession<'_>,
+    pairs: u32,
+) -> Result<RefreshPosition, DbError> {
     let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
     let noted = answer(session, &sql).await?.single().and_then(RefreshPosition::parse);
     Ok(noted.unwrap_or(RefreshPosition::start_of(pairs + 1)))
@@ -73,8 +76,8 @@ pub async fn position<S: Session>(session: &mut S, pairs: u32) -> Result<Refresh
 ///
 /// # Errors
 /// Those of the session; the transaction at work is rolled back by the caller or the server.
-pub async fn execute<S: Session>(
-    session: &mut S,
+pub async fn execute(
+    session: &mut AdminSession<'_>,
     scale: f64,
     at: &mut RefreshPosition,
 ) -> Result<u64, DbError> {
@@ -104,7 +107,7 @@ pub async fn execute<S: Session>(
     }
 }
 
-async fn note<S: Session>(session: &mut S, at: RefreshPosition) -> Result<(), DbError> {
+async fn note(session: &mut AdminSession<'_>, at: RefreshPosition) -> Result<(), DbError> {
     let delete = format!("delete from {FACTS} where t_name = '{POSITION}'");
     session.query(&delete, &mut Discard).await?;
     let text = at.text();
@@ -112,8 +115,8 @@ async fn note<S: Session>(session: &mut S, at: RefreshPosition) -> Result<(), Db
     session.query(&insert, &mut Discard).await.map(drop)
 }
 
-async fn insert<S: Session>(
-    session: &mut S,
+async fn insert(
+    session: &mut AdminSession<'_>,
     scale: f64,
     pair: u32,
     range: std::ops::Range<u64>,
@@ -132,8 +135,8 @@ async fn insert<S: Session>(
     Ok(orders + lines)
 }
 
-async fn delete<S: Session>(
-    session: &mut S,
+async fn delete(
+    session: &mut AdminSession<'_>,
     scale: f64,
     pair: u32,
     range: std::ops::Range<u64>,
@@ -166,7 +169,7 @@ fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), 
     .with_hint("Drop the data and load them again."))
 }
 
-fn insertion(dialect: Dialect, table: SchemaTable, source: &mut impl RowSource) -> String {
+fn insertion(dialect: Dialect, table: SchemaTable, source: &mut dyn RowSource) -> String {
     let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
     let head = format!("insert into {} ({}) values", table.name(), columns.join(","));
     let mut values = Values { sql: head, dialect, column: 0 };
@@ -259,7 +262,7 @@ mod tests {
     fn rows_become_one_statement() {
         struct Two(u8);
         impl RowSource for Two {
-            fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+            fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
                 self.0 += 1;
                 out_if(self.0 <= 2, out)
             }
@@ -267,7 +270,7 @@ mod tests {
                 self.0 = 0;
             }
         }
-        fn out_if(is_row: bool, out: &mut impl RowWriter) -> bool {
+        fn out_if(is_row: bool, out: &mut dyn RowWriter) -> bool {
             if is_row {
                 out.int(-1);
                 out.text(br"it's \ x");

@@ -2,7 +2,7 @@
 
 use crate::facts::{LoadStep, TpchLoad};
 use crate::schema::SchemaTable;
-use dyno_core::{AnswerTable, DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
 use dyno_load::query::{column, pairs};
 use dyno_load::{LoadError, while_doing};
 use std::collections::{HashMap, HashSet};
@@ -71,7 +71,7 @@ pub(crate) struct Done {
 }
 
 /// The tables that statements without a schema name reach.
-pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
             "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
@@ -85,7 +85,9 @@ pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, Load
 }
 
 /// The names of keys and indexes that a server whose DDL is no part of transactions already has.
-pub(crate) async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+pub(crate) async fn mysql_keys(
+    session: &mut AdminSession<'_>,
+) -> Result<HashSet<String>, LoadError> {
     let sql = "SELECT CONCAT(table_name, '.', index_name) FROM information_schema.statistics \
                WHERE table_schema = DATABASE() UNION SELECT CONCAT(table_name, '.', \
                constraint_name) FROM information_schema.table_constraints WHERE table_schema = \
@@ -112,7 +114,7 @@ pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
 }
 
 /// What is done, in the order in which it began.
-pub(crate) async fn done<S: Session>(session: &mut S) -> Result<Vec<Done>, LoadError> {
+pub(crate) async fn done(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
     let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
     let mut answer = AnswerTable::of_own_table();
     session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
@@ -141,7 +143,7 @@ fn wanted(facts: &HashMap<String, String>) -> Option<LoadRequest> {
     })
 }
 
-pub(crate) async fn find<S: Session>(session: &mut S) -> Result<LoadState, LoadError> {
+pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<LoadState, LoadError> {
     let tables = tables(session).await?;
     let facts = if tables.contains(FACTS) && tables.contains(STEPS) {
         let facts = pairs(session, &format!("SELECT t_name, t_value FROM {FACTS}")).await;
@@ -193,7 +195,7 @@ pub(crate) async fn find<S: Session>(session: &mut S) -> Result<LoadState, LoadE
 ///
 /// # Errors
 /// Those of the session; tables of another program, a load that is not finished, missing tables.
-pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<TpchDatabase>, LoadError> {
+pub async fn loaded(session: &mut AdminSession<'_>) -> Result<Option<TpchDatabase>, LoadError> {
     match find(session).await? {
         LoadState::Nothing => Ok(None),
         LoadState::Complete(loaded) => Ok(Some(*loaded)),
@@ -206,12 +208,12 @@ pub async fn loaded<S: Session>(session: &mut S) -> Result<Option<TpchDatabase>,
 
 /// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
 /// last transaction that applies them.
-pub async fn note_refresh_pair<S: Session>(session: &mut S, pair: u32) -> Result<(), DbError> {
+pub async fn note_refresh_pair(session: &mut AdminSession<'_>, pair: u32) -> Result<(), DbError> {
     let sql = format!("UPDATE {FACTS} SET t_value = '{pair}' WHERE t_name = '{REFRESH_PAIRS}'");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-async fn set<S: Session>(session: &mut S, values: &[(&str, String)]) -> Result<(), DbError> {
+async fn set(session: &mut AdminSession<'_>, values: &[(&str, String)]) -> Result<(), DbError> {
     for (name, value) in values {
         let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
         session.query(&delete, &mut Discard).await?;
@@ -222,8 +224,8 @@ async fn set<S: Session>(session: &mut S, values: &[(&str, String)]) -> Result<(
 }
 
 /// Notes what a load is to make and that it begins for the `attempt`th time.
-pub(crate) async fn begin<S: Session>(
-    session: &mut S,
+pub(crate) async fn begin(
+    session: &mut AdminSession<'_>,
     wanted: &LoadRequest,
     attempt: u32,
 ) -> Result<(), DbError> {
@@ -240,7 +242,7 @@ pub(crate) async fn begin<S: Session>(
 }
 
 /// Notes that a piece is done: in its own transaction, where it has one.
-pub(crate) async fn note<S: Session>(session: &mut S, done: &Done) -> Result<(), DbError> {
+pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<(), DbError> {
     let Done { name, began_s, seconds, rows, sums } = done;
     let sql = format!(
         "INSERT INTO {STEPS} (s_name, s_began, s_seconds, s_rows, s_sums) VALUES ('{name}', \
@@ -250,7 +252,10 @@ pub(crate) async fn note<S: Session>(session: &mut S, done: &Done) -> Result<(),
 }
 
 /// Notes that the load is complete: its pieces give way to its steps.
-pub(crate) async fn complete<S: Session>(session: &mut S, load: &TpchLoad) -> Result<(), DbError> {
+pub(crate) async fn complete(
+    session: &mut AdminSession<'_>,
+    load: &TpchLoad,
+) -> Result<(), DbError> {
     session.query("BEGIN", &mut Discard).await?;
     session.query(&format!("DELETE FROM {STEPS}"), &mut Discard).await?;
     for (position, step) in load.steps.iter().enumerate() {
@@ -264,8 +269,8 @@ pub(crate) async fn complete<S: Session>(session: &mut S, load: &TpchLoad) -> Re
 }
 
 /// Keeps a step of a complete load at its place in the order.
-pub(crate) async fn note_step<S: Session>(
-    session: &mut S,
+pub(crate) async fn note_step(
+    session: &mut AdminSession<'_>,
     position: usize,
     step: &LoadStep,
 ) -> Result<(), DbError> {

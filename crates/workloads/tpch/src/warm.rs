@@ -3,7 +3,7 @@
 
 use crate::facts::CacheFacts;
 use crate::schema::{INDEXES, SchemaTable};
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
 use dyno_facts::{CheckVerdict, Message, say};
 use dyno_load::query::{answer, answer_if_any};
 
@@ -19,7 +19,7 @@ const POOL_BYTES_MAX: f64 = 64e9;
 /// # Errors
 /// When a table can't be read or the session is lost. What the server does not let this user ask is
 /// no error: the evidence says so.
-pub async fn warm<S: Session>(session: &mut S) -> Result<CacheFacts, DbError> {
+pub async fn warm(session: &mut AdminSession<'_>) -> Result<CacheFacts, DbError> {
     let mut facts = CacheFacts { state: "warm".to_owned(), ..CacheFacts::default() };
     match session.dialect() {
         Dialect::Mysql => mysql(session, &mut facts).await?,
@@ -58,12 +58,12 @@ fn pairs() -> impl Iterator<Item = (SchemaTable, Option<&'static str>)> {
     primary.chain(INDEXES.iter().map(|index| (index.table, Some(index.name))))
 }
 
-async fn execute<S: Session>(session: &mut S, sql: &str) -> Result<(), DbError> {
+async fn execute(session: &mut AdminSession<'_>, sql: &str) -> Result<(), DbError> {
     session.query(sql, &mut Discard).await.map(drop)
 }
 
 /// The first row of an answer as numbers; `None` where the server refuses or answers otherwise.
-async fn numbers<S: Session>(session: &mut S, sql: &str) -> Result<Option<Vec<f64>>, DbError> {
+async fn numbers(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<Vec<f64>>, DbError> {
     let first =
         answer_if_any(session, sql).await?.and_then(|answer| answer.rows.into_iter().next());
     Ok(first.and_then(|row| {
@@ -86,7 +86,7 @@ fn in_buffer_pool(share: String, pages: String) -> Message {
     say!(share_in_buffer_pool, share = share, pages = pages)
 }
 
-async fn count_columns<S: Session>(session: &mut S, table: SchemaTable) -> Result<(), DbError> {
+async fn count_columns(session: &mut AdminSession<'_>, table: SchemaTable) -> Result<(), DbError> {
     let columns: Vec<String> =
         table.columns().iter().map(|(name, _)| format!("max({name})")).collect();
     execute(session, &format!("SELECT {} FROM {}", columns.join(", "), table.name())).await
@@ -110,7 +110,7 @@ enum Extension {
 }
 
 impl Extension {
-    async fn have<S: Session>(session: &mut S, name: &'static str) -> Result<Self, DbError> {
+    async fn have(session: &mut AdminSession<'_>, name: &'static str) -> Result<Self, DbError> {
         let known = format!("SELECT count(*) FROM pg_extension WHERE extname = '{name}'");
         if numbers(session, &known).await?.as_deref() == Some(&[1.0]) {
             return Ok(Extension::Found);
@@ -123,7 +123,7 @@ impl Extension {
     }
 
     /// Leaves the database as it was; returns why there was no such extension.
-    async fn leave<S: Session>(self, session: &mut S) -> Result<Option<DbError>, DbError> {
+    async fn leave(self, session: &mut AdminSession<'_>) -> Result<Option<DbError>, DbError> {
         match self {
             Extension::Found => Ok(None),
             Extension::Made(name) => {
@@ -134,7 +134,7 @@ impl Extension {
     }
 }
 
-async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
+async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
     let prewarm = format!("SELECT sum(pg_prewarm(c.oid)), count(*) FROM {RELATIONS}");
     let extension = Extension::have(session, "pg_prewarm").await?;
     let read = numbers(session, &prewarm).await?;
@@ -178,7 +178,7 @@ async fn postgres<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result
 }
 
 /// Has each index read by a count that no other index answers better, without a hint.
-async fn postgres_counts<S: Session>(session: &mut S) -> Result<(), DbError> {
+async fn postgres_counts(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     for table in SchemaTable::ALL {
         execute(session, &format!("SELECT count(*) FROM {}", table.name())).await?;
     }
@@ -194,8 +194,8 @@ async fn postgres_counts<S: Session>(session: &mut S) -> Result<(), DbError> {
 }
 
 /// Where pages in memory can't be counted: how many had to be read to count the rows once more.
-async fn postgres_reads<S: Session>(
-    session: &mut S,
+async fn postgres_reads(
+    session: &mut AdminSession<'_>,
     facts: &mut CacheFacts,
 ) -> Result<(), DbError> {
     let (mut hit, mut read) = (0.0, 0.0);
@@ -225,7 +225,7 @@ fn buffers(line: &str) -> Option<(f64, f64)> {
     Some((number("hit="), number("read=")))
 }
 
-async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
+async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
     let mut counted = 0_u32;
     for (table, index) in pairs() {
         let (name, index) = (table.name(), index.unwrap_or("PRIMARY"));
@@ -249,7 +249,10 @@ async fn mysql<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<()
 }
 
 /// Pages of each index in the buffer pool beside the leaf pages that it has by the statistics.
-async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
+async fn mysql_pages(
+    session: &mut AdminSession<'_>,
+    facts: &mut CacheFacts,
+) -> Result<(), DbError> {
     let names: Vec<String> =
         SchemaTable::ALL.iter().map(|table| format!("'{}'", table.name())).collect();
     let sql = format!(
@@ -292,7 +295,7 @@ async fn mysql_pages<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Res
 }
 
 /// SQLite keeps little itself: what counts is the operating system's cache of its file.
-async fn sqlite<S: Session>(session: &mut S, facts: &mut CacheFacts) -> Result<(), DbError> {
+async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
     let mut counted = 0_u32;
     for (table, index) in pairs() {
         let name = table.name();

@@ -23,7 +23,7 @@ impl Odd {
 }
 
 impl RowSource for Odd {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if self.next == self.count {
             return false;
         }

@@ -334,7 +334,7 @@ struct Numbered {
 }
 
 impl RowSource for Numbered {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if self.next == self.end {
             return false;
         }

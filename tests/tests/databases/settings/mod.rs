@@ -7,7 +7,7 @@ mod mysql;
 mod postgres;
 mod steps;
 
-use dyno_core::{AnswerTable, Dialect, Driver, Session};
+use dyno_core::{AdminSession, AnswerTable, Dialect, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_load::settings::adopt;
@@ -122,7 +122,7 @@ fn number_at(url: &str, sql: &str) -> i64 {
 
 fn number<D: Driver>(driver: &D, sql: &str) -> i64 {
     with_session(driver, async |session: &mut D::Session| {
-        adopt(session).await.expect("settings");
+        adopt(&mut AdminSession::lent(session)).await.expect("settings");
         let mut answer = AnswerTable::default();
         session.query(sql, &mut answer).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
         let whole = answer.single().and_then(|text| text.split('.').next()?.parse().ok());

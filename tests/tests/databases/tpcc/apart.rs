@@ -46,8 +46,8 @@ fn change<D: Driver>(driver: &D, sql: &str) {
 
 /// Both ways say the same; returns what they say.
 fn both<D: Driver>(driver: &D, id: &str) -> Examined {
-    let joined = condition(id).examine(driver, Mode::Joined).unwrap();
-    let apart = condition(id).examine(driver, Mode::Apart).unwrap();
+    let joined = condition(id).examine(&driver.admin(), Mode::Joined).unwrap();
+    let apart = condition(id).examine(&driver.admin(), Mode::Apart).unwrap();
     assert_eq!((joined.is_apart, apart.is_apart), (false, condition(id).joins_warehouses()));
     assert_eq!(apart.verdict.violations, joined.verdict.violations, "{id}");
     // The joined statements list violations in no order.
@@ -118,7 +118,7 @@ pub(crate) fn agree<D: Driver>(driver: &D) {
 /// A server that refuses the join is asked for both sides instead.
 pub(crate) fn is_used_when_joins_are_refused<D: Driver>(driver: &D) {
     let unjoinable = Condition { body: "a_join_that_is_refused", ..*condition("C10") };
-    let result = unjoinable.examine(driver, Mode::Joined).unwrap();
+    let result = unjoinable.examine(&driver.admin(), Mode::Joined).unwrap();
     assert!(result.is_apart && result.verdict.holds(), "{result:?}");
     let error = result.refused.unwrap();
     assert!(error.message().contains("a_join_that_is_refused"), "{error}");

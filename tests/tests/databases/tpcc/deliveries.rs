@@ -1,7 +1,7 @@
 //! Terminals of the profile `spec`: their deferred deliveries.
 
 use super::whole_way::{assert_consistent, snapshot};
-use dyno_core::Driver;
+use dyno_core::{AdminSession, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_engine::{Control, TrialEnd, TrialSpec, drive};
@@ -19,9 +19,10 @@ fn whole_way<D: Driver>(driver: &D) {
         loaded_at: Timestamp(1_700_000_000_000),
         ..TpccLoadOptions::new(1)
     };
-    load(driver, &load_options, &Unobserved).unwrap();
-    let loaded =
-        with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
+    load(&driver.admin(), &load_options, &Unobserved).unwrap();
+    let loaded = with_session(driver, async |session: &mut D::Session| {
+        loaded(&mut AdminSession::lent(session)).await.unwrap()
+    });
     let options = TpccOptions {
         keying_multiplier: 0.005,
         think_multiplier: 0.005,

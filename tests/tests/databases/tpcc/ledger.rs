@@ -1,7 +1,7 @@
 //! The durable ledger on real databases: what two runs have written is found, and what is taken away
 //! from the database by hand is missed.
 
-use dyno_core::{Discard, Driver, Session};
+use dyno_core::{AdminSession, Discard, Driver, Session};
 use dyno_testkit::with_session;
 use dyno_tpcc::ledger::{Recorded, read};
 use dyno_tpcc::settle::{Instead, Settlement, settle};
@@ -15,7 +15,7 @@ fn after<D: Driver>(driver: &D, recorded: &Recorded, changes: &[&str]) -> Settle
             let done = session.query(sql, &mut Discard).await.unwrap();
             assert!(done.affected > 0, "{sql}");
         }
-        let settlement = settle(session, recorded, |_| {}).await.unwrap();
+        let settlement = settle(&mut AdminSession::lent(session), recorded, |_| {}).await.unwrap();
         session.query("ROLLBACK", &mut Discard).await.unwrap();
         settlement
     })

@@ -1,7 +1,7 @@
 //! Loads that are interrupted go on, and give the same database.
 
 use super::whole_way::{assert_consistent, options};
-use dyno_core::{AnswerTable, Driver, Session};
+use dyno_core::{AdminSession, AnswerTable, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -42,14 +42,14 @@ fn one_warehouse(keys: KeyTime) -> TpccLoadOptions {
 /// Goes on with the load that `interrupted` options began.
 fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
     with_session(driver, async |session: &mut D::Session| {
-        let error = loaded(session).await.unwrap_err();
+        let error = loaded(&mut AdminSession::lent(session)).await.unwrap_err();
         assert!(error.to_string().contains("has not been completed"), "{error}");
     });
     let other = TpccLoadOptions { seed: 6, ..load_options.clone() };
-    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("unfinished load of 1 warehouse with seed 5"));
     let later = TpccLoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
-    let report = load(driver, &later, &Unobserved).unwrap();
+    let report = load(&driver.admin(), &later, &Unobserved).unwrap();
     assert!(report.rows_found >= ENOUGH, "{report:?}");
     assert!(report.rows_loaded > 100_000, "{report:?}");
     assert_consistent(driver, Stage::Fresh);
@@ -68,7 +68,7 @@ fn a_load_into_sqlite_goes_on() {
     let driver = SqliteDriver::new(&target(&url)).unwrap();
     let load_options = one_warehouse(KeyTime::BeforeLoad);
     let broken = interrupt(|| panic!("the test ends the load here"));
-    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &load_options, &broken)));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &load_options, &broken)));
     assert!(ended.is_err());
     go_on(&driver, &load_options);
 }
@@ -80,7 +80,7 @@ fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
     let load_options = one_warehouse(KeyTime::AfterLoad);
     let server = std::sync::Mutex::new(server);
     let kill = interrupt(|| server.lock().unwrap().kill());
-    let error = load(&driver, &load_options, &kill).unwrap_err();
+    let error = load(&driver.admin(), &load_options, &kill).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("build again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     // What is loaded again is removed without a key.
@@ -97,7 +97,7 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
         TpccLoadOptions { foreign_keys: true, ..one_warehouse(KeyTime::PrimaryBeforeLoad) };
     let server = std::sync::Mutex::new(server);
     let kill = interrupt(|| server.lock().unwrap().kill());
-    let error = load(&driver, &load_options, &kill).unwrap_err();
+    let error = load(&driver.admin(), &load_options, &kill).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("build again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     go_on(&driver, &load_options);

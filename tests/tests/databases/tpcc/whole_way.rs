@@ -1,7 +1,7 @@
 //! The whole way on real databases: load, check, run both profiles in both flight modes, check again,
 //! break each condition by hand.
 
-use dyno_core::{AnswerTable, Discard, Driver, Session};
+use dyno_core::{AdminSession, AnswerTable, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -32,8 +32,9 @@ pub(crate) fn options() -> TpccLoadOptions {
 
 /// All conditions of a stage hold.
 pub(crate) fn assert_consistent<D: Driver>(driver: &D, stage: Stage) {
-    let verdicts =
-        with_session(driver, async |session: &mut D::Session| check(session, stage).await.unwrap());
+    let verdicts = with_session(driver, async |session: &mut D::Session| {
+        check(&mut AdminSession::lent(session), stage).await.unwrap()
+    });
     let expected = CONDITIONS.iter().filter(|condition| condition.applies(stage)).count();
     assert_eq!(verdicts.len(), expected);
     for verdict in verdicts {
@@ -49,7 +50,7 @@ fn assert_found<D: Driver>(driver: &D, id: &str, sql: &str, key: &str) {
         session.query("BEGIN", &mut Discard).await.unwrap();
         let done = session.query(sql, &mut Discard).await.unwrap();
         assert!(done.affected > 0, "{id}: {sql}");
-        let verdict = condition.verdict(session).await.unwrap();
+        let verdict = condition.verdict(&mut AdminSession::lent(session)).await.unwrap();
         session.query("ROLLBACK", &mut Discard).await.unwrap();
         assert!(verdict.violations > 0, "{id} does not find: {sql}");
         assert!(verdict.keys.iter().any(|found| found == key), "{id}: {:?}", verdict.keys);
@@ -188,7 +189,9 @@ fn break_all<D: Driver>(driver: &D) {
 }
 
 pub(crate) fn snapshot<D: Driver>(driver: &D) -> Books {
-    with_session(driver, async |session: &mut D::Session| books(session).await.unwrap())
+    with_session(driver, async |session: &mut D::Session| {
+        books(&mut AdminSession::lent(session)).await.unwrap()
+    })
 }
 
 /// Runs as many transactions and looks at everything that can be looked at.
@@ -200,8 +203,9 @@ fn run<D: Driver>(
     seed: u64,
     ledger: &Path,
 ) -> u64 {
-    let loaded =
-        with_session(driver, async |session: &mut D::Session| loaded(session).await.unwrap());
+    let loaded = with_session(driver, async |session: &mut D::Session| {
+        loaded(&mut AdminSession::lent(session)).await.unwrap()
+    });
     let options = TpccOptions { flight, ..TpccOptions::new(profile, &loaded, seed) };
     let before = snapshot(driver);
     let file = LedgerFile::open(ledger, "here", &loaded, seed, &before).unwrap();
@@ -227,13 +231,13 @@ fn run<D: Driver>(
 
 /// `more` is done while the data are there and have been used.
 fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl FnOnce()) {
-    let report = load(driver, load_options, &Unobserved).unwrap();
+    let report = load(&driver.admin(), load_options, &Unobserved).unwrap();
     // 100,000 items, 4 rows of own, and per warehouse 199,010 rows and about 300,000 lines.
     assert!((1_070_000..1_130_000).contains(&report.rows_loaded), "{report:?}");
     assert_eq!(report.rows_found, 0);
-    assert!(load(driver, load_options, &Unobserved).unwrap().was_complete);
+    assert!(load(&driver.admin(), load_options, &Unobserved).unwrap().was_complete);
     let other = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
-    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().starts_with("The tables hold 2 warehouses"), "{refused}");
     assert_consistent(driver, Stage::Fresh);
     let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
@@ -253,12 +257,12 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     break_all(driver);
     with_session(driver, async |session: &mut D::Session| {
         // The orders that were entered are beyond a fresh load.
-        let problems = cardinalities(session, WAREHOUSES).await.unwrap();
+        let problems = cardinalities(&mut AdminSession::lent(session), WAREHOUSES).await.unwrap();
         assert!(problems.iter().any(|problem| problem.starts_with("bmsql_history has ")));
     });
-    destroy(driver, &Unobserved).unwrap();
+    destroy(&driver.admin(), &Unobserved).unwrap();
     with_session(driver, async |session: &mut D::Session| {
-        let error = loaded(session).await.unwrap_err();
+        let error = loaded(&mut AdminSession::lent(session)).await.unwrap_err();
         assert!(error.to_string().contains("nothing is loaded here"), "{error}");
         let mut answer = AnswerTable::default();
         assert!(session.query("SELECT * FROM bmsql_item", &mut answer).await.is_err());
@@ -290,13 +294,13 @@ fn postgres_goes_the_whole_way() {
 /// One warehouse, on servers beside those that the deep tests are made on.
 fn short_way<D: Driver>(driver: &D) {
     let one = TpccLoadOptions { warehouses: 1, ..options() };
-    assert!(!load(driver, &one, &Unobserved).unwrap().was_complete);
+    assert!(!load(&driver.admin(), &one, &Unobserved).unwrap().was_complete);
     assert_consistent(driver, Stage::Fresh);
     let scratch = Scratch::new();
     let orders = run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &scratch.file("ledger"));
     assert!(orders > 100, "{orders} orders");
     assert_consistent(driver, Stage::Used);
-    destroy(driver, &Unobserved).unwrap();
+    destroy(&driver.admin(), &Unobserved).unwrap();
 }
 
 #[test]

@@ -28,7 +28,7 @@ fn postgres_of(server: &Postgres) -> PostgresDriver {
 }
 
 fn fill(driver: &impl Driver, scale: f64) {
-    let report = load(driver, &TpchLoadOptions::new(scale), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &TpchLoadOptions::new(scale), &Unobserved).unwrap();
     assert!(report.is_complete);
 }
 

@@ -1,6 +1,6 @@
 //! Loads into real databases: whole, interrupted, changed behind the loader's back.
 
-use dyno_core::{Dialect, Discard, Driver, Session};
+use dyno_core::{AdminSession, Dialect, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -27,7 +27,9 @@ fn options() -> TpchLoadOptions {
 }
 
 fn state<D: Driver>(driver: &D) -> Result<Option<TpchDatabase>, LoadError> {
-    with_session(driver, async |session: &mut D::Session| loaded(session).await)
+    with_session(driver, async |session: &mut D::Session| {
+        loaded(&mut AdminSession::lent(session)).await
+    })
 }
 
 fn all_rows() -> u64 {
@@ -66,7 +68,9 @@ fn keys<D: Driver>(driver: &D) -> [u64; 3] {
 
 /// Reads all into memory; the verdict, and what it is based on.
 fn warmed<D: Driver>(driver: &D) -> (Option<CheckVerdict>, String) {
-    let facts = with_session(driver, async |session: &mut D::Session| warm(session).await.unwrap());
+    let facts = with_session(driver, async |session: &mut D::Session| {
+        warm(&mut AdminSession::lent(session)).await.unwrap()
+    });
     assert_eq!(facts.state, "warm");
     (facts.verdict, Message::joined(&facts.evidence, "\n", "\n").to_string())
 }
@@ -78,10 +82,10 @@ fn assert_complete<D: Driver>(driver: &D) {
         let stored = number(driver, &format!("SELECT count(*) FROM {}", table.name()));
         assert_eq!(stored, row_count(table, SCALE), "{table:?}");
     }
-    let again = load(driver, &options(), &Unobserved).unwrap();
+    let again = load(&driver.admin(), &options(), &Unobserved).unwrap();
     assert!(again.rows.was_complete && again.is_complete, "{again:?}");
     let other = TpchLoadOptions { scale: 0.02, ..options() };
-    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
                 scale factor 0.02";
     assert!(refused.to_string().contains(text), "{refused}");
@@ -108,14 +112,14 @@ fn assert_complete<D: Driver>(driver: &D) {
         assert_eq!(rows(name), 0);
     }
     with_session(driver, async |session: &mut D::Session| {
-        note_refresh_pair(session, 3).await.unwrap();
+        note_refresh_pair(&mut AdminSession::lent(session), 3).await.unwrap();
     });
     assert_eq!(state(driver).unwrap().unwrap().load.refresh_pairs, 3);
 
-    let dropped = destroy(driver, false, &Unobserved).unwrap();
+    let dropped = destroy(&driver.admin(), false, &Unobserved).unwrap();
     assert_eq!(dropped.len(), 10, "{dropped:?}");
     assert_eq!(state(driver).unwrap(), None);
-    assert_eq!(destroy(driver, false, &Unobserved).unwrap(), Vec::<String>::new());
+    assert_eq!(destroy(&driver.admin(), false, &Unobserved).unwrap(), Vec::<String>::new());
 }
 
 /// Interrupts a load once enough rows are stored.
@@ -143,9 +147,9 @@ fn go_on<D: Driver>(driver: &D) -> u64 {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");
     let other = TpchLoadOptions { foreign_keys: false, ..options() };
-    let refused = load(driver, &other, &Unobserved).unwrap_err();
+    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
     assert!(refused.to_string().contains("without foreign keys"), "{refused}");
-    let report = load(driver, &options(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &options(), &Unobserved).unwrap();
     assert!(report.rows.rows_found >= all_rows() / 3, "{report:?}");
     assert_eq!(report.rows.rows_loaded + report.rows.rows_found, all_rows());
     assert_eq!(state(driver).unwrap().unwrap().load.attempts, 2);
@@ -161,16 +165,16 @@ fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
         foreign_keys: false,
         ..options()
     };
-    let report = load(driver, &begin, &Unobserved).unwrap();
+    let report = load(&driver.admin(), &begin, &Unobserved).unwrap();
     assert!(!report.is_complete && report.load.finished_at.is_empty(), "{report:?}");
     with_session(driver, async |session: &mut D::Session| {
         let done = session.query(sql, &mut Discard).await.unwrap();
         assert_eq!(done.affected, 1, "{sql}");
     });
     let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
-    let error = load(driver, &rest, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &rest, &Unobserved).unwrap_err();
     assert!(error.to_string().contains(complaint), "{error}");
-    destroy(driver, false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Unobserved).unwrap();
 }
 
 fn sqlite(scratch: &Scratch) -> SqliteDriver {
@@ -183,7 +187,7 @@ fn a_load_into_sqlite_that_was_interrupted_goes_on() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
     let broken = interrupt(|| panic!("the test ends the load here"));
-    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &options(), &broken)));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &options(), &broken)));
     assert!(ended.is_err());
     assert!(go_on(&driver) > 0, "nothing was missing");
 }
@@ -193,10 +197,10 @@ fn steps_of_sqlite_come_in_order_and_changes_in_between_are_found() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
     let indexes = TpchLoadOptions { steps: vec![TpchStep::Create, TpchStep::Indexes], ..options() };
-    let error = load(&driver, &indexes, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &indexes, &Unobserved).unwrap_err();
     let text = "The step indexes can't be done before the step load, which was not asked for.";
     assert_eq!(error.to_string(), text);
-    destroy(&driver, false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Unobserved).unwrap();
     let price = "UPDATE orders SET o_totalprice = o_totalprice + 0.01 WHERE o_orderkey = 7";
     assert_changes_are_found(&driver, price, "column o_totalprice");
     let text = "UPDATE nation SET n_comment = n_comment || 'x' WHERE n_nationkey = 7";
@@ -212,15 +216,15 @@ fn tables_of_others_are_left_alone() {
     with_session(&driver, async |session| {
         session.query("CREATE TABLE orders (o_orderkey integer)", &mut Discard).await.unwrap();
     });
-    let error = load(&driver, &options(), &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &options(), &Unobserved).unwrap_err();
     assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("yourself")), "{error}");
-    let kept = destroy(&driver, false, &Unobserved).unwrap_err();
+    let kept = destroy(&driver.admin(), false, &Unobserved).unwrap_err();
     assert!(kept.to_string().starts_with("The table orders was not loaded by dyno"), "{kept}");
     assert_eq!(number(&driver, "SELECT count(*) FROM orders"), 0);
-    assert_eq!(destroy(&driver, true, &Unobserved).unwrap(), ["orders"]);
+    assert_eq!(destroy(&driver.admin(), true, &Unobserved).unwrap(), ["orders"]);
     let too_small = TpchLoadOptions { scale: 0.0, ..options() };
-    assert!(load(&driver, &too_small, &Unobserved).unwrap_err().hint().is_some());
+    assert!(load(&driver.admin(), &too_small, &Unobserved).unwrap_err().hint().is_some());
 }
 
 #[test]
@@ -228,7 +232,7 @@ fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
     let huge = TpchLoadOptions { scale: 100_000.0, ..options() };
-    let error = load(&driver, &huge, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &huge, &Unobserved).unwrap_err();
     assert!(matches!(error, LoadError::Room { .. }), "{error}");
     assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
     assert!(error.hint().unwrap().contains("--force"));
@@ -244,7 +248,7 @@ fn a_load_into_mariadb_goes_on_after_kill_9_of_the_server() {
     assert_changes_are_found(&driver, day, "column l_shipdate");
     let server = Mutex::new(server);
     let kill = interrupt(|| server.lock().unwrap().kill());
-    let error = load(&driver, &options(), &kill).unwrap_err();
+    let error = load(&driver.admin(), &options(), &kill).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     // The server may have stored all rows before it died.
@@ -261,7 +265,7 @@ fn a_load_into_postgres_goes_on_after_kill_9_of_the_server() {
     assert_changes_are_found(&driver, day, "column l_shipdate");
     let server = Mutex::new(server);
     let kill = interrupt(|| server.lock().unwrap().kill());
-    let error = load(&driver, &options(), &kill).unwrap_err();
+    let error = load(&driver.admin(), &options(), &kill).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("load again")), "{error}");
     server.lock().unwrap().restart().unwrap();
     // The server may have stored all rows before it died.
@@ -280,16 +284,16 @@ fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
     let server = server_or_skip!(Postgres, name);
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     let broken = interrupt(|| panic!("the test ends the load here"));
-    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver, &options(), &broken)));
+    let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &options(), &broken)));
     assert!(ended.is_err(), "the other sessions don't wait for what the lost one did");
-    let report = load(&driver, &options(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &options(), &Unobserved).unwrap();
     assert!(report.load.seconds.unwrap() <= sum_of_steps_s(&report) + 0.001, "{report:?}");
     let hidden = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace \
                   AND relname NOT LIKE 'dyno%' AND relallvisible < relpages";
     assert_eq!(number(&driver, hidden), 0);
-    destroy(&driver, false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Unobserved).unwrap();
     let serial = TpchLoadOptions { serial: true, ..options() };
-    let report = load(&driver, &serial, &Unobserved).unwrap();
+    let report = load(&driver.admin(), &serial, &Unobserved).unwrap();
     let apart_s = report.load.seconds.unwrap() - sum_of_steps_s(&report);
     assert!(apart_s.abs() < 0.001, "no step overlaps another: {report:?}");
     assert_complete(&driver);
@@ -301,7 +305,7 @@ fn small() -> TpchLoadOptions {
 }
 
 fn assert_cold<D: Driver>(driver: &D, place: &str) {
-    let report = load(driver, &small(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &small(), &Unobserved).unwrap();
     assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
     assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
     let (verdict, evidence) = warmed(driver);
@@ -327,12 +331,12 @@ fn a_row_without_its_parent_is_found_on_mariadb() {
     let driver = MysqlDriver::new(&target(&server.url())).unwrap();
     let steps = vec![TpchStep::Create, TpchStep::Load, TpchStep::PrimaryKeys];
     let begin = TpchLoadOptions { steps, scale: 0.01, ..options() };
-    load(&driver, &begin, &Unobserved).unwrap();
+    load(&driver.admin(), &begin, &Unobserved).unwrap();
     server.sql("UPDATE sbtest.nation SET n_regionkey = 77 WHERE n_nationkey = 7").unwrap();
     let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
     for _ in 0..2 {
         // Also where the key exists by now.
-        let error = load(&driver, &rest, &Unobserved).unwrap_err().to_string();
+        let error = load(&driver.admin(), &rest, &Unobserved).unwrap_err().to_string();
         let text = "Table nation refers to the row 77 of table region, which does not exist.";
         assert!(error.contains(text), "{error}");
     }

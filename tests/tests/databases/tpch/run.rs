@@ -1,6 +1,6 @@
 //! Trials on real databases: answers, bounds, Ctrl-C, lost servers, refresh functions, degrees.
 
-use dyno_core::{AnswerTable, Discard, Driver, Session};
+use dyno_core::{AdminSession, AnswerTable, Discard, Driver, Session};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
@@ -29,7 +29,7 @@ fn options(test: TpchTest) -> RunOptions {
 }
 
 fn fill(driver: &impl Driver) {
-    assert!(load(driver, &TpchLoadOptions::new(SCALE), &Unobserved).unwrap().is_complete);
+    assert!(load(&driver.admin(), &TpchLoadOptions::new(SCALE), &Unobserved).unwrap().is_complete);
 }
 
 fn statement<D: Driver>(driver: &D, sql: &str) {
@@ -97,7 +97,7 @@ fn passes(driver: &impl Driver) {
             in_order.lock().unwrap().push(facts.query);
         }
     });
-    let facts = run(driver, &asked, &watch, &never).unwrap();
+    let facts = run(&driver.admin(), &asked, &watch, &never).unwrap();
     assert_eq!(*in_order.lock().unwrap(), (1..=22).collect::<Vec<u8>>());
     assert!(facts.queries.iter().all(|query| query.outcome == QueryOutcome::Answered));
     assert_eq!(watch.plans.lock().unwrap().len(), 22, "{:?}", watch.notes.lock().unwrap());
@@ -109,7 +109,7 @@ fn passes(driver: &impl Driver) {
     assert_eq!(facts.load.unwrap().refresh_pairs, 0);
     assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
     let other_scale = RunOptions { scale: 1.0, ..options(TpchTest::Queries) };
-    let refused = run(driver, &other_scale, &Unwatched, &never).unwrap_err();
+    let refused = run(&driver.admin(), &other_scale, &Unwatched, &never).unwrap_err();
     assert!(matches!(&refused, LoadError::Data { .. }), "{refused}");
     assert!(refused.to_string().contains("0.01") && refused.hint().is_some());
 }
@@ -119,7 +119,8 @@ fn power_and_throughput(driver: &impl Driver) {
     let with_seed =
         |test| RunOptions { parameters: ParameterChoice::Seed(1_122_063_000), ..options(test) };
     let power =
-        run(driver, &with_seed(TpchTest::Power { refresh: true }), &Unwatched, &never).unwrap();
+        run(&driver.admin(), &with_seed(TpchTest::Power { refresh: true }), &Unwatched, &never)
+            .unwrap();
     let in_order: Vec<u8> = power.queries.iter().map(|query| query.query).collect();
     assert_eq!(in_order, order(0));
     let functions: Vec<_> = power.refreshes.iter().map(|one| (one.function, one.pair)).collect();
@@ -130,7 +131,7 @@ fn power_and_throughput(driver: &impl Driver) {
     assert!(power.queries.iter().all(|query| query.answer.is_none()), "no answer is known");
 
     let asked = with_seed(TpchTest::Throughput { streams: 2, refresh: true });
-    let throughput = run(driver, &asked, &Unwatched, &never).unwrap();
+    let throughput = run(&driver.admin(), &asked, &Unwatched, &never).unwrap();
     assert_eq!((throughput.queries.len(), throughput.refreshes.len()), (44, 4));
     for stream in 1..=2 {
         let of_stream = throughput.queries.iter().filter(|query| query.stream == stream);
@@ -150,7 +151,7 @@ fn power_and_throughput(driver: &impl Driver) {
     let orphans = "select count(*) from lineitem where l_orderkey not in (select o_orderkey from \
                    orders)";
     assert_eq!(number(driver, orphans), 0);
-    let after = run(driver, &options(TpchTest::Queries), &Unwatched, &never).unwrap();
+    let after = run(&driver.admin(), &options(TpchTest::Queries), &Unwatched, &never).unwrap();
     assert_eq!(after.load.unwrap().refresh_pairs, 3);
     assert!(after.queries.iter().all(|query| query.answer.is_none()));
     assert!(
@@ -172,7 +173,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
     let view = format!("create view nation as select * from nation_kept where {sleep}");
     statement(driver, &view);
     let bounded = RunOptions { timeout_s: Some(0.5), ..options(TpchTest::Queries) };
-    let facts = run(driver, &bounded, &Unwatched, &never).unwrap();
+    let facts = run(&driver.admin(), &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     let second = &facts.queries[1];
     assert_eq!((&second.outcome, second.seconds), (&QueryOutcome::TimedOut, 0.5));
@@ -188,7 +189,7 @@ fn endless_queries_are_cancelled<D: Driver>(driver: &D, sleep: &str, active: &st
         }
     });
     let stop = || is_stopped.load(Ordering::Relaxed);
-    let facts = run(driver, &options(TpchTest::Queries), &watch, &stop).unwrap();
+    let facts = run(&driver.admin(), &options(TpchTest::Queries), &watch, &stop).unwrap();
     assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Answered), (2, &QueryOutcome::Interrupted)]);
     assert_eq!(facts.metrics, None);
     nothing_runs(driver, active);
@@ -201,14 +202,14 @@ fn a_lost_server_is_a_failed_query(driver: &impl Driver, kill: impl Fn()) {
             kill();
         }
     });
-    let facts = run(driver, &options(TpchTest::Queries), &watch, &never).unwrap();
+    let facts = run(&driver.admin(), &options(TpchTest::Queries), &watch, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::Answered);
     for query in &facts.queries[1..] {
         assert!(matches!(query.outcome, QueryOutcome::Failed(_)), "{query:?}");
     }
     assert_eq!(facts.metrics, None);
-    run(driver, &options(TpchTest::Queries), &Unwatched, &never).unwrap_err();
+    run(&driver.admin(), &options(TpchTest::Queries), &Unwatched, &never).unwrap_err();
 }
 
 #[test]
@@ -226,13 +227,14 @@ fn interrupted_pairs_go_on<D: Driver>(driver: &D) {
     let before = orders();
     with_session(driver, async |session: &mut D::Session| {
         let mut at = RefreshPosition::start_of(1);
-        functions::execute(session, SCALE, &mut at).await.unwrap();
+        functions::execute(&mut AdminSession::lent(session), SCALE, &mut at).await.unwrap();
         assert_eq!(at, RefreshPosition { pair: 1, function: 2, orders: 0 });
-        assert_eq!(functions::position(session, 0).await.unwrap(), at);
+        assert_eq!(functions::position(&mut AdminSession::lent(session), 0).await.unwrap(), at);
     });
     assert_eq!(orders(), before + refresh::orders(SCALE));
     let watch = told(|_| {});
-    let facts = run(driver, &options(TpchTest::Refresh { pairs: 2 }), &watch, &never).unwrap();
+    let facts =
+        run(&driver.admin(), &options(TpchTest::Refresh { pairs: 2 }), &watch, &never).unwrap();
     let done: Vec<_> = facts.refreshes.iter().map(|one| (one.function, one.pair)).collect();
     assert_eq!(done, [(1, 2), (2, 2), (1, 3), (2, 3)]);
     let notes = watch.notes.lock().unwrap();
@@ -248,7 +250,7 @@ fn sqlite_is_interrupted() {
     let driver = sqlite_in(&scratch);
     let bare =
         TpchLoadOptions { foreign_keys: false, indexes: false, ..TpchLoadOptions::new(SCALE) };
-    assert!(load(&driver, &bare, &Unobserved).unwrap().is_complete);
+    assert!(load(&driver.admin(), &bare, &Unobserved).unwrap().is_complete);
     // Q1 reads every line: long enough to be interrupted on any machine.
     let more =
         "with recursive copies(n) as (select 1 union all select n + 1 from copies where n < 5)
@@ -258,7 +260,7 @@ fn sqlite_is_interrupted() {
         from lineitem, copies";
     statement(&driver, more);
     let bounded = RunOptions { timeout_s: Some(0.001), ..options(TpchTest::Queries) };
-    let facts = run(&driver, &bounded, &Unwatched, &never).unwrap();
+    let facts = run(&driver.admin(), &bounded, &Unwatched, &never).unwrap();
     assert_eq!(facts.queries.len(), 22);
     assert_eq!(facts.queries[0].outcome, QueryOutcome::TimedOut);
     assert!(facts.metrics.unwrap().penalised.contains(&1));
@@ -269,7 +271,7 @@ fn sqlite_is_interrupted() {
         }
     });
     let stop = || is_stopped.load(Ordering::Relaxed);
-    let facts = run(&driver, &options(TpchTest::Queries), &watch, &stop).unwrap();
+    let facts = run(&driver.admin(), &options(TpchTest::Queries), &watch, &stop).unwrap();
     assert_eq!(outcomes(&facts), [(1, &QueryOutcome::Interrupted)]);
 }
 
@@ -295,7 +297,7 @@ fn postgres_passes_at_its_degrees_and_cancels() {
 fn degrees(driver: &PostgresDriver) {
     for (degree, most) in [(0, 0), (2, 2), (64, 8)] {
         let asked = RunOptions { degree, plans: Plans::Executed, ..options(TpchTest::Queries) };
-        let facts = run(driver, &asked, &Unwatched, &never).unwrap().degree;
+        let facts = run(&driver.admin(), &asked, &Unwatched, &never).unwrap().degree;
         assert_eq!((facts.asked, facts.rule.as_str()), (degree, "postgres"));
         let got = facts.got.unwrap();
         assert!(got <= most && (got > 0) == (degree > 0), "{facts:?}");
@@ -311,7 +313,7 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
     let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
-    let refused = run(driver, &other, &Unwatched, &never).unwrap_err().to_string();
+    let refused = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().to_string();
     assert!(refused.contains("`tidb`") && refused.contains("speak mysql"), "{refused}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
@@ -324,16 +326,16 @@ fn degrees(driver: &PostgresDriver) {
             table
         };
         let before = settings(session).await;
-        let rule = degree::detect(session).await.unwrap().unwrap();
-        let mut applied = rule.apply(session, 5).await.unwrap();
+        let rule = degree::detect(&mut AdminSession::lent(session)).await.unwrap().unwrap();
+        let mut applied = rule.apply(&mut AdminSession::lent(session), 5).await.unwrap();
         assert_ne!(settings(session).await, before);
-        applied.restore(session).await.unwrap();
+        applied.restore(&mut AdminSession::lent(session)).await.unwrap();
         assert_eq!(settings(session).await, before);
         let refused = degree::DegreeRule::own(
             vec!["set max_parallel_workers = {degree}".into(), "set nonsense".into()],
             vec!["set max_parallel_workers = 3".into()],
         );
-        refused.unwrap().apply(session, 5).await.unwrap_err();
+        refused.unwrap().apply(&mut AdminSession::lent(session), 5).await.unwrap_err();
         assert_eq!(settings(session).await, before, "half of a rule is set back");
     });
 }
@@ -350,12 +352,15 @@ fn variables_of_the_server_are_told(driver: &MysqlDriver) {
     let policy = setting("innodb_flush_neighbors", "2");
     let both = rule(vec![setting("max_sort_length", "{degree}00"), policy]);
     with_session(driver, async |session| {
-        let applied = both.apply(session, 16).await.unwrap();
+        let applied = both.apply(&mut AdminSession::lent(session), 16).await.unwrap();
         assert_eq!(applied.statements, ["set session max_sort_length = 1600"]);
         let told = "innodb_flush_neighbors is 1, not 2, and no session can change it.";
         assert_eq!(applied.remarks, [told]);
         let degree = rule(vec![setting("innodb_flush_neighbors", "{degree}")]);
-        assert_eq!(degree.apply(session, 2).await.unwrap_err().errno(), 1229);
+        assert_eq!(
+            degree.apply(&mut AdminSession::lent(session), 2).await.unwrap_err().errno(),
+            1229
+        );
     });
 }
 
@@ -398,7 +403,7 @@ fn mariadb_passes_without_a_degree_and_cancels() {
     fill(&driver);
     passes(&driver);
     let asked = RunOptions { degree: 16, ..options(TpchTest::Power { refresh: false }) };
-    let facts = run(&driver, &asked, &Unwatched, &never).unwrap();
+    let facts = run(&driver.admin(), &asked, &Unwatched, &never).unwrap();
     let degree = facts.degree;
     assert_eq!((degree.asked, degree.got, degree.statements.len()), (16, None, 0));
     assert!(

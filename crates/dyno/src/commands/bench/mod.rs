@@ -8,13 +8,12 @@ use super::ending::EndLength;
 use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use crate::terminal::human_time;
 use crate::{Done, families};
-use dyno_core::Driver;
 use dyno_facts::SecretUrl;
 use dyno_facts::format::bytes;
 use dyno_load::catalog;
 use dyno_runner as runner;
 use dyno_runner::asking::asking;
-use dyno_runner::databases::{ReachedDatabase, reach, with_driver};
+use dyno_runner::databases::{ReachedDatabase, reach};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, AnyFamily, ask};
 use dyno_runner::output;
@@ -219,9 +218,8 @@ fn in_the_way(
     families: &[Box<dyn AnyFamily>],
     own: &BTreeSet<&str>,
 ) -> Result<Option<String>, Failure> {
-    let listed = with_driver!(&target.database, driver => {
-        ask(driver.primary(), async |session| catalog::tables(session).await)
-    })?;
+    let listed =
+        ask(&target.database.primary_admin(), async |session| catalog::tables(session).await)?;
     let mut found = BTreeSet::new();
     for family in families {
         let existing = family.existing(&target.database)?;

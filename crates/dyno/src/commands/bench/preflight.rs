@@ -1,10 +1,10 @@
 //! What a database must allow, found out before anything is made.
 
-use dyno_core::{AnswerTable, DbError, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Session};
 use dyno_facts::StepAction;
 use dyno_facts::format::bytes;
 use dyno_load::query::{answer, answer_if_any, is_pooled};
-use dyno_runner::databases::{Database, with_driver};
+use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::ask;
 use dyno_suite::Plan;
@@ -63,7 +63,7 @@ pub(super) fn missing(
     same_host: bool,
     need: &BenchNeed,
 ) -> Result<Vec<String>, Failure> {
-    let limits = with_driver!(database, driver => limits(driver.primary()))?;
+    let limits = limits(&database.primary_admin())?;
     let folder = limits.data_folder.as_ref().filter(|_| same_host);
     let disk = folder.and_then(|folder| statvfs(folder.as_str()).ok());
     let free_bytes = disk.map(|disk| disk.f_bavail as f64 * disk.f_frsize as f64);
@@ -109,7 +109,7 @@ fn sentences(
     missing
 }
 
-fn limits<D: Driver>(driver: &D) -> Result<Limits, Failure> {
+fn limits(driver: &AdminDriver<'_>) -> Result<Limits, Failure> {
     ask(driver, async |session| {
         let limits = match session.dialect() {
             Dialect::Mysql => of_mysql(session).await,
@@ -132,7 +132,7 @@ fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
     row.map_or(Vec::new(), |row| row.iter().map(cell).collect())
 }
 
-async fn of_mysql<S: Session>(session: &mut S) -> Result<Limits, DbError> {
+async fn of_mysql(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let settings = "SELECT @@max_connections, @@max_user_connections, @@max_prepared_stmt_count, \
                     @@read_only, DATABASE() IS NULL";
     let asked = answer_if_any(session, settings).await?;
@@ -160,7 +160,7 @@ async fn of_mysql<S: Session>(session: &mut S) -> Result<Limits, DbError> {
     })
 }
 
-async fn of_postgres<S: Session>(session: &mut S) -> Result<Limits, DbError> {
+async fn of_postgres(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let limits = "SELECT current_setting('max_connections')::int \
                   - current_setting('superuser_reserved_connections')::int \
                   - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
@@ -203,12 +203,10 @@ pub(super) fn trial_table() -> String {
 /// # Errors
 /// The user lacks a right, or something between dyno and the server takes no prepared statements.
 pub(super) fn try_rights(name: &str, database: &Database, table: &str) -> Result<(), Failure> {
-    with_driver!(database, driver => {
-        ask(driver.primary(), async |session| tried(session, name, table).await)
-    })
+    ask(&database.primary_admin(), async |session| tried(session, name, table).await)
 }
 
-async fn tried<S: Session>(session: &mut S, name: &str, table: &str) -> Result<(), Failure> {
+async fn tried(session: &mut AdminSession<'_>, name: &str, table: &str) -> Result<(), Failure> {
     let create = format!("CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, n INT)");
     let created = answer(session, &create).await;
     created.map_err(|error| refused(name, "CREATE TABLE", &error))?;
@@ -226,8 +224,8 @@ async fn tried<S: Session>(session: &mut S, name: &str, table: &str) -> Result<(
     }
 }
 
-async fn use_table<S: Session>(
-    session: &mut S,
+async fn use_table(
+    session: &mut AdminSession<'_>,
     table: &str,
 ) -> Result<(), (&'static str, DbError)> {
     let select = format!("SELECT n FROM {table} WHERE id = 1");

@@ -5,19 +5,20 @@ mod probe;
 
 use crate::Done;
 use crate::terminal::human_time;
-use dyno_core::{Dialect, Driver, Nanos, Workload};
+use dyno_core::{Dialect, Nanos, Workload};
 use dyno_drivers::target::TargetUrl;
-use dyno_engine::{Control, DriveError, TrialEnd, TrialResult, TrialSpec, drive};
+use dyno_engine::{Control, DriveError, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::EffectFacts;
 use dyno_facts::format::{percent, short};
 use dyno_facts::text_table;
 use dyno_nullserver::{Config, Handle, start};
 use dyno_runner::calibration::{Calibration, CalibrationPoint};
-use dyno_runner::databases::{Database, reach, with_driver};
+use dyno_runner::databases::{Database, reach};
 use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{DriveOn, drive_on};
 use dyno_runner::{output, signals};
 use dyno_store::now_utc;
-use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest};
+use dyno_sysbench::{DRIVE_ON, Sysbench, SysbenchOptions, SysbenchTest};
 use effects::{CostUnit, EffectSession, Measured};
 use probe::Probe;
 use std::sync::Arc;
@@ -131,7 +132,7 @@ fn point(
     let plural = if workers == 1 { "" } else { "s" };
     output::talk(&format!("{protocol}, {workers} worker{plural}, {seconds} s"));
     let database = null_database(protocol, port)?;
-    with_driver!(&database, driver => measured(driver, protocol, workers, seconds, control))
+    measured(&database, protocol, workers, seconds, control)
 }
 
 fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure> {
@@ -142,17 +143,17 @@ fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure>
     Database::open(&target).map_err(|error| Failure::from(&error))
 }
 
-fn measured<D: Driver>(
-    driver: &D,
+fn measured(
+    database: &Database,
     protocol: &str,
     workers: u32,
     seconds: f64,
     control: &Control,
 ) -> Result<CalibrationPoint, Failure> {
-    let workload = point_select(driver.dialect())?;
+    let workload = point_select(database.dialect())?;
     let warmup = nanos(seconds / 4.0);
     let spec = TrialSpec { warmup, ..TrialSpec::closed(workers) };
-    let result = driven(&workload, driver, spec, seconds, control)?;
+    let result = driven((&workload, DRIVE_ON), database, spec, seconds, control)?;
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;
     Ok(CalibrationPoint {
@@ -174,16 +175,16 @@ fn point_select(dialect: Dialect) -> Result<Sysbench, Failure> {
     Ok(Sysbench::new(options, dialect))
 }
 
-fn driven<W: Workload + Sync, D: Driver>(
-    workload: &W,
-    driver: &D,
+fn driven<W: Workload>(
+    (workload, drive): (&W, DriveOn<W>),
+    database: &Database,
     spec: TrialSpec,
     seconds: f64,
     control: &Control,
 ) -> Result<TrialResult, Failure> {
     let spec = TrialSpec { duration: Some(nanos(seconds)), ..spec };
     let interrupted = || Failure::interrupted("The calibration was interrupted; nothing was kept.");
-    let result = match drive(workload, driver, &spec, control, &mut ()) {
+    let result = match drive(database, workload, &spec, control, &mut ()) {
         // Before its workers were connected.
         Err(DriveError::Interrupted) => return Err(interrupted()),
         driven => driven?,
@@ -197,13 +198,13 @@ fn driven<W: Workload + Sync, D: Driver>(
 }
 
 /// Transactions of one worker: one after the other, so that what one costs more is missing in the throughput.
-fn rate<W: Workload + Sync, D: Driver>(
-    workload: &W,
-    driver: &D,
+fn rate<W: Workload>(
+    workload: (&W, DriveOn<W>),
+    database: &Database,
     seconds: f64,
     control: &Control,
 ) -> Result<(f64, u64), Failure> {
-    let result = driven(workload, driver, TrialSpec::closed(1), seconds, control)?;
+    let result = driven(workload, database, TrialSpec::closed(1), seconds, control)?;
     let counts = result.total.counts();
     if counts.failed > 0 || counts.committed == 0 {
         return Err(Failure::new("The statement that known effects are injected into has failed."));
@@ -233,14 +234,12 @@ fn known_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectF
 fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
     let server = null_server()?;
     let database = null_database("mysql", server.config.mysql_port)?;
-    with_driver!(&database, driver => {
-        let workload = point_select(driver.dialect())?;
-        session(arguments, CostUnit::Seconds(1e-9), &mut |cost, seconds| {
-            server.set_delay(Duration::from_nanos(cost));
-            let (tps, _) = rate(&workload, driver, seconds, control)?;
-            // It shares its process with the load generator.
-            Ok(Measured { tps, cpu_us: None })
-        })
+    let workload = point_select(database.dialect())?;
+    session(arguments, CostUnit::Seconds(1e-9), &mut |cost, seconds| {
+        server.set_delay(Duration::from_nanos(cost));
+        let (tps, _) = rate((&workload, DRIVE_ON), &database, seconds, control)?;
+        // It shares its process with the load generator.
+        Ok(Measured { tps, cpu_us: None })
     })
 }
 
@@ -251,26 +250,29 @@ fn on_target(
 ) -> Result<(String, Vec<EffectFacts>), Failure> {
     let reached = reach("target", url)?;
     let process = reached.process();
-    let found = with_driver!(&reached.database, driver => {
-        if Probe::new(driver.dialect(), 0).is_none() {
-            return Err(Failure::usage("Embedded databases compute no digests: no known effect can be injected."));
-        }
-        probe::make(driver).map_err(|error| Failure::from(&error))?;
-        let found = session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
-            let workload = Probe::new(driver.dialect(), digests)
+    let (database, dialect) = (&reached.database, reached.database.dialect());
+    if Probe::new(dialect, 0).is_none() {
+        return Err(Failure::usage(
+            "Embedded databases compute no digests: no known effect can be injected.",
+        ));
+    }
+    let admin = database.admin();
+    probe::make(&admin).map_err(|error| Failure::from(&error))?;
+    let found =
+        session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
+            let workload = Probe::new(dialect, digests)
                 .ok_or_else(|| Failure::new("The server computes no digests."))?;
             let before = process.as_ref().and_then(|process| process.cpu());
-            let (tps, committed) = rate(&workload, driver, seconds, control)?;
+            let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
             let after = process.as_ref().and_then(|process| process.cpu());
             let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
             Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
         });
-        if let Err(error) = probe::remove(driver) {
-            let table = probe::TABLE;
-            output::talk(&format!("warning: the table {table} is left: {error}"));
-        }
-        found
-    })?;
+    if let Err(error) = probe::remove(&admin) {
+        let table = probe::TABLE;
+        output::talk(&format!("warning: the table {table} is left: {error}"));
+    }
+    let found = found?;
     Ok((reached.facts.product, found))
 }
 

@@ -2,8 +2,8 @@
 //! part of known cost, which the server computes.
 
 use dyno_core::{
-    DbError, Dialect, Discard, Driver, Outcome, Param, ParamType, Rng, Session, Statement, Tally,
-    TransactionId, TransactionKind, WorkerId, Workload,
+    AdminDriver, DbError, Dialect, Discard, Outcome, Param, ParamType, Rng, Session, Statement,
+    Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_runner::databases::{in_session, run};
 
@@ -35,7 +35,7 @@ impl Probe {
 }
 
 /// Makes the table. One that a calibration has left that was killed is replaced.
-pub(super) fn make<D: Driver>(driver: &D) -> Result<(), DbError> {
+pub(super) fn make(driver: &AdminDriver<'_>) -> Result<(), DbError> {
     let rows: Vec<String> = (1..=ROWS).map(|id| format!("({id}, {})", id * 7)).collect();
     execute(
         driver,
@@ -47,11 +47,11 @@ pub(super) fn make<D: Driver>(driver: &D) -> Result<(), DbError> {
     )
 }
 
-pub(super) fn remove<D: Driver>(driver: &D) -> Result<(), DbError> {
+pub(super) fn remove(driver: &AdminDriver<'_>) -> Result<(), DbError> {
     execute(driver, &[format!("DROP TABLE IF EXISTS {TABLE}")])
 }
 
-fn execute<D: Driver>(driver: &D, statements: &[String]) -> Result<(), DbError> {
+fn execute(driver: &AdminDriver<'_>, statements: &[String]) -> Result<(), DbError> {
     run(in_session(driver, async |session| {
         for sql in statements {
             session.query(sql, &mut Discard).await?;

@@ -7,10 +7,9 @@ mod target;
 mod tpcc;
 
 use crate::Done;
-use dyno_core::{Driver, Session};
+use dyno_core::{AdminDriver, AdminSession};
 use dyno_drivers::target::TargetUrl;
 use dyno_runner::asking::asking;
-use dyno_runner::databases::with_driver;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::{output, signals};
@@ -94,12 +93,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     };
     let (reached, planned) = target::reached(target, &arguments.shards).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
-    let report = asking(
-        "check",
-        planned.as_ref(),
-        &reached,
-        || with_driver!(&reached.database, driver => check(driver, &wanted, server)),
-    );
+    let report = asking("check", planned.as_ref(), &reached, || {
+        check(&reached.database.admin(), &wanted, server)
+    });
     let report = report.map_err(stopped)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
@@ -125,8 +121,8 @@ enum Contents {
     Pgbench,
 }
 
-fn check<D: Driver>(
-    driver: &D,
+fn check(
+    driver: &AdminDriver<'_>,
     wanted: &tpcc::CheckRequest,
     server: String,
 ) -> Result<Report, Failure> {
@@ -139,7 +135,7 @@ fn check<D: Driver>(
     }
 }
 
-async fn contents<S: Session>(session: &mut S) -> Result<Contents, Failure> {
+async fn contents(session: &mut AdminSession<'_>) -> Result<Contents, Failure> {
     let tables = existing_tables(session).await?;
     if !tables.is_empty() {
         let loaded = loaded(session).await?;

@@ -1,7 +1,7 @@
 //! pgbench: what holds whatever its own scripts have done.
 
 use super::report::{Line, Report, Verdict};
-use dyno_core::{AnswerTable, DbError, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Session};
 use dyno_facts::format::grouped;
 use dyno_pgbench::check::{Balances, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
@@ -14,7 +14,7 @@ const TELLERS_PER_BRANCH: i64 = 10;
 
 type Rows = [i64; 3];
 
-pub(super) fn check<D: Driver>(driver: &D, server: String) -> Result<Report, Failure> {
+pub(super) fn check(driver: &AdminDriver<'_>, server: String) -> Result<Report, Failure> {
     let begin = Instant::now();
     let (sums, rows) = ask(driver, async |session| look(session).await)?;
     let time_s = begin.elapsed().as_secs_f64();
@@ -27,7 +27,7 @@ pub(super) fn check<D: Driver>(driver: &D, server: String) -> Result<Report, Fai
     })
 }
 
-async fn look<S: Session>(session: &mut S) -> Result<(Balances, Rows), DbError> {
+async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbError> {
     let sums = balances(session).await?;
     let mut rows = [0; 3];
     for (count, table) in

@@ -3,7 +3,7 @@
 use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
 use super::target::HOW_TO_NAME_SHARDS;
-use dyno_core::{Driver, counted, is_shardingsphere, nearest};
+use dyno_core::{AdminDriver, counted, is_shardingsphere, nearest};
 use dyno_facts::DataCheck;
 use dyno_load::default_sessions;
 use dyno_runner::asking::AskedNodes;
@@ -85,8 +85,8 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
     })
 }
 
-pub(super) fn check<D: Driver>(
-    driver: &D,
+pub(super) fn check(
+    driver: &AdminDriver<'_>,
     wanted: &CheckRequest,
     loaded: &TpccDatabase,
     stage: Stage,
@@ -141,8 +141,8 @@ fn state(stage: Stage) -> &'static str {
     }
 }
 
-fn check_conditions<D: Driver>(
-    driver: &D,
+fn check_conditions(
+    driver: &AdminDriver<'_>,
     wanted: &CheckRequest,
     mode: Mode,
     stage: Stage,
@@ -180,8 +180,8 @@ fn check_conditions<D: Driver>(
 ///
 /// # Errors
 /// They can't be asked, or it was asked for by name and they are not known.
-fn check_shards<D: Driver>(
-    driver: &D,
+fn check_shards(
+    driver: &AdminDriver<'_>,
     warehouses: u32,
     is_named: bool,
 ) -> Result<Option<Line>, Failure> {
@@ -206,7 +206,7 @@ fn check_shards<D: Driver>(
     }))
 }
 
-fn check_ledger<D: Driver>(driver: &D, recorded: &Recorded) -> Result<LedgerReport, Failure> {
+fn check_ledger(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LedgerReport, Failure> {
     let total = recorded.acknowledged();
     let progress = ProgressBar::new("ledger", total, "orders");
     let begin = Instant::now();

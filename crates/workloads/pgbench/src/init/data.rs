@@ -11,7 +11,7 @@ use super::options::InitStep;
 use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::{Init, command};
-use dyno_core::{BulkMethod, BulkReport, Dialect, Driver, RowSource, Session};
+use dyno_core::{AdminSession, BulkMethod, BulkReport, Dialect, Driver, RowSource, Session};
 use dyno_load::{LoadError, LoadReport, StoredRows, doing, noting, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -26,9 +26,9 @@ pub(super) struct Loaded {
 }
 
 /// Fills the tables, or what of them is missing.
-pub(super) async fn load<D: Driver>(
-    init: &Init<'_, D>,
-    session: &mut D::Session,
+pub(super) async fn load(
+    init: &Init<'_>,
+    session: &mut AdminSession<'_>,
 ) -> Result<Loaded, LoadError> {
     let options = init.schema.options;
     if options.connections == 1 && !options.resume && init.schema.dialect != Dialect::Mysql {
@@ -43,13 +43,13 @@ pub(super) async fn load<D: Driver>(
     note_how(init, missing.len(), unfrozen);
     init.observer.rows_planned(missing.len() as u64 * chunk_rows());
     let stored = StoredRows::new(init.observer);
-    let no_set_up = async |_: &mut D::Session| Ok(());
-    let work = async |session: &mut D::Session, (): &(), branch: &u32| {
+    let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
+    let work = async |session: &mut AdminSession<'_>, (): &(), branch: &u32| {
         stored.add(load_chunk(session, init.schema.dialect, *branch).await?);
         init.is_stored.store(true, Ordering::Relaxed);
         Ok(())
     };
-    let all = async |session: &mut D::Session| {
+    let all = async |session: &mut AdminSession<'_>| {
         if connections > 1 {
             return init.loader.each(&missing, no_set_up, work);
         }
@@ -67,7 +67,7 @@ fn chunk_rows() -> u64 {
     u64::from(super::ACCOUNTS_PER_BRANCH)
 }
 
-fn note_how<D: Driver>(init: &Init<'_, D>, commits: usize, unfrozen: bool) {
+fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
     let options = init.schema.options;
     if init.driver.blocks() && options.connections > 1 {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");
@@ -85,9 +85,9 @@ fn note_how<D: Driver>(init: &Init<'_, D>, commits: usize, unfrozen: bool) {
 }
 
 /// pgbench's way.
-async fn load_at_once<D: Driver>(
-    init: &Init<'_, D>,
-    session: &mut D::Session,
+async fn load_at_once(
+    init: &Init<'_>,
+    session: &mut AdminSession<'_>,
 ) -> Result<Loaded, LoadError> {
     command(session, STEP, "beginning the transaction", "begin").await?;
     empty(init, session).await?;
@@ -117,7 +117,7 @@ async fn load_at_once<D: Driver>(
     Ok(Loaded { report: stored.into(), connections: 1, unfrozen: false })
 }
 
-async fn empty<D: Driver>(init: &Init<'_, D>, session: &mut D::Session) -> Result<(), LoadError> {
+async fn empty(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     for sql in init.schema.empty_tables() {
         command(session, STEP, "emptying the tables", &sql).await?;
     }
@@ -125,10 +125,7 @@ async fn empty<D: Driver>(init: &Init<'_, D>, session: &mut D::Session) -> Resul
 }
 
 /// Single rows, as pgbench 15 sends them.
-async fn insert_small<D: Driver>(
-    init: &Init<'_, D>,
-    session: &mut D::Session,
-) -> Result<(), LoadError> {
+async fn insert_small(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     let options = init.schema.options;
     for bid in 1..=options.scale {
         let sql = format!("insert into {BRANCHES}(bid,bbalance) values({bid},0)");
@@ -142,16 +139,16 @@ async fn insert_small<D: Driver>(
     Ok(())
 }
 
-fn small_table<D: Driver>(init: &Init<'_, D>, small: Small) -> (&'static str, i64) {
+fn small_table(init: &Init<'_>, small: Small) -> (&'static str, i64) {
     match small {
         Small::Branches => (BRANCHES, i64::from(init.schema.options.scale)),
         Small::Tellers => (TELLERS, init.schema.options.tellers()),
     }
 }
 
-async fn load_small<D: Driver>(
-    init: &Init<'_, D>,
-    session: &mut D::Session,
+async fn load_small(
+    init: &Init<'_>,
+    session: &mut AdminSession<'_>,
     small: Small,
 ) -> Result<(), LoadError> {
     let (table, rows) = small_table(init, small);
@@ -163,12 +160,12 @@ fn filling(table: &str) -> String {
     format!("filling table {table}")
 }
 
-async fn bulk_load<S: Session>(
-    session: &mut S,
+async fn bulk_load(
+    session: &mut AdminSession<'_>,
     table: &str,
     columns: &[&str],
     rows: i64,
-    source: &mut impl RowSource,
+    source: &mut dyn RowSource,
 ) -> Result<BulkReport, LoadError> {
     doing(filling(table));
     let stored = session.bulk_load(table, columns, &mut noting(source)).await;
@@ -186,8 +183,8 @@ fn all_taken(table: &str, taken: u64, rows: i64) -> Result<(), LoadError> {
     ))
 }
 
-async fn load_chunk<S: Session>(
-    session: &mut S,
+async fn load_chunk(
+    session: &mut AdminSession<'_>,
     dialect: Dialect,
     branch: u32,
 ) -> Result<BulkReport, LoadError> {
@@ -202,9 +199,9 @@ async fn load_chunk<S: Session>(
 
 /// Brings the tables into the state in which only whole branches of accounts are missing; returns
 /// which.
-async fn prepare_chunks<D: Driver>(
-    init: &Init<'_, D>,
-    session: &mut D::Session,
+async fn prepare_chunks(
+    init: &Init<'_>,
+    session: &mut AdminSession<'_>,
 ) -> Result<Vec<u32>, LoadError> {
     let options = init.schema.options;
     let mut missing_small = vec![Small::Branches, Small::Tellers];

@@ -6,7 +6,7 @@ use super::info::partitioning;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
 use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
 use dyno_load::query::{column, integers};
 use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;
@@ -17,14 +17,14 @@ const STEP: InitStep = InitStep::ClientData;
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
-pub async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let mut found = catalog::tables(session).await?;
     found.retain(|name| TABLES.contains(&name.as_str()));
     Ok(found)
 }
 
 /// The keys that the tables have: the table's name for a primary key, else the key's own.
-pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+pub(crate) async fn keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Postgres => format!(
             "select case contype when 'p' then c.relname else k.conname end from \
@@ -63,8 +63,8 @@ fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
 pub(crate) const NOT_OURS: &str = "rename or drop it, or use another database";
 
 /// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
-pub(crate) async fn check_columns<S: Session>(
-    session: &mut S,
+pub(crate) async fn check_columns(
+    session: &mut AdminSession<'_>,
     existing: &HashSet<String>,
 ) -> Result<(), LoadError> {
     for (table, needed) in NEEDED_COLUMNS {
@@ -91,7 +91,7 @@ const NEEDED_COLUMNS: [(&str, &[&str]); 4] = [
     (TELLERS, &["tid", "bid", "tbalance"]),
 ];
 
-async fn columns<S: Session>(session: &mut S, table: &str) -> Result<Vec<String>, DbError> {
+async fn columns(session: &mut AdminSession<'_>, table: &str) -> Result<Vec<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Postgres => format!(
             "select attname from pg_catalog.pg_attribute where attrelid = to_regclass('{table}') \
@@ -104,8 +104,8 @@ async fn columns<S: Session>(session: &mut S, table: &str) -> Result<Vec<String>
 }
 
 /// Refuses accounts that are divided otherwise than the options say.
-pub(crate) async fn check_partitions<S: Session>(
-    session: &mut S,
+pub(crate) async fn check_partitions(
+    session: &mut AdminSession<'_>,
     options: &InitOptions,
 ) -> Result<(), LoadError> {
     let doing = "reading how the accounts are partitioned";
@@ -128,8 +128,8 @@ pub(crate) async fn check_partitions<S: Session>(
 }
 
 /// The counts of a table; what is no number is -1, which fits nowhere.
-async fn counts<S: Session>(
-    session: &mut S,
+async fn counts(
+    session: &mut AdminSession<'_>,
     table: &str,
     sql: &str,
 ) -> Result<Vec<Vec<i64>>, LoadError> {
@@ -142,8 +142,8 @@ async fn counts<S: Session>(
 ///
 /// # Errors
 /// When it holds others.
-pub(crate) async fn is_small_complete<S: Session>(
-    session: &mut S,
+pub(crate) async fn is_small_complete(
+    session: &mut AdminSession<'_>,
     small: Small,
     rows: i64,
 ) -> Result<bool, LoadError> {
@@ -169,7 +169,7 @@ pub(crate) async fn is_small_complete<S: Session>(
 
 /// Waits until no transaction writes to the accounts any more. The last chunk of a load that was
 /// killed may be on its way to its commit while the rows are counted; it would be loaded twice.
-pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), LoadError> {
+pub(crate) async fn wait_for_writers(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     let statements = match session.dialect() {
         Dialect::Postgres => [
             "begin".to_owned(),
@@ -197,8 +197,8 @@ pub(crate) async fn wait_for_writers<S: Session>(session: &mut S) -> Result<(), 
 ///
 /// # Errors
 /// When a branch has some of its accounts, or others than its own.
-pub(crate) async fn complete_chunks<S: Session>(
-    session: &mut S,
+pub(crate) async fn complete_chunks(
+    session: &mut AdminSession<'_>,
     options: &InitOptions,
 ) -> Result<HashSet<u32>, LoadError> {
     let sql = format!("select bid, count(*), min(aid), max(aid) from {ACCOUNTS} group by bid");

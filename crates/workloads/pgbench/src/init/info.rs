@@ -3,7 +3,7 @@
 use super::error::is_missing_table;
 use super::options::PartitionMethod;
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TELLERS};
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
 use dyno_load::query::{answer, number};
 use std::fmt;
 
@@ -72,8 +72,8 @@ const SQLITE_PARTITIONS: &str =
     "select 1, null, 0 from sqlite_master where type = 'table' and name = 'pgbench_accounts'";
 
 /// How many partitions the accounts have, and by which method; `None` when there is no such table.
-pub(crate) async fn partitioning<S: Session>(
-    session: &mut S,
+pub(crate) async fn partitioning(
+    session: &mut AdminSession<'_>,
 ) -> Result<Option<(u32, Option<PartitionMethod>)>, DbError> {
     let sql = match session.dialect() {
         Dialect::Postgres => POSTGRES_PARTITIONS,
@@ -95,7 +95,7 @@ pub(crate) async fn partitioning<S: Session>(
 
 /// Counts the branches and reads how accounts are partitioned. As in pgbench, a server that can't
 /// say how they are is taken to have no partitions.
-pub async fn table_info<S: Session>(session: &mut S) -> Result<TableInfo, TableInfoError> {
+pub async fn table_info(session: &mut AdminSession<'_>) -> Result<TableInfo, TableInfoError> {
     let sql = format!("select count(*) from {BRANCHES}");
     let scale = number(session, &sql).await.map_err(TableInfoError::Count)?.unwrap_or(0);
     let (partitions, partition_method) = match partitioning(session).await {
@@ -110,7 +110,7 @@ pub async fn table_info<S: Session>(session: &mut S) -> Result<TableInfo, TableI
 /// What pgbench does to the tables before a run without `-n`: vacuums branches and tellers and
 /// empties the history. MySQL and SQLite have nothing to vacuum there. Returns the errors, which
 /// pgbench prints and ignores.
-pub async fn vacuum_before_run<S: Session>(session: &mut S) -> Vec<DbError> {
+pub async fn vacuum_before_run(session: &mut AdminSession<'_>) -> Vec<DbError> {
     let statements = match session.dialect() {
         Dialect::Postgres => vec![
             format!("vacuum {BRANCHES}"),
@@ -125,14 +125,14 @@ pub async fn vacuum_before_run<S: Session>(session: &mut S) -> Vec<DbError> {
 
 /// What `-v` adds: vacuums and analyzes the accounts on PostgreSQL; nothing elsewhere. Returns the
 /// errors, to be ignored.
-pub async fn vacuum_accounts<S: Session>(session: &mut S) -> Vec<DbError> {
+pub async fn vacuum_accounts(session: &mut AdminSession<'_>) -> Vec<DbError> {
     match session.dialect() {
         Dialect::Postgres => try_all(session, &[format!("vacuum analyze {ACCOUNTS}")]).await,
         Dialect::Mysql | Dialect::Sqlite => Vec::new(),
     }
 }
 
-async fn try_all<S: Session>(session: &mut S, statements: &[String]) -> Vec<DbError> {
+async fn try_all(session: &mut AdminSession<'_>, statements: &[String]) -> Vec<DbError> {
     let mut errors = Vec::new();
     for sql in statements {
         errors.extend(session.query(sql, &mut Discard).await.err());

@@ -25,7 +25,7 @@ pub use options::{
 };
 pub(crate) use schema::CHILDREN_FIRST;
 
-use dyno_core::{DbError, Dialect, Driver, ErrorClass, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};
 use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
 use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
@@ -58,8 +58,8 @@ pub struct InitReport {
 /// # Errors
 /// Options that can't be carried out, before anything is touched; the first error of a session;
 /// that it was canceled.
-pub fn initialize<D: Driver>(
-    driver: &D,
+pub fn initialize(
+    driver: &AdminDriver<'_>,
     options: &InitOptions,
     observer: &dyn LoadObserver,
 ) -> Result<InitReport, LoadError> {
@@ -68,7 +68,7 @@ pub fn initialize<D: Driver>(
         .at_first_node()
         .needing(&LOAD_NEEDS);
     let is_stored = AtomicBool::new(false);
-    let done = loader.one(async |session: &mut D::Session| {
+    let done = loader.one(async |session: &mut AdminSession<'_>| {
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
         let keys_first = wants_keys_first(session).await.map_err(while_doing("setting up"))?;
@@ -82,8 +82,8 @@ pub fn initialize<D: Driver>(
     })
 }
 
-async fn command<S: Session>(
-    session: &mut S,
+async fn command(
+    session: &mut AdminSession<'_>,
     step: InitStep,
     doing: &str,
     sql: &str,
@@ -100,16 +100,16 @@ struct Done {
     unfrozen: bool,
 }
 
-struct Init<'a, D: Driver> {
-    driver: &'a D,
-    loader: &'a LoadSessions<'a, D>,
+struct Init<'a> {
+    driver: &'a AdminDriver<'a>,
+    loader: &'a LoadSessions<'a>,
     schema: Schema<'a>,
     observer: &'a dyn LoadObserver,
     is_stored: &'a AtomicBool,
 }
 
-impl<D: Driver> Init<'_, D> {
-    async fn run(&self, session: &mut D::Session) -> Result<InitReport, LoadError> {
+impl Init<'_> {
+    async fn run(&self, session: &mut AdminSession<'_>) -> Result<InitReport, LoadError> {
         let mut done = Done::default();
         for step in self.schema.options.effective_steps() {
             self.observer.line(step.announcement());
@@ -127,7 +127,7 @@ impl<D: Driver> Init<'_, D> {
 
     async fn step(
         &self,
-        session: &mut D::Session,
+        session: &mut AdminSession<'_>,
         step: InitStep,
         done: &mut Done,
     ) -> Result<(), LoadError> {
@@ -157,14 +157,14 @@ impl<D: Driver> Init<'_, D> {
         result.map_err(|error| if is_worth_it { error.with_resume_hint(RESUME) } else { error })
     }
 
-    async fn drop_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
+    async fn drop_tables(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
         for sql in self.schema.drop_tables() {
             command(session, InitStep::DropTables, "dropping the old tables", &sql).await?;
         }
         Ok(())
     }
 
-    async fn create_tables(&self, session: &mut D::Session) -> Result<(), LoadError> {
+    async fn create_tables(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
         let step = InitStep::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
@@ -197,7 +197,7 @@ impl<D: Driver> Init<'_, D> {
     }
 
     /// Step G. On MySQL each statement is committed for itself.
-    async fn server_data(&self, session: &mut D::Session) -> Result<u64, LoadError> {
+    async fn server_data(&self, session: &mut AdminSession<'_>) -> Result<u64, LoadError> {
         let step = InitStep::ServerData;
         let in_transaction = self.schema.dialect != Dialect::Mysql;
         if in_transaction {
@@ -221,7 +221,11 @@ impl<D: Driver> Init<'_, D> {
         Ok(accounts)
     }
 
-    async fn vacuum(&self, session: &mut D::Session, unfrozen: bool) -> Result<(), LoadError> {
+    async fn vacuum(
+        &self,
+        session: &mut AdminSession<'_>,
+        unfrozen: bool,
+    ) -> Result<(), LoadError> {
         for about in self.schema.vacuum(unfrozen) {
             let doing = format!("analyzing table {}", about.table);
             dyno_load::doing(&*doing);
@@ -237,7 +241,7 @@ impl<D: Driver> Init<'_, D> {
 
     async fn keys(
         &self,
-        session: &mut D::Session,
+        session: &mut AdminSession<'_>,
         step: InitStep,
         keys: Vec<Key>,
     ) -> Result<(), LoadError> {
@@ -259,7 +263,7 @@ impl<D: Driver> Init<'_, D> {
 
     /// True when pgbench would copy the accounts with FREEZE. Tables that other options than these
     /// may have made are looked at: an ordinary one freezes, a partitioned one can't.
-    async fn can_freeze(&self, session: &mut D::Session) -> Result<bool, LoadError> {
+    async fn can_freeze(&self, session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
         let options = self.schema.options;
         if self.schema.postgres_major < FREEZE_SINCE || options.partitions > 0 {
             return Ok(false);

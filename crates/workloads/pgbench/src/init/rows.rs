@@ -48,7 +48,7 @@ impl<'a> Accounts<'a> {
 
 impl RowSource for Accounts<'_> {
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let aid = self.next;
         if aid > self.last {
             return false;
@@ -106,7 +106,7 @@ impl SmallRows {
 }
 
 impl RowSource for SmallRows {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let number = self.next;
         if number > self.last {
             return false;
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    fn rows(source: &mut impl RowSource, columns: usize) -> Vec<Vec<String>> {
+    fn rows(source: &mut dyn RowSource, columns: usize) -> Vec<Vec<String>> {
         let mut kept = Kept::default();
         while source.next_row(&mut kept) {}
         kept.0.chunks(columns).map(<[String]>::to_vec).collect()

@@ -2,6 +2,7 @@
 
 use crate::recorder::Recorder;
 use crate::support::{Said, init, steps};
+use dyno_core::Driver;
 use dyno_pgbench::init::{InitOptions, PartitionMethod, initialize};
 use std::path::Path;
 
@@ -85,7 +86,7 @@ fn several_connections_copy_whole_branches_and_vacuum_freezes_them() {
     let options = InitOptions { connections: 3, scale: 7, ..InitOptions::default() };
     let recorder = Recorder::new("15.20");
     let said = Said::default();
-    let report = initialize(&recorder, &options, &said).unwrap();
+    let report = initialize(&recorder.admin(), &options, &said).unwrap();
     assert_eq!(
         (report.loaded.rows_loaded, report.loaded.rows_found, report.connections),
         (700_000, 0, 3)

@@ -1,7 +1,7 @@
 //! A real server of the MySQL protocol.
 
 use crate::support::{Failing, Said, ask, init, steps, with_session};
-use dyno_core::{BulkMethod, DbError};
+use dyno_core::{AdminSession, BulkMethod, DbError, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_pgbench::init::{
     InitOptions, PartitionMethod, TableInfo, initialize, table_info, vacuum_accounts,
@@ -63,7 +63,7 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
     );
     // Emptied and filled again, foreign keys in place.
     let parallel = InitOptions { scale: 3, connections: 3, ..steps("g") };
-    let report = initialize(&driver, &parallel, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &parallel, &Said::default()).unwrap();
     assert_eq!(
         (report.loaded.rows_loaded, report.loaded.method),
         (300_000, Some(BulkMethod::LoadData))
@@ -75,7 +75,7 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
 
     mariadb.sql("set global local_infile = 0").unwrap();
     let said = Said::default();
-    let report = initialize(&driver, &steps("dtg"), &said).unwrap();
+    let report = initialize(&driver.admin(), &steps("dtg"), &said).unwrap();
     assert_eq!(report.loaded.method, Some(BulkMethod::MultiRowInsert));
     assert!(said.notes.lock().unwrap()[0].contains("local_infile"));
     assert!(report.loaded.fallback_reason.unwrap().to_string().contains("local_infile"));
@@ -84,7 +84,10 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
 
 fn partitions_hold_the_accounts(mariadb: &MariaDb) {
     let driver = driver(mariadb);
-    let info = || with_session(&driver, async |session| table_info(session).await).unwrap();
+    let info = || {
+        with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await)
+            .unwrap()
+    };
     let range = InitOptions { partitions: 3, scale: 2, ..InitOptions::default() };
     let said = init(&driver, &range);
     let lines = said.lines.lock().unwrap();
@@ -99,8 +102,8 @@ fn partitions_hold_the_accounts(mariadb: &MariaDb) {
     assert_eq!(info(), wanted(Some(PartitionMethod::Hash)));
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
-        let mut errors = vacuum_before_run(session).await;
-        errors.extend(vacuum_accounts(session).await);
+        let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
+        errors.extend(vacuum_accounts(&mut AdminSession::lent(session)).await);
         errors
     });
     assert_eq!(errors, []);
@@ -112,13 +115,13 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
     let options =
         InitOptions { scale: 3, connections: 2, foreign_keys: true, ..InitOptions::default() };
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
-    let error = initialize(&&failing, &options, &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options, &Said::default()).unwrap_err();
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
     let resume = InitOptions { resume: true, ..options };
-    let report = initialize(&driver, &resume, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
     assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (200_000, 100_000));
     assert_rows(&driver, 3);
-    let report = initialize(&driver, &resume, &Said::default()).unwrap();
+    let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
     assert_eq!((report.loaded.rows_found, report.loaded.rows_loaded), (300_000, 0));
     assert_eq!(
         (keys(&driver, "PRIMARY KEY"), keys(&driver, "FOREIGN KEY")),
@@ -129,7 +132,7 @@ fn a_load_goes_on_where_it_ended(mariadb: &MariaDb) {
 fn errors_name_the_step_and_the_remedy(mariadb: &MariaDb) {
     let driver = driver(mariadb);
     let case = |letters: &str, words: &str, hint: &str| {
-        let error = initialize(&driver, &steps(letters), &Said::default()).unwrap_err();
+        let error = initialize(&driver.admin(), &steps(letters), &Said::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
     };
@@ -141,7 +144,7 @@ fn errors_name_the_step_and_the_remedy(mariadb: &MariaDb) {
     mariadb.sql("create user poor@'%'; grant select on sbtest.* to poor@'%'").unwrap();
     let url = mariadb.url().replace("root@", "poor@");
     let poor = MysqlDriver::new(&url.parse().unwrap()).unwrap();
-    let error = initialize(&poor, &steps("d"), &Said::default()).unwrap_err();
+    let error = initialize(&poor.admin(), &steps("d"), &Said::default()).unwrap_err();
     assert!(error.to_string().starts_with("step d (drop tables)"), "{error}");
     assert!(error.hint().unwrap().contains("may create"), "{error}: {:?}", error.hint());
 }

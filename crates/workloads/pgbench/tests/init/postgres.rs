@@ -1,6 +1,8 @@
 //! A real PostgreSQL, beside the real pgbench.
 
 use crate::support::{Said, ask, init, steps, with_session};
+use dyno_core::AdminSession;
+use dyno_core::Driver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_load::{LoadError, LoadObserver};
 use dyno_pgbench::init::{
@@ -193,7 +195,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     let driver = driver(&postgres);
     let options = InitOptions { scale: 8, connections: 2, ..InitOptions::default() };
     let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
-    let error = initialize(&driver, &options, &kill).unwrap_err();
+    let error = initialize(&driver.admin(), &options, &kill).unwrap_err();
     assert!(error.to_string().starts_with("step g (client-side generate): filling"), "{error}");
     assert!(error.hint().unwrap().contains("--resume"), "{error}");
     let found: u64 = ask(&driver, "select count(*) from pgbench_accounts")[0].parse().unwrap();
@@ -203,7 +205,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     let process = postgres.server.process().and_then(|id| Pid::from_raw(id as i32)).unwrap();
     // An immediate shutdown: backends whose postmaster was killed go on until they wait for something.
     let kill = At::new(150_000, || kill_process(process, Signal::QUIT).unwrap());
-    let error = initialize(&driver, &resume, &kill).unwrap_err();
+    let error = initialize(&driver.admin(), &resume, &kill).unwrap_err();
     assert!(error.db_error().unwrap().is_fatal(), "{error}");
     postgres.kill();
     postgres.restart().unwrap();
@@ -225,7 +227,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
         while ask(&driver, is_writing) == ["0"] && !late.is_finished() {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
-        let report = initialize(&driver, &resume, &Said::default()).unwrap();
+        let report = initialize(&driver.admin(), &resume, &Said::default()).unwrap();
         late.join().unwrap();
         report
     });
@@ -251,14 +253,17 @@ fn a_load_of_one_connection_is_all_or_nothing(postgres: &Postgres) {
     init(&driver, &InitOptions::default());
     let left = state(&driver);
     let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
-    let error = initialize(&driver, &InitOptions { scale: 3, ..steps("g") }, &kill).unwrap_err();
+    let error =
+        initialize(&driver.admin(), &InitOptions { scale: 3, ..steps("g") }, &kill).unwrap_err();
     assert!(error.sql().unwrap().starts_with("copy pgbench_accounts from stdin with (freeze on)"));
     assert_eq!(state(&driver), left);
 }
 
 fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
     let driver = driver(postgres);
-    let info = || with_session(&driver, async |session| table_info(session).await);
+    let info = || {
+        with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await)
+    };
     let missing = info().unwrap_err();
     assert!(
         missing.to_string().contains("relation \"pgbench_branches\" does not exist"),
@@ -281,14 +286,16 @@ fn a_run_can_ask_about_the_tables(postgres: &Postgres) {
     assert_eq!(info().unwrap().scale, 2);
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
-        let mut errors = vacuum_before_run(session).await;
-        errors.extend(vacuum_accounts(session).await);
+        let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
+        errors.extend(vacuum_accounts(&mut AdminSession::lent(session)).await);
         errors
     });
     assert_eq!(errors, []);
     assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
     init(&driver, &steps("d"));
-    let errors = with_session(&driver, async |session| vacuum_before_run(session).await);
+    let errors = with_session(&driver, async |session| {
+        vacuum_before_run(&mut AdminSession::lent(session)).await
+    });
     assert_eq!(errors.len(), 3);
 }
 
@@ -296,7 +303,7 @@ fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     let driver = driver(postgres);
     let fails = |driver: &PostgresDriver, letters: &str, options: InitOptions| -> LoadError {
         let options = InitOptions { steps: steps(letters).steps, ..options };
-        initialize(driver, &options, &Said::default()).unwrap_err()
+        initialize(&driver.admin(), &options, &Said::default()).unwrap_err()
     };
     let case = |letters: &str, before: &str, words: &str, hint: &str| {
         ask(&driver, before);

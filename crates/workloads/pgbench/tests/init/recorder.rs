@@ -96,18 +96,18 @@ impl Session for RecordingSession {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         let sql = format!("COPY {table} ({}) FROM STDIN", columns.join(", "));
         let rows = self.copy_in(&sql, rows).await?;
         Ok(BulkReport { rows, method: BulkMethod::Copy, fallback: None })
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> Result<u64, DbError> {
         self.log.lock().unwrap().push(sql.to_owned());
         let mut count = 0;
         while rows.next_row(&mut Nowhere) {

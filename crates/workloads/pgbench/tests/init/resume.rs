@@ -2,7 +2,7 @@
 
 use crate::sqlite::{assert_rows, driver};
 use crate::support::{Failing, Said, ask, init, steps};
-use dyno_core::{DbError, ErrorClass};
+use dyno_core::{DbError, Driver, ErrorClass};
 use dyno_pgbench::init::{InitOptions, InitReport, initialize};
 use dyno_testkit::Scratch;
 
@@ -12,7 +12,7 @@ fn options(scale: u32) -> InitOptions {
 
 fn resumed(driver: &impl dyno_core::Driver, options: &InitOptions) -> InitReport {
     let options = InitOptions { resume: true, ..options.clone() };
-    initialize(driver, &options, &Said::default()).unwrap()
+    initialize(&driver.admin(), &options, &Said::default()).unwrap()
 }
 
 #[test]
@@ -21,7 +21,7 @@ fn what_is_committed_is_kept_and_the_rest_is_loaded() {
     let driver = driver(&scratch);
     // Branches, tellers and two of five branches' accounts.
     let failing = Failing::new(&driver, 4..u32::MAX, DbError::lost("The server went away."));
-    let error = initialize(&&failing, &options(5), &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options(5), &Said::default()).unwrap_err();
     let text = error.to_string();
     assert!(text.starts_with("step g (client-side generate): filling table pgbench_acc"), "{text}");
     assert!(error.hint().unwrap().contains("--resume"), "{:?}", error.hint());
@@ -47,7 +47,7 @@ fn a_load_that_never_began_is_resumed_from_nothing() {
     let scratch = Scratch::new();
     let driver = driver(&scratch);
     let failing = Failing::new(&driver, 1..u32::MAX, DbError::lost("The server went away."));
-    initialize(&&failing, &options(2), &Said::default()).unwrap_err();
+    initialize(&(&failing).admin(), &options(2), &Said::default()).unwrap_err();
     assert_eq!(ask(&driver, "select count(*) from pgbench_branches"), ["0"]);
     ask(&driver, "drop table pgbench_history");
     let report = resumed(&driver, &options(2));
@@ -62,7 +62,7 @@ fn other_rows_than_the_options_make_are_refused() {
     init(&driver, &InitOptions { scale: 2, ..steps("dtg") });
     let refused = |scale, words: &str| {
         let options = InitOptions { resume: true, ..options(scale) };
-        let error = initialize(&driver, &options, &Said::default()).unwrap_err();
+        let error = initialize(&driver.admin(), &options, &Said::default()).unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().unwrap().contains("without --resume"));
     };
@@ -80,7 +80,7 @@ fn a_table_of_somebody_elses_is_refused_before_anything_is_created() {
     let driver = driver(&scratch);
     ask(&driver, "create table pgbench_accounts(AID int)");
     let options = InitOptions { resume: true, ..options(1) };
-    let error = initialize(&driver, &options, &Said::default()).unwrap_err();
+    let error = initialize(&driver.admin(), &options, &Said::default()).unwrap_err();
     let words = "The table pgbench_accounts is not pgbench's (it has no column bid)";
     assert_eq!(error.to_string(), words);
     assert_eq!(error.hint(), Some("rename or drop it, or use another database"));
@@ -98,7 +98,7 @@ fn a_deadlock_is_tried_again_and_then_reported() {
     assert_eq!(failing.loads(), 2 + 4 + 4);
     assert_rows(&driver, 4);
     let failing = Failing::new(&driver, 3..u32::MAX, deadlock);
-    let error = initialize(&&failing, &options(3), &Said::default()).unwrap_err();
+    let error = initialize(&(&failing).admin(), &options(3), &Said::default()).unwrap_err();
     assert_eq!(failing.loads(), 3 + 5);
     assert_eq!(error.db_error().unwrap().errno(), 1213);
 }

@@ -1,6 +1,8 @@
 //! Embedded SQLite.
 
 use crate::support::{Said, ask, init, steps, with_session};
+use dyno_core::AdminSession;
+use dyno_core::Driver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_pgbench::init::{
     InitOptions, TableInfo, TableInfoError, initialize, table_info, vacuum_accounts,
@@ -55,7 +57,9 @@ fn all_ways_of_loading_make_the_same_rows() {
 fn a_run_can_ask_about_the_tables() {
     let scratch = Scratch::new();
     let driver = driver(&scratch);
-    let info = || with_session(&driver, async |session| table_info(session).await);
+    let info = || {
+        with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await)
+    };
     let missing = info().unwrap_err();
     assert!(missing.to_string().starts_with("could not count number of branches: "));
     assert_eq!(
@@ -67,8 +71,8 @@ fn a_run_can_ask_about_the_tables() {
     assert_eq!(info().unwrap(), found);
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
-        let mut errors = vacuum_before_run(session).await;
-        errors.extend(vacuum_accounts(session).await);
+        let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
+        errors.extend(vacuum_accounts(&mut AdminSession::lent(session)).await);
         errors
     });
     assert_eq!(errors, []);
@@ -94,7 +98,7 @@ fn what_sqlite_has_not_is_refused_before_anything_is_touched() {
         (InitOptions { resume: true, ..steps("dtGp") }, "step G"),
     ];
     for (options, word) in cases {
-        let error = initialize(&driver, &options, &Said::default()).unwrap_err();
+        let error = initialize(&driver.admin(), &options, &Said::default()).unwrap_err();
         assert!(error.to_string().contains(word), "{error}");
         assert!(error.hint().unwrap().contains(word.trim_start_matches("step G")), "{error}");
     }

@@ -44,7 +44,7 @@ pub(crate) fn steps(letters: &str) -> InitOptions {
 /// Initializes; the test fails when that fails.
 pub(crate) fn init<D: Driver>(driver: &D, options: &InitOptions) -> Said {
     let said = Said::default();
-    if let Err(error) = initialize(driver, options, &said) {
+    if let Err(error) = initialize(&driver.admin(), options, &said) {
         panic!("{error}; hint: {:?}", error.hint());
     }
     said
@@ -165,11 +165,11 @@ impl<S: Session> Session for FailingSession<'_, S> {
         self.inner.rollback().await
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         if self.bad.contains(&self.loads.fetch_add(1, Ordering::Relaxed)) {
             return Err(self.error.clone());
@@ -177,7 +177,7 @@ impl<S: Session> Session for FailingSession<'_, S> {
         self.inner.bulk_load(table, columns, rows).await
     }
 
-    async fn copy_in<R: RowSource>(&mut self, sql: &str, rows: &mut R) -> Result<u64, DbError> {
+    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> Result<u64, DbError> {
         self.inner.copy_in(sql, rows).await
     }
 

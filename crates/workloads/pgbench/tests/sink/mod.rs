@@ -113,11 +113,11 @@ impl Session for Sink {
     async fn rollback(&mut self) -> Result<(), DbError> {
         Ok(())
     }
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         _table: &str,
         _columns: &[&str],
-        _rows: &mut R,
+        _rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         unreachable!("scripts don't load")
     }

@@ -94,11 +94,11 @@ impl Session for Sink {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         _table: &str,
         _columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         let mut lines = Lines { bytes: Vec::with_capacity(65_536), total: 0 };
         let mut count = 0;

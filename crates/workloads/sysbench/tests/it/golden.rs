@@ -2,7 +2,7 @@
 
 use crate::stream::{Summary, chi_square};
 use crate::support::{Command, FakeDriver, Recorded, Said};
-use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_core::{Dialect, Driver, Rng, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, prepare};
 use std::collections::BTreeSet;
@@ -133,7 +133,7 @@ fn prepare_creates_what_the_original_creates() {
         }
         let case = Case::from_command_line(value_of(&text, "options"));
         let driver = FakeDriver::new(Dialect::Mysql);
-        prepare(&driver, &case.options, 1, 1, &Said::default()).unwrap();
+        prepare(&driver.admin(), &case.options, 1, 1, &Said::default()).unwrap();
         let log: Vec<Recorded> = driver
             .database()
             .log

@@ -1,7 +1,7 @@
 //! Preparing, resuming, checking and dropping data, on a database in memory.
 
 use crate::support::{FakeDriver, Said};
-use dyno_core::{Dialect, Rng, Tally, Workload};
+use dyno_core::{AdminSession, Dialect, Driver, Rng, Tally, Workload};
 use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
@@ -21,11 +21,14 @@ fn prepare_fills_every_table_and_the_data_pass_their_check() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let said = Said::default();
     let options = options(3, 45_000);
-    let report = prepare(&driver, &options, 4, SEED, &said).unwrap();
+    let report = prepare(&driver.admin(), &options, 4, SEED, &said).unwrap();
     assert_eq!((report.tables, report.tables_complete), (3, 0));
     assert_eq!((report.rows.rows_loaded, report.rows.rows_found), (135_000, 0));
     assert_eq!(driver.database().bulk_loads, 9);
-    let findings = block_on(check_data(&mut driver.session(), &options, 4)).unwrap().unwrap();
+    let findings =
+        block_on(check_data(&mut AdminSession::lent(&mut driver.session()), &options, 4))
+            .unwrap()
+            .unwrap();
     assert_eq!(findings, []);
     let lines = said.lines();
     for table in 1..=3 {
@@ -43,7 +46,7 @@ fn prepare_fills_every_table_and_the_data_pass_their_check() {
 #[test]
 fn the_number_of_sessions_does_not_change_the_data() {
     let contents = |driver: FakeDriver, threads| {
-        prepare(&driver, &options(2, 50_000), threads, SEED, &Said::default()).unwrap();
+        prepare(&driver.admin(), &options(2, 50_000), threads, SEED, &Said::default()).unwrap();
         let database = driver.database();
         database.tables.values().map(|table| table.rows.clone()).collect::<Vec<_>>()
     };
@@ -58,21 +61,26 @@ fn an_interrupted_load_is_continued() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(2, 70_000);
     driver.database().bulk_loads_left = Some(5);
-    let error = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap_err();
+    let error = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap_err();
     assert!(error.to_string().contains("of table 'sbtest"), "{error}");
     assert!(error.hint().unwrap().contains("prepare again"), "{:?}", error.hint());
     let stored: usize = driver.database().tables.values().map(|table| table.rows.len()).sum();
     assert!(stored > 0);
     driver.database().bulk_loads_left = None;
 
-    let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap();
     assert_eq!(report.rows.rows_found, stored as u64);
     assert_eq!(report.rows.rows_loaded + report.rows.rows_found, 140_000);
-    assert_eq!(block_on(check_data(&mut driver.session(), &options, 2)).unwrap().unwrap(), []);
+    assert_eq!(
+        block_on(check_data(&mut AdminSession::lent(&mut driver.session()), &options, 2))
+            .unwrap()
+            .unwrap(),
+        []
+    );
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let said = Said::default();
-    let report = prepare(&driver, &options, 2, SEED, &said).unwrap();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &said).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 2));
     assert!(said.lines().contains(&"Table 'sbtest1' is already complete".to_owned()));
     assert!(!said.lines().iter().any(|line| line.starts_with("index")));
@@ -82,9 +90,9 @@ fn an_interrupted_load_is_continued() {
 fn a_load_that_ended_before_its_index_gets_the_index() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(1, 30_000);
-    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
     driver.database().tables.get_mut("sbtest1").unwrap().indexes.clear();
-    let report = prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables_complete), (0, 0));
     assert!(driver.database().tables["sbtest1"].indexes.contains("k_1"));
 }
@@ -92,8 +100,9 @@ fn a_load_that_ended_before_its_index_gets_the_index() {
 #[test]
 fn a_table_of_other_contents_leaves_no_empty_ones() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver, &options(2, 30_000), 1, SEED, &Said::default()).unwrap();
-    let error = prepare(&driver, &options(4, 20_000), 2, SEED, &Said::default()).unwrap_err();
+    prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &Said::default()).unwrap();
+    let error =
+        prepare(&driver.admin(), &options(4, 20_000), 2, SEED, &Said::default()).unwrap_err();
     assert!(error.to_string().contains("holds 30000 rows"), "{error}");
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2"]);
@@ -103,17 +112,18 @@ fn a_table_of_other_contents_leaves_no_empty_ones() {
 fn a_deadlock_is_tried_again() {
     let driver = FakeDriver::new(Dialect::Mysql);
     driver.database().deadlocks = 3;
-    prepare(&driver, &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
     assert_eq!(driver.database().bulk_loads, 5);
     driver.database().deadlocks = 100;
-    let error = prepare(&driver, &options(2, 30_000), 1, SEED, &Said::default()).unwrap_err();
+    let error =
+        prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &Said::default()).unwrap_err();
     assert_eq!(error.db_error().unwrap().errno(), 1213);
 }
 
 #[test]
 fn a_table_with_other_contents_is_refused_with_a_remedy() {
     let refused = |driver: &FakeDriver, options: &SysbenchOptions, part: &str| match prepare(
-        driver,
+        &driver.admin(),
         options,
         2,
         SEED,
@@ -129,7 +139,7 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
         other => panic!("{other}"),
     };
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver, &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(1, 30_000), 1, SEED, &Said::default()).unwrap();
     // Whatever chunk does not fit: all of the table counts, and its size is the remedy.
     for (asked, has) in [(25_000, "25000 rows"), (20_000, "20000 rows"), (1_000, "1000 rows")] {
         let holds = format!(
@@ -161,24 +171,37 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
         tables: 2,
         ..SysbenchOptions::new(SysbenchTest::Insert)
     };
-    let report = prepare(&driver, &options, 2, SEED, &Said::default()).unwrap();
+    let report = prepare(&driver.admin(), &options, 2, SEED, &Said::default()).unwrap();
     assert_eq!((report.rows.rows_loaded, report.tables), (0, 2));
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver, &SysbenchOptions::new(SysbenchTest::BulkInsert), 3, SEED, &Said::default())
-        .unwrap();
+    prepare(
+        &driver.admin(),
+        &SysbenchOptions::new(SysbenchTest::BulkInsert),
+        3,
+        SEED,
+        &Said::default(),
+    )
+    .unwrap();
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
-    prepare(&driver, &SysbenchOptions::new(SysbenchTest::BulkInsert), 3, SEED, &Said::default())
-        .unwrap();
+    prepare(
+        &driver.admin(),
+        &SysbenchOptions::new(SysbenchTest::BulkInsert),
+        3,
+        SEED,
+        &Said::default(),
+    )
+    .unwrap();
 }
 
 #[test]
 fn what_was_loaded_for_trials_has_statistics_before_the_first() {
     let analyzed = |dialect| {
         let driver = FakeDriver::new(dialect);
-        prepare_with_statistics(&driver, &options(2, 100), 2, SEED, &Said::default()).unwrap();
+        prepare_with_statistics(&driver.admin(), &options(2, 100), 2, SEED, &Said::default())
+            .unwrap();
         let database = driver.database();
         let texts = database.log.iter().map(|entry| entry.text.clone());
         let mut texts: Vec<String> = texts.filter(|text| text.starts_with("ANALYZE")).collect();
@@ -193,15 +216,15 @@ fn what_was_loaded_for_trials_has_statistics_before_the_first() {
 fn cleanup_and_prewarm_meet_every_table() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let options = options(3, 100);
-    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
     let said = Said::default();
-    prewarm(&driver, &options, 2, &said).unwrap();
+    prewarm(&driver.admin(), &options, 2, &said).unwrap();
     assert_eq!(said.lines().len(), 3);
     let log = driver.database().log.iter().map(|entry| entry.text.clone()).collect::<Vec<_>>();
     let warm = "SELECT AVG(id) FROM (SELECT * FROM sbtest3 FORCE KEY (PRIMARY) LIMIT 100) t";
     assert!(log.contains(&warm.to_owned()));
     let said = Said::default();
-    cleanup(&driver, &options, 1, &said).unwrap();
+    cleanup(&driver.admin(), &options, 1, &said).unwrap();
     assert_eq!(said.lines(), ["dropping sbtest1", "dropping sbtest2", "dropping sbtest3"]);
     assert!(driver.database().tables.is_empty());
 }
@@ -209,9 +232,15 @@ fn cleanup_and_prewarm_meet_every_table() {
 #[test]
 fn preflight_names_what_is_missing_and_how_to_get_it() {
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(&driver, &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options(8, 1_000), 1, SEED, &Said::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
-        block_on(preflight(&mut driver.session(), options, workers, MissingRows::Refused)).unwrap()
+        block_on(preflight(
+            &mut AdminSession::lent(&mut driver.session()),
+            options,
+            workers,
+            MissingRows::Refused,
+        ))
+        .unwrap()
     };
     assert_eq!(check(&options(8, 1_000), 4).unwrap(), Vec::<String>::new());
     let error = check(&options(10, 1_000), 4).unwrap_err();
@@ -225,7 +254,9 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     let found = check(&options(8, 1_000), 4);
     assert_eq!(found.unwrap_err().to_string(), "table 'sbtest3' is empty");
     let (mut session, all) = (driver.session(), options(8, 1_000));
-    let noted = block_on(preflight(&mut session, &all, 4, MissingRows::Noted)).unwrap();
+    let noted =
+        block_on(preflight(&mut AdminSession::lent(&mut session), &all, 4, MissingRows::Noted))
+            .unwrap();
     assert_eq!(noted.unwrap(), ["Note that table 'sbtest3' is empty."]);
     let legacy = SysbenchOptions {
         tables: 9,
@@ -239,9 +270,15 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
 fn preflight_counts_prepared_statements() {
     let driver = FakeDriver::new(Dialect::Mysql);
     let mut options = options(32, 1_000);
-    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
     let check = |options: &SysbenchOptions, workers| {
-        block_on(preflight(&mut driver.session(), options, workers, MissingRows::Refused)).unwrap()
+        block_on(preflight(
+            &mut AdminSession::lent(&mut driver.session()),
+            options,
+            workers,
+            MissingRows::Refused,
+        ))
+        .unwrap()
     };
     assert_eq!(options.prepared_statements(), 9 * 32 + 2);
     assert!(check(&options, 56).is_ok());
@@ -260,7 +297,7 @@ fn the_next_run_of_inserts_goes_on_behind_the_last_one() {
         tables: 2,
         ..SysbenchOptions::new(SysbenchTest::Insert)
     };
-    prepare(&driver, &options, 1, SEED, &Said::default()).unwrap();
+    prepare(&driver.admin(), &options, 1, SEED, &Said::default()).unwrap();
     let mut session = driver.session();
     let insert = |session: &mut _, options: &SysbenchOptions, rows| {
         let test = Sysbench::new(options.clone(), Dialect::Mysql);
@@ -278,7 +315,10 @@ fn the_next_run_of_inserts_goes_on_behind_the_last_one() {
     // A failed transaction leaves its number unused: rows are fewer than numbers.
     let first = *driver.database().tables["sbtest1"].rows.keys().next().unwrap();
     driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&first);
-    options.unique_start = block_on(first_free_unique(&mut session, &options)).unwrap().unwrap();
+    options.unique_start =
+        block_on(first_free_unique(&mut AdminSession::lent(&mut session), &options))
+            .unwrap()
+            .unwrap();
     assert_eq!(options.unique_start, 5_000);
     insert(&mut session, &options, 5_000).unwrap();
 }

@@ -226,11 +226,11 @@ impl Session for FakeSession {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         table: &str,
         columns: &[&str],
-        rows: &mut R,
+        rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         assert_eq!(columns, ["id", "k", "c", "pad"]);
         let mut kept = Kept(Vec::new());

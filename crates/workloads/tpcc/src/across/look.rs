@@ -5,7 +5,7 @@ use crate::check::derived;
 use crate::ledger::{LedgerPayment, LedgerWork, Recorded, SupplyKey};
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Driver, Session, ShardMap, Shards};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, Shards};
 use dyno_load::doing;
 use dyno_load::query::{answer_if_any, number};
 use dyno_load::settings::adopt;
@@ -52,9 +52,9 @@ pub(crate) struct ShardWork {
 ///
 /// # Errors
 /// The first one, with the name of the shard.
-pub(crate) fn on_each_shard<D: Driver, T: Send>(
-    shards: &Shards<D>,
-    ask: impl AsyncFn(usize, &mut D::Session) -> Result<T, DbError> + Sync,
+pub(crate) fn on_each_shard<T: Send>(
+    shards: &Shards<AdminDriver<'_>>,
+    ask: impl AsyncFn(usize, &mut AdminSession<'_>) -> Result<T, DbError> + Sync,
 ) -> Result<Vec<T>, DbError> {
     let ask = &ask;
     let asked = |number: usize| {
@@ -74,7 +74,7 @@ pub(crate) fn on_each_shard<D: Driver, T: Send>(
     })
 }
 
-pub(crate) async fn foreign_work<S: Session>(session: &mut S) -> Result<ForeignWork, DbError> {
+pub(crate) async fn foreign_work(session: &mut AdminSession<'_>) -> Result<ForeignWork, DbError> {
     doing("adding up what other shards' transactions did here");
     let sql = format!(
         "SELECT c_w_id, c_d_id, c_id, c_payment_cnt - coalesce(n, 0), c_ytd_payment - coalesce(h, 0) FROM \
@@ -97,8 +97,8 @@ pub(crate) async fn foreign_work<S: Session>(session: &mut S) -> Result<ForeignW
 }
 
 /// Looks at shard `number`. Nobody may write meanwhile.
-pub(crate) async fn look<S: Session>(
-    session: &mut S,
+pub(crate) async fn look(
+    session: &mut AdminSession<'_>,
     (recorded, map): (&Recorded, &ShardMap),
     number: usize,
     before: &ForeignWork,
@@ -149,7 +149,9 @@ pub(crate) async fn look<S: Session>(
 }
 
 /// How many branches of transactions are prepared and undecided; `None` where the server doesn't say.
-pub(crate) async fn prepared_branches<S: Session>(session: &mut S) -> Result<Option<u64>, DbError> {
+pub(crate) async fn prepared_branches(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<u64>, DbError> {
     match session.dialect() {
         Dialect::Mysql => {
             let answer = answer_if_any(session, "XA RECOVER").await?;

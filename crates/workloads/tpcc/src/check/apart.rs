@@ -8,7 +8,7 @@
 use super::stream::{MergedAnswer, merge};
 use super::{Condition, ConditionVerdict, LISTED, derived, number, prepare};
 use crate::DISTRICTS;
-use dyno_core::{AnswerRow, DbError, Driver, Rows, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerRow, DbError, Rows, Session};
 use dyno_runner::databases;
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ pub(super) fn is_for(condition: &Condition) -> bool {
 }
 
 /// The verdict of a condition for which [`is_for`] is true.
-pub(super) fn verdict<D: Driver>(
-    driver: &D,
+pub(super) fn verdict(
+    driver: &AdminDriver<'_>,
     condition: &Condition,
 ) -> Result<ConditionVerdict, DbError> {
     match condition.id {
@@ -85,8 +85,8 @@ fn ordered(name: &str) -> String {
 }
 
 /// Compares row by row. `is_broken` gets the values of all sides, without the key.
-fn compare<D: Driver>(
-    driver: &D,
+fn compare(
+    driver: &AdminDriver<'_>,
     condition: &Condition,
     left: &MergedAnswer,
     rights: &[MergedAnswer],
@@ -109,7 +109,7 @@ fn compare<D: Driver>(
 
 /// X6: the lines are counted by item, quantity and amount, of which a right database has a million
 /// at most, and compared with the catalogue.
-fn amounts<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionVerdict, DbError> {
+fn amounts(driver: &AdminDriver<'_>, condition: &Condition) -> Result<ConditionVerdict, DbError> {
     let lines = "SELECT ol_i_id, ol_quantity, ol_amount, count(*) FROM bmsql_order_line WHERE \
                  ol_o_id > 3000 GROUP BY ol_i_id, ol_quantity, ol_amount ORDER BY ol_i_id";
     let lines = MergedAnswer { sql: lines.to_owned(), keys: 1, values: &[0, 2, 0] };
@@ -132,7 +132,7 @@ fn amounts<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionVerd
             }
         }
     })?;
-    let keys = in_session(driver, async |session: &mut D::Session| {
+    let keys = in_session(driver, async |session: &mut AdminSession<'_>| {
         let mut keys = Vec::new();
         for &(item, quantity, cents) in &broken {
             let amount = crate::text::Decimal::new(cents, 2);
@@ -162,8 +162,11 @@ struct RemoteLine {
 
 /// X10: lines that their own warehouse supplied are joined there; of the others, one in a hundred,
 /// the stock is looked up.
-fn dist_infos<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionVerdict, DbError> {
-    in_session(driver, async |session: &mut D::Session| {
+fn dist_infos(
+    driver: &AdminDriver<'_>,
+    condition: &Condition,
+) -> Result<ConditionVerdict, DbError> {
+    in_session(driver, async |session: &mut AdminSession<'_>| {
         let local = format!("{} AND ol_supply_w_id = ol_w_id AND s_w_id = ol_w_id", condition.body);
         let mut violations = number(session, &format!("SELECT count(*) FROM {local}")).await?;
         let mut keys = match violations {
@@ -190,8 +193,8 @@ fn dist_infos<D: Driver>(driver: &D, condition: &Condition) -> Result<ConditionV
 }
 
 /// The keys of lines whose OL_DIST_INFO isn't the stock's.
-async fn compare_remote<S: Session>(
-    session: &mut S,
+async fn compare_remote(
+    session: &mut AdminSession<'_>,
     mut lines: Vec<RemoteLine>,
 ) -> Result<Vec<[i64; 4]>, DbError> {
     lines.sort_by_key(|line| (line.supply_warehouse, line.item, line.key));
@@ -250,9 +253,9 @@ impl Rows for DistInfos {
     }
 }
 
-pub(super) fn in_session<D: Driver, T>(
-    driver: &D,
-    work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+pub(super) fn in_session<T>(
+    driver: &AdminDriver<'_>,
+    work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
 ) -> Result<T, DbError> {
     databases::run(databases::in_session(driver, async |session| {
         prepare(session).await?;

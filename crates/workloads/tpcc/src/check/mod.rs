@@ -7,7 +7,9 @@ mod apart;
 mod stream;
 
 use crate::messages;
-use dyno_core::{Cause, DbError, Discard, Driver, ErrorClass, Session, is_shardingsphere};
+use dyno_core::{
+    AdminDriver, AdminSession, Cause, DbError, Discard, ErrorClass, Session, is_shardingsphere,
+};
 use dyno_facts::{Message, MessageTexts, say};
 use dyno_load::settings::adopt;
 use dyno_load::{doing, query};
@@ -24,7 +26,7 @@ pub enum Stage {
 }
 
 /// The single number that a statement answers with.
-async fn number<S: Session>(session: &mut S, sql: &str) -> Result<u64, DbError> {
+async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<u64, DbError> {
     let count = query::number(session, sql).await?;
     count.ok_or_else(|| DbError::workload(format!("There was no answer to: {sql}")))
 }
@@ -214,7 +216,10 @@ impl Condition {
     }
 
     /// Looks whether the condition holds.
-    pub async fn verdict<S: Session>(&self, session: &mut S) -> Result<ConditionVerdict, DbError> {
+    pub async fn verdict(
+        &self,
+        session: &mut AdminSession<'_>,
+    ) -> Result<ConditionVerdict, DbError> {
         doing(format!("condition {}", self.id));
         let count = number(session, &self.count_sql()).await?;
         let keys = match count {
@@ -225,7 +230,11 @@ impl Condition {
     }
 
     /// The first keys of what follows FROM in `body`.
-    async fn list<S: Session>(&self, session: &mut S, body: &str) -> Result<Vec<String>, DbError> {
+    async fn list(
+        &self,
+        session: &mut AdminSession<'_>,
+        body: &str,
+    ) -> Result<Vec<String>, DbError> {
         let sql = format!("SELECT {} FROM {body} LIMIT {LISTED}", self.keys);
         let listed = query::answer(session, &sql).await?;
         Ok(listed.rows.iter().map(|row| self.key(row)).collect())
@@ -233,12 +242,12 @@ impl Condition {
 
     /// Looks whether the condition holds, on sessions of its own. Reads whole tables. Nobody may
     /// write meanwhile.
-    pub fn examine<D: Driver>(&self, driver: &D, mode: Mode) -> Result<Examined, DbError> {
+    pub fn examine(&self, driver: &AdminDriver<'_>, mode: Mode) -> Result<Examined, DbError> {
         if mode == Mode::Apart && self.joins_warehouses() {
             let verdict = apart::verdict(driver, self)?;
             return Ok(Examined { verdict, is_apart: true, refused: None });
         }
-        let look = async |session: &mut D::Session| self.verdict(session).await;
+        let look = async |session: &mut AdminSession<'_>| self.verdict(session).await;
         match apart::in_session(driver, look) {
             Err(error) if self.is_refused(&error) => {
                 let verdict = apart::verdict(driver, self)?;
@@ -321,8 +330,8 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a ConditionVerdict>) ->
 
 /// Checks all conditions of a stage, one after another. Reads the whole database: seconds per
 /// warehouse. Nobody may write meanwhile.
-pub async fn check<S: Session>(
-    session: &mut S,
+pub async fn check(
+    session: &mut AdminSession<'_>,
     stage: Stage,
 ) -> Result<Vec<ConditionVerdict>, DbError> {
     prepare(session).await?;
@@ -335,7 +344,7 @@ pub async fn check<S: Session>(
 
 /// Makes a session ready for [`Condition::verdict`]: MariaDB without statistics would join the derived
 /// tables once per customer.
-pub async fn prepare<S: Session>(session: &mut S) -> Result<(), DbError> {
+pub async fn prepare(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     adopt(session).await?;
     if let Some(sql) = session.capabilities().materialize_derived {
         session.query(sql, &mut Discard).await?;

@@ -5,7 +5,7 @@
 
 use super::prepare;
 use crate::text::read_scaled;
-use dyno_core::{AnswerRow, DbError, Dialect, Driver, Rows, Session};
+use dyno_core::{AdminDriver, AnswerRow, DbError, Dialect, Driver, Rows, Session};
 use dyno_load::goes_on;
 use dyno_reactor::block_on;
 use dyno_runner::asking::noted;
@@ -47,9 +47,9 @@ pub(super) struct Stream {
 
 impl Stream {
     /// Begins to read on a thread of its own. `number` is that of the connection.
-    pub(super) fn start<'scope, D: Driver>(
+    pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
-        driver: &'scope D,
+        driver: &'scope AdminDriver<'scope>,
         number: u32,
         side: &MergedAnswer,
     ) -> Self {
@@ -108,8 +108,8 @@ impl Stream {
 
 /// Joins answers by the key of the first one, whose rows are all kept: `each` gets its row with the
 /// sums of the others' values behind it, 0 where there are none.
-pub(super) fn merge<D: Driver>(
-    driver: &D,
+pub(super) fn merge(
+    driver: &AdminDriver<'_>,
     left: &MergedAnswer,
     rights: &[MergedAnswer],
     mut each: impl FnMut(&[i64]),
@@ -143,8 +143,8 @@ pub(super) fn merge<D: Driver>(
     })
 }
 
-async fn read<D: Driver>(
-    driver: &D,
+async fn read(
+    driver: &AdminDriver<'_>,
     number: u32,
     side: &MergedAnswer,
     sender: &SyncSender<Batch>,

@@ -8,7 +8,7 @@ use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::prove;
 use crate::options::CheckTime;
-use dyno_core::{DbError, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, default_sessions};
@@ -53,8 +53,8 @@ pub struct Findings {
 /// # Errors
 /// Those of the session; a condition that doesn't hold or rows on wrong shards, with code 4: figures of such
 /// a database are worth nothing.
-pub fn look_before<D: Driver>(
-    driver: &D,
+pub fn look_before(
+    driver: &AdminDriver<'_>,
     when: CheckTime,
     warehouses: u32,
 ) -> Result<Before, Failure> {
@@ -77,7 +77,7 @@ pub fn look_before<D: Driver>(
 }
 
 /// Compares and checks. Nobody else may have written since [`look_before`].
-pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Findings {
+pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
     announce(is_wanted, before.warehouses);
     match look(driver, is_wanted) {
@@ -89,9 +89,14 @@ pub fn look_after<D: Driver>(driver: &D, workload: &Tpcc, before: &Before) -> Fi
                 conditions_check(verdicts.as_ref()),
             ];
             let placement = placement_check(driver, is_wanted, before.warehouses);
-            if let (Some(known), Some(placement)) = (shards::known(driver), &placement) {
+            if let (Some((shards, map)), Some(placement)) = (shards::known(driver), &placement) {
                 let is_proven = placement.verdict != CheckVerdict::NotMade;
-                checks.push(shards::conditions_check(known, is_wanted, is_proven, &books));
+                checks.push(shards::conditions_check(
+                    (&shards, &map),
+                    is_wanted,
+                    is_proven,
+                    &books,
+                ));
             }
             checks.extend(placement);
             Findings {
@@ -155,7 +160,7 @@ fn announce(is_wanted: bool, warehouses: u32) {
 /// nevertheless.
 type Looked = (Books, Option<Result<Vec<check::ConditionVerdict>, DbError>>);
 
-fn look<D: Driver>(driver: &D, with_conditions: bool) -> Result<Looked, DbError> {
+fn look(driver: &AdminDriver<'_>, with_conditions: bool) -> Result<Looked, DbError> {
     let (books, is_sharded) = databases::run(databases::in_session(driver, async |session| {
         adopt(session).await?;
         let is_sharded = joins_within_shards(&session.product().version);
@@ -231,8 +236,12 @@ fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message
 
 /// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
 /// conditions do.
-fn placement_check<D: Driver>(driver: &D, is_wanted: bool, warehouses: u32) -> Option<DataCheck> {
-    driver.shards()?.map.as_ref()?;
+fn placement_check(
+    driver: &AdminDriver<'_>,
+    is_wanted: bool,
+    warehouses: u32,
+) -> Option<DataCheck> {
+    driver.shards()?.map?;
     let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &AskedNodes));
     let (verdict, evidence) = match proof {
         None => (CheckVerdict::NotMade, say!(conditions_unwanted)),

@@ -23,11 +23,12 @@ use crate::schema::{CONFIG, LOAD_STATE, table_names};
 use crate::settle::{Settlement, settle};
 use crate::{ITEMS, Timestamp, TpccOptions};
 use dyno_core::offer::WorkloadOffer;
-use dyno_core::{Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, Driver};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
 use dyno_load::settings::ServerNeed;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
@@ -44,7 +45,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// TPC-C, for the registry.
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
 
 pub static DRIVE_ON: DriveOn<crate::Tpcc> = drive_on;
 
@@ -81,17 +82,20 @@ impl Family for TpccFamily {
         [trial_needs(self.options.run.isolation), &LOAD_NEEDS[1..]].concat()
     }
 
-    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+    fn fits(&self, database: &Database) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
         check_options(&self.load_options(0), driver.dialect()).map_err(Failure::from)
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let driver = &database.primary_admin();
         load(driver, &self.load_options(order.seed), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| load_failure(&error, OTHER_DATA_HINT))
     }
 
-    fn settle<D: Driver>(&self, driver: &D, ledger: &Path) -> Result<LostWork, Failure> {
+    fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure> {
+        let driver = &database.primary_admin();
         let recorded = read(ledger)?;
         let settled = ask(driver, async |session| settle(session, &recorded, |_| {}).await)?;
         Ok(lost_of(&settled))
@@ -105,17 +109,19 @@ impl Family for TpccFamily {
         vec![CONFIG, LOAD_STATE]
     }
 
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let driver = &database.primary_admin();
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(all_or_none(!existing.is_empty(), self.tables()))
     }
 
-    fn remove<D: Driver>(
+    fn remove(
         &self,
-        driver: &D,
+        database: &Database,
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
         destroy_of(driver, tables, observer).map(|_| ()).map_err(drop_failure)
     }
 }
@@ -137,18 +143,19 @@ impl Driven for TpccFamily {
         }
     }
 
-    fn look_before<D: Driver>(
+    fn look_before(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
+        let driver = &database.primary_admin();
         let (mut found, mut data) = ask(driver, async |session| {
             self.look(session, spec.workers).await.map_err(preflight_failure)
         })?;
         let loaded = found.loaded;
         let known = shards::known(driver);
-        if let Some((shards, map)) = known {
+        if let Some((shards, map)) = &known {
             let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
             (data.size_bytes, data.memory_bytes) = (size.size_bytes, size.memory_bytes);
             let idle = shards_without_rows(shards, map, loaded.warehouses);
@@ -156,8 +163,8 @@ impl Driven for TpccFamily {
         }
         let workload = self.workload(driver, &found, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
-        let ledger = self.ledger(driver, stem);
-        let foreign = match known {
+        let ledger = self.ledger(database, stem);
+        let foreign = match &known {
             None => Vec::new(),
             Some((shards, _)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
         };
@@ -181,18 +188,19 @@ impl Driven for TpccFamily {
         })
     }
 
-    fn part<D: Driver>(
+    fn part(
         &self,
-        driver: &D,
+        database: &Database,
         spec: &TrialSpec,
         stem: &Path,
     ) -> Result<crate::Tpcc, Failure> {
+        let driver = &database.primary_admin();
         let need = self.need(spec.all_workers());
         let found = ask(driver, async |session| {
             preflight(session, &need).await.map_err(preflight_failure)
         })?;
         let workload = self.workload(driver, &found, spec)?;
-        Ok(match self.ledger(driver, stem) {
+        Ok(match self.ledger(database, stem) {
             Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
             None => workload,
         })
@@ -207,30 +215,34 @@ impl Driven for TpccFamily {
     }
 
     /// A server that dies unasked leaves work on shards that is half done, too.
-    fn ledger<D: Driver>(&self, driver: &D, stem: &Path) -> Option<PathBuf> {
+    fn ledger(&self, database: &Database, stem: &Path) -> Option<PathBuf> {
+        let driver = &database.primary_admin();
         let is_kept = self.has_fault || shards::known(driver).is_some();
         is_kept.then(|| stem.with_extension("ledger"))
     }
 
-    fn acknowledged_on<D: Driver>(
+    fn acknowledged_on(
         &self,
-        driver: &D,
+        database: &Database,
         workload: &crate::Tpcc,
         shard: &str,
     ) -> Option<u64> {
+        let driver = &database.primary_admin();
         let (shards, map) = shards::known(driver)?;
         let number = shards.nodes.iter().position(|node| node.name == shard)?;
         Some(workload.acknowledged_at(|warehouse| map.shard_of(warehouse) == number))
     }
 
-    fn look_after<D: Driver>(
+    fn look_after(
         &self,
-        driver: &D,
+        database: &Database,
         workload: &crate::Tpcc,
         found: TpccData,
         ran: &EndedTrial<'_>,
     ) -> After {
+        let driver = &database.primary_admin();
         let known = shards::known(driver).filter(|_| ran.unchecked.is_none());
+        let known = known.as_ref().map(|(shards, map)| (shards, map));
         let branches = known.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
         let mut findings = match ran.unchecked.clone() {
             Some(why) => not_made(&found.before, &why),
@@ -267,7 +279,7 @@ impl Driven for TpccFamily {
         findings.checks.extend(lost.as_ref().map(ledger_check));
         let warehouses = found.loaded.warehouses;
         let idle = shards::known(driver)
-            .and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
+            .and_then(|(shards, map)| shards_without_rows(&shards, &map, warehouses));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
@@ -298,28 +310,25 @@ impl TpccFamily {
         }
     }
 
-    fn workload<D: Driver>(
+    fn workload(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         found: &preflight::Preflight,
         spec: &TrialSpec,
     ) -> Result<crate::Tpcc, Failure> {
         let loaded = &found.loaded;
-        let options = TpccOptions {
-            isolation: found.isolation,
-            seed: spec.seed,
-            ..self.options.run.clone()
-        };
+        let options =
+            TpccOptions { isolation: found.isolation, seed: spec.seed, ..self.options.run.clone() };
         let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
         Ok(match shards::known(driver) {
-            Some((_, map)) => workload.with_shards(map.clone()),
+            Some((_, map)) => workload.with_shards(map),
             None => workload,
         })
     }
 
-    async fn look<S: Session>(
+    async fn look(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         sessions: u32,
     ) -> Result<(preflight::Preflight, DataFacts), TpccPreflightError> {
         let found = preflight(session, &self.need(sessions)).await?;
@@ -345,7 +354,7 @@ impl TpccFamily {
 }
 
 /// Looks for every order that was acknowledged.
-fn lost_orders<D: Driver>(driver: &D, workload: &crate::Tpcc, ledger: &Path) -> LostWork {
+fn lost_orders(driver: &AdminDriver<'_>, workload: &crate::Tpcc, ledger: &Path) -> LostWork {
     let settled = closed(workload, ledger)
         .and_then(|recorded| ask(driver, async |session| settle(session, &recorded, |_| {}).await));
     settled.map_or_else(|failure| LostWork::untold(failure.message), |settled| lost_of(&settled))

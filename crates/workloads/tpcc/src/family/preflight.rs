@@ -2,7 +2,7 @@
 
 use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
 use crate::{Isolation, prepared_statements};
-use dyno_core::{DbError, Dialect, Session, counted, is_shardingsphere};
+use dyno_core::{AdminSession, DbError, Dialect, Session, counted, is_shardingsphere};
 use dyno_load::query::{answer, answer_if_any, whole};
 use dyno_load::settings::ServerNeed;
 use dyno_runner::failure::Failure;
@@ -74,8 +74,8 @@ impl From<TpccPreflightError> for Failure {
 }
 
 /// Looks at the database and its server.
-pub async fn preflight<S: Session>(
-    session: &mut S,
+pub async fn preflight(
+    session: &mut AdminSession<'_>,
     need: &Need,
 ) -> Result<Preflight, TpccPreflightError> {
     let loaded = loaded(session).await.map_err(TpccPreflightError::Unloaded)?;
@@ -102,8 +102,8 @@ pub async fn preflight<S: Session>(
 }
 
 /// MySQL counts the prepared statements of all sessions together.
-async fn check_prepared<S: Session>(
-    session: &mut S,
+async fn check_prepared(
+    session: &mut AdminSession<'_>,
     sessions: u32,
 ) -> Result<(), TpccPreflightError> {
     if session.dialect() != Dialect::Mysql {
@@ -136,8 +136,8 @@ fn prepared_shortage(sessions: u32, each: u32, limit: u64, used: u64) -> Option<
 
 /// Only a warning, because a pooler between us and the server may take more sessions than the server
 /// whose limit it shows; without one the next thing to happen is the server's own refusal.
-async fn connections<S: Session>(
-    session: &mut S,
+async fn connections(
+    session: &mut AdminSession<'_>,
     sessions: u32,
 ) -> Result<Option<String>, DbError> {
     let (limit, used) = match session.dialect() {
@@ -217,7 +217,7 @@ fn about_a_proxy(asked: Isolation) -> Option<String> {
 }
 
 /// PostgreSQL's planner guesses without them, and its guesses are not the same from run to run.
-async fn about_statistics<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
+async fn about_statistics(session: &mut AdminSession<'_>) -> Result<Option<String>, DbError> {
     let missing = number(
         session,
         "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND reltuples < 0 AND relname LIKE \
@@ -238,7 +238,7 @@ const DISTRICT_PAGES_READ_AS_A_WHOLE: u64 = 4;
 
 /// A table that was small when it was vacuumed last grows fiftyfold by updates, and what prepared statements have planned
 /// for it stays.
-async fn about_small_tables<S: Session>(session: &mut S) -> Result<Option<String>, DbError> {
+async fn about_small_tables(session: &mut AdminSession<'_>) -> Result<Option<String>, DbError> {
     let pages = number(
         session,
         "SELECT max(relpages) FROM pg_class WHERE relkind = 'r' AND reltuples > 0 AND relname = \
@@ -255,22 +255,22 @@ async fn about_small_tables<S: Session>(session: &mut S) -> Result<Option<String
     }))
 }
 
-async fn variable<S: Session>(session: &mut S, name: &str) -> Result<Option<u64>, DbError> {
+async fn variable(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
     named(session, &format!("SHOW GLOBAL VARIABLES LIKE '{name}'")).await
 }
 
-async fn status<S: Session>(session: &mut S, name: &str) -> Result<Option<u64>, DbError> {
+async fn status(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
     named(session, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).await
 }
 
-async fn named<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+async fn named(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
     let answer = answer(session, sql).await?;
     let cell = answer.rows.first().and_then(|row| row.get(1)?.as_deref());
     Ok(cell.and_then(whole))
 }
 
 /// `None` also where the server refuses to say, as compatible ones may.
-async fn number<S: Session>(session: &mut S, sql: &str) -> Result<Option<u64>, DbError> {
+async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
     let answer = answer_if_any(session, sql).await?;
     Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }

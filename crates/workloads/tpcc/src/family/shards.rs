@@ -8,7 +8,7 @@ use crate::check::{self, CONDITIONS, ConditionVerdict, Stage, prepare};
 use crate::ledger::Recorded;
 use crate::schema::TpccTable;
 use crate::settle::{Settlement, settle_part};
-use dyno_core::{DbError, Driver, Session, ShardMap, Shards};
+use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap, Shards};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::query::column;
 use dyno_runner::failure::sentence;
@@ -23,18 +23,21 @@ const DECIDED_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EACH: Duration = Duration::from_millis(500);
 
 /// The shards behind a driver and how warehouses lie on them, where both are known.
-pub(super) fn known<D: Driver>(driver: &D) -> Option<(&Shards<D>, &ShardMap)> {
+pub(super) fn known<'a>(driver: &AdminDriver<'a>) -> Option<(Shards<AdminDriver<'a>>, ShardMap)> {
     let shards = driver.shards()?;
-    Some((shards, shards.map.as_ref()?))
+    let map = shards.map.clone()?;
+    Some((shards, map))
 }
 
 /// What each shard has of transactions of the others, for the ledger.
-pub(super) fn foreign_before<D: Driver>(shards: &Shards<D>) -> Result<Vec<ForeignWork>, DbError> {
+pub(super) fn foreign_before(
+    shards: &Shards<AdminDriver<'_>>,
+) -> Result<Vec<ForeignWork>, DbError> {
     on_each_shard(shards, async |_, session| foreign_work(session).await)
 }
 
 /// How large the data of all shards are beside their memory: a coordinator holds none of them.
-pub(super) fn footprint_of_shards<D: Driver>(shards: &Shards<D>) -> Result<Footprint, DbError> {
+pub(super) fn footprint_of_shards(shards: &Shards<AdminDriver<'_>>) -> Result<Footprint, DbError> {
     let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
     let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
     Ok(Footprint {
@@ -45,8 +48,8 @@ pub(super) fn footprint_of_shards<D: Driver>(shards: &Shards<D>) -> Result<Footp
 }
 
 /// Says which shards no warehouse lies on: they take no part in the load.
-pub(super) fn shards_without_rows<D>(
-    shards: &Shards<D>,
+pub(super) fn shards_without_rows(
+    shards: &Shards<AdminDriver<'_>>,
     map: &ShardMap,
     warehouses: u32,
 ) -> Option<Message> {
@@ -74,8 +77,8 @@ struct ShardLook {
 
 /// Whether each shard holds the conditions, and whether the books of all add up to those of the endpoint. Whether it
 /// holds its own warehouses only is looked at unless that `is_proven`: by a proof that has read the same tables.
-pub(super) fn conditions_check<D: Driver>(
-    (shards, map): (&Shards<D>, &ShardMap),
+pub(super) fn conditions_check(
+    (shards, map): (&Shards<AdminDriver<'_>>, &ShardMap),
     with_conditions: bool,
     is_proven: bool,
     endpoint: &Books,
@@ -99,8 +102,8 @@ pub(super) fn conditions_check<D: Driver>(
     DataCheck { name: DataCheck::SHARD_CONDITIONS.to_owned(), verdict, evidence }
 }
 
-async fn look_at_shard<S: Session>(
-    session: &mut S,
+async fn look_at_shard(
+    session: &mut AdminSession<'_>,
     is_own: Option<impl Fn(u32) -> bool>,
     stage: Option<Stage>,
 ) -> Result<ShardLook, DbError> {
@@ -121,8 +124,8 @@ async fn look_at_shard<S: Session>(
     Ok(ShardLook { books, foreign, verdicts })
 }
 
-async fn foreign_warehouses<S: Session>(
-    session: &mut S,
+async fn foreign_warehouses(
+    session: &mut AdminSession<'_>,
     is_own: impl Fn(u32) -> bool,
 ) -> Result<Vec<(TpccTable, u32)>, DbError> {
     let mut foreign = Vec::new();
@@ -136,7 +139,7 @@ async fn foreign_warehouses<S: Session>(
     Ok(foreign)
 }
 
-fn wrong<D>(shards: &Shards<D>, looks: &[ShardLook], endpoint: &Books) -> Vec<Message> {
+fn wrong(shards: &Shards<AdminDriver<'_>>, looks: &[ShardLook], endpoint: &Books) -> Vec<Message> {
     let mut problems = Vec::new();
     let mut sum = Books::default();
     for (node, look) in shards.nodes.iter().zip(looks) {
@@ -169,7 +172,7 @@ pub(super) struct Branches {
 }
 
 /// Waits until no branch is undecided: whoever coordinates them may have to come back first.
-pub(super) fn wait_for_branches<D: Driver>(shards: &Shards<D>) -> Branches {
+pub(super) fn wait_for_branches(shards: &Shards<AdminDriver<'_>>) -> Branches {
     let begin = Instant::now();
     let mut found = Branches::default();
     loop {
@@ -186,8 +189,8 @@ pub(super) fn wait_for_branches<D: Driver>(shards: &Shards<D>) -> Branches {
 }
 
 /// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
-pub(super) fn settle_on_shards<D: Driver>(
-    (shards, map): (&Shards<D>, &ShardMap),
+pub(super) fn settle_on_shards(
+    (shards, map): (&Shards<AdminDriver<'_>>, &ShardMap),
     recorded: &Recorded,
     before: &[ForeignWork],
     branches: Branches,

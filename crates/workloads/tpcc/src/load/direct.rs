@@ -4,27 +4,27 @@ use super::chunks::{self, Chunk};
 use super::{Missing, missing_of, state};
 use crate::schema::{LOAD_STATE, SHARD_STATE, STATE_COLUMNS, TpccTable};
 use crate::text::Timestamp;
-use dyno_core::{Driver, Session, ShardMap, ShardNode};
+use dyno_core::{AdminDriver, AdminSession, ShardMap, ShardNode, Shards};
 use dyno_load::query::execute;
 use dyno_load::{LoadError, LoadObserver, LoadSessions, while_doing};
 use std::collections::HashMap;
 
 /// Where a part of the rows goes.
-pub(super) struct LoadPlace<'d, D> {
-    pub(super) driver: &'d D,
+pub(super) struct LoadPlace<'d> {
+    pub(super) driver: AdminDriver<'d>,
     /// The table that says what of it is done.
     pub(super) state: &'static str,
     /// The name of the shard; `None` of the address of the target.
-    pub(super) shard: Option<&'d str>,
+    pub(super) shard: Option<String>,
     pub(super) missing: Vec<Missing>,
     /// Rows that are there.
     pub(super) rows_found: u64,
 }
 
-impl<D> LoadPlace<'_, D> {
+impl LoadPlace<'_> {
     /// With the shard, where it is one: `loading the rows bmsql_stock.1.1 on shard n2`.
     pub(super) fn named(&self, doing: String) -> String {
-        match self.shard {
+        match &self.shard {
             Some(shard) => format!("{doing} on shard {shard}"),
             None => doing,
         }
@@ -39,9 +39,11 @@ pub(super) struct LoadId {
 }
 
 /// The shards of a target that can be loaded directly: those whose rule is known.
-pub(super) fn mapped<D: Driver>(driver: &D) -> Option<(&ShardMap, &[ShardNode<D>])> {
-    let shards = driver.shards()?;
-    shards.map.as_ref().map(|map| (map, shards.nodes.as_slice()))
+pub(super) fn mapped<'d>(
+    driver: &AdminDriver<'d>,
+) -> Option<(ShardMap, Vec<ShardNode<AdminDriver<'d>>>)> {
+    let Shards { nodes, map } = driver.shards()?;
+    Some((map?, nodes))
 }
 
 /// The places of a load: the address of the target, then the shards that are loaded directly. `progress` is what has
@@ -49,35 +51,37 @@ pub(super) fn mapped<D: Driver>(driver: &D) -> Option<(&ShardMap, &[ShardNode<D>
 ///
 /// # Errors
 /// Those of sessions to shards; the endpoint has made other tables there.
-pub(super) fn places<'d, D: Driver>(
-    driver: &'d D,
+pub(super) fn places<'d>(
+    driver: &AdminDriver<'d>,
     id: LoadId,
     warehouses: u32,
     progress: &HashMap<String, bool>,
     observer: &dyn LoadObserver,
-) -> Result<Vec<LoadPlace<'d, D>>, LoadError> {
-    let place =
-        |driver, shard: Option<&'d str>, chunks: Vec<Chunk>, progress: &HashMap<String, bool>| {
-            let (missing, rows_found) = missing_of(id.seed, chunks, progress);
-            let state = if shard.is_some() { SHARD_STATE } else { LOAD_STATE };
-            LoadPlace { driver, state, shard, missing, rows_found }
-        };
+) -> Result<Vec<LoadPlace<'d>>, LoadError> {
+    let place = |driver: &AdminDriver<'d>,
+                 shard: Option<String>,
+                 chunks: Vec<Chunk>,
+                 progress: &HashMap<String, bool>| {
+        let (missing, rows_found) = missing_of(id.seed, chunks, progress);
+        let state = if shard.is_some() { SHARD_STATE } else { LOAD_STATE };
+        LoadPlace { driver: *driver, state, shard, missing, rows_found }
+    };
     let Some((map, nodes)) = mapped(driver) else {
         return Ok(vec![place(driver, None, chunks::all(warehouses), progress)]);
     };
     let mut places = Vec::new();
     let mut have_items = false;
-    for (number, ShardNode { name, driver }) in nodes.iter().enumerate() {
-        let of_shard = LoadSessions::new(driver, observer, 1);
+    for (number, ShardNode { name, driver }) in nodes.into_iter().enumerate() {
+        let of_shard = LoadSessions::new(&driver, observer, 1);
         let (progress, has_items) =
-            of_shard.one(async |session: &mut D::Session| open(session, name, id).await)?;
+            of_shard.one(async |session: &mut AdminSession<'_>| open(session, &name, id).await)?;
         have_items |= has_items;
         let own = (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == number);
         let mut chunks = chunks::of_warehouses(own);
         if has_items {
             chunks.splice(..0, chunks::items());
         }
-        places.push(place(driver, Some(name.as_str()), chunks, &progress));
+        places.push(place(&driver, Some(name), chunks, &progress));
     }
     // A catalogue that no shard has is the endpoint's own.
     let own = if have_items { Vec::new() } else { chunks::items() };
@@ -87,8 +91,8 @@ pub(super) fn places<'d, D: Driver>(
 
 /// What this load has done on a shard, and whether the items belong there. What another load has noted is forgotten: the
 /// endpoint has made the tables anew since.
-async fn open<S: Session>(
-    session: &mut S,
+async fn open(
+    session: &mut AdminSession<'_>,
     shard: &str,
     id: LoadId,
 ) -> Result<(HashMap<String, bool>, bool), LoadError> {
@@ -120,32 +124,32 @@ async fn open<S: Session>(
 
 /// What the copies of the configuration on shards say, together: the endpoint reads any one of them, and a shard that
 /// died has perhaps missed what the others were given.
-pub(super) fn configs_on_shards<D: Driver>(
-    driver: &D,
+pub(super) fn configs_on_shards(
+    driver: &AdminDriver<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<HashMap<String, String>, LoadError> {
     let mut together = HashMap::new();
-    for node in mapped(driver).map_or(&[][..], |(_, nodes)| nodes) {
+    for node in mapped(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
         let of_shard = LoadSessions::new(&node.driver, observer, 1);
-        let read = async |session: &mut D::Session| state::config_found(session).await;
+        let read = async |session: &mut AdminSession<'_>| state::config_found(session).await;
         together.extend(of_shard.one(read)?);
     }
     Ok(together)
 }
 
-async fn forget<S: Session>(session: &mut S) -> Result<(), LoadError> {
+async fn forget(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     let sql = format!("DROP TABLE IF EXISTS {SHARD_STATE}");
     execute(session, "dropping the list of what is done on a shard", &sql).await
 }
 
 /// Drops what a load has noted on shards.
-pub(super) fn forget_all<D: Driver>(
-    driver: &D,
+pub(super) fn forget_all(
+    driver: &AdminDriver<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    let nodes = driver.shards().map_or(&[][..], |shards| &shards.nodes);
+    let nodes = driver.shards().map_or(Vec::new(), |shards| shards.nodes);
     nodes.iter().try_for_each(|node| {
         let of_shard = LoadSessions::new(&node.driver, observer, 1);
-        of_shard.one(async |session: &mut D::Session| forget(session).await)
+        of_shard.one(async |session: &mut AdminSession<'_>| forget(session).await)
     })
 }

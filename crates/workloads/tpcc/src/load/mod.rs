@@ -34,7 +34,9 @@ use crate::schema::{
 use crate::text::Timestamp;
 use chunks::Chunk;
 use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
-use dyno_core::{DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted};
+use dyno_core::{
+    AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted,
+};
 use dyno_load::query::{answer, drop_tables, execute};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
@@ -83,8 +85,8 @@ impl TpccLoadOptions {
 
 /// Creates and fills the tables. A database that an interrupted load has left is completed; a
 /// complete one is left alone. Must not be called within an event loop.
-pub fn load<D: Driver>(
-    driver: &D,
+pub fn load(
+    driver: &AdminDriver<'_>,
     options: &TpccLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<LoadReport, LoadError> {
@@ -94,7 +96,7 @@ pub fn load<D: Driver>(
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
-    let begin = async |session: &mut D::Session| {
+    let begin = async |session: &mut AdminSession<'_>| {
         begin(session, options, &schema, shards, copies.clone(), observer).await
     };
     let Some((loaded_at, progress)) = loader.one(begin)? else {
@@ -120,8 +122,8 @@ pub fn load<D: Driver>(
     Ok(load.stored.report(rows_found))
 }
 
-fn schema_of<D: Driver>(
-    loader: &LoadSessions<'_, D>,
+fn schema_of(
+    loader: &LoadSessions<'_>,
     options: &TpccLoadOptions,
     dialect: Dialect,
     observer: &dyn LoadObserver,
@@ -132,7 +134,7 @@ fn schema_of<D: Driver>(
         foreign_keys: options.foreign_keys,
         shard: options.shard.clone(),
     };
-    let keys_first = loader.one(async |session: &mut D::Session| {
+    let keys_first = loader.one(async |session: &mut AdminSession<'_>| {
         wants_keys_first(session).await.map_err(while_doing("setting up"))
     })?;
     if keys_first && schema.keys == KeyTime::AfterLoad {
@@ -140,7 +142,8 @@ fn schema_of<D: Driver>(
     }
     if dialect == Dialect::Postgres
         && schema.shard.is_none()
-        && loader.one(async |session: &mut D::Session| state::is_coordinator(session).await)?
+        && loader
+            .one(async |session: &mut AdminSession<'_>| state::is_coordinator(session).await)?
     {
         schema.shard = Some(Shard::of_coordinator());
         if std::mem::take(&mut schema.foreign_keys) {
@@ -151,7 +154,7 @@ fn schema_of<D: Driver>(
 }
 
 /// Where the rows go, as far as that needs a word.
-fn way<D: Driver>(driver: &D) -> Option<String> {
+fn way(driver: &AdminDriver<'_>) -> Option<String> {
     match (mapped(driver), driver.shards()) {
         (Some((map, _)), _) => Some(format!(
             "rows go directly into {}, by the rule `{}`",
@@ -184,8 +187,8 @@ pub fn check_options(options: &TpccLoadOptions, dialect: Dialect) -> Result<(), 
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
 /// Must not be called within an event loop.
-pub fn destroy<D: Driver>(
-    driver: &D,
+pub fn destroy(
+    driver: &AdminDriver<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
     let all: Vec<String> = table_names().map(str::to_owned).collect();
@@ -193,13 +196,13 @@ pub fn destroy<D: Driver>(
 }
 
 /// The same for some of the tables, in the order of [`table_names`].
-pub(crate) fn destroy_of<D: Driver>(
-    driver: &D,
+pub(crate) fn destroy_of(
+    driver: &AdminDriver<'_>,
     names: &[String],
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
     forget_all(driver, observer)?;
-    LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
+    LoadSessions::new(driver, observer, 1).one(async |session: &mut AdminSession<'_>| {
         let existing = state::tables(session).await?;
         let is_there = |name: &&String| existing.contains(name.as_str());
         let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
@@ -215,8 +218,8 @@ pub(crate) fn destroy_of<D: Driver>(
 
 /// Creates what is missing. Returns the point in time of the rows and what has been done before;
 /// `None` when the database is complete.
-async fn begin<S: Session>(
-    session: &mut S,
+async fn begin(
+    session: &mut AdminSession<'_>,
     options: &TpccLoadOptions,
     schema: &Schema,
     shards: usize,
@@ -254,8 +257,8 @@ async fn begin<S: Session>(
 
 /// A table counts as made once that is noted: what follows CREATE TABLE on a distributed database
 /// may be missing otherwise. No row is stored before.
-async fn create_table<S: Session>(
-    session: &mut S,
+async fn create_table(
+    session: &mut AdminSession<'_>,
     schema: &Schema,
     table: TpccTable,
     progress: &HashMap<String, bool>,
@@ -290,8 +293,8 @@ fn suspect_shard(schema: &Schema, error: DbError) -> DbError {
     )
 }
 
-async fn make_keys<S: Session>(
-    session: &mut S,
+async fn make_keys(
+    session: &mut AdminSession<'_>,
     keys: Vec<LateKey>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -302,8 +305,8 @@ async fn make_keys<S: Session>(
     Ok(())
 }
 
-async fn make_key<S: Session>(
-    session: &mut S,
+async fn make_key(
+    session: &mut AdminSession<'_>,
     key: &LateKey,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -348,13 +351,13 @@ struct Load<'a> {
 
 impl Load<'_> {
     /// Stores those of the missing chunks that are wanted now.
-    fn fill<D: Driver>(
+    fn fill(
         &self,
-        loader: &LoadSessions<'_, D>,
-        places: &[LoadPlace<'_, D>],
+        loader: &LoadSessions<'_>,
+        places: &[LoadPlace<'_>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let set_up = async |_: &mut D::Session| Ok(());
+        let set_up = async |_: &mut AdminSession<'_>| Ok(());
         let pieces: Vec<Vec<_>> = places
             .iter()
             .map(|place| {
@@ -362,20 +365,20 @@ impl Load<'_> {
                 wanted.map(|missing| (place, missing)).collect()
             })
             .collect();
-        let drivers = places.iter().map(|place| place.driver);
+        let drivers = places.iter().map(|place| &place.driver);
         let at: Vec<_> =
             drivers.zip(&pieces).map(|(driver, pieces)| (driver, &pieces[..])).collect();
-        loader.each_at(&at, set_up, async |session: &mut D::Session, (), (place, missing)| {
+        loader.each_at(&at, set_up, async |session: &mut AdminSession<'_>, (), (place, missing)| {
             self.chunk(session, place, missing).await
         })
     }
 
     /// Stores all that is missing; on shards first the few rows by which their rule is proven.
-    fn fill_proven<D: Driver>(
+    fn fill_proven(
         &self,
-        loader: &LoadSessions<'_, D>,
-        places: &[LoadPlace<'_, D>],
-        driver: &D,
+        loader: &LoadSessions<'_>,
+        places: &[LoadPlace<'_>],
+        driver: &AdminDriver<'_>,
         options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
         if mapped(driver).is_none() {
@@ -387,9 +390,9 @@ impl Load<'_> {
     }
 
     /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the others.
-    fn prove_rule<D: Driver>(
+    fn prove_rule(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
         let TpccLoadOptions { warehouses, sessions, .. } = *options;
@@ -403,10 +406,10 @@ impl Load<'_> {
         }
     }
 
-    async fn chunk<S: Session, D>(
+    async fn chunk(
         &self,
-        session: &mut S,
-        place: &LoadPlace<'_, D>,
+        session: &mut AdminSession<'_>,
+        place: &LoadPlace<'_>,
         missing: &Missing,
     ) -> Result<(), LoadError> {
         let Missing { chunk, rows, was_begun } = missing;
@@ -437,27 +440,30 @@ impl Load<'_> {
     }
 
     /// What follows the rows: keys and indexes, several at once, then the rest.
-    fn finish<D: Driver>(
+    fn finish(
         &self,
-        loader: &LoadSessions<'_, D>,
-        driver: &D,
+        loader: &LoadSessions<'_>,
+        driver: &AdminDriver<'_>,
         options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
-        let existing = loader.one(async |session: &mut D::Session| state::keys(session).await)?;
+        let existing =
+            loader.one(async |session: &mut AdminSession<'_>| state::keys(session).await)?;
         let mut missing = self.schema.late_keys();
         missing.retain(|key| !existing.contains(&key.name));
         loader.each(
             &missing,
-            async |_: &mut D::Session| Ok(()),
-            async |session: &mut D::Session, (), key| make_key(session, key, self.observer).await,
+            async |_: &mut AdminSession<'_>| Ok(()),
+            async |session: &mut AdminSession<'_>, (), key| {
+                make_key(session, key, self.observer).await
+            },
         )?;
-        loader.one(async |session: &mut D::Session| self.rest(session).await)?;
+        loader.one(async |session: &mut AdminSession<'_>| self.rest(session).await)?;
         self.verify(loader, driver, options)?;
         let warehouses = options.warehouses;
-        loader.one(async |session: &mut D::Session| self.complete(session, warehouses).await)
+        loader.one(async |session: &mut AdminSession<'_>| self.complete(session, warehouses).await)
     }
 
-    async fn rest<S: Session>(&self, session: &mut S) -> Result<(), LoadError> {
+    async fn rest(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
         make_keys(session, self.schema.foreign_keys(), self.observer).await?;
         for sql in self.schema.number_history() {
             execute(session, "numbering the history", &sql).await?;
@@ -471,10 +477,10 @@ impl Load<'_> {
     }
 
     /// Counts the rows, on shards by the proof that they lie where they should.
-    fn verify<D: Driver>(
+    fn verify(
         &self,
-        loader: &LoadSessions<'_, D>,
-        driver: &D,
+        loader: &LoadSessions<'_>,
+        driver: &AdminDriver<'_>,
         options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
         let warehouses = options.warehouses;
@@ -484,7 +490,7 @@ impl Load<'_> {
                 vec![proof.message().to_string().trim_end_matches('.').to_owned()]
             }
             Some(proof) => proof.cardinalities(warehouses),
-            None => loader.one(async |session: &mut D::Session| {
+            None => loader.one(async |session: &mut AdminSession<'_>| {
                 doing("counting the rows");
                 let counted = cardinalities(session, warehouses).await;
                 counted.map_err(while_doing("counting the rows"))
@@ -500,9 +506,9 @@ impl Load<'_> {
         Ok(())
     }
 
-    async fn complete<S: Session>(
+    async fn complete(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         warehouses: u32,
     ) -> Result<(), LoadError> {
         let noting = while_doing("noting the end of the load");

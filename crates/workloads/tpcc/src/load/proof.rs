@@ -6,7 +6,7 @@
 use super::direct::mapped;
 use super::{state, verify};
 use crate::schema::{CONFIG, TpccTable};
-use dyno_core::{DbError, Driver, Session, ShardMap};
+use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
 use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
@@ -103,7 +103,7 @@ fn plain(cell: Option<String>) -> String {
     }
 }
 
-async fn tally<S: Session>(session: &mut S, sql: &str) -> Result<Tally, DbError> {
+async fn tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbError> {
     let found = answer(session, sql).await?;
     let row = |row: Vec<Option<String>>| {
         let mut cells = row.into_iter().map(plain);
@@ -117,8 +117,8 @@ async fn tally<S: Session>(session: &mut S, sql: &str) -> Result<Tally, DbError>
 ///
 /// # Errors
 /// Those of sessions; a shard can't be asked.
-pub fn prove<D: Driver>(
-    driver: &D,
+pub fn prove(
+    driver: &AdminDriver<'_>,
     warehouses: u32,
     sessions: u32,
     observer: &dyn LoadObserver,
@@ -127,8 +127,8 @@ pub fn prove<D: Driver>(
 }
 
 /// The same of some tables only; of what is the same on all shards with that of the items.
-pub(super) fn prove_of<D: Driver>(
-    driver: &D,
+pub(super) fn prove_of(
+    driver: &AdminDriver<'_>,
     tables: &[TpccTable],
     warehouses: u32,
     sessions: u32,
@@ -174,8 +174,8 @@ pub(super) fn prove_of<D: Driver>(
     let answers = Mutex::new(BTreeMap::new());
     LoadSessions::new(driver, observer, sessions).each_at(
         &places,
-        async |session: &mut D::Session| state::tables(session).await,
-        async |session: &mut D::Session, tables, (question, sql)| {
+        async |session: &mut AdminSession<'_>| state::tables(session).await,
+        async |session: &mut AdminSession<'_>, tables, (question, sql)| {
             // A copy that a shard has not: perhaps none has one.
             if !question.of_endpoint && !tables.contains(question.table) {
                 return Ok(());
@@ -194,7 +194,7 @@ pub(super) fn prove_of<D: Driver>(
     )?;
     let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
     let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    Ok(Some(Compared { map, names: &names, warehouses, answers: &answers }.proof()))
+    Ok(Some(Compared { map: &map, names: &names, warehouses, answers: &answers }.proof()))
 }
 
 struct Compared<'a> {

@@ -160,7 +160,7 @@ impl ChunkRows {
     }
 
     #[inline]
-    fn item<W: RowWriter>(&mut self, out: &mut W) {
+    fn item(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.number));
         random::letters(&mut self.short, 14, 24, &mut self.rng);
         out.text(self.short.get());
@@ -172,7 +172,7 @@ impl ChunkRows {
     }
 
     #[inline]
-    fn stock<W: RowWriter>(&mut self, out: &mut W) {
+    fn stock(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.number));
         out.int(self.rng.uniform(10, 100) as i64);
@@ -188,7 +188,7 @@ impl ChunkRows {
         }
     }
 
-    fn warehouse<W: RowWriter>(&mut self, out: &mut W) {
+    fn warehouse(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.common.dialect;
         out.int(i64::from(self.group));
         Decimal::cents(30_000_000).write(dialect, out);
@@ -198,7 +198,7 @@ impl ChunkRows {
         address(&mut self.short, &mut self.rng, out);
     }
 
-    fn district<W: RowWriter>(&mut self, out: &mut W) {
+    fn district(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.common.dialect;
         out.int(i64::from(self.group));
         out.int(i64::from(self.number));
@@ -210,7 +210,7 @@ impl ChunkRows {
         address(&mut self.short, &mut self.rng, out);
     }
 
-    fn customer<W: RowWriter>(&mut self, out: &mut W) {
+    fn customer(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.common.dialect;
         let rng = &mut self.rng;
         out.int(i64::from(self.chunk.warehouse));
@@ -241,7 +241,7 @@ impl ChunkRows {
         out.text(self.data.get());
     }
 
-    fn history<W: RowWriter>(&mut self, out: &mut W) {
+    fn history(&mut self, out: &mut dyn RowWriter) {
         let (warehouse, district) = (i64::from(self.chunk.warehouse), i64::from(self.group));
         let customer = i64::from(self.number);
         let customers = i64::from(CUSTOMERS);
@@ -256,7 +256,7 @@ impl ChunkRows {
         out.text(self.short.get());
     }
 
-    fn order<W: RowWriter>(&mut self, out: &mut W) {
+    fn order(&mut self, out: &mut dyn RowWriter) {
         let at = self.number as usize - 1;
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.group));
@@ -272,14 +272,14 @@ impl ChunkRows {
         out.text(&self.now);
     }
 
-    fn new_order<W: RowWriter>(&mut self, out: &mut W) {
+    fn new_order(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.group));
         out.int(i64::from(self.number));
     }
 
     #[inline]
-    fn order_line<W: RowWriter>(&mut self, out: &mut W) {
+    fn order_line(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.common.dialect;
         self.line += 1;
         let warehouse = i64::from(self.chunk.warehouse);
@@ -309,7 +309,7 @@ impl ChunkRows {
 
 impl RowSource for ChunkRows {
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         if !self.is_at_row() {
             return false;
         }
@@ -338,7 +338,7 @@ impl RowSource for ChunkRows {
 }
 
 /// Writes two streets, city, state and zip code.
-fn address<W: RowWriter>(line: &mut Short<50>, rng: &mut Rng, out: &mut W) {
+fn address(line: &mut Short<50>, rng: &mut Rng, out: &mut dyn RowWriter) {
     for _ in ["street_1", "street_2", "city"] {
         random::letters(line, 10, 20, rng);
         out.text(line.get());

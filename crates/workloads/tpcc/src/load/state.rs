@@ -4,7 +4,7 @@ use super::TpccLoadOptions;
 use crate::random::Constants;
 use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, TpccTable, primary_key_name, table_names};
 use crate::text::Timestamp;
-use dyno_core::{DbError, Dialect, Discard, Session, counted};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session, counted};
 use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, catalog, while_doing};
 use std::collections::{HashMap, HashSet};
@@ -35,14 +35,14 @@ pub(crate) enum DatabaseState {
 }
 
 /// The tables that statements without a schema name can reach.
-pub(crate) async fn tables<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+pub(crate) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
     catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
 /// The first table of the workload that doesn't exist. What is not listed is asked for: a proxy may
 /// list the shards of a table under other names.
-async fn missing_table<S: Session>(
-    session: &mut S,
+async fn missing_table(
+    session: &mut AdminSession<'_>,
     listed: &HashSet<String>,
 ) -> Result<Option<&'static str>, LoadError> {
     for name in
@@ -59,13 +59,13 @@ async fn missing_table<S: Session>(
 }
 
 /// Those of [`crate::schema::table_names`] that exist.
-pub async fn existing_tables<S: Session>(session: &mut S) -> Result<Vec<String>, LoadError> {
+pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<Vec<String>, LoadError> {
     let existing = tables(session).await?;
     Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
 }
 
 /// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
-pub(crate) async fn keys<S: Session>(session: &mut S) -> Result<HashSet<String>, LoadError> {
+pub(crate) async fn keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
     let found = match session.dialect() {
         Dialect::Mysql => mysql_keys(session).await,
         Dialect::Postgres => column(session, POSTGRES_KEYS).await,
@@ -81,7 +81,7 @@ const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n 
     pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE nspname = ANY \
     (current_schemas(false))";
 
-async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbError> {
+async fn mysql_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let mut found = HashSet::new();
     for table in TpccTable::ALL {
         let name = table.name();
@@ -94,19 +94,19 @@ async fn mysql_keys<S: Session>(session: &mut S) -> Result<HashSet<String>, DbEr
 }
 
 /// How many of the foreign keys of [`crate::schema`] exist.
-pub async fn foreign_keys<S: Session>(session: &mut S) -> Result<usize, LoadError> {
+pub async fn foreign_keys(session: &mut AdminSession<'_>) -> Result<usize, LoadError> {
     let keys = keys(session).await?;
     Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
 }
 
 /// Whether the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
-pub(crate) async fn is_coordinator<S: Session>(session: &mut S) -> Result<bool, LoadError> {
+pub(crate) async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
     let sql = "SELECT 1 WHERE to_regprocedure('dyno_shards.distribute(text,text)') IS NOT NULL";
     let found = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
     Ok(!found.rows.is_empty())
 }
 
-async fn config<S: Session>(session: &mut S) -> Result<HashMap<String, String>, DbError> {
+async fn config(session: &mut AdminSession<'_>) -> Result<HashMap<String, String>, DbError> {
     pairs(session, &format!("SELECT cfg_name, cfg_value FROM {CONFIG}")).await
 }
 
@@ -122,8 +122,8 @@ fn incomplete(table: &str) -> LoadError {
 }
 
 /// The configuration, as far as there is one.
-pub(crate) async fn config_found<S: Session>(
-    session: &mut S,
+pub(crate) async fn config_found(
+    session: &mut AdminSession<'_>,
 ) -> Result<HashMap<String, String>, LoadError> {
     if !tables(session).await?.contains(CONFIG) {
         return Ok(HashMap::new());
@@ -133,8 +133,8 @@ pub(crate) async fn config_found<S: Session>(
 
 /// Looks what is there, and whether it fits what was asked for. `copies` is what the copies of the configuration on
 /// shards say: where one of them is unfinished, all are.
-pub(crate) async fn inspect<S: Session>(
-    session: &mut S,
+pub(crate) async fn inspect(
+    session: &mut AdminSession<'_>,
     options: &TpccLoadOptions,
     shards: usize,
     copies: HashMap<String, String>,
@@ -196,8 +196,8 @@ pub(crate) async fn inspect<S: Session>(
 }
 
 /// Notes that a load is under way. Repeatable: a shard that died may have missed it, and has no copy of it then.
-pub(crate) async fn begin<S: Session>(
-    session: &mut S,
+pub(crate) async fn begin(
+    session: &mut AdminSession<'_>,
     options: &TpccLoadOptions,
     loaded_at: Timestamp,
     shards: usize,
@@ -236,8 +236,8 @@ pub(crate) fn config_rows(warehouses: u32, constants: &Constants) -> [(&'static 
 
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
 /// is gone. Follows [`begin`].
-pub(crate) async fn complete<S: Session>(
-    session: &mut S,
+pub(crate) async fn complete(
+    session: &mut AdminSession<'_>,
     warehouses: u32,
     constants: &Constants,
 ) -> Result<(), DbError> {
@@ -260,8 +260,8 @@ pub(crate) async fn complete<S: Session>(
 }
 
 /// What was begun, and whether it was done, by name.
-pub(crate) async fn progress<S: Session>(
-    session: &mut S,
+pub(crate) async fn progress(
+    session: &mut AdminSession<'_>,
     state: &str,
 ) -> Result<HashMap<String, bool>, LoadError> {
     let sql = format!("SELECT ls_chunk, ls_done FROM {state}");
@@ -271,8 +271,8 @@ pub(crate) async fn progress<S: Session>(
 }
 
 /// Notes that rows may be there from now on.
-pub(crate) async fn note_begun<S: Session>(
-    session: &mut S,
+pub(crate) async fn note_begun(
+    session: &mut AdminSession<'_>,
     state: &str,
     name: &str,
 ) -> Result<(), DbError> {
@@ -280,8 +280,8 @@ pub(crate) async fn note_begun<S: Session>(
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
-pub(crate) async fn note_done<S: Session>(
-    session: &mut S,
+pub(crate) async fn note_done(
+    session: &mut AdminSession<'_>,
     state: &str,
     name: &str,
 ) -> Result<(), DbError> {
@@ -293,7 +293,7 @@ pub(crate) async fn note_done<S: Session>(
 ///
 /// # Errors
 /// When there is no complete load: no tables, an unfinished load, another program's tables.
-pub async fn loaded<S: Session>(session: &mut S) -> Result<TpccDatabase, LoadError> {
+pub async fn loaded(session: &mut AdminSession<'_>) -> Result<TpccDatabase, LoadError> {
     let build = |problem: String| LoadError::data(problem, "build the database first");
     let tables = tables(session).await?;
     if !tables.contains(CONFIG) {

@@ -2,12 +2,12 @@
 
 use crate::schema::TpccTable;
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
-use dyno_core::{DbError, Session};
+use dyno_core::{AdminSession, DbError};
 use dyno_load::query::{pairs, whole};
 use std::collections::HashMap;
 
 /// Counts per warehouse, as the answer to a statement of warehouse and count.
-async fn counts<S: Session>(session: &mut S, sql: &str) -> Result<HashMap<u32, u64>, DbError> {
+async fn counts(session: &mut AdminSession<'_>, sql: &str) -> Result<HashMap<u32, u64>, DbError> {
     let pair = |(warehouse, count): (String, String)| Some((whole(&warehouse)?, whole(&count)?));
     Ok(pairs(session, sql).await?.into_iter().filter_map(pair).collect())
 }
@@ -27,8 +27,8 @@ fn rows_per_warehouse(table: TpccTable) -> Option<u64> {
 
 /// Compares the rows of each table and warehouse with what a fresh load has; returns a sentence for
 /// each difference, at most one for each table.
-pub async fn cardinalities<S: Session>(
-    session: &mut S,
+pub async fn cardinalities(
+    session: &mut AdminSession<'_>,
     warehouses: u32,
 ) -> Result<Vec<String>, DbError> {
     let mut problems = Vec::new();

@@ -349,11 +349,11 @@ impl Session for Fake {
         Ok(())
     }
 
-    async fn bulk_load<R: RowSource>(
+    async fn bulk_load(
         &mut self,
         _table: &str,
         _columns: &[&str],
-        _rows: &mut R,
+        _rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         unreachable!("nothing is loaded")
     }

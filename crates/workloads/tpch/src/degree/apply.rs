@@ -1,7 +1,7 @@
 //! Setting a degree in a session, and setting back what was changed.
 
 use super::DegreeRule;
-use dyno_core::{DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
 use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 
@@ -16,9 +16,9 @@ pub struct Applied {
 
 impl DegreeRule {
     /// Sets the degree in a session. What was set is set back when it fails.
-    pub async fn apply<S: Session>(
+    pub async fn apply(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         degree: u32,
     ) -> Result<Applied, DbError> {
         let mut applied = Applied::default();
@@ -34,9 +34,9 @@ impl DegreeRule {
         }
     }
 
-    async fn set_all<S: Session>(
+    async fn set_all(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         degree: u32,
         applied: &mut Applied,
     ) -> Result<(), DbError> {
@@ -99,7 +99,7 @@ impl DegreeRule {
 
 impl Applied {
     /// Sets back what was changed, the last first. Goes on after an error.
-    pub async fn restore<S: Session>(&mut self, session: &mut S) -> Result<(), DbError> {
+    pub async fn restore(&mut self, session: &mut AdminSession<'_>) -> Result<(), DbError> {
         let mut result = Ok(());
         while let Some(statement) = self.restore.pop() {
             let done = session.query(&statement, &mut Discard).await.map(drop);
@@ -110,8 +110,8 @@ impl Applied {
 }
 
 /// The value of a variable in a session; `None` where there is no such variable.
-pub(super) async fn value<S: Session>(
-    session: &mut S,
+pub(super) async fn value(
+    session: &mut AdminSession<'_>,
     name: &str,
 ) -> Result<Option<String>, DbError> {
     let sql = match session.dialect() {

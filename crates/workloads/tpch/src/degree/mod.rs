@@ -6,7 +6,7 @@ mod tests;
 
 pub use apply::Applied;
 
-use dyno_core::{DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_facts::Message;
 use serde::Deserialize;
 
@@ -92,7 +92,10 @@ impl DegreeRule {
     }
 
     /// Why the rule can't be meant for the server of a session, in a sentence; `None` where it can.
-    pub async fn objection<S: Session>(&self, session: &mut S) -> Result<Option<String>, DbError> {
+    pub async fn objection(
+        &self,
+        session: &mut AdminSession<'_>,
+    ) -> Result<Option<String>, DbError> {
         let (name, dialect) = (&self.name, session.dialect().name());
         if !self.fits(session.dialect()) {
             return Ok(Some(format!(
@@ -144,7 +147,7 @@ pub fn named(name: &str) -> Option<DegreeRule> {
 
 /// The first built-in rule that applies to the server of a session; `None` where the product is not
 /// known.
-pub async fn detect<S: Session>(session: &mut S) -> Result<Option<DegreeRule>, DbError> {
+pub async fn detect(session: &mut AdminSession<'_>) -> Result<Option<DegreeRule>, DbError> {
     for rule in rules() {
         let product = session.product();
         let of_product = [&product.name, &product.version]

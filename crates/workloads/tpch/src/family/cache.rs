@@ -3,7 +3,7 @@
 use crate::facts::CacheFacts;
 use crate::options::Cache;
 use crate::warm::{as_found, emptied, warm};
-use dyno_core::Driver;
+use dyno_core::AdminDriver;
 use dyno_engine::Control;
 use dyno_load::settings::adopt;
 use dyno_reactor::{block_on, unless};
@@ -12,8 +12,8 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family::{ShellCommand, run_command};
 
 /// Brings the caches into the state that is asked for; `None` when the user has stopped it.
-pub(super) fn bring<D: Driver>(
-    driver: &D,
+pub(super) fn bring(
+    driver: &AdminDriver<'_>,
     target: &str,
     cache: &Cache,
     control: &Control,
@@ -39,8 +39,8 @@ pub(super) fn bring<D: Driver>(
     brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
 }
 
-async fn cooled<D: Driver>(
-    driver: &D,
+async fn cooled(
+    driver: &AdminDriver<'_>,
     target: &str,
     text: &str,
     control: &Control,

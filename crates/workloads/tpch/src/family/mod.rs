@@ -15,11 +15,12 @@ use crate::options::{Cache, OFFER, TpchSettings};
 use crate::run::TpchTest;
 use crate::state;
 use answers::answers_lines;
-use dyno_core::Driver;
 use dyno_core::offer::WorkloadOffer;
+use dyno_core::{AdminDriver, Driver};
 use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     Family, FamilyEntry, Job, LoadOrder, TrialDone, Trials, all_or_none, ask, drop_failure, given,
@@ -31,7 +32,7 @@ use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
 /// TPC-H, for the registry.
-pub const FAMILY: FamilyEntry = FamilyEntry::of::<TpchFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry::of::<TpchFamily>(crate::CATALOGUE);
 
 /// An experiment with TPC-H.
 struct TpchFamily {
@@ -67,7 +68,8 @@ impl Family for TpchFamily {
         [&[ServerNeed::WHOLE_ANSWERS], &needs(self.options.scale)[1..]].concat()
     }
 
-    fn fits<D: Driver>(&self, driver: &D) -> Result<(), Failure> {
+    fn fits(&self, database: &Database) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
         let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
         match self.rule(driver)? {
             Some(rule) if rule.fits(driver.dialect()) => Ok(()),
@@ -86,7 +88,8 @@ impl Family for TpchFamily {
         }
     }
 
-    fn load<D: Driver>(&self, driver: &D, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let driver = &database.primary_admin();
         load(driver, &self.load_options(order), order.observer)
             .map(|report| self.load_sentence(&report))
             .map_err(|error| suite_failure(&error))
@@ -100,39 +103,41 @@ impl Family for TpchFamily {
         state::OWN_TABLES.to_vec()
     }
 
-    fn existing<D: Driver>(&self, driver: &D) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let driver = &database.primary_admin();
         let existing = ask(driver, async |session| state::tables(session).await)?;
         let tables = self.tables();
         let is_there = tables.iter().any(|table| existing.contains(table));
         Ok(all_or_none(is_there, tables))
     }
 
-    fn remove<D: Driver>(
+    fn remove(
         &self,
-        driver: &D,
+        database: &Database,
         tables: &[String],
         observer: &LoadProgress,
     ) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
         destroy_of(driver, tables, false, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 
 impl Trials for TpchFamily {
-    fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
         let degree = job.planned.degree.unwrap_or(0);
         if degree > 0
-            && let Some(rule) = self.rule(driver)?
+            && let Some(rule) = self.rule(&database.primary_admin())?
             && !rule.is_parallel()
         {
             return Ok(TrialDone::Skipped(rule.none.clone()));
         }
-        trial::trial(&self.options, driver, job)
+        trial::trial(&self.options, database, job)
     }
 }
 
 impl TpchFamily {
     /// How this database is told its degree; `None` where nobody knows.
-    fn rule<D: Driver>(&self, driver: &D) -> Result<Option<DegreeRule>, Failure> {
+    fn rule(&self, driver: &AdminDriver<'_>) -> Result<Option<DegreeRule>, Failure> {
         if let Some(rule) = &self.options.rule {
             return Ok(Some(rule.clone()));
         }

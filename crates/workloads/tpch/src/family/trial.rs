@@ -7,22 +7,23 @@ use crate::load::LoadError;
 use crate::options::TpchSettings;
 use crate::run::{Answerer, PlanFile, RunOptions, TpchTest, TrialWatch, run};
 use crate::state::{TpchDatabase, loaded};
-use dyno_core::Driver;
+use dyno_core::AdminDriver;
 use dyno_engine::Control;
 use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
 use dyno_runner::asking::given_up;
+use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Job, Pass, PassWatch, TrialDone, ask, drive_pass};
 
-pub(super) fn trial<D: Driver>(
+pub(super) fn trial(
     options: &TpchSettings,
-    driver: &D,
+    database: &Database,
     job: Job<'_>,
 ) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
-    let found = job.asks(|| look(driver.primary(), options.scale))?;
-    let cache = job.asks(|| bring(driver, target, &options.cache, control))?;
+    let found = job.asks(|| look(&database.primary_admin(), options.scale))?;
+    let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
         return Ok(TrialDone::INTERRUPTED);
@@ -51,9 +52,10 @@ pub(super) fn trial<D: Driver>(
         title: &format!("{} at degree {degree}", test.name()),
         length: length(test),
     };
-    drive_pass(driver, job, pass, |watch| {
-        let facts =
-            run(driver, &asked, &Storing(watch), &|| control.is_stopped() || given_up().is_some())?;
+    drive_pass(database, job, pass, |watch| {
+        let facts = run(&database.admin(), &asked, &Storing(watch), &|| {
+            control.is_stopped() || given_up().is_some()
+        })?;
         Ok(move |start: TrialStart| {
             let mut measured = start.summary(status(&facts, test, control));
             facts.set_totals(&mut measured);
@@ -64,7 +66,7 @@ pub(super) fn trial<D: Driver>(
     })
 }
 
-fn look<D: Driver>(driver: &D, scale: f64) -> Result<TpchDatabase, Failure> {
+fn look(driver: &AdminDriver<'_>, scale: f64) -> Result<TpchDatabase, Failure> {
     let found = ask(driver, async |session| {
         loaded(session).await.map_err(|error| match &error {
             LoadError::Data { .. } => Failure::from(&error).with_hint(unprepared(scale)),

@@ -44,12 +44,12 @@ impl Cells {
     }
 
     #[inline]
-    fn day<W: RowWriter>(&self, day: TPCHDate, out: &mut W) {
+    fn day(&self, day: TPCHDate, out: &mut dyn RowWriter) {
         out.text(&self.days[day.into_inner() as usize]);
     }
 
     #[inline]
-    fn shown<W: RowWriter>(&mut self, value: &impl Display, out: &mut W) {
+    fn shown(&mut self, value: &impl Display, out: &mut dyn RowWriter) {
         self.text.length = 0;
         // The buffer is longer than any column that is written here.
         let _ = write!(self.text, "{value}");
@@ -57,7 +57,7 @@ impl Cells {
     }
 
     #[inline]
-    pub(super) fn lineitem<W: RowWriter>(&mut self, row: &LineItem<'_>, out: &mut W) {
+    pub(super) fn lineitem(&mut self, row: &LineItem<'_>, out: &mut dyn RowWriter) {
         out.int(row.l_orderkey);
         out.int(row.l_partkey);
         out.int(row.l_suppkey);
@@ -77,7 +77,7 @@ impl Cells {
     }
 
     #[inline]
-    pub(super) fn order<W: RowWriter>(&mut self, row: &Order<'_>, out: &mut W) {
+    pub(super) fn order(&mut self, row: &Order<'_>, out: &mut dyn RowWriter) {
         out.int(row.o_orderkey);
         out.int(row.o_custkey);
         out.text(row.o_orderstatus.as_str().as_bytes());
@@ -90,7 +90,7 @@ impl Cells {
     }
 
     #[inline]
-    pub(super) fn partsupp<W: RowWriter>(&mut self, row: &PartSupp<'_>, out: &mut W) {
+    pub(super) fn partsupp(&mut self, row: &PartSupp<'_>, out: &mut dyn RowWriter) {
         out.int(row.ps_partkey);
         out.int(row.ps_suppkey);
         out.int(i64::from(row.ps_availqty));
@@ -98,7 +98,7 @@ impl Cells {
         out.text(row.ps_comment.as_bytes());
     }
 
-    pub(super) fn part<W: RowWriter>(&mut self, row: &Part<'_>, out: &mut W) {
+    pub(super) fn part(&mut self, row: &Part<'_>, out: &mut dyn RowWriter) {
         out.int(row.p_partkey);
         self.shown(&row.p_name, out);
         self.shown(&row.p_mfgr, out);
@@ -110,7 +110,7 @@ impl Cells {
         out.text(row.p_comment.as_bytes());
     }
 
-    pub(super) fn customer<W: RowWriter>(&mut self, row: &Customer<'_>, out: &mut W) {
+    pub(super) fn customer(&mut self, row: &Customer<'_>, out: &mut dyn RowWriter) {
         out.int(row.c_custkey);
         self.shown(&row.c_name, out);
         self.shown(&row.c_address, out);
@@ -121,7 +121,7 @@ impl Cells {
         out.text(row.c_comment.as_bytes());
     }
 
-    pub(super) fn supplier<W: RowWriter>(&mut self, row: &Supplier, out: &mut W) {
+    pub(super) fn supplier(&mut self, row: &Supplier, out: &mut dyn RowWriter) {
         out.int(row.s_suppkey);
         self.shown(&row.s_name, out);
         self.shown(&row.s_address, out);
@@ -131,14 +131,14 @@ impl Cells {
         out.text(row.s_comment.as_bytes());
     }
 
-    pub(super) fn nation<W: RowWriter>(&mut self, row: &Nation<'_>, out: &mut W) {
+    pub(super) fn nation(&mut self, row: &Nation<'_>, out: &mut dyn RowWriter) {
         out.int(row.n_nationkey);
         out.text(row.n_name.as_bytes());
         out.int(row.n_regionkey);
         out.text(row.n_comment.as_bytes());
     }
 
-    pub(super) fn region<W: RowWriter>(&mut self, row: &Region<'_>, out: &mut W) {
+    pub(super) fn region(&mut self, row: &Region<'_>, out: &mut dyn RowWriter) {
         out.int(row.r_regionkey);
         out.text(row.r_name.as_bytes());
         out.text(row.r_comment.as_bytes());
@@ -147,7 +147,7 @@ impl Cells {
 
 /// Writes hundredths as `-999.99`.
 #[inline]
-fn money<W: RowWriter>(value: TPCHDecimal, out: &mut W) {
+fn money(value: TPCHDecimal, out: &mut dyn RowWriter) {
     let cents = value.into_inner();
     let mut digits = [b'0'; 21];
     let mut at = digits.len();

@@ -89,7 +89,7 @@ impl Rows {
 
 impl RowSource for TableRows {
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let cells = &mut self.cells;
         match &mut self.rows {
             Rows::Lineitem(rows) => rows.next().map(|row| cells.lineitem(&row, out)),

@@ -135,7 +135,7 @@ impl Rows {
 }
 
 impl RowSource for RefreshRows {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let numbers = self.numbers;
         match &mut self.rows {
             Rows::Orders(rows) => {
@@ -191,7 +191,7 @@ impl DeletedKeys {
 }
 
 impl RowSource for DeletedKeys {
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let order = self.orders.next();
         if let Some(order) = order {
             out.int(key(order as i64, 0));

@@ -2,7 +2,7 @@
 
 use super::sums::{WIDEST, days, hundredths, kinds};
 use crate::schema::{SchemaTable, Type};
-use dyno_core::{Dialect, RowSource, RowWriter, Session};
+use dyno_core::{AdminSession, Dialect, RowSource, RowWriter, Session};
 use dyno_load::query::answer;
 
 /// Days from 1970-01-01 to 2000-01-01, with which PostgreSQL's days begin.
@@ -10,7 +10,7 @@ const EPOCH_DAYS: i64 = 10_957;
 
 /// Whether the server takes a table's rows so: none of those that only speak PostgreSQL's protocol is asked to, and the
 /// columns must have the types of a load, as values of other types look otherwise.
-pub(super) async fn is_taken<S: Session>(session: &mut S, table: SchemaTable) -> bool {
+pub(super) async fn is_taken(session: &mut AdminSession<'_>, table: SchemaTable) -> bool {
     if session.dialect() != Dialect::Postgres || session.product().name != "PostgreSQL" {
         return false;
     }
@@ -39,22 +39,24 @@ pub(super) fn copy_sql(table: SchemaTable, columns: &[&str]) -> String {
     format!("COPY {} ({}) FROM STDIN (FORMAT binary)", table.name(), columns.join(", "))
 }
 
-pub(super) struct Binary<'a, R> {
-    rows: &'a mut R,
+pub(super) struct Binary<'a> {
+    rows: &'a mut dyn RowSource,
     kinds: [Type; WIDEST],
 }
 
-impl<'a, R> Binary<'a, R> {
-    pub(super) fn new(table: SchemaTable, rows: &'a mut R) -> Self {
+impl<'a> Binary<'a> {
+    pub(super) fn new(table: SchemaTable, rows: &'a mut dyn RowSource) -> Self {
         Binary { rows, kinds: kinds(table) }
     }
 }
 
-impl<R: RowSource> RowSource for Binary<'_, R> {
-    const IS_BINARY: bool = true;
+impl RowSource for Binary<'_> {
+    fn is_binary(&self) -> bool {
+        true
+    }
 
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         self.rows.next_row(&mut Values { out, kinds: &self.kinds, column: 0 })
     }
 
@@ -64,13 +66,13 @@ impl<R: RowSource> RowSource for Binary<'_, R> {
 }
 
 /// Passes one row on, each value in the form of its column's type.
-struct Values<'a, W> {
-    out: &'a mut W,
+struct Values<'a> {
+    out: &'a mut dyn RowWriter,
     kinds: &'a [Type; WIDEST],
     column: usize,
 }
 
-impl<W: RowWriter> Values<'_, W> {
+impl Values<'_> {
     #[inline]
     fn kind(&mut self) -> Type {
         // The remainder spares a check: no table has more columns.
@@ -86,7 +88,7 @@ impl<W: RowWriter> Values<'_, W> {
     }
 }
 
-impl<W: RowWriter> RowWriter for Values<'_, W> {
+impl RowWriter for Values<'_> {
     #[inline]
     fn int(&mut self, value: i64) {
         match self.kind() {

@@ -2,7 +2,7 @@
 
 use super::TpchLoadOptions;
 use super::size::size_bytes;
-use dyno_core::{Dialect, Session};
+use dyno_core::{AdminSession, Dialect, Session};
 use dyno_load::query::answer;
 use dyno_load::{LoadError, LoadObserver};
 
@@ -56,8 +56,8 @@ const PER_SCALE_SQLITE: (f64, f64, f64) = (1_300.0, 1_000.0, 200.0);
 
 /// Refuses a load that does not fit the memory of this machine, or the disk of the database where
 /// that can be seen from here.
-pub(super) async fn check_room<S: Session>(
-    session: &mut S,
+pub(super) async fn check_room(
+    session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
@@ -122,7 +122,7 @@ fn memory_available() -> Option<u64> {
 }
 
 /// The folder of the database and the bytes that are free there; `None` where it can't be seen.
-async fn disk<S: Session>(session: &mut S, same_host: bool) -> Option<(String, u64)> {
+async fn disk(session: &mut AdminSession<'_>, same_host: bool) -> Option<(String, u64)> {
     let sql = match session.dialect() {
         Dialect::Sqlite => "SELECT file FROM pragma_database_list",
         Dialect::Postgres if same_host => "SHOW data_directory",

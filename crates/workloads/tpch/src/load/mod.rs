@@ -29,7 +29,7 @@ use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
 use crate::schema::SchemaTable;
 use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
-use dyno_core::{Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Session};
 use dyno_load::query::{drop_tables, execute};
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
@@ -95,16 +95,16 @@ pub struct TpchLoadReport {
 
 /// Loads the tables. A database that an interrupted load has left is completed; a complete one is
 /// left alone. Must not be called within an event loop.
-pub fn load<D: Driver>(
-    driver: &D,
+pub fn load(
+    driver: &AdminDriver<'_>,
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
     check_options(options)?;
     let needs = needs(options.scale);
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&needs);
-    let begun =
-        loader.one(async |session: &mut D::Session| begin(session, options, observer).await)?;
+    let begun = loader
+        .one(async |session: &mut AdminSession<'_>| begin(session, options, observer).await)?;
     let found = match begun {
         Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
         Begun::Unfinished(done) => done,
@@ -221,8 +221,8 @@ enum Begun {
 }
 
 /// Looks what is there, and notes that the load begins.
-async fn begin<S: Session>(
-    session: &mut S,
+async fn begin(
+    session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<Begun, LoadError> {
@@ -283,14 +283,14 @@ fn other_data(how: &str, there: &LoadRequest, asked: &LoadRequest) -> LoadError 
 }
 
 /// Verifies and concludes a load whose steps are all done.
-fn finish<D: Driver>(
-    loader: &LoadSessions<'_, D>,
+fn finish(
+    loader: &LoadSessions<'_>,
     options: &TpchLoadOptions,
     is_complete: bool,
     observer: &dyn LoadObserver,
     report: &mut TpchLoadReport,
 ) -> Result<(), LoadError> {
-    let done = loader.one(async |session: &mut D::Session| state::done(session).await)?;
+    let done = loader.one(async |session: &mut AdminSession<'_>| state::done(session).await)?;
     report.load.steps = times::steps(&done);
     report.load.seconds = Some(times::seconds(&done));
     if !is_complete {
@@ -302,18 +302,19 @@ fn finish<D: Driver>(
     let began_s = times::now_s();
     verify(loader, &done)?;
     report.verify_s = times::now_s() - began_s;
-    loader
-        .one(async |session: &mut D::Session| conclude(session, options, &mut report.load).await)?;
+    loader.one(async |session: &mut AdminSession<'_>| {
+        conclude(session, options, &mut report.load).await
+    })?;
     report.is_complete = true;
     Ok(())
 }
 
 /// Compares what is stored with what was sent, table by table.
-fn verify<D: Driver>(loader: &LoadSessions<'_, D>, done: &[Done]) -> Result<(), LoadError> {
+fn verify(loader: &LoadSessions<'_>, done: &[Done]) -> Result<(), LoadError> {
     // The largest first.
     let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
-    let no_set_up = async |_: &mut D::Session| Ok(());
-    loader.each(&tables, no_set_up, async |session: &mut D::Session, (), &table| {
+    let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
+    loader.each(&tables, no_set_up, async |session: &mut AdminSession<'_>, (), &table| {
         let prefix = format!("{}/{}.", TpchStep::Load.name(), table.name());
         let mut sums: Sums = vec![0; table.columns().len()];
         let mut rows = 0;
@@ -326,8 +327,8 @@ fn verify<D: Driver>(loader: &LoadSessions<'_, D>, done: &[Done]) -> Result<(), 
 }
 
 /// Notes the end of the load in the database, then warms it up where that is wanted.
-async fn conclude<S: Session>(
-    session: &mut S,
+async fn conclude(
+    session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
     load: &mut TpchLoad,
 ) -> Result<(), LoadError> {
@@ -351,8 +352,8 @@ async fn conclude<S: Session>(
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
 /// Tables of these names that no load has noted are somebody else's: only `force` drops them.
 /// Must not be called within an event loop.
-pub fn destroy<D: Driver>(
-    driver: &D,
+pub fn destroy(
+    driver: &AdminDriver<'_>,
     force: bool,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
@@ -360,13 +361,13 @@ pub fn destroy<D: Driver>(
 }
 
 /// The same for some of the tables, in the order of [`state::all_tables`].
-pub(crate) fn destroy_of<D: Driver>(
-    driver: &D,
+pub(crate) fn destroy_of(
+    driver: &AdminDriver<'_>,
     names: &[String],
     force: bool,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    LoadSessions::new(driver, observer, 1).one(async |session: &mut D::Session| {
+    LoadSessions::new(driver, observer, 1).one(async |session: &mut AdminSession<'_>| {
         if session.dialect() == Dialect::Sqlite {
             // Otherwise each row is looked up in the tables that refer to it.
             execute(session, "setting up SQLite", "PRAGMA foreign_keys = off").await?;

@@ -1,6 +1,6 @@
 //! How large a loaded database is.
 
-use dyno_core::{Dialect, Session};
+use dyno_core::{AdminSession, Dialect, Session};
 use dyno_load::query::number;
 
 fn names() -> String {
@@ -10,7 +10,7 @@ fn names() -> String {
 
 /// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
 /// does not say.
-pub(crate) async fn size_bytes<S: Session>(session: &mut S) -> Option<u64> {
+pub(crate) async fn size_bytes(session: &mut AdminSession<'_>) -> Option<u64> {
     if let Some(sql) = session.capabilities().file_bytes {
         return number(session, sql).await.ok().flatten();
     }

@@ -5,7 +5,7 @@
 //! missing, doubled, cut short or shifted by a column changes a sum.
 
 use crate::schema::{SchemaTable, Type};
-use dyno_core::{Dialect, RowSource, RowWriter, Session};
+use dyno_core::{AdminSession, Dialect, RowSource, RowWriter, Session};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, while_doing};
 
@@ -45,7 +45,7 @@ impl<R: RowSource> Summed<R> {
 
 impl<R: RowSource> RowSource for Summed<R> {
     #[inline]
-    fn next_row<W: RowWriter>(&mut self, out: &mut W) -> bool {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let (sums, kinds) = (&mut self.sums, &self.kinds);
         let more = self.rows.next_row(&mut Adding { out, sums, kinds, column: 0 });
         self.count += u64::from(more);
@@ -60,14 +60,14 @@ impl<R: RowSource> RowSource for Summed<R> {
 }
 
 /// Passes one row on and adds its values.
-struct Adding<'a, W> {
-    out: &'a mut W,
+struct Adding<'a> {
+    out: &'a mut dyn RowWriter,
     sums: &'a mut [i64; WIDEST],
     kinds: &'a [Type; WIDEST],
     column: usize,
 }
 
-impl<W> Adding<'_, W> {
+impl Adding<'_> {
     #[inline]
     fn add(&mut self, value: impl Fn(Type) -> i64) {
         // The remainder spares a check: no table has more columns.
@@ -77,7 +77,7 @@ impl<W> Adding<'_, W> {
     }
 }
 
-impl<W: RowWriter> RowWriter for Adding<'_, W> {
+impl RowWriter for Adding<'_> {
     #[inline]
     fn int(&mut self, value: i64) {
         self.out.int(value);
@@ -179,8 +179,8 @@ fn select(table: SchemaTable, dialect: Dialect) -> String {
 }
 
 /// Compares what is stored with what was sent.
-pub(crate) async fn verify<S: Session>(
-    session: &mut S,
+pub(crate) async fn verify(
+    session: &mut AdminSession<'_>,
     table: SchemaTable,
     rows: u64,
     sums: &Sums,

@@ -11,8 +11,8 @@ use crate::generate::{TableRows, part_row_count};
 use crate::schema::SchemaTable;
 use crate::state::{self, Done};
 use dyno_core::{
-    AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect, Discard, Driver, MILLISECOND,
-    Nanos, Session,
+    AdminDriver, AdminSession, AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect,
+    Discard, MILLISECOND, Nanos, Session,
 };
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::settings::wants_keys_first;
@@ -62,8 +62,8 @@ pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 /// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
 /// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
 /// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own.
-async fn set_up<S: Session>(
-    session: &mut S,
+async fn set_up(
+    session: &mut AdminSession<'_>,
     step: TpchStep,
     sessions: u32,
 ) -> Result<(), LoadError> {
@@ -90,22 +90,22 @@ async fn set_up<S: Session>(
 
 impl Worker<'_> {
     /// Does the pieces of a step, each by the next session that is free.
-    pub(super) fn step<D: Driver>(
+    pub(super) fn step(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         step: TpchStep,
         pieces: &[Piece],
     ) -> Result<(), LoadError> {
         // Tables take no time.
         let sessions = if step == TpchStep::Create { 1 } else { self.sessions };
-        let set_up = async |session: &mut D::Session| {
+        let set_up = async |session: &mut AdminSession<'_>| {
             set_up(session, step, sessions.min(pieces.len() as u32)).await?;
             match session.dialect() {
                 Dialect::Mysql => state::mysql_keys(session).await,
                 Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
             }
         };
-        let work = async |session: &mut D::Session, made: &HashSet<String>, piece: &Piece| {
+        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, piece: &Piece| {
             self.tell(piece);
             retrying(session, async |session| self.piece(session, piece, made).await).await
         };
@@ -114,20 +114,21 @@ impl Worker<'_> {
     }
 
     /// Does pieces of several steps, those of a table while other tables are still filled.
-    pub(super) fn overlapped<'p, D: Driver>(
+    pub(super) fn overlapped<'p>(
         &self,
-        driver: &D,
+        driver: &AdminDriver<'_>,
         pieces: impl IntoIterator<Item = &'p Piece>,
     ) -> Result<(), LoadError> {
         let order = Mutex::new(Order::new(pieces));
-        let set_up =
-            async |session: &mut D::Session| set_up(session, TpchStep::Load, self.sessions).await;
+        let set_up = async |session: &mut AdminSession<'_>| {
+            set_up(session, TpchStep::Load, self.sessions).await
+        };
         let loader = LoadSessions::new(driver, self.observer, self.sessions);
         let take = |order: &Mutex<Order<'p>>| match loader.has_failed() {
             true => NextPiece::End,
             false => locked(order).take(),
         };
-        let work = async |session: &mut D::Session, (): &(), (): &()| {
+        let work = async |session: &mut AdminSession<'_>, (): &(), (): &()| {
             let mut waits = false;
             loop {
                 match take(&order) {
@@ -163,9 +164,9 @@ impl Worker<'_> {
         }
     }
 
-    async fn piece<S: Session>(
+    async fn piece(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         piece: &Piece,
         made: &HashSet<String>,
     ) -> Result<(), LoadError> {
@@ -184,9 +185,9 @@ impl Worker<'_> {
         }
     }
 
-    async fn rows<S: Session>(
+    async fn rows(
         &self,
-        session: &mut S,
+        session: &mut AdminSession<'_>,
         piece: &Piece,
         part: u32,
         parts: u32,
@@ -235,8 +236,8 @@ impl Worker<'_> {
 
 /// MySQL commits what a transaction did before and after such statements: what is made and not
 /// noted was made by a load that was interrupted in between.
-async fn sql_piece<S: Session>(
-    session: &mut S,
+async fn sql_piece(
+    session: &mut AdminSession<'_>,
     piece: &Piece,
     sql: &str,
     is_made: bool,
@@ -309,7 +310,11 @@ fn orphaned(table: SchemaTable, key: &[Option<String>], parent: SchemaTable) -> 
 }
 
 /// Statistics: repeatable, so that nothing is lost where they are made and not noted.
-async fn outside<S: Session>(session: &mut S, piece: &Piece, sql: &str) -> Result<(), LoadError> {
+async fn outside(
+    session: &mut AdminSession<'_>,
+    piece: &Piece,
+    sql: &str,
+) -> Result<(), LoadError> {
     let began_s = now_s();
     note(doing(piece));
     let answer = answer(session, sql).await.map_err(while_doing(doing(piece)))?;
@@ -322,8 +327,8 @@ async fn outside<S: Session>(session: &mut S, piece: &Piece, sql: &str) -> Resul
     note_end(session, piece, began_s).await
 }
 
-async fn note_end<S: Session>(
-    session: &mut S,
+async fn note_end(
+    session: &mut AdminSession<'_>,
     piece: &Piece,
     began_s: f64,
 ) -> Result<(), LoadError> {

@@ -2,7 +2,9 @@
 
 use super::slot::{Slot, StopMethod};
 use crate::degree::{Applied, DegreeRule};
-use dyno_core::{DbError, Dialect, Discard, Driver, Nanos, SECOND, Session};
+use dyno_core::{
+    AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Nanos, SECOND, Session,
+};
 use dyno_load::query::answer;
 use dyno_reactor::{monotonic_now, timeout};
 use std::pin::pin;
@@ -14,19 +16,19 @@ const AFTERWARDS: Nanos = 10 * SECOND;
 const LOOK: Nanos = SECOND;
 
 /// What sessions of one trial have in common.
-pub(super) struct Opening<'a, D> {
-    pub(super) driver: &'a D,
+pub(super) struct Opening<'a> {
+    pub(super) driver: AdminDriver<'a>,
     pub(super) rule: Option<&'a DegreeRule>,
     pub(super) degree: u32,
 }
 
-pub(super) struct Link<S> {
-    pub(super) session: S,
+pub(super) struct Link<'a> {
+    pub(super) session: AdminSession<'a>,
     pub(super) applied: Applied,
 }
 
-impl<D: Driver> Opening<'_, D> {
-    pub(super) async fn open(&self, number: u32, slot: &Slot) -> Result<Link<D::Session>, DbError> {
+impl<'a> Opening<'a> {
+    pub(super) async fn open(&self, number: u32, slot: &Slot) -> Result<Link<'a>, DbError> {
         let mut session = self.driver.connect(number).await?;
         match self.make_ready(number, &mut session, slot).await {
             Ok(applied) => Ok(Link { session, applied }),
@@ -40,7 +42,7 @@ impl<D: Driver> Opening<'_, D> {
     async fn make_ready(
         &self,
         number: u32,
-        session: &mut D::Session,
+        session: &mut AdminSession<'_>,
         slot: &Slot,
     ) -> Result<Applied, DbError> {
         if session.dialect() == Dialect::Postgres && session.capabilities().server_views {
@@ -60,7 +62,7 @@ impl<D: Driver> Opening<'_, D> {
     }
 }
 
-async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
+async fn server_id(session: &mut AdminSession<'_>) -> Result<String, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "select connection_id()",
         Dialect::Postgres | Dialect::Sqlite => "select pg_backend_pid()",
@@ -72,7 +74,7 @@ async fn server_id<S: Session>(session: &mut S) -> Result<String, DbError> {
         .ok_or_else(|| DbError::protocol("The server does not say which number this session has."))
 }
 
-impl<S: Session> Link<S> {
+impl Link<'_> {
     /// Sets everything back and takes leave. Says in a sentence what could not be set back.
     pub(super) async fn close(mut self, slot: &Slot) -> Option<String> {
         slot.arm(None);
@@ -135,8 +137,8 @@ pub(super) async fn unless_given_up<F: Future>(slot: &Slot, answer: F) -> Option
 ///
 /// # Errors
 /// When the server can't be reached or refuses; also when the statement has ended by itself.
-pub(super) async fn interrupt<D: Driver>(
-    driver: &D,
+pub(super) async fn interrupt(
+    driver: &AdminDriver<'_>,
     way: &StopMethod,
     is_hard: bool,
 ) -> Result<(), DbError> {

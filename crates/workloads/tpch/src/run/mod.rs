@@ -25,7 +25,7 @@ use crate::refresh::{self, RefreshPosition, SET_MAX};
 use crate::state::{TpchDatabase, loaded};
 pub use answers::Answerer;
 use answers::Answers;
-use dyno_core::{Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, Driver, Session};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
@@ -41,8 +41,8 @@ use stream::News;
 /// `stop` is asked about twenty times per second; once it says true, the queries at work are
 /// cancelled on the server, sessions get their settings back, and what was measured is returned.
 /// Blocks until everything has ended.
-pub fn run<D: Driver>(
-    driver: &D,
+pub fn run(
+    driver: &AdminDriver<'_>,
     options: &RunOptions,
     watch: &dyn TrialWatch,
     stop: &(dyn Fn() -> bool + Sync),
@@ -53,7 +53,7 @@ pub fn run<D: Driver>(
     let mut before = look(driver, options)?;
     let rule = before.rule.clone();
     let rule = rule.as_ref();
-    let opening = Opening { driver, rule, degree: options.degree };
+    let opening = Opening { driver: *driver, rule, degree: options.degree };
     if options.test.refreshes() {
         crate::generate::prepare();
         complete_pair(&opening, options, &mut before, watch, stop)?;
@@ -99,8 +99,8 @@ pub fn run<D: Driver>(
 }
 
 /// Executes what an interrupted trial has left of a pair, so that each test begins between two.
-fn complete_pair<D: Driver>(
-    opening: &Opening<'_, D>,
+fn complete_pair(
+    opening: &Opening<'_>,
     options: &RunOptions,
     before: &mut Before,
     watch: &dyn TrialWatch,
@@ -148,7 +148,7 @@ struct Before {
     last_power: Option<LastPower>,
 }
 
-fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError> {
+fn look(driver: &AdminDriver<'_>, options: &RunOptions) -> Result<Before, LoadError> {
     let looked = block_on(noted(
         "looking at the data",
         unless_stopped(async {
@@ -163,7 +163,10 @@ fn look<D: Driver>(driver: &D, options: &RunOptions) -> Result<Before, LoadError
     looked.map_err(LoadError::Loop)?.unwrap_or(Err(LoadError::Canceled { hint: None }))
 }
 
-async fn look_with<S: Session>(session: &mut S, options: &RunOptions) -> Result<Before, LoadError> {
+async fn look_with(
+    session: &mut AdminSession<'_>,
+    options: &RunOptions,
+) -> Result<Before, LoadError> {
     let scale = options.scale;
     let found = loaded(session).await.map_err(|error| {
         let hint = error.hint().unwrap_or("load the data with dyno tpch load").to_owned();

@@ -1,11 +1,11 @@
 //! Pages that a server reads from its files while a query runs.
 
-use dyno_core::{Dialect, Session};
+use dyno_core::{AdminSession, Dialect, Session};
 use dyno_load::query::answer;
 
 /// Pages that the whole server has read from its files so far; `None` where it does not say, or not
 /// to this user. On PostgreSQL what its page cache lacked: the system may have had it.
-pub(super) async fn read_so_far<S: Session>(session: &mut S) -> Option<u64> {
+pub(super) async fn read_so_far(session: &mut AdminSession<'_>) -> Option<u64> {
     let sql = match session.dialect() {
         Dialect::Mysql => "show global status where variable_name = 'Innodb_pages_read'",
         Dialect::Postgres if session.capabilities().server_views => {

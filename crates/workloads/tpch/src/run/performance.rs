@@ -3,15 +3,15 @@
 
 use super::options::{PlanFile, Plans, RunOptions, TpchTest, TrialWatch};
 use crate::facts::{QueryFacts, RefreshFacts, TpchFacts, TpchMetrics};
-use dyno_core::{Driver, Nanos, SECOND};
+use dyno_core::{AdminDriver, Nanos, SECOND};
 use dyno_facts::say;
 use dyno_load::LoadError;
 use dyno_reactor::monotonic_now;
 use std::cell::Cell;
 
 /// Executes the parts one after the other, until one has no metrics or `stop` says true.
-pub(super) fn run<D: Driver>(
-    driver: &D,
+pub(super) fn run(
+    driver: &AdminDriver<'_>,
     options: &RunOptions,
     [streams, runs]: [u32; 2],
     watch: &dyn TrialWatch,

@@ -6,7 +6,7 @@ use crate::facts::TpchFacts;
 use crate::metrics::{qphh, qphh_formula};
 use crate::refresh::RefreshPosition;
 use crate::state::FACTS;
-use dyno_core::{DbError, Discard, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, Discard, Driver, Session};
 use dyno_load::query::answer;
 use dyno_load::settings::adopt;
 
@@ -40,13 +40,15 @@ impl LastPower {
 }
 
 /// The last power test of the database, if any was whole.
-pub(super) async fn last_power<S: Session>(session: &mut S) -> Result<Option<LastPower>, DbError> {
+pub(super) async fn last_power(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<LastPower>, DbError> {
     let sql = format!("select t_value from {FACTS} where t_name = '{POWER}'");
     Ok(answer(session, &sql).await?.single().and_then(LastPower::parse))
 }
 
 /// Remembers a whole power test in the database.
-pub(super) async fn remember<D: Driver>(driver: &D, facts: &TpchFacts) -> Result<(), DbError> {
+pub(super) async fn remember(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<(), DbError> {
     // Of a query that was given up only a bound is known: a composite would be none.
     let whole = facts.metrics.as_ref().filter(|metrics| metrics.penalised.is_empty());
     let power = whole.and_then(|metrics| metrics.power);

@@ -7,7 +7,7 @@ use crate::degree::Applied;
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts};
 use crate::plans;
 use crate::refresh::{self, RefreshPosition};
-use dyno_core::{AnswerTable, DbError, Driver, Nanos, SECOND, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Nanos, SECOND, Session};
 use dyno_load::doing;
 use dyno_reactor::{monotonic_now, unless};
 use dyno_runner::databases::stopped;
@@ -64,14 +64,14 @@ pub(super) enum News {
     Note(String),
 }
 
-pub(super) struct Worker<'a, D: Driver> {
-    pub(super) opening: &'a Opening<'a, D>,
+pub(super) struct Worker<'a> {
+    pub(super) opening: &'a Opening<'a>,
     pub(super) slot: &'a Slot,
     pub(super) is_stopped: &'a AtomicBool,
     pub(super) news: Sender<News>,
     /// Number of the session, picks the host.
     pub(super) number: u32,
-    pub(super) link: Option<Link<D::Session>>,
+    pub(super) link: Option<Link<'a>>,
     pub(super) began: Nanos,
 }
 
@@ -97,7 +97,7 @@ impl<T> EndedStatement<T> {
     }
 }
 
-impl<D: Driver> Worker<'_, D> {
+impl<'a> Worker<'a> {
     /// Opens the session, waits for the start, executes the jobs and closes the session with its
     /// settings as they were.
     pub(super) async fn run(mut self, mut stream: Stream, start: Receiver<Option<Nanos>>) {
@@ -138,7 +138,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// The session, opened again where it was lost.
-    async fn link(&mut self) -> Result<Link<D::Session>, DbError> {
+    async fn link(&mut self) -> Result<Link<'a>, DbError> {
         match self.link.take() {
             Some(link) => Ok(link),
             None => self.open().await,
@@ -146,7 +146,7 @@ impl<D: Driver> Worker<'_, D> {
     }
 
     /// A server that hangs may not even shake hands.
-    async fn open(&self) -> Result<Link<D::Session>, DbError> {
+    async fn open(&self) -> Result<Link<'a>, DbError> {
         let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
         let opened = unless(is_stopped, self.opening.open(self.number, self.slot)).await;
         opened.unwrap_or_else(|| Err(stopped()))
@@ -155,10 +155,10 @@ impl<D: Driver> Worker<'_, D> {
     /// Executes something that may be stopped, and has the session ready for the next job or gone.
     async fn stoppable<T>(
         &mut self,
-        mut link: Link<D::Session>,
+        mut link: Link<'a>,
         bound: Option<Nanos>,
         (what, announced): (String, Option<News>),
-        work: impl AsyncFnOnce(&mut D::Session) -> Result<T, DbError>,
+        work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
     ) -> EndedStatement<T> {
         doing(what);
         self.slot.begin(bound.map(|bound| monotonic_now().saturating_add(bound)));
@@ -258,7 +258,7 @@ impl<D: Driver> Worker<'_, D> {
 
     /// The session, and where the refresh functions go on: a lost connection does not say whether
     /// its last transaction was committed.
-    async fn sure_link(&mut self, stream: &mut Stream) -> Result<Link<D::Session>, DbError> {
+    async fn sure_link(&mut self, stream: &mut Stream) -> Result<Link<'a>, DbError> {
         let mut link = self.link().await?;
         if stream.is_unsure {
             let pairs = stream.position.pair - 1;

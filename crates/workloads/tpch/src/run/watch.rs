@@ -5,7 +5,7 @@ use super::link::{Opening, interrupt};
 use super::slot::Slot;
 use super::stream::{News, Stream, Worker};
 use crate::degree::Applied;
-use dyno_core::{Driver, MILLISECOND, Nanos};
+use dyno_core::{MILLISECOND, Nanos};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_runner::asking::noted;
@@ -23,8 +23,8 @@ const LOOK: Nanos = 50 * MILLISECOND;
 ///
 /// # Errors
 /// When a session can't be opened: then nothing was executed.
-pub(super) fn execute<D: Driver>(
-    opening: &Opening<'_, D>,
+pub(super) fn execute(
+    opening: &Opening<'_>,
     streams: Vec<Stream>,
     stop: &(dyn Fn() -> bool + Sync),
     hear: &mut dyn FnMut(News),
@@ -64,7 +64,7 @@ pub(super) fn execute<D: Driver>(
                 if let Some(attempt) = slot.demand(monotonic_now(), user_stops) {
                     scope.spawn(move || {
                         // A failed attempt is followed by others.
-                        let asked = interrupt(opening.driver, &attempt.way, attempt.is_hard);
+                        let asked = interrupt(&opening.driver, &attempt.way, attempt.is_hard);
                         block_on(asked).ok();
                         slot.attempted();
                     });

@@ -24,7 +24,7 @@ impl RowWriter for Line {
     }
 }
 
-fn lines(rows: &mut impl RowSource) -> Vec<String> {
+fn lines(rows: &mut dyn RowSource) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = Line::default();
     while rows.next_row(&mut line) {

@@ -37,7 +37,7 @@ impl LineFormat {
     /// no more.
     pub fn fill(
         self,
-        rows: &mut impl RowSource,
+        rows: &mut dyn RowSource,
         out: &mut Vec<u8>,
         limit_bytes: usize,
         count: &mut u64,
@@ -100,7 +100,7 @@ impl<const CSV: bool> RowWriter for Columns<'_, CSV> {
 }
 
 fn fill<const CSV: bool>(
-    rows: &mut impl RowSource,
+    rows: &mut dyn RowSource,
     out: &mut Vec<u8>,
     limit_bytes: usize,
     count: &mut u64,

@@ -1,0 +1,418 @@
+//! Sessions and drivers for everything that is not measured: loads, observations, checks, locks.
+//!
+//! Workloads and the engine are compiled once for each driver, because a trial must not pay for dynamic dispatch. Cold code
+//! is compiled once: it takes an [`AdminDriver`] or an [`AdminSession`], which any [`Driver`] gives.
+
+use crate::{
+    AnswerRow, BulkReport, Capabilities, ColumnNames, DbError, DbResult, Dialect, Driver, Executed,
+    FlightAnswers, Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session,
+    SessionProof, ShardNode, Shards, Statement,
+};
+use std::pin::Pin;
+
+type Pending<'a, T> = Pin<Box<dyn Future<Output = DbResult<T>> + 'a>>;
+
+/// Opens [`AdminSession`]s as the driver behind it opens its own.
+#[derive(Clone, Copy)]
+pub struct AdminDriver<'a>(&'a dyn DynDriver);
+
+impl<'a> AdminDriver<'a> {
+    pub(crate) fn new<D: Driver>(driver: &'a D) -> Self {
+        AdminDriver(driver)
+    }
+
+    /// The shards behind its endpoint; `None` where none are known.
+    pub fn shards(&self) -> Option<Shards<AdminDriver<'a>>> {
+        self.0.shards()
+    }
+}
+
+impl<'a> Driver for AdminDriver<'a> {
+    type Session = AdminSession<'a>;
+
+    async fn connect(&self, number: u32) -> DbResult<AdminSession<'a>> {
+        self.0.connect(number).await
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.0.dialect()
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        self.0.capabilities()
+    }
+
+    fn blocks(&self) -> bool {
+        self.0.blocks()
+    }
+
+    fn place(&self) -> String {
+        self.0.place()
+    }
+}
+
+/// A session whose protocol is told apart when it is called, with an allocation for each call.
+pub struct AdminSession<'a>(Held<'a>);
+
+enum Held<'a> {
+    Owned(Box<dyn DynSession + 'a>),
+    Lent(&'a mut (dyn DynSession + 'a)),
+}
+
+impl<'a> AdminSession<'a> {
+    /// Lends a worker's session to code that is not measured. It stays open.
+    pub fn lent<S: Session>(session: &'a mut S) -> Self {
+        AdminSession(Held::Lent(session))
+    }
+
+    fn get(&self) -> &(dyn DynSession + 'a) {
+        match &self.0 {
+            Held::Owned(session) => &**session,
+            Held::Lent(session) => &**session,
+        }
+    }
+
+    fn get_mut(&mut self) -> &mut (dyn DynSession + 'a) {
+        match &mut self.0 {
+            Held::Owned(session) => &mut **session,
+            Held::Lent(session) => &mut **session,
+        }
+    }
+}
+
+impl Session for AdminSession<'_> {
+    fn dialect(&self) -> Dialect {
+        self.get().dialect()
+    }
+
+    fn product(&self) -> &Product {
+        self.get().product()
+    }
+
+    fn proof(&self) -> Option<SessionProof> {
+        self.get().proof()
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        self.get().capabilities()
+    }
+
+    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
+        self.get_mut().prepare(sql, params).await
+    }
+
+    async fn execute<R: Rows>(
+        &mut self,
+        statement: Statement,
+        params: &[Param<'_>],
+        rows: &mut R,
+    ) -> DbResult<Executed> {
+        self.get_mut().execute(statement, params, rows).await
+    }
+
+    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
+        self.get_mut().query(sql, rows).await
+    }
+
+    fn queue(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<()> {
+        Err(DbError::unsupported("Statements that are not measured are not sent together."))
+    }
+
+    async fn flush<R: Rows>(
+        &mut self,
+        _rows: &mut R,
+        _results: &mut FlightAnswers,
+    ) -> DbResult<()> {
+        Ok(())
+    }
+
+    async fn rollback(&mut self) -> DbResult<()> {
+        self.get_mut().rollback().await
+    }
+
+    async fn bulk_load(
+        &mut self,
+        table: &str,
+        columns: &[&str],
+        rows: &mut dyn RowSource,
+    ) -> DbResult<BulkReport> {
+        self.get_mut().bulk_load(table, columns, rows).await
+    }
+
+    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> DbResult<u64> {
+        self.get_mut().copy_in(sql, rows).await
+    }
+
+    fn take_notice_lines(&mut self) -> Vec<String> {
+        self.get_mut().take_notice_lines()
+    }
+
+    async fn cancel(self) {
+        if let Held::Owned(session) = self.0 {
+            session.cancel().await;
+        }
+    }
+
+    async fn unanswered(&mut self, sql: &str, within: Nanos) -> DbError {
+        self.get_mut().unanswered(sql, within).await
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        self.get().interrupter()
+    }
+
+    async fn close(self) {
+        if let Held::Owned(session) = self.0 {
+            session.close().await;
+        }
+    }
+}
+
+/// [`Driver`] as an object.
+trait DynDriver: Sync {
+    fn connect(&self, number: u32) -> Pending<'_, AdminSession<'_>>;
+    fn dialect(&self) -> Dialect;
+    fn capabilities(&self) -> &'static Capabilities;
+    fn blocks(&self) -> bool;
+    fn place(&self) -> String;
+    fn shards(&self) -> Option<Shards<AdminDriver<'_>>>;
+}
+
+impl<D: Driver> DynDriver for D {
+    fn connect(&self, number: u32) -> Pending<'_, AdminSession<'_>> {
+        Box::pin(async move {
+            let session = Driver::connect(self, number).await?;
+            Ok(AdminSession(Held::Owned(Box::new(session))))
+        })
+    }
+
+    fn dialect(&self) -> Dialect {
+        Driver::dialect(self)
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        Driver::capabilities(self)
+    }
+
+    fn blocks(&self) -> bool {
+        Driver::blocks(self)
+    }
+
+    fn place(&self) -> String {
+        Driver::place(self)
+    }
+
+    fn shards(&self) -> Option<Shards<AdminDriver<'_>>> {
+        let Shards { nodes, map } = Driver::shards(self)?;
+        let mut admin = Vec::new();
+        for node in nodes {
+            admin.push(ShardNode { name: node.name.clone(), driver: node.driver.admin() });
+        }
+        Some(Shards { nodes: admin, map: map.clone() })
+    }
+}
+
+/// [`Session`] as an object.
+trait DynSession {
+    fn dialect(&self) -> Dialect;
+    fn product(&self) -> &Product;
+    fn proof(&self) -> Option<SessionProof>;
+    fn capabilities(&self) -> &'static Capabilities;
+    fn interrupter(&self) -> Option<Interrupter>;
+    fn take_notice_lines(&mut self) -> Vec<String>;
+    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Pending<'a, Statement>;
+    fn execute<'a>(
+        &'a mut self,
+        statement: Statement,
+        params: &'a [Param<'a>],
+        rows: &'a mut dyn DynRows,
+    ) -> Pending<'a, Executed>;
+    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Pending<'a, Executed>;
+    fn rollback(&mut self) -> Pending<'_, ()>;
+    fn bulk_load<'a>(
+        &'a mut self,
+        table: &'a str,
+        columns: &'a [&'a str],
+        rows: &'a mut dyn RowSource,
+    ) -> Pending<'a, BulkReport>;
+    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Pending<'a, u64>;
+    fn unanswered<'a>(
+        &'a mut self,
+        sql: &'a str,
+        within: Nanos,
+    ) -> Pin<Box<dyn Future<Output = DbError> + 'a>>;
+    fn cancel<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    where
+        Self: 'a;
+    fn close<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    where
+        Self: 'a;
+}
+
+impl<S: Session> DynSession for S {
+    fn dialect(&self) -> Dialect {
+        Session::dialect(self)
+    }
+
+    fn product(&self) -> &Product {
+        Session::product(self)
+    }
+
+    fn proof(&self) -> Option<SessionProof> {
+        Session::proof(self)
+    }
+
+    fn capabilities(&self) -> &'static Capabilities {
+        Session::capabilities(self)
+    }
+
+    fn interrupter(&self) -> Option<Interrupter> {
+        Session::interrupter(self)
+    }
+
+    fn take_notice_lines(&mut self) -> Vec<String> {
+        Session::take_notice_lines(self)
+    }
+
+    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Pending<'a, Statement> {
+        Box::pin(Session::prepare(self, sql, params))
+    }
+
+    fn execute<'a>(
+        &'a mut self,
+        statement: Statement,
+        params: &'a [Param<'a>],
+        rows: &'a mut dyn DynRows,
+    ) -> Pending<'a, Executed> {
+        Box::pin(
+            async move { Session::execute(self, statement, params, &mut Forwarded(rows)).await },
+        )
+    }
+
+    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Pending<'a, Executed> {
+        Box::pin(async move { Session::query(self, sql, &mut Forwarded(rows)).await })
+    }
+
+    fn rollback(&mut self) -> Pending<'_, ()> {
+        Box::pin(Session::rollback(self))
+    }
+
+    fn bulk_load<'a>(
+        &'a mut self,
+        table: &'a str,
+        columns: &'a [&'a str],
+        rows: &'a mut dyn RowSource,
+    ) -> Pending<'a, BulkReport> {
+        Box::pin(Session::bulk_load(self, table, columns, rows))
+    }
+
+    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Pending<'a, u64> {
+        Box::pin(Session::copy_in(self, sql, rows))
+    }
+
+    fn unanswered<'a>(
+        &'a mut self,
+        sql: &'a str,
+        within: Nanos,
+    ) -> Pin<Box<dyn Future<Output = DbError> + 'a>> {
+        Box::pin(Session::unanswered(self, sql, within))
+    }
+
+    fn cancel<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(Session::cancel(*self))
+    }
+
+    fn close<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    where
+        Self: 'a,
+    {
+        Box::pin(Session::close(*self))
+    }
+}
+
+/// [`Rows`] as an object.
+trait DynRows {
+    fn columns(&mut self, columns: &dyn ColumnNames);
+    fn done(&mut self, executed: Executed);
+    fn row(&mut self, row: &dyn AnswerRow);
+    fn overflow(&self) -> Option<usize>;
+}
+
+impl<R: Rows> DynRows for R {
+    fn columns(&mut self, columns: &dyn ColumnNames) {
+        Rows::columns(self, &columns);
+    }
+
+    fn done(&mut self, executed: Executed) {
+        Rows::done(self, executed);
+    }
+
+    fn row(&mut self, row: &dyn AnswerRow) {
+        Rows::row(self, &row);
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        Rows::overflow(self)
+    }
+}
+
+struct Forwarded<'a>(&'a mut dyn DynRows);
+
+impl Rows for Forwarded<'_> {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
+        self.0.columns(columns);
+    }
+
+    fn done(&mut self, executed: Executed) {
+        self.0.done(executed);
+    }
+
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        self.0.row(row);
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        self.0.overflow()
+    }
+}
+
+impl ColumnNames for &dyn ColumnNames {
+    fn count(&self) -> usize {
+        (**self).count()
+    }
+
+    fn name(&self, column: usize) -> &str {
+        (**self).name(column)
+    }
+}
+
+impl AnswerRow for &dyn AnswerRow {
+    fn columns(&self) -> usize {
+        (**self).columns()
+    }
+
+    fn is_null(&self, column: usize) -> bool {
+        (**self).is_null(column)
+    }
+
+    fn int(&self, column: usize) -> Option<i64> {
+        (**self).int(column)
+    }
+
+    fn double(&self, column: usize) -> Option<f64> {
+        (**self).double(column)
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        (**self).bytes(column)
+    }
+
+    fn string(&self, column: usize) -> Option<String> {
+        (**self).string(column)
+    }
+}
