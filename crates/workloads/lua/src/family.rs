@@ -232,7 +232,7 @@ impl Family for LuaFamily {
 impl Trials for LuaFamily {
     fn trial<D: Driver>(&self, driver: &D, job: Job<'_>) -> Result<TrialDone, Failure> {
         let settings = self.settings(driver.dialect(), "run", Some(job.planned));
-        let policy = ErrorPolicy::resilient();
+        let policy = error_policy();
         let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
         drive_trial(&script, driver, job)
     }
@@ -244,10 +244,16 @@ impl Trials for LuaFamily {
     fn assist<D: Driver>(&self, driver: &D, part: Assist<'_>) -> Result<Option<Left>, Failure> {
         part.check_scripts()?;
         let settings = self.settings(driver.dialect(), "run", Some(part.planned()));
-        let policy = ErrorPolicy::resilient();
+        let policy = error_policy();
         let script = DrivenScript { family: self, driver, settings: &settings, policy: &policy };
         drive_part(&script, driver, part)
     }
+}
+
+fn error_policy() -> ErrorPolicy {
+    let mut policy = ErrorPolicy::resilient();
+    policy.retry.sqlstates.push(dyno_sysbench::DUPLICATE_KEY.to_owned());
+    policy
 }
 
 /// A script for one trial: its workers open further connections by the driver.
