@@ -28,6 +28,7 @@ mod stages;
 mod starved;
 mod stops;
 mod surroundings;
+mod sweep;
 mod terminal;
 mod tiny_disk;
 mod tpcc;

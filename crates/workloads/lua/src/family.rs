@@ -235,7 +235,7 @@ impl Family for LuaFamily {
 impl Trials for LuaFamily {
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
         let settings = self.settings(database.dialect(), "run", Some(job.planned));
-        let policy = ErrorPolicy::resilient();
+        let policy = error_policy();
         let (family, settings, policy) = (self, &settings, &policy);
         with_driver!(database, driver => {
             drive_trial(&DrivenScript { family, driver, settings, policy }, database, job)
@@ -249,12 +249,18 @@ impl Trials for LuaFamily {
     fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
         part.check_scripts()?;
         let settings = self.settings(database.dialect(), "run", Some(part.planned()));
-        let policy = ErrorPolicy::resilient();
+        let policy = error_policy();
         let (family, settings, policy) = (self, &settings, &policy);
         with_driver!(database, driver => {
             drive_part(&DrivenScript { family, driver, settings, policy }, database, part)
         })
     }
+}
+
+fn error_policy() -> ErrorPolicy {
+    let mut policy = ErrorPolicy::resilient();
+    policy.retry.sqlstates.push(dyno_sysbench::DUPLICATE_KEY.to_owned());
+    policy
 }
 
 /// A script for one trial: its workers open further connections by the driver.

@@ -34,6 +34,9 @@ pub const PAPER: NamedPaper = NamedPaper {
     own_tables: &[],
 };
 
+/// SQLSTATE of a duplicate key, which PostgreSQL reports if two workers replace the same row: sysbench repeats the event.
+pub const DUPLICATE_KEY: &str = "23505";
+
 pub static DRIVE_ON: DriveOn<crate::Sysbench> = drive_on;
 
 struct SysbenchFamily {
@@ -92,6 +95,7 @@ impl Driven for SysbenchFamily {
 
     fn tune(&self, spec: &mut TrialSpec) {
         spec.reconnect_every = self.options.reconnect.into();
+        spec.errors.retry.sqlstates.push(crate::DUPLICATE_KEY.to_owned());
     }
 
     fn look_before(

@@ -32,7 +32,7 @@ mod workload;
 pub use catalog::tables as existing_tables;
 pub use client_library::{PGRES_FATAL_ERROR, mysql_error};
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
-pub use family::{DRIVE_ON, FAMILY, PAPER};
+pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
 pub use offer::OFFER;
