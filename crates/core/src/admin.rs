@@ -97,6 +97,10 @@ impl Session for AdminSession<'_> {
         self.get().capabilities()
     }
 
+    fn is_set_by_target(&self, name: &str) -> bool {
+        self.get().is_set_by_target(name)
+    }
+
     async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
         self.get_mut().prepare(sql, params).await
     }
@@ -218,6 +222,7 @@ trait DynSession {
     fn product(&self) -> &Product;
     fn proof(&self) -> Option<SessionProof>;
     fn capabilities(&self) -> &'static Capabilities;
+    fn is_set_by_target(&self, name: &str) -> bool;
     fn interrupter(&self) -> Option<Interrupter>;
     fn take_notice_lines(&mut self) -> Vec<String>;
     fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Pending<'a, Statement>;
@@ -264,6 +269,10 @@ impl<S: Session> DynSession for S {
 
     fn capabilities(&self) -> &'static Capabilities {
         Session::capabilities(self)
+    }
+
+    fn is_set_by_target(&self, name: &str) -> bool {
+        Session::is_set_by_target(self, name)
     }
 
     fn interrupter(&self) -> Option<Interrupter> {

@@ -302,18 +302,6 @@ sweeps! {
 }
 
 #[test]
-fn published_suites_find_no_error() {
-    match Place::plain(ServerKind::Postgres) {
-        Ok(place) => {
-            let mut cases = place.suites();
-            cases.retain(|case| ["polardb-", "rds-"].iter().any(|it| case.name.starts_with(it)));
-            sweep("PostgreSQL", &cases);
-        }
-        Err(why) => skipped("published_suites_find_no_error", &why),
-    }
-}
-
-#[test]
 #[ignore = "takes a minute"]
 fn sweep_of_quickstart() {
     sweep("SQLite", &[run_of("quickstart".to_owned(), &[], "")]);

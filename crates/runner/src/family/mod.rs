@@ -1,8 +1,8 @@
 //! What a family of workloads gives the runner, and what it finds here for that.
 //!
 //! A family says what the runner needs to know ([`Family`]): options, load, and how a trial is executed and
-//! stored. Where the engine drives it, the family says what is looked at before and checked after it ([`Driven`]). The runner holds families as [`FamilyEntry`]; workload and driver are told
-//! apart once per step, by code that is made in the crate of the family.
+//! stored. Where the engine drives it, the family says what is looked at before and checked after it ([`Driven`]).
+//! The runner holds families as [`FamilyEntry`]. Only [`drive_on`] tells drivers apart, in the crate of the family.
 //!
 //! A family may add to the summary of a trial: facts of its data (how much is hot, how large beside the
 //! server's memory), latencies of single statements, and checks of the data. A check that fails makes the

@@ -1,9 +1,7 @@
 //! The options of TPC-C in suites.
 
 use crate::load::{TpccDatabase, TpccLoadOptions};
-use crate::profile::{
-    BMSQL_5_0, Binding, PerKind, Profile, TpccTransaction, TransactionChoice,
-};
+use crate::profile::{BMSQL_5_0, Binding, PerKind, Profile, TpccTransaction, TransactionChoice};
 use crate::schema::KeyTime;
 use crate::{DISTRICTS, FlightMode, Isolation, TpccOptions, WAREHOUSES_MAX};
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};

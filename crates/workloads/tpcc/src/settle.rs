@@ -2,7 +2,7 @@
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
 use crate::ledger::{LedgerOrder, Recorded};
-use dyno_core::{AdminSession, DbError, Session};
+use dyno_core::{AdminSession, DbError};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
 use dyno_load::query::integers;

@@ -160,13 +160,14 @@ fn dynos_own_urls_and_all_databases_are_understood() {
 
 #[test]
 fn weights_leave_the_rest_to_new_order() {
-    let (_, _, run, warnings) = good(FILE, &[("paymentWeight", "40"), ("newOrderWeight", "48")]);
+    let weights = [("paymentWeight", "40"), ("newOrderWeight", "48")];
+    let (_, _, run, warnings) = good(FILE, &weights);
     assert_eq!(run.profile.choice, TransactionChoice::Weights([48, 40, 4, 4, 4]));
-    assert!(warnings.is_empty(), "{warnings:?}");
+    assert!(!warnings.iter().any(|it| it.contains("Weight")), "{warnings:?}");
     let (_, _, run, warnings) = good(FILE, &[("paymentWeight", "40")]);
     assert_eq!(run.profile.choice, TransactionChoice::Weights([48, 40, 4, 4, 4]));
     assert_eq!(
-        warnings,
+        warnings.into_iter().filter(|it| it.contains("Weight")).collect::<Vec<_>>(),
         ["props.pg:24: newOrderWeight is not what the others leave: New-Order has 48 percent."]
     );
     let (_, _, run, _) = good(FILE, &[("terminalWarehouseFixed", "false")]);

@@ -8,7 +8,7 @@ use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::prove;
 use crate::options::CheckTime;
-use dyno_core::{AdminDriver, AdminSession, DbError, Session};
+use dyno_core::{AdminDriver, DbError, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, default_sessions};
