@@ -158,7 +158,8 @@ pub const FOREIGN_KEYS: [ForeignKey; 10] = [
     foreign_key("ps_part_fkey", SchemaTable::Partsupp, &["ps_partkey"], SchemaTable::Part),
     foreign_key("ps_supplier_fkey", SchemaTable::Partsupp, &["ps_suppkey"], SchemaTable::Supplier),
     foreign_key("c_nation_fkey", SchemaTable::Customer, &["c_nationkey"], SchemaTable::Nation),
-    foreign_key("o_customer_fkey", SchemaTable::Orders, &["o_custkey"], SchemaTable::Customer),
+    // MySQL names them by database, and BenchmarkSQL's tables have an o_customer_fkey.
+    foreign_key("orders_customer_fkey", SchemaTable::Orders, &["o_custkey"], SchemaTable::Customer),
     foreign_key("l_order_fkey", SchemaTable::Lineitem, &["l_orderkey"], SchemaTable::Orders),
     foreign_key("l_part_fkey", SchemaTable::Lineitem, &["l_partkey"], SchemaTable::Part),
     foreign_key("l_supplier_fkey", SchemaTable::Lineitem, &["l_suppkey"], SchemaTable::Supplier),
