@@ -54,9 +54,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn measured(url: &str, options: &TpchLoadOptions) -> Result<(), Box<dyn Error>> {
     let target: TargetUrl = url.parse()?;
     let report = match target.dialect {
-        Dialect::Mysql => load(&&MysqlDriver::new(&target)?.admin(), options, &Unobserved),
-        Dialect::Postgres => load(&&PostgresDriver::new(&target)?.admin(), options, &Unobserved),
-        Dialect::Sqlite => load(&&SqliteDriver::new(&target)?.admin(), options, &Unobserved),
+        Dialect::Mysql => load(&MysqlDriver::new(&target)?.admin(), options, &Unobserved),
+        Dialect::Postgres => load(&PostgresDriver::new(&target)?.admin(), options, &Unobserved),
+        Dialect::Sqlite => load(&SqliteDriver::new(&target)?.admin(), options, &Unobserved),
     }?;
     for step in &report.load.steps {
         println!("{}\t{:.2}\t{}", step.name, step.seconds, step.rows);
