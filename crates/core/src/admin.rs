@@ -10,7 +10,7 @@ use crate::{
 };
 use std::pin::Pin;
 
-type Pending<'a, T> = Pin<Box<dyn Future<Output = DbResult<T>> + 'a>>;
+type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
 
 /// Opens [`AdminSession`]s as the driver behind it opens its own.
 #[derive(Clone, Copy)]
@@ -51,7 +51,7 @@ impl<'a> Driver for AdminDriver<'a> {
     }
 }
 
-/// A session whose protocol is told apart when it is called, with an allocation for each call.
+/// A session of any protocol: each call is dispatched at run time and allocates.
 pub struct AdminSession<'a>(Held<'a>);
 
 enum Held<'a> {
@@ -174,7 +174,7 @@ impl Session for AdminSession<'_> {
 
 /// [`Driver`] as an object.
 trait DynDriver: Sync {
-    fn connect(&self, number: u32) -> Pending<'_, AdminSession<'_>>;
+    fn connect(&self, number: u32) -> Pending<'_, DbResult<AdminSession<'_>>>;
     fn dialect(&self) -> Dialect;
     fn capabilities(&self) -> &'static Capabilities;
     fn blocks(&self) -> bool;
@@ -183,7 +183,7 @@ trait DynDriver: Sync {
 }
 
 impl<D: Driver> DynDriver for D {
-    fn connect(&self, number: u32) -> Pending<'_, AdminSession<'_>> {
+    fn connect(&self, number: u32) -> Pending<'_, DbResult<AdminSession<'_>>> {
         Box::pin(async move {
             let session = Driver::connect(self, number).await?;
             Ok(AdminSession(Held::Owned(Box::new(session))))
@@ -225,31 +225,39 @@ trait DynSession {
     fn is_set_by_target(&self, name: &str) -> bool;
     fn interrupter(&self) -> Option<Interrupter>;
     fn take_notice_lines(&mut self) -> Vec<String>;
-    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Pending<'a, Statement>;
+    fn prepare<'a>(
+        &'a mut self,
+        sql: &'a str,
+        params: &'a [ParamType],
+    ) -> Pending<'a, DbResult<Statement>>;
     fn execute<'a>(
         &'a mut self,
         statement: Statement,
         params: &'a [Param<'a>],
         rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, Executed>;
-    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Pending<'a, Executed>;
-    fn rollback(&mut self) -> Pending<'_, ()>;
+    ) -> Pending<'a, DbResult<Executed>>;
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a mut dyn DynRows,
+    ) -> Pending<'a, DbResult<Executed>>;
+    fn rollback(&mut self) -> Pending<'_, DbResult<()>>;
     fn bulk_load<'a>(
         &'a mut self,
         table: &'a str,
         columns: &'a [&'a str],
         rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, BulkReport>;
-    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Pending<'a, u64>;
-    fn unanswered<'a>(
+    ) -> Pending<'a, DbResult<BulkReport>>;
+    fn copy_in<'a>(
         &'a mut self,
         sql: &'a str,
-        within: Nanos,
-    ) -> Pin<Box<dyn Future<Output = DbError> + 'a>>;
-    fn cancel<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+        rows: &'a mut dyn RowSource,
+    ) -> Pending<'a, DbResult<u64>>;
+    fn unanswered<'a>(&'a mut self, sql: &'a str, within: Nanos) -> Pending<'a, DbError>;
+    fn cancel<'a>(self: Box<Self>) -> Pending<'a, ()>
     where
         Self: 'a;
-    fn close<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    fn close<'a>(self: Box<Self>) -> Pending<'a, ()>
     where
         Self: 'a;
 }
@@ -283,7 +291,11 @@ impl<S: Session> DynSession for S {
         Session::take_notice_lines(self)
     }
 
-    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Pending<'a, Statement> {
+    fn prepare<'a>(
+        &'a mut self,
+        sql: &'a str,
+        params: &'a [ParamType],
+    ) -> Pending<'a, DbResult<Statement>> {
         Box::pin(Session::prepare(self, sql, params))
     }
 
@@ -292,17 +304,21 @@ impl<S: Session> DynSession for S {
         statement: Statement,
         params: &'a [Param<'a>],
         rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, Executed> {
+    ) -> Pending<'a, DbResult<Executed>> {
         Box::pin(
             async move { Session::execute(self, statement, params, &mut Forwarded(rows)).await },
         )
     }
 
-    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Pending<'a, Executed> {
+    fn query<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a mut dyn DynRows,
+    ) -> Pending<'a, DbResult<Executed>> {
         Box::pin(async move { Session::query(self, sql, &mut Forwarded(rows)).await })
     }
 
-    fn rollback(&mut self) -> Pending<'_, ()> {
+    fn rollback(&mut self) -> Pending<'_, DbResult<()>> {
         Box::pin(Session::rollback(self))
     }
 
@@ -311,30 +327,30 @@ impl<S: Session> DynSession for S {
         table: &'a str,
         columns: &'a [&'a str],
         rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, BulkReport> {
+    ) -> Pending<'a, DbResult<BulkReport>> {
         Box::pin(Session::bulk_load(self, table, columns, rows))
     }
 
-    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Pending<'a, u64> {
+    fn copy_in<'a>(
+        &'a mut self,
+        sql: &'a str,
+        rows: &'a mut dyn RowSource,
+    ) -> Pending<'a, DbResult<u64>> {
         Box::pin(Session::copy_in(self, sql, rows))
     }
 
-    fn unanswered<'a>(
-        &'a mut self,
-        sql: &'a str,
-        within: Nanos,
-    ) -> Pin<Box<dyn Future<Output = DbError> + 'a>> {
+    fn unanswered<'a>(&'a mut self, sql: &'a str, within: Nanos) -> Pending<'a, DbError> {
         Box::pin(Session::unanswered(self, sql, within))
     }
 
-    fn cancel<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    fn cancel<'a>(self: Box<Self>) -> Pending<'a, ()>
     where
         Self: 'a,
     {
         Box::pin(Session::cancel(*self))
     }
 
-    fn close<'a>(self: Box<Self>) -> Pin<Box<dyn Future<Output = ()> + 'a>>
+    fn close<'a>(self: Box<Self>) -> Pending<'a, ()>
     where
         Self: 'a,
     {
@@ -345,7 +361,7 @@ impl<S: Session> DynSession for S {
 /// [`Rows`] as an object.
 trait DynRows {
     fn columns(&mut self, columns: &dyn ColumnNames);
-    fn done(&mut self, executed: Executed);
+    fn finish_statement(&mut self, executed: Executed);
     fn row(&mut self, row: &dyn AnswerRow);
     fn overflow(&self) -> Option<usize>;
 }
@@ -355,8 +371,8 @@ impl<R: Rows> DynRows for R {
         Rows::columns(self, &columns);
     }
 
-    fn done(&mut self, executed: Executed) {
-        Rows::done(self, executed);
+    fn finish_statement(&mut self, executed: Executed) {
+        Rows::finish_statement(self, executed);
     }
 
     fn row(&mut self, row: &dyn AnswerRow) {
@@ -377,8 +393,8 @@ impl Rows for Forwarded<'_> {
         self.0.columns(columns);
     }
 
-    fn done(&mut self, executed: Executed) {
-        self.0.done(executed);
+    fn finish_statement(&mut self, executed: Executed) {
+        self.0.finish_statement(executed);
     }
 
     fn row<R: AnswerRow>(&mut self, row: &R) {

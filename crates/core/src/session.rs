@@ -132,13 +132,13 @@ pub type ReadKeptRow = fn(
 pub trait Rows {
     /// False when rows need only be counted: drivers then skip their decoding.
     const WANTED: bool = true;
-    /// True when [`Rows::columns`] and [`Rows::done`] are to be called; drivers then decode the names.
+    /// True if drivers have to decode column names and call [`Rows::columns`] and [`Rows::finish_statement`].
     const DESCRIBED: bool = false;
     /// A result set begins, before its first row and even if it has none.
     fn columns<C: ColumnNames>(&mut self, _columns: &C) {}
     /// One statement of the command has succeeded, with or without a result set. A MySQL procedure calls it for each
     /// result set and once more at its end.
-    fn done(&mut self, _executed: Executed) {}
+    fn finish_statement(&mut self, _executed: Executed) {}
     fn row<R: AnswerRow>(&mut self, row: &R);
     /// True when rows are read later or not at all: drivers that can do so call [`Rows::kept_columns`] for each result
     /// set and [`Rows::kept_rows`] in place of [`Rows::row`].
@@ -272,7 +272,7 @@ pub trait RowWriter {
 
 /// Generates rows for a bulk load.
 pub trait RowSource {
-    /// True when its texts are values in the binary format of PostgreSQL, for a COPY in that format.
+    /// True if texts are already in PostgreSQL's binary format, for a COPY in that format.
     fn is_binary(&self) -> bool {
         false
     }

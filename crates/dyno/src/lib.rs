@@ -159,8 +159,8 @@ fn register_catalogues(families: Families) {
         dyno_suite::CATALOGUE,
     ];
     dyno_facts::register(&own);
-    let of_families = families.iter().map(|family| family.catalogue);
-    dyno_facts::register(&of_families.collect::<Vec<_>>());
+    let catalogues: Vec<_> = families.iter().map(|family| family.catalogue).collect();
+    dyno_facts::register(&catalogues);
 }
 
 /// Runs as the original where the program was called by its name.

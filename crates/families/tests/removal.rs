@@ -4,7 +4,7 @@ use dyno_families::FAMILIES;
 use dyno_load::catalog;
 use dyno_load::query::execute;
 use dyno_runner::databases::{Database, reach};
-use dyno_runner::family::{AnyFamily, ask, experiment, offers};
+use dyno_runner::family::{Trials, ask, experiment, offers, remove_tables};
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::{Overrides, Plan, Suite};
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ const TPCC: &str = "workload = 'tpcc'\ntest = 'bmsql-5.0'\nterminals = 2\ndurati
                     options = { warehouses = 1 }";
 const TPCH: &str = "workload = 'tpch'\ntest = 'queries'";
 
-fn family(text: &str) -> Box<dyn AnyFamily> {
+fn family(text: &str) -> Box<dyn Trials> {
     let suite = format!(
         "[suite]\nname = 's'\n[target.t]\nurl = 'sqlite:x'\n[[experiment]]\nname = 'e'\n{text}\n"
     );
@@ -27,9 +27,8 @@ fn family(text: &str) -> Box<dyn AnyFamily> {
 }
 
 fn sql(database: &Database, sql: &str) {
-    let done =
-        ask(&database.admin(), async |session| execute(session, "making a table", sql).await);
-    done.expect("executed");
+    ask(&database.admin(), async |session| execute(session, "making a table", sql).await)
+        .expect("executed");
 }
 
 fn tables(database: &Database) -> BTreeSet<String> {
@@ -59,7 +58,7 @@ fn only_the_given_tables_go_and_those_that_refer_to_others_go_first() {
         sql(&database, &format!("INSERT INTO {parent} VALUES (1)"));
         sql(&database, &format!("INSERT INTO {child} VALUES (7, 1)"));
         let given = [parent, child, "others"].map(str::to_owned);
-        let removed = family.remove(&database, &given, &LoadProgress::new("removal"));
+        let removed = remove_tables(&*family, &database, &given, &LoadProgress::new("removal"));
         removed.unwrap_or_else(|failure| panic!("{text}: {}", failure.message));
         names.retain(|name| name == "others" || !given.contains(name));
         assert_eq!(tables(&database), names, "{text}");

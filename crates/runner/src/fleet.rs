@@ -6,7 +6,7 @@
 //! is handed over by `Driven::leave` and `Driven::absorb`, so that the checks after a trial see one
 //! workload. Passes over TPC-H's queries and trials with faults stay with the coordinator.
 
-use super::family::{AnyFamily, Driven};
+use super::family::{Driven, Trials};
 use crate::databases::Database;
 use crate::failure::Failure;
 use crate::muster::{Muster, OnLostGenerator, secrets};
@@ -170,11 +170,7 @@ pub(crate) struct FleetShare {
 
 /// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
 /// takes over after a fault only this process knows.
-pub(super) fn is_shared(
-    plan: &Plan,
-    name: &str,
-    experiment: &dyn AnyFamily,
-) -> Result<bool, Failure> {
+pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &dyn Trials) -> Result<bool, Failure> {
     let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
     Ok(experiment.takes_fleet()? && !has_fault)
 }

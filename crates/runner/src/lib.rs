@@ -63,7 +63,7 @@ use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
 use crate::failing::Failing;
 use crate::failure::Failure;
-use crate::family::{AnyFamily, Families, LoadOrder, experiment};
+use crate::family::{Families, LoadOrder, Trials, check_settings, experiment, remove_tables};
 use crate::progress::LoadProgress;
 use dyno_engine::Control;
 use dyno_facts::{
@@ -194,7 +194,7 @@ struct Runner<'a> {
     denied: u32,
     failing: Failing,
     /// By their names.
-    experiments: BTreeMap<String, Box<dyn AnyFamily>>,
+    experiments: BTreeMap<String, Box<dyn Trials>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
     /// What this process has renewed: by the first step that it was made for.
@@ -221,6 +221,8 @@ impl Runner<'_> {
             let at =
                 |failure: Failure| failure.at(format!("{} on {}", step.experiment, step.target));
             if examined.insert((&step.experiment, &step.target)) {
+                let admin = reached.database.primary_admin();
+                check_settings(&admin, &experiment.needs()).map_err(at)?;
                 experiment.fits(&reached.database).map_err(at)?;
             }
             Injection::of(self.plan, step, reached).map_err(at)?;
@@ -435,8 +437,7 @@ impl Runner<'_> {
         let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
         let nodes = watched::watched(self.plan.target(&owner), reached);
         let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
-        experiment
-            .remove(&reached.database, &parts.made, &observer)
+        remove_tables(experiment, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
         let told = match experiment.keeps_existing() {
             true => parts.told(),
@@ -544,7 +545,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn parties(&self, step: &PlanStep) -> Result<(&dyn AnyFamily, &ReachedDatabase), Failure> {
+    fn parties(&self, step: &PlanStep) -> Result<(&dyn Trials, &ReachedDatabase), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
@@ -582,11 +583,11 @@ pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
 
 /// What a step is about; `reached_as` is the name under which its target was reached.
 fn parties<'a>(
-    experiments: &'a BTreeMap<String, Box<dyn AnyFamily>>,
+    experiments: &'a BTreeMap<String, Box<dyn Trials>>,
     targets: &'a BTreeMap<String, ReachedDatabase>,
     step: &PlanStep,
     reached_as: &str,
-) -> Result<(&'a dyn AnyFamily, &'a ReachedDatabase), Failure> {
+) -> Result<(&'a dyn Trials, &'a ReachedDatabase), Failure> {
     let experiment = experiments
         .get(&step.experiment)
         .map(|experiment| &**experiment)

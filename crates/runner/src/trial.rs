@@ -362,7 +362,7 @@ fn measure<F: Driven>(
     let &Parties { family, workload, database, nodes, fault, is_recorded, place } = parties;
     // Load generators on other machines count by themselves.
     let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
-    let of_shard = || family.acknowledged_on(database, workload, counted?);
+    let acknowledged_on_shard = || family.acknowledged_on(database, workload, counted?);
     let before = asking::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
@@ -374,7 +374,7 @@ fn measure<F: Driven>(
         watchdog: &watchdog,
         sampling: &sampling,
         fault: fault.map(|fault| (fault, fault.watch())),
-        of_shard: &of_shard,
+        acknowledged_on_shard: &acknowledged_on_shard,
         client,
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
@@ -511,7 +511,7 @@ struct StoringObserver<'a, 'run> {
     watchdog: &'a Watchdog,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
     /// What was acknowledged so far whose home is the shard that the fault is done to.
-    of_shard: &'a dyn Fn() -> Option<u64>,
+    acknowledged_on_shard: &'a dyn Fn() -> Option<u64>,
     client: Client,
     progress: TrialProgress,
     warmup_s: f64,
@@ -548,7 +548,7 @@ impl Observer for StoringObserver<'_, '_> {
         }
         self.client.add(interval);
         if let Some((_, watch)) = &mut self.fault {
-            watch.add(interval, (self.of_shard)());
+            watch.add(interval, (self.acknowledged_on_shard)());
         }
         if self.error.is_some() {
             return;

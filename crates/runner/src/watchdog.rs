@@ -44,7 +44,7 @@ impl Watchdog {
     }
 
     /// Does `work`, and stops it by `control` when one of its nodes is lost. A node is lost when its process is gone,
-    /// and when nothing is committed while it answers nobody.
+    /// or when it answers no question while no transaction commits.
     pub(crate) fn during<T>(
         &self,
         nodes: &[WatchedNode],

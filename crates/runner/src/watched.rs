@@ -93,10 +93,10 @@ impl WatchedNode {
     pub(crate) fn answers(&self, within: Nanos) -> bool {
         databases::run(async {
             let admin = self.database.admin();
-            let asked = databases::in_session(&admin, async |session| {
+            let question = databases::in_session(&admin, async |session| {
                 session.query("SELECT 1", &mut Discard).await
             });
-            timeout(now() + within, asked)
+            timeout(now() + within, question)
                 .await
                 .unwrap_or_else(|_| Err(DbError::unreachable("no answer")))
         })
@@ -109,14 +109,16 @@ impl WatchedNode {
         if seen.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
             return seen;
         }
-        let asked = (!self.database.admin().blocks()).then(|| {
-            look_at(&self.database.admin(), &self.name, answer_within, signals::has_come)
-        })?;
+        let admin = self.database.admin();
+        if admin.blocks() {
+            return None;
+        }
+        let sight = look_at(&admin, &self.name, answer_within, signals::has_come);
         Some(match seen {
-            None => asked,
+            None => sight,
             Some(seen) => NodeSight {
-                health: seen.health.max(asked.health),
-                evidence: format!("{}; {}", seen.evidence, asked.evidence),
+                health: seen.health.max(sight.health),
+                evidence: format!("{}; {}", seen.evidence, sight.evidence),
                 ..seen
             },
         })

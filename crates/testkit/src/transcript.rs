@@ -21,7 +21,7 @@ impl Rows for Transcript {
         self.0.push(format!("columns {}", names.join(", ")));
     }
 
-    fn done(&mut self, executed: Executed) {
+    fn finish_statement(&mut self, executed: Executed) {
         self.0.push(match executed {
             Executed { has_rows: true, rows, .. } => format!("done {rows} rows"),
             Executed { affected: 0, .. } => "done".to_owned(),
@@ -48,8 +48,8 @@ impl Rows for Headings {
         self.0.columns(columns);
     }
 
-    fn done(&mut self, executed: Executed) {
-        self.0.done(executed);
+    fn finish_statement(&mut self, executed: Executed) {
+        self.0.finish_statement(executed);
     }
 
     fn row<R: AnswerRow>(&mut self, _row: &R) {}

@@ -18,7 +18,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-pub(crate) static PING: FamilyEntry = FamilyEntry::of::<PingFamily>(&[]);
+pub(crate) static PING: FamilyEntry =
+    FamilyEntry::new(OFFER, &[], |plan, planned| Ok(Box::new(PingFamily::new(plan, planned)?)));
 
 const OPTIONS: &[OptionRow<Settings>] = &[OptionRow::new(
     "number",
@@ -44,28 +45,30 @@ impl FamilyRecord for PingFacts {
     const FAMILY: &'static str = "ping";
 }
 
+const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "ping",
+    tests: &[TestOffer { name: "one-row", size: None }],
+    levels: Levels::Workers,
+    workers_alias: None,
+    options: || OPTIONS.iter().map(OptionRow::describe).collect(),
+    has_stages: true,
+    pace: UsualPace::loading(100_000.0),
+};
+
 struct PingFamily {
     settings: Settings,
 }
 
-impl Family for PingFamily {
-    const OFFER: WorkloadOffer = WorkloadOffer {
-        name: "ping",
-        tests: &[TestOffer { name: "one-row", size: None }],
-        levels: Levels::Workers,
-        workers_alias: None,
-        options: || OPTIONS.iter().map(OptionRow::describe).collect(),
-        has_stages: true,
-        pace: UsualPace::loading(100_000.0),
-    };
-
+impl PingFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let mut settings = Settings { number: 1 };
         read(OPTIONS, ("ping", &experiment.test), given(experiment), &mut settings)
             .map_err(|error| refused(plan, experiment, error))?;
         Ok(PingFamily { settings })
     }
+}
 
+impl Family for PingFamily {
     fn load(&self, database: &Database, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
         ask(&database.primary_admin(), async |session| {
             execute(session, "creating ping", "CREATE TABLE ping (number INT)").await?;

@@ -91,9 +91,9 @@ fn a_replica_counts_what_it_applies_apart_from_what_it_is_asked() {
         let at = ask(&primary, async |session| position(session).await).expect("a position");
         assert!(ask(&replica, async |session| follows(session).await));
         assert!(!ask(&primary, async |session| follows(session).await));
-        let reached = async |session: &mut AdminSession<'_>| has_reached(session, &at).await;
-        let is_there = (0..60).any(|_| ask(&replica, reached) == Some(true));
-        assert!(is_there, "the replica applies what the primary writes");
+        let has_caught_up = async |session: &mut AdminSession<'_>| has_reached(session, &at).await;
+        let has_applied = (0..60).any(|_| ask(&replica, has_caught_up) == Some(true));
+        assert!(has_applied, "the replica applies what the primary writes");
     };
     caught_up();
     let before = (looked(&primary), looked(&replica));

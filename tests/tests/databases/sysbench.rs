@@ -124,8 +124,8 @@ fn prepare_and_look<D: Driver>(driver: &D) {
     let resumed = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((resumed.rows.rows_loaded, resumed.tables_complete), (1_000, 1));
     let larger = SysbenchOptions { table_size: 2 * ROWS, ..options.clone() };
-    let refused = prepare(&driver.admin(), &larger, 3, 5, &Unobserved).unwrap_err();
-    assert!(refused.to_string().contains("holds 21000 rows"), "{refused}");
+    let error = prepare(&driver.admin(), &larger, 3, 5, &Unobserved).unwrap_err();
+    assert!(error.to_string().contains("holds 21000 rows"), "{error}");
     let small = with_session(driver, async |session: &mut D::Session| {
         preflight(&mut AdminSession::lent(session), &larger, WORKERS, MissingRows::Refused).await
     });

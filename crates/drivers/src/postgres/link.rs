@@ -399,7 +399,7 @@ impl State {
             Err(copy_refused())
         } else {
             if R::DESCRIBED {
-                rows.done(executed);
+                rows.finish_statement(executed);
             }
             Ok(executed)
         };

@@ -110,7 +110,7 @@ fn step<R: Rows>(
         done.affected = connection.changes();
     }
     if R::DESCRIBED {
-        rows.done(done);
+        rows.finish_statement(done);
     }
     Ok(done)
 }

@@ -276,12 +276,12 @@ impl UrlReader {
             self.target.options.insert(key, value);
             return Ok(());
         }
-        let known =
-            known_keys(self.target.dialect).find(|known| known.names.contains(&key.as_str()));
-        let Some(known) = known else {
+        let url_key =
+            known_keys(self.target.dialect).find(|url_key| url_key.names.contains(&key.as_str()));
+        let Some(url_key) = url_key else {
             return Err(self.unknown_key(&key));
         };
-        match known.place {
+        match url_key.place {
             KeyPlace::User => self.target.user = Some(value).filter(|user| !user.is_empty()),
             KeyPlace::Password => self.target.password = Some(Secret::new(value)),
             KeyPlace::Database => {
@@ -305,7 +305,7 @@ impl UrlReader {
             KeyPlace::Key => self.target.tls.key = Some(value.into()),
             KeyPlace::Option(allowed) => {
                 let value = self.check(&key, value, allowed)?;
-                self.target.options.insert(known.names[0].to_owned(), value);
+                self.target.options.insert(url_key.names[0].to_owned(), value);
             }
         }
         Ok(())
@@ -355,10 +355,10 @@ impl UrlReader {
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
-        let mut known: Vec<&str> =
+        let mut names: Vec<&str> =
             known_keys(self.target.dialect).flat_map(|key| key.names.iter().copied()).collect();
         if self.target.dialect != Dialect::Sqlite {
-            known.push("set.NAME");
+            names.push("set.NAME");
         }
         if self.may_be_password {
             return self
@@ -366,9 +366,9 @@ impl UrlReader {
                 .with_hint("a ? in a password is written %3F, and an @ in the query %40");
         }
         let error = self.wrong(format!("has the unknown key `{key}` in its query"));
-        match nearest(key, known.iter().copied()) {
+        match nearest(key, names.iter().copied()) {
             Some(name) => error.with_hint(format!("did you mean `{name}`?")),
-            None => error.with_hint(format!("known keys are {}", known.join(", "))),
+            None => error.with_hint(format!("known keys are {}", names.join(", "))),
         }
     }
 

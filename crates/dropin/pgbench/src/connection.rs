@@ -91,8 +91,8 @@ fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
     };
     let product = databases::run(async {
         let admin = database.admin();
-        let asked = databases::in_session(&admin, async |session| Ok(session.product().clone()));
-        timeout(due, asked).await.unwrap_or_else(|_| Err(silent()))
+        let question = databases::in_session(&admin, async |session| Ok(session.product().clone()));
+        timeout(due, question).await.unwrap_or_else(|_| Err(silent()))
     })?;
     Ok((database, product))
 }

@@ -44,9 +44,9 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     if let Err(error) = watched {
         output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
     }
-    let done = lock_tables(&reached.database, OFFER.name, &lines)
+    let report = lock_tables(&reached.database, OFFER.name, &lines)
         .and_then(|_lock| initialize(&reached.database.admin(), &settings.init, &lines));
-    match done {
+    match report {
         Ok(report) => {
             output::talk_lines(&summary(&report));
             Ok(Exit::Done)

@@ -26,17 +26,17 @@ pub(super) fn set_up(
     scripts: &[(Script, u32)],
     has_builtin: bool,
 ) -> Result<Tables, Refusal> {
-    let done = dyno_reactor::block_on(on_session(
+    let tables = dyno_reactor::block_on(set_up_in_session(
         &reached.database.admin(),
         reached,
         settings,
         scripts,
         has_builtin,
     ));
-    done.unwrap_or_else(|error| Err(Refusal::error(error)))
+    tables.unwrap_or_else(|error| Err(Refusal::error(error)))
 }
 
-async fn on_session(
+async fn set_up_in_session(
     driver: &AdminDriver<'_>,
     reached: &OpenedDatabase,
     settings: &Settings,

@@ -96,16 +96,17 @@ pub(super) fn load(
     let lines =
         Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
     let threads = settings.threads;
-    let done = match command {
+    let admin = database.admin();
+    let report = match command {
         LoadCommand::Prepare => {
-            prepare(&database.admin(), options, threads, settings.rand_seed, &lines).map(Some)
+            prepare(&admin, options, threads, settings.rand_seed, &lines).map(Some)
         }
-        LoadCommand::Prewarm => prewarm(&database.admin(), options, threads, &lines).map(|()| None),
-        LoadCommand::Cleanup => cleanup(&database.admin(), options, threads, &lines).map(|()| None),
+        LoadCommand::Prewarm => prewarm(&admin, options, threads, &lines).map(|()| None),
+        LoadCommand::Cleanup => cleanup(&admin, options, threads, &lines).map(|()| None),
     };
     let Lines { console, progress } = lines;
     let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match done {
+    match report {
         Ok(Some(report)) if console.prints(Level::Notice) => {
             progress.finish(&summary(&report.rows));
             Exit::Done

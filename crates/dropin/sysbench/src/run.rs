@@ -206,10 +206,10 @@ fn look_before(
     let begun = monotonic_now();
     // A second more for each ten tables, which are looked at one after another.
     let bounded = LookBefore { due: job.due(begun) + u64::from(options.tables) / 10 * SECOND };
-    let looked = LoadSessions::new(&database.admin(), &bounded, 1)
+    let findings = LoadSessions::new(&database.admin(), &bounded, 1)
         .needing(options.trial_needs())
         .one(async |session| Ok(look(session, options, threads).await));
-    let error = match looked {
+    let error = match findings {
         Ok(Ok((notes, holder))) => {
             notes.iter().for_each(|note| console.warning(note));
             if let Some(who) = holder {

@@ -322,7 +322,7 @@ fn write_mark(out: &mut String, x: f64, y: f64, solid: f64) {
     );
 }
 
-/// A tip upwards from its middle: something goes on there.
+/// An arrowhead that points up: the value lies beyond the axis.
 fn arrow(out: &mut String, x: f64, y: f64) {
     let (from, to, tip) = (x - 4.0, x + 4.0, y - 7.0);
     let _ = write!(

@@ -35,8 +35,8 @@ impl Paper {
         let sans = sans.map_or("sans-serif", |(_, value)| value).replace('"', "'");
         let style = self.chart_style(templates).replace("var(--sans)", &sans);
         let blocks = self.blocks(templates, lang);
-        let named = named_drawings(&blocks).into_iter();
-        named.map(|(drawing, name)| alone(drawing, name, &style)).collect()
+        let drawings = named_drawings(&blocks).into_iter();
+        drawings.map(|(drawing, name)| alone(drawing, name, &style)).collect()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Charts as files of their own.
+//! Charts in separate files.
 
 use crate::synthetic::{published, two_targets};
 use dyno_report::{ChartFile, Lang, Paper, Templates};

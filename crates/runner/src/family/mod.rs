@@ -16,12 +16,11 @@ pub use crate::fault::LostWork;
 pub use crate::footprint::{Footprint, footprint};
 pub use crate::pass::{Pass, PassWatch, drive_pass};
 pub use crate::trial::{Job, TrialDone, drive_trial, with_p95};
-pub use registry::{AnyFamily, Families, FamilyEntry, experiment, offers};
+pub use registry::{Families, FamilyEntry, ReadFamily, experiment, offers, remove_tables};
 
 use crate::databases::{self, Database};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
-use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
 use dyno_core::{AdminDriver, AdminSession, DbError, Workload};
 use dyno_drivers::with_driver;
@@ -33,27 +32,14 @@ use dyno_facts::{
 use dyno_load::query::drop_tables;
 use dyno_load::settings::{self, ServerNeed};
 use dyno_load::{LoadError, LoadSessions};
-use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What a family of workloads offers the runner: an experiment whose options are valid, its data and
-/// its trials.
-pub trait Family: Sized {
-    /// What suites are read with.
-    const OFFER: WorkloadOffer;
-
-    /// What is printed last of all when a run has ended.
-    fn last_words(_data: &RunData) -> String {
-        String::new()
-    }
-
-    /// Looks at the options of an experiment; nothing is connected yet.
-    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure>;
-
+/// An experiment of a family of workloads, with valid options: its data and its trials. A [`FamilyEntry`] makes it.
+pub trait Family {
     /// What the user should know of the options, in sentences.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
@@ -128,11 +114,11 @@ pub trait Trials: Family {
 
     /// Drives a part of a trial for another process; `None` when it was stopped before it began.
     fn assist(&self, _database: &Database, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
-        Err(Failure::new(format!("The trials of {} can't be shared.", Self::OFFER.name)))
+        Err(Failure::new("The trials of this workload can't be shared."))
     }
 }
 
-impl<F: Driven> Trials for F {
+impl<F: Family + Driven> Trials for F {
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
         drive_trial(self, database, job)
     }
@@ -146,8 +132,8 @@ impl<F: Driven> Trials for F {
     }
 }
 
-/// A family whose trials the engine drives: workers execute transactions for some time.
-pub trait Driven: Family {
+/// Trials that the engine drives: workers execute transactions for some time.
+pub trait Driven: Sized {
     type Workload: Workload;
     /// What was found before a trial and is needed to judge the data after it.
     type Before;

@@ -10,7 +10,7 @@ const PATIENCE: Nanos = 500 * MILLISECOND;
 
 /// Whether a node says that it takes writes; `None` when it doesn't answer.
 pub(super) fn takes_writes(node: &Database) -> Option<bool> {
-    answer(&node.admin(), PATIENCE)
+    block_on(answer(node)).ok()?
 }
 
 /// Waits until a node says that it takes writes (or that it takes none), `patience` at most, and no longer than
@@ -19,10 +19,9 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool,
     let waited = block_on(async {
         let (until, mut answers) = (now() + patience, 0);
         loop {
-            let said = timeout(now() + PATIENCE, ask(&node.admin())).await;
-            let said = said.ok().and_then(Result::ok);
-            answers += u64::from(said.is_some());
-            if said == Some(wanted) {
+            let answer = answer(node).await;
+            answers += u64::from(answer.is_some());
+            if answer == Some(wanted) {
                 return (true, answers);
             }
             if now() >= until || is_given_up() {
@@ -34,9 +33,8 @@ pub(super) fn wait_for(node: &Database, wanted: bool, patience: Nanos) -> (bool,
     waited.unwrap_or((false, 0))
 }
 
-fn answer(driver: &AdminDriver<'_>, patience: Nanos) -> Option<bool> {
-    let asked = block_on(async { timeout(now() + patience, ask(driver)).await });
-    asked.ok()?.ok()?.ok()
+async fn answer(node: &Database) -> Option<bool> {
+    timeout(now() + PATIENCE, ask(&node.admin())).await.ok()?.ok()
 }
 
 async fn ask(driver: &AdminDriver<'_>) -> Result<bool, DbError> {

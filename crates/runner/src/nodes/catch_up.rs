@@ -2,7 +2,7 @@
 //! server with what is left to apply.
 
 use super::{Node, Nodes};
-use crate::databases::{self};
+use crate::databases;
 use crate::output;
 use dyno_core::{AdminDriver, AdminSession, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::Control;
@@ -39,7 +39,7 @@ impl Nodes<'_> {
         if replicas.is_empty() {
             return Vec::new();
         }
-        let Ok(Some(position)) = where_is(&primary.database.admin()) else {
+        let Ok(Some(position)) = read_position(&primary.database.admin()) else {
             return Vec::new();
         };
         let wait = |node: &&Node<'_>| {
@@ -52,10 +52,10 @@ impl Nodes<'_> {
     }
 }
 
-fn where_is(driver: &AdminDriver<'_>) -> Result<Option<LogPosition>, DbError> {
+fn read_position(driver: &AdminDriver<'_>) -> Result<Option<LogPosition>, DbError> {
     databases::run(async {
-        let asked = databases::in_session(driver, async |session| position(session).await);
-        timeout(now() + ANSWER, asked).await.unwrap_or(Ok(None))
+        let question = databases::in_session(driver, async |session| position(session).await);
+        timeout(now() + ANSWER, question).await.unwrap_or(Ok(None))
     })
 }
 
@@ -68,10 +68,10 @@ struct Wait<'a> {
 
 impl Wait<'_> {
     async fn run(&self, driver: &AdminDriver<'_>) -> Result<CatchUp, DbError> {
-        databases::in_session(driver, async |session| self.asked(session).await).await
+        databases::in_session(driver, async |session| self.ask_until_reached(session).await).await
     }
 
-    async fn asked(&self, session: &mut AdminSession<'_>) -> Result<CatchUp, DbError> {
+    async fn ask_until_reached(&self, session: &mut AdminSession<'_>) -> Result<CatchUp, DbError> {
         let silent = || DbError::unreachable("it did not answer in time");
         let begun = now();
         if !timeout(begun + ANSWER, follows(session)).await.map_err(|_| silent())?? {

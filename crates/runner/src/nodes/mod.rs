@@ -302,8 +302,7 @@ enum Asking<'a> {
 impl Node<'_> {
     /// A server that can't be asked (it may have been killed) is noted as such.
     fn looked(&self, asking: &Asking<'_>) -> Looked {
-        let looked = looked(&self.database.admin(), asking);
-        let (look, away) = match looked {
+        let (look, away) = match look_at_node(&self.database.admin(), asking) {
             Ok(look) => (look, None),
             Err(error) => {
                 let away = Message::from(error.to_string());
@@ -316,8 +315,8 @@ impl Node<'_> {
     }
 }
 
-fn looked(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
-    let asked = databases::in_session(driver, async |session| match asking {
+fn look_at_node(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
+    let question = databases::in_session(driver, async |session| match asking {
         Asking::Way => glance(session).await,
         Asking::Before(tables) => look(session, tables).await,
         Asking::After(tables) => {
@@ -327,9 +326,9 @@ fn looked(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbE
     });
     // An embedded database answers on this thread: no clock could interrupt it.
     match driver.blocks() {
-        true => databases::run(asked),
+        true => databases::run(question),
         false => databases::run(async {
-            timeout(monotonic_now() + PATIENCE, asked)
+            timeout(monotonic_now() + PATIENCE, question)
                 .await
                 .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
         }),

@@ -196,7 +196,7 @@ impl SimSession {
             Verb::Begin | Verb::End | Verb::Other => {}
         }
         if R::DESCRIBED {
-            rows.done(done);
+            rows.finish_statement(done);
         }
         done
     }

@@ -193,7 +193,7 @@ impl Answer {
             rows.kept_rows(kept, executed.rows as usize);
         }
         if R::DESCRIBED {
-            rows.done(executed);
+            rows.finish_statement(executed);
         }
         Some(executed)
     }
@@ -256,7 +256,7 @@ impl State {
                     let affected = self.read_ok(payload)?;
                     self.executed.affected = self.executed.affected.saturating_add(affected);
                     if R::DESCRIBED {
-                        rows.done(Executed { affected, ..Executed::default() });
+                        rows.finish_statement(Executed { affected, ..Executed::default() });
                     }
                     return Ok(self.end_of_result());
                 }
@@ -278,7 +278,11 @@ impl State {
                 self.read_end_of_rows(payload)?;
                 if R::DESCRIBED {
                     let rows_of_it = self.executed.rows - self.earlier_rows;
-                    rows.done(Executed { has_rows: true, rows: rows_of_it, affected: 0 });
+                    rows.finish_statement(Executed {
+                        has_rows: true,
+                        rows: rows_of_it,
+                        affected: 0,
+                    });
                 }
                 return Ok(self.end_of_result());
             }

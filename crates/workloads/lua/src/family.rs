@@ -27,7 +27,8 @@ use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-pub static FAMILY: FamilyEntry = FamilyEntry::of::<LuaFamily>(&[]);
+pub static FAMILY: FamilyEntry =
+    FamilyEntry::new(OFFER, &[], |plan, planned| Ok(Box::new(LuaFamily::new(plan, planned)?)));
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -125,14 +126,14 @@ impl LuaFamily {
     /// Executes a command of the script, where it has it.
     fn command(&self, database: &Database, name: &str) -> Result<(), Failure> {
         let settings = self.settings(database.dialect(), name, None);
-        let begun = begin_at(database, &self.script, &settings, "implements");
-        let done = match begun.map_err(|of| failure(of.error))? {
+        let command = begin_at(database, &self.script, &settings, "implements");
+        let outcome = match command.map_err(|error| failure(error.error))? {
             Begun::Parallel => {
                 parallel(database, &self.script, &settings, default_sessions(), name, &|_| {})
             }
             Begun::Done | Begun::Run(_) => Ok(()),
         };
-        done.map_err(failure)
+        outcome.map_err(failure)
     }
 }
 
@@ -150,9 +151,7 @@ fn failure(error: LuaError) -> Failure {
     Failure::new(sentence(&error.message)).with_hint(hint + &trace)
 }
 
-impl Family for LuaFamily {
-    const OFFER: WorkloadOffer = OFFER;
-
+impl LuaFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let [written] = &experiment.scripts[..] else {
             let hint = "Write `script = \"my.lua\"`: a file in the suite's folder.".to_owned();
@@ -190,7 +189,9 @@ impl Family for LuaFamily {
             prepares: options.prepared,
         })
     }
+}
 
+impl Family for LuaFamily {
     fn load(&self, database: &Database, _order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let settings = self.settings(database.dialect(), "prepare", None);
         let missing = missing(database, &self.script, &settings, &self.commands);
@@ -270,35 +271,6 @@ struct DrivenScript<'a, D> {
     settings: &'a ScriptSettings,
     /// The errors after which an event begins anew.
     policy: &'a ErrorPolicy,
-}
-
-impl<D: Driver> Family for DrivenScript<'_, D> {
-    const OFFER: WorkloadOffer = OFFER;
-
-    fn new(_plan: &Plan, _experiment: &ExperimentFacts) -> Result<Self, Failure> {
-        Err(Failure::new("A script is made ready by its trial."))
-    }
-
-    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
-        Family::load(self.family, database, order)
-    }
-
-    fn tables(&self) -> Vec<String> {
-        Family::tables(self.family)
-    }
-
-    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
-        Family::existing(self.family, database)
-    }
-
-    fn remove(
-        &self,
-        database: &Database,
-        tables: &[String],
-        observer: &LoadProgress,
-    ) -> Result<(), Failure> {
-        Family::remove(self.family, database, tables, observer)
-    }
 }
 
 impl<'a, D: Driver> Driven for DrivenScript<'a, D> {

@@ -10,7 +10,6 @@ use crate::init::{
 use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
-use dyno_core::offer::WorkloadOffer;
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
@@ -33,7 +32,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub static FAMILY: FamilyEntry = FamilyEntry::of::<PgbenchFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+    Ok(Box::new(PgbenchFamily::new(plan, planned)?))
+});
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -62,9 +63,7 @@ struct PgbenchFamily {
     has_fault: bool,
 }
 
-impl Family for PgbenchFamily {
-    const OFFER: WorkloadOffer = OFFER;
-
+impl PgbenchFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let scripts = experiment.scripts.iter();
         let scripts = scripts.map(|script| (&*script.name, script.weight, &*script.text));
@@ -81,7 +80,9 @@ impl Family for PgbenchFamily {
             has_fault: experiment.fault.is_some(),
         })
     }
+}
 
+impl Family for PgbenchFamily {
     fn writes(&self) -> bool {
         const VERBS: [&str; 5] = ["insert", "update", "delete", "merge", "truncate"];
         let text = self.options.texts().collect::<String>().to_ascii_lowercase();

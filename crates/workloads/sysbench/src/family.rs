@@ -7,7 +7,6 @@ use crate::{
     prepare_with_statistics,
 };
 use dyno_core::Driver;
-use dyno_core::offer::WorkloadOffer;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
@@ -23,7 +22,8 @@ use dyno_suite::{OptionPart, Plan};
 use std::collections::BTreeSet;
 use std::path::Path;
 
-pub static FAMILY: FamilyEntry = FamilyEntry::of::<SysbenchFamily>(&[]);
+pub static FAMILY: FamilyEntry =
+    FamilyEntry::new(OFFER, &[], |plan, planned| Ok(Box::new(SysbenchFamily::new(plan, planned)?)));
 
 /// Its chapter of papers.
 pub const PAPER: NamedPaper = NamedPaper {
@@ -44,15 +44,15 @@ struct SysbenchFamily {
     most_workers: u32,
 }
 
-impl Family for SysbenchFamily {
-    const OFFER: WorkloadOffer = OFFER;
-
+impl SysbenchFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let options = options(plan, experiment)?;
         let most_workers = experiment.workers.iter().max().copied().unwrap_or(1);
         Ok(SysbenchFamily { options, most_workers })
     }
+}
 
+impl Family for SysbenchFamily {
     fn warnings(&self) -> Vec<String> {
         self.options.warnings.clone()
     }

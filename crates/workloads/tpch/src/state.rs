@@ -113,8 +113,8 @@ pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
     ]
 }
 
-/// What is done, in the order in which it began.
-pub(crate) async fn done(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
+/// The steps that have ended, in the order in which they began.
+pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
     let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
     let mut answer = AnswerTable::of_own_table();
     session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
@@ -174,7 +174,7 @@ pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<LoadState, Lo
             "drop what is left (dyno tpch drop), and load again",
         ));
     }
-    let steps = done(session).await?.into_iter().map(|done| LoadStep {
+    let steps = read_steps(session).await?.into_iter().map(|done| LoadStep {
         name: done.name,
         seconds: done.seconds,
         rows: done.rows,

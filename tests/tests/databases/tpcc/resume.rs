@@ -46,8 +46,8 @@ fn go_on<D: Driver>(driver: &D, load_options: &TpccLoadOptions) {
         assert!(error.to_string().contains("has not been completed"), "{error}");
     });
     let other = TpccLoadOptions { seed: 6, ..load_options.clone() };
-    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
-    assert!(refused.to_string().contains("unfinished load of 1 warehouse with seed 5"));
+    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    assert!(error.to_string().contains("unfinished load of 1 warehouse with seed 5"));
     let later = TpccLoadOptions { loaded_at: dyno_tpcc::Timestamp::now(), ..load_options.clone() };
     let report = load(&driver.admin(), &later, &Unobserved).unwrap();
     assert!(report.rows_found >= ENOUGH, "{report:?}");

@@ -237,8 +237,8 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     assert_eq!(report.rows_found, 0);
     assert!(load(&driver.admin(), load_options, &Unobserved).unwrap().was_complete);
     let other = TpccLoadOptions { warehouses: 3, ..load_options.clone() };
-    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
-    assert!(refused.to_string().starts_with("The tables hold 2 warehouses"), "{refused}");
+    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    assert!(error.to_string().starts_with("The tables hold 2 warehouses"), "{error}");
     assert_consistent(driver, Stage::Fresh);
     let undelivered = "DELETE FROM bmsql_new_order WHERE no_w_id = 2 AND no_d_id = 9 AND no_o_id = \
                        3000";

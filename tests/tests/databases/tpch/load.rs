@@ -85,10 +85,10 @@ fn assert_complete<D: Driver>(driver: &D) {
     let again = load(&driver.admin(), &options(), &Unobserved).unwrap();
     assert!(again.rows.was_complete && again.is_complete, "{again:?}");
     let other = TpchLoadOptions { scale: 0.02, ..options() };
-    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
                 scale factor 0.02";
-    assert!(refused.to_string().contains(text), "{refused}");
+    assert!(error.to_string().contains(text), "{error}");
 
     let (verdict, evidence) = warmed(driver);
     assert_eq!(verdict, Some(CheckVerdict::Passed), "{evidence}");
@@ -147,8 +147,8 @@ fn go_on<D: Driver>(driver: &D) -> u64 {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");
     let other = TpchLoadOptions { foreign_keys: false, ..options() };
-    let refused = load(&driver.admin(), &other, &Unobserved).unwrap_err();
-    assert!(refused.to_string().contains("without foreign keys"), "{refused}");
+    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    assert!(error.to_string().contains("without foreign keys"), "{error}");
     let report = load(&driver.admin(), &options(), &Unobserved).unwrap();
     assert!(report.rows.rows_found >= all_rows() / 3, "{report:?}");
     assert_eq!(report.rows.rows_loaded + report.rows.rows_found, all_rows());
@@ -219,8 +219,8 @@ fn tables_of_others_are_left_alone() {
     let error = load(&driver.admin(), &options(), &Unobserved).unwrap_err();
     assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("yourself")), "{error}");
-    let kept = destroy(&driver.admin(), false, &Unobserved).unwrap_err();
-    assert!(kept.to_string().starts_with("The table orders was not loaded by dyno"), "{kept}");
+    let error = destroy(&driver.admin(), false, &Unobserved).unwrap_err();
+    assert!(error.to_string().starts_with("The table orders was not loaded by dyno"), "{error}");
     assert_eq!(number(&driver, "SELECT count(*) FROM orders"), 0);
     assert_eq!(destroy(&driver.admin(), true, &Unobserved).unwrap(), ["orders"]);
     let too_small = TpchLoadOptions { scale: 0.0, ..options() };

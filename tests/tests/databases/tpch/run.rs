@@ -109,9 +109,9 @@ fn passes(driver: &impl Driver) {
     assert_eq!(facts.load.unwrap().refresh_pairs, 0);
     assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
     let other_scale = RunOptions { scale: 1.0, ..options(TpchTest::Queries) };
-    let refused = run(&driver.admin(), &other_scale, &Unwatched, &never).unwrap_err();
-    assert!(matches!(&refused, LoadError::Data { .. }), "{refused}");
-    assert!(refused.to_string().contains("0.01") && refused.hint().is_some());
+    let error = run(&driver.admin(), &other_scale, &Unwatched, &never).unwrap_err();
+    assert!(matches!(&error, LoadError::Data { .. }), "{error}");
+    assert!(error.to_string().contains("0.01") && error.hint().is_some());
 }
 
 /// A power and a throughput test leave as many rows as there were, and the next pair follows.
@@ -313,8 +313,8 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
     let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
-    let refused = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().to_string();
-    assert!(refused.contains("`tidb`") && refused.contains("speak mysql"), "{refused}");
+    let error = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().to_string();
+    assert!(error.contains("`tidb`") && error.contains("speak mysql"), "{error}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];
         session.query("set max_parallel_workers = 3", &mut Discard).await.unwrap();

@@ -6,6 +6,7 @@ use dyno_facts::{RunHeader, RunStatus, SecretUrl, TableOrigin};
 use dyno_load::Unobserved;
 use dyno_runner::databases::ReachedDatabase;
 use dyno_runner::failure::Failure;
+use dyno_runner::family::remove_tables;
 use dyno_runner::lock_tables;
 use dyno_runner::progress::LoadProgress;
 use dyno_store::Run;
@@ -62,7 +63,7 @@ impl Leftover {
             let _locks = workloads.into_iter().map(lock).collect::<Result<Vec<_>, _>>()?;
             for family in all_families(&plan)? {
                 let progress = LoadProgress::new("remove tables");
-                family.remove(&reached.database, &self.tables, &progress)?;
+                remove_tables(&*family, &reached.database, &self.tables, &progress)?;
             }
         }
         run.update(|header| {

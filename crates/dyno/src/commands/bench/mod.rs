@@ -15,7 +15,7 @@ use dyno_runner as runner;
 use dyno_runner::asking::asking;
 use dyno_runner::databases::{ReachedDatabase, reach};
 use dyno_runner::failure::Failure;
-use dyno_runner::family::{self, AnyFamily, ask};
+use dyno_runner::family::{self, Trials, ask};
 use dyno_runner::output;
 use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use preflight::BenchNeed;
@@ -180,7 +180,7 @@ fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Fa
 }
 
 /// A family for each set of tables.
-fn all_families(plan: &Plan) -> Result<Vec<Box<dyn AnyFamily>>, Failure> {
+fn all_families(plan: &Plan) -> Result<Vec<Box<dyn Trials>>, Failure> {
     let loading = plan.experiments.iter().filter(|planned| planned.prepare);
     loading.map(|planned| family::experiment(families(), plan, planned)).collect()
 }
@@ -189,7 +189,7 @@ fn all_families(plan: &Plan) -> Result<Vec<Box<dyn AnyFamily>>, Failure> {
 /// has made that is gone on with are its own.
 fn all_in_the_way(
     reached: &[(String, ReachedDatabase)],
-    families: &[Box<dyn AnyFamily>],
+    families: &[Box<dyn Trials>],
     goes_on: Option<&Path>,
 ) -> Result<Vec<String>, Failure> {
     let header = goes_on.map(dyno_store::read_header).transpose()?;
@@ -215,7 +215,7 @@ fn too_short(suite: &Suite, overrides: &Overrides) -> Option<Failure> {
 fn in_the_way(
     name: &str,
     target: &ReachedDatabase,
-    families: &[Box<dyn AnyFamily>],
+    families: &[Box<dyn Trials>],
     own: &BTreeSet<&str>,
 ) -> Result<Option<String>, Failure> {
     let listed =
@@ -234,7 +234,7 @@ fn in_the_way(
     }))
 }
 
-fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn AnyFamily>], trial_table: &str) {
+fn tell(plan: &Plan, need: &BenchNeed, families: &[Box<dyn Trials>], trial_table: &str) {
     let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
     let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
     output::talk(&format!(

@@ -112,11 +112,11 @@ fn sentences(
 fn limits(driver: &AdminDriver<'_>) -> Result<Limits, Failure> {
     ask(driver, async |session| {
         let limits = match session.dialect() {
-            Dialect::Mysql => of_mysql(session).await,
+            Dialect::Mysql => mysql_limits(session).await,
             Dialect::Postgres => match is_pooled(driver, session).await {
                 // What it says of itself would come through the pool.
                 Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
-                Ok(false) => of_postgres(session).await,
+                Ok(false) => postgres_limits(session).await,
                 Err(error) => Err(error),
             },
             Dialect::Sqlite => Ok(Limits::default()),
@@ -132,7 +132,7 @@ fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
     row.map_or(Vec::new(), |row| row.iter().map(cell).collect())
 }
 
-async fn of_mysql(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
+async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let settings = "SELECT @@max_connections, @@max_user_connections, @@max_prepared_stmt_count, \
                     @@read_only, DATABASE() IS NULL";
     let asked = answer_if_any(session, settings).await?;
@@ -160,7 +160,7 @@ async fn of_mysql(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     })
 }
 
-async fn of_postgres(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
+async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let limits = "SELECT current_setting('max_connections')::int \
                   - current_setting('superuser_reserved_connections')::int \
                   - (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'), \
@@ -203,10 +203,16 @@ pub(super) fn trial_table() -> String {
 /// # Errors
 /// The user lacks a right, or something between dyno and the server takes no prepared statements.
 pub(super) fn try_rights(name: &str, database: &Database, table: &str) -> Result<(), Failure> {
-    ask(&database.primary_admin(), async |session| tried(session, name, table).await)
+    ask(&database.primary_admin(), async |session| {
+        try_rights_in_session(session, name, table).await
+    })
 }
 
-async fn tried(session: &mut AdminSession<'_>, name: &str, table: &str) -> Result<(), Failure> {
+async fn try_rights_in_session(
+    session: &mut AdminSession<'_>,
+    name: &str,
+    table: &str,
+) -> Result<(), Failure> {
     let create = format!("CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, n INT)");
     let created = answer(session, &create).await;
     created.map_err(|error| refused(name, "CREATE TABLE", &error))?;

@@ -258,7 +258,7 @@ fn on_target(
     }
     let admin = database.admin();
     probe::make(&admin).map_err(|error| Failure::from(&error))?;
-    let found =
+    let effects =
         session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
             let workload = Probe::new(dialect, digests)
                 .ok_or_else(|| Failure::new("The server computes no digests."))?;
@@ -272,8 +272,7 @@ fn on_target(
         let table = probe::TABLE;
         output::talk(&format!("warning: the table {table} is left: {error}"));
     }
-    let found = found?;
-    Ok((reached.facts.product, found))
+    Ok((reached.facts.product, effects?))
 }
 
 fn session(

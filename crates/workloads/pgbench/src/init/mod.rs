@@ -68,7 +68,7 @@ pub fn initialize(
         .at_first_node()
         .needing(&LOAD_NEEDS);
     let is_stored = AtomicBool::new(false);
-    let done = loader.one(async |session: &mut AdminSession<'_>| {
+    let report = loader.one(async |session: &mut AdminSession<'_>| {
         let dialect = session.dialect();
         let postgres_major = postgres_major(dialect, session.product());
         let keys_first = wants_keys_first(session).await.map_err(while_doing("setting up"))?;
@@ -76,7 +76,7 @@ pub fn initialize(
         let (loader, is_stored) = (&loader, &is_stored);
         Init { driver, loader, schema, observer, is_stored }.run(session).await
     });
-    done.map_err(|error| match error {
+    report.map_err(|error| match error {
         LoadError::Canceled { .. } => canceled(is_stored.load(Ordering::Relaxed)),
         other => other,
     })

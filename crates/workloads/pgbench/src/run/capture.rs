@@ -149,7 +149,7 @@ impl Rows for Capture<'_> {
         }
     }
 
-    fn done(&mut self, executed: Executed) {
+    fn finish_statement(&mut self, executed: Executed) {
         let captured = &mut *self.captured;
         captured.rows = executed.rows;
         captured.results += 1;
@@ -180,7 +180,7 @@ impl Rows for CountResults {
 
     fn row<R: AnswerRow>(&mut self, _row: &R) {}
 
-    fn done(&mut self, _executed: Executed) {
+    fn finish_statement(&mut self, _executed: Executed) {
         self.0 += 1;
     }
 }

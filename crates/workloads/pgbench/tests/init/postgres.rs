@@ -203,7 +203,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
 
     let resume = InitOptions { resume: true, ..options.clone() };
     let process = postgres.server.process().and_then(|id| Pid::from_raw(id as i32)).unwrap();
-    // An immediate shutdown: backends whose postmaster was killed go on until they wait for something.
+    // An immediate shutdown: backends survive a killed postmaster until their next wait.
     let kill = At::new(150_000, || kill_process(process, Signal::QUIT).unwrap());
     let error = initialize(&driver.admin(), &resume, &kill).unwrap_err();
     assert!(error.db_error().unwrap().is_fatal(), "{error}");

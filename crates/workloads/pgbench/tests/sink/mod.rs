@@ -57,7 +57,7 @@ impl Sink {
             rows.row(&OneRow);
         }
         if R::DESCRIBED {
-            rows.done(executed);
+            rows.finish_statement(executed);
         }
         executed
     }

@@ -176,24 +176,11 @@ fn tests_that_number_their_own_rows_get_empty_tables() {
     assert!(driver.database().tables["sbtest2"].indexes.contains("k_2"));
 
     let driver = FakeDriver::new(Dialect::Mysql);
-    prepare(
-        &driver.admin(),
-        &SysbenchOptions::new(SysbenchTest::BulkInsert),
-        3,
-        SEED,
-        &Said::default(),
-    )
-    .unwrap();
+    let options = SysbenchOptions::new(SysbenchTest::BulkInsert);
+    prepare(&driver.admin(), &options, 3, SEED, &Said::default()).unwrap();
     let names: Vec<_> = driver.database().tables.keys().cloned().collect();
     assert_eq!(names, ["sbtest1", "sbtest2", "sbtest3"]);
-    prepare(
-        &driver.admin(),
-        &SysbenchOptions::new(SysbenchTest::BulkInsert),
-        3,
-        SEED,
-        &Said::default(),
-    )
-    .unwrap();
+    prepare(&driver.admin(), &options, 3, SEED, &Said::default()).unwrap();
 }
 
 #[test]
@@ -254,10 +241,10 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
     let found = check(&options(8, 1_000), 4);
     assert_eq!(found.unwrap_err().to_string(), "table 'sbtest3' is empty");
     let (mut session, all) = (driver.session(), options(8, 1_000));
-    let noted =
+    let notes =
         block_on(preflight(&mut AdminSession::lent(&mut session), &all, 4, MissingRows::Noted))
             .unwrap();
-    assert_eq!(noted.unwrap(), ["Note that table 'sbtest3' is empty."]);
+    assert_eq!(notes.unwrap(), ["Note that table 'sbtest3' is empty."]);
     let legacy = SysbenchOptions {
         tables: 9,
         ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))

@@ -5,7 +5,7 @@ use crate::check::derived;
 use crate::ledger::{LedgerPayment, LedgerWork, Recorded, SupplyKey};
 use crate::settle::{NUMBERS_AT_ONCE, orders};
 use crate::text::Timestamp;
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, Shards};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
 use dyno_load::doing;
 use dyno_load::query::{answer_if_any, number};
 use dyno_load::settings::adopt;
@@ -53,12 +53,12 @@ pub(crate) struct ShardWork {
 /// # Errors
 /// The first one, with the name of the shard.
 pub(crate) fn on_each_shard<T: Send>(
-    shards: &Shards<AdminDriver<'_>>,
+    shards: &[ShardNode<AdminDriver<'_>>],
     ask: impl AsyncFn(usize, &mut AdminSession<'_>) -> Result<T, DbError> + Sync,
 ) -> Result<Vec<T>, DbError> {
     let ask = &ask;
     let asked = |number: usize| {
-        let node = &shards.nodes[number];
+        let node = &shards[number];
         let answer = databases::in_session(&node.driver, async |session| {
             adopt(session).await?;
             ask(number, session).await
@@ -68,7 +68,7 @@ pub(crate) fn on_each_shard<T: Send>(
     };
     std::thread::scope(|scope| {
         let threads: Vec<_> =
-            (0..shards.nodes.len()).map(|number| scope.spawn(move || asked(number))).collect();
+            (0..shards.len()).map(|number| scope.spawn(move || asked(number))).collect();
         let broken = || DbError::workload("A thread that asked a shard broke down.");
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))).collect()
     })

@@ -6,7 +6,7 @@ use crate::audit::Audit;
 use crate::books::{Books, books};
 use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards};
 use crate::facts::{ConditionLine, ConditionState};
-use crate::load::prove;
+use crate::load::{mapped_shards, prove};
 use crate::options::CheckTime;
 use dyno_core::{AdminDriver, DbError, Session};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
@@ -89,7 +89,7 @@ pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) ->
                 conditions_check(verdicts.as_ref()),
             ];
             let placement = placement_check(driver, is_wanted, before.warehouses);
-            if let (Some((shards, map)), Some(placement)) = (shards::known(driver), &placement) {
+            if let (Some((map, shards)), Some(placement)) = (mapped_shards(driver), &placement) {
                 let is_proven = placement.verdict != CheckVerdict::NotMade;
                 checks.push(shards::conditions_check(
                     (&shards, &map),
@@ -241,7 +241,7 @@ fn placement_check(
     is_wanted: bool,
     warehouses: u32,
 ) -> Option<DataCheck> {
-    driver.shards()?.map?;
+    mapped_shards(driver)?;
     let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &AskedNodes));
     let (verdict, evidence) = match proof {
         None => (CheckVerdict::NotMade, say!(conditions_unwanted)),

@@ -15,14 +15,13 @@ use crate::across::{CrossShardWork, ForeignWork};
 use crate::ledger::{Counted, LedgerFile, Recorded, read};
 use crate::load::{
     LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
-    existing_tables, load,
+    existing_tables, load, mapped_shards,
 };
 use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
 use crate::schema::{CONFIG, LOAD_STATE, table_names};
 use crate::settle::{Settlement, settle};
 use crate::{ITEMS, Timestamp, TpccOptions};
-use dyno_core::offer::WorkloadOffer;
 use dyno_core::{AdminDriver, AdminSession, Driver};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
@@ -45,7 +44,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// TPC-C, for the registry.
-pub static FAMILY: FamilyEntry = FamilyEntry::of::<TpccFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+    Ok(Box::new(TpccFamily::new(plan, planned)?))
+});
 
 pub static DRIVE_ON: DriveOn<crate::Tpcc> = drive_on;
 
@@ -68,16 +69,16 @@ struct TpccData {
     foreign: Vec<ForeignWork>,
 }
 
-impl Family for TpccFamily {
-    const OFFER: WorkloadOffer = OFFER;
-
+impl TpccFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let refuse = |error| refused(plan, experiment, error);
         let options = TpccSettings::read(&experiment.test, given(experiment)).map_err(refuse)?;
         options.check_load(&experiment.workers, !experiment.rates.is_empty()).map_err(refuse)?;
         Ok(TpccFamily { options: Box::new(options), has_fault: experiment.fault.is_some() })
     }
+}
 
+impl Family for TpccFamily {
     fn needs(&self) -> Vec<ServerNeed> {
         [trial_needs(self.options.run.isolation), &LOAD_NEEDS[1..]].concat()
     }
@@ -154,8 +155,8 @@ impl Driven for TpccFamily {
             self.look(session, spec.workers).await.map_err(preflight_failure)
         })?;
         let loaded = found.loaded;
-        let known = shards::known(driver);
-        if let Some((shards, map)) = &known {
+        let mapped = mapped_shards(driver);
+        if let Some((map, shards)) = &mapped {
             let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
             (data.size_bytes, data.memory_bytes) = (size.size_bytes, size.memory_bytes);
             let idle = shards_without_rows(shards, map, loaded.warehouses);
@@ -164,9 +165,9 @@ impl Driven for TpccFamily {
         let workload = self.workload(driver, &found, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(database, stem);
-        let foreign = match &known {
+        let foreign = match &mapped {
             None => Vec::new(),
-            Some((shards, _)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
+            Some((_, shards)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
         };
         let workload = match &ledger {
             None => workload,
@@ -217,7 +218,7 @@ impl Driven for TpccFamily {
     /// A server that dies unasked leaves work on shards that is half done, too.
     fn ledger(&self, database: &Database, stem: &Path) -> Option<PathBuf> {
         let driver = &database.primary_admin();
-        let is_kept = self.has_fault || shards::known(driver).is_some();
+        let is_kept = self.has_fault || mapped_shards(driver).is_some();
         is_kept.then(|| stem.with_extension("ledger"))
     }
 
@@ -228,8 +229,8 @@ impl Driven for TpccFamily {
         shard: &str,
     ) -> Option<u64> {
         let driver = &database.primary_admin();
-        let (shards, map) = shards::known(driver)?;
-        let number = shards.nodes.iter().position(|node| node.name == shard)?;
+        let (map, shards) = mapped_shards(driver)?;
+        let number = shards.iter().position(|node| node.name == shard)?;
         Some(workload.acknowledged_at(|warehouse| map.shard_of(warehouse) == number))
     }
 
@@ -241,9 +242,10 @@ impl Driven for TpccFamily {
         ran: &EndedTrial<'_>,
     ) -> After {
         let driver = &database.primary_admin();
-        let known = shards::known(driver).filter(|_| ran.unchecked.is_none());
-        let known = known.as_ref().map(|(shards, map)| (shards, map));
-        let branches = known.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
+        let mapped = mapped_shards(driver);
+        let mapped = mapped.as_ref().map(|(map, shards)| (&shards[..], map));
+        let checked = mapped.filter(|_| ran.unchecked.is_none());
+        let branches = checked.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
         let mut findings = match ran.unchecked.clone() {
             Some(why) => not_made(&found.before, &why),
             None => look_after(driver, workload, &found.before),
@@ -252,14 +254,13 @@ impl Driven for TpccFamily {
         let mut facts = facts(workload, &found.loaded, ran.spec, kinds, window_s);
         facts.conditions = findings.conditions;
         let payments = (workload.acknowledged().payments, findings.payments_missing);
-        let lost = found.ledger.map(|ledger| match (ran.unchecked.clone(), known) {
+        let losses = found.ledger.map(|ledger| match (ran.unchecked.clone(), checked) {
             (Some(why), _) => {
-                let is_sharded = shards::known(driver).is_some();
-                findings.checks.extend(is_sharded.then(|| across_not_made(&why)));
+                findings.checks.extend(mapped.map(|_| across_not_made(&why)));
                 LostWork::untold(why)
             }
             (None, None) => lost_orders(driver, workload, &ledger),
-            (None, Some(known)) => {
+            (None, Some(shards)) => {
                 let recorded = closed(workload, &ledger);
                 // A load generator that was lost has not handed its part over.
                 let recorded = recorded.and_then(|recorded| {
@@ -269,23 +270,22 @@ impl Driven for TpccFamily {
                     }
                 });
                 let settled = recorded.and_then(|recorded| {
-                    Ok(settle_on_shards(known, &recorded, &found.foreign, branches)?)
+                    Ok(settle_on_shards(shards, &recorded, &found.foreign, branches)?)
                 });
                 let (lost, check) = on_shards(settled, payments);
                 findings.checks.extend(check);
                 lost
             }
         });
-        findings.checks.extend(lost.as_ref().map(ledger_check));
+        findings.checks.extend(losses.as_ref().map(ledger_check));
         let warehouses = found.loaded.warehouses;
-        let idle = shards::known(driver)
-            .and_then(|(shards, map)| shards_without_rows(&shards, &map, warehouses));
+        let idle = mapped.and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
         let rates = format!("{tpmc} tpmC ({committed} acknowledged), {total} tpmTOTAL");
         After {
-            lost,
+            lost: losses,
             unproven: unproven.map(|check| check.name.clone()).collect(),
             headline: Some(with_p95(&rates, ran.summary)),
             checks: findings.checks,
@@ -320,8 +320,8 @@ impl TpccFamily {
         let options =
             TpccOptions { isolation: found.isolation, seed: spec.seed, ..self.options.run.clone() };
         let workload = crate::Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
-        Ok(match shards::known(driver) {
-            Some((_, map)) => workload.with_shards(map),
+        Ok(match mapped_shards(driver) {
+            Some((map, _)) => workload.with_shards(map),
             None => workload,
         })
     }

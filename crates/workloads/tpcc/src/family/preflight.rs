@@ -256,14 +256,17 @@ async fn about_small_tables(session: &mut AdminSession<'_>) -> Result<Option<Str
 }
 
 async fn variable(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
-    named(session, &format!("SHOW GLOBAL VARIABLES LIKE '{name}'")).await
+    read_named_number(session, &format!("SHOW GLOBAL VARIABLES LIKE '{name}'")).await
 }
 
 async fn status(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
-    named(session, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).await
+    read_named_number(session, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).await
 }
 
-async fn named(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
+async fn read_named_number(
+    session: &mut AdminSession<'_>,
+    sql: &str,
+) -> Result<Option<u64>, DbError> {
     let answer = answer(session, sql).await?;
     let cell = answer.rows.first().and_then(|row| row.get(1)?.as_deref());
     Ok(cell.and_then(whole))

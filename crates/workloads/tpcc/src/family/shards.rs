@@ -8,7 +8,7 @@ use crate::check::{self, CONDITIONS, ConditionVerdict, Stage, prepare};
 use crate::ledger::Recorded;
 use crate::schema::TpccTable;
 use crate::settle::{Settlement, settle_part};
-use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap, Shards};
+use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap, ShardNode};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::query::column;
 use dyno_runner::failure::sentence;
@@ -22,22 +22,17 @@ use std::time::{Duration, Instant};
 const DECIDED_WITHIN: Duration = Duration::from_secs(90);
 const LOOK_EACH: Duration = Duration::from_millis(500);
 
-/// The shards behind a driver and how warehouses lie on them, where both are known.
-pub(super) fn known<'a>(driver: &AdminDriver<'a>) -> Option<(Shards<AdminDriver<'a>>, ShardMap)> {
-    let shards = driver.shards()?;
-    let map = shards.map.clone()?;
-    Some((shards, map))
-}
-
 /// What each shard has of transactions of the others, for the ledger.
 pub(super) fn foreign_before(
-    shards: &Shards<AdminDriver<'_>>,
+    shards: &[ShardNode<AdminDriver<'_>>],
 ) -> Result<Vec<ForeignWork>, DbError> {
     on_each_shard(shards, async |_, session| foreign_work(session).await)
 }
 
 /// How large the data of all shards are beside their memory: a coordinator holds none of them.
-pub(super) fn footprint_of_shards(shards: &Shards<AdminDriver<'_>>) -> Result<Footprint, DbError> {
+pub(super) fn footprint_of_shards(
+    shards: &[ShardNode<AdminDriver<'_>>],
+) -> Result<Footprint, DbError> {
     let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
     let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
     Ok(Footprint {
@@ -49,12 +44,12 @@ pub(super) fn footprint_of_shards(shards: &Shards<AdminDriver<'_>>) -> Result<Fo
 
 /// Says which shards no warehouse lies on: they take no part in the load.
 pub(super) fn shards_without_rows(
-    shards: &Shards<AdminDriver<'_>>,
+    shards: &[ShardNode<AdminDriver<'_>>],
     map: &ShardMap,
     warehouses: u32,
 ) -> Option<Message> {
     let used: BTreeSet<usize> = (1..=warehouses).map(|warehouse| map.shard_of(warehouse)).collect();
-    let idle = shards.nodes.iter().enumerate().filter(|(number, _)| !used.contains(number));
+    let idle = shards.iter().enumerate().filter(|(number, _)| !used.contains(number));
     let idle: Vec<&str> = idle.map(|(_, node)| node.name.as_str()).collect();
     (!idle.is_empty()).then(|| {
         say!(
@@ -62,7 +57,7 @@ pub(super) fn shards_without_rows(
             idle = idle.join(", "),
             warehouses = warehouses,
             used = used.len(),
-            all = shards.nodes.len()
+            all = shards.len()
         )
     })
 }
@@ -78,7 +73,7 @@ struct ShardLook {
 /// Whether each shard holds the conditions, and whether the books of all add up to those of the endpoint. Whether it
 /// holds its own warehouses only is looked at unless that `is_proven`: by a proof that has read the same tables.
 pub(super) fn conditions_check(
-    (shards, map): (&Shards<AdminDriver<'_>>, &ShardMap),
+    (shards, map): (&[ShardNode<AdminDriver<'_>>], &ShardMap),
     with_conditions: bool,
     is_proven: bool,
     endpoint: &Books,
@@ -139,10 +134,14 @@ async fn foreign_warehouses(
     Ok(foreign)
 }
 
-fn wrong(shards: &Shards<AdminDriver<'_>>, looks: &[ShardLook], endpoint: &Books) -> Vec<Message> {
+fn wrong(
+    shards: &[ShardNode<AdminDriver<'_>>],
+    looks: &[ShardLook],
+    endpoint: &Books,
+) -> Vec<Message> {
     let mut problems = Vec::new();
     let mut sum = Books::default();
-    for (node, look) in shards.nodes.iter().zip(looks) {
+    for (node, look) in shards.iter().zip(looks) {
         sum.add(&look.books);
         problems.extend(look.foreign.first().map(|(table, warehouse)| {
             let warehouse = warehouse.to_string();
@@ -172,7 +171,7 @@ pub(super) struct Branches {
 }
 
 /// Waits until no branch is undecided: whoever coordinates them may have to come back first.
-pub(super) fn wait_for_branches(shards: &Shards<AdminDriver<'_>>) -> Branches {
+pub(super) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Branches {
     let begin = Instant::now();
     let mut found = Branches::default();
     loop {
@@ -190,7 +189,7 @@ pub(super) fn wait_for_branches(shards: &Shards<AdminDriver<'_>>) -> Branches {
 
 /// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
 pub(super) fn settle_on_shards(
-    (shards, map): (&Shards<AdminDriver<'_>>, &ShardMap),
+    (shards, map): (&[ShardNode<AdminDriver<'_>>], &ShardMap),
     recorded: &Recorded,
     before: &[ForeignWork],
     branches: Branches,
@@ -203,7 +202,7 @@ pub(super) fn settle_on_shards(
     let (settled, found): (Vec<Settlement>, Vec<_>) = found.into_iter().unzip();
     let mut settlement = Settlement::default();
     settled.into_iter().for_each(|part| settlement.add(part));
-    let names: Vec<&str> = shards.nodes.iter().map(|node| node.name.as_str()).collect();
+    let names: Vec<&str> = shards.iter().map(|node| node.name.as_str()).collect();
     let mut work = judge(&recorded.across, map, &found, &names);
     work.losses.branches = branches.first;
     work.losses.branches_s = branches.first.map(|_| branches.waited.as_secs_f64());

@@ -38,8 +38,8 @@ pub(super) struct LoadId {
     pub(super) loaded_at: Timestamp,
 }
 
-/// The shards of a target that can be loaded directly: those whose rule is known.
-pub(super) fn mapped<'d>(
+/// The shards behind a driver and how warehouses lie on them, where both are known: then each can be reached directly.
+pub(crate) fn mapped_shards<'d>(
     driver: &AdminDriver<'d>,
 ) -> Option<(ShardMap, Vec<ShardNode<AdminDriver<'d>>>)> {
     let Shards { nodes, map } = driver.shards()?;
@@ -66,15 +66,15 @@ pub(super) fn places<'d>(
         let state = if shard.is_some() { SHARD_STATE } else { LOAD_STATE };
         LoadPlace { driver: *driver, state, shard, missing, rows_found }
     };
-    let Some((map, nodes)) = mapped(driver) else {
+    let Some((map, nodes)) = mapped_shards(driver) else {
         return Ok(vec![place(driver, None, chunks::all(warehouses), progress)]);
     };
     let mut places = Vec::new();
     let mut have_items = false;
     for (number, ShardNode { name, driver }) in nodes.into_iter().enumerate() {
-        let of_shard = LoadSessions::new(&driver, observer, 1);
+        let loader = LoadSessions::new(&driver, observer, 1);
         let (progress, has_items) =
-            of_shard.one(async |session: &mut AdminSession<'_>| open(session, &name, id).await)?;
+            loader.one(async |session: &mut AdminSession<'_>| open(session, &name, id).await)?;
         have_items |= has_items;
         let own = (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == number);
         let mut chunks = chunks::of_warehouses(own);
@@ -129,7 +129,7 @@ pub(super) fn configs_on_shards(
     observer: &dyn LoadObserver,
 ) -> Result<HashMap<String, String>, LoadError> {
     let mut together = HashMap::new();
-    for node in mapped(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
+    for node in mapped_shards(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
         let of_shard = LoadSessions::new(&node.driver, observer, 1);
         let read = async |session: &mut AdminSession<'_>| state::config_found(session).await;
         together.extend(of_shard.one(read)?);

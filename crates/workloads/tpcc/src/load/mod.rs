@@ -33,7 +33,8 @@ use crate::schema::{
 };
 use crate::text::Timestamp;
 use chunks::Chunk;
-use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, mapped, places};
+pub(crate) use direct::mapped_shards;
+use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, places};
 use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted,
 };
@@ -94,7 +95,7 @@ pub fn load(
     check_options(options, dialect)?;
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&LOAD_NEEDS);
     let schema = schema_of(&loader, options, dialect, observer)?;
-    let shards = mapped(driver).map_or(0, |(map, _)| map.shards());
+    let shards = mapped_shards(driver).map_or(0, |(map, _)| map.shards());
     let copies = configs_on_shards(driver, observer)?;
     let begin = async |session: &mut AdminSession<'_>| {
         begin(session, options, &schema, shards, copies.clone(), observer).await
@@ -103,7 +104,7 @@ pub fn load(
         observer.note(&format!("already loaded: {}", counted(options.warehouses, "warehouse")));
         return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
     };
-    if let Some(note) = way(driver) {
+    if let Some(note) = describe_placement(driver) {
         observer.note(&note);
     }
     let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
@@ -154,20 +155,17 @@ fn schema_of(
 }
 
 /// Where the rows go, as far as that needs a word.
-fn way(driver: &AdminDriver<'_>) -> Option<String> {
-    match (mapped(driver), driver.shards()) {
-        (Some((map, _)), _) => Some(format!(
+fn describe_placement(driver: &AdminDriver<'_>) -> Option<String> {
+    Some(match driver.shards()?.map {
+        Some(map) => format!(
             "rows go directly into {}, by the rule `{}`",
             counted(map.shards() as u64, "shard"),
             map.rule()
-        )),
-        (None, Some(_)) => Some(
-            "rows go through the endpoint: the target has no `shard_rule` that says how they lie on its \
-             shards"
-                .to_owned(),
         ),
-        (None, None) => None,
-    }
+        None => "rows go through the endpoint: the target has no `shard_rule` that says how they lie on its \
+                 shards"
+            .to_owned(),
+    })
 }
 
 pub fn check_options(options: &TpccLoadOptions, dialect: Dialect) -> Result<(), LoadError> {
@@ -381,7 +379,7 @@ impl Load<'_> {
         driver: &AdminDriver<'_>,
         options: &TpccLoadOptions,
     ) -> Result<(), LoadError> {
-        if mapped(driver).is_none() {
+        if mapped_shards(driver).is_none() {
             return self.fill(loader, places, |_| true);
         }
         self.fill(loader, places, Chunk::is_head)?;

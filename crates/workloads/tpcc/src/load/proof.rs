@@ -3,7 +3,7 @@
 //! Each shard says count and sums of its rows by warehouse, and so does the endpoint where it is asked for the warehouses
 //! of that shard only: it goes by its own rule then, which may be another one than that of the target.
 
-use super::direct::mapped;
+use super::direct::mapped_shards;
 use super::{state, verify};
 use crate::schema::{CONFIG, TpccTable};
 use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
@@ -134,7 +134,7 @@ pub(super) fn prove_of(
     sessions: u32,
     observer: &dyn LoadObserver,
 ) -> Result<Option<ShardProof>, LoadError> {
-    let Some((map, nodes)) = mapped(driver) else { return Ok(None) };
+    let Some((map, nodes)) = mapped_shards(driver) else { return Ok(None) };
     let own = |shard: usize| -> Vec<u32> {
         (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
     };

@@ -15,7 +15,6 @@ use crate::options::{Cache, OFFER, TpchSettings};
 use crate::run::TpchTest;
 use crate::state;
 use answers::answers_lines;
-use dyno_core::offer::WorkloadOffer;
 use dyno_core::{AdminDriver, Driver};
 use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
@@ -27,12 +26,16 @@ use dyno_runner::family::{
     load_failure, refused,
 };
 use dyno_runner::progress::LoadProgress;
-use dyno_store::RunData;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 
 /// TPC-H, for the registry.
-pub static FAMILY: FamilyEntry = FamilyEntry::of::<TpchFamily>(crate::CATALOGUE);
+pub static FAMILY: FamilyEntry = FamilyEntry {
+    last_words: answers_lines,
+    ..FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+        Ok(Box::new(TpchFamily::new(plan, planned)?))
+    })
+};
 
 /// An experiment with TPC-H.
 struct TpchFamily {
@@ -40,19 +43,15 @@ struct TpchFamily {
     degrees: Vec<u32>,
 }
 
-impl Family for TpchFamily {
-    const OFFER: WorkloadOffer = OFFER;
-
-    fn last_words(data: &RunData) -> String {
-        answers_lines(data)
-    }
-
+impl TpchFamily {
     fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
         let options = TpchSettings::read(&experiment.test, given(experiment))
             .map_err(|error| refused(plan, experiment, error))?;
         Ok(TpchFamily { options: Box::new(options), degrees: experiment.degrees.clone() })
     }
+}
 
+impl Family for TpchFamily {
     fn writes(&self) -> bool {
         self.options.test != TpchTest::Queries
     }

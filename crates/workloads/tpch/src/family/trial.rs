@@ -22,7 +22,7 @@ pub(super) fn trial(
 ) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
-    let found = job.asks(|| look(&database.primary_admin(), options.scale))?;
+    let loaded = job.asks(|| look(&database.primary_admin(), options.scale))?;
     let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
@@ -45,7 +45,7 @@ pub(super) fn trial(
         identity: TrialIdentity {
             test: test.name().to_owned(),
             workers: streams(test),
-            own: Some(FamilyFacts::new(&known(&asked, found))),
+            own: Some(FamilyFacts::new(&known(&asked, loaded))),
             ..TrialIdentity::default()
         },
         loops: sessions(test),

@@ -49,7 +49,7 @@ impl Cells {
     }
 
     #[inline]
-    fn shown(&mut self, value: &impl Display, out: &mut dyn RowWriter) {
+    fn write_displayed(&mut self, value: &impl Display, out: &mut dyn RowWriter) {
         self.text.length = 0;
         // The buffer is longer than any column that is written here.
         let _ = write!(self.text, "{value}");
@@ -84,7 +84,7 @@ impl Cells {
         money(row.o_totalprice, out);
         self.day(row.o_orderdate, out);
         out.text(row.o_orderpriority.as_bytes());
-        self.shown(&row.o_clerk, out);
+        self.write_displayed(&row.o_clerk, out);
         out.int(i64::from(row.o_shippriority));
         out.text(row.o_comment.as_bytes());
     }
@@ -100,9 +100,9 @@ impl Cells {
 
     pub(super) fn part(&mut self, row: &Part<'_>, out: &mut dyn RowWriter) {
         out.int(row.p_partkey);
-        self.shown(&row.p_name, out);
-        self.shown(&row.p_mfgr, out);
-        self.shown(&row.p_brand, out);
+        self.write_displayed(&row.p_name, out);
+        self.write_displayed(&row.p_mfgr, out);
+        self.write_displayed(&row.p_brand, out);
         out.text(row.p_type.as_bytes());
         out.int(i64::from(row.p_size));
         out.text(row.p_container.as_bytes());
@@ -112,10 +112,10 @@ impl Cells {
 
     pub(super) fn customer(&mut self, row: &Customer<'_>, out: &mut dyn RowWriter) {
         out.int(row.c_custkey);
-        self.shown(&row.c_name, out);
-        self.shown(&row.c_address, out);
+        self.write_displayed(&row.c_name, out);
+        self.write_displayed(&row.c_address, out);
         out.int(row.c_nationkey);
-        self.shown(&row.c_phone, out);
+        self.write_displayed(&row.c_phone, out);
         money(row.c_acctbal, out);
         out.text(row.c_mktsegment.as_bytes());
         out.text(row.c_comment.as_bytes());
@@ -123,10 +123,10 @@ impl Cells {
 
     pub(super) fn supplier(&mut self, row: &Supplier, out: &mut dyn RowWriter) {
         out.int(row.s_suppkey);
-        self.shown(&row.s_name, out);
-        self.shown(&row.s_address, out);
+        self.write_displayed(&row.s_name, out);
+        self.write_displayed(&row.s_address, out);
         out.int(row.s_nationkey);
-        self.shown(&row.s_phone, out);
+        self.write_displayed(&row.s_phone, out);
         money(row.s_acctbal, out);
         out.text(row.s_comment.as_bytes());
     }

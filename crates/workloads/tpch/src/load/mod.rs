@@ -103,9 +103,9 @@ pub fn load(
     check_options(options)?;
     let needs = needs(options.scale);
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&needs);
-    let begun = loader
+    let beginning = loader
         .one(async |session: &mut AdminSession<'_>| begin(session, options, observer).await)?;
-    let found = match begun {
+    let found = match beginning {
         Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
         Begun::Unfinished(done) => done,
     };
@@ -254,7 +254,7 @@ async fn begin(
         execute(session, "noting the begin of the load", &sql).await?;
     }
     state::begin(session, &wanted, attempt).await.map_err(noting())?;
-    let mut done = state::done(session).await?;
+    let mut done = state::read_steps(session).await?;
     if attempt == 1
         && let Some(seconds) = options.database_s
     {
@@ -290,9 +290,10 @@ fn finish(
     observer: &dyn LoadObserver,
     report: &mut TpchLoadReport,
 ) -> Result<(), LoadError> {
-    let done = loader.one(async |session: &mut AdminSession<'_>| state::done(session).await)?;
-    report.load.steps = times::steps(&done);
-    report.load.seconds = Some(times::seconds(&done));
+    let steps =
+        loader.one(async |session: &mut AdminSession<'_>| state::read_steps(session).await)?;
+    report.load.steps = times::steps(&steps);
+    report.load.seconds = Some(times::seconds(&steps));
     if !is_complete {
         return Ok(());
     }
@@ -300,7 +301,7 @@ fn finish(
     report.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
     observer.note("Counting and adding up all rows");
     let began_s = times::now_s();
-    verify(loader, &done)?;
+    verify(loader, &steps)?;
     report.verify_s = times::now_s() - began_s;
     loader.one(async |session: &mut AdminSession<'_>| {
         conclude(session, options, &mut report.load).await

@@ -64,8 +64,9 @@ pub(super) fn execute(
                 if let Some(attempt) = slot.demand(monotonic_now(), user_stops) {
                     scope.spawn(move || {
                         // A failed attempt is followed by others.
-                        let asked = interrupt(&opening.driver, &attempt.way, attempt.is_hard);
-                        block_on(asked).ok();
+                        let interruption =
+                            interrupt(&opening.driver, &attempt.way, attempt.is_hard);
+                        block_on(interruption).ok();
                         slot.attempted();
                     });
                 }
