@@ -1,7 +1,7 @@
 //! What a hundred thousand terminals cost the client, over few sessions:
 //! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS
 //! [statement|pipelined]`. Needs a server with so many warehouses, or one that pretends to have them
-//! (crates/nullserver). Ten terminals a warehouse, keying and think times of the specification.
+//! (bench/nullserver). Ten terminals a warehouse, keying and think times of the specification.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::{Driver, SECOND, Workload};
