@@ -8,7 +8,7 @@ mod mutate;
 mod targets;
 
 use dyno_core::{Nanos, SECOND};
-use dyno_record::thread_cpu;
+use dyno_engine::record::thread_cpu;
 use mutate::Mutator;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

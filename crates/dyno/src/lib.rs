@@ -4,6 +4,7 @@
 mod benchmarksql;
 mod choice;
 mod commands;
+pub mod families;
 mod fleet;
 mod levels;
 mod terminal;

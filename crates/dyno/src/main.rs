@@ -6,7 +6,7 @@ fn main() -> ExitCode {
     share_arenas();
     // Those with which the program was relocated.
     dyno_engine::give_back_pages();
-    dyno::main(dyno_families::FAMILIES, dyno_families::PAPERS)
+    dyno::main(dyno::families::FAMILIES, dyno::families::PAPERS)
 }
 
 /// glibc makes up to eight arenas for each core, one for each thread that comes first. Each stage of a soak has new

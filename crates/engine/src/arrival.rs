@@ -1,8 +1,8 @@
 //! Due times of transactions.
 
 use crate::TrialSpec;
+use crate::record::Window;
 use dyno_core::{Nanos, Rng, SECOND};
-use dyno_record::Window;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Steps of a nanosecond in which Poisson arrivals are kept, so that rounding doesn't change the rate: enough for 200

@@ -1,13 +1,14 @@
 //! Takes the frames of all loops, on the caller's thread.
 
 use crate::drive::Observer;
+use crate::generator::GeneratorWatch;
+use crate::record::{Collector, Frame, FramePlace, MeasuredInterval, Phase, Window};
 use crate::shared::Shared;
 use crate::trial::WorkerStats;
 use dyno_core::{Driver, MILLISECOND, Nanos, Workload};
 use dyno_facts::{GeneratorConditions, HostSample};
-use dyno_observe::{GeneratorWatch, HostSampler};
+use dyno_observe::HostSampler;
 use dyno_reactor::monotonic_now;
-use dyno_record::{Collector, Frame, FramePlace, MeasuredInterval, Phase, Window};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};

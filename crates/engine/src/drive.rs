@@ -3,15 +3,15 @@
 use crate::collect::{Collected, LoopMessage, collect};
 use crate::control::Control;
 use crate::gate::{Release, StartGate};
+use crate::generator::{GeneratorWatch, run_delay_of_thread};
 use crate::own_pages::give_back_pages;
+use crate::record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
 use crate::share::first_of;
 use crate::shared::{Local, Shared};
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};
-use dyno_observe::{GeneratorWatch, run_delay_of_thread};
 use dyno_reactor::{Clock, Io, Loop, SharedTime, Turn, chosen_io, monotonic_now, now};
-use dyno_record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::fmt;

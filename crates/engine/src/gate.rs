@@ -1,8 +1,8 @@
 //! The meeting of loops between connecting and running.
 
+use crate::record::Window;
 use crate::trial::TrialSpec;
 use dyno_core::Nanos;
-use dyno_record::Window;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 
 pub(crate) struct StartGate {

@@ -1,9 +1,9 @@
 //! Merges the measurements of several load generators, and of the stages of a trial.
 
+use crate::record::{Frame, MeasuredInterval, Phase, Window};
 use crate::trial::{TrialEnd, TrialResult};
 use dyno_core::{DbError, Nanos};
 use dyno_facts::{GeneratorConditions, HostSample};
-use dyno_record::{Frame, MeasuredInterval, Phase, Window};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 

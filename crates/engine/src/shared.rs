@@ -2,11 +2,11 @@
 
 use crate::arrival::{Schedule, schedules};
 use crate::control::Control;
+use crate::record::{Frame, FrameSink, Recorder, Window};
 use crate::terminals::{Job, Terminals};
 use crate::trial::{TrialSpec, WorkerStats};
 use dyno_core::{DbError, DbResult, Driver, Nanos, Rng, Workload};
 use dyno_reactor::{now, sleep_until, wake};
-use dyno_record::{Frame, FrameSink, Recorder, Window};
 use std::cell::{Cell, RefCell};
 use std::future::{Future, poll_fn};
 use std::pin::pin;

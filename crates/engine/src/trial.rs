@@ -1,10 +1,10 @@
 //! Settings and results of a trial.
 
 use crate::ErrorPolicy;
+use crate::record::{Frame, Window};
 use crate::share::TrialShare;
 use dyno_core::{DbError, Nanos, SECOND};
 use dyno_facts::{GeneratorConditions, HostSample, TableScans};
-use dyno_record::{Frame, Window};
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq)]

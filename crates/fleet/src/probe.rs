@@ -4,8 +4,8 @@ use crate::flow::Inbox;
 use crate::key::{FleetKey, SealContext};
 use crate::packet::unpack;
 use crate::protocol::{Answer, Ask, Report, SentQuestion};
+use dyno_engine::record::Window;
 use dyno_engine::{Joined, merge};
-use dyno_record::Window;
 
 /// Reads a packet as a question, an answer and a report. The first line of the input is its head; where that is no
 /// JSON, the input is the packet.
@@ -64,8 +64,8 @@ mod tests {
     use crate::packet::pack;
     use crate::protocol::{GeneratorOrder, Question, Versions};
     use dyno_engine::TrialResult;
+    use dyno_engine::record::{Frame, MeasuredInterval, Phase};
     use dyno_facts::{HostSample, PlannedTrial};
-    use dyno_record::{Frame, MeasuredInterval, Phase};
     use serde::Serialize;
     use std::path::Path;
 

@@ -9,8 +9,8 @@ use crate::error::{FleetError, FleetResult};
 use crate::key::nonce;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::TrialResult;
+use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_facts::Environment;
-use dyno_record::{MeasuredInterval, Window};
 use serde::{Deserialize, Serialize};
 
 pub(crate) const PROTOCOL: u32 = 3;

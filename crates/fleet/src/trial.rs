@@ -6,10 +6,10 @@ use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
 use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
+use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{Control, Joined, Observer, TrialEnd, TrialResult, TrialSpec, merge};
 use dyno_facts::{GeneratorMember, LatencySummary, Message, say};
 use dyno_reactor::monotonic_now;
-use dyno_record::{MeasuredInterval, Window};
 use std::collections::BTreeSet;
 
 /// Time between the agreement and the start, beside some round trips.
@@ -381,7 +381,7 @@ impl<'a> Trial<'a> {
                 },
                 workers: part.spec.workers,
                 nodes: Vec::new(),
-                statements: dyno_record::statement_counts(result.total.work()).total(),
+                statements: dyno_engine::record::statement_counts(result.total.work()).total(),
                 latency: Some(LatencySummary::from(&result.total.latency())),
                 late_ms: late,
                 clock_bound_ms: Some(part.clock.bound as f64 / 1e6),

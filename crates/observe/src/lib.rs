@@ -8,10 +8,7 @@ mod server;
 dyno_facts::catalogue!();
 
 pub use environment::environment;
-pub use host::{
-    GeneratorWatch, HostSampler, ServerCpu, ServerProcess, machine, run_delay_of_process,
-    run_delay_of_thread,
-};
+pub use host::{HostSampler, ServerCpu, ServerProcess, governor, machine};
 pub use server::{
     Asked, LOCK_CLASS, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow,
     commits_grown, follows, glance, has_reached, look, node_conditions, position, read_facts,

@@ -1,8 +1,8 @@
 //! From a run folder that a killed dyno left behind to its paper.
 
 use dyno_core::{DbError, ErrorClass, Tally};
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{HostSample, RunHeader, TrialIdentity, TrialStart};
-use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_report::blocks::{Cell, PaperTable};
 use dyno_report::{Lang, Paper, Templates};
 use dyno_store::{Run, read};

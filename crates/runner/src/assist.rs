@@ -140,7 +140,7 @@ pub fn drive_part<F: Driven>(
         Err(DriveError::Interrupted) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let statements = dyno_record::statement_counts(result.total.work()).total();
+    let statements = dyno_engine::record::statement_counts(result.total.work()).total();
     let qps = statements as f64 * 1e9 / (result.length() as f64).max(1.0);
     let calibration = Calibration::of(environment);
     let headroom = |proof: Calibration| proof.headroom(database.dialect(), spec.workers, qps);

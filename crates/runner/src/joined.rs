@@ -232,9 +232,9 @@ fn statements(stages: &[TrialSummary]) -> Vec<StatementLatency> {
 mod tests {
     use super::*;
     use dyno_core::DbError;
+    use dyno_engine::record::Window;
     use dyno_engine::{Joined, TrialEnd};
     use dyno_facts::{Counts, KindSummary, StatementCounts};
-    use dyno_record::Window;
 
     const SECOND: u64 = 1_000_000_000;
 

@@ -13,13 +13,14 @@ use crate::summary::resident_mib;
 use crate::trial::{Job, LOOK_BEFORE, TrialDone, TrialParts, store};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::Control;
+use dyno_engine::record::{Window, process_cpu};
+use dyno_engine::{GeneratorWatch, run_delay_of_process};
 use dyno_facts::{
     Conditions, GeneratorConditions, GeneratorSummary, HostSample, TrialIdentity, TrialStart,
     TrialSummary,
 };
-use dyno_observe::{GeneratorWatch, HostSampler, run_delay_of_process};
+use dyno_observe::HostSampler;
 use dyno_reactor::monotonic_now;
-use dyno_record::{Window, process_cpu};
 use dyno_store::{Moment, StoreError, TrialWriter};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};

@@ -47,7 +47,7 @@ pub fn summarise(
         conditions: Conditions { generator: result.conditions.clone(), ..Conditions::default() },
         ..identity.summary(status(spec, result, is_search))
     };
-    dyno_record::set_totals(&mut summary, &result.total, kinds, result.length());
+    dyno_engine::record::set_totals(&mut summary, &result.total, kinds, result.length());
     let longest_us = result.longest_in_flight as f64 / 1e3;
     if longest_us > summary.latency.max_us {
         summary.latency.max_us = longest_us;
@@ -157,8 +157,8 @@ mod tests {
     use super::*;
     use dyno_core::DbError;
     use dyno_engine::Joined;
+    use dyno_engine::record::Window;
     use dyno_facts::Counts;
-    use dyno_record::Window;
 
     #[test]
     fn a_table_that_is_missing_is_seen_in_each_dialect() {

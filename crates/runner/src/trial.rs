@@ -17,13 +17,13 @@ use crate::summary::{self, kinds, missing_table, summarise};
 use crate::watchdog::{self, Watchdog};
 use crate::watched;
 use dyno_core::{Nanos, counted};
+use dyno_engine::record::{FaultWatch, MeasuredInterval, Window};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
 use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
     Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
-use dyno_record::{FaultWatch, MeasuredInterval, Window};
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
 
 /// What is done before a trial, in sentences.

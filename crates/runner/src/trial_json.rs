@@ -2,8 +2,8 @@
 
 use crate::output::DataWriter;
 use dyno_core::harmless_json;
+use dyno_engine::record::Frame;
 use dyno_facts::{SeriesRow, TrialStatus, TrialSummary};
-use dyno_record::Frame;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! What a browser, a stranger and Prometheus get over the wire.
 
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{HostSample, RunHeader, RunStatus, TrialIdentity, TrialStart};
-use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_serve::{BoundServer, RunningServer, Settings, Token};
 use dyno_store::{Run, TrialWriter};
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dyno_record::wire::read_cells;
-use dyno_record::{Latencies, MeasuredInterval};
+use dyno_engine::record::wire::read_cells;
+use dyno_engine::record::{Latencies, MeasuredInterval};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{
     IntervalLogIterator, IntervalLogWriterBuilder, LogEntry, Tag,
@@ -123,8 +123,8 @@ impl HistogramLog {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_engine::record::{Frame, Phase};
     use dyno_facts::HostSample;
-    use dyno_record::{Frame, Phase};
 
     fn interval(index: u32, latencies_ns: &[u64]) -> MeasuredInterval {
         let mut frame = Frame::new(2, true);

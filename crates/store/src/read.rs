@@ -4,11 +4,11 @@ use crate::files::{is_sealed, read_whole_lines};
 use crate::trial::Moment;
 use crate::{StoreError, event, histograms, recover};
 use crate::{read_nodes, read_series};
+use dyno_engine::record::Latencies;
 use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
     StageFacts, StepAction, TrialStart, TrialSummary, say,
 };
-use dyno_record::Latencies;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};

@@ -1,12 +1,12 @@
 //! The summary of a trial that was cut off, from its series, histograms and events.
 
 use crate::histograms;
+use dyno_engine::record::Latencies;
 use dyno_facts::say;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
     LatencySummary, Message, SeriesRow, StatementCounts, TrialStart, TrialStatus, TrialSummary,
 };
-use dyno_record::Latencies;
 use std::collections::BTreeMap;
 
 pub(crate) fn interrupted<'a>(

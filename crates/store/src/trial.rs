@@ -4,12 +4,12 @@ use crate::files::{LineFile, make_folder, write_atomically, write_json};
 use crate::histograms;
 use crate::run::{Run, STAGE};
 use crate::{StoreError, series};
+use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::say;
 use dyno_facts::{
     Event, EventKind, Message, NodeFacts, NodeRow, SCHEMA_VERSION, SeriesRow, TrialStart,
     TrialSummary,
 };
-use dyno_record::{MeasuredInterval, Phase};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use serde::Serialize;
 use std::path::PathBuf;

@@ -1,11 +1,11 @@
 //! A run folder is whole at any moment: round trips, kills, resumes, other versions, full disks.
 
 use dyno_core::{DbError, ErrorClass, Tally};
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{
     Event, EventKind, HostSample, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
     SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
-use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_store::{FolderAccess, Moment, Run, list, read};
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -67,7 +67,12 @@ fn summary(trial: u32, step: &str, intervals: &[MeasuredInterval]) -> TrialSumma
     };
     summary.warmup_s = 1.0;
     let names = ["oltp_read_only".to_owned()];
-    dyno_record::set_totals(&mut summary, &total, &names, intervals.len() as u64 * 1_000_000_000);
+    dyno_engine::record::set_totals(
+        &mut summary,
+        &total,
+        &names,
+        intervals.len() as u64 * 1_000_000_000,
+    );
     summary
 }
 

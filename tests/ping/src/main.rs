@@ -4,7 +4,7 @@ mod family;
 mod paper;
 mod workload;
 
-use dyno_families::{FAMILIES, PAPERS};
+use dyno::families::{FAMILIES, PAPERS};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {

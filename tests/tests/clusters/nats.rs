@@ -4,13 +4,13 @@ use dyno_core::{
     DbError, Discard, MILLISECOND, Nanos, Outcome, Rng, SECOND, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
 };
+use dyno_engine::record::{MeasuredInterval, Phase, Window};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::PlannedTrial;
 use dyno_fleet::{
     DrivenTogether, FLEET, Fleet, FleetOptions, Generator, GeneratorEvent, NatsOptions, PATIENCE,
     Performance, Task, Versions, WAIT,
 };
-use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_testkit::{Nats, server_or_skip};
 use std::cell::RefCell;

@@ -21,7 +21,7 @@ const STEPS: usize = 500_000;
 const MARKER: &str = "dyno_engine::worker::Worker<W,D,S>::ended";
 /// What is executed once a second, which in slow motion would be once per few transactions: it is left out, with all
 /// that it calls.
-const ONCE_A_SECOND: &str = "dyno_record::recorder::Recorder<S>::hand_over";
+const ONCE_A_SECOND: &str = "dyno_engine::record::recorder::Recorder<S>::hand_over";
 /// Until all workers are connected, their buffers have grown, and the due times of their connecting have passed.
 const WARM_UP: Duration = Duration::from_secs(35);
 

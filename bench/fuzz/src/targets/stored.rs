@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use dyno_engine::record::Latencies;
 use dyno_facts::{RunHeader, TrialStart, TrialSummary};
-use dyno_record::Latencies;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use std::io::Write;

@@ -18,9 +18,17 @@ pub(super) fn url(input: &[u8]) {
     }
 }
 
+static FAMILIES: dyno_runner::family::Families = &[
+    &dyno_sysbench::FAMILY,
+    &dyno_pgbench::FAMILY,
+    &dyno_tpcc::FAMILY,
+    &dyno_tpch::FAMILY,
+    &dyno_lua::FAMILY,
+];
+
 pub(super) fn suite(input: &[u8]) {
     static OFFERS: OnceLock<Vec<WorkloadOffer>> = OnceLock::new();
-    let offers = OFFERS.get_or_init(|| dyno_runner::family::offers(dyno_families::FAMILIES));
+    let offers = OFFERS.get_or_init(|| dyno_runner::family::offers(FAMILIES));
     let text = String::from_utf8_lossy(input);
     let mut given = Overrides { shrink: Some(0.001), ..Overrides::default() };
     let built = Suite::parse("any.toml", &text, offers).and_then(|suite| {

@@ -4,8 +4,8 @@ use super::console::{Console, Running, memory_mb};
 use super::report;
 use super::results::{Results, RunInfo};
 use dyno_engine::Observer;
+use dyno_engine::record::{MeasuredInterval, Phase, Window};
 use dyno_facts::SeriesRow;
-use dyno_record::{MeasuredInterval, Phase, Window};
 use dyno_runner::failure::Failure;
 
 /// Shows the running average, and keeps the intervals where they are asked for.

@@ -5,10 +5,10 @@ use super::console::{Console, per_minute, session_time};
 use super::verdict::Worth;
 use dyno_core::{MILLISECOND, in_one_line};
 use dyno_engine::TrialResult;
+use dyno_engine::record::Frame;
 use dyno_facts::format::short;
 use dyno_facts::text_table;
 use dyno_facts::{DataCheck, KindSummary, Lang, TrialSummary};
-use dyno_record::Frame;
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::profile::TpccTransaction;
 

@@ -4,10 +4,10 @@ use super::logs::Shared;
 use super::progress::ProgressLine;
 use super::settings::Settings;
 use dyno_core::{ErrorClass, Nanos};
+use dyno_engine::record::{ErrorCount, Frame, MeasuredInterval, Phase, Window};
 use dyno_engine::{Observer, TrialSpec};
 use dyno_facts::SeriesRow;
 use dyno_reactor::monotonic_now;
-use dyno_record::{ErrorCount, Frame, MeasuredInterval, Phase, Window};
 use dyno_runner::output;
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ impl<'a> Reporter<'a> {
             true => self.shared.epoch_us(monotonic_now()) as f64 / 1e6,
             false => interval.begins_s + interval.length_s,
         };
-        let lag = |lateness: &dyno_record::Latencies| lateness.mean() / 1e6;
+        let lag = |lateness: &dyno_engine::record::Latencies| lateness.mean() / 1e6;
         ProgressLine {
             at_s,
             is_timestamp: progress_timestamp,

@@ -1,6 +1,6 @@
 //! `--histogram`: sysbench's 1,024 buckets, each 1.8 % wider than the one before.
 
-use dyno_record::Latencies;
+use dyno_engine::record::Latencies;
 use std::fmt::Write as _;
 
 const BUCKETS: usize = 1_024;

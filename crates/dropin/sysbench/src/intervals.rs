@@ -5,9 +5,9 @@ use super::console::Console;
 use super::report::{Fairness, Figures, ignored_errors};
 use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_engine::{DueArrivals, WorkerStats};
 use dyno_lua::ReportStat;
-use dyno_record::{Frame, MeasuredInterval, Phase};
 
 /// Reports that a script prints itself. Each is false where it does not: then they are those of the original.
 pub(super) trait ReportHooks {

@@ -2,9 +2,9 @@
 //! row. A block of its own, so that parsers of sysbench's report pass over it.
 
 use dyno_core::ErrorClass;
+use dyno_engine::record::ErrorCount;
 use dyno_engine::{TrialEnd, TrialResult};
 use dyno_facts::SeriesRow;
-use dyno_record::ErrorCount;
 use std::fmt::Write as _;
 
 /// An interval is at least so long, with room for rounding.
@@ -141,8 +141,8 @@ impl Notes<'_> {
 mod tests {
     use super::*;
     use dyno_core::{DbError, ErrorClass, Tally};
+    use dyno_engine::record::{Frame, Window};
     use dyno_facts::{GeneratorConditions, HostSample};
-    use dyno_record::{Frame, Window};
 
     fn result(total: Frame) -> TrialResult {
         TrialResult {

@@ -3,7 +3,7 @@
 
 use dyno_core::{DbError, ErrorClass, Nanos};
 use dyno_engine::WorkerStats;
-use dyno_record::{ErrorCount, Frame};
+use dyno_engine::record::{ErrorCount, Frame};
 use std::fmt::{self, Write as _};
 
 /// Everything a full report states.

@@ -12,6 +12,7 @@ use super::target::{error_policy, target};
 use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::Database;
 use dyno_drivers::dry::DryDriver;
+use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{
     Control, DriveError, DueArrivals, Observer, TrialEnd, TrialResult, TrialSpec, WorkerStats,
     drive,
@@ -20,7 +21,6 @@ use dyno_facts::{Message, SeriesRow};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
-use dyno_record::{MeasuredInterval, Window};
 use dyno_runner::exit::Exit;
 use dyno_runner::sweep::SweepLevel;
 use dyno_runner::trial_json::JsonFile;

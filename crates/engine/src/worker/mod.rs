@@ -4,6 +4,7 @@ mod renewal;
 mod scans;
 
 use crate::policy::Action;
+use crate::record::{FrameSink, Phase, Times};
 use crate::shared::{Local, Shared};
 use crate::terminals::{Job, Owner};
 use crate::trial::{TrialSpec, WorkerStats};
@@ -12,7 +13,6 @@ use dyno_core::{
     TerminalPlan, TransactionId, Workload,
 };
 use dyno_reactor::{now, sleep_until, timeout, yield_now};
-use dyno_record::{FrameSink, Phase, Times};
 use std::cell::RefMut;
 use std::future::poll_fn;
 use std::pin::pin;

@@ -1,9 +1,9 @@
 //! Sessions that are replaced: after one transaction, after so many, or after an error.
 
 use super::{Begin, Worker, impatient, too_slow, unanswered};
+use crate::record::FrameSink;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, Session, Workload};
 use dyno_reactor::{now, timeout};
-use dyno_record::FrameSink;
 
 impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
     /// Replaces the session where it has had all its transactions.

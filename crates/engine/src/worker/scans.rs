@@ -1,9 +1,9 @@
 //! Asks the server what it had to read for a session that has done its work.
 
 use super::Worker;
+use crate::record::FrameSink;
 use dyno_core::{AnswerTable, Dialect, Driver, Session, Workload};
 use dyno_facts::TableScans;
-use dyno_record::FrameSink;
 
 /// Sessions of a trial that are asked: all do the same, and a question takes time.
 const ASKED: u32 = 16;

@@ -2,8 +2,8 @@
 
 use crate::support::{Lists, MS, closed, constant, run};
 use dyno_core::SECOND;
+use dyno_engine::record::{Awaited, Frame};
 use dyno_engine::{TrialEnd, TrialResult, TrialSpec};
-use dyno_record::{Awaited, Frame};
 use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 
 fn offer(rate: f64, workers: u32, service: u64, seconds: u64, faults: Vec<Fault>) -> TrialResult {

@@ -11,7 +11,7 @@ fn at(statement: u64, class: ErrorClass) -> Fault {
 }
 
 fn errors(result: &TrialResult) -> Vec<(ErrorClass, u32, &str, u64)> {
-    let error = |error: &dyno_record::ErrorCount| (error.class, error.errno, error.count);
+    let error = |error: &dyno_engine::record::ErrorCount| (error.class, error.errno, error.count);
     let table = result.total.errors.0.iter().map(|line| (error(line), line.sqlstate.as_str()));
     table.map(|((class, errno, count), state)| (class, errno, state, count)).collect()
 }

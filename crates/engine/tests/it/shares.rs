@@ -3,12 +3,12 @@
 
 use crate::support::{Kind, Lists, MS, Seen, TRANSFER, check, closed, constant, run, try_run};
 use dyno_core::{DbError, ErrorClass, Outcome, SECOND};
+use dyno_engine::record::{Frame, Latencies, MeasuredInterval, Phase};
 use dyno_engine::{
     Control, DriveError, Joined, MergeError, TrialEnd, TrialResult, TrialShare, TrialSpec, drive,
     merge,
 };
 use dyno_facts::HostSample;
-use dyno_record::{Frame, Latencies, MeasuredInterval, Phase};
 use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers, SimulatedStatement};
 use proptest::prelude::*;
 use std::sync::Arc;

@@ -4,9 +4,9 @@ use dyno_core::{
     DbError, Discard, Driver, EndedTransaction, MILLISECOND, Nanos, Outcome, Param, ParamType, Rng,
     SECOND, Session, Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
+use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive_simulated};
 use dyno_reactor::now;
-use dyno_record::{MeasuredInterval, Phase};
 use dyno_testkit::sim::{Fault, Service, SimDriver, SimulatedAnswers};
 use std::sync::Mutex;
 

@@ -17,9 +17,9 @@ use crate::protocol::{
 };
 use async_nats::{Message, Subscriber};
 use dyno_core::Nanos;
+use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{Control, Observer, TrialResult};
 use dyno_reactor::monotonic_now;
-use dyno_record::{MeasuredInterval, Window};
 use futures_util::StreamExt;
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};

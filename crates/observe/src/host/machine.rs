@@ -20,7 +20,7 @@ pub fn machine() -> Machine {
 }
 
 /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
-pub(super) fn governor() -> Option<String> {
+pub fn governor() -> Option<String> {
     let cpus = fs::read_dir("/sys/devices/system/cpu").ok()?;
     let governor = |entry: fs::DirEntry| {
         let path = entry.path().join("cpufreq/scaling_governor");

@@ -3,8 +3,8 @@
 use crate::evidence::figures::has_percentile;
 use crate::evidence::points::SAMPLES_BEYOND;
 use crate::evidence::{Evidence, Trial};
+use dyno_engine::record::Latencies;
 use dyno_facts::LatencySummary;
-use dyno_record::Latencies;
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@
 //! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and
 //! those to a server that became read-only are replaced, and what takes longer than
 //! `TrialSpec::answer_limit` is given up. The times of a fault follow from the intervals
-//! (`dyno_record::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
+//! (`dyno_engine::record::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
 //! takes writes then and before the nodes are brought back: order by order (TPC-C) or row by row (pgbench).
 //! What is lost is the result of such a trial and doesn't make it fail; the check `lost-acknowledged` says
 //! it.
@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::nodes::Over;
 use crate::signals;
 use dyno_core::Nanos;
+use dyno_engine::record::{FaultWatch, Window};
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{
     CrossShardLosses, Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message,
@@ -25,7 +26,6 @@ use dyno_facts::{
 };
 use dyno_observe::Asked;
 use dyno_reactor::monotonic_now;
-use dyno_record::{FaultWatch, Window};
 use dyno_suite::Plan;
 use hands::Hands;
 use std::collections::BTreeMap;

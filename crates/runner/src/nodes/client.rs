@@ -1,8 +1,8 @@
 //! What the client counted, to be compared with what servers count.
 
 use dyno_core::Dialect;
+use dyno_engine::record::MeasuredInterval;
 use dyno_facts::StatementCounts;
-use dyno_record::MeasuredInterval;
 
 /// What the client did in all intervals, warm-up among them, by kind of transaction.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,10 +7,10 @@ use crate::signals::unless_stopped;
 use dyno_core::{
     AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session,
 };
+use dyno_engine::record::Window;
 use dyno_facts::{Freshness, Route, say};
 use dyno_observe::Asked;
 use dyno_reactor::{block_on, now, sleep_until, timeout};
-use dyno_record::Window;
 use std::collections::BTreeMap;
 
 const EVERY: Nanos = 250 * MILLISECOND;

@@ -9,10 +9,10 @@ use crate::signals::unless_stopped;
 use dyno_core::{
     AdminDriver, AdminSession, Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session,
 };
+use dyno_engine::record::Window;
 use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};
 use dyno_reactor::{Elapsed, block_on, now, sleep_until, timeout};
-use dyno_record::Window;
 use dyno_store::NodeSeries;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};

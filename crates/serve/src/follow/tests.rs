@@ -1,11 +1,11 @@
 //! Following of runs that are really written.
 
 use super::*;
+use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{
     Event, EventKind, HostSample, PlanStep, PlannedTrial, RunHeader, RunPlan, RunStatus,
     StepAction, TrialIdentity, TrialStart, TrialStatus,
 };
-use dyno_record::{Frame, MeasuredInterval, Phase};
 use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
 

@@ -10,9 +10,9 @@ use dyno_core::{
     TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_drivers::{Database, with_driver};
+use dyno_engine::record::{ErrorCount, ErrorTable};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
 use dyno_reactor::{monotonic_now, now, yield_now};
-use dyno_record::{ErrorCount, ErrorTable};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -1,15 +1,15 @@
 //! What a hundred thousand terminals cost the client, over few sessions:
 //! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS
 //! [statement|pipelined]`. Needs a server with so many warehouses, or one that pretends to have them
-//! (crates/nullserver). Ten terminals a warehouse, keying and think times of the specification.
+//! (bench/nullserver). Ten terminals a warehouse, keying and think times of the specification.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
 use dyno_core::{Driver, SECOND, Workload};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
+use dyno_engine::record::Latencies;
 use dyno_engine::{Control, TrialSpec, drive};
-use dyno_record::Latencies;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::{SPEC, TpccTransaction};
 use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};

@@ -1,9 +1,9 @@
 //! What a TPC-H trial says of itself beyond what every trial says.
 
+use dyno_engine::record::Latencies;
 use dyno_facts::{
     CheckVerdict, Counts, FamilyFacts, FamilyRecord, Message, StatementCounts, TrialSummary,
 };
-use dyno_record::Latencies;
 use serde::{Deserialize, Serialize};
 
 /// A pass through the 22 queries, a power test or a throughput test, at one parallel degree.

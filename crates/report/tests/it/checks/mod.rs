@@ -12,6 +12,7 @@ mod state;
 mod time;
 mod truth;
 
+use crate::synthetic::PAPERS;
 use dyno_facts::{GeneratorConditions, Message, NodeConditions, TrialSummary};
 use dyno_report::{Check, Lang, Level, Paper, check_ids};
 use dyno_store::RunData;
@@ -140,7 +141,7 @@ fn every_check_fires_and_is_silent_just_beside_it() {
 
 #[test]
 fn no_check_lacks_its_pair() {
-    dyno_report::register(dyno_families::PAPERS);
+    dyno_report::register(PAPERS);
     let cases: Vec<&str> =
         GROUPS.iter().flat_map(|cases| cases.iter()).map(|case| case.id).collect();
     let tested: BTreeSet<&str> = cases.iter().copied().collect();

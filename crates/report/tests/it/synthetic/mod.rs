@@ -18,11 +18,15 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
 
+/// What papers say of the families of these tests.
+pub(crate) const PAPERS: dyno_report::FamilyPapers =
+    &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER];
+
 /// Names that a hostile suite or server could choose.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>|\"'&`](x)";
 
 pub(crate) fn header(targets: &[&str]) -> RunHeader {
-    dyno_report::register(dyno_families::PAPERS);
+    dyno_report::register(PAPERS);
     let words =
         ["dyno", "run", "two targets.toml", "--target", "main=mysql://root@127.0.0.1:3306/sbtest"];
     RunHeader {

@@ -2,12 +2,12 @@
 
 use dyno_core::SECOND;
 use dyno_drivers::{Database, TargetUrl};
+use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{Control, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_lua::{
     Begun, LuaError, LuaScript, OptionValue, ReportHook, ReportStat, ScriptSettings, begin, drive,
     parallel, side_state,
 };
-use dyno_record::{MeasuredInterval, Window};
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
 

@@ -3,8 +3,8 @@
 use super::{Bench, SAYS, failure};
 use dyno_core::{Cause, ErrorClass};
 use dyno_engine::TrialEnd;
+use dyno_engine::record::ErrorCount;
 use dyno_facts::{GeneratorSummary, LatencySummary};
-use dyno_record::ErrorCount;
 
 #[test]
 fn a_script_begins_its_event_anew_without_an_error_of_a_database() {

@@ -1,6 +1,6 @@
 //! What families drop of their tables.
 
-use dyno_families::FAMILIES;
+use dyno::families::FAMILIES;
 use dyno_load::catalog;
 use dyno_load::query::execute;
 use dyno_runner::databases::{Database, reach};

@@ -1,6 +1,6 @@
 //! Merges the frames of all loops.
 
-use crate::{Frame, Phase, Window};
+use super::{Frame, Phase, Window};
 use dyno_facts::HostSample;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -73,7 +73,7 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Awaited, FramePlace, FrameSink, Recorder, Times};
+    use crate::record::{Awaited, FramePlace, FrameSink, Recorder, Times};
     use dyno_core::{DbError, ErrorClass, Outcome, SECOND, Tally};
     use dyno_facts::Counts;
     use std::cell::RefCell;

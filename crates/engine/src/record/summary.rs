@@ -1,6 +1,6 @@
 //! What was measured as facts of a run folder.
 
-use crate::{ErrorCount, ErrorTable, Frame, Latencies, MeasuredInterval, Phase};
+use super::{ErrorCount, ErrorTable, Frame, Latencies, MeasuredInterval, Phase};
 use dyno_core::{Nanos, Tally};
 use dyno_facts::{
     AwaitedArrivals, ErrorSummary, KindSummary, LatencySummary, SeriesRow, StatementCounts,

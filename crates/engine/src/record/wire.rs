@@ -1,8 +1,8 @@
 //! The form in which what was measured travels from one load generator to another, in any format of serde:
 //! exact, so that what is merged there is what one would have measured alone.
 
-use crate::Latencies;
-use crate::histogram::empty_histogram;
+use super::Latencies;
+use super::histogram::empty_histogram;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD_NO_PAD;
 use dyno_core::{ErrorClass, Nanos, Tally};

@@ -1,9 +1,15 @@
 //! What held the load generator back in the measured window.
+//!
+//! [`GeneratorWatch`] counts from the opening of the window to its end; a thread that asks to be woken every 10 ms
+//! records how late it was. The collecting thread owns it: loops only read their own run delay, in warm-up and at
+//! their end.
 
-use super::{Metronome, governor};
-use crate::proc;
+mod metronome;
+
 use dyno_core::Nanos;
 use dyno_facts::GeneratorConditions;
+use dyno_observe::{governor, proc};
+use metronome::Metronome;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs;
 use std::path::Path;
@@ -73,7 +79,7 @@ fn suspended_ms(before_ns: i64, after_ns: i64) -> f64 {
 }
 
 /// How long the calling thread waited for a CPU although it could run, since it began.
-pub fn run_delay_of_thread() -> Option<Nanos> {
+pub(crate) fn run_delay_of_thread() -> Option<Nanos> {
     proc::run_delay_ns(&fs::read_to_string("/proc/thread-self/schedstat").ok()?)
 }
 

@@ -1,6 +1,6 @@
 //! Which experiments a fleet of load generators may share.
 
-use dyno_families::FAMILIES;
+use dyno::families::FAMILIES;
 use dyno_runner::family::{experiment, offers};
 use dyno_suite::{Overrides, Plan, Suite};
 use std::fs;

@@ -4,8 +4,8 @@
 //! What makes it late (a busy or stolen CPU, a quota, a page that has to be read) makes the loops late
 //! too, and would be taken for the server's latency. The idea is jHiccup's.
 
+use crate::record::Latencies;
 use dyno_core::{MILLISECOND, Nanos};
-use dyno_record::Latencies;
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{Timespec, clock_gettime};
 use std::num::NonZeroU64;

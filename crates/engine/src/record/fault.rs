@@ -1,7 +1,7 @@
 //! How the load fared after a fault.
 
-use crate::summary::error_summaries;
-use crate::{ErrorTable, MeasuredInterval, Phase};
+use super::summary::error_summaries;
+use super::{ErrorTable, MeasuredInterval, Phase};
 use dyno_facts::{FaultFacts, RECOVERED_SHARE, ShardOutage};
 
 /// It has to stay there for so long.

@@ -1,6 +1,6 @@
 //! The recorder of one loop.
 
-use crate::{Frame, thread_cpu};
+use super::{Frame, thread_cpu};
 use dyno_core::{Cause, DbError, Nanos, Outcome, Tally, TransactionId};
 use serde::{Deserialize, Serialize};
 

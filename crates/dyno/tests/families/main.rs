@@ -1,0 +1,4 @@
+//! What the registered families have in common.
+
+mod fleet;
+mod removal;
