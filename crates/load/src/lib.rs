@@ -8,8 +8,8 @@
 //!   [`query::execute`] and [`query::answer`].
 //!
 //! # Resuming
-//! The database itself says what is missing, in the way that suits the family: sysbench and pgbench count rows by
-//! chunk, TPC-C and TPC-H note each piece. A loader leaves what is done out of its list of pieces.
+//! The database itself says what is missing, in the way that suits the family: sysbench, pgbench and TPC-C count
+//! rows by chunk, TPC-H notes each piece. A loader leaves what is done out of its list of pieces.
 //! [`LoadError::with_resume_hint`] names the command that continues.
 //!
 //! # Loading through proxies

@@ -227,11 +227,10 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let more = "terminals = 4\nduration_s = 2\nwarmup_s = 0.5\noptions = { load_workers = 2 }";
     small(folder, &server.url(), "bmsql-5.0", &format!("{more}\n{spec}"));
     let mut loading = RunningDyno::start(folder, &["run", "small.toml"]);
-    let done =
-        "SELECT COUNT(*) FROM sbtest.bmsql_load_state WHERE ls_done = 1 AND ls_chunk LIKE '%.%'";
-    wait_until("chunks that are done", || {
-        let chunks = server.sql(done).ok().and_then(|text| text.trim().parse::<u32>().ok());
-        chunks.is_some_and(|chunks| chunks >= 2)
+    let stored = "SELECT COUNT(*) FROM sbtest.bmsql_order_line";
+    wait_until("chunks that are stored", || {
+        let rows = server.sql(stored).ok().and_then(|text| text.trim().parse::<u32>().ok());
+        rows.is_some_and(|rows| rows >= 60_000)
     });
     loading.signal(Signal::KILL);
     loading.end();

@@ -1,8 +1,8 @@
 //! `dyno benchmarksql build`.
 
-use super::properties::Properties;
+use super::properties::{Properties, redacted};
 use super::settings::{Build, Csv, Place, Reader};
-use super::{PropertiesSource, shown, warn};
+use super::{PropertiesSource, warn};
 use crate::Done;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &BenchmarksqlBuild) -> Done {
 /// What the original says first: every key that it reads.
 fn echo(properties: &Properties, build: &Build) {
     let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
-    let value = |key: &str| properties.get(key).map(|entry| shown(key, &entry.value));
+    let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));
     for key in ["driver", "conn", "user", "password", "warehouses"] {
         if let Some(value) = value(key) {
             text.push_str(&format!("{key}={value}\n"));

@@ -2,29 +2,28 @@
 //! of 6 too.
 //!
 //! A file becomes [`properties::Properties`], these become [`settings`], and these a load, a trial or
-//! a removal. [`keys`] says what each key is to dyno. The help texts say where dyno counts otherwise
-//! than the original.
+//! a removal. The help texts say where dyno counts otherwise than the original.
 
 mod build;
-mod clock;
 mod console;
-mod destroy;
-mod follow;
-mod keys;
 mod properties;
-mod report;
 mod results;
 mod run;
 mod settings;
-mod verdict;
 
 pub use build::BenchmarksqlBuild;
 pub use run::BenchmarksqlRun;
 
+use dyno_load::Unobserved;
+use dyno_runner::databases::reach_target;
 use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
+use dyno_runner::lock_tables;
 use dyno_runner::output::{self, Streams};
+use dyno_runner::progress::DroppedTables;
+use dyno_tpcc::options::OFFER;
 use properties::Properties;
+use settings::Reader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -58,7 +57,7 @@ impl PropertiesSource {
     /// Reads the file and replaces values.
     fn read(&self) -> Result<Properties, Failure> {
         let mut properties = open(&self.file)?;
-        let names = keys::names();
+        let names = properties::key_names();
         for pair in self.overrides.chunks(2) {
             match pair {
                 [key, value] => properties.set(key, value, &names),
@@ -83,11 +82,11 @@ fn open(file: &Path) -> Result<Properties, Failure> {
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.
-    let clock = clock::WallClock::read();
+    let clock = console::WallClock::read();
     exit_code(match command {
         BenchmarksqlCommand::Build(options) => build::run(options).map(|()| 0),
         BenchmarksqlCommand::Run(options) => self::run::run(options, &clock),
-        BenchmarksqlCommand::Destroy(source) => destroy::run(source).map(|()| 0),
+        BenchmarksqlCommand::Destroy(source) => destroy(source).map(|()| 0),
     })
 }
 
@@ -100,11 +99,19 @@ fn warn(warnings: &[String]) {
     }
 }
 
-/// A value as it may be shown: without passwords.
-fn shown(key: &str, value: &str) -> String {
-    match key {
-        "password" => "***********".to_owned(),
-        "conn" => dyno_drivers::target::redact_url(value),
-        _ => value.to_owned(),
-    }
+/// `dyno benchmarksql destroy`.
+fn destroy(source: &PropertiesSource) -> Done {
+    let properties = source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    warn(&reader.warnings);
+    let target = place.target.to_string();
+    let connection = reach_target(place.target, None)?;
+    let _lock = lock_tables(&connection.database, OFFER.name, &Unobserved)?;
+    let dropped = dyno_tpcc::load::destroy(&connection.database.admin(), &DroppedTables)?;
+    output::talk(&match dropped.len() {
+        0 => format!("{target} has no tables of BenchmarkSQL: nothing was dropped."),
+        count => format!("{count} tables of {target} were dropped."),
+    });
+    Ok(())
 }

@@ -1,5 +1,6 @@
-//! Java's `.properties` files, as BenchmarkSQL reads them.
+//! Java's `.properties` files, as BenchmarkSQL reads them, and every key that they have.
 
+use dyno_core::nearest;
 use std::path::Path;
 
 /// Where a value stands.
@@ -23,7 +24,6 @@ pub(super) struct Entry {
 pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
-    pub(super) text: Vec<u8>,
     pub(super) entries: Vec<Entry>,
     /// Keys that are given more than once, with the line that does not count.
     pub(super) repeated: Vec<(String, usize)>,
@@ -39,8 +39,7 @@ impl Properties {
 
     /// Reads the text of the file called `file`.
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, String> {
-        let mut properties =
-            Properties { file: file.to_owned(), text: bytes.to_vec(), ..Properties::default() };
+        let mut properties = Properties { file: file.to_owned(), ..Properties::default() };
         let text = decode(bytes);
         let mut lines = natural_lines(&text).into_iter().zip(1..);
         while let Some((line, number)) = lines.next() {
@@ -91,6 +90,16 @@ impl Properties {
 
     pub(super) fn get(&self, key: &str) -> Option<&Entry> {
         self.entries.iter().find(|entry| entry.key == key)
+    }
+
+    /// All entries as a file, without passwords.
+    pub(super) fn text(&self) -> String {
+        let line = |Entry { key, value, .. }: &Entry| {
+            // Backslashes and line ends would mean something else in a file.
+            let value = redacted(key, value).replace('\\', "\\\\").replace(['\n', '\r'], " ");
+            format!("{key}={value}\n")
+        };
+        self.entries.iter().filter(|entry| !entry.key.starts_with("//")).map(line).collect()
     }
 
     /// A place for people, such as `props.my:7`.
@@ -181,6 +190,92 @@ fn code(letters: &mut std::str::Chars<'_>) -> Result<u16, String> {
     Ok(code)
 }
 
+/// A value as it may be shown: without passwords.
+pub(super) fn redacted(key: &str, value: &str) -> String {
+    // Whatever a fork calls it.
+    match key.to_ascii_lowercase().contains("pass") {
+        true => "***********".to_owned(),
+        false if key == "conn" || value.contains("://") => dyno_drivers::target::redact_url(value),
+        false => value.to_owned(),
+    }
+}
+
+/// Keys that [`super::settings`] reads: those of 5.0 and 5.1, then those that only 6 has.
+const USED: &str = "\
+     db conn user password warehouses loadWorkers fileLocation csvNullValue terminals \
+     runTxnsPerTerminal runMins limitTxnsPerMin terminalWarehouseFixed newOrderWeight \
+     paymentWeight orderStatusWeight deliveryWeight stockLevelWeight resultDirectory \
+     useStoredProcedures application sutThreads rampupMins rampupSUTMins rampupTerminalMins \
+     reportIntervalSecs keyingTimeMultiplier thinkTimeMultiplier terminalMultiplier \
+     rollbackPercent useWarehouseFrom useWarehouseTo maxDeliveryBGThreads \
+     maxDeliveryBGPerWarehouse restartSUTThreadProbability traceTerminalIO";
+
+/// Names from forks and manuals that are not keys, or mean nothing here, with the reason.
+const IGNORED: [(&str, &str); 10] = [
+    ("monkeys", "terminals are tasks here, and need no threads"),
+    ("osCollectorScript", "dyno samples the machines itself"),
+    ("iConn", "it is no key of BenchmarkSQL; write conn"),
+    ("iUser", "it is no key of BenchmarkSQL; write user"),
+    ("iPassword", "it is no key of BenchmarkSQL; write password"),
+    ("url", "it is no key of BenchmarkSQL; write conn"),
+    ("username", "it is no key of BenchmarkSQL; write user"),
+    ("runMinutes", "it is no key of BenchmarkSQL; write runMins"),
+    ("numTerminals", "it is no key of BenchmarkSQL; write terminals"),
+    ("numWarehouses", "it is no key of BenchmarkSQL; write warehouses"),
+];
+
+/// Keys that only BenchmarkSQL 6 has and that say how its terminals work: a file with one of them
+/// is one of BenchmarkSQL 6.
+pub(super) const VERSION_6: &[&str] = &[
+    "sutThreads",
+    "rampupMins",
+    "rampupSUTMins",
+    "rampupTerminalMins",
+    "keyingTimeMultiplier",
+    "thinkTimeMultiplier",
+    "terminalMultiplier",
+    "maxDeliveryBGThreads",
+    "maxDeliveryBGPerWarehouse",
+    "monkeys",
+    "useWarehouseFrom",
+    "useWarehouseTo",
+];
+
+/// Keys that do nothing here: the class of a Java driver, which is not worth a warning, and those whose warning names all.
+const SILENT: &str =
+    "driver monkeys osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices";
+
+/// All known names, for overrides of any case.
+pub(super) fn key_names() -> Vec<&'static str> {
+    USED.split(' ').chain(SILENT.split(' ')).collect()
+}
+
+/// A sentence for each key that does nothing here, with its place. Values are not quoted: one may be
+/// a password.
+pub(super) fn key_warnings(properties: &Properties) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (key, line) in &properties.repeated {
+        let file = &properties.file;
+        warnings.push(format!("{file}:{line}: {key} is given again further down, which counts."));
+    }
+    let names = key_names();
+    for entry in &properties.entries {
+        let (place, key) = (properties.place(entry), entry.key.as_str());
+        // Comments in the style of Java.
+        let is_comment = entry.place != Place::Override && key.starts_with("//");
+        let what = match IGNORED.iter().find(|(name, _)| *name == key) {
+            Some((_, why)) => format!("{key} is ignored: {why}."),
+            None if is_comment || names.contains(&key) => continue,
+            None => match nearest(key, names.iter().copied()) {
+                Some(name) => format!("{key} is unknown and ignored; was {name} meant?"),
+                None => format!("{key} is unknown and ignored."),
+            },
+        };
+        warnings.push(format!("{place}: {what}"));
+    }
+    warnings
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -243,6 +338,38 @@ mod tests {
     fn bad_escapes_have_a_place() {
         let error = Properties::parse("props.pg", b"a=1\nb=\\u12g4\n").expect_err("no digit");
         assert_eq!(error, "props.pg:2: \\u has to be followed by four hexadecimal digits.");
+    }
+
+    #[test]
+    fn the_copy_of_a_run_has_no_passwords() {
+        let text = b"db=mysql\n# no\n//runMins=5\nconn=jdbc:mysql://h/d?user=me&password=a1\npassword=a2\niPassword=a3\n\
+            resultDirectory=a\\\\b\n";
+        let mut properties = Properties::parse("p", text).expect("readable");
+        properties.set("terminals", "2", &key_names());
+        let copy = properties.text();
+        assert!(copy.starts_with("db=mysql\nconn=jdbc:mysql://h/d?"), "{copy}");
+        assert!(copy.ends_with("\nresultDirectory=a\\\\b\nterminals=2\n"), "{copy}");
+        assert!(!["a1", "a2", "a3", "runMins"].iter().any(|word| copy.contains(word)), "{copy}");
+    }
+
+    #[test]
+    fn what_does_nothing_is_told_with_its_place() {
+        let text = b"db=mysql\n// comment\nterminal=3\niConn=jdbc:x\nmonkeys=8\nfoo=geheim\ndb=x\n\
+            osCollectorScript=x\nosCollectorInterval=1\n";
+        let mut properties = Properties::parse("props.my", text).expect("readable");
+        properties.set("//x", "1", &key_names());
+        assert_eq!(
+            key_warnings(&properties),
+            [
+                "props.my:1: db is given again further down, which counts.",
+                "props.my:3: terminal is unknown and ignored; was terminals meant?",
+                "props.my:4: iConn is ignored: it is no key of BenchmarkSQL; write conn.",
+                "props.my:5: monkeys is ignored: terminals are tasks here, and need no threads.",
+                "props.my:6: foo is unknown and ignored.",
+                "props.my:8: osCollectorScript is ignored: dyno samples the machines itself.",
+                "command line: //x is unknown and ignored.",
+            ]
+        );
     }
 
     proptest! {

@@ -1,30 +1,32 @@
 //! `dyno benchmarksql run`.
 
-use super::clock::WallClock;
-use super::console::Console;
-use super::follow::Follower;
-use super::properties::Properties;
-use super::report;
-use super::results::{Request, Results, RunInfo, next_run};
+use super::console::{
+    Console, WallClock, check_lines, committed, memory_mb, print_closing, run_details,
+    running_average,
+};
+use super::properties::{Properties, redacted};
+use super::results::{Request, Results, next_run};
 use super::settings::{Length, Place, Reader, Run};
-use super::verdict::{Worth, worth};
-use super::{PropertiesSource, shown, warn};
-use dyno_core::{AdminDriver, Dialect, Driver, Nanos, SECOND};
-use dyno_engine::{Control, ErrorPolicy, TrialEnd, TrialResult, TrialSpec};
-use dyno_facts::{FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary};
+use super::{PropertiesSource, warn};
+use dyno_core::{AdminDriver, Dialect, Driver, ErrorClass, Nanos, SECOND};
+use dyno_engine::record::{MeasuredInterval, Phase, Window};
+use dyno_engine::{Control, ErrorPolicy, Observer, TrialEnd, TrialResult, TrialSpec};
+use dyno_facts::{
+    CheckVerdict, DataCheck, FamilyFacts, SeriesRow, TrialIdentity, TrialStatus, TrialSummary,
+};
 use dyno_runner::databases::{Database, ReachedDatabase, reach_target};
-use dyno_runner::failure::Failure;
+use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{ask, check_settings};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
-    Before, Need, TpccPreflightError, facts, look_after, look_before, not_made, preflight,
-    tpmc_limit, trial_needs,
+    Before, Need, facts, is_missing, look_after, look_before, not_made, preflight, tpmc_limit,
+    trial_needs,
 };
 use dyno_tpcc::ledger::LedgerFile;
-use dyno_tpcc::load::TpccDatabase;
+use dyno_tpcc::load::{TpccDatabase, loaded};
 use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::Profile;
 use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
@@ -103,9 +105,8 @@ fn echo(console: &Console<'_>, properties: &Properties) {
         console.line(line);
     }
     for entry in properties.entries.iter().filter(|entry| !entry.key.starts_with("//")) {
-        // Whatever a fork calls it.
         if !entry.key.to_ascii_lowercase().contains("pass") {
-            console.line(&format!("{}={}", entry.key, shown(&entry.key, &entry.value)));
+            console.line(&format!("{}={}", entry.key, redacted(&entry.key, &entry.value)));
         }
     }
     console.line("");
@@ -138,7 +139,7 @@ impl Job<'_> {
         let loaded = self.loaded(driver, &spec)?;
         let before = look_before(driver, self.arguments.checks, self.place.warehouses)?;
         let control = Arc::new(Control::new());
-        let results = self.results(console, *clock, &control)?;
+        let results = self.results(console, *clock, (&loaded, &spec), &control)?;
         let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
         console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
         let c_last = workload.constants().c_last;
@@ -147,13 +148,13 @@ impl Job<'_> {
         if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
             output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
         }
-        let told = results.as_ref().map(|results| (results, self.info(&loaded, &spec)));
-        let mut follower = Follower::new(console, json.is_some(), told);
+        let keeps = json.is_some();
+        let mut follower = Follower::new(console, keeps, results.as_ref());
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut follower);
         let Follower { rows, failure, .. } = follower;
         let result = driven?;
         console.end();
-        report::closing(console, clock, &result);
+        print_closing(console, clock, &result);
         let limit = tpmc_limit(&workload, self.settings.terminals);
         let written = finish(results, failure, &result, limit);
         let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
@@ -181,7 +182,7 @@ impl Job<'_> {
         let &Over { workload, loaded, spec, result } = over;
         let mut summary = self.summary(workload, spec, result);
         let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
-        output::talk_lines(&report::details(&summary, &facts));
+        output::talk_lines(&run_details(&summary, &facts));
         warn(result.scan_note().as_slice());
         let left = workload.deliveries_left();
         if left > 0 {
@@ -195,17 +196,17 @@ impl Job<'_> {
         };
         facts.conditions = findings.conditions;
         (summary.checks, summary.own) = (findings.checks, Some(FamilyFacts::new(&facts)));
-        let worth = worth(result, &summary.checks);
-        output::talk_lines(&report::checks(&summary, &worth));
+        let verdict = RunVerdict::new(result, &summary.checks);
+        output::talk_lines(&check_lines(&summary, &verdict));
         if let TrialEnd::Aborted(error) = &result.ended
             && let Some(hint) = error.hint()
         {
             output::talk(&format!("hint: {hint}"));
         }
         if let Some((json, rows)) = json {
-            self.write_json(json, summary, &worth, result, rows)?;
+            self.write_json(json, summary, &verdict, result, rows)?;
         }
-        Ok(worth.code)
+        Ok(verdict.code)
     }
 
     fn workload(
@@ -242,15 +243,21 @@ impl Job<'_> {
         &self,
         console: &Console<'_>,
         clock: WallClock,
+        (loaded, spec): (&TpccDatabase, &TrialSpec),
         control: &Arc<Control>,
     ) -> Result<Option<Results>, Failure> {
         let Some(template) = &self.settings.result_directory else { return Ok(None) };
         let run = next_run(Path::new("."))?;
-        let delivery = self.settings.profile.delivery;
-        let properties = &self.properties.text;
-        let overrides = &self.arguments.source.overrides;
-        let request = Request { template, properties, overrides, run, delivery, clock };
-        let results = Results::create(&request, control)?;
+        let request = Request {
+            template,
+            properties: self.properties.text(),
+            run,
+            delivery: self.settings.profile.delivery,
+            db: &self.place.db,
+            run_info: self.run_info(loaded, spec),
+            clock,
+        };
+        let results = Results::create(request, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
         console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
@@ -259,45 +266,42 @@ impl Job<'_> {
         Ok(Some(results))
     }
 
-    /// What `runInfo.csv` holds.
-    fn info(&self, loaded: &TpccDatabase, spec: &TrialSpec) -> RunInfo {
+    /// The columns of `runInfo.csv` behind the start of the session.
+    fn run_info(&self, loaded: &TpccDatabase, spec: &TrialSpec) -> String {
         let Run { length, limit_per_min, pauses, .. } = *self.settings;
-        RunInfo {
-            db: self.place.db.clone(),
-            run_mins: match length {
-                Length::Mins(mins) => mins,
-                Length::TxnsPerTerminal(_) => 0,
-            },
-            load_warehouses: loaded.warehouses,
-            run_warehouses: self.place.warehouses,
-            sut_threads: spec.workers,
-            limit_txns_per_min: limit_per_min.unwrap_or(0),
-            think_time_multiplier: pauses.map_or(0.0, |pauses| pauses.think),
-            keying_time_multiplier: pauses.map_or(0.0, |pauses| pauses.keying),
-        }
+        let run_mins = match length {
+            Length::Mins(mins) => mins,
+            Length::TxnsPerTerminal(_) => 0,
+        };
+        let (think, keying) = pauses.map_or((0.0, 0.0), |pauses| (pauses.think, pauses.keying));
+        format!(
+            "{run_mins},{},{},{},{},{think:?},{keying:?}",
+            loaded.warehouses,
+            self.place.warehouses,
+            spec.workers,
+            limit_per_min.unwrap_or(0)
+        )
     }
 
     /// What the database says of its load, and whether it can be run on.
     fn loaded(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
-        let need = Need {
-            warehouses: self.place.warehouses,
-            sessions: spec.workers,
-            isolation: self.arguments.isolation,
-            foreign_keys: None,
-        };
+        let isolation = self.arguments.isolation;
+        let need = Need { sessions: spec.workers, isolation, foreign_keys: None };
         check_settings(driver, trial_needs(need.isolation))?;
         let found = ask(driver, async |session| {
             if let Some(who) = lock_holder(session, OFFER.name).await? {
                 warn(&[shared_warning(&who)]);
             }
-            preflight(session, &need).await.map_err(|error| match error {
-                TpccPreflightError::TooFew { asked, loaded } => Failure::usage(format!(
+            let loaded = loaded(session).await?;
+            let (asked, has) = (self.place.warehouses, loaded.warehouses);
+            if has < asked {
+                return Err(Failure::usage(format!(
                     "numWarehouses cannot be greater than the warehouses loaded in the database: \
-                     {asked} were asked for, {loaded} are loaded."
+                     {asked} were asked for, {has} are loaded."
                 ))
-                .with_hint("lower warehouses, or destroy the database and build it again"),
-                other => other.into(),
-            })
+                .with_hint("lower warehouses, or destroy the database and build it again"));
+            }
+            preflight(session, loaded, &need).await
         })?;
         warn(&found.warnings);
         Ok(found.loaded)
@@ -356,17 +360,17 @@ impl Job<'_> {
         &self,
         json: JsonFile,
         mut summary: TrialSummary,
-        worth: &Worth,
+        verdict: &RunVerdict,
         result: &TrialResult,
         rows: Vec<SeriesRow>,
     ) -> Result<(), Failure> {
-        if let (TrialStatus::Complete, false) = (&summary.status, worth.problems.is_empty()) {
-            summary.status = TrialStatus::Failed(worth.problems.join(" ").into());
+        if let (TrialStatus::Complete, false) = (&summary.status, verdict.problems.is_empty()) {
+            summary.status = TrialStatus::Failed(verdict.problems.join(" ").into());
         }
         let file = self.properties.file.clone();
         let words = ["dyno", "benchmarksql", "run"].map(str::to_owned);
         let replaced = self.arguments.source.overrides.chunks_exact(2).flat_map(|pair| {
-            let hidden = shown(&pair[0].to_ascii_lowercase(), &pair[1]);
+            let hidden = redacted(&pair[0].to_ascii_lowercase(), &pair[1]);
             [pair[0].clone(), hidden]
         });
         let command_line: Vec<String> = words.into_iter().chain([file]).chain(replaced).collect();
@@ -385,4 +389,97 @@ fn finish(
     let Some(results) = results else { return Ok(()) };
     results.finish(result.length(), tpmc_max)?;
     failure.map_or(Ok(()), Err)
+}
+
+/// Shows the running average, and keeps the intervals where they are asked for.
+struct Follower<'a, 'b> {
+    console: &'a mut Console<'b>,
+    keeps: bool,
+    rows: Vec<SeriesRow>,
+    results: Option<&'a Results>,
+    /// An error of the result directory.
+    failure: Option<Failure>,
+    committed: u64,
+}
+
+impl<'a, 'b> Follower<'a, 'b> {
+    fn new(console: &'a mut Console<'b>, keeps: bool, results: Option<&'a Results>) -> Self {
+        Follower { console, keeps, rows: Vec::new(), results, failure: None, committed: 0 }
+    }
+}
+
+impl Observer for Follower<'_, '_> {
+    fn released(&mut self, window: &Window) {
+        self.failure = self.results.and_then(|results| results.opened(window.opens).err());
+    }
+
+    fn interval(&mut self, interval: &MeasuredInterval) {
+        if self.keeps {
+            self.rows.push(SeriesRow::from(interval));
+        }
+        let committed = committed(&interval.frame);
+        if interval.phase == Phase::Measured {
+            self.committed += committed;
+        }
+        let elapsed_s = interval.begins_s + interval.length_s;
+        if !self.console.is_watched() || elapsed_s <= 0.0 || interval.length_s <= 0.0 {
+            return;
+        }
+        let average = self.committed as f64 * 60.0 / elapsed_s;
+        let current = (committed as f64 * 60.0 / interval.length_s).round() as u64;
+        self.console.running(&running_average(average, current, memory_mb()));
+    }
+}
+
+/// Reasons not to use a run, and its exit code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RunVerdict {
+    /// Sentences.
+    pub(super) problems: Vec<String>,
+    pub(super) code: u8,
+}
+
+/// Returns true if transactions failed for anything but a lost connection: a server that was restarted, or
+/// another one that has taken over. Terminals connect again, and such a run has passed.
+fn has_failures(result: &TrialResult) -> bool {
+    let count = |classes: &[ErrorClass]| -> u64 {
+        let errors = result.total.errors.0.iter();
+        errors.filter(|error| classes.contains(&error.class)).map(|error| error.count).sum()
+    };
+    // Conflicts are only failures when all retries are used up; each lost connection failed once.
+    count(&[ErrorClass::Other, ErrorClass::Constraint]) > 0
+        || result.total.counts().failed > count(&[ErrorClass::ConnectionLost])
+}
+
+impl RunVerdict {
+    fn new(result: &TrialResult, checks: &[DataCheck]) -> Self {
+        let mut problems = Vec::new();
+        let counts = result.total.counts();
+        match &result.ended {
+            TrialEnd::Aborted(error) => {
+                problems.push(format!("The run was aborted: {}", sentence(&error.to_string())));
+            }
+            ended if ended.failure().is_some() => problems.extend(ended.failure()),
+            _ if counts.failed > 0 && has_failures(result) => {
+                problems.push(format!("{} transactions failed with an error.", counts.failed));
+            }
+            _ if counts.committed == 0 => problems.push("No transaction was committed.".to_owned()),
+            _ => {}
+        }
+        let is_interrupted = result.ended == TrialEnd::Interrupted;
+        // Nothing is compared after Ctrl-C.
+        let unknown = checks.iter().filter(|check| is_missing(check) && !is_interrupted);
+        problems.extend(unknown.map(|check| {
+            format!("The check {} could not be made: {}", check.name, check.evidence)
+        }));
+        let is_denied = checks.iter().any(|check| check.verdict == CheckVerdict::Failed);
+        let code = match (is_denied, is_interrupted) {
+            (true, _) => 4,
+            (false, true) => signals::exit_code(),
+            (false, false) => u8::from(!problems.is_empty()),
+        };
+        let denied = checks.iter().filter(|check| check.verdict == CheckVerdict::Failed);
+        problems.extend(denied.map(|check| format!("The check {} failed.", check.name)));
+        RunVerdict { problems, code }
+    }
 }

@@ -1,7 +1,7 @@
 //! A ledger against the database: whether every order that was acknowledged is there as it was
 //! entered, and what became of those whose commit was never answered (clause 3.5.3).
 
-use crate::ledger::{LedgerOrder, Recorded};
+use crate::ledger::{LedgerOrder, Recorded, RecordedDistrict};
 use dyno_core::{AdminSession, DbError};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
@@ -12,7 +12,7 @@ use std::collections::HashMap;
 const LISTED: usize = 100;
 
 /// Order numbers that one statement reads at most.
-pub(crate) const NUMBERS_AT_ONCE: u32 = 20_000;
+const NUMBERS_AT_ONCE: u32 = 20_000;
 
 /// What is found in the place of an acknowledged order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -115,8 +115,8 @@ impl Settlement {
     }
 }
 
-/// Holds a ledger against the database. Reads every district's orders in ranges, and those of unknown
-/// outcome one by one. Nobody may write meanwhile. `progress` is told how many orders were looked up.
+/// Holds a ledger against the database. Reads every district's orders in ranges. There must be no writers meanwhile.
+/// `progress` gets the number of orders that were compared.
 pub async fn settle(
     session: &mut AdminSession<'_>,
     recorded: &Recorded,
@@ -139,15 +139,13 @@ pub(crate) async fn settle_part(
             continue;
         }
         let place = (warehouse, district);
-        let mut rest = &books.acknowledged[..];
-        while let Some(first) = rest.first() {
-            let last = first.number.saturating_add(NUMBERS_AT_ONCE - 1);
-            let (chunk, more) = rest.split_at(rest.partition_point(|o| o.number <= last));
-            compare(session, place, chunk, &mut settlement).await?;
-            rest = more;
-            progress(settlement.acknowledged);
-        }
-        let committed = look_up(session, place, recorded, &mut settlement).await?;
+        let orders = books.acknowledged.iter().chain(&books.unknown);
+        let mut numbers: Vec<u32> = orders.map(|order| order.number).collect();
+        numbers.sort_unstable();
+        let stored = stored_orders(session, place, &numbers).await?;
+        compare(place, &books.acknowledged, &stored, &mut settlement);
+        let committed = look_up(place, books, &stored, &mut settlement);
+        progress(settlement.acknowledged);
         let grown = next.get(&place).copied().unwrap_or(0) - i64::from(books.before);
         settlement.grown += grown;
         let acknowledged = books.acknowledged.len() as u64;
@@ -162,19 +160,17 @@ pub(crate) async fn settle_part(
     Ok(settlement)
 }
 
-/// Looks up acknowledged orders whose numbers lie close together.
-async fn compare(
-    session: &mut AdminSession<'_>,
-    place: (u32, u32),
-    chunk: &[LedgerOrder],
+/// Compares acknowledged orders of a district, in the order of their numbers, with what is stored.
+fn compare(
+    (warehouse, district): (u32, u32),
+    acknowledged: &[LedgerOrder],
+    stored: &HashMap<u32, StoredOrder>,
     settlement: &mut Settlement,
-) -> Result<(), DbError> {
-    let [Some(first), Some(last)] = [chunk.first(), chunk.last()] else { return Ok(()) };
-    let found = orders(session, place, first.number, last.number).await?;
+) {
     let mut taken = None;
-    for &order in chunk {
+    for &order in acknowledged {
         settlement.acknowledged += 1;
-        let instead = match found.get(&order.number) {
+        let instead = match stored.get(&order.number) {
             None => Instead::Nothing,
             // One row can't be two orders that were acknowledged under the same number.
             Some(_) if taken == Some(order.number) => Instead::Other,
@@ -187,20 +183,17 @@ async fn compare(
                 continue;
             }
         };
-        let (warehouse, district) = place;
         settlement.lose(LostOrder { warehouse, district, order, instead });
     }
-    Ok(())
 }
 
 /// Settles a district's orders of unknown outcome; returns how many of them are there.
-async fn look_up(
-    session: &mut AdminSession<'_>,
+fn look_up(
     place: (u32, u32),
-    recorded: &Recorded,
+    books: &RecordedDistrict,
+    stored: &HashMap<u32, StoredOrder>,
     settlement: &mut Settlement,
-) -> Result<u64, DbError> {
-    let Some(books) = recorded.district(place.0, place.1) else { return Ok(0) };
+) -> u64 {
     let mut committed = 0;
     let mut before = None;
     for &order in &books.unknown {
@@ -210,8 +203,7 @@ async fn look_up(
         if is_again || books.acknowledged.binary_search(&order).is_ok() {
             continue;
         }
-        let found = orders(session, place, order.number, order.number).await?;
-        let Some(row) = found.get(&order.number).filter(|row| row.is(order)) else { continue };
+        let Some(row) = stored.get(&order.number).filter(|row| row.is(order)) else { continue };
         committed += 1;
         if row.found_lines != u64::from(order.lines) {
             settlement.complain(format!(
@@ -222,7 +214,7 @@ async fn look_up(
         }
     }
     settlement.committed += committed;
-    Ok(committed)
+    committed
 }
 
 /// An order as the database holds it.
@@ -245,33 +237,39 @@ impl StoredOrder {
     }
 }
 
-/// The orders of a district with numbers from `first` to `last`.
-pub(crate) async fn orders(
+/// The orders of a district with these numbers, which are sorted; read in ranges, so that others may be among them.
+pub(crate) async fn stored_orders(
     session: &mut AdminSession<'_>,
     (warehouse, district): (u32, u32),
-    first: u32,
-    last: u32,
+    numbers: &[u32],
 ) -> Result<HashMap<u32, StoredOrder>, DbError> {
-    let sql = format!(
-        "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
-         {district} AND o_id BETWEEN {first} AND {last}"
-    );
     doing(format!("looking for orders of district {district} of warehouse {warehouse}"));
     let mut orders: HashMap<u32, StoredOrder> = HashMap::new();
-    for row in integers(session, &sql, -1).await? {
-        if let [number, customer, lines] = row[..] {
-            orders.insert(number as u32, StoredOrder { customer, lines, found_lines: 0 });
+    let mut rest = numbers;
+    while let Some(first) = rest.first() {
+        let last = first.saturating_add(NUMBERS_AT_ONCE - 1);
+        let chunk;
+        (chunk, rest) = rest.split_at(rest.partition_point(|number| *number <= last));
+        let last = chunk.last().unwrap_or(first);
+        let sql = format!(
+            "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
+             {district} AND o_id BETWEEN {first} AND {last}"
+        );
+        for row in integers(session, &sql, -1).await? {
+            if let [number, customer, lines] = row[..] {
+                orders.insert(number as u32, StoredOrder { customer, lines, found_lines: 0 });
+            }
         }
-    }
-    let sql = format!(
-        "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \
-         {district} AND ol_o_id BETWEEN {first} AND {last} GROUP BY ol_o_id"
-    );
-    for row in integers(session, &sql, -1).await? {
-        if let [number, count] = row[..]
-            && let Some(order) = orders.get_mut(&(number as u32))
-        {
-            order.found_lines = count as u64;
+        let sql = format!(
+            "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \
+             {district} AND ol_o_id BETWEEN {first} AND {last} GROUP BY ol_o_id"
+        );
+        for row in integers(session, &sql, -1).await? {
+            if let [number, count] = row[..]
+                && let Some(order) = orders.get_mut(&(number as u32))
+            {
+                order.found_lines = count as u64;
+            }
         }
     }
     Ok(orders)

@@ -7,18 +7,19 @@ use dyno_tpcc::log::{LogEntry, TerminalLog};
 use dyno_tpcc::profile::{DeliveryMode, TpccTransaction};
 use std::fs::File;
 use std::io::{self, Write};
-use std::path::Path;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 const HEADER: &str = "run,elapsed,latency,dblatency,ttype,rbk,dskipped,error\n";
-/// The writer is woken for so many entries.
-const BATCH: usize = 4_096;
-/// It looks by itself this often, so that the file grows while transactions are few.
+/// The file grows this often while transactions are few.
 const PERIOD: Duration = Duration::from_millis(250);
-/// Entries that may wait for a slow disk: some 50 MB.
-const WAITING_MAX: usize = 1 << 20;
+/// Text that is written at once.
+const TEXT_BYTES: usize = 1 << 18;
+/// Blocks of workers that may wait for a slow disk.
+const WAITING_MAX: usize = 1 << 15;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Format {
@@ -82,49 +83,21 @@ impl Format {
     }
 }
 
-#[derive(Debug, Default)]
-struct State {
-    waiting: Vec<LogEntry>,
-    is_closed: bool,
-    failure: Option<String>,
-}
-
-/// Between the workers and the writer.
+/// Takes what workers have noted, and ends the run where the disk can't follow.
 #[derive(Debug)]
 struct Queue {
-    state: Mutex<State>,
-    changed: Condvar,
+    blocks: SyncSender<Vec<LogEntry>>,
+    is_overrun: AtomicBool,
     control: Arc<Control>,
-}
-
-impl Queue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Ends the run: what was measured would be incomplete.
-    fn fail(&self, message: String) {
-        self.lock().failure.get_or_insert(message);
-        self.control.stop();
-    }
 }
 
 impl TerminalLog for Queue {
     fn take(&self, entries: &mut Vec<LogEntry>) {
-        let mut state = self.lock();
-        let count = state.waiting.len() + entries.len();
-        if state.failure.is_none() && count <= WAITING_MAX {
-            state.waiting.append(entries);
-        } else {
-            entries.clear();
+        if let Err(TrySendError::Full(_)) = self.blocks.try_send(entries.clone()) {
+            self.is_overrun.store(true, Ordering::Relaxed);
+            self.control.stop();
         }
-        drop(state);
-        if count >= BATCH {
-            self.changed.notify_one();
-        }
-        if count > WAITING_MAX {
-            self.fail(format!("its disk was too slow: {WAITING_MAX} lines waited to be written"));
-        }
+        entries.clear();
     }
 }
 
@@ -132,33 +105,19 @@ impl TerminalLog for Queue {
 #[derive(Debug)]
 pub(super) struct ResultLines {
     queue: Arc<Queue>,
-    writer: Option<JoinHandle<Summary>>,
+    format: Format,
+    /// File and receiver of the writer, until the session starts.
+    idle: Mutex<Option<(File, Receiver<Vec<LogEntry>>)>>,
+    writer: Mutex<Option<JoinHandle<io::Result<Summary>>>>,
 }
 
 impl ResultLines {
-    /// Makes the file. Nothing is written before `opens` is known, when the session starts. When
-    /// writing fails, `control` ends the run.
-    pub(super) fn create(
-        path: &Path,
-        format: Format,
-        opens: Arc<OnceLock<Nanos>>,
-        control: Arc<Control>,
-    ) -> io::Result<Self> {
-        Self::start(File::create_new(path)?, format, opens, control)
-    }
-
-    fn start(
-        file: File,
-        format: Format,
-        opens: Arc<OnceLock<Nanos>>,
-        control: Arc<Control>,
-    ) -> io::Result<Self> {
-        let state = Mutex::default();
-        let queue = Arc::new(Queue { state, changed: Condvar::new(), control });
-        let theirs = Arc::clone(&queue);
-        let thread = std::thread::Builder::new().name("result.csv".to_owned());
-        let writer = thread.spawn(move || write(&theirs, file, format, &opens))?;
-        Ok(ResultLines { queue, writer: Some(writer) })
+    /// Writes into `file` once the session starts. When writing fails, `control` ends the run.
+    pub(super) fn new(file: File, format: Format, control: Arc<Control>) -> Self {
+        let (blocks, receiver) = sync_channel(WAITING_MAX);
+        let queue = Arc::new(Queue { blocks, is_overrun: AtomicBool::new(false), control });
+        let idle = Mutex::new(Some((file, receiver)));
+        ResultLines { queue, format, idle, writer: Mutex::new(None) }
     }
 
     /// What workers tell their transactions.
@@ -166,72 +125,80 @@ impl ResultLines {
         Arc::clone(&self.queue) as Arc<dyn TerminalLog>
     }
 
+    /// The session starts at `opens`.
+    pub(super) fn start(&self, opens: Nanos) -> io::Result<()> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((file, receiver)) = idle else { return Ok(()) };
+        let (format, control) = (self.format, Arc::clone(&self.queue.control));
+        let write = move || {
+            let written = write(&receiver, file, format, opens);
+            if written.is_err() {
+                control.stop();
+            }
+            written
+        };
+        let writer = Builder::new().name("result.csv".to_owned()).spawn(write)?;
+        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
+        Ok(())
+    }
+
     /// Writes what still waits, after all workers have left.
     ///
     /// # Errors
     /// Why the file is incomplete, behind "can't be written: ".
-    pub(super) fn finish(mut self) -> Result<Summary, String> {
-        let summary = self.close().unwrap_or_else(|| Ok(Summary::default()));
-        let failure = self.queue.lock().failure.take();
-        match (failure, summary) {
-            (Some(failure), _) => Err(failure),
-            (None, summary) => summary,
+    pub(super) fn finish(&self) -> Result<Summary, String> {
+        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let summary = match writer {
+            None => Summary::default(),
+            Some(writer) => {
+                // An empty block is the end. A writer that has failed takes none.
+                let _ = self.queue.blocks.send(Vec::new());
+                let written = writer.join().map_err(|_| "its writer has panicked".to_owned())?;
+                written.map_err(|error| error.to_string())?
+            }
+        };
+        match self.queue.is_overrun.load(Ordering::Relaxed) {
+            true => Err("its disk was too slow".to_owned()),
+            false => Ok(summary),
         }
-    }
-
-    fn close(&mut self) -> Option<Result<Summary, String>> {
-        let writer = self.writer.take()?;
-        self.queue.lock().is_closed = true;
-        self.queue.changed.notify_one();
-        Some(writer.join().map_err(|_| "its writer has panicked".to_owned()))
     }
 }
 
 impl Drop for ResultLines {
     fn drop(&mut self) {
-        self.close();
+        // Who wants to know has called it before.
+        let _ = self.finish();
     }
 }
 
-fn write(queue: &Queue, mut file: File, format: Format, opens: &OnceLock<Nanos>) -> Summary {
+fn write(
+    blocks: &Receiver<Vec<LogEntry>>,
+    mut file: File,
+    format: Format,
+    opens: Nanos,
+) -> io::Result<Summary> {
     let mut summary = Summary::default();
-    let (mut batch, mut text) = (Vec::new(), HEADER.to_owned());
+    let mut text = HEADER.to_owned();
     loop {
-        let mut state = queue.lock();
-        let idles = |state: &mut State| {
-            !state.is_closed && (opens.get().is_none() || state.waiting.len() < BATCH)
-        };
-        state = queue
-            .changed
-            .wait_timeout_while(state, PERIOD, idles)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
-        let is_last = state.is_closed;
-        // Workers fill one list while the other one is written.
-        if opens.get().is_some() {
-            std::mem::swap(&mut state.waiting, &mut batch);
-        }
-        drop(state);
-        let opens = opens.get().copied().unwrap_or(0);
-        for entry in batch.drain(..) {
-            let (line, foreground) = format.lines(&entry, opens);
+        let block = blocks.recv_timeout(PERIOD);
+        let is_idle = block == Err(RecvTimeoutError::Timeout);
+        let block = block.unwrap_or_default();
+        let is_last = block.is_empty() && !is_idle;
+        for entry in &block {
+            let (line, foreground) = format.lines(entry, opens);
             for line in foreground.iter().chain([&line]) {
                 summary.take(line);
                 format.push(&mut text, line);
             }
         }
-        let mut written = file.write_all(text.as_bytes());
-        text.clear();
+        if is_idle || is_last || text.len() >= TEXT_BYTES {
+            file.write_all(text.as_bytes())?;
+            text.clear();
+        }
         if is_last {
             // A disk that is full may say so only now.
-            written = written.and_then(|()| file.sync_data());
-        }
-        if let Err(error) = written {
-            queue.fail(error.to_string());
-            return summary;
-        }
-        if is_last {
-            return summary;
+            file.sync_data()?;
+            return Ok(summary);
         }
     }
 }
@@ -284,7 +251,6 @@ mod tests {
     struct Written {
         _folder: tempfile::TempDir,
         path: std::path::PathBuf,
-        opens: Arc<OnceLock<Nanos>>,
         control: Arc<Control>,
         lines: ResultLines,
     }
@@ -292,9 +258,9 @@ mod tests {
     fn create() -> Written {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.csv");
-        let (opens, control) = (Arc::new(OnceLock::new()), Arc::new(Control::new()));
-        let lines = ResultLines::create(&path, INLINE, opens.clone(), control.clone()).unwrap();
-        Written { _folder: folder, path, opens, control, lines }
+        let control = Arc::new(Control::new());
+        let lines = ResultLines::new(File::create_new(&path).unwrap(), INLINE, control.clone());
+        Written { _folder: folder, path, control, lines }
     }
 
     #[test]
@@ -312,7 +278,7 @@ mod tests {
                 });
             }
         });
-        written.opens.set(1_000 * MS).unwrap();
+        written.lines.start(1_000 * MS).unwrap();
         let summary = written.lines.finish().unwrap();
         let text = std::fs::read_to_string(&written.path).unwrap();
         assert!(text.starts_with(HEADER));
@@ -342,8 +308,8 @@ mod tests {
     fn a_full_disk_ends_the_run() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let control = Arc::new(Control::new());
-        let opens = Arc::new(OnceLock::from(0));
-        let lines = ResultLines::start(full, INLINE, opens, control.clone()).unwrap();
+        let lines = ResultLines::new(full, INLINE, control.clone());
+        lines.start(0).unwrap();
         lines.log().take(&mut vec![entry(0, Outcome::Committed, 0); 64]);
         while !control.is_stopped() {
             std::thread::sleep(Duration::from_millis(1));
@@ -357,9 +323,10 @@ mod tests {
         // As long as the session has not begun nothing is written.
         let written = create();
         let log = written.lines.log();
-        let mut block = vec![entry(0, Outcome::Committed, 0); WAITING_MAX / 2];
-        log.take(&mut block.clone());
-        log.take(&mut block.clone());
+        let mut block = vec![entry(0, Outcome::Committed, 0)];
+        for _ in 0..WAITING_MAX {
+            log.take(&mut block.clone());
+        }
         assert!(!written.control.is_stopped());
         log.take(&mut block);
         assert!(written.control.is_stopped() && block.is_empty());

@@ -1,6 +1,6 @@
 //! The result directory of a run, as BenchmarkSQL 5.0 writes it and its R scripts read it.
 //!
-//! - `name`: its name and the number of the run. `properties_copy`: `run.properties`.
+//! - `name`: its name and the number of the run.
 //! - `lines`: `data/result.csv`, a line per transaction. `summary`: `data/tx_summary.csv`.
 //!
 //! In the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
@@ -10,53 +10,38 @@
 
 mod lines;
 mod name;
-mod properties_copy;
 mod summary;
 
 pub(super) use name::next_run;
 
-use super::clock::WallClock;
+use super::console::WallClock;
 use dyno_core::{MILLISECOND, Nanos};
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
 use dyno_tpcc::log::TerminalLog;
 use dyno_tpcc::profile::DeliveryMode;
 use lines::{Format, ResultLines};
-use std::fs;
+use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Request<'a> {
     /// The property `resultDirectory`.
     pub(super) template: &'a str,
-    pub(super) properties: &'a [u8],
-    /// Keys and values, in turn, that replace those of the file.
-    pub(super) overrides: &'a [String],
+    /// The text of `run.properties`.
+    pub(super) properties: String,
     /// The number of the run, of [`next_run`].
     pub(super) run: u32,
     pub(super) delivery: DeliveryMode,
+    /// The property `db`.
+    pub(super) db: &'a str,
+    /// The columns of `data/runInfo.csv` behind `sessionStart`.
+    pub(super) run_info: String,
     /// Tells local time.
     pub(super) clock: WallClock,
-}
-
-/// The columns of `data/runInfo.csv` that the front end knows, in their order.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct RunInfo {
-    /// The property `db`.
-    pub(super) db: String,
-    /// The property `runMins`; 0 when the run has a length in transactions.
-    pub(super) run_mins: u32,
-    pub(super) load_warehouses: u32,
-    pub(super) run_warehouses: u32,
-    pub(super) sut_threads: u32,
-    /// The property `limitTxnsPerMin`; 0 is no limit.
-    pub(super) limit_txns_per_min: u32,
-    /// Of the think times of clause 5.2.5.7; 0 without any.
-    pub(super) think_time_multiplier: f64,
-    /// Of the keying times; 0 without any.
-    pub(super) keying_time_multiplier: f64,
 }
 
 #[derive(Debug)]
@@ -64,7 +49,8 @@ pub(super) struct Results {
     // What writes into the folder ends before it.
     lines: ResultLines,
     folder: Folder,
-    run: u32,
+    /// The columns of `data/runInfo.csv` before and behind `sessionStart`.
+    run_info: [String; 2],
     clock: WallClock,
     control: Arc<Control>,
 }
@@ -74,13 +60,12 @@ pub(super) struct Results {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// The start of the session.
-    opens: Arc<OnceLock<Nanos>>,
+    has_begun: AtomicBool,
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if self.opens.get().is_none() {
+        if !self.has_begun.load(Ordering::Relaxed) {
             // What can't be removed harms nobody.
             let _ = fs::remove_dir_all(&self.path);
         }
@@ -91,23 +76,21 @@ impl Results {
     /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
     /// file can't be written later, `control` ends the run, and [`Results::finish`] says why. All of
     /// it is removed again when the session does not begin.
-    pub(super) fn create(request: &Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
-        let &Request { template, properties, overrides, run, delivery, clock } = request;
+    pub(super) fn create(request: Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
+        let Request { template, properties, run, delivery, db, run_info, clock } = request;
         let path = name::expand(template, clock.now())?;
         make_folder(&path)?;
-        let opens = Arc::new(OnceLock::new());
-        let folder = Folder { path: path.clone(), opens: Arc::clone(&opens) };
+        let folder = Folder { path: path.clone(), has_begun: AtomicBool::new(false) };
         let data = path.join("data");
         fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
-        let copy = properties_copy::without_passwords(properties, overrides);
-        let properties = path.join("run.properties");
-        fs::write(&properties, copy).map_err(|error| not_made(&properties, &error))?;
+        let copy = path.join("run.properties");
+        fs::write(&copy, properties).map_err(|error| not_made(&copy, &error))?;
         let csv = data.join("result.csv");
-        let format = Format { run, delivery };
-        let lines = ResultLines::create(&csv, format, Arc::clone(&opens), Arc::clone(control))
-            .map_err(|error| not_made(&csv, &error))?;
+        let file = File::create_new(&csv).map_err(|error| not_made(&csv, &error))?;
         let control = Arc::clone(control);
-        Ok(Results { lines, folder, run, clock, control })
+        let lines = ResultLines::new(file, Format { run, delivery }, Arc::clone(&control));
+        let run_info = [format!("{run},dyno,{},{db},", env!("CARGO_PKG_VERSION")), run_info];
+        Ok(Results { lines, folder, run_info, clock, control })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -123,34 +106,26 @@ impl Results {
     ///
     /// # Errors
     /// A file that can't be written; the run is stopped then.
-    pub(super) fn opened(&self, opens: Nanos, info: &RunInfo) -> Result<(), Failure> {
-        let _ = self.folder.opens.set(opens);
+    pub(super) fn opened(&self, opens: Nanos) -> Result<(), Failure> {
+        self.folder.has_begun.store(true, Ordering::Relaxed);
         let path = self.folder.path.join("data/runInfo.csv");
-        fs::write(&path, self.run_info(opens, info)).map_err(|error| {
+        let written = fs::write(&path, self.run_info(opens));
+        written.and_then(|()| self.lines.start(opens)).map_err(|error| {
             self.control.stop();
             not_written(&path, &error.to_string())
         })
     }
 
-    fn run_info(&self, opens: Nanos, info: &RunInfo) -> String {
+    fn run_info(&self, opens: Nanos) -> String {
         let start = self.clock.at(opens);
         let (date, [hour, minute, second]) =
             (start.date(), [start.hour(), start.minute(), start.second()]);
+        let [before, behind] = &self.run_info;
+        let ms = start.millisecond();
         format!(
             "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses,\
              numSUTThreads,limitTxnsPerMin,thinkTimeMultiplier,keyingTimeMultiplier\n\
-             {},dyno,{},{},{date} {hour:02}:{minute:02}:{second:02}.{:03},{},{},{},{},{},{:?},{:?}\n",
-            self.run,
-            env!("CARGO_PKG_VERSION"),
-            info.db,
-            start.millisecond(),
-            info.run_mins,
-            info.load_warehouses,
-            info.run_warehouses,
-            info.sut_threads,
-            info.limit_txns_per_min,
-            info.think_time_multiplier,
-            info.keying_time_multiplier,
+             {before}{date} {hour:02}:{minute:02}:{second:02}.{ms:03},{behind}\n"
         )
     }
 

@@ -5,17 +5,6 @@ use dyno_core::{Outcome, SECOND};
 use dyno_reactor::monotonic_now;
 use dyno_tpcc::log::LogEntry;
 
-const INFO: RunInfo = RunInfo {
-    db: String::new(),
-    run_mins: 1,
-    load_warehouses: 2,
-    run_warehouses: 2,
-    sut_threads: 16,
-    limit_txns_per_min: 0,
-    think_time_multiplier: 0.0,
-    keying_time_multiplier: 1.0,
-};
-
 struct Directory {
     folder: tempfile::TempDir,
     control: Arc<Control>,
@@ -29,13 +18,14 @@ impl Directory {
     fn create(&self, name: &str) -> Result<Results, Failure> {
         let request = Request {
             template: &format!("{}/{name}", self.folder.path().display()),
-            properties: b"db=mysql\npassword=secret\n",
-            overrides: &[],
+            properties: "db=mysql\n".to_owned(),
             run: 3,
             delivery: DeliveryMode::Inline,
+            db: "mysql",
+            run_info: "1,2,2,16,0,0.0,1.0".to_owned(),
             clock: WallClock::read(),
         };
-        Results::create(&request, &self.control)
+        Results::create(request, &self.control)
     }
 
     fn text(&self, file: &str) -> String {
@@ -55,14 +45,11 @@ fn a_run_leaves_all_its_files() {
     let name = results.path().file_name().unwrap().to_string_lossy().into_owned();
     let log = results.log();
     let opens = monotonic_now() + 10 * MILLISECOND;
-    results.opened(opens, &RunInfo { db: "mysql".to_owned(), ..INFO }).unwrap();
+    results.opened(opens).unwrap();
     log.take(&mut vec![order(opens + SECOND); 90]);
     results.finish(30 * SECOND, None).unwrap();
 
-    assert_eq!(
-        directory.text(&format!("{name}/run.properties")),
-        "db=mysql\npassword=***********\n"
-    );
+    assert_eq!(directory.text(&format!("{name}/run.properties")), "db=mysql\n");
     let result = directory.text(&format!("{name}/data/result.csv"));
     assert_eq!(result.lines().count(), 91);
     assert_eq!(result.lines().last(), Some("3,1000,5,5,NEW_ORDER,0,0,0"));
@@ -102,7 +89,7 @@ fn a_file_that_cannot_be_written_stops_the_run() {
     let results = directory.create("r").unwrap();
     // In the place of the file.
     std::fs::create_dir(directory.folder.path().join("r/data/runInfo.csv")).unwrap();
-    let failure = results.opened(monotonic_now(), &INFO).unwrap_err();
+    let failure = results.opened(monotonic_now()).unwrap_err();
     assert!(failure.message.to_string().contains("runInfo.csv can't be written"), "{failure:?}");
     assert!(directory.control.is_stopped());
     std::fs::create_dir(directory.folder.path().join("r/data/tx_summary.csv")).unwrap();

@@ -1,7 +1,6 @@
 //! From properties to what is meant by them.
 
-use super::keys;
-use super::properties::{Entry, Properties};
+use super::properties::{Entry, Properties, VERSION_6, key_warnings};
 use dyno_core::Dialect;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl};
 use dyno_runner::failure::{Failure, sentence};
@@ -91,7 +90,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(properties: &'a Properties) -> Self {
-        Reader { properties, warnings: keys::warnings(properties) }
+        Reader { properties, warnings: key_warnings(properties) }
     }
 
     fn warn(&mut self, entry: &Entry, what: impl Display) {
@@ -205,7 +204,7 @@ impl<'a> Reader<'a> {
         asked: Option<&'static Profile>,
     ) -> Result<Run, Failure> {
         self.refuse_procedures()?;
-        let has_6 = keys::VERSION_6.iter().any(|key| self.given(key).is_some());
+        let has_6 = VERSION_6.iter().any(|key| self.given(key).is_some());
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
         let is_spec = base.name == SPEC.name;
         let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
@@ -408,7 +407,7 @@ impl<'a> Reader<'a> {
         }
         let of_other: &[&str] = match is_spec {
             true => &["terminalWarehouseFixed", "limitTxnsPerMin"],
-            false => keys::VERSION_6,
+            false => VERSION_6,
         };
         // Told of as useless in any case.
         let is_told = |key: &str| key == "monkeys";

@@ -1,3 +1,4 @@
+use super::super::properties::key_names;
 use super::*;
 
 const FILE: &str = "\
@@ -72,7 +73,7 @@ rollbackPercent=1.01
 fn properties(file: &str, changes: &[(&str, &str)]) -> Properties {
     let mut properties = Properties::parse("props.pg", file.as_bytes()).expect("readable");
     for (key, value) in changes {
-        properties.set(key, value, &keys::names());
+        properties.set(key, value, &key_names());
     }
     properties
 }

@@ -7,7 +7,7 @@ use dyno_core::{AdminDriver, counted, is_shardingsphere, nearest};
 use dyno_facts::DataCheck;
 use dyno_load::default_sessions;
 use dyno_runner::asking::AskedNodes;
-use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::output;
 use dyno_runner::progress::ProgressBar;
@@ -156,13 +156,8 @@ fn check_conditions(
             let begin = Instant::now();
             let examined = condition.examine(driver, mode);
             let examined = examined.map_err(|error| Failure::from(&error).at(condition.id))?;
-            if let Some(refused) = &examined.refused {
-                progress.note(&format!(
-                    "note: {}: the database refused to join rows of different warehouses, so they \
-                     were compared here: {}",
-                    condition.id,
-                    sentence(&refused.to_string())
-                ));
+            if let Some(note) = examined.refusal_note() {
+                progress.note(&note);
             }
             line.verdict = Verdict::of(examined.verdict.holds());
             line.violations = examined.verdict.violations;

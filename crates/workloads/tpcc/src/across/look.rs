@@ -3,7 +3,7 @@
 use crate::books::rows;
 use crate::check::derived;
 use crate::ledger::{LedgerPayment, LedgerWork, Recorded, SupplyKey};
-use crate::settle::{NUMBERS_AT_ONCE, orders};
+use crate::settle::stored_orders;
 use crate::text::Timestamp;
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
 use dyno_load::doing;
@@ -133,17 +133,11 @@ pub(crate) async fn look(
     }
     for (place, mut numbers) in wanted {
         numbers.sort_unstable();
-        let mut rest = &numbers[..];
-        while let [first, ..] = rest {
-            let last = first.saturating_add(NUMBERS_AT_ONCE - 1);
-            let (chunk, more) = rest.split_at(rest.partition_point(|number| *number <= last));
-            let there = orders(session, place, *first, *chunk.last().unwrap_or(first)).await?;
-            let there = chunk.iter().filter_map(|number| Some((*number, there.get(number)?)));
-            found.orders.extend(
-                there.map(|(number, order)| ((place.0, place.1, number), order.identity())),
-            );
-            rest = more;
-        }
+        let stored = stored_orders(session, place, &numbers).await?;
+        let there = numbers.iter().filter_map(|number| Some((*number, stored.get(number)?)));
+        found
+            .orders
+            .extend(there.map(|(number, order)| ((place.0, place.1, number), order.identity())));
     }
     Ok(found)
 }

@@ -3,11 +3,12 @@
 //! Workers count what they executed; the counts are merged when they leave. Each share is compared
 //! with its expected value, and each distribution with its exact one.
 
+use crate::facts::AuditLine;
 use crate::profile::{CustomerKey, PerKind, Profile, TpccTransaction, TransactionChoice};
 use crate::random::{Constants, NuRand};
 use crate::reach::{ReachRoute, any_order_line};
 use dyno_core::Nanos;
-use dyno_facts::{Message, say};
+use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};
 
 /// Classes of equal probability that a distribution is divided into.
@@ -87,7 +88,6 @@ pub(crate) struct Counters {
     named: u64,
     customers: u64,
     deliveries: u64,
-    skipped_deliveries: u64,
     deliveries_with_skips: u64,
     items: Histogram,
     customer_ids: Histogram,
@@ -179,45 +179,44 @@ impl Counters {
     #[inline]
     pub(crate) fn delivered(&mut self, skipped: u32) {
         self.deliveries += 1;
-        self.skipped_deliveries += u64::from(skipped);
         self.deliveries_with_skips += u64::from(skipped > 0);
     }
 
-    pub(crate) fn add(&mut self, more: &Counters) {
-        let add = |to: &mut [u64], from: &[u64]| {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to += from);
-        };
-        add(&mut self.begun, &more.begun);
-        add(&mut self.items, &more.items);
-        add(&mut self.customer_ids, &more.customer_ids);
-        add(&mut self.last_names, &more.last_names);
-        self.orders += more.orders;
-        self.payments += more.payments;
-        self.rolled_back += more.rolled_back;
-        self.lines += more.lines;
-        self.remote_lines += more.remote_lines;
-        self.remote_payments += more.remote_payments;
-        self.named += more.named;
-        self.customers += more.customers;
-        self.deliveries += more.deliveries;
-        self.skipped_deliveries += more.skipped_deliveries;
-        self.deliveries_with_skips += more.deliveries_with_skips;
-        for (to, from) in self.pauses.iter_mut().zip(&more.pauses) {
-            to.thinks += from.thinks;
-            to.think_ns += from.think_ns;
-            to.keyings += from.keyings;
-            to.keying_ns += from.keying_ns;
-        }
+    /// Adds what another worker or load generator has counted.
+    pub(crate) fn add(&mut self, mut more: Counters) {
         let shards = self.shards.len().max(more.shards.len());
         self.shards.resize(shards, CrossingCounts::default());
-        for (to, from) in self.shards.iter_mut().zip(&more.shards) {
-            to.lines += from.lines;
-            to.crossing_lines += from.crossing_lines;
-            to.orders += from.orders;
-            to.crossing_orders += from.crossing_orders;
-            to.payments += from.payments;
-            to.crossing_payments += from.crossing_payments;
+        more.shards.resize(shards, CrossingCounts::default());
+        self.counts().into_iter().zip(more.counts()).for_each(|(sum, count)| *sum += *count);
+    }
+
+    /// All counts, in one order.
+    fn counts(&mut self) -> Vec<&mut u64> {
+        let mut counts = vec![
+            &mut self.orders,
+            &mut self.payments,
+            &mut self.rolled_back,
+            &mut self.lines,
+            &mut self.remote_lines,
+            &mut self.remote_payments,
+            &mut self.named,
+            &mut self.customers,
+            &mut self.deliveries,
+            &mut self.deliveries_with_skips,
+        ];
+        counts.extend(&mut self.begun);
+        counts.extend(
+            [&mut self.items, &mut self.customer_ids, &mut self.last_names].into_iter().flatten(),
+        );
+        for PauseSums { thinks, think_ns, keyings, keying_ns } in &mut self.pauses {
+            counts.extend([thinks, think_ns, keyings, keying_ns]);
         }
+        for shard in &mut self.shards {
+            counts.extend([&mut shard.lines, &mut shard.crossing_lines]);
+            counts.extend([&mut shard.orders, &mut shard.crossing_orders]);
+            counts.extend([&mut shard.payments, &mut shard.crossing_payments]);
+        }
+        counts
     }
 }
 
@@ -251,10 +250,6 @@ impl Classes {
     #[inline]
     fn class(&self, value: u64) -> usize {
         usize::from(self.of[(value - self.low) as usize])
-    }
-
-    fn judge(&self, name: &'static str, found: &Histogram) -> Skew {
-        Skew::new(name, found, &self.probabilities)
     }
 }
 
@@ -310,7 +305,7 @@ impl Expected {
     }
 
     /// What crosses shards, of all: a shard's own share of it depends on how many warehouses it has.
-    fn crossings(&self, found: &Counters) -> Vec<ObservedShare> {
+    fn crossings(&self, found: &Counters) -> Vec<AuditFigure> {
         if self.elsewhere.is_empty() {
             return Vec::new();
         }
@@ -318,167 +313,150 @@ impl Expected {
         let order = |elsewhere: f64| any_order_line(line(elsewhere));
         let payment = |elsewhere: f64| self.remote_payment * elsewhere;
         let share =
-            |name, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {
+            |title, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {
                 let (mut all, mut crossing, mut sum) = (0, 0, 0.0);
                 for (shard, elsewhere) in found.shards.iter().zip(&self.elsewhere) {
                     let [cases, crossed] = counts(shard);
                     (all, crossing) = (all + cases, crossing + crossed);
                     sum += cases as f64 * expected(*elsewhere);
                 }
-                ObservedShare::new(name, crossing, all, sum / all.max(1) as f64)
+                AuditFigure::share(title, (crossing, all), sum / all.max(1) as f64)
             };
         vec![
-            share("crossing_lines", |of| [of.lines, of.crossing_lines], &line),
-            share("crossing_orders", |of| [of.orders, of.crossing_orders], &order),
-            share("crossing_payments", |of| [of.payments, of.crossing_payments], &payment),
+            share(say!(audit_crossing_lines), |it| [it.lines, it.crossing_lines], &line),
+            share(say!(audit_crossing_orders), |it| [it.orders, it.crossing_orders], &order),
+            share(
+                say!(audit_crossing_payments),
+                |it| [it.payments, it.crossing_payments],
+                &payment,
+            ),
         ]
     }
 
     /// Compares. `terminals` have begun the transactions; `None` when those of some are missing.
     pub(crate) fn audit(&self, found: &Counters, terminals: Option<u32>) -> Audit {
         let all: u64 = found.begun.iter().sum();
-        let (orders, payments) = (found.orders, found.payments);
-        let decks = terminals.zip(self.cards);
-        let names =
-            ["mix_new_order", "mix_payment", "mix_order_status", "mix_delivery", "mix_stock_level"];
-        let mut shares: Vec<ObservedShare> = names
-            .into_iter()
-            .zip(found.begun.iter().zip(self.shares))
-            .map(|(name, (&count, share))| {
-                let share = ObservedShare::new(name, count, all, share);
-                decks.map_or(share.clone(), |(terminals, cards)| share.of_decks(terminals, cards))
+        let Counters { orders, payments, lines, customers, .. } = *found;
+        let titles = [
+            say!(audit_mix_new_order),
+            say!(audit_mix_payment),
+            say!(audit_mix_order_status),
+            say!(audit_mix_delivery),
+            say!(audit_mix_stock_level),
+        ];
+        let mix = titles.into_iter().zip(found.begun.iter().zip(self.shares));
+        let mut figures: Vec<AuditFigure> = mix
+            .map(|(title, (&count, share))| {
+                let figure = AuditFigure::share(title, (count, all), share);
+                match terminals.zip(self.cards) {
+                    Some((terminals, cards)) => figure.in_decks(terminals, cards),
+                    None => figure,
+                }
             })
             .collect();
-        shares.extend([
-            ObservedShare::new("rollbacks", found.rolled_back, orders, self.rollback),
-            ObservedShare::new("remote_lines", found.remote_lines, found.lines, self.remote_line),
-            ObservedShare::new(
-                "remote_payments",
-                found.remote_payments,
-                payments,
-                self.remote_payment,
-            ),
-            ObservedShare::new("by_last_name", found.named, found.customers, self.by_name),
+        let remote_lines = (found.remote_lines, lines);
+        let remote_payments = (found.remote_payments, payments);
+        figures.extend([
+            AuditFigure::share(say!(audit_rollbacks), (found.rolled_back, orders), self.rollback),
+            AuditFigure::share(say!(audit_remote_lines), remote_lines, self.remote_line),
+            AuditFigure::share(say!(audit_remote_payments), remote_payments, self.remote_payment),
+            AuditFigure::share(say!(audit_by_last_name), (found.named, customers), self.by_name),
         ]);
-        shares.extend(self.crossings(found));
-        let mean = if orders == 0 { 0.0 } else { self.lines_per_order(found, orders) };
+        figures.extend(self.crossings(found));
+        // The lines that were entered; the unused one of a rollback isn't among the counted ones.
+        figures.push(AuditFigure::lines_per_order(lines + found.rolled_back, orders));
+        let skew = |title, found: &[u64], classes: &Classes, expected: &str| {
+            AuditFigure::skew(title, found, &classes.probabilities, expected.into())
+        };
+        figures.extend([
+            skew(say!(audit_items), &found.items, &self.items, "NURand(8191)"),
+            skew(say!(audit_customers), &found.customer_ids, &self.customer_ids, "NURand(1023)"),
+            skew(say!(audit_last_names), &found.last_names, &self.last_names, "NURand(255)"),
+            AuditFigure::skew(
+                say!(audit_mix),
+                &found.begun,
+                &self.shares,
+                say!(audit_as_in_profile),
+            ),
+        ]);
         Audit {
-            shares,
-            skews: vec![
-                self.items.judge("items", &found.items),
-                self.customer_ids.judge("customers", &found.customer_ids),
-                self.last_names.judge("last_names", &found.last_names),
-                Skew::new("mix", &found.begun, &self.shares),
-            ],
-            is_deck: self.cards.is_some(),
+            figures,
             orders,
-            lines_per_order: mean,
-            lines_bound: (orders >= 30).then(|| lines_bound(orders)),
             deliveries: found.deliveries,
-            skipped_deliveries: found.skipped_deliveries,
             deliveries_with_skips: found.deliveries_with_skips,
         }
-    }
-
-    /// The lines that were entered; the unused one of a rollback isn't among the counted ones.
-    fn lines_per_order(&self, found: &Counters, orders: u64) -> f64 {
-        (found.lines + found.rolled_back) as f64 / orders as f64
     }
 }
 
 /// Mean number of lines of an order: that of 5..=15 (clause 2.4.1.3).
-pub const LINES_MEAN: f64 = 10.0;
+const LINES_MEAN: f64 = 10.0;
+/// Orders from which on the mean of their lines is judged.
+const LEAST_ORDERS: u64 = 30;
 
-fn lines_bound(orders: u64) -> f64 {
-    // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
-    chance_of_sum(10.0 * orders as f64, 5.0) / orders as f64
-}
-
+/// The kind of a figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ObservedShare {
-    /// Such as `remote_lines`.
-    pub name: &'static str,
-    pub count: u64,
-    /// How often it could have happened.
-    pub of: u64,
-    /// The share that it should have, 0 to 1.
-    pub expected: f64,
-    /// How far the observed share may be from it, either way, by chance.
-    pub bound: f64,
+pub enum FigureForm {
+    /// A share, 0 to 1.
+    Share,
+    Mean,
+    /// Chi-square of 16 classes of about equal probability, or of the five kinds; of this distribution.
+    ChiSquare(Message),
 }
 
-impl ObservedShare {
-    fn new(name: &'static str, count: u64, of: u64, expected: f64) -> Self {
-        ObservedShare { name, count, of, expected, bound: chance_of_share(expected, of) }
+/// A figure of the executed transactions next to its expected value.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AuditFigure {
+    pub title: Message,
+    pub form: FigureForm,
+    /// 0 where nothing could have happened.
+    pub observed: f64,
+    pub expected: f64,
+    /// The largest difference that chance explains, either way.
+    pub bound: f64,
+    /// Observations.
+    pub of: u64,
+    /// Passed if chance explains the difference; not made if there are too few observations to say.
+    pub verdict: CheckVerdict,
+}
+
+impl AuditFigure {
+    pub(crate) fn share(title: Message, (count, of): (u64, u64), expected: f64) -> Self {
+        let observed = count as f64 / of.max(1) as f64;
+        let bound = chance_of_share(expected, of);
+        let form = FigureForm::Share;
+        let verdict = CheckVerdict::NotMade;
+        AuditFigure { title, form, observed, expected, bound, of, verdict }.with_verdict(of > 0)
     }
 
     /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
     /// at the begin and at the end vary. What a terminal draws of one of `cards` varies most when
     /// half of them are played, by a quarter of their number.
-    fn of_decks(self, terminals: u32, cards: u32) -> Self {
+    fn in_decks(mut self, terminals: u32, cards: u32) -> Self {
         let (p, cards) = (self.expected, f64::from(cards));
         let variance = p * (1.0 - p) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
         let variance = 2.0 * f64::from(terminals) * variance;
-        let bound = chance_of_sum(variance, 1.0) / self.of.max(1) as f64;
-        ObservedShare { bound: bound.min(self.bound), ..self }
+        self.bound = self.bound.min(chance_of_sum(variance, 1.0) / self.of.max(1) as f64);
+        let has_cases = self.of > 0;
+        self.with_verdict(has_cases)
     }
 
-    pub fn title(&self) -> Message {
-        match self.name {
-            "mix_new_order" => say!(audit_mix_new_order),
-            "mix_payment" => say!(audit_mix_payment),
-            "mix_order_status" => say!(audit_mix_order_status),
-            "mix_delivery" => say!(audit_mix_delivery),
-            "mix_stock_level" => say!(audit_mix_stock_level),
-            "rollbacks" => say!(audit_rollbacks),
-            "remote_lines" => say!(audit_remote_lines),
-            "remote_payments" => say!(audit_remote_payments),
-            "crossing_lines" => say!(audit_crossing_lines),
-            "crossing_orders" => say!(audit_crossing_orders),
-            "crossing_payments" => say!(audit_crossing_payments),
-            _ => say!(audit_by_last_name),
+    fn lines_per_order(lines: u64, orders: u64) -> Self {
+        let count = orders.max(1) as f64;
+        AuditFigure {
+            title: say!(audit_lines_per_order),
+            form: FigureForm::Mean,
+            observed: lines as f64 / count,
+            expected: LINES_MEAN,
+            // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
+            bound: chance_of_sum(10.0 * count, 5.0) / count,
+            of: orders,
+            verdict: CheckVerdict::NotMade,
         }
+        .with_verdict(orders >= LEAST_ORDERS)
     }
 
-    /// The share that was observed, 0 to 1; 0 where nothing could have happened.
-    pub fn observed(&self) -> f64 {
-        if self.of == 0 { 0.0 } else { self.count as f64 / self.of as f64 }
-    }
-
-    /// True when chance explains the difference.
-    pub fn is_right(&self) -> bool {
-        self.of == 0 || (self.observed() - self.expected).abs() <= self.bound
-    }
-}
-
-/// How well drawn values follow their distribution.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Skew {
-    /// `items`, `customers`, `last_names` or `mix`.
-    pub name: &'static str,
-    pub draws: u64,
-    /// Chi-square of 16 classes of about equal probability, or of the five kinds.
-    pub distance: f64,
-    /// What chance rarely passes.
-    pub limit: f64,
-    /// False when there are too few values to say anything.
-    pub is_judged: bool,
-    /// True when chance explains the distance, and when there are too few values to say.
-    pub is_right: bool,
-}
-
-impl Skew {
-    pub fn title(&self) -> Message {
-        match self.name {
-            "items" => say!(audit_items),
-            "customers" => say!(audit_customers),
-            "last_names" => say!(audit_last_names),
-            _ => say!(audit_mix),
-        }
-    }
-
-    /// The distance of counts from what is expected.
-    fn new(name: &'static str, found: &[u64], probabilities: &[f64]) -> Self {
+    /// The distance of counts from a distribution.
+    fn skew(title: Message, found: &[u64], probabilities: &[f64], distribution: Message) -> Self {
         let draws: u64 = found.iter().sum();
         let mut distance = 0.0;
         let mut classes = 0;
@@ -493,87 +471,93 @@ impl Skew {
                 distance = f64::INFINITY;
             }
         }
-        let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
-        let limit = chi_square_limit(f64::from(classes.max(2) - 1));
-        Skew { name, draws, distance, limit, is_judged, is_right: !is_judged || distance <= limit }
+        AuditFigure {
+            title,
+            form: FigureForm::ChiSquare(distribution),
+            observed: distance,
+            expected: 0.0,
+            bound: chi_square_limit(f64::from(classes.max(2) - 1)),
+            of: draws,
+            verdict: CheckVerdict::NotMade,
+        }
+        .with_verdict(draws > 0 && least >= LEAST_IN_CLASS && classes > 1)
+    }
+
+    fn with_verdict(self, is_judged: bool) -> Self {
+        let is_right = (self.observed - self.expected).abs() <= self.bound;
+        let verdict = match (is_judged, is_right) {
+            (false, _) => CheckVerdict::NotMade,
+            (true, true) => CheckVerdict::Passed,
+            (true, false) => CheckVerdict::Failed,
+        };
+        AuditFigure { verdict, ..self }
+    }
+
+    /// The figure as records and papers have it.
+    pub(crate) fn line(&self) -> AuditLine {
+        let percent = |share: f64| format!("{:.3} %", 100.0 * share);
+        let [observed, expected, bound]: [Message; 3] = match &self.form {
+            FigureForm::Share => [
+                percent(self.observed).into(),
+                percent(self.expected).into(),
+                format!("± {}", percent(self.bound)).into(),
+            ],
+            FigureForm::Mean => [
+                format!("{:.3}", self.observed).into(),
+                self.expected.to_string().into(),
+                match self.verdict {
+                    CheckVerdict::NotMade => "-".into(),
+                    _ => format!("± {:.3}", self.bound).into(),
+                },
+            ],
+            FigureForm::ChiSquare(distribution) => [
+                say!(audit_chi_square, value = format!("{:.1}", self.observed)),
+                distribution.clone(),
+                say!(audit_at_most, value = format!("{:.1}", self.bound)),
+            ],
+        };
+        let (name, of, verdict) = (self.title.clone(), self.of, self.verdict);
+        AuditLine { name, observed, expected, bound, of, verdict }
     }
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Audit {
-    /// The mix, rollbacks, remote lines and payments, customers by last name.
-    pub shares: Vec<ObservedShare>,
-    /// The distributions of NURand, and the mix as a whole.
-    pub skews: Vec<Skew>,
-    /// The mix comes from decks: it deviates less than dice do.
-    pub is_deck: bool,
+    /// The mix, rollbacks, remote lines and payments, customers by last name; the lines of orders; the distributions of
+    /// NURand, and the mix as a whole.
+    pub figures: Vec<AuditFigure>,
     /// New-Orders, rolled back ones among them.
     pub orders: u64,
-    /// Lines that were entered, per order; [`LINES_MEAN`] are expected.
-    pub lines_per_order: f64,
-    /// How far from that chance may lead; `None` when there are too few orders to say.
-    pub lines_bound: Option<f64>,
     /// Deliveries executed; of deferred ones the deferred part.
     pub deliveries: u64,
-    /// Districts of them that had no undelivered order.
-    pub skipped_deliveries: u64,
-    /// Deliveries with such a district: over 1 % have to be explained (clause 2.7.4.2).
+    /// Deliveries with a district that had no undelivered order: over 1 % have to be explained (clause 2.7.4.2).
     pub deliveries_with_skips: u64,
 }
 
 impl Audit {
-    /// True when chance explains how many lines orders have, and when there are too few to say.
-    pub fn are_lines_right(&self) -> bool {
-        let difference = (self.lines_per_order - LINES_MEAN).abs();
-        self.lines_bound.is_none_or(|bound| difference <= bound)
-    }
-
-    /// The name of the lines per order in papers.
-    pub fn lines_title() -> Message {
-        say!(audit_lines_per_order)
+    fn with(&self, verdict: CheckVerdict) -> impl Iterator<Item = &AuditFigure> {
+        self.figures.iter().filter(move |figure| figure.verdict == verdict)
     }
 
     /// The figures for which there are too few observations.
     pub fn unjudged(&self) -> Vec<Message> {
-        let shares = self.shares.iter().filter(|share| share.of == 0).map(ObservedShare::title);
-        let lines = self.lines_bound.is_none().then(Audit::lines_title);
-        let skews = self.skews.iter().filter(|skew| !skew.is_judged).map(Skew::title);
-        shares.chain(lines).chain(skews).collect()
+        self.with(CheckVerdict::NotMade).map(|figure| figure.title.clone()).collect()
     }
 
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<Message> {
-        let percent = |share: f64| format!("{:.3}", 100.0 * share);
-        let share = |share: &ObservedShare| {
+        let problem = |figure: &AuditFigure| {
+            let AuditLine { name, observed, expected, bound, of, .. } = figure.line();
             say!(
-                audit_share_wrong,
-                what = share.title(),
-                share = percent(share.observed()),
-                all = share.of,
-                expected = percent(share.expected),
-                bound = percent(share.bound)
+                audit_wrong,
+                name = name,
+                observed = observed,
+                expected = expected,
+                bound = bound,
+                of = of
             )
         };
-        let skew = |skew: &Skew| {
-            let (found, limit) = (format!("{:.1}", skew.distance), format!("{:.1}", skew.limit));
-            let (what, n) = (skew.title(), skew.draws);
-            say!(audit_skew_wrong, what = what, found = found, n = n, limit = limit)
-        };
-        let mut problems: Vec<Message> =
-            self.shares.iter().filter(|share| !share.is_right()).map(share).collect();
-        problems.extend(self.skews.iter().filter(|skew| !skew.is_right).map(skew));
-        if let (false, Some(bound)) = (self.are_lines_right(), self.lines_bound) {
-            let (found, expected) =
-                (format!("{:.3}", self.lines_per_order), LINES_MEAN.to_string());
-            let bound = format!("{bound:.3}");
-            problems.push(say!(
-                audit_lines_wrong,
-                found = found,
-                expected = expected,
-                bound = bound
-            ));
-        }
-        problems
+        self.with(CheckVerdict::Failed).map(problem).collect()
     }
 }
 

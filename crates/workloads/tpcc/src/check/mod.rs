@@ -13,6 +13,8 @@ use dyno_core::{
 use dyno_facts::{Message, MessageTexts, say};
 use dyno_load::settings::adopt;
 use dyno_load::{doing, query};
+use dyno_runner::databases;
+use dyno_runner::failure::sentence;
 
 /// Violations that are listed by key.
 const LISTED: usize = 10;
@@ -283,6 +285,16 @@ pub enum Mode {
     Apart,
 }
 
+impl Mode {
+    /// The mode that suits a server.
+    pub fn usual(driver: &AdminDriver<'_>) -> Result<Self, DbError> {
+        databases::run(databases::in_session(driver, async |session| {
+            let is_apart = joins_within_shards(&session.product().version);
+            Ok(if is_apart { Mode::Apart } else { Mode::Joined })
+        }))
+    }
+}
+
 /// What came of looking at a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Examined {
@@ -292,6 +304,17 @@ pub struct Examined {
     pub is_apart: bool,
     /// Why, when nobody had asked for that: what the database said to the joined statement.
     pub refused: Option<DbError>,
+}
+
+impl Examined {
+    /// Says that the database refused the join, if so.
+    pub fn refusal_note(&self) -> Option<String> {
+        let (id, refusal) = (self.verdict.condition.id, self.refused.as_ref()?);
+        let why = sentence(&refusal.to_string());
+        Some(format!(
+            "note: {id}: the database refused to join rows of different warehouses, so they are compared here: {why}"
+        ))
+    }
 }
 
 /// Whether a condition holds.

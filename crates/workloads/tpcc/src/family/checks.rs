@@ -1,14 +1,15 @@
-//! What is checked before and after a run: the books, the consistency conditions, the audit.
+//! Checks before and after a run: the books, the consistency conditions, the audit; with shards, that rows lie
+//! where they should and that each shard is consistent for itself.
 
-use super::shards;
 use crate::Tpcc;
+use crate::across::on_each_shard;
 use crate::audit::Audit;
 use crate::books::{Books, books};
-use crate::check::{self, CONDITIONS, Condition, Mode, Stage, joins_within_shards};
+use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Mode, Stage, prepare};
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::{mapped_shards, prove};
 use crate::options::CheckTime;
-use dyno_core::{AdminDriver, DbError, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, ShardNode};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, default_sessions};
@@ -19,12 +20,14 @@ use dyno_runner::output;
 
 const AUDIT_CHECK: &str = "audit";
 
+/// The verdicts on the conditions, or why there are none.
+type Verdicts = Result<Vec<ConditionVerdict>, Message>;
+
 /// What the database held before a run.
 #[derive(Debug)]
 pub struct Before {
     books: Books,
-    /// What was checked; `None` is nothing.
-    verdicts: Option<Vec<check::ConditionVerdict>>,
+    verdicts: Verdicts,
     /// Whether rows lay on their shards, where that can be said.
     placement: Option<DataCheck>,
     when: CheckTime,
@@ -60,8 +63,11 @@ pub fn look_before(
 ) -> Result<Before, Failure> {
     let is_wanted = when == CheckTime::BeforeAndAfter;
     announce(is_wanted, warehouses);
-    let (books, looked) = look(driver, is_wanted).map_err(|error| Failure::from(&error))?;
-    let verdicts = looked.transpose().map_err(|error| Failure::from(&error))?;
+    let books = read_books(driver)?;
+    let verdicts = match is_wanted {
+        true => Ok(examine(driver, stage(&books))?),
+        false => Err(say!(conditions_unwanted)),
+    };
     let unusable = |violated: Message| {
         Failure::denied(say!(database_inconsistent, violated = violated))
             .with_hint("Drop the tables and load them again: nothing is measured on these.")
@@ -80,64 +86,60 @@ pub fn look_before(
 pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
     announce(is_wanted, before.warehouses);
-    match look(driver, is_wanted) {
-        Ok((books, looked)) => {
-            let verdicts = looked.as_ref().map(|looked| looked.as_deref().map_err(reason));
-            let mut checks = vec![
-                books_check(workload, &before.books, &books),
-                audit_check(workload),
-                conditions_check(verdicts.as_ref()),
-            ];
-            let placement = placement_check(driver, is_wanted, before.warehouses);
-            if let (Some((map, shards)), Some(placement)) = (mapped_shards(driver), &placement) {
-                let is_proven = placement.verdict != CheckVerdict::NotMade;
-                checks.push(shards::conditions_check(
-                    (&shards, &map),
-                    is_wanted,
-                    is_proven,
-                    &books,
-                ));
-            }
-            checks.extend(placement);
-            Findings {
-                checks,
-                conditions: match verdicts {
-                    Some(Err(why)) => lines(before, After::NotMade(&why)),
-                    verdicts => lines(before, After::Looked(verdicts.and_then(Result::ok))),
-                },
-                payments_missing: workload.payments_missing(&before.books, &books),
-            }
-        }
+    let books = match read_books(driver) {
+        Ok(books) => books,
         Err(error) => {
             let mut findings = not_made(before, &reason(&error));
             // What was executed is known without a database.
             findings.checks.retain(|check| check.name != AUDIT_CHECK);
             findings.checks.push(audit_check(workload));
-            findings
+            return findings;
         }
+    };
+    let verdicts = match is_wanted {
+        true => examine(driver, stage(&books)).map_err(|error| reason(&error)),
+        false => Err(say!(conditions_unwanted)),
+    };
+    let mut checks = vec![
+        books_check(workload, &before.books, &books),
+        audit_check(workload),
+        conditions_check(&verdicts),
+    ];
+    if let Some((_, shards)) = mapped_shards(driver) {
+        checks.push(shard_conditions_check(&shards, is_wanted, &books));
+    }
+    checks.extend(placement_check(driver, is_wanted, before.warehouses));
+    Findings {
+        checks,
+        conditions: lines(before, &verdicts),
+        payments_missing: workload.payments_missing(&before.books, &books),
     }
 }
 
-/// The same for a run after which nothing could be checked, with the reason as a sentence.
+/// The findings of a run after which nothing could be checked, with the reason as a sentence.
 pub fn not_made(before: &Before, why: &Message) -> Findings {
-    let check = |name: &str| DataCheck {
-        name: name.to_owned(),
-        verdict: CheckVerdict::NotMade,
-        evidence: why.clone(),
-    };
+    let shard_checks = before
+        .placement
+        .as_ref()
+        .map(|_| [DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]);
+    let names = [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS];
+    let names = names.into_iter().chain(shard_checks.into_iter().flatten());
     Findings {
-        checks: [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS]
-            .into_iter()
-            .chain(
-                before
-                    .placement
-                    .iter()
-                    .flat_map(|_| [DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]),
-            )
-            .map(check)
-            .collect(),
-        conditions: lines(before, After::NotMade(why)),
+        checks: names.map(|name| check(name, CheckVerdict::NotMade, why.clone())).collect(),
+        conditions: lines(before, &Err(why.clone())),
         payments_missing: 0,
+    }
+}
+
+fn check(name: &str, verdict: CheckVerdict, evidence: Message) -> DataCheck {
+    DataCheck { name: name.to_owned(), verdict, evidence }
+}
+
+/// Passed without problems, else failed with them.
+fn judge(name: &str, problems: &[Message], passed: impl FnOnce() -> Message) -> DataCheck {
+    match problems {
+        [] => check(name, CheckVerdict::Passed, passed()),
+        problems => check(name, CheckVerdict::Failed, Message::sentences(problems)),
     }
 }
 
@@ -156,82 +158,66 @@ fn announce(is_wanted: bool, warehouses: u32) {
     }
 }
 
-/// The books, and the verdicts on the conditions if they are wanted: without them, books are worth something
-/// nevertheless.
-type Looked = (Books, Option<Result<Vec<check::ConditionVerdict>, DbError>>);
-
-fn look(driver: &AdminDriver<'_>, with_conditions: bool) -> Result<Looked, DbError> {
-    let (books, is_sharded) = databases::run(databases::in_session(driver, async |session| {
+fn read_books(driver: &AdminDriver<'_>) -> Result<Books, DbError> {
+    databases::run(databases::in_session(driver, async |session| {
         adopt(session).await?;
-        let is_sharded = joins_within_shards(&session.product().version);
-        Ok::<_, DbError>((books(session).await?, is_sharded))
-    }))?;
-    let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-    let mode = if is_sharded { Mode::Apart } else { Mode::Joined };
+        books(session).await
+    }))
+}
+
+fn stage(books: &Books) -> Stage {
+    if books.is_fresh() { Stage::Fresh } else { Stage::Used }
+}
+
+fn examine(driver: &AdminDriver<'_>, stage: Stage) -> Result<Vec<ConditionVerdict>, DbError> {
+    let mode = Mode::usual(driver)?;
     let verdict = |condition: &Condition| {
         let examined = condition.examine(driver, mode)?;
-        if let Some(refusal) = examined.refused {
-            output::talk(&format!(
-                "note: {}: the database refused to join rows of different warehouses, so they are compared here: {}",
-                condition.id,
-                sentence(&refusal.to_string())
-            ));
+        if let Some(note) = examined.refusal_note() {
+            output::talk(&note);
         }
         Ok(examined.verdict)
     };
-    let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
-    Ok((books, with_conditions.then(|| conditions.map(verdict).collect())))
+    CONDITIONS.iter().filter(|condition| condition.applies(stage)).map(verdict).collect()
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
-    let problems = workload.reconcile(before, after);
     let total = workload.acknowledged();
-    let (verdict, evidence) = match problems.is_empty() {
-        true => {
-            let cents = total.paid_cents.acknowledged;
-            let agree = say!(
-                books_agree,
-                orders = total.orders.acknowledged,
-                payments = total.payments.acknowledged,
-                sum = format!("{}.{:02}", cents / 100, cents % 100),
-                delivered = workload.delivered().acknowledged
-            );
-            (CheckVerdict::Passed, agree)
-        }
-        false => (CheckVerdict::Failed, Message::sentences(&problems)),
-    };
-    DataCheck { name: DataCheck::BOOKS.to_owned(), verdict, evidence }
+    let cents = total.paid_cents.acknowledged;
+    judge(DataCheck::BOOKS, &workload.reconcile(before, after), || {
+        say!(
+            books_agree,
+            orders = total.orders.acknowledged,
+            payments = total.payments.acknowledged,
+            sum = format!("{}.{:02}", cents / 100, cents % 100),
+            delivered = workload.delivered().acknowledged
+        )
+    })
 }
 
 fn audit_check(workload: &Tpcc) -> DataCheck {
-    let (verdict, evidence) = outcome(&workload.audit());
-    DataCheck { name: AUDIT_CHECK.to_owned(), verdict, evidence }
+    check_of_audit(&workload.audit())
 }
 
-fn outcome(audit: &Audit) -> (CheckVerdict, Message) {
+fn check_of_audit(audit: &Audit) -> DataCheck {
     let (problems, unjudged) = (audit.problems(), audit.unjudged());
-    let done: u64 = audit.orders + audit.deliveries;
-    match (problems.is_empty(), done) {
-        (true, 0) => (CheckVerdict::NotMade, say!(audit_too_little)),
-        (true, _) if unjudged.is_empty() => (CheckVerdict::Passed, say!(audit_passed)),
-        (true, _) => {
-            let unjudged = Message::list(&unjudged);
-            (CheckVerdict::Passed, say!(audit_passed_in_part, unjudged = unjudged))
-        }
-        (false, _) => (CheckVerdict::Failed, Message::sentences(&problems)),
+    if problems.is_empty() && audit.orders + audit.deliveries == 0 {
+        return check(AUDIT_CHECK, CheckVerdict::NotMade, say!(audit_too_little));
     }
+    judge(AUDIT_CHECK, &problems, || match unjudged.is_empty() {
+        true => say!(audit_passed),
+        false => say!(audit_passed_in_part, unjudged = Message::list(&unjudged)),
+    })
 }
 
-fn conditions_check(verdicts: Option<&Result<&[check::ConditionVerdict], Message>>) -> DataCheck {
-    let (verdict, evidence) = match verdicts {
-        None => (CheckVerdict::NotMade, say!(conditions_unwanted)),
-        Some(Err(why)) => (CheckVerdict::NotMade, why.clone()),
-        Some(Ok(verdicts)) => match check::violated(*verdicts) {
-            None => (CheckVerdict::Passed, say!(conditions_hold, n = verdicts.len())),
-            Some(violated) => (CheckVerdict::Failed, violated),
-        },
-    };
-    DataCheck { name: DataCheck::CONDITIONS.to_owned(), verdict, evidence }
+fn conditions_check(verdicts: &Verdicts) -> DataCheck {
+    match verdicts {
+        Err(why) => check(DataCheck::CONDITIONS, CheckVerdict::NotMade, why.clone()),
+        Ok(verdicts) => {
+            let violated = Vec::from_iter(check::violated(verdicts));
+            judge(DataCheck::CONDITIONS, &violated, || say!(conditions_hold, n = verdicts.len()))
+        }
+    }
 }
 
 /// Whether every row lies on its shard; `None` where no shards are known, or no rule. It reads all tables, as the
@@ -242,21 +228,72 @@ fn placement_check(
     warehouses: u32,
 ) -> Option<DataCheck> {
     mapped_shards(driver)?;
-    let proof = is_wanted.then(|| prove(driver, warehouses, default_sessions(), &AskedNodes));
-    let (verdict, evidence) = match proof {
-        None => (CheckVerdict::NotMade, say!(conditions_unwanted)),
-        Some(Err(LoadError::Canceled { .. })) => (CheckVerdict::NotMade, reason(&stopped())),
-        Some(Err(error)) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
-        Some(Ok(proof)) => {
+    let not_made = |why| check(DataCheck::SHARD_PLACEMENT, CheckVerdict::NotMade, why);
+    if !is_wanted {
+        return Some(not_made(say!(conditions_unwanted)));
+    }
+    Some(match prove(driver, warehouses, default_sessions(), &AskedNodes) {
+        Err(LoadError::Canceled { .. }) => not_made(reason(&stopped())),
+        Err(error) => not_made(sentence(&error.to_string()).into()),
+        Ok(proof) => {
             let proof = proof?;
             let verdict = match proof.problems.is_empty() {
                 true => CheckVerdict::Passed,
                 false => CheckVerdict::Failed,
             };
-            (verdict, proof.message())
+            check(DataCheck::SHARD_PLACEMENT, verdict, proof.message())
+        }
+    })
+}
+
+/// Checks that each shard holds the conditions, and that the books of all add up to those of the endpoint.
+fn shard_conditions_check(
+    shards: &[ShardNode<AdminDriver<'_>>],
+    with_conditions: bool,
+    endpoint: &Books,
+) -> DataCheck {
+    let stage = with_conditions.then_some(stage(endpoint));
+    let answers = on_each_shard(shards, async |_, session| look_at_shard(session, stage).await);
+    let looks = match answers {
+        Ok(looks) => looks,
+        Err(error) => {
+            let why = sentence(&error.to_string()).into();
+            return check(DataCheck::SHARD_CONDITIONS, CheckVerdict::NotMade, why);
         }
     };
-    Some(DataCheck { name: DataCheck::SHARD_PLACEMENT.to_owned(), verdict, evidence })
+    let mut problems = Vec::new();
+    let mut sum = Books::default();
+    for (node, (books, verdicts)) in shards.iter().zip(&looks) {
+        sum.add(books);
+        let violated = check::violated(verdicts);
+        problems.extend(
+            violated.map(|violated| say!(shard_violates, node = &node.name, violated = violated)),
+        );
+    }
+    if sum != *endpoint {
+        problems.push(say!(shards_differ_from_endpoint));
+    }
+    let conditions = looks.first().map_or(0, |(_, verdicts)| verdicts.len());
+    judge(DataCheck::SHARD_CONDITIONS, &problems, || {
+        say!(shards_hold, shards = looks.len(), n = conditions)
+    })
+}
+
+/// The books of a shard, and the conditions that it can answer alone: the others are compared through the endpoint.
+async fn look_at_shard(
+    session: &mut AdminSession<'_>,
+    stage: Option<Stage>,
+) -> Result<(Books, Vec<ConditionVerdict>), DbError> {
+    let books = books(session).await?;
+    prepare(session).await?;
+    let mut verdicts = Vec::new();
+    let is_wanted = |condition: &&Condition| {
+        stage.is_some_and(|stage| condition.applies(stage)) && !condition.joins_warehouses()
+    };
+    for condition in CONDITIONS.iter().filter(is_wanted) {
+        verdicts.push(condition.verdict(session).await?);
+    }
+    Ok((books, verdicts))
 }
 
 /// True for a check that should have been made and could not: what it would have said is not known.
@@ -265,49 +302,36 @@ pub fn is_missing(check: &DataCheck) -> bool {
     check.verdict == CheckVerdict::NotMade && is_wanted
 }
 
-/// What is known of the time after a run.
-enum After<'a> {
-    Looked(Option<&'a [check::ConditionVerdict]>),
-    NotMade(&'a Message),
-}
-
-fn lines(before: &Before, after: After<'_>) -> Vec<ConditionLine> {
+fn lines(before: &Before, after: &Verdicts) -> Vec<ConditionLine> {
     let line = |condition: &Condition| ConditionLine {
         id: condition.id.to_owned(),
         rule: condition.rule(),
-        before: state(condition, before.verdicts.as_deref()),
-        after: match &after {
-            After::Looked(verdicts) => state(condition, *verdicts),
-            // A run has used the database.
-            After::NotMade(why) => condition.applies(Stage::Used).then(|| not_made_state(why)),
-        },
+        before: state(condition, &before.verdicts),
+        after: state(condition, after),
     };
     CONDITIONS.iter().map(line).collect()
 }
 
 /// `None` where the condition need not hold.
-fn state(
-    condition: &Condition,
-    verdicts: Option<&[check::ConditionVerdict]>,
-) -> Option<ConditionState> {
-    let Some(verdicts) = verdicts else {
-        return condition.applies(Stage::Used).then(|| not_made_state(&say!(conditions_unwanted)));
+fn state(condition: &Condition, verdicts: &Verdicts) -> Option<ConditionState> {
+    let (verdict, evidence) = match verdicts {
+        Err(why) if condition.applies(Stage::Used) => (CheckVerdict::NotMade, why.clone()),
+        Err(_) => return None,
+        Ok(verdicts) => {
+            let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
+            match verdict.holds() {
+                true => (CheckVerdict::Passed, Message::default()),
+                false => (CheckVerdict::Failed, verdict.counted()),
+            }
+        }
     };
-    let verdict = verdicts.iter().find(|verdict| verdict.condition == *condition)?;
-    Some(match verdict.holds() {
-        true => ConditionState { verdict: CheckVerdict::Passed, evidence: Message::default() },
-        false => ConditionState { verdict: CheckVerdict::Failed, evidence: verdict.counted() },
-    })
-}
-
-fn not_made_state(why: &Message) -> ConditionState {
-    ConditionState { verdict: CheckVerdict::NotMade, evidence: why.clone() }
+    Some(ConditionState { verdict, evidence })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::audit::{LINES_MEAN, Skew};
+    use crate::audit::AuditFigure;
 
     fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
@@ -322,7 +346,7 @@ mod tests {
             verdict("C3", &["w 1, d 2"], 1),
             verdict("X5", &["s_w_id 1"], 7),
         ];
-        let check = conditions_check(Some(&Ok(&verdicts)));
+        let check = conditions_check(&Ok(verdicts.to_vec()));
         assert_eq!(check.verdict, CheckVerdict::Failed);
         assert_eq!(
             check.evidence,
@@ -330,57 +354,43 @@ mod tests {
              X5 is violated, 7 violations: s_w_id 1; and more. Its rule: S_QUANTITY is between 10 and \
              100."
         );
-        assert_eq!(conditions_check(Some(&Ok(&verdicts[..1]))).verdict, CheckVerdict::Passed);
-        let refused = conditions_check(Some(&Err("No join.".into())));
+        assert_eq!(conditions_check(&Ok(verdicts[..1].to_vec())).verdict, CheckVerdict::Passed);
+        let refused = conditions_check(&Err("No join.".into()));
         assert_eq!(
             (refused.verdict, &refused.evidence),
             (CheckVerdict::NotMade, &"No join.".into())
         );
-        assert_eq!(conditions_check(None).verdict, CheckVerdict::NotMade);
-        assert!(is_missing(&refused) && !is_missing(&conditions_check(None)));
-        assert!(!is_missing(&conditions_check(Some(&Ok(&verdicts)))));
+        let unwanted = conditions_check(&Err(say!(conditions_unwanted)));
+        assert_eq!(unwanted.verdict, CheckVerdict::NotMade);
+        assert!(is_missing(&refused) && !is_missing(&unwanted));
+        assert!(!is_missing(&conditions_check(&Ok(verdicts.to_vec()))));
     }
 
     #[test]
     fn an_audit_that_passed_names_what_it_has_not_judged() {
-        let skew = |name, is_judged| Skew {
-            name,
-            draws: 100,
-            distance: 0.0,
-            limit: 50.0,
-            is_judged,
-            is_right: true,
+        let figure = |title, verdict| AuditFigure {
+            title,
+            verdict,
+            ..AuditFigure::share(say!(audit_items), (1, 100), 0.01)
         };
-        let mut audit = Audit {
-            shares: Vec::new(),
-            skews: vec![skew("items", true), skew("last_names", false)],
-            is_deck: false,
-            orders: 100,
-            lines_per_order: LINES_MEAN,
-            lines_bound: Some(1.0),
-            deliveries: 0,
-            skipped_deliveries: 0,
-            deliveries_with_skips: 0,
-        };
-        let (verdict, evidence) = outcome(&audit);
-        assert_eq!(verdict, CheckVerdict::Passed);
-        assert_eq!(
-            evidence,
-            "What was judged matches the profile within the limits of chance. Not judged, for too few \
-             observations: last names."
-        );
-        audit.lines_bound = None;
-        assert!(outcome(&audit).1.to_string().ends_with(" and last names."));
-        audit.lines_bound = Some(1.0);
-        audit.skews[1].is_judged = true;
-        assert_eq!(outcome(&audit), (CheckVerdict::Passed, say!(audit_passed)));
+        let figures = vec![
+            figure(say!(audit_items), CheckVerdict::Passed),
+            figure(say!(audit_last_names), CheckVerdict::NotMade),
+        ];
+        let mut audit = Audit { figures, orders: 100, deliveries: 0, deliveries_with_skips: 0 };
+        let passed = |evidence| check(AUDIT_CHECK, CheckVerdict::Passed, evidence);
+        let in_part =
+            say!(audit_passed_in_part, unjudged = Message::list(&[say!(audit_last_names)]));
+        assert_eq!(check_of_audit(&audit), passed(in_part));
+        audit.figures.pop();
+        assert_eq!(check_of_audit(&audit), passed(say!(audit_passed)));
     }
 
     #[test]
     fn every_condition_has_a_line_also_where_it_was_not_checked() {
         let before = Before {
             books: Books::default(),
-            verdicts: Some(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
+            verdicts: Ok(vec![verdict("C1", &[], 0), verdict("C11", &[], 0)]),
             placement: None,
             when: CheckTime::BeforeAndAfter,
             warehouses: 1,
@@ -393,8 +403,8 @@ mod tests {
         assert_eq!(line("C11").before.as_ref().unwrap().verdict, CheckVerdict::Passed);
         assert_eq!(line("C11").after, None, "it need not hold then");
         assert!(findings.checks.iter().all(|check| check.verdict == CheckVerdict::NotMade));
-        let unwanted = Before { verdicts: None, ..before };
-        let lines = lines(&unwanted, After::Looked(None));
+        let unwanted = Before { verdicts: Err(say!(conditions_unwanted)), ..before };
+        let lines = lines(&unwanted, &Err(say!(conditions_unwanted)));
         assert!(lines.iter().all(|line| line.id == "C11" || line.before.is_some()));
     }
 

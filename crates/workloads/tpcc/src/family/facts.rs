@@ -1,13 +1,13 @@
 //! What a run of TPC-C says of itself.
 
-use crate::audit::{Audit, LINES_MEAN, ObservedShare, Skew};
-use crate::facts::{AuditLine, TpccFacts, TpccKind};
+use crate::audit::AuditFigure;
+use crate::facts::{TpccFacts, TpccKind};
 use crate::load::TpccDatabase;
 use crate::profile::{MIX_LEAST_PERCENT, PerKind, Profile, TpccTransaction};
 use crate::{DISTRICTS, Tpcc};
 use dyno_core::Workload;
 use dyno_engine::TrialSpec;
-use dyno_facts::{CheckVerdict, KindSummary, say};
+use dyno_facts::KindSummary;
 
 /// The facts of a run that has ended, from its kinds and the length of its window. The conditions are
 /// left to [`super::look_after`].
@@ -39,7 +39,7 @@ pub fn facts(
         deliveries_with_skips: audit.deliveries_with_skips,
         shards: workload.shards(),
         reaches: workload.reaches(),
-        audit: audit_lines(&audit),
+        audit: audit.figures.iter().map(AuditFigure::line).collect(),
         ..TpccFacts::default()
     };
     facts.set_rates(kinds, window_s);
@@ -86,63 +86,13 @@ fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
     kinds
 }
 
-fn audit_lines(audit: &Audit) -> Vec<AuditLine> {
-    let mut lines: Vec<AuditLine> = audit.shares.iter().map(share_line).collect();
-    lines.push(AuditLine {
-        name: Audit::lines_title(),
-        observed: format!("{:.3}", audit.lines_per_order).into(),
-        expected: LINES_MEAN.to_string().into(),
-        bound: audit.lines_bound.map_or("-".into(), |bound| format!("± {bound:.3}").into()),
-        of: audit.orders,
-        verdict: judged(audit.lines_bound.is_some(), audit.are_lines_right()),
-    });
-    lines.extend(audit.skews.iter().map(skew_line));
-    lines
-}
-
-fn share_line(share: &ObservedShare) -> AuditLine {
-    let percent = |share: f64| format!("{:.3} %", 100.0 * share);
-    AuditLine {
-        name: share.title(),
-        observed: percent(share.observed()).into(),
-        expected: percent(share.expected).into(),
-        bound: format!("± {}", percent(share.bound)).into(),
-        of: share.of,
-        verdict: judged(share.of > 0, share.is_right()),
-    }
-}
-
-fn skew_line(skew: &Skew) -> AuditLine {
-    let expected = match skew.name {
-        "items" => "NURand(8191)".into(),
-        "customers" => "NURand(1023)".into(),
-        "last_names" => "NURand(255)".into(),
-        _ => say!(audit_as_in_profile),
-    };
-    AuditLine {
-        name: skew.title(),
-        observed: say!(audit_chi_square, value = format!("{:.1}", skew.distance)),
-        expected,
-        bound: say!(audit_at_most, value = format!("{:.1}", skew.limit)),
-        of: skew.draws,
-        verdict: judged(skew.is_judged, skew.is_right),
-    }
-}
-
-fn judged(is_judged: bool, is_right: bool) -> CheckVerdict {
-    match (is_judged, is_right) {
-        (false, _) => CheckVerdict::NotMade,
-        (true, true) => CheckVerdict::Passed,
-        (true, false) => CheckVerdict::Failed,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::TpccOptions;
     use crate::profile::{BMSQL_5_0, SPEC};
     use dyno_core::Dialect;
+    use dyno_facts::CheckVerdict;
     use dyno_facts::Counts;
 
     fn kind(name: &str, committed: u64) -> KindSummary {

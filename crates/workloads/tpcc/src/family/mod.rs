@@ -8,21 +8,21 @@ mod shards;
 
 pub use checks::{Before, is_missing, look_after, look_before, not_made};
 pub use facts::{facts, tpmc_limit};
-pub use preflight::{Need, TpccPreflightError, preflight, trial_needs};
+pub use preflight::{Need, preflight, trial_needs};
 
 use crate::Handover;
 use crate::across::{CrossShardWork, ForeignWork};
 use crate::ledger::{Counted, LedgerFile, Recorded, read};
 use crate::load::{
     LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
-    existing_tables, load, mapped_shards,
+    existing_tables, load, loaded, mapped_shards,
 };
 use crate::options::{OFFER, TpccSettings};
 use crate::profile::ReadOnlyEnd;
-use crate::schema::{CONFIG, LOAD_STATE, table_names};
+use crate::schema::{CONFIG, table_names};
 use crate::settle::{Settlement, settle};
 use crate::{ITEMS, Timestamp, TpccOptions};
-use dyno_core::{AdminDriver, AdminSession, Driver};
+use dyno_core::{AdminDriver, AdminSession, Driver, counted};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, say};
@@ -107,7 +107,7 @@ impl Family for TpccFamily {
     }
 
     fn idle_tables(&self) -> Vec<&'static str> {
-        vec![CONFIG, LOAD_STATE]
+        vec![CONFIG]
     }
 
     fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
@@ -151,9 +151,8 @@ impl Driven for TpccFamily {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let (mut found, mut data) = ask(driver, async |session| {
-            self.look(session, spec.workers).await.map_err(preflight_failure)
-        })?;
+        let (mut found, mut data) =
+            ask(driver, async |session| self.look(session, spec.workers).await)?;
         let loaded = found.loaded;
         let mapped = mapped_shards(driver);
         if let Some((map, shards)) = &mapped {
@@ -196,11 +195,9 @@ impl Driven for TpccFamily {
         stem: &Path,
     ) -> Result<crate::Tpcc, Failure> {
         let driver = &database.primary_admin();
-        let need = self.need(spec.all_workers());
-        let found = ask(driver, async |session| {
-            preflight(session, &need).await.map_err(preflight_failure)
-        })?;
-        let workload = self.workload(driver, &found, spec)?;
+        let preflight =
+            ask(driver, async |session| self.preflight(session, spec.all_workers()).await)?;
+        let workload = self.workload(driver, &preflight, spec)?;
         Ok(match self.ledger(database, stem) {
             Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
             None => workload,
@@ -301,13 +298,28 @@ impl TpccFamily {
         TpccLoadOptions { seed, loaded_at: Timestamp::now(), ..self.options.load.clone() }
     }
 
-    fn need(&self, sessions: u32) -> Need {
-        Need {
-            warehouses: self.options.run.warehouses,
-            sessions,
-            isolation: self.options.run.isolation,
-            foreign_keys: Some(self.options.load.foreign_keys),
+    async fn preflight(
+        &self,
+        session: &mut AdminSession<'_>,
+        sessions: u32,
+    ) -> Result<preflight::Preflight, Failure> {
+        let loaded = loaded(session).await.map_err(|error| match error {
+            LoadError::Data { problem, .. } => {
+                Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
+            }
+            other => other.into(),
+        })?;
+        let (asked, has) = (self.options.run.warehouses, loaded.warehouses);
+        if has < asked {
+            let warehouses = counted(asked, "warehouse");
+            return Err(Failure::new(format!(
+                "The run asks for {warehouses}, and the database has {has}."
+            ))
+            .with_hint(format!("Write `warehouses = {has}`, or load other tables.")));
         }
+        let isolation = self.options.run.isolation;
+        let foreign_keys = Some(self.options.load.foreign_keys);
+        preflight(session, loaded, &Need { sessions, isolation, foreign_keys }).await
     }
 
     fn workload(
@@ -330,8 +342,8 @@ impl TpccFamily {
         &self,
         session: &mut AdminSession<'_>,
         sessions: u32,
-    ) -> Result<(preflight::Preflight, DataFacts), TpccPreflightError> {
-        let found = preflight(session, &self.need(sessions)).await?;
+    ) -> Result<(preflight::Preflight, DataFacts), Failure> {
+        let preflight = self.preflight(session, sessions).await?;
         let size = footprint(session, "bmsql@_%").await?;
         let data = DataFacts {
             rows: u64::from(self.options.run.warehouses) * u64::from(ITEMS),
@@ -341,7 +353,7 @@ impl TpccFamily {
             memory_setting: size.memory_setting.to_owned(),
             memory_bytes: size.memory_bytes,
         };
-        Ok((found, data))
+        Ok((preflight, data))
     }
 
     fn load_sentence(&self, report: &LoadReport) -> Message {
@@ -432,17 +444,4 @@ fn lost_of(settled: &Settlement) -> LostWork {
 fn notes(workload: &crate::Tpcc) -> Vec<Message> {
     let left = workload.deliveries_left();
     (left > 0).then(|| say!(deliveries_left, n = left)).into_iter().collect()
-}
-
-fn preflight_failure(error: TpccPreflightError) -> Failure {
-    match error {
-        TpccPreflightError::Unloaded(LoadError::Data { problem, .. }) => {
-            Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
-        }
-        TpccPreflightError::TooFew { loaded, .. } => {
-            let hint = format!("Write `warehouses = {loaded}`, or load other tables.");
-            Failure::from(error).with_hint(hint)
-        }
-        other => other.into(),
-    }
 }

@@ -1,6 +1,6 @@
 //! Whether a run can be made on a database, before anybody connects a thousand times.
 
-use crate::load::{LoadError, TpccDatabase, foreign_keys, loaded};
+use crate::load::{TpccDatabase, foreign_keys};
 use crate::{Isolation, prepared_statements};
 use dyno_core::{AdminSession, DbError, Dialect, Session, counted, is_shardingsphere};
 use dyno_load::query::{answer, answer_if_any, whole};
@@ -9,7 +9,6 @@ use dyno_runner::failure::Failure;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Need {
-    pub warehouses: u32,
     pub sessions: u32,
     /// The isolation that is asked for; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,
@@ -36,57 +35,19 @@ pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     }
 }
 
-/// Why a run can't be made.
-#[derive(Debug)]
-pub enum TpccPreflightError {
-    /// Nothing is loaded, or not all of it.
-    Unloaded(LoadError),
-    /// Fewer warehouses are loaded than the run uses.
-    TooFew {
-        /// Warehouses that the run uses.
-        asked: u32,
-        loaded: u32,
-    },
-    /// The server's limits are too low.
-    Limit(Failure),
-    /// The database itself failed.
-    Db(DbError),
-}
-
-impl From<DbError> for TpccPreflightError {
-    fn from(error: DbError) -> Self {
-        TpccPreflightError::Db(error)
-    }
-}
-
-impl From<TpccPreflightError> for Failure {
-    fn from(error: TpccPreflightError) -> Self {
-        match error {
-            TpccPreflightError::Unloaded(error) => Failure::from(&error),
-            TpccPreflightError::TooFew { asked, loaded } => Failure::new(format!(
-                "The run asks for {}, and the database has {loaded}.",
-                counted(asked, "warehouse")
-            )),
-            TpccPreflightError::Limit(failure) => failure,
-            TpccPreflightError::Db(error) => Failure::from(&error),
-        }
-    }
-}
-
-/// Looks at the database and its server.
+/// Looks at a database that `loaded` describes, and at its server.
+///
+/// # Errors
+/// The server's limits are too low; the session failed.
 pub async fn preflight(
     session: &mut AdminSession<'_>,
+    loaded: TpccDatabase,
     need: &Need,
-) -> Result<Preflight, TpccPreflightError> {
-    let loaded = loaded(session).await.map_err(TpccPreflightError::Unloaded)?;
-    if loaded.warehouses < need.warehouses {
-        let (asked, loaded) = (need.warehouses, loaded.warehouses);
-        return Err(TpccPreflightError::TooFew { asked, loaded });
-    }
+) -> Result<Preflight, Failure> {
     let mut warnings = Vec::new();
     check_prepared(session, need.sessions).await?;
     warnings.extend(connections(session, need.sessions).await?);
-    let keys = foreign_keys(session).await.map_err(TpccPreflightError::Unloaded)?;
+    let keys = foreign_keys(session).await?;
     warnings.extend(about_foreign_keys(keys, need.foreign_keys));
     let is_passed_on = !is_shardingsphere(&session.product().version);
     warnings.extend(match is_passed_on {
@@ -102,20 +63,14 @@ pub async fn preflight(
 }
 
 /// MySQL counts the prepared statements of all sessions together.
-async fn check_prepared(
-    session: &mut AdminSession<'_>,
-    sessions: u32,
-) -> Result<(), TpccPreflightError> {
+async fn check_prepared(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), Failure> {
     if session.dialect() != Dialect::Mysql {
         return Ok(());
     }
     let Some(limit) = variable(session, "max_prepared_stmt_count").await? else { return Ok(()) };
     let used = status(session, "Prepared_stmt_count").await?.unwrap_or(0);
     let each = prepared_statements(Dialect::Mysql);
-    match prepared_shortage(sessions, each, limit, used) {
-        Some(failure) => Err(TpccPreflightError::Limit(failure)),
-        None => Ok(()),
-    }
+    prepared_shortage(sessions, each, limit, used).map_or(Ok(()), Err)
 }
 
 fn prepared_shortage(sessions: u32, each: u32, limit: u64, used: u64) -> Option<Failure> {

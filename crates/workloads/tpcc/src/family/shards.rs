@@ -3,15 +3,10 @@
 use crate::across::{
     CrossShardWork, ForeignWork, foreign_work, judge, look, on_each_shard, prepared_branches,
 };
-use crate::books::{Books, books};
-use crate::check::{self, CONDITIONS, ConditionVerdict, Stage, prepare};
 use crate::ledger::Recorded;
-use crate::schema::TpccTable;
 use crate::settle::{Settlement, settle_part};
-use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap, ShardNode};
+use dyno_core::{AdminDriver, DbError, ShardMap, ShardNode};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
-use dyno_load::query::column;
-use dyno_runner::failure::sentence;
 use dyno_runner::family::{Footprint, footprint};
 use dyno_runner::signals;
 use std::collections::BTreeSet;
@@ -60,107 +55,6 @@ pub(super) fn shards_without_rows(
             all = shards.len()
         )
     })
-}
-
-/// What a shard says of itself.
-struct ShardLook {
-    books: Books,
-    /// Tables with a warehouse of another shard.
-    foreign: Vec<(TpccTable, u32)>,
-    verdicts: Vec<ConditionVerdict>,
-}
-
-/// Whether each shard holds the conditions, and whether the books of all add up to those of the endpoint. Whether it
-/// holds its own warehouses only is looked at unless that `is_proven`: by a proof that has read the same tables.
-pub(super) fn conditions_check(
-    (shards, map): (&[ShardNode<AdminDriver<'_>>], &ShardMap),
-    with_conditions: bool,
-    is_proven: bool,
-    endpoint: &Books,
-) -> DataCheck {
-    let stage = if endpoint.is_fresh() { Stage::Fresh } else { Stage::Used };
-    let looked = on_each_shard(shards, async |number, session| {
-        let stage = with_conditions.then_some(stage);
-        let is_own = |warehouse| map.shard_of(warehouse) == number;
-        look_at_shard(session, (!is_proven).then_some(is_own), stage).await
-    });
-    let (verdict, evidence) = match looked {
-        Err(error) => (CheckVerdict::NotMade, sentence(&error.to_string()).into()),
-        Ok(looks) => match wrong(shards, &looks, endpoint) {
-            problems if problems.is_empty() => {
-                let conditions = looks.first().map_or(0, |look| look.verdicts.len());
-                (CheckVerdict::Passed, say!(shards_hold, shards = looks.len(), n = conditions))
-            }
-            problems => (CheckVerdict::Failed, Message::sentences(&problems)),
-        },
-    };
-    DataCheck { name: DataCheck::SHARD_CONDITIONS.to_owned(), verdict, evidence }
-}
-
-async fn look_at_shard(
-    session: &mut AdminSession<'_>,
-    is_own: Option<impl Fn(u32) -> bool>,
-    stage: Option<Stage>,
-) -> Result<ShardLook, DbError> {
-    let books = books(session).await?;
-    let foreign = match is_own {
-        Some(is_own) => foreign_warehouses(session, is_own).await?,
-        None => Vec::new(),
-    };
-    prepare(session).await?;
-    let mut verdicts = Vec::new();
-    // What joins rows of different warehouses is compared through the endpoint.
-    let wanted = |condition: &&check::Condition| {
-        stage.is_some_and(|stage| condition.applies(stage)) && !condition.joins_warehouses()
-    };
-    for condition in CONDITIONS.iter().filter(wanted) {
-        verdicts.push(condition.verdict(session).await?);
-    }
-    Ok(ShardLook { books, foreign, verdicts })
-}
-
-async fn foreign_warehouses(
-    session: &mut AdminSession<'_>,
-    is_own: impl Fn(u32) -> bool,
-) -> Result<Vec<(TpccTable, u32)>, DbError> {
-    let mut foreign = Vec::new();
-    for table in TpccTable::ALL {
-        let Some(key) = table.warehouse_column() else { continue };
-        let sql = format!("SELECT DISTINCT {key} FROM {}", table.name());
-        let warehouses: BTreeSet<String> = column(session, &sql).await?;
-        let warehouses = warehouses.iter().filter_map(|text| text.parse().ok());
-        foreign.extend(warehouses.filter(|it| !is_own(*it)).map(|warehouse| (table, warehouse)));
-    }
-    Ok(foreign)
-}
-
-fn wrong(
-    shards: &[ShardNode<AdminDriver<'_>>],
-    looks: &[ShardLook],
-    endpoint: &Books,
-) -> Vec<Message> {
-    let mut problems = Vec::new();
-    let mut sum = Books::default();
-    for (node, look) in shards.iter().zip(looks) {
-        sum.add(&look.books);
-        problems.extend(look.foreign.first().map(|(table, warehouse)| {
-            let warehouse = warehouse.to_string();
-            say!(
-                shard_holds_foreign,
-                node = &node.name,
-                table = table.name(),
-                warehouse = warehouse
-            )
-        }));
-        problems.extend(
-            check::violated(&look.verdicts)
-                .map(|violated| say!(shard_violates, node = &node.name, violated = violated)),
-        );
-    }
-    if sum != *endpoint {
-        problems.push(say!(shards_differ_from_endpoint));
-    }
-    problems
 }
 
 /// Branches that were prepared when the load had ended.

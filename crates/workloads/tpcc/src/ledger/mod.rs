@@ -27,6 +27,7 @@ mod file;
 mod read;
 
 pub use file::LedgerFile;
+pub(crate) use read::RecordedDistrict;
 pub use read::{Across, Recorded, read};
 
 use crate::DISTRICTS;

@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct District {
+pub(crate) struct RecordedDistrict {
     /// The next order's number before the first run.
     pub(crate) before: u32,
     /// In the order of their numbers. Eight bytes an order.
@@ -42,7 +42,7 @@ pub struct Recorded {
     pub torn: u64,
     warehouses: u32,
     c_last: u64,
-    districts: Vec<District>,
+    districts: Vec<RecordedDistrict>,
     /// Acknowledged or of unknown outcome, in no order.
     pub across: Vec<Across>,
 }
@@ -64,12 +64,12 @@ impl Recorded {
         &self.path
     }
 
-    pub(crate) fn district(&self, warehouse: u32, district: u32) -> Option<&District> {
+    pub(crate) fn district(&self, warehouse: u32, district: u32) -> Option<&RecordedDistrict> {
         self.districts.get(index(warehouse, district)?)
     }
 
     /// Warehouse, district and books of each district.
-    pub(crate) fn districts(&self) -> impl Iterator<Item = (u32, u32, &District)> {
+    pub(crate) fn districts(&self) -> impl Iterator<Item = (u32, u32, &RecordedDistrict)> {
         let places = (1..=self.warehouses).flat_map(|w| (1..=DISTRICTS).map(move |d| (w, d)));
         places.zip(&self.districts).map(|((w, d), books)| (w, d, books))
     }
@@ -213,7 +213,8 @@ impl Parser {
         let _seed: u64 = words.next()?.parse().ok()?;
         let recorded = &mut self.recorded;
         if recorded.runs == 0 {
-            recorded.districts = vec![District::default(); index(warehouses, DISTRICTS)? + 1];
+            recorded.districts =
+                vec![RecordedDistrict::default(); index(warehouses, DISTRICTS)? + 1];
             (recorded.warehouses, recorded.c_last) = (warehouses, c_last);
             recorded.begun_ms = begun_ms;
         }

@@ -2,17 +2,16 @@
 //! what `COPY ... WITH (FORMAT csv, NULL 'NULL')` takes.
 
 use super::TpccLoadOptions;
-use super::chunks::{self, Chunk};
-use super::rows::{ChunkRows, Common, row_count};
-use super::state::config_rows;
+use super::config::config_rows;
+use super::rows::{Chunk, ChunkRows, RowParameters, item_chunks, warehouse_chunks};
 use crate::random::Constants;
 use crate::schema::{CONFIG, TpccTable};
-use dyno_core::{Dialect, Rng, RowSource, RowWriter};
+use dyno_core::{Dialect, RowSource, RowWriter};
 use dyno_load::LoadObserver;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 /// Rows between two notes of progress.
@@ -57,13 +56,12 @@ pub fn write_csv(
     (prefix, null): (&str, &str),
     observer: &dyn LoadObserver,
 ) -> Result<Vec<CsvFile>, String> {
-    let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
-    let common = Common { seed: options.seed, dialect, loaded_at: options.loaded_at, constants };
-    let chunks = chunks::all(options.warehouses);
+    let parameters = RowParameters::new(options.seed, dialect, options.loaded_at);
+    let chunks = [item_chunks(), warehouse_chunks(1..=options.warehouses)].concat();
     let job = |table: TpccTable| {
         let chunks: Vec<Chunk> =
             chunks.iter().filter(|chunk| chunk.table == table).copied().collect();
-        let rows = chunks.iter().map(|chunk| row_count(options.seed, chunk)).sum();
+        let rows = chunks.iter().map(|chunk| chunk.rows(options.seed)).sum();
         let path = PathBuf::from(format!("{prefix}{}.csv", shape(table).0));
         (table, chunks, CsvFile { table: table.name(), columns: columns(table), path, rows })
     };
@@ -71,18 +69,13 @@ pub fn write_csv(
     observer.rows_planned(jobs.iter().map(|(.., file)| file.rows).sum());
     // The largest ones first, so that none is left for the end.
     jobs.sort_by_key(|(.., file)| std::cmp::Reverse(file.rows));
-    let (next, has_failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let next = AtomicUsize::new(0);
     let work = || {
-        while !has_failed.load(Ordering::Relaxed)
-            && let Some((table, chunks, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
-        {
-            let written = write_table(common, *table, chunks, file, null, observer);
-            if let Err(error) = written {
-                has_failed.store(true, Ordering::Relaxed);
-                return Err(unwritten(&file.path, &error));
-            }
+        while let Some((table, chunks, file)) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) {
+            write_table(parameters, *table, chunks, file, null, observer)
+                .map_err(|error| unwritten(&file.path, &error))?;
         }
-        Ok(())
+        Ok::<(), String>(())
     };
     let threads = (options.sessions.max(1) as usize).min(jobs.len());
     thread::scope(|scope| {
@@ -93,14 +86,14 @@ pub fn write_csv(
         });
         ends.collect::<Result<Vec<()>, _>>()
     })?;
-    let mut files = vec![write_config(options.warehouses, &constants, prefix)?];
+    let mut files = vec![write_config(options.warehouses, &parameters.constants, prefix)?];
     jobs.sort_by_key(|(table, ..)| *table);
     files.extend(jobs.into_iter().map(|(.., file)| file));
     Ok(files)
 }
 
 fn write_table(
-    common: Common,
+    parameters: RowParameters,
     table: TpccTable,
     chunks: &[Chunk],
     file: &CsvFile,
@@ -111,14 +104,14 @@ fn write_table(
     let mut out = Lines {
         out: BufWriter::with_capacity(1 << 18, File::create(&part)?),
         null,
-        line: Vec::with_capacity(1 << 10),
         first: shape(table).1,
-        starts: Vec::new(),
+        cells: Vec::with_capacity(1 << 10),
+        ends: Vec::new(),
         error: Ok(()),
     };
     let mut noted = 0;
     for chunk in chunks {
-        let mut rows = ChunkRows::new(common, *chunk);
+        let mut rows = ChunkRows::new(parameters, *chunk);
         while rows.next_row(&mut out) {
             out.end_row();
             noted += 1;
@@ -155,44 +148,34 @@ fn write_config(warehouses: u32, constants: &Constants, prefix: &str) -> Result<
 struct Lines<'a> {
     out: BufWriter<File>,
     null: &'a str,
-    /// The line that is being made, in the order of the table.
-    line: Vec<u8>,
+    /// The first columns of the file, by their places in the table.
     first: &'static [usize],
-    /// Where its first columns begin and where the next one does.
-    starts: Vec<usize>,
+    /// The cells of a row, and where each of them ends.
+    cells: Vec<u8>,
+    ends: Vec<usize>,
     /// The first error: a row can't fail.
     error: io::Result<()>,
 }
 
 impl Lines<'_> {
     fn value(&mut self, value: &[u8]) {
-        if !self.line.is_empty() {
-            self.line.push(b',');
-        }
-        if self.starts.len() <= self.first.len() {
-            self.starts.push(self.line.len());
-        }
-        self.line.extend_from_slice(value);
+        self.cells.extend_from_slice(value);
+        self.ends.push(self.cells.len());
     }
 
     fn end_row(&mut self) {
-        let written =
-            if self.first.is_empty() { self.out.write_all(&self.line) } else { self.moved() };
-        let written = written.and_then(|()| self.out.write_all(b"\n"));
-        if self.error.is_ok() {
-            self.error = written;
+        let order = self.first.iter().copied().chain(self.first.len()..self.ends.len());
+        for (place, column) in order.enumerate() {
+            let begin = column.checked_sub(1).map_or(0, |before| self.ends[before]);
+            let cell = &self.cells[begin..self.ends[column]];
+            let separator: &[u8] = if place == 0 { b"" } else { b"," };
+            let written = self.out.write_all(separator).and_then(|()| self.out.write_all(cell));
+            self.error = std::mem::replace(&mut self.error, Ok(())).and(written);
         }
-        self.line.clear();
-        self.starts.clear();
-    }
-
-    /// The line with its first columns in the order of the file.
-    fn moved(&mut self) -> io::Result<()> {
-        for &at in self.first {
-            // With the comma behind it.
-            self.out.write_all(&self.line[self.starts[at]..self.starts[at + 1]])?;
-        }
-        self.out.write_all(&self.line[self.starts[self.first.len()]..])
+        let written = self.out.write_all(b"\n");
+        self.error = std::mem::replace(&mut self.error, Ok(())).and(written);
+        self.cells.clear();
+        self.ends.clear();
     }
 }
 

@@ -1,50 +1,43 @@
 //! Creates and fills the tables, in parallel, and goes on where an interrupted load ended.
 //!
 //! Rows are stored in chunks of about 30,000, each wholly or not at all, and what a chunk holds
-//! depends only on the seed. The database itself keeps the list of chunks that were begun and done:
-//! a chunk that was begun and not noted as done is removed and loaded again.
+//! depends only on the seed. A chunk whose rows are not there, or not all of them, is missing: it is removed and loaded
+//! again. One count of all rows says what an interrupted load lacks, and in the end that nothing lacks.
 //!
 //! Where the shards behind an endpoint are known, and the rule by which rows lie on them, the tables
-//! are created through the endpoint and each shard is filled directly; it keeps a list of its own.
-//! The end of the load proves that the endpoint finds every row where it lies.
+//! are created through the endpoint and each shard is filled directly. The end of the load proves that the endpoint
+//! finds every row where it lies.
 //!
-//! - `chunks`, `rows`: what is loaded at once, and its rows. `csv`: the same rows as files.
-//! - `direct`: where rows go. `state`: what the database says.
-//! - `verify`: whether all is there. `proof`: whether it lies on its shards.
+//! - `rows`: chunks and their rows. `csv`: the same rows as files.
+//! - `survey`: what is stored, and whether it lies on its shards. `config`: what the database says of its load.
 
-mod chunks;
+mod config;
 mod csv;
-mod direct;
-mod proof;
 mod rows;
-mod state;
-mod verify;
+mod survey;
 
-pub(crate) use chunks::LOAD_NEEDS;
+pub use config::{TpccDatabase, existing_tables, foreign_keys, loaded};
 pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
-pub use proof::{ShardProof, prove};
-pub use state::{TpccDatabase, existing_tables, foreign_keys, loaded};
-pub use verify::cardinalities;
+pub(crate) use rows::LOAD_NEEDS;
+pub use survey::{ShardProof, prove};
 
-use crate::random::Constants;
 use crate::schema::{
-    HISTORY_SEQUENCE, KeyTime, LOAD_STATE, LateKey, Schema, Shard, TpccTable, table_names,
+    CONFIG, CREATE_CONFIG, HISTORY_SEQUENCE, KeyTime, LateKey, Schema, Shard, TpccTable,
+    table_names,
 };
 use crate::text::Timestamp;
-use chunks::Chunk;
-pub(crate) use direct::mapped_shards;
-use direct::{LoadId, LoadPlace, configs_on_shards, forget_all, places};
+use config::DatabaseState;
 use dyno_core::{
-    AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Rng, RowSource, Session, counted,
+    AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, RowSource, Session, ShardMap,
+    ShardNode, Shards, counted,
 };
 use dyno_load::query::{answer, drop_tables, execute};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
-use proof::prove_of;
-use rows::{ChunkRows, Common};
-use state::DatabaseState;
+use rows::{Chunk, ChunkRows, HEADS, RowParameters, item_chunks, warehouse_chunks};
 use std::collections::HashMap;
+use survey::Survey;
 
 const RESUME: &str =
     "build again with the same options: what is stored is kept, the rest is loaded";
@@ -96,31 +89,37 @@ pub fn load(
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&LOAD_NEEDS);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped_shards(driver).map_or(0, |(map, _)| map.shards());
-    let copies = configs_on_shards(driver, observer)?;
+    let copies = config::configs_on_shards(driver, observer)?;
     let begin = async |session: &mut AdminSession<'_>| {
-        begin(session, options, &schema, shards, copies.clone(), observer).await
+        begin(session, options, &schema, (shards, copies), observer).await
     };
-    let Some((loaded_at, progress)) = loader.one(begin)? else {
+    let Some((loaded_at, is_resumed)) = loader.one(begin)? else {
         observer.note(&format!("already loaded: {}", counted(options.warehouses, "warehouse")));
         return Ok(LoadReport { was_complete: true, ..LoadReport::default() });
     };
     if let Some(note) = describe_placement(driver) {
         observer.note(&note);
     }
-    let constants = Constants::for_load(&mut Rng::new(options.seed, "tpcc constants", 0));
-    let common = Common { seed: options.seed, dialect, loaded_at, constants };
-    let id = LoadId { seed: options.seed, loaded_at };
-    let places = places(driver, id, options.warehouses, &progress, observer)
-        .map_err(|error| error.with_resume_hint(RESUME))?;
-    let missing = places.iter().flat_map(|place| &place.missing);
-    observer.rows_planned(missing.map(|missing| missing.rows).sum());
-    let rows_found = places.iter().map(|place| place.rows_found).sum();
-    let load = Load { common, schema: &schema, stored: StoredRows::new(observer), observer };
-    load.fill_proven(&loader, &places, driver, options)
-        .and_then(|()| load.finish(&loader, driver, options))
-        .and_then(|()| forget_all(driver, observer))
-        .map_err(|error| error.with_resume_hint(RESUME))?;
+    let load = Load {
+        loader,
+        driver,
+        options,
+        parameters: RowParameters::new(options.seed, dialect, loaded_at),
+        schema: &schema,
+        stored: StoredRows::new(observer),
+        observer,
+    };
+    let rows_found =
+        load.fill_and_finish(is_resumed).map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.stored.report(rows_found))
+}
+
+/// The shards behind a driver and how warehouses lie on them, where both are known: then each can be reached directly.
+pub(crate) fn mapped_shards<'d>(
+    driver: &AdminDriver<'d>,
+) -> Option<(ShardMap, Vec<ShardNode<AdminDriver<'d>>>)> {
+    let Shards { nodes, map } = driver.shards()?;
+    Some((map?, nodes))
 }
 
 fn schema_of(
@@ -144,7 +143,7 @@ fn schema_of(
     if dialect == Dialect::Postgres
         && schema.shard.is_none()
         && loader
-            .one(async |session: &mut AdminSession<'_>| state::is_coordinator(session).await)?
+            .one(async |session: &mut AdminSession<'_>| config::is_coordinator(session).await)?
     {
         schema.shard = Some(Shard::of_coordinator());
         if std::mem::take(&mut schema.foreign_keys) {
@@ -193,15 +192,14 @@ pub fn destroy(
     destroy_of(driver, &all, observer)
 }
 
-/// The same for some of the tables, in the order of [`table_names`].
+/// Removes some of the tables, in the order of [`table_names`], as [`destroy`] does.
 pub(crate) fn destroy_of(
     driver: &AdminDriver<'_>,
     names: &[String],
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    forget_all(driver, observer)?;
     LoadSessions::new(driver, observer, 1).one(async |session: &mut AdminSession<'_>| {
-        let existing = state::tables(session).await?;
+        let existing = config::tables(session).await?;
         let is_there = |name: &&String| existing.contains(name.as_str());
         let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
         drop_tables(session, &there, observer).await?;
@@ -214,70 +212,60 @@ pub(crate) fn destroy_of(
     })
 }
 
-/// Creates what is missing. Returns the point in time of the rows and what has been done before;
-/// `None` when the database is complete.
+/// Creates what is missing. Returns the point in time of the rows, and whether an earlier load may have stored some;
+/// `None` if the database is complete.
 async fn begin(
     session: &mut AdminSession<'_>,
     options: &TpccLoadOptions,
     schema: &Schema,
-    shards: usize,
-    copies: HashMap<String, String>,
+    (shards, copies): (usize, HashMap<String, String>),
     observer: &dyn LoadObserver,
-) -> Result<Option<(Timestamp, HashMap<String, bool>)>, LoadError> {
-    let found = state::inspect(session, options, shards, copies).await?;
-    let existing = state::tables(session).await?;
-    if found == DatabaseState::Complete {
-        return Ok(None);
-    }
-    for (name, sql) in schema.create_own_tables() {
-        if !existing.contains(name) {
-            execute(session, format!("creating table {name}"), &sql).await?;
-        }
-    }
-    let loaded_at = match found {
-        DatabaseState::Unfinished(at) => {
+) -> Result<Option<(Timestamp, bool)>, LoadError> {
+    let state = config::inspect(session, options, shards, copies).await?;
+    let (loaded_at, has_tables) = match state {
+        DatabaseState::Complete => return Ok(None),
+        DatabaseState::Nothing => (options.loaded_at, false),
+        DatabaseState::Unfinished { loaded_at, has_tables } => {
             observer.note("Going on with an unfinished load");
-            at
+            (loaded_at, has_tables)
         }
-        DatabaseState::Nothing | DatabaseState::Complete => options.loaded_at,
     };
-    let noting = while_doing("noting the begin of the load");
-    state::begin(session, options, loaded_at, shards).await.map_err(noting)?;
-    let progress = state::progress(session, LOAD_STATE).await?;
-    for table in TpccTable::ALL {
-        create_table(session, schema, table, &progress, observer).await?;
+    if !config::tables(session).await?.contains(CONFIG) {
+        execute(session, format!("creating table {CONFIG}"), CREATE_CONFIG).await?;
+    }
+    let noting = || while_doing("noting the begin of the load");
+    config::begin(session, options, loaded_at, shards).await.map_err(noting())?;
+    if !has_tables {
+        for table in TpccTable::ALL {
+            if state != DatabaseState::Nothing {
+                // It may be there without what follows CREATE TABLE.
+                let sql = format!("DROP TABLE IF EXISTS {}", table.name());
+                execute(session, format!("executing {sql}"), &sql).await?;
+            }
+            create_table(session, schema, table, observer).await?;
+        }
+        config::note_tables(session).await.map_err(noting())?;
     }
     if schema.keys == KeyTime::BeforeLoad {
         make_keys(session, schema.late_keys(), observer).await?;
     }
-    Ok(Some((loaded_at, progress)))
+    Ok(Some((loaded_at, has_tables)))
 }
 
-/// A table counts as made once that is noted: what follows CREATE TABLE on a distributed database
-/// may be missing otherwise. No row is stored before.
 async fn create_table(
     session: &mut AdminSession<'_>,
     schema: &Schema,
     table: TpccTable,
-    progress: &HashMap<String, bool>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
     let name = table.name();
-    if progress.get(name) == Some(&true) {
-        return Ok(());
-    }
     let doing = format!("creating table {name}");
     observer.creating_table(name);
-    if progress.contains_key(name) {
-        execute(session, &*doing, &format!("DROP TABLE IF EXISTS {name}")).await?;
-    } else {
-        state::note_begun(session, LOAD_STATE, name).await.map_err(while_doing(&*doing))?;
-    }
     for sql in schema.create_table(table) {
         let created = session.query(&sql, &mut Discard).await;
         created.map_err(|error| while_doing(&*doing)(suspect_shard(schema, error)))?;
     }
-    state::note_done(session, LOAD_STATE, name).await.map_err(while_doing(&*doing))
+    Ok(())
 }
 
 /// A server that isn't distributed understands no shard clause.
@@ -296,7 +284,7 @@ async fn make_keys(
     keys: Vec<LateKey>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    let existing = state::keys(session).await?;
+    let existing = config::keys(session).await?;
     for key in keys.into_iter().filter(|key| !existing.contains(&key.name)) {
         make_key(session, &key, observer).await?;
     }
@@ -313,88 +301,158 @@ async fn make_key(
     execute(session, doing, &key.sql).await
 }
 
+/// A server that takes a part of the rows.
+struct LoadPlace<'d> {
+    driver: AdminDriver<'d>,
+    /// Number and name of the shard; `None` for the address of the target.
+    shard: Option<(usize, String)>,
+    /// All chunks that belong there.
+    chunks: Vec<Chunk>,
+}
+
+impl LoadPlace<'_> {
+    /// The chunks that lack rows, and the number of rows that are there; all chunks without a survey.
+    fn missing(&self, seed: u64, survey: Option<&Survey>) -> (Vec<Missing>, u64) {
+        let shard = self.shard.as_ref().map(|(number, _)| *number);
+        let (mut missing, mut rows_found) = (Vec::new(), 0);
+        for &chunk in &self.chunks {
+            let rows = chunk.rows(seed);
+            let stored = survey.map_or(0, |survey| survey.stored(&chunk, shard));
+            match stored == rows {
+                true => rows_found += rows,
+                false => missing.push(Missing { chunk, rows, stored }),
+            }
+        }
+        (missing, rows_found)
+    }
+
+    /// With the shard, where it is one: `loading the rows bmsql_stock.1.1 on shard n2`.
+    fn describe(&self, doing: String) -> String {
+        match &self.shard {
+            Some((_, shard)) => format!("{doing} on shard {shard}"),
+            None => doing,
+        }
+    }
+}
+
+/// A chunk that has other rows than it should.
 #[derive(Clone, Copy, Debug)]
 struct Missing {
     chunk: Chunk,
     rows: u64,
-    /// Rows of it may be there.
-    was_begun: bool,
+    stored: u64,
 }
 
-/// Those of the chunks that are not stored, and the number of rows that are.
-fn missing_of(
-    seed: u64,
-    chunks: Vec<Chunk>,
-    progress: &HashMap<String, bool>,
-) -> (Vec<Missing>, u64) {
-    let mut rows_found = 0;
-    let mut missing = Vec::new();
-    for chunk in chunks {
-        let rows = rows::row_count(seed, &chunk);
-        match progress.get(&chunk.name()) {
-            Some(true) => rows_found += rows,
-            begun => missing.push(Missing { chunk, rows, was_begun: begun.is_some() }),
-        }
-    }
-    (missing, rows_found)
+/// Says which rows lack or are too many; `None` if none.
+fn describe_missing(missing: &[Missing]) -> Option<String> {
+    let Missing { chunk, rows, stored } = missing.first()?;
+    let others = match missing.len() - 1 {
+        0 => String::new(),
+        more => format!(", and {more} more chunks differ"),
+    };
+    let (table, name) = (chunk.table.name(), chunk.name());
+    Some(format!("{table} has {stored} rows of the chunk {name} instead of {rows}{others}."))
 }
 
 /// A load whose tables exist; shared by the sessions.
 struct Load<'a> {
-    common: Common,
+    loader: LoadSessions<'a>,
+    driver: &'a AdminDriver<'a>,
+    options: &'a TpccLoadOptions,
+    parameters: RowParameters,
     schema: &'a Schema,
     stored: StoredRows<'a>,
     observer: &'a dyn LoadObserver,
 }
 
-impl Load<'_> {
+impl<'a> Load<'a> {
+    /// Stores all that is missing, and does what follows the rows. Returns the number of rows that were there.
+    fn fill_and_finish(&self, is_resumed: bool) -> Result<u64, LoadError> {
+        let places = self.places()?;
+        let survey = is_resumed.then(|| self.survey(&TpccTable::ALL)).transpose()?;
+        let (missing, found): (Vec<Vec<Missing>>, Vec<u64>) =
+            places.iter().map(|place| place.missing(self.options.seed, survey.as_ref())).unzip();
+        self.observer.rows_planned(missing.iter().flatten().map(|missing| missing.rows).sum());
+        if mapped_shards(self.driver).is_some() {
+            // The few rows by which the rule of the shards is proven.
+            let is_head = |chunk: &Chunk| HEADS.contains(&chunk.table);
+            self.fill(&places, &missing, is_head)?;
+            self.prove_rule()?;
+            self.fill(&places, &missing, |chunk| !is_head(chunk))?;
+        } else {
+            self.fill(&places, &missing, |_| true)?;
+        }
+        self.finish(&places)?;
+        Ok(found.into_iter().sum())
+    }
+
+    fn survey(&self, tables: &[TpccTable]) -> Result<Survey, LoadError> {
+        let TpccLoadOptions { warehouses, sessions, .. } = *self.options;
+        Survey::take(self.driver, tables, (warehouses, sessions), self.observer)
+    }
+
+    /// The address of the target, and the shards that are loaded directly.
+    ///
+    /// # Errors
+    /// Errors of sessions to shards; the endpoint has made other tables there.
+    fn places(&self) -> Result<Vec<LoadPlace<'a>>, LoadError> {
+        let warehouses = 1..=self.options.warehouses;
+        let Some((map, nodes)) = mapped_shards(self.driver) else {
+            let chunks = [item_chunks(), warehouse_chunks(warehouses)].concat();
+            return Ok(vec![LoadPlace { driver: *self.driver, shard: None, chunks }]);
+        };
+        let mut places = Vec::new();
+        let mut have_items = false;
+        for (number, ShardNode { name, driver }) in nodes.into_iter().enumerate() {
+            let loader = LoadSessions::new(&driver, self.observer, 1);
+            let has_items = loader.one(async |session: &mut AdminSession<'_>| {
+                has_items_on_shard(session, &name).await
+            })?;
+            have_items |= has_items;
+            let own = warehouses.clone().filter(|&warehouse| map.shard_of(warehouse) == number);
+            let mut chunks = warehouse_chunks(own);
+            if has_items {
+                chunks.splice(..0, item_chunks());
+            }
+            places.push(LoadPlace { driver, shard: Some((number, name)), chunks });
+        }
+        // A catalogue that no shard has is the endpoint's own.
+        let chunks = if have_items { Vec::new() } else { item_chunks() };
+        places.insert(0, LoadPlace { driver: *self.driver, shard: None, chunks });
+        Ok(places)
+    }
+
     /// Stores those of the missing chunks that are wanted now.
     fn fill(
         &self,
-        loader: &LoadSessions<'_>,
         places: &[LoadPlace<'_>],
+        missing: &[Vec<Missing>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
         let set_up = async |_: &mut AdminSession<'_>| Ok(());
         let pieces: Vec<Vec<_>> = places
             .iter()
-            .map(|place| {
-                let wanted = place.missing.iter().filter(|missing| is_wanted(&missing.chunk));
-                wanted.map(|missing| (place, missing)).collect()
+            .zip(missing)
+            .map(|(place, missing)| {
+                let chunks = missing.iter().filter(|missing| is_wanted(&missing.chunk));
+                chunks.map(|missing| (place, missing)).collect()
             })
             .collect();
         let drivers = places.iter().map(|place| &place.driver);
         let at: Vec<_> =
             drivers.zip(&pieces).map(|(driver, pieces)| (driver, &pieces[..])).collect();
-        loader.each_at(&at, set_up, async |session: &mut AdminSession<'_>, (), (place, missing)| {
-            self.chunk(session, place, missing).await
-        })
-    }
-
-    /// Stores all that is missing; on shards first the few rows by which their rule is proven.
-    fn fill_proven(
-        &self,
-        loader: &LoadSessions<'_>,
-        places: &[LoadPlace<'_>],
-        driver: &AdminDriver<'_>,
-        options: &TpccLoadOptions,
-    ) -> Result<(), LoadError> {
-        if mapped_shards(driver).is_none() {
-            return self.fill(loader, places, |_| true);
-        }
-        self.fill(loader, places, Chunk::is_head)?;
-        self.prove_rule(driver, options)?;
-        self.fill(loader, places, |chunk| !chunk.is_head())
+        self.loader.each_at(
+            &at,
+            set_up,
+            async |session: &mut AdminSession<'_>, (), (place, missing)| {
+                self.store(session, place, missing).await
+            },
+        )
     }
 
     /// Refuses a rule that is not the endpoint's while a few rows of each warehouse are there, and not after the others.
-    fn prove_rule(
-        &self,
-        driver: &AdminDriver<'_>,
-        options: &TpccLoadOptions,
-    ) -> Result<(), LoadError> {
-        let TpccLoadOptions { warehouses, sessions, .. } = *options;
-        match prove_of(driver, &chunks::HEADS, warehouses, sessions, self.observer)? {
+    fn prove_rule(&self) -> Result<(), LoadError> {
+        match self.survey(&HEADS)?.proof() {
             Some(proof) if !proof.problems.is_empty() => Err(LoadError::data(
                 proof.message().to_string(),
                 "give the target the `shard_rule` of its endpoint, or none: rows go through the endpoint then; \
@@ -404,23 +462,20 @@ impl Load<'_> {
         }
     }
 
-    async fn chunk(
+    /// Stores a chunk, instead of what is there of it.
+    async fn store(
         &self,
         session: &mut AdminSession<'_>,
         place: &LoadPlace<'_>,
         missing: &Missing,
     ) -> Result<(), LoadError> {
-        let Missing { chunk, rows, was_begun } = missing;
-        let name = chunk.name();
-        let doing = place.named(format!("loading the rows {name}"));
-        if *was_begun {
+        let Missing { chunk, rows, stored } = missing;
+        let doing = place.describe(format!("loading the rows {}", chunk.name()));
+        if *stored > 0 {
             execute(session, &*doing, &chunk.delete()).await?;
-        } else {
-            let noted = state::note_begun(session, place.state, &name).await;
-            noted.map_err(while_doing(&*doing))?;
         }
         let table = chunk.table.name();
-        let mut source = ChunkRows::new(self.common, *chunk);
+        let mut source = ChunkRows::new(self.parameters, *chunk);
         let report = retrying(session, async |session| {
             source.restart();
             bulk_load(session, &doing, table, &chunk.table.columns(), &mut source).await
@@ -432,36 +487,35 @@ impl Load<'_> {
                 "look for triggers and rules on the table",
             ));
         }
-        state::note_done(session, place.state, &name).await.map_err(while_doing(&*doing))?;
         self.stored.add(report);
         Ok(())
     }
 
     /// What follows the rows: keys and indexes, several at once, then the rest.
-    fn finish(
-        &self,
-        loader: &LoadSessions<'_>,
-        driver: &AdminDriver<'_>,
-        options: &TpccLoadOptions,
-    ) -> Result<(), LoadError> {
+    fn finish(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
         let existing =
-            loader.one(async |session: &mut AdminSession<'_>| state::keys(session).await)?;
+            self.loader.one(async |session: &mut AdminSession<'_>| config::keys(session).await)?;
         let mut missing = self.schema.late_keys();
         missing.retain(|key| !existing.contains(&key.name));
-        loader.each(
+        self.loader.each(
             &missing,
             async |_: &mut AdminSession<'_>| Ok(()),
             async |session: &mut AdminSession<'_>, (), key| {
                 make_key(session, key, self.observer).await
             },
         )?;
-        loader.one(async |session: &mut AdminSession<'_>| self.rest(session).await)?;
-        self.verify(loader, driver, options)?;
-        let warehouses = options.warehouses;
-        loader.one(async |session: &mut AdminSession<'_>| self.complete(session, warehouses).await)
+        self.loader
+            .one(async |session: &mut AdminSession<'_>| self.complete_tables(session).await)?;
+        self.verify(places)?;
+        self.loader.one(async |session: &mut AdminSession<'_>| {
+            let (warehouses, constants) = (self.options.warehouses, &self.parameters.constants);
+            let noting = while_doing("noting the end of the load");
+            config::complete(session, warehouses, constants).await.map_err(noting)
+        })
     }
 
-    async fn rest(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
+    /// Foreign keys, the numbers of the history, statistics.
+    async fn complete_tables(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
         make_keys(session, self.schema.foreign_keys(), self.observer).await?;
         for sql in self.schema.number_history() {
             execute(session, "numbering the history", &sql).await?;
@@ -474,42 +528,44 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Counts the rows, on shards by the proof that they lie where they should.
-    fn verify(
-        &self,
-        loader: &LoadSessions<'_>,
-        driver: &AdminDriver<'_>,
-        options: &TpccLoadOptions,
-    ) -> Result<(), LoadError> {
-        let warehouses = options.warehouses;
-        let proof = prove(driver, warehouses, options.sessions, self.observer)?;
-        let problems = match &proof {
-            Some(proof) if !proof.problems.is_empty() => {
-                vec![proof.message().to_string().trim_end_matches('.').to_owned()]
-            }
-            Some(proof) => proof.cardinalities(warehouses),
-            None => loader.one(async |session: &mut AdminSession<'_>| {
-                doing("counting the rows");
-                let counted = cardinalities(session, warehouses).await;
-                counted.map_err(while_doing("counting the rows"))
-            })?,
+    /// Counts the rows, and proves on shards that they lie where they should.
+    fn verify(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
+        let survey = self.survey(&TpccTable::ALL)?;
+        let proof = survey.proof();
+        let missing =
+            places.iter().flat_map(|place| place.missing(self.options.seed, Some(&survey)).0);
+        let problem = match &proof {
+            Some(proof) if !proof.problems.is_empty() => Some(proof.message().to_string()),
+            _ => describe_missing(&missing.collect::<Vec<_>>()),
         };
-        if !problems.is_empty() {
-            let hint = "destroy the database and build it again";
-            return Err(LoadError::data(format!("{}.", problems.join("; ")), hint));
+        if let Some(problem) = problem {
+            return Err(LoadError::data(problem, "destroy the database and build it again"));
         }
         if let Some(proof) = proof {
             self.observer.note(&proof.message().to_string());
         }
         Ok(())
     }
+}
 
-    async fn complete(
-        &self,
-        session: &mut AdminSession<'_>,
-        warehouses: u32,
-    ) -> Result<(), LoadError> {
-        let noting = while_doing("noting the end of the load");
-        state::complete(session, warehouses, &self.common.constants).await.map_err(noting)
+/// True if the items belong on this shard, too.
+///
+/// # Errors
+/// The endpoint has made the tables elsewhere.
+async fn has_items_on_shard(
+    session: &mut AdminSession<'_>,
+    shard: &str,
+) -> Result<bool, LoadError> {
+    let tables = config::tables(session).await?;
+    let by_warehouse = |table: &&TpccTable| table.warehouse_column().is_some();
+    let missing = TpccTable::ALL.iter().filter(by_warehouse).find(|it| !tables.contains(it.name()));
+    if let Some(table) = missing {
+        let problem = format!(
+            "The shard {shard} has no table {}: the endpoint has created it under another name or elsewhere.",
+            table.name()
+        );
+        let hint = "leave the shards or their `shard_rule` out of the target: the endpoint spreads the rows then";
+        return Err(LoadError::data(problem, hint));
     }
+    Ok(tables.contains(TpccTable::Item.name()))
 }

@@ -1,21 +1,158 @@
-//! The rows of a fresh database (clause 4.3.3.1).
+//! The rows of a fresh database (clause 4.3.3.1), in chunks of about 30,000, each stored by one transaction.
 //!
-//! What a row holds depends only on the seed, its table and its place: each district, and each part
-//! of stock and items, has a stream of its own.
+//! A row is a function of the seed, its table and its place: each district, and each part of stock and items, has a
+//! random stream for itself. So a chunk can be made anywhere and at any time, and its rows counted without making them.
 
-use super::chunks::Chunk;
 use crate::random::{self, Constants, stream};
 use crate::schema::TpccTable;
 use crate::text::{Decimal, Short, TIMESTAMP_BYTES, Timestamp};
-use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED};
+use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
+use dyno_load::settings::{ServerNeed, load_needs};
 
+/// Items, or rows of a warehouse's stock, in a chunk.
+const ITEMS_AT_ONCE: u32 = 25_000;
+
+/// Order lines of a district, 15 for each of its 3,000 orders, are the most rows; customers of five, with up to 700 bytes
+/// in the logs of transactions, the most bytes.
+pub(crate) const LOAD_NEEDS: [ServerNeed; 3] = load_needs(45_000, 15_000 * 700);
+
+/// Tables with a few rows of each warehouse. They are filled first.
+pub(crate) const HEADS: [TpccTable; 2] = [TpccTable::Warehouse, TpccTable::District];
+const BODIES: [TpccTable; 6] = [
+    TpccTable::Stock,
+    TpccTable::OrderLine,
+    TpccTable::Customer,
+    TpccTable::History,
+    TpccTable::Order,
+    TpccTable::NewOrder,
+];
+
+/// Rows of one table that are stored together, so that no transaction is large.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Chunk {
+    pub(crate) table: TpccTable,
+    /// 0 for items, which belong to no warehouse.
+    pub(crate) warehouse: u32,
+    /// The number of this part of the warehouse's rows, from 0.
+    pub(crate) part: u32,
+}
+
+impl TpccTable {
+    /// The division of a warehouse's rows into chunks: a column, its last value, and the number of its values in a chunk.
+    fn division(self) -> (&'static str, u32, u32) {
+        match self {
+            TpccTable::Item => ("i_id", ITEMS, ITEMS_AT_ONCE),
+            TpccTable::Stock => ("s_i_id", ITEMS, ITEMS_AT_ONCE),
+            TpccTable::OrderLine => ("ol_d_id", DISTRICTS, 1),
+            TpccTable::Customer => ("c_d_id", DISTRICTS, 5),
+            TpccTable::History => ("h_d_id", DISTRICTS, DISTRICTS),
+            TpccTable::Order => ("o_d_id", DISTRICTS, DISTRICTS),
+            TpccTable::NewOrder => ("no_d_id", DISTRICTS, DISTRICTS),
+            TpccTable::District => ("d_id", DISTRICTS, DISTRICTS),
+            TpccTable::Warehouse => ("w_id", 1, 1),
+        }
+    }
+
+    /// Conditions for the rows of each chunk of a warehouse; none if there is one chunk only.
+    pub(crate) fn parts(self) -> Vec<String> {
+        let (column, last, _) = self.division();
+        let chunks = self.chunks(0);
+        let ranges = chunks.map(|chunk| (chunk.low(), chunk.high()));
+        let parts = ranges.filter(|range| *range != (1, last));
+        parts.map(|(low, high)| format!("{column} BETWEEN {low} AND {high}")).collect()
+    }
+
+    fn chunks(self, warehouse: u32) -> impl Iterator<Item = Chunk> {
+        let (_, last, at_once) = self.division();
+        (0..last.div_ceil(at_once)).map(move |part| Chunk { table: self, warehouse, part })
+    }
+}
+
+impl Chunk {
+    /// Such as `bmsql_stock.1.0`.
+    pub(crate) fn name(&self) -> String {
+        format!("{}.{}.{}", self.table.name(), self.warehouse, self.part)
+    }
+
+    /// The first item or district.
+    fn low(&self) -> u32 {
+        self.part * self.table.division().2 + 1
+    }
+
+    /// The last item or district.
+    fn high(&self) -> u32 {
+        let (_, last, at_once) = self.table.division();
+        last.min(self.low() + at_once - 1)
+    }
+
+    /// The statement that removes its rows.
+    pub(crate) fn delete(&self) -> String {
+        let warehouse = self.table.warehouse_column();
+        let warehouse = warehouse.map(|column| format!("{column} = {}", self.warehouse));
+        let part = self.table.parts().into_iter().nth(self.part as usize);
+        let conditions: Vec<String> = warehouse.into_iter().chain(part).collect();
+        format!("DELETE FROM {} WHERE {}", self.table.name(), conditions.join(" AND "))
+    }
+
+    /// True if each of its groups of rows has a random stream: those of orders and customers by district.
+    fn has_groups(&self) -> bool {
+        use TpccTable::{District, Item, Stock, Warehouse};
+        !matches!(self.table, Item | Stock | Warehouse | District)
+    }
+
+    /// The number of its rows.
+    pub(crate) fn rows(&self, seed: u64) -> u64 {
+        let groups = u64::from(self.high() - self.low() + 1);
+        match self.table {
+            TpccTable::Customer | TpccTable::History | TpccTable::Order => {
+                groups * u64::from(CUSTOMERS)
+            }
+            TpccTable::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
+            TpccTable::OrderLine => {
+                let lines = |district| {
+                    let mut counts = line_counts(seed, self.warehouse, district);
+                    (0..CUSTOMERS).map(|_| u64::from(lines_of_next_order(&mut counts))).sum::<u64>()
+                };
+                (self.low()..=self.high()).map(lines).sum()
+            }
+            _ => groups,
+        }
+    }
+}
+
+pub(crate) fn item_chunks() -> Vec<Chunk> {
+    TpccTable::Item.chunks(0).collect()
+}
+
+/// The chunks of some warehouses, without the items. Sessions take them in this order: inside a warehouse the
+/// tables take turns, so that sessions meet in one table as late as possible.
+pub(crate) fn warehouse_chunks(warehouses: impl Iterator<Item = u32> + Clone) -> Vec<Chunk> {
+    let heads =
+        warehouses.clone().flat_map(|it| HEADS.into_iter().flat_map(move |table| table.chunks(it)));
+    let bodies = warehouses.flat_map(|warehouse| {
+        let mut chunks: Vec<Chunk> =
+            BODIES.into_iter().flat_map(|table| table.chunks(warehouse)).collect();
+        chunks.sort_by_key(|chunk| chunk.part);
+        chunks
+    });
+    heads.chain(bodies).collect()
+}
+
+/// Parameters of all rows of a load.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Common {
+pub(crate) struct RowParameters {
     pub(crate) seed: u64,
     pub(crate) dialect: Dialect,
     pub(crate) loaded_at: Timestamp,
     pub(crate) constants: Constants,
+}
+
+impl RowParameters {
+    pub(crate) fn new(seed: u64, dialect: Dialect, loaded_at: Timestamp) -> Self {
+        let constants = Constants::for_load(&mut Rng::new(seed, "tpcc constants", 0));
+        RowParameters { seed, dialect, loaded_at, constants }
+    }
 }
 
 /// The orders of one district: what the tables of orders and of lines must agree on.
@@ -55,31 +192,13 @@ fn lines_of_next_order(counts: &mut Rng) -> u8 {
     counts.uniform(5, 15) as u8
 }
 
-pub(crate) fn row_count(seed: u64, chunk: &Chunk) -> u64 {
-    let groups = u64::from(chunk.high - chunk.low + 1);
-    match chunk.table {
-        TpccTable::Item | TpccTable::Stock | TpccTable::Warehouse => groups,
-        TpccTable::District => groups * u64::from(DISTRICTS),
-        TpccTable::Customer | TpccTable::History | TpccTable::Order => {
-            groups * u64::from(CUSTOMERS)
-        }
-        TpccTable::NewOrder => groups * u64::from(CUSTOMERS + 1 - FIRST_UNDELIVERED),
-        TpccTable::OrderLine => {
-            let lines = |district| {
-                let mut counts = line_counts(seed, chunk.warehouse, district);
-                (0..CUSTOMERS).map(|_| u64::from(lines_of_next_order(&mut counts))).sum::<u64>()
-            };
-            (chunk.low..=chunk.high).map(lines).sum()
-        }
-    }
-}
-
 pub(crate) struct ChunkRows {
-    common: Common,
+    parameters: RowParameters,
     chunk: Chunk,
-    /// The group of rows with a stream of its own: a district, a warehouse, or a part of the items.
+    /// The district whose rows are made, where each has a random stream.
     group: u32,
     number: u32,
+    last_number: u32,
     line: u8,
     rng: Rng,
     orders: Orders,
@@ -89,16 +208,17 @@ pub(crate) struct ChunkRows {
 }
 
 impl ChunkRows {
-    pub(crate) fn new(common: Common, chunk: Chunk) -> Self {
+    pub(crate) fn new(parameters: RowParameters, chunk: Chunk) -> Self {
         let mut rows = ChunkRows {
-            common,
+            parameters,
             chunk,
             group: 0,
             number: 0,
+            last_number: 0,
             line: 0,
             rng: stream(0, "", 0, 0),
             orders: Orders::new(),
-            now: common.loaded_at.text(),
+            now: parameters.loaded_at.text(),
             short: Short::default(),
             data: Short::default(),
         };
@@ -106,33 +226,25 @@ impl ChunkRows {
         rows
     }
 
-    fn first_number(&self) -> u32 {
+    /// The first and the last number of a group.
+    fn numbers(&self) -> (u32, u32) {
         match self.chunk.table {
-            TpccTable::Item | TpccTable::Stock => self.chunk.low,
-            TpccTable::NewOrder => FIRST_UNDELIVERED,
-            _ => 1,
-        }
-    }
-
-    fn last_number(&self) -> u32 {
-        match self.chunk.table {
-            TpccTable::Item | TpccTable::Stock => self.chunk.high,
-            TpccTable::Warehouse => 1,
-            TpccTable::District => DISTRICTS,
-            _ => CUSTOMERS,
+            TpccTable::NewOrder => (FIRST_UNDELIVERED, CUSTOMERS),
+            _ if self.chunk.has_groups() => (1, CUSTOMERS),
+            _ => (self.chunk.low(), self.chunk.high()),
         }
     }
 
     fn begin_group(&mut self, group: u32) {
         self.group = group;
-        self.number = self.first_number();
+        (self.number, self.last_number) = self.numbers();
         self.line = 0;
-        let (seed, warehouse) = (self.common.seed, self.chunk.warehouse);
+        let (seed, warehouse) = (self.parameters.seed, self.chunk.warehouse);
         self.rng = match self.chunk.table {
-            TpccTable::Item => stream(seed, "tpcc item", 0, self.chunk.part()),
-            TpccTable::Stock => stream(seed, "tpcc stock", warehouse, self.chunk.part()),
-            TpccTable::Warehouse => stream(seed, "tpcc warehouse", group, 0),
-            TpccTable::District => stream(seed, "tpcc district", group, 0),
+            TpccTable::Item => stream(seed, "tpcc item", 0, self.chunk.part),
+            TpccTable::Stock => stream(seed, "tpcc stock", warehouse, self.chunk.part),
+            TpccTable::Warehouse => stream(seed, "tpcc warehouse", warehouse, 0),
+            TpccTable::District => stream(seed, "tpcc district", warehouse, 0),
             TpccTable::Customer => stream(seed, "tpcc customer", warehouse, group),
             TpccTable::History => stream(seed, "tpcc history", warehouse, group),
             TpccTable::Order | TpccTable::NewOrder | TpccTable::OrderLine => {
@@ -147,12 +259,10 @@ impl ChunkRows {
     /// Goes to the next group when this one is used up. False at the end of the chunk.
     #[inline]
     fn is_at_row(&mut self) -> bool {
-        if self.number <= self.last_number() {
+        if self.number <= self.last_number {
             return true;
         }
-        if matches!(self.chunk.table, TpccTable::Item | TpccTable::Stock)
-            || self.group >= self.chunk.high
-        {
+        if !self.chunk.has_groups() || self.group >= self.chunk.high() {
             return false;
         }
         self.begin_group(self.group + 1);
@@ -165,7 +275,7 @@ impl ChunkRows {
         random::letters(&mut self.short, 14, 24, &mut self.rng);
         out.text(self.short.get());
         let price = self.rng.uniform(100, 10_000) as i64;
-        Decimal::cents(price).write(self.common.dialect, out);
+        Decimal::cents(price).write(self.parameters.dialect, out);
         random::original_data(&mut self.short, &mut self.rng);
         out.text(self.short.get());
         out.int(self.rng.uniform(1, 10_000) as i64);
@@ -189,8 +299,8 @@ impl ChunkRows {
     }
 
     fn warehouse(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.common.dialect;
-        out.int(i64::from(self.group));
+        let dialect = self.parameters.dialect;
+        out.int(i64::from(self.chunk.warehouse));
         Decimal::cents(30_000_000).write(dialect, out);
         Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
         random::letters(&mut self.short, 6, 10, &mut self.rng);
@@ -199,8 +309,8 @@ impl ChunkRows {
     }
 
     fn district(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.common.dialect;
-        out.int(i64::from(self.group));
+        let dialect = self.parameters.dialect;
+        out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.number));
         Decimal::cents(3_000_000).write(dialect, out);
         Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
@@ -211,7 +321,7 @@ impl ChunkRows {
     }
 
     fn customer(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.common.dialect;
+        let dialect = self.parameters.dialect;
         let rng = &mut self.rng;
         out.int(i64::from(self.chunk.warehouse));
         out.int(i64::from(self.group));
@@ -221,7 +331,7 @@ impl ChunkRows {
         let name = match self.number {
             // Every name exists at least once in a district.
             number @ 1..=1_000 => u64::from(number - 1),
-            _ => self.common.constants.last_name().draw(rng),
+            _ => self.parameters.constants.last_name().draw(rng),
         };
         out.text(random::last_name(name).get());
         random::letters(&mut self.short, 8, 16, rng);
@@ -251,7 +361,7 @@ impl ChunkRows {
             out.int(value);
         }
         out.text(&self.now);
-        Decimal::cents(1_000).write(self.common.dialect, out);
+        Decimal::cents(1_000).write(self.parameters.dialect, out);
         random::letters(&mut self.short, 12, 24, &mut self.rng);
         out.text(self.short.get());
     }
@@ -280,7 +390,7 @@ impl ChunkRows {
 
     #[inline]
     fn order_line(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.common.dialect;
+        let dialect = self.parameters.dialect;
         self.line += 1;
         let warehouse = i64::from(self.chunk.warehouse);
         out.int(warehouse);
@@ -333,7 +443,7 @@ impl RowSource for ChunkRows {
     }
 
     fn restart(&mut self) {
-        self.begin_group(self.chunk.low);
+        self.begin_group(self.chunk.low());
     }
 }
 
@@ -347,4 +457,135 @@ fn address(line: &mut Short<50>, rng: &mut Rng, out: &mut dyn RowWriter) {
     random::fill_capitals(&mut state, rng);
     out.text(&state);
     out.text(&random::zip(rng));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::{ShardMap, ShardRule};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    #[derive(Default)]
+    struct Kept(Vec<String>);
+
+    impl RowWriter for Kept {
+        fn int(&mut self, value: i64) {
+            self.0.push(value.to_string());
+        }
+        fn double(&mut self, value: f64) {
+            self.0.push(value.to_string());
+        }
+        fn text(&mut self, value: &[u8]) {
+            self.0.push(String::from_utf8(value.to_vec()).unwrap());
+        }
+        fn null(&mut self) {
+            self.0.push("NULL".to_owned());
+        }
+    }
+
+    fn rows_of(chunk: Chunk, dialect: Dialect) -> Vec<Vec<String>> {
+        let constants = Constants { c_last: 10, c_id: 20, i_id: 30 };
+        let parameters = RowParameters { seed: 7, dialect, loaded_at: Timestamp(0), constants };
+        let mut source = ChunkRows::new(parameters, chunk);
+        let mut rows = Vec::new();
+        let mut row = Kept::default();
+        while source.next_row(&mut row) {
+            rows.push(std::mem::take(&mut row.0));
+        }
+        assert_eq!(rows.len() as u64, chunk.rows(7), "{chunk:?}");
+        source.restart();
+        assert!(source.next_row(&mut row));
+        assert_eq!(row.0, rows[0], "a restart begins anew");
+        rows
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let chunks = [item_chunks(), warehouse_chunks(1..=1_001)].concat();
+        let names: BTreeSet<String> = chunks.iter().map(Chunk::name).collect();
+        assert_eq!(names.len(), chunks.len());
+        assert_eq!(chunks.len(), 4 + 1_001 * 21);
+    }
+
+    #[test]
+    fn shards_share_out_the_warehouses() {
+        let map = ShardMap::new(ShardRule::Modulo, 3).unwrap();
+        let shards = [0, 1, 2].map(|shard| {
+            warehouse_chunks((1..=7).filter(|&warehouse: &u32| map.shard_of(warehouse) == shard))
+        });
+        let names: BTreeSet<String> = shards.iter().flatten().map(Chunk::name).collect();
+        assert_eq!(names.len(), 7 * 21);
+        assert!(shards[1].iter().all(|chunk| [1, 4, 7].contains(&chunk.warehouse)));
+        assert_eq!(shards.concat().len(), warehouse_chunks(1..=7).len());
+    }
+
+    #[test]
+    fn a_warehouse_has_the_rows_of_the_clause() {
+        let mut counts = BTreeMap::new();
+        let mut lines = 0;
+        for chunk in [item_chunks(), warehouse_chunks(1..=1)].concat() {
+            let rows = rows_of(chunk, Dialect::Postgres);
+            *counts.entry(chunk.table).or_insert(0) += rows.len();
+            assert!(rows.iter().all(|row| row.len() == chunk.table.columns().len()));
+            if chunk.table == TpccTable::Order {
+                lines = rows.iter().map(|row| row[5].parse::<usize>().unwrap()).sum();
+                let customers: BTreeSet<&String> =
+                    rows[..3_000].iter().map(|row| &row[3]).collect();
+                assert_eq!(customers.len(), 3_000, "a permutation");
+                assert_eq!(rows.iter().filter(|row| row[4] == "NULL").count(), 9_000);
+            }
+        }
+        assert_eq!(counts[&TpccTable::OrderLine], lines);
+        assert!((297_000..303_000).contains(&lines), "{lines}");
+        let expected = [
+            (TpccTable::Item, 100_000),
+            (TpccTable::Warehouse, 1),
+            (TpccTable::District, 10),
+            (TpccTable::Customer, 30_000),
+            (TpccTable::History, 30_000),
+            (TpccTable::Order, 30_000),
+            (TpccTable::NewOrder, 9_000),
+            (TpccTable::Stock, 100_000),
+        ];
+        for (table, count) in expected {
+            assert_eq!(counts[&table], count, "{table:?}");
+        }
+    }
+
+    #[test]
+    fn money_is_decimal_and_on_sqlite_an_integer() {
+        let chunk = Chunk { table: TpccTable::History, warehouse: 2, part: 0 };
+        let postgres = rows_of(chunk, Dialect::Postgres);
+        let row = 9 * 3_000 + 2;
+        assert_eq!(postgres[row][..6], ["57003", "3", "10", "2", "10", "2"]);
+        assert_eq!(postgres[row][6..8], ["1970-01-01 00:00:00.000", "10.00"]);
+        assert_eq!(rows_of(chunk, Dialect::Sqlite)[row][7], "1000");
+    }
+
+    #[test]
+    fn customers_have_all_names_and_a_tenth_bad_credit() {
+        let rows =
+            rows_of(Chunk { table: TpccTable::Customer, warehouse: 1, part: 0 }, Dialect::Mysql);
+        assert_eq!(rows[0][5], "BARBARBAR");
+        assert_eq!(rows[3_999][5], "EINGEINGEING");
+        let bad = rows.iter().filter(|row| row[4] == "BC").count();
+        // 1,500 expected, deviation 37.
+        assert!((1_300..1_700).contains(&bad), "{bad}");
+        assert!(rows.iter().all(|row| (300..=500).contains(&row[20].len())));
+    }
+
+    #[test]
+    fn an_undone_chunk_is_removed_by_its_own_rows_only() {
+        let delete = |table, warehouse, part| Chunk { table, warehouse, part }.delete();
+        assert_eq!(
+            delete(TpccTable::Stock, 3, 1),
+            "DELETE FROM bmsql_stock WHERE s_w_id = 3 AND s_i_id BETWEEN 25001 AND 50000"
+        );
+        assert_eq!(
+            delete(TpccTable::Item, 0, 3),
+            "DELETE FROM bmsql_item WHERE i_id BETWEEN 75001 AND 100000"
+        );
+        let districts = delete(TpccTable::District, 7, 0);
+        assert_eq!(districts, "DELETE FROM bmsql_district WHERE d_w_id = 7");
+    }
 }

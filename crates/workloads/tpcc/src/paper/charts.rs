@@ -1,6 +1,6 @@
 //! tpmC over time, and response times beside their limits.
 
-use super::rows::ResponseRow;
+use super::rows::KindRow;
 use super::words;
 use crate::facts::TpccFacts;
 use dyno_facts::{Lang, Message};
@@ -110,7 +110,7 @@ fn limit_line(limit: f64, (begin_s, end_s): (f64, f64), lang: Lang) -> Series {
 pub(super) fn responses(
     paper: &Paper,
     experiment: &Experiment,
-    rows: &[ResponseRow],
+    rows: &[KindRow<'_>],
     lang: Lang,
 ) -> Option<Drawing> {
     let best: Vec<(&str, u32)> = paper
@@ -119,13 +119,13 @@ pub(super) fn responses(
         .filter(|row| row.experiment.name == experiment.name)
         .filter_map(|row| Some((row.point.target.as_str(), row.point.terminals()?)))
         .collect();
-    let chosen: Vec<&ResponseRow> = rows
+    let chosen: Vec<&KindRow<'_>> = rows
         .iter()
-        .filter(|row| row.count > 0 && best.contains(&(row.target.as_str(), row.terminals)))
+        .filter(|row| row.count() > 0 && best.contains(&(row.target, row.terminals)))
         .collect();
     let has_targets = best.len() > 1;
     let mut drawn: Vec<MarkRow> = Vec::new();
-    for kind in super::rows::kinds(&chosen) {
+    for kind in format::unique(chosen.iter().map(|row| row.kind.clone()).collect()) {
         for row in chosen.iter().filter(|row| row.kind == kind) {
             drawn.push(mark_row(paper, row, has_targets, lang));
         }
@@ -160,29 +160,30 @@ pub(super) fn responses(
     Some(Drawing { caption: caption.render(lang), svgs: vec![chart], ..Drawing::default() })
 }
 
-fn mark_row(paper: &Paper, row: &ResponseRow, has_targets: bool, lang: Lang) -> MarkRow {
+fn mark_row(paper: &Paper, row: &KindRow<'_>, has_targets: bool, lang: Lang) -> MarkRow {
     let figures = [
-        (Mark::Tick, row.p95_us),
-        (Mark::Tick, row.p99_us),
-        (Mark::Ring, row.mean_us),
-        (Mark::Disc, row.p90_us),
+        (Mark::Tick, row.p95_us()),
+        (Mark::Tick, row.p99_us()),
+        (Mark::Ring, row.mean_us()),
+        (Mark::Disc, row.p90_us()),
     ];
-    let longest = row.max_us.map(|max_us| (Mark::Tick, max_us / 1e3));
+    let longest = row.max_us().map(|max_us| (Mark::Tick, max_us / 1e3));
     let mut marks: Vec<(Mark, f64)> = longest.into_iter().collect();
     marks.extend(
         figures.into_iter().filter_map(|(mark, spread)| Some((mark, spread?.median / 1e3))),
     );
     marks.retain(|(_, ms)| *ms > 0.0);
-    let p90 = row.p90_us.map_or_else(|| format::DASH.to_owned(), |p90| duration(p90.median / 1e3));
+    let p90 =
+        row.p90_us().map_or_else(|| format::DASH.to_owned(), |p90| duration(p90.median / 1e3));
     MarkRow {
         name: match has_targets {
-            true => Message::joined(&[row.kind.clone(), Message::from(&row.target)], ", ", "，"),
+            true => Message::joined(&[row.kind.clone(), Message::from(row.target)], ", ", "，"),
             false => row.kind.clone(),
         }
         .render(lang),
-        class: charts::colour(paper, &row.target),
+        class: charts::colour(paper, row.target),
         marks,
-        limit: row.limit_s.filter(|limit| *limit > 0.0).map(|limit| limit * 1e3),
+        limit: row.limit_s().filter(|limit| *limit > 0.0).map(|limit| limit * 1e3),
         text: p90,
     }
 }

@@ -1,6 +1,7 @@
 //! Editions of a database beside each other: what each carries at how many terminals, and what that costs.
 
-use super::{TpccPoint, reach, tpcc_of, words};
+use super::rows::crossing;
+use super::{TpccPoint, tpcc_of, words};
 use dyno_facts::{Lang, Message, NodeConditions, PublishedRow, say};
 use dyno_report::blocks::{Blocks, Cell, PaperRows, spread};
 use dyno_report::charts::{self, Drawing};
@@ -132,7 +133,7 @@ fn table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
         .col(say!(published_tpmc), Short, |row| row.published)
         .class("theirs")
         .col(say!(across_shards_percent), Percent, |row| {
-            own(row).and_then(|one| reach::crossing(&one.trials))
+            own(row).and_then(|one| crossing(&one.trials))
         })
         .col(say!(busiest_shard_by_an_even_one), Short, |row| {
             own(row).and_then(|one| unevenness(&one.trials))

@@ -3,8 +3,6 @@
 
 mod charts;
 mod editions;
-mod evidence;
-mod reach;
 mod rows;
 mod rules;
 mod section;

@@ -1,16 +1,16 @@
-//! The section of an experiment that is TPC-C.
+//! The section of an experiment that is TPC-C: its levels, its kinds of transactions, and what speaks for its trials.
 
-use super::evidence::{self, ConditionRow, Proof};
-use super::rows::{self, MixRow, PauseRow, ResponseRow};
+use super::rows::{KindRow, are_short, kinds, reach_blocks};
 use super::{tpcc_of, trials_of, trials_of_points, words};
-use crate::facts::{AuditLine, TpccFacts};
-use dyno_facts::{CheckVerdict, Lang, Message, say};
+use crate::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts};
+use dyno_facts::{CheckVerdict, DataCheck, Lang, Message, say};
 use dyno_report::blocks::{Blocks, Cell, PaperRows, Span, Style, bad, spread, strong};
 use dyno_report::charts;
 use dyno_report::format::{
     self,
     NumberFormat::{Fixed, Ms, Right, Short, Whole},
 };
+use dyno_report::outcomes::{self, CountedOutcome};
 use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
 use dyno_report::{Experiment, Paper, Point, Trial};
 
@@ -51,8 +51,11 @@ fn own_trials<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<Vec<&'
 
 fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     let mut blocks = Blocks::default();
-    let disclosure =
-        [strong(say!(tpc_c_like_2)), Span::plain(" "), Span::plain(words::disclosure())];
+    let disclosure = [
+        strong(say!(tpc_c_like_2)),
+        Span::plain(" "),
+        Span::plain(say!(this_is_not_a_tpc_result_the)),
+    ];
     blocks.styled(Style::Disclosure, disclosure.to_vec());
     if !experiment.points.is_empty() {
         blocks.table(levels(paper, experiment));
@@ -105,88 +108,94 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
 }
 
 /// The mix and the response times by point and kind; the latter are charted, too.
-fn mix_and_responses(
-    paper: &Paper,
+fn mix_and_responses<'a>(
+    paper: &'a Paper,
     experiment: &Experiment,
     blocks: &mut Blocks,
-) -> Vec<ResponseRow> {
+) -> Vec<KindRow<'a>> {
     let points = trials_of_points(paper, experiment);
-    let rows: Vec<MixRow> = points.iter().flat_map(|point| rows::mix(point)).collect();
+    let rows: Vec<KindRow<'_>> = points.iter().flat_map(|point| kinds(point)).collect();
     if !rows.is_empty() {
         blocks.table(mix(&rows));
         blocks.fine(say!(executed_are_those_that_ended_as));
-    }
-    let rows: Vec<ResponseRow> = points.iter().flat_map(|point| rows::responses(point)).collect();
-    if !rows.is_empty() {
         blocks.table(responses(&rows));
         blocks.fine(say!(a_limit_is_met_when_the));
     }
-    let pauses: Vec<PauseRow> = points.iter().flat_map(|point| rows::pauses(point)).collect();
-    if !pauses.is_empty() {
-        blocks.table(pauses_table(&pauses));
+    let paced: Vec<(&KindRow<'_>, PauseFacts)> =
+        rows.iter().filter_map(|row| Some((row, row.pauses?))).collect();
+    if !paced.is_empty() {
+        blocks.table(pauses_table(&paced));
         blocks.fine(say!(pauses_are_means_of_the_window));
     }
-    super::reach::blocks(&points, blocks);
+    reach_blocks(&points, blocks);
     rows
 }
 
-fn pauses_table(rows: &[PauseRow]) -> PaperRows<&PauseRow> {
+fn pauses_table<'a>(
+    rows: &'a [(&KindRow<'a>, PauseFacts)],
+) -> PaperRows<&'a (&'a KindRow<'a>, PauseFacts)> {
     let judged = |mean_s: f64, is_short: bool| {
         Cell::from(mean_s).with_if(is_short, || vec![bad(say!(below))])
     };
     PaperRows::new(say!(keying_and_think_times_of_terminals), rows)
-        .text(say!(target_2), |row| &row.target)
-        .col(say!(terminals), Whole, |row| row.terminals)
-        .text(say!(transaction_2), |row| &row.kind)
+        .text(say!(target_2), |(row, _)| row.target)
+        .col(say!(terminals), Whole, |(row, _)| row.terminals)
+        .text(say!(transaction_2), |(row, _)| &row.kind)
         .group(say!(keying_s), |table| {
             table
-                .col(say!(mean_2), Fixed(3), |row| judged(row.pauses.keying_s, row.is_keying_short))
-                .col(say!(at_least), Fixed(0), |row| row.pauses.keying_clause_s)
-                .col(say!(count), Whole, |row| row.pauses.keyings)
+                .col(say!(mean_2), Fixed(3), |(_, pauses)| {
+                    judged(pauses.keying_s, are_short(pauses).0)
+                })
+                .col(say!(at_least), Fixed(0), |(_, pauses)| pauses.keying_clause_s)
+                .col(say!(count), Whole, |(_, pauses)| pauses.keyings)
         })
         .group(say!(think_time_s), |table| {
             table
-                .col(say!(mean_2), Fixed(3), |row| judged(row.pauses.think_s, row.is_think_short))
-                .col(say!(at_least), Fixed(0), |row| row.pauses.think_clause_s)
-                .col(say!(count), Whole, |row| row.pauses.thinks)
+                .col(say!(mean_2), Fixed(3), |(_, pauses)| {
+                    judged(pauses.think_s, are_short(pauses).1)
+                })
+                .col(say!(at_least), Fixed(0), |(_, pauses)| pauses.think_clause_s)
+                .col(say!(count), Whole, |(_, pauses)| pauses.thinks)
         })
 }
 
-fn mix(rows: &[MixRow]) -> PaperRows<&MixRow> {
+fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
     // What is no part of the mix has no shares.
-    let in_mix = |row: &MixRow, cell: Cell| match row.share_percent {
+    let in_mix = |row: &KindRow<'_>, cell: Cell| match row.share_percent {
         Some(_) => cell,
         None => Cell::covered(),
     };
     PaperRows::new(say!(the_mix_over_all_repeats), rows)
-        .text(say!(target_2), |row| &row.target)
+        .text(say!(target_2), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
-        .col(say!(executed), Whole, |row| row.executed)
+        .col(say!(executed), Whole, |row| row.executed())
         .group(say!(share_of_the_mix_percent), |table| {
             table
                 .col(say!(observed), Fixed(3), |row| match row.share_percent {
                     Some(share) => {
                         let below = || vec![bad(say!(below))];
-                        Cell::from(share).with_if(row.is_below_least, below).class("strong")
+                        Cell::from(share).with_if(row.is_below_least(), below).class("strong")
                     }
                     None => Cell::from(say!(not_in_the_mix)).over(3),
                 })
-                .col(say!(wanted), Fixed(2), |row| in_mix(row, row.wanted_percent.into()))
-                .col(say!(at_least), Fixed(2), |row| in_mix(row, row.least_percent.into()))
+                .col(say!(wanted), Fixed(2), |row| {
+                    in_mix(row, row.held.map_or(0.0, |held| held.share_percent).into())
+                })
+                .col(say!(at_least), Fixed(2), |row| in_mix(row, row.least_percent().into()))
         })
         .group(say!(how_they_ended), |table| {
             table
-                .col(say!(committed), Whole, |row| row.committed)
-                .col(say!(rolled_back), Whole, |row| row.rolled_back)
-                .col(say!(failed), Whole, |row| row.failed)
+                .col(say!(committed), Whole, |row| row.counts.committed)
+                .col(say!(rolled_back), Whole, |row| row.counts.rolled_back)
+                .col(say!(failed), Whole, |row| row.counts.failed)
         })
-        .col(say!(retries), Whole, |row| row.retries)
+        .col(say!(retries), Whole, |row| row.counts.retries)
         .col(say!(unknown_outcome), Whole, |row| row.unknown)
 }
 
-fn responses(rows: &[ResponseRow]) -> PaperRows<&ResponseRow> {
-    let title = match rows.iter().any(|row| row.repeats > 1) {
+fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
+    let title = match rows.iter().any(|row| row.repeats() > 1) {
         true => say!(response_times_in_ms_medians_of),
         false => say!(response_times_in_ms),
     };
@@ -196,27 +205,27 @@ fn responses(rows: &[ResponseRow]) -> PaperRows<&ResponseRow> {
         Some(false) => bad(wrong),
     };
     PaperRows::new(title, rows)
-        .text(say!(target_2), |row| &row.target)
+        .text(say!(target_2), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
-        .col(say!(count), Whole, |row| row.count)
-        .col(say!(mean_2), Ms, |row| row.mean_us.map(|us| spread(us, 1)))
-        .col(say!(n_90th), Ms, |row| row.p90_us.map(|us| spread(us, row.repeats)))
+        .col(say!(count), Whole, |row| row.count())
+        .col(say!(mean_2), Ms, |row| row.mean_us().map(|us| spread(us, 1)))
+        .col(say!(n_90th), Ms, |row| row.p90_us().map(|us| spread(us, row.repeats())))
         .class("strong")
-        .col(say!(n_95th), Ms, |row| row.p95_us.map(|us| spread(us, 1)))
-        .col(say!(n_99th), Ms, |row| row.p99_us.map(|us| spread(us, 1)))
-        .col(say!(maximum), Ms, |row| row.max_us)
-        .col(say!(limit_of_the_90th_s), Whole, |row| row.limit_s)
-        .text(say!(limit), |row| judged(row.is_within_limit, say!(met), say!(exceeded)))
+        .col(say!(n_95th), Ms, |row| row.p95_us().map(|us| spread(us, 1)))
+        .col(say!(n_99th), Ms, |row| row.p99_us().map(|us| spread(us, 1)))
+        .col(say!(maximum), Ms, |row| row.max_us())
+        .col(say!(limit_of_the_90th_s), Whole, |row| row.limit_s())
+        .text(say!(limit), |row| judged(row.is_within_limit(), say!(met), say!(exceeded)))
         .text(say!(mean_at_most_the_90th), |row| {
-            judged(row.is_mean_below_p90, say!(yes), say!(no_3))
+            judged(row.is_mean_below_p90(), say!(yes), say!(no_3))
         })
 }
 
 /// Conditions, books and audits.
 fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
-    let mut rows = evidence::conditions(trials);
-    let left_out = evidence::common_reasons(&mut rows);
+    let mut rows = condition_rows(trials);
+    let left_out = common_reasons(&mut rows);
     if rows.is_empty() {
         blocks.fine(say!(consistency_conditions_not_made_no_trial));
     } else {
@@ -224,10 +233,10 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         blocks.fine(left_out.unwrap_or_default());
     }
     blocks.table(
-        PaperRows::new(say!(what_was_acknowledged_against_what_the), &evidence::proofs(trials))
+        PaperRows::new(say!(what_was_acknowledged_against_what_the), &proofs(trials))
             .look("text")
-            .text(say!(comparison), |proof: &Proof| &proof.what)
-            .text(say!(outcome), |proof| outcomes(&proof.outcomes, false)),
+            .text(say!(comparison), |(title, _): &Proof| title)
+            .text(say!(outcome), |(_, ended)| outcomes(ended, false)),
     );
     for trial in trials {
         let lines = super::facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
@@ -241,6 +250,111 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         let is_open = trials.len() == 1 || with(lines, CheckVerdict::Failed) > 0;
         blocks.details(audit_summary(trial, lines), is_open, inner);
     }
+}
+
+/// One condition over the trials of an experiment.
+struct ConditionRow {
+    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
+    id: String,
+    /// The rule.
+    rule: Message,
+    /// Before the trials.
+    before: Vec<CountedOutcome>,
+    /// After them.
+    after: Vec<CountedOutcome>,
+}
+
+/// Every condition that some trial has recorded.
+fn condition_rows(trials: &[&Trial]) -> Vec<ConditionRow> {
+    let lines = |trial: &Trial| -> Vec<ConditionLine> {
+        trial.summary.own::<TpccFacts>().map(|facts| facts.conditions.clone()).unwrap_or_default()
+    };
+    let mut conditions: Vec<ConditionLine> = Vec::new();
+    for line in trials.iter().flat_map(|trial| lines(trial)) {
+        if !conditions.iter().any(|other| other.id == line.id) {
+            conditions.push(line);
+        }
+    }
+    let state =
+        |trial: &Trial, id: &str, of: fn(ConditionLine) -> Option<ConditionState>| match lines(
+            trial,
+        )
+        .into_iter()
+        .find(|line| line.id == id)
+        .map(of)
+        {
+            Some(Some(state)) => (Some(state.verdict), non_empty(&state.evidence)),
+            Some(None) => (None, Some(say!(need_not_hold_then))),
+            None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
+        };
+    let row = |line: ConditionLine| ConditionRow {
+        before: outcomes::outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
+        after: outcomes::outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
+        id: line.id,
+        rule: line.rule.clone(),
+    };
+    conditions.into_iter().map(row).collect()
+}
+
+/// Evidence as it was stored.
+fn non_empty(evidence: &Message) -> Option<Message> {
+    (!evidence.is_empty()).then(|| evidence.clone())
+}
+
+/// Takes a reason out of the rows that is the same for all of them, and returns it in a sentence.
+fn common_reasons(rows: &mut [ConditionRow]) -> Option<Message> {
+    let before = common_reason(rows.iter_mut().flat_map(|row| &mut row.before));
+    let after = common_reason(rows.iter_mut().flat_map(|row| &mut row.after));
+    let sentences: Vec<Message> = [
+        before.map(|reason| say!(before_not_made, reason = reason)),
+        after.map(|reason| say!(after_not_made, reason = reason)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    (!sentences.is_empty()).then(|| Message::sentences(&sentences))
+}
+
+fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut CountedOutcome>) -> Option<Message> {
+    let mut outcomes: Vec<&mut CountedOutcome> =
+        outcomes.filter(|outcome| outcome.verdict.is_some()).collect();
+    let reason = outcomes.first()?.evidence.clone()?;
+    let has_reason = |outcome: &&mut CountedOutcome| {
+        outcome.verdict == Some(CheckVerdict::NotMade) && outcome.evidence.as_ref() == Some(&reason)
+    };
+    let is_common = outcomes.len() > 1 && outcomes.iter().all(has_reason);
+    if is_common {
+        outcomes.iter_mut().for_each(|outcome| outcome.evidence = None);
+    }
+    is_common.then_some(reason)
+}
+
+/// A comparison of what was acknowledged with what the database holds, and how that ended.
+type Proof = (Message, Vec<CountedOutcome>);
+
+/// The books and the ledger.
+fn proofs(trials: &[&Trial]) -> Vec<Proof> {
+    let proof = |title, name: &str, absent: Message| -> Proof {
+        let ended = outcomes::outcomes(trials, |trial| {
+            match trial.summary.checks.iter().find(|check| check.name == name) {
+                // The figures differ from trial to trial; they stand with the checks of each.
+                Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {
+                    (Some(CheckVerdict::Passed), None)
+                }
+                Some(check) => (Some(check.verdict), non_empty(&check.evidence)),
+                None => (Some(CheckVerdict::NotMade), Some(absent.clone())),
+            }
+        });
+        (title, ended)
+    };
+    let (books, ledger) = (
+        say!(books_what_was_acknowledged_by_district),
+        say!(ledger_every_acknowledged_order_is_found),
+    );
+    vec![
+        proof(books, DataCheck::BOOKS, say!(the_trial_has_no_record_of)),
+        proof(ledger, DataCheck::LEDGER, say!(no_durable_ledger_was_kept_option)),
+    ]
 }
 
 fn with(lines: &[AuditLine], verdict: CheckVerdict) -> usize {

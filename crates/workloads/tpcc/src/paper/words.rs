@@ -174,11 +174,6 @@ pub(super) fn method(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     sentences
 }
 
-/// What a reader must know before anything else.
-pub(super) fn disclosure() -> Message {
-    say!(this_is_not_a_tpc_result_the)
-}
-
 /// In what trials depart from the specification, as far as it can be told from them.
 pub(super) fn deviations(paper: &Paper, trials: &[&Trial]) -> Vec<Message> {
     let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| super::facts(trial)).collect();
@@ -254,24 +249,4 @@ fn durability(paper: &Paper, trials: &[&Trial]) -> Option<Message> {
             settings = Message::joined(&told, "; ", "；")
         )
     })
-}
-
-/// Why there is no verdict on the books.
-pub(super) fn no_books() -> Message {
-    say!(the_trial_has_no_record_of)
-}
-
-/// Why there is none on the ledger.
-pub(super) fn no_ledger() -> Message {
-    say!(no_durable_ledger_was_kept_option)
-}
-
-/// Of a condition that a database with transactions need not meet.
-pub(super) fn need_not_hold() -> Message {
-    say!(need_not_hold_then)
-}
-
-/// Why there is no verdict on a condition.
-pub(super) fn no_condition() -> Message {
-    say!(the_trial_has_no_record_of_it)
 }

@@ -65,7 +65,7 @@ impl Tpcc {
             self.ledger.absorb(*index as usize, books);
         }
         self.ledger.absorb_delivered(left.delivered);
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(&left.counters);
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(left.counters);
         self.reaches.absorb(&left.reached);
         self.workers.fetch_add(left.workers, Ordering::Relaxed);
         self.terminals.fetch_add(left.terminals, Ordering::Relaxed);

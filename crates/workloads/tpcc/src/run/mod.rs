@@ -475,7 +475,7 @@ impl Workload for Tpcc {
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
         self.workers.fetch_sub(1, Ordering::Relaxed);
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(&worker.counters);
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(*worker.counters);
     }
 }
 

@@ -8,12 +8,9 @@ use std::fmt::Write;
 
 /// Rows of name and value: what a load left for runs to know.
 pub const CONFIG: &str = "bmsql_config";
-/// What an unfinished load has done; dropped at its end.
-pub const LOAD_STATE: &str = "bmsql_load_state";
-pub(crate) const STATE_COLUMNS: &str =
-    "ls_chunk varchar(40) not null primary key, ls_done integer not null";
-/// The same on a shard that is loaded directly. Another name: the endpoint takes its own for a table of one shard.
-pub(crate) const SHARD_STATE: &str = "bmsql_shard_state";
+/// The statement that makes [`CONFIG`], which is never spread.
+pub(crate) const CREATE_CONFIG: &str = "CREATE TABLE bmsql_config (cfg_name varchar(30) not null primary key, cfg_value \
+                                        varchar(50))";
 /// Numbers the rows of the history on PostgreSQL.
 pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 
@@ -41,140 +38,37 @@ dyno_core::named! {
     }
 }
 
-use Type::{Char, Decimal, Int, Key, Timestamp, Varchar};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
-    /// An integer that is never NULL: part of the key.
-    Key,
-    Int,
-    Varchar(u16),
-    Char(u16),
-    Decimal(u8, u8),
-    Timestamp,
-}
-
-type Columns = &'static [(&'static str, Type)];
-
-const ITEM: Columns = &[
-    ("i_id", Key),
-    ("i_name", Varchar(24)),
-    ("i_price", Decimal(5, 2)),
-    ("i_data", Varchar(50)),
-    ("i_im_id", Int),
-];
-
-const WAREHOUSE: Columns = &[
-    ("w_id", Key),
-    ("w_ytd", Decimal(12, 2)),
-    ("w_tax", Decimal(4, 4)),
-    ("w_name", Varchar(10)),
-    ("w_street_1", Varchar(20)),
-    ("w_street_2", Varchar(20)),
-    ("w_city", Varchar(20)),
-    ("w_state", Char(2)),
-    ("w_zip", Char(9)),
-];
-
-const DISTRICT: Columns = &[
-    ("d_w_id", Key),
-    ("d_id", Key),
-    ("d_ytd", Decimal(12, 2)),
-    ("d_tax", Decimal(4, 4)),
-    ("d_next_o_id", Int),
-    ("d_name", Varchar(10)),
-    ("d_street_1", Varchar(20)),
-    ("d_street_2", Varchar(20)),
-    ("d_city", Varchar(20)),
-    ("d_state", Char(2)),
-    ("d_zip", Char(9)),
-];
-
-const CUSTOMER: Columns = &[
-    ("c_w_id", Key),
-    ("c_d_id", Key),
-    ("c_id", Key),
-    ("c_discount", Decimal(4, 4)),
-    ("c_credit", Char(2)),
-    ("c_last", Varchar(16)),
-    ("c_first", Varchar(16)),
-    ("c_credit_lim", Decimal(12, 2)),
-    ("c_balance", Decimal(12, 2)),
-    ("c_ytd_payment", Decimal(12, 2)),
-    ("c_payment_cnt", Int),
-    ("c_delivery_cnt", Int),
-    ("c_street_1", Varchar(20)),
-    ("c_street_2", Varchar(20)),
-    ("c_city", Varchar(20)),
-    ("c_state", Char(2)),
-    ("c_zip", Char(9)),
-    ("c_phone", Char(16)),
-    ("c_since", Timestamp),
-    ("c_middle", Char(2)),
-    ("c_data", Varchar(500)),
-];
-
-const HISTORY: Columns = &[
-    ("hist_id", Int),
-    ("h_c_id", Int),
-    ("h_c_d_id", Int),
-    ("h_c_w_id", Int),
-    ("h_d_id", Int),
-    ("h_w_id", Int),
-    ("h_date", Timestamp),
-    ("h_amount", Decimal(6, 2)),
-    ("h_data", Varchar(24)),
-];
-
-const ORDER: Columns = &[
-    ("o_w_id", Key),
-    ("o_d_id", Key),
-    ("o_id", Key),
-    ("o_c_id", Int),
-    ("o_carrier_id", Int),
-    ("o_ol_cnt", Int),
-    ("o_all_local", Int),
-    ("o_entry_d", Timestamp),
-];
-
-const NEW_ORDER: Columns = &[("no_w_id", Key), ("no_d_id", Key), ("no_o_id", Key)];
-
-const STOCK: Columns = &[
-    ("s_w_id", Key),
-    ("s_i_id", Key),
-    ("s_quantity", Int),
-    ("s_ytd", Int),
-    ("s_order_cnt", Int),
-    ("s_remote_cnt", Int),
-    ("s_data", Varchar(50)),
-    ("s_dist_01", Char(24)),
-    ("s_dist_02", Char(24)),
-    ("s_dist_03", Char(24)),
-    ("s_dist_04", Char(24)),
-    ("s_dist_05", Char(24)),
-    ("s_dist_06", Char(24)),
-    ("s_dist_07", Char(24)),
-    ("s_dist_08", Char(24)),
-    ("s_dist_09", Char(24)),
-    ("s_dist_10", Char(24)),
-];
-
-const ORDER_LINE: Columns = &[
-    ("ol_w_id", Key),
-    ("ol_d_id", Key),
-    ("ol_o_id", Key),
-    ("ol_number", Key),
-    ("ol_i_id", Int),
-    ("ol_delivery_d", Timestamp),
-    ("ol_amount", Decimal(6, 2)),
-    ("ol_supply_w_id", Int),
-    ("ol_quantity", Int),
-    ("ol_dist_info", Char(24)),
-];
+/// The columns of a table with their types, of which `key` is an integer that is part of the primary key.
+const ITEM: &str =
+    "i_id key, i_name varchar(24), i_price decimal(5,2), i_data varchar(50), i_im_id int";
+const WAREHOUSE: &str = "w_id key, w_ytd decimal(12,2), w_tax decimal(4,4), w_name varchar(10), \
+     w_street_1 varchar(20), w_street_2 varchar(20), w_city varchar(20), w_state char(2), \
+     w_zip char(9)";
+const DISTRICT: &str = "d_w_id key, d_id key, d_ytd decimal(12,2), d_tax decimal(4,4), d_next_o_id int, \
+     d_name varchar(10), d_street_1 varchar(20), d_street_2 varchar(20), d_city varchar(20), \
+     d_state char(2), d_zip char(9)";
+const CUSTOMER: &str = "c_w_id key, c_d_id key, c_id key, c_discount decimal(4,4), c_credit char(2), \
+     c_last varchar(16), c_first varchar(16), c_credit_lim decimal(12,2), \
+     c_balance decimal(12,2), c_ytd_payment decimal(12,2), c_payment_cnt int, \
+     c_delivery_cnt int, c_street_1 varchar(20), c_street_2 varchar(20), c_city varchar(20), \
+     c_state char(2), c_zip char(9), c_phone char(16), c_since timestamp, c_middle char(2), \
+     c_data varchar(500)";
+const HISTORY: &str = "hist_id int, h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, \
+     h_date timestamp, h_amount decimal(6,2), h_data varchar(24)";
+const ORDER: &str = "o_w_id key, o_d_id key, o_id key, o_c_id int, o_carrier_id int, o_ol_cnt int, \
+     o_all_local int, o_entry_d timestamp";
+const NEW_ORDER: &str = "no_w_id key, no_d_id key, no_o_id key";
+const STOCK: &str = "s_w_id key, s_i_id key, s_quantity int, s_ytd int, s_order_cnt int, s_remote_cnt int, \
+     s_data varchar(50), s_dist_01 char(24), s_dist_02 char(24), s_dist_03 char(24), \
+     s_dist_04 char(24), s_dist_05 char(24), s_dist_06 char(24), s_dist_07 char(24), \
+     s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24)";
+const ORDER_LINE: &str = "ol_w_id key, ol_d_id key, ol_o_id key, ol_number key, ol_i_id int, ol_delivery_d timestamp, \
+     ol_amount decimal(6,2), ol_supply_w_id int, ol_quantity int, ol_dist_info char(24)";
 
 impl TpccTable {
-    fn typed_columns(self) -> Columns {
-        match self {
+    /// Names and types.
+    fn typed_columns(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let columns = match self {
             TpccTable::Item => ITEM,
             TpccTable::Warehouse => WAREHOUSE,
             TpccTable::District => DISTRICT,
@@ -184,11 +78,12 @@ impl TpccTable {
             TpccTable::NewOrder => NEW_ORDER,
             TpccTable::Stock => STOCK,
             TpccTable::OrderLine => ORDER_LINE,
-        }
+        };
+        columns.split(", ").filter_map(|column| column.split_once(' '))
     }
 
     pub(crate) fn columns(self) -> Vec<&'static str> {
-        self.typed_columns().iter().map(|&(name, _)| name).collect()
+        self.typed_columns().map(|(name, _)| name).collect()
     }
 
     /// The column that says whose row it is; `None` of the catalogue.
@@ -213,18 +108,18 @@ impl TpccTable {
             TpccTable::History if sharded => vec!["h_w_id", "hist_id"],
             TpccTable::History => vec!["hist_id"],
             _ => {
-                let is_key = |column: &&(&str, Type)| column.1 == Key;
-                self.typed_columns().iter().filter(is_key).map(|&(name, _)| name).collect()
+                let keys = self.typed_columns().filter(|(_, kind)| *kind == "key");
+                keys.map(|(name, _)| name).collect()
             }
         }
     }
 }
 
-/// All tables that a load makes, those with its state among them, in an order in which they can be
+/// All tables that a load makes, in an order in which they can be
 /// dropped: the configuration goes last, because while it exists a load can be told from foreign
 /// tables.
 pub fn table_names() -> impl Iterator<Item = &'static str> {
-    TpccTable::ALL.iter().rev().map(|table| table.name()).chain([LOAD_STATE, CONFIG])
+    TpccTable::ALL.iter().rev().map(|table| table.name()).chain([CONFIG])
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -326,67 +221,36 @@ const CUSTOMER_INDEX: (&str, TpccTable, &str) =
 const ORDER_INDEX: (&str, TpccTable, &str) =
     ("bmsql_oorder_idx1", TpccTable::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
-/// Name, table, columns, parent and its columns (clause 1.3.1).
-pub(crate) const FOREIGN_KEYS: [(&str, TpccTable, &str, TpccTable, &str); 10] = [
-    ("d_warehouse_fkey", TpccTable::District, "d_w_id", TpccTable::Warehouse, "w_id"),
-    ("c_district_fkey", TpccTable::Customer, "c_w_id, c_d_id", TpccTable::District, "d_w_id, d_id"),
-    (
-        "h_customer_fkey",
-        TpccTable::History,
-        "h_c_w_id, h_c_d_id, h_c_id",
-        TpccTable::Customer,
-        "c_w_id, c_d_id, c_id",
-    ),
-    ("h_district_fkey", TpccTable::History, "h_w_id, h_d_id", TpccTable::District, "d_w_id, d_id"),
-    (
-        "o_customer_fkey",
-        TpccTable::Order,
-        "o_w_id, o_d_id, o_c_id",
-        TpccTable::Customer,
-        "c_w_id, c_d_id, c_id",
-    ),
-    (
-        "no_order_fkey",
-        TpccTable::NewOrder,
-        "no_w_id, no_d_id, no_o_id",
-        TpccTable::Order,
-        "o_w_id, o_d_id, o_id",
-    ),
-    ("s_warehouse_fkey", TpccTable::Stock, "s_w_id", TpccTable::Warehouse, "w_id"),
-    ("s_item_fkey", TpccTable::Stock, "s_i_id", TpccTable::Item, "i_id"),
-    (
-        "ol_order_fkey",
-        TpccTable::OrderLine,
-        "ol_w_id, ol_d_id, ol_o_id",
-        TpccTable::Order,
-        "o_w_id, o_d_id, o_id",
-    ),
-    (
-        "ol_stock_fkey",
-        TpccTable::OrderLine,
-        "ol_supply_w_id, ol_i_id",
-        TpccTable::Stock,
-        "s_w_id, s_i_id",
-    ),
-];
+/// Makes the table of foreign keys: name, table, columns, parent and its columns.
+macro_rules! foreign_keys {
+    ($($name:ident $table:ident($columns:literal) $parent:ident($referenced:literal))*) => {
+        /// Name, table, columns, parent and its columns (clause 1.3.1).
+        pub(crate) const FOREIGN_KEYS: [(&str, TpccTable, &str, TpccTable, &str); 10] =
+            [$((stringify!($name), TpccTable::$table, $columns, TpccTable::$parent, $referenced)),*];
+    };
+}
+
+foreign_keys! {
+    d_warehouse_fkey District("d_w_id") Warehouse("w_id")
+    c_district_fkey Customer("c_w_id, c_d_id") District("d_w_id, d_id")
+    h_customer_fkey History("h_c_w_id, h_c_d_id, h_c_id") Customer("c_w_id, c_d_id, c_id")
+    h_district_fkey History("h_w_id, h_d_id") District("d_w_id, d_id")
+    o_customer_fkey Order("o_w_id, o_d_id, o_c_id") Customer("c_w_id, c_d_id, c_id")
+    no_order_fkey NewOrder("no_w_id, no_d_id, no_o_id") Order("o_w_id, o_d_id, o_id")
+    s_warehouse_fkey Stock("s_w_id") Warehouse("w_id")
+    s_item_fkey Stock("s_i_id") Item("i_id")
+    ol_order_fkey OrderLine("ol_w_id, ol_d_id, ol_o_id") Order("o_w_id, o_d_id, o_id")
+    ol_stock_fkey OrderLine("ol_supply_w_id, ol_i_id") Stock("s_w_id, s_i_id")
+}
 
 pub(crate) fn primary_key_name(table: TpccTable) -> String {
     format!("{}_pkey", table.name())
 }
 
 impl Schema {
-    /// The tables of the loader itself and of runs; never spread.
-    pub(crate) fn create_own_tables(&self) -> [(&'static str, String); 2] {
-        let columns = "cfg_name varchar(30) not null primary key, cfg_value varchar(50)";
-        [
-            (CONFIG, format!("CREATE TABLE {CONFIG} ({columns})")),
-            (LOAD_STATE, format!("CREATE TABLE {LOAD_STATE} ({STATE_COLUMNS})")),
-        ]
-    }
-
     pub(crate) fn create_table(&self, table: TpccTable) -> Vec<String> {
         let mut parts: Vec<String> =
-            table.typed_columns().iter().map(|&column| self.column(table, column)).collect();
+            table.typed_columns().map(|column| self.column(table, column)).collect();
         parts.extend(self.inline_keys(table));
         let mut sql = format!("CREATE TABLE {} (\n  {}\n)", table.name(), parts.join(",\n  "));
         let Some(clauses) = self.clauses(table) else { return vec![sql] };
@@ -399,25 +263,21 @@ impl Schema {
         before.into_iter().chain([sql]).chain(after).collect()
     }
 
-    fn column(&self, table: TpccTable, (name, column): (&str, Type)) -> String {
-        let kind = match (column, self.dialect) {
-            (Key, _) => "integer not null".to_owned(),
-            (Int, Dialect::Mysql) if name == "hist_id" && self.keys != KeyTime::AfterLoad => {
-                "integer not null auto_increment".to_owned()
+    fn column(&self, table: TpccTable, (name, kind): (&str, &str)) -> String {
+        let is_numbered = table == TpccTable::History && name == "hist_id";
+        let kind = match (kind, self.dialect) {
+            ("key", _) => "integer not null",
+            (_, Dialect::Mysql) if is_numbered && self.keys != KeyTime::AfterLoad => {
+                "integer not null auto_increment"
             }
-            (Int, Dialect::Sqlite) if table == TpccTable::History && name == "hist_id" => {
-                "integer primary key".to_owned()
-            }
-            (Int, _) => "integer".to_owned(),
-            (Varchar(length), _) => format!("varchar({length})"),
-            (Char(length), _) => format!("char({length})"),
+            (_, Dialect::Sqlite) if is_numbered => "integer primary key",
+            ("int", _) => "integer",
             // SQLite would store binary floating-point numbers: amounts are kept as integers.
-            (Decimal(..), Dialect::Sqlite) => "integer".to_owned(),
-            (Decimal(digits, places), _) => format!("decimal({digits},{places})"),
+            (kind, Dialect::Sqlite) if kind.starts_with("decimal") => "integer",
             // MySQL 5.7 would make it NOT NULL and set it at each update.
-            (Timestamp, Dialect::Mysql) => "timestamp null default null".to_owned(),
-            (Timestamp, Dialect::Postgres) => "timestamp".to_owned(),
-            (Timestamp, Dialect::Sqlite) => "text".to_owned(),
+            ("timestamp", Dialect::Mysql) => "timestamp null default null",
+            ("timestamp", Dialect::Sqlite) => "text",
+            (kind, _) => kind,
         };
         format!("{name} {kind}")
     }

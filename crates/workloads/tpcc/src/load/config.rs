@@ -1,20 +1,23 @@
-//! What the database itself says about its load: the configuration, what is done, what exists.
+//! The configuration of a database: who loads or has loaded it, and how; and what exists in it.
 
-use super::TpccLoadOptions;
+use super::{TpccLoadOptions, mapped_shards};
 use crate::random::Constants;
-use crate::schema::{CONFIG, FOREIGN_KEYS, LOAD_STATE, TpccTable, primary_key_name, table_names};
+use crate::schema::{CONFIG, FOREIGN_KEYS, TpccTable, primary_key_name, table_names};
 use crate::text::Timestamp;
-use dyno_core::{AdminSession, DbError, Dialect, Discard, Session, counted};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Discard, Session, counted};
 use dyno_load::query::{answer, column, pairs};
-use dyno_load::{LoadError, catalog, while_doing};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, catalog, while_doing};
 use std::collections::{HashMap, HashSet};
 
 /// Keys of the configuration while a load is under way.
 const BUILDING: &str = "dyno.warehouses";
 const BUILDING_SEED: &str = "dyno.seed";
 const BUILDING_AT: &str = "dyno.loadedAt";
-/// Where the rows go: what is there is noted at the same places.
+/// Number of shards that the rows go to directly.
 const BUILDING_AT_SHARDS: &str = "dyno.shards";
+/// Set once all tables exist: what follows CREATE TABLE on a distributed database may be missing before. No row is
+/// stored earlier.
+const TABLES_MADE: &str = "dyno.tables";
 
 /// What a complete database says about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +33,10 @@ pub struct TpccDatabase {
 pub(crate) enum DatabaseState {
     Nothing,
     /// A load that has not ended; its rows have this point in time.
-    Unfinished(Timestamp),
+    Unfinished {
+        loaded_at: Timestamp,
+        has_tables: bool,
+    },
     Complete,
 }
 
@@ -122,13 +128,28 @@ fn incomplete(table: &str) -> LoadError {
 }
 
 /// The configuration, as far as there is one.
-pub(crate) async fn config_found(
+async fn config_found(
     session: &mut AdminSession<'_>,
 ) -> Result<HashMap<String, String>, LoadError> {
     if !tables(session).await?.contains(CONFIG) {
         return Ok(HashMap::new());
     }
     config(session).await.map_err(while_doing(format!("reading {CONFIG}")))
+}
+
+/// The copies of the configuration on shards, merged: the endpoint reads any one of them, and a shard that
+/// died has perhaps missed what the others were given.
+pub(super) fn configs_on_shards(
+    driver: &AdminDriver<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<HashMap<String, String>, LoadError> {
+    let mut together = HashMap::new();
+    for node in mapped_shards(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
+        let loader = LoadSessions::new(&node.driver, observer, 1);
+        let read = async |session: &mut AdminSession<'_>| config_found(session).await;
+        together.extend(loader.one(read)?);
+    }
+    Ok(together)
 }
 
 /// Looks what is there, and whether it fits what was asked for. `copies` is what the copies of the configuration on
@@ -171,7 +192,9 @@ pub(crate) async fn inspect(
             return Err(LoadError::data(problem, hint));
         }
         let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
-        return Ok(DatabaseState::Unfinished(at.map_or(options.loaded_at, Timestamp)));
+        let loaded_at = at.map_or(options.loaded_at, Timestamp);
+        let has_tables = config.contains_key(TABLES_MADE);
+        return Ok(DatabaseState::Unfinished { loaded_at, has_tables });
     }
     if let Some(warehouses) = config.get("warehouses") {
         // Tables are dropped one by one, the configuration last.
@@ -202,21 +225,40 @@ pub(crate) async fn begin(
     loaded_at: Timestamp,
     shards: usize,
 ) -> Result<(), DbError> {
-    let instead = match session.dialect() {
+    let rows = [
+        (BUILDING, options.warehouses.to_string()),
+        (BUILDING_SEED, options.seed.to_string()),
+        (BUILDING_AT, loaded_at.0.to_string()),
+        (BUILDING_AT_SHARDS, shards.to_string()),
+    ];
+    put(session, &rows).await?;
+    // Left by an end that was interrupted.
+    remove(session, &FACTS).await
+}
+
+/// Notes that all tables exist.
+pub(crate) async fn note_tables(session: &mut AdminSession<'_>) -> Result<(), DbError> {
+    put(session, &[(TABLES_MADE, "made".to_owned())]).await
+}
+
+/// Inserts or replaces rows of the configuration.
+async fn put(session: &mut AdminSession<'_>, rows: &[(&str, String)]) -> Result<(), DbError> {
+    let replacing = match session.dialect() {
         Dialect::Mysql => "ON DUPLICATE KEY UPDATE cfg_value = VALUES(cfg_value)",
         Dialect::Postgres | Dialect::Sqlite => {
             "ON CONFLICT (cfg_name) DO UPDATE SET cfg_value = excluded.cfg_value"
         }
     };
-    let sql = format!(
-        "INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES ('{BUILDING}', '{}'), \
-         ('{BUILDING_SEED}', '{}'), ('{BUILDING_AT}', '{}'), ('{BUILDING_AT_SHARDS}', '{shards}') {instead}",
-        options.warehouses, options.seed, loaded_at.0
-    );
-    session.query(&sql, &mut Discard).await?;
-    // Left by an end that was interrupted.
-    let facts = FACTS.map(|name| format!("'{name}'")).join(", ");
-    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({facts})");
+    let rows: Vec<String> =
+        rows.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    let rows = rows.join(", ");
+    let sql = format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {rows} {replacing}");
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+async fn remove(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), DbError> {
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({})", names.join(", "));
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
@@ -235,58 +277,17 @@ pub(crate) fn config_rows(warehouses: u32, constants: &Constants) -> [(&'static 
 }
 
 /// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
-/// is gone. Follows [`begin`].
+/// is gone.
 pub(crate) async fn complete(
     session: &mut AdminSession<'_>,
     warehouses: u32,
     constants: &Constants,
 ) -> Result<(), DbError> {
     let facts = config_rows(warehouses, constants);
-    let values: Vec<String> =
-        facts.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
-    let statements = [
-        format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {}", values.join(", ")),
-        // Until then a further build goes on here, and needs the list of what is done.
-        format!(
-            "DELETE FROM {CONFIG} WHERE cfg_name IN ('{BUILDING_SEED}', '{BUILDING_AT}', \
-             '{BUILDING_AT_SHARDS}', '{BUILDING}')"
-        ),
-        format!("DROP TABLE IF EXISTS {LOAD_STATE}"),
-    ];
-    for sql in statements {
-        session.query(&sql, &mut Discard).await?;
-    }
-    Ok(())
-}
-
-/// What was begun, and whether it was done, by name.
-pub(crate) async fn progress(
-    session: &mut AdminSession<'_>,
-    state: &str,
-) -> Result<HashMap<String, bool>, LoadError> {
-    let sql = format!("SELECT ls_chunk, ls_done FROM {state}");
-    let pairs = pairs(session, &sql).await;
-    let pairs = pairs.map_err(while_doing(format!("reading {state}")))?;
-    Ok(pairs.into_iter().map(|(name, done)| (name, done != "0")).collect())
-}
-
-/// Notes that rows may be there from now on.
-pub(crate) async fn note_begun(
-    session: &mut AdminSession<'_>,
-    state: &str,
-    name: &str,
-) -> Result<(), DbError> {
-    let sql = format!("INSERT INTO {state} (ls_chunk, ls_done) VALUES ('{name}', 0)");
-    session.query(&sql, &mut Discard).await.map(drop)
-}
-
-pub(crate) async fn note_done(
-    session: &mut AdminSession<'_>,
-    state: &str,
-    name: &str,
-) -> Result<(), DbError> {
-    let sql = format!("UPDATE {state} SET ls_done = 1 WHERE ls_chunk = '{name}'");
-    session.query(&sql, &mut Discard).await.map(drop)
+    put(session, &facts.map(|(name, value)| (name, value.to_string()))).await?;
+    // Until then another build resumes here.
+    let names = [BUILDING_SEED, BUILDING_AT, BUILDING_AT_SHARDS, TABLES_MADE, BUILDING];
+    remove(session, &names).await
 }
 
 /// What the database says about its load.

@@ -1,70 +1,35 @@
-//! Whether shards hold what they should: each row lies on its shard, and the endpoint finds it there.
+//! Rows that a database holds, as counts and sums by warehouse: what a load has stored, whether all is there, and whether
+//! each row lies on its shard and the endpoint finds it there.
 //!
-//! Each shard says count and sums of its rows by warehouse, and so does the endpoint where it is asked for the warehouses
-//! of that shard only: it goes by its own rule then, which may be another one than that of the target.
+//! Each shard is asked for its rows, and so is the endpoint for the warehouses of that shard only: it goes by its own rule
+//! then, which may be another one than that of the target.
 
-use super::direct::mapped_shards;
-use super::{state, verify};
+use super::config::tables;
+use super::mapped_shards;
+use super::rows::Chunk;
 use crate::schema::{CONFIG, TpccTable};
 use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
 use dyno_facts::{Message, say};
-use dyno_load::query::answer;
+use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
-/// Differences that are told.
+/// Differences that are listed.
 const LISTED: usize = 5;
 
-/// Count and sums of rows, by their warehouse; of the configuration values by their names.
+/// Count, two sums, and the count of each chunk where there are several, by warehouse; for the configuration, values by
+/// their names.
 type Tally = BTreeMap<String, Vec<String>>;
 
 /// Asked of a shard, or of the endpoint for what lies there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Question {
     table: &'static str,
-    /// `None` at the endpoint for a table that is the same on all shards.
+    /// `None` at the endpoint for all warehouses, and for a table that is the same on all shards.
     shard: Option<usize>,
     of_endpoint: bool,
-}
-
-#[derive(Debug)]
-pub struct ShardProof {
-    /// What is wrong, in sentences; the first few of it.
-    pub problems: Vec<Message>,
-    /// How much is wrong.
-    pub found: usize,
-    /// Rows that the endpoint sees of the warehouses.
-    pub rows: u64,
-    map: ShardMap,
-    /// Rows of each table by warehouse, and the sum of O_OL_CNT.
-    counts: HashMap<TpccTable, HashMap<u32, u64>>,
-    lines: HashMap<u32, u64>,
-}
-
-impl ShardProof {
-    /// What was found, in a sentence or several.
-    pub fn message(&self) -> Message {
-        if self.problems.is_empty() {
-            let rule = self.map.rule().to_string();
-            return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule = rule);
-        }
-        let more = self.found - self.problems.len();
-        let more = (more > 0).then(|| say!(shards_more, n = more));
-        Message::sentences(&self.problems.iter().cloned().chain(more).collect::<Vec<_>>())
-    }
-
-    /// How the rows differ from those of a fresh load, in sentences.
-    pub(super) fn cardinalities(&self, warehouses: u32) -> Vec<String> {
-        let none = HashMap::new();
-        let by_warehouse = TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some());
-        by_warehouse
-            .filter_map(|table| {
-                let found = self.counts.get(&table).unwrap_or(&none);
-                verify::table_difference(table, found, warehouses, &self.lines)
-            })
-            .collect()
-    }
 }
 
 /// Columns whose sums are compared; O_OL_CNT first, by which lines are counted.
@@ -82,16 +47,22 @@ fn summed(table: TpccTable) -> [&'static str; 2] {
     }
 }
 
-/// Asks for a row of warehouse, count and sums each. `only` are the warehouses that are asked for.
+/// Asks for a row of warehouse, count, sums and counts of chunks each. `only` are the warehouses that are asked for.
 fn tally_sql(table: TpccTable, only: Option<&[u32]>) -> String {
     let ([first, second], name) = (summed(table), table.name());
-    let sums = format!("count(*), sum({first}), sum({second}) FROM {name}");
-    let Some(column) = table.warehouse_column() else { return format!("SELECT 1, {sums}") };
+    let mut counts = format!("count(*), sum({first}), sum({second})");
+    for part in table.parts() {
+        // Writing into a String can't fail.
+        let _ = write!(counts, ", sum(CASE WHEN {part} THEN 1 ELSE 0 END)");
+    }
+    let Some(column) = table.warehouse_column() else {
+        return format!("SELECT 0, {counts} FROM {name}");
+    };
     let only = only.map_or(String::new(), |only| {
         let only: Vec<String> = only.iter().map(u32::to_string).collect();
         format!(" WHERE {column} IN ({})", only.join(", "))
     });
-    format!("SELECT {column}, {sums}{only} GROUP BY {column}")
+    format!("SELECT {column}, {counts} FROM {name}{only} GROUP BY {column}")
 }
 
 /// Numbers as every server writes them: `10.50` and `10.5` are the same sum.
@@ -112,99 +83,94 @@ async fn tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbErr
     Ok(found.rows.into_iter().map(row).collect())
 }
 
-/// Proves of a database with so many warehouses that its rows lie on their shards; `None` where no shards are known, or no
-/// rule. Nobody may write meanwhile. Must not be called within an event loop.
-///
-/// # Errors
-/// Those of sessions; a shard can't be asked.
-pub fn prove(
-    driver: &AdminDriver<'_>,
-    warehouses: u32,
-    sessions: u32,
-    observer: &dyn LoadObserver,
-) -> Result<Option<ShardProof>, LoadError> {
-    prove_of(driver, &TpccTable::ALL, warehouses, sessions, observer)
+fn warehouses_on(map: &ShardMap, shard: usize, warehouses: u32) -> Vec<u32> {
+    (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
 }
 
-/// The same of some tables only; of what is the same on all shards with that of the items.
-pub(super) fn prove_of(
-    driver: &AdminDriver<'_>,
+/// The questions to a shard, or to the endpoint if `place` is `None`.
+fn questions(
     tables: &[TpccTable],
+    map: Option<&ShardMap>,
     warehouses: u32,
-    sessions: u32,
-    observer: &dyn LoadObserver,
-) -> Result<Option<ShardProof>, LoadError> {
-    let Some((map, nodes)) = mapped_shards(driver) else { return Ok(None) };
-    let own = |shard: usize| -> Vec<u32> {
-        (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
-    };
-    let copies: &[(&str, String)] = match tables.contains(&TpccTable::Item) {
-        true => &[
-            (TpccTable::Item.name(), tally_sql(TpccTable::Item, None)),
-            (CONFIG, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")),
-        ],
-        false => &[],
-    };
-    let copies_of = |shard: Option<usize>| {
-        let of_endpoint = shard.is_none();
-        let asked = |(table, sql): &(&'static str, String)| {
-            (Question { table, shard, of_endpoint }, sql.clone())
-        };
-        copies.iter().map(asked).collect::<Vec<_>>()
-    };
-    let tables_of = |shard: usize, of_endpoint: bool| {
-        let only = own(shard);
-        let tables = tables.iter().filter(|it| it.warehouse_column().is_some());
-        let questions = tables.map(|&table| {
-            let sql = tally_sql(table, of_endpoint.then_some(&only[..]));
-            (Question { table: table.name(), shard: Some(shard), of_endpoint }, sql)
-        });
-        // No warehouse is no question.
-        let is_asked = !of_endpoint || !only.is_empty();
-        questions.filter(|_| is_asked).collect::<Vec<_>>()
-    };
-    let shards = 0..nodes.len();
-    let at_endpoint = shards.clone().flat_map(|shard| tables_of(shard, true));
-    let at_endpoint: Vec<_> = at_endpoint.chain(copies_of(None)).collect();
-    let at_shards: Vec<Vec<_>> = shards
-        .map(|shard| tables_of(shard, false).into_iter().chain(copies_of(Some(shard))).collect())
-        .collect();
-    let mut places = vec![(driver, at_endpoint.as_slice())];
-    places.extend(nodes.iter().zip(&at_shards).map(|(node, asked)| (&node.driver, &asked[..])));
-    let answers = Mutex::new(BTreeMap::new());
-    LoadSessions::new(driver, observer, sessions).each_at(
-        &places,
-        async |session: &mut AdminSession<'_>| state::tables(session).await,
-        async |session: &mut AdminSession<'_>, tables, (question, sql)| {
-            // A copy that a shard has not: perhaps none has one.
-            if !question.of_endpoint && !tables.contains(question.table) {
-                return Ok(());
+    place: Option<usize>,
+) -> Vec<(Question, String)> {
+    let of_endpoint = place.is_none();
+    let ask = |table, shard, sql| (Question { table, shard, of_endpoint }, sql);
+    let mut questions = Vec::new();
+    for &table in tables {
+        match (map, place) {
+            (Some(map), None) if table.warehouse_column().is_some() => {
+                let shards = (0..map.shards()).map(|it| (it, warehouses_on(map, it, warehouses)));
+                let used = shards.filter(|(_, warehouses)| !warehouses.is_empty());
+                questions.extend(used.map(|(shard, warehouses)| {
+                    ask(table.name(), Some(shard), tally_sql(table, Some(&warehouses)))
+                }));
             }
-            let place = match (question.shard, question.of_endpoint) {
-                (Some(shard), false) => format!("the shard {}", nodes[shard].name),
-                _ => "the endpoint".to_owned(),
-            };
-            let counting = format!("counting the rows of {} on {place}", question.table);
-            doing(&*counting);
-            let tally = tally(session, sql).await.map_err(while_doing(counting))?;
-            let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
-            answers.insert(question.clone(), tally);
-            Ok(())
-        },
-    )?;
-    let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
-    Ok(Some(Compared { map: &map, names: &names, warehouses, answers: &answers }.proof()))
+            _ => questions.push(ask(table.name(), place, tally_sql(table, None))),
+        }
+    }
+    if map.is_some() && tables.contains(&TpccTable::Item) {
+        questions.push(ask(CONFIG, place, format!("SELECT cfg_name, cfg_value FROM {CONFIG}")));
+    }
+    questions
 }
 
-struct Compared<'a> {
-    map: &'a ShardMap,
-    names: &'a [&'a str],
+/// The rows of some tables, as each place counts them.
+#[derive(Debug)]
+pub(super) struct Survey {
+    /// `None` where no shards are known, or no rule.
+    map: Option<ShardMap>,
+    /// Names of the shards.
+    names: Vec<String>,
     warehouses: u32,
-    answers: &'a BTreeMap<Question, Tally>,
+    answers: BTreeMap<Question, Tally>,
 }
 
-impl Compared<'_> {
+impl Survey {
+    /// Counts the rows of a database. There must be no writers meanwhile. Must not be called within an
+    /// event loop.
+    ///
+    /// # Errors
+    /// Errors of sessions; a shard can't be asked.
+    pub(super) fn take(
+        driver: &AdminDriver<'_>,
+        tables_wanted: &[TpccTable],
+        (warehouses, sessions): (u32, u32),
+        observer: &dyn LoadObserver,
+    ) -> Result<Survey, LoadError> {
+        let (map, nodes) = mapped_shards(driver).unzip();
+        let nodes = nodes.unwrap_or_default();
+        let questions = |place| questions(tables_wanted, map.as_ref(), warehouses, place);
+        let at_endpoint = questions(None);
+        let at_shards: Vec<_> = (0..nodes.len()).map(|shard| questions(Some(shard))).collect();
+        let mut places = vec![(driver, at_endpoint.as_slice())];
+        places.extend(nodes.iter().zip(&at_shards).map(|(node, asked)| (&node.driver, &asked[..])));
+        let answers = Mutex::new(BTreeMap::new());
+        LoadSessions::new(driver, observer, sessions).each_at(
+            &places,
+            async |session: &mut AdminSession<'_>| tables(session).await,
+            async |session: &mut AdminSession<'_>, tables, (question, sql)| {
+                // A copy that a shard has not: perhaps none has one.
+                if !question.of_endpoint && !tables.contains(question.table) {
+                    return Ok(());
+                }
+                let place = match (question.shard, question.of_endpoint) {
+                    (Some(shard), false) => format!("the shard {}", nodes[shard].name),
+                    _ => "the endpoint".to_owned(),
+                };
+                let counting = format!("counting the rows of {} on {place}", question.table);
+                doing(&*counting);
+                let tally = tally(session, sql).await.map_err(while_doing(counting))?;
+                let mut answers = answers.lock().unwrap_or_else(PoisonError::into_inner);
+                answers.insert(question.clone(), tally);
+                Ok(())
+            },
+        )?;
+        let answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let names = nodes.into_iter().map(|node| node.name).collect();
+        Ok(Survey { map, names, warehouses, answers })
+    }
+
     fn answer(
         &self,
         table: &'static str,
@@ -214,23 +180,24 @@ impl Compared<'_> {
         self.answers.get(&Question { table, shard, of_endpoint })
     }
 
-    fn proof(&self) -> ShardProof {
-        let mut problems = Vec::new();
-        let mut counts: HashMap<TpccTable, HashMap<u32, u64>> = HashMap::new();
-        let mut lines = HashMap::new();
+    /// Rows of a chunk that are stored on a shard, or at the endpoint if `shard` is `None`.
+    pub(super) fn stored(&self, chunk: &Chunk, shard: Option<usize>) -> u64 {
+        let tally = self.answer(chunk.table.name(), shard, shard.is_none());
+        let cells = tally.and_then(|tally| tally.get(&chunk.warehouse.to_string()));
+        let place = if chunk.table.parts().is_empty() { 0 } else { 3 + chunk.part as usize };
+        cells.and_then(|cells| whole(cells.get(place)?)).unwrap_or(0)
+    }
+
+    /// The proof that rows lie where they should; `None` without shards.
+    pub(super) fn proof(&self) -> Option<ShardProof> {
+        let map = self.map.as_ref()?;
+        let (mut problems, mut rows) = (Vec::new(), 0);
         for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
-            let of_table = counts.entry(table).or_default();
             for shard in 0..self.names.len() {
-                problems.extend(self.problems(table.name(), shard));
-                for (key, cells) in
-                    self.answer(table.name(), Some(shard), true).into_iter().flatten()
-                {
-                    let Ok(warehouse) = key.parse() else { continue };
-                    of_table.insert(warehouse, rows_of(cells));
-                    if table == TpccTable::Order {
-                        lines.insert(warehouse, rows_of(cells.get(1..).unwrap_or_default()));
-                    }
-                }
+                problems.extend(self.problems(map, table.name(), shard));
+                let tally = self.answer(table.name(), Some(shard), true);
+                rows +=
+                    tally.into_iter().flat_map(Tally::values).map(|it| rows_of(it)).sum::<u64>();
             }
         }
         for table in [TpccTable::Item.name(), CONFIG] {
@@ -238,40 +205,41 @@ impl Compared<'_> {
         }
         let found = problems.len();
         problems.truncate(LISTED);
-        if let Some(order) = self.exchanged().filter(|_| found > 0) {
+        if let Some(order) = self.exchanged(map).filter(|_| found > 0) {
             problems = vec![order];
         }
-        let rows = counts.values().flat_map(HashMap::values).sum();
-        ShardProof { problems, found, rows, map: self.map.clone(), counts, lines }
+        Some(ShardProof { problems, found, rows, map: map.clone() })
     }
 
     /// Each shard holds all warehouses of another one: their order is another than that of the rule.
-    fn exchanged(&self) -> Option<Message> {
+    fn exchanged(&self, map: &ShardMap) -> Option<Message> {
         let none = Tally::new();
         let held = |shard: usize| -> BTreeSet<u32> {
             let tally = self.answer(TpccTable::Warehouse.name(), Some(shard), false);
             tally.unwrap_or(&none).keys().filter_map(|key| key.parse().ok()).collect()
         };
-        let own = |shard: usize| -> BTreeSet<u32> {
-            (1..=self.warehouses).filter(|&one| self.map.shard_of(one) == shard).collect()
-        };
+        let own = |shard| BTreeSet::from_iter(warehouses_on(map, shard, self.warehouses));
         let shards = || 0..self.names.len();
         let owner = |shard: usize| shards().find(|&other| own(other) == held(shard));
         let owners: Vec<usize> = shards().map(owner).collect::<Option<_>>()?;
         let moved = shards().filter(|&shard| owners[shard] != shard && !held(shard).is_empty());
         let pair = |shard: usize| {
-            say!(shard_holds_those_of, shard = self.names[shard], other = self.names[owners[shard]])
+            say!(
+                shard_holds_those_of,
+                shard = &self.names[shard],
+                other = &self.names[owners[shard]]
+            )
         };
         let pairs: Vec<Message> = moved.map(pair).collect();
         (!pairs.is_empty()).then(|| say!(shards_exchanged, pairs = Message::list(&pairs)))
     }
 
     /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
-    fn problems(&self, table: &'static str, shard: usize) -> Vec<Message> {
+    fn problems(&self, map: &ShardMap, table: &'static str, shard: usize) -> Vec<Message> {
         let none = Tally::new();
         let held = self.answer(table, Some(shard), false).unwrap_or(&none);
         let seen = self.answer(table, Some(shard), true).unwrap_or(&none);
-        let name = self.names[shard];
+        let name = &self.names[shard];
         let mut problems = Vec::new();
         for (warehouse, cells) in held {
             let rows = rows_of(cells);
@@ -284,21 +252,21 @@ impl Compared<'_> {
                     n = rows,
                     warehouse = warehouse
                 )),
-                Some(known) if self.map.shard_of(known) != shard => problems.push(say!(
+                Some(known) if map.shard_of(known) != shard => problems.push(say!(
                     row_misplaced,
                     table = table,
                     shard = name,
                     n = rows,
                     warehouse = warehouse,
-                    other = self.names[self.map.shard_of(known)]
+                    other = &self.names[map.shard_of(known)]
                 )),
                 Some(_) if seen.get(warehouse) != Some(cells) => problems.push(say!(
                     shard_unseen,
                     table = table,
                     shard = name,
                     warehouse = warehouse,
-                    held = told(Some(cells)),
-                    seen = told(seen.get(warehouse))
+                    held = describe_rows(Some(cells)),
+                    seen = describe_rows(seen.get(warehouse))
                 )),
                 Some(_) => {}
             }
@@ -311,8 +279,8 @@ impl Compared<'_> {
                 table = table,
                 shard = name,
                 warehouse = warehouse,
-                held = told(None),
-                seen = told(Some(cells))
+                held = describe_rows(None),
+                seen = describe_rows(Some(cells))
             )
         }));
         problems
@@ -326,19 +294,19 @@ impl Compared<'_> {
             return Vec::new();
         }
         let seen = self.answer(table, None, true);
-        let unlike = copies.iter().zip(self.names).filter(|(copy, _)| **copy != seen);
-        unlike.map(|(_, name)| say!(copy_differs, table = table, shard = *name)).collect()
+        let unlike = copies.iter().zip(&self.names).filter(|(copy, _)| **copy != seen);
+        unlike.map(|(_, name)| say!(copy_differs, table = table, shard = name)).collect()
     }
 }
 
 /// `30000 rows with the sums 1, 2`.
-fn told(cells: Option<&Vec<String>>) -> Message {
+fn describe_rows(cells: Option<&Vec<String>>) -> Message {
     match cells.and_then(|cells| cells.split_first()) {
         Some((_, sums)) => {
             say!(
                 rows_with_sums,
                 n = cells.map_or(0, |cells| rows_of(cells)),
-                sums = sums.join(", ")
+                sums = sums[..sums.len().min(2)].join(", ")
             )
         }
         None => say!(no_row),
@@ -347,6 +315,48 @@ fn told(cells: Option<&Vec<String>>) -> Message {
 
 fn rows_of(cells: &[String]) -> u64 {
     cells.first().and_then(|cell| cell.parse().ok()).unwrap_or(0)
+}
+
+#[derive(Debug)]
+pub struct ShardProof {
+    /// The first few problems, in sentences.
+    pub problems: Vec<Message>,
+    /// Number of all problems.
+    pub found: usize,
+    /// Rows that the endpoint sees of the warehouses.
+    pub rows: u64,
+    map: ShardMap,
+}
+
+impl ShardProof {
+    /// The result, in a sentence or several.
+    pub fn message(&self) -> Message {
+        if self.problems.is_empty() {
+            let rule = self.map.rule().to_string();
+            return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule = rule);
+        }
+        let more = self.found - self.problems.len();
+        let more = (more > 0).then(|| say!(shards_more, n = more));
+        Message::sentences(&self.problems.iter().cloned().chain(more).collect::<Vec<_>>())
+    }
+}
+
+/// Proves that the rows of a database lie on their shards; `None` if no shards are known, or no rule. There must be no
+/// writers meanwhile. Must not be called within an event loop.
+///
+/// # Errors
+/// Errors of sessions; a shard can't be asked.
+pub fn prove(
+    driver: &AdminDriver<'_>,
+    warehouses: u32,
+    sessions: u32,
+    observer: &dyn LoadObserver,
+) -> Result<Option<ShardProof>, LoadError> {
+    if mapped_shards(driver).is_none() {
+        return Ok(None);
+    }
+    let survey = Survey::take(driver, &TpccTable::ALL, (warehouses, sessions), observer)?;
+    Ok(survey.proof())
 }
 
 #[cfg(test)]
@@ -379,7 +389,8 @@ mod tests {
         }
         change(&mut answers);
         let map = ShardMap::new(ShardRule::Modulo, 2).unwrap();
-        Compared { map: &map, names: &["n1", "n2"], warehouses: 3, answers: &answers }.proof()
+        let names = ["n1", "n2"].map(str::to_owned).into();
+        Survey { map: Some(map), names, warehouses: 3, answers }.proof().expect("shards")
     }
 
     fn at(table: &'static str, shard: usize, of_endpoint: bool) -> Question {
@@ -463,13 +474,31 @@ mod tests {
     fn the_endpoint_is_asked_for_warehouses_and_sums_are_compared_as_numbers() {
         assert_eq!(
             tally_sql(TpccTable::Stock, Some(&[1, 5])),
-            "SELECT s_w_id, count(*), sum(s_quantity), sum(s_ytd) FROM bmsql_stock WHERE s_w_id IN (1, 5) GROUP BY \
-             s_w_id"
+            "SELECT s_w_id, count(*), sum(s_quantity), sum(s_ytd), sum(CASE WHEN s_i_id BETWEEN 1 AND 25000 THEN 1 ELSE 0 \
+             END), sum(CASE WHEN s_i_id BETWEEN 25001 AND 50000 THEN 1 ELSE 0 END), sum(CASE WHEN s_i_id BETWEEN 50001 \
+             AND 75000 THEN 1 ELSE 0 END), sum(CASE WHEN s_i_id BETWEEN 75001 AND 100000 THEN 1 ELSE 0 END) FROM \
+             bmsql_stock WHERE s_w_id IN (1, 5) GROUP BY s_w_id"
         );
         let plain = |text: &str| plain(Some(text.to_owned()));
         assert_eq!(
             ["10.50", "10.5", "10.00", "100", "1a.0"].map(plain),
             ["10.5", "10.5", "10", "100", "1a.0"]
         );
+    }
+
+    #[test]
+    fn rows_of_chunks_are_counted_one_by_one() {
+        let cells = ["60000", "7", "7", "25000", "24999", "10001", "0"].map(str::to_owned);
+        let question = Question { table: "bmsql_stock", shard: None, of_endpoint: true };
+        let tally = Tally::from([("2".to_owned(), cells.to_vec())]);
+        let answers = BTreeMap::from([(question, tally)]);
+        let survey = Survey { map: None, names: Vec::new(), warehouses: 2, answers };
+        let stored = |warehouse, part| {
+            let chunk = Chunk { table: TpccTable::Stock, warehouse, part };
+            survey.stored(&chunk, None)
+        };
+        assert_eq!([0, 1, 2, 3].map(|part| stored(2, part)), [25_000, 24_999, 10_001, 0]);
+        assert_eq!(stored(1, 0), 0);
+        assert!(survey.proof().is_none());
     }
 }
