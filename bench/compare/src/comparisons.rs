@@ -6,7 +6,7 @@ use crate::client::{INIT_SCALE, Load, TABLE_ROWS, Way, Who};
 use crate::null::Counted;
 use crate::server::{self, Cores, Transport};
 use crate::table::{Bar, Line};
-use crate::tpcc::{self, Flight};
+use crate::tpcc;
 use crate::{say, tpch, tpch_gen};
 use serde_json::Value;
 use std::process::Command;
@@ -264,21 +264,14 @@ fn tpcc_and_tpch() -> Vec<Comparison> {
             "build",
             Box::new(move |bench, name| tpcc::build(bench, name, database, build)),
         ));
-        for (what, flight, bar) in
-            [("run", Flight::Statement, cost), ("run-pipelined", Flight::Pipelined, 0.25)]
-        {
-            let run =
-                move |bench: &Bench, name: &str| tpcc::run(bench, name, database, flight, bar);
-            all.push(tpcc(what, Box::new(run)));
-        }
+        let run = move |bench: &Bench, name: &str| tpcc::run(bench, name, database, cost);
+        all.push(tpcc("run", Box::new(run)));
     }
     for (name, way) in [("mysql", NullWay::MysqlSocket), ("postgres", NullWay::PostgresSocket)] {
-        for flight in ["statement", "pipelined"] {
-            let name = format!("tpcc-terminals-{name}-{flight}");
-            all.push(one(Section::Tpcc, name, Who::Dyno, move |bench, name| {
-                tpcc::terminals(bench, name, way, flight)
-            }));
-        }
+        let name = format!("tpcc-terminals-{name}-statement");
+        all.push(one(Section::Tpcc, name, Who::Dyno, move |bench, name| {
+            tpcc::terminals(bench, name, way)
+        }));
     }
     for (name, scale) in [("tpch-load", "1"), ("tpch-small-load", "0.1")] {
         all.push(one(Section::Tpch, name, Who::Dyno, move |bench, name| {

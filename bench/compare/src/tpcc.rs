@@ -15,24 +15,10 @@ use std::process::Command;
 const WAREHOUSES: u32 = 2;
 const SESSIONS: u32 = 4;
 const TERMINALS: u32 = 16;
-/// What the bare loop does in place of a transaction of dyno's.
-struct FloorShape {
-    /// Answers that count as a transaction: round trips, or where flights are shared statements, on average.
-    answers: f64,
-    /// Statements that are sent at once, about.
-    together: u32,
-    /// Rows of the stock that a statement adds up: a transaction then takes the server about as long as one of TPC-C's.
-    summed_rows: u32,
-}
-
-impl Flight {
-    const fn floor_shape(self) -> FloorShape {
-        match self {
-            Flight::Statement => FloorShape { answers: 19.4, together: 1, summed_rows: 120 },
-            Flight::Pipelined => FloorShape { answers: 28.0, together: 8, summed_rows: 83 },
-        }
-    }
-}
+/// Answers of the bare loop that count as a transaction: its round trips, on average.
+const FLOOR_ANSWERS: f64 = 19.4;
+/// Rows of stock that a statement of the bare loop adds up.
+const FLOOR_ROWS: u32 = 120;
 /// Warehouses of the many terminals, ten each, and the sessions that they share.
 const HOMES: u32 = 10_000;
 const MANY_SESSIONS: u32 = 1_000;
@@ -92,36 +78,27 @@ impl Server {
         self.command(bench, who, &verb, &format!("prepare --no-check --threads={SESSIONS}"))
     }
 
-    fn run(
-        &self,
-        bench: &Bench,
-        who: Who,
-        dyno_words: &str,
-        seconds: u64,
-    ) -> Result<Command, String> {
-        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}{dyno_words}");
+    fn run(&self, bench: &Bench, who: Who, seconds: u64) -> Result<Command, String> {
+        let verb = format!("run {WAREHOUSES} {TERMINALS} {seconds}");
         let options = format!("run --threads={TERMINALS} --time={seconds}s");
         self.command(bench, who, &verb, &options)
     }
 
     /// The bare loop over as many connections, with a statement that reads dyno's tables.
-    fn floor(&self, bench: &Bench, flight: Flight, seconds: u64) -> Command {
+    fn floor(&self, bench: &Bench, seconds: u64) -> Command {
         let mut command = Command::new(&bench.programs.floor);
         let (server, port, key) = match self {
             Server::Postgres(server) => ("--postgres", server.port, "$1"),
             Server::MariaDb(server) => ("--mysql-host", server.port, "?"),
         };
-        let shape = flight.floor_shape();
         let sql = format!(
             "SELECT sum(q) FROM (SELECT s_quantity AS q FROM bmsql_stock WHERE s_w_id = 1 AND s_i_id >= {key} \
-             ORDER BY s_i_id LIMIT {}) AS summed",
-            shape.summed_rows
+             ORDER BY s_i_id LIMIT {FLOOR_ROWS}) AS summed"
         );
         command.arg(format!("{server}=127.0.0.1")).arg(format!("--port={port}"));
         command.arg(format!("--database={}", database_of(Who::Dyno)));
         command.args(["--statement", &sql, "--rows=99000"]);
         command.arg(format!("--clients={TERMINALS}")).arg(format!("--time={seconds}"));
-        command.arg(format!("--flight={}", shape.together));
         command
     }
 
@@ -178,33 +155,25 @@ pub(crate) fn build(bench: &Bench, name: &str, database: &str, bar: f64) -> Line
     Ok(loading_lines(&what, &rounds, Bar::RatioAtLeast(bar), Bar::Value(1.0)))
 }
 
-/// How dyno sends its statements; go-tpc waits for each answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Flight {
-    Statement,
-    Pipelined,
-}
-
 /// A run of the usual mix without pauses. `bar`: the most that dyno may cost beside go-tpc.
-pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar: f64) -> Lines {
+pub(crate) fn run(bench: &Bench, name: &str, database: &str, bar: f64) -> Lines {
     let server = or_skip!(name, Server::start(database));
-    let pipelined = if flight == Flight::Pipelined { " pipelined" } else { "" };
     for who in [Who::Dyno, Who::GoTpc] {
         server.renew(who)?;
         bench.run(server.load(bench, who)?, None)?;
-        bench.run(server.run(bench, who, pipelined, bench.short_seconds)?, None)?;
+        bench.run(server.run(bench, who, bench.short_seconds)?, None)?;
         server.settle(who)?;
     }
     let rounds = bench.rounds(name, &[Who::Dyno, Who::GoTpc, Who::Floor], |who| {
         let peak_kib = Cell::new(0);
         let steady = bench.steady(|seconds| {
             let command = match who {
-                Who::Floor => server.floor(bench, flight, seconds),
-                _ => server.run(bench, who, pipelined, seconds)?,
+                Who::Floor => server.floor(bench, seconds),
+                _ => server.run(bench, who, seconds)?,
             };
             let ended = bench.run(command, None)?;
             peak_kib.set(peak_kib.get().max(ended.peak_kib));
-            let transactions = transactions(who, flight, &ended.output)?;
+            let transactions = transactions(who, &ended.output)?;
             Ok(Cost { cpu_s: ended.cpu_s, statements: transactions })
         })?;
         Ok((steady, peak_kib.get() as f64 / 1024.0))
@@ -225,7 +194,7 @@ pub(crate) fn run(bench: &Bench, name: &str, database: &str, flight: Flight, bar
 }
 
 /// Very many terminals with keying and think times on the null server.
-pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -> Lines {
+pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay) -> Lines {
     let (mut memory, mut cores, mut late) = (Vec::new(), Vec::new(), Vec::new());
     let seconds = bench.seconds.max(if bench.pairs > 1 { TERMINALS_SECONDS } else { 0 });
     for round in 1..=bench.pairs {
@@ -239,7 +208,7 @@ pub(crate) fn terminals(bench: &Bench, name: &str, way: NullWay, flight: &str) -
             Way::Postgres(folder, port) => format!("postgres://t@:{port}/db?host={folder}"),
         });
         command.args([HOMES, MANY_SESSIONS].map(|number| number.to_string()));
-        command.args([&seconds.to_string(), flight]);
+        command.arg(seconds.to_string());
         let ended = bench.run(command, Some(CLIENT_CORE))?;
         null.stop()?;
         if !ended.output.contains("failed 0,") {
@@ -271,7 +240,7 @@ fn late_p99_ms(output: &str) -> Result<f64, String> {
 
 /// Transactions in a report, without failed ones but those that go-tpc's end cut off; of the bare loop its answers, divided
 /// by those of a transaction.
-fn transactions(who: Who, flight: Flight, output: &str) -> Result<f64, String> {
+fn transactions(who: Who, output: &str) -> Result<f64, String> {
     let mut sum = 0;
     for line in output.lines() {
         let count = match who {
@@ -292,7 +261,7 @@ fn transactions(who: Who, flight: Flight, output: &str) -> Result<f64, String> {
     }
     match who {
         _ if sum == 0 => Err(format!("{who} reports no transactions:\n{output}")),
-        Who::Floor => Ok(sum as f64 / flight.floor_shape().answers),
+        Who::Floor => Ok(sum as f64 / FLOOR_ANSWERS),
         _ => Ok(sum as f64),
     }
 }
@@ -303,19 +272,18 @@ mod tests {
 
     #[test]
     fn transactions_are_read_from_both_reports() {
-        let of = |who, output| transactions(who, Flight::Statement, output);
         let dyno = "transactions 1620\nfailed 0\ncpu_us_per_transaction 509.3\n";
-        assert_eq!(of(Who::Dyno, dyno), Ok(1620.0));
-        assert!(of(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
+        assert_eq!(transactions(Who::Dyno, dyno), Ok(1620.0));
+        assert!(transactions(Who::Dyno, "transactions 7\nfailed 2\n").is_err());
         let go_tpc = "Finished\n\
                       [Summary] DELIVERY - Takes(s): 7.8, Count: 111, TPM: 853.8, Sum(ms): 9.1\n\
                       [Summary] NEW_ORDER - Takes(s): 7.9, Count: 1135, TPM: 8598.9\n\
                       [Summary] NEW_ORDER_ERR - Takes(s): 7.9, Count: 5, TPM: 8598.9\n\
                       tpmC: 8598.6, tpmTotal: 19456.4, efficiency: 33431.8%\n";
-        assert_eq!(of(Who::GoTpc, go_tpc), Ok(1246.0));
-        assert!(of(Who::GoTpc, "Finished\n").is_err());
+        assert_eq!(transactions(Who::GoTpc, go_tpc), Ok(1246.0));
+        assert!(transactions(Who::GoTpc, "Finished\n").is_err());
         let floor = "number of transactions actually processed: 388\ntotal: 388\n";
-        assert_eq!(of(Who::Floor, floor), Ok(20.0));
+        assert_eq!(transactions(Who::Floor, floor), Ok(20.0));
     }
 
     #[test]

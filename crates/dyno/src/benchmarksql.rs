@@ -6,10 +6,10 @@ use clap::{Args, Subcommand};
 use dyno_dropin_benchmarksql::{
     BenchmarksqlBuild, BenchmarksqlCommand, BenchmarksqlRun, PropertiesSource,
 };
+use dyno_tpcc::Isolation;
 use dyno_tpcc::options::CheckTime;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
-use dyno_tpcc::{FlightMode, Isolation};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -162,16 +162,12 @@ condition, or the audit finds that something else was run than was meant; 130 st
 Examples:
   dyno benchmarksql run props.pg
   dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --flight pipelined --isolation repeatable-read --json result.json
+  dyno benchmarksql run props.pg --isolation repeatable-read --json result.json
   dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
   dyno check postgres://bench@db1/bench --ledger orders.ledger")]
 pub(crate) struct BenchmarksqlRunArguments {
     #[command(flatten)]
     source: SourceArguments,
-    /// How statements travel: one round trip each, or in one flight where none needs another's
-    /// answer.
-    #[arg(long, value_parser = choice(FLIGHTS), default_value = "statement")]
-    flight: FlightMode,
     /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
     /// server's own.
     #[arg(long, value_parser = choice(ISOLATIONS))]
@@ -197,7 +193,6 @@ impl From<BenchmarksqlRunArguments> for BenchmarksqlRun {
     fn from(arguments: BenchmarksqlRunArguments) -> Self {
         BenchmarksqlRun {
             source: arguments.source.into(),
-            flight: arguments.flight,
             isolation: arguments.isolation,
             seed: arguments.seed,
             profile: arguments.profile,
@@ -213,9 +208,6 @@ const KEYS: &[(&str, KeyTime)] = &[
     ("primary-before", KeyTime::PrimaryBeforeLoad),
     ("after", KeyTime::AfterLoad),
 ];
-
-const FLIGHTS: &[(&str, FlightMode)] =
-    &[("statement", FlightMode::Statement), ("pipelined", FlightMode::Pipelined)];
 
 const ISOLATIONS: &[(&str, Isolation)] = &[
     ("server", Isolation::ServerDefault),

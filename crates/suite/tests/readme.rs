@@ -83,7 +83,7 @@ fn its_examples_are_valid() {
         Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));
     let names: Vec<&str> = suite.experiments[0].options.iter().map(|o| o.name.as_str()).collect();
     let weights = ["weights.payment", "weights.stock_level"];
-    assert_eq!(names, [["warehouses", "flight", "isolation"].as_slice(), &weights].concat());
+    assert_eq!(names, [["warehouses", "isolation"].as_slice(), &weights].concat());
     let text = format!("{HEAD}{PASSES}{}\n", blocks[3].trim_end());
     let suite =
         Suite::parse("README.md", &text, WORKLOADS).unwrap_or_else(|error| panic!("{error}"));

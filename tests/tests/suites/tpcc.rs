@@ -92,7 +92,7 @@ fn the_white_paper_runs_at_a_thousandth_of_its_size() {
     let trial = trial(&runs, 1);
     adds_up(&trial);
     let facts = &trial["own"]["facts"];
-    assert_eq!((&facts["profile"], &facts["flight"]), (&"bmsql-5.0".into(), &"statement".into()));
+    assert_eq!(facts["profile"], "bmsql-5.0");
     assert_eq!((&facts["isolation"], &facts["tpmc_limit"]), (&Value::Null, &Value::Null));
     for (name, expected) in
         [("warehouses", 1), ("warehouses_loaded", 1), ("terminals", 10), ("sessions", 10)]
@@ -129,7 +129,7 @@ fn broken_data_fail_the_run() {
     let folder = scratch.path();
     let url = server.url();
     let more = "terminals = 4\nevents = 300\ncleanup = false\n";
-    small(folder, &url, "bmsql-5.0", &format!("{more}options = {{ flight = \"pipelined\" }}"));
+    small(folder, &url, "bmsql-5.0", more);
     let ran = dyno(folder, &["run", "small.toml", "--dir", "good"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     adds_up(&trial(&folder.join("good"), 1));
@@ -277,7 +277,6 @@ fn wrong_options_are_one_error_with_its_place() {
     for (test, keys, words) in [
         ("bmsql-5.0", "options = { warehuoses = 2 }", "Did you mean `warehouses`?"),
         ("bmsql-5.0", "options = { warehouses = 0 }", "it takes a whole number from 1 to 60000"),
-        ("bmsql-5.0", "options = { flight = \"fast\" }", "it takes statement or pipelined"),
         ("bmsql-5.0", "options = { isolation = \"none\" }", "read-committed, repeatable-read"),
         ("bmsql-5.0", "options = { sessions = 4 }", "It is an option of `spec`."),
         ("bmsql-5.0", "options = { weights = { paymnet = 5 } }", "`weights.payment`?"),

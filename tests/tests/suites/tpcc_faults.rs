@@ -40,10 +40,10 @@ fn acknowledged(folder: &Path) -> Vec<[u32; 3]> {
 }
 
 /// Starts a run with a ledger and waits until it has entered some orders.
-fn start(folder: &Path, flight: &str) -> RunningDyno {
+fn start(folder: &Path) -> RunningDyno {
     let before = acknowledged(folder).len();
     let words = ["benchmarksql", "run", "props", "--ledger", "ledger", "--checks", "none"];
-    let more = ["--json", "result.json", "--flight", flight];
+    let more = ["--json", "result.json"];
     let mut running = RunningDyno::start(folder, &[&words[..], &more[..]].concat());
     running.wait_until("orders", |_| acknowledged(folder).len() > before + 20);
     running
@@ -92,7 +92,7 @@ fn goes_through_everything(server: &Server<'_>) {
 }
 
 fn connections_are_cut(folder: &Path, server: &Server<'_>) {
-    let mut running = start(folder, "statement");
+    let mut running = start(folder);
     (server.cut)();
     let ran = running.end();
     assert_eq!(ran.code, 0, "{}\n{}", ran.stdout, ran.stderr);
@@ -103,7 +103,7 @@ fn connections_are_cut(folder: &Path, server: &Server<'_>) {
 }
 
 fn writes_are_refused(folder: &Path, server: &Server<'_>) {
-    let mut running = start(folder, "statement");
+    let mut running = start(folder);
     (server.read_only)(true);
     let ran = running.end();
     (server.read_only)(false);
@@ -114,7 +114,7 @@ fn writes_are_refused(folder: &Path, server: &Server<'_>) {
 }
 
 fn the_server_is_killed(folder: &Path, server: &Server<'_>) {
-    let mut running = start(folder, "pipelined");
+    let mut running = start(folder);
     (server.kill)();
     let before = acknowledged(folder).len();
     wait_until("the server to come back", || (server.restart)());
@@ -125,7 +125,7 @@ fn the_server_is_killed(folder: &Path, server: &Server<'_>) {
 }
 
 fn dyno_is_killed(folder: &Path, server: &Server<'_>) {
-    let mut running = start(folder, "statement");
+    let mut running = start(folder);
     running.signal(Signal::KILL);
     assert_eq!(running.end().code, -1);
     wait_until("its sessions to end", || (server.sessions)() == 0);

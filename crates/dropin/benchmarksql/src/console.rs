@@ -155,9 +155,8 @@ pub(super) fn print_closing(console: &Console<'_>, clock: &WallClock, result: &T
 pub(super) fn run_details(summary: &TrialSummary, facts: &TpccFacts) -> String {
     let isolation = facts.isolation.as_deref().unwrap_or("the server's own");
     let mut text = format!(
-        "profile {}, flight {}, isolation {isolation}, {} {}, {} terminals over {} sessions, {} s\n",
+        "profile {}, isolation {isolation}, {} {}, {} terminals over {} sessions, {} s\n",
         facts.profile,
-        facts.flight,
         facts.warehouses,
         if facts.warehouses == 1 { "warehouse" } else { "warehouses" },
         facts.terminals,

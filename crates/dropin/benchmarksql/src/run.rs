@@ -29,7 +29,7 @@ use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
 use dyno_tpcc::options::{CheckTime, OFFER};
 use dyno_tpcc::profile::Profile;
-use dyno_tpcc::{DRIVE_ON, FlightMode, Isolation, Tpcc, TpccOptions};
+use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -42,7 +42,6 @@ const MINUTE: Nanos = 60 * SECOND;
 #[derive(Debug)]
 pub struct BenchmarksqlRun {
     pub source: PropertiesSource,
-    pub flight: FlightMode,
     /// `None` is the default of the dialect.
     pub isolation: Option<Isolation>,
     /// Seed of all that is random; drawn and printed unless given.
@@ -59,7 +58,6 @@ pub struct BenchmarksqlRun {
 impl BenchmarksqlRun {
     fn tpcc(&self, run: &Run, place: &Place, loaded: &TpccDatabase, seed: u64) -> TpccOptions {
         TpccOptions {
-            flight: self.flight,
             warehouses: place.warehouses,
             isolation: self.isolation,
             ..TpccOptions::new(run.profile, loaded, seed)

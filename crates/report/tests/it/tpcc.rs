@@ -137,7 +137,7 @@ fn hostile_words_stay_text() {
             kind.name = HOSTILE.into();
         }
         let mut facts = own_mut::<TpccFacts>(&mut trial.summary);
-        (facts.profile, facts.flight) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        facts.profile = HOSTILE.to_owned();
         facts.isolation = Some(HOSTILE.to_owned());
         for line in &mut facts.conditions {
             (line.id, line.rule) = (HOSTILE.to_owned(), HOSTILE.into());
@@ -257,10 +257,6 @@ fn targets_that_were_run_differently_are_not_compared_in_silence() {
         ["experiment orders: isolation: standard read committed, other repeatable read"]
     );
     assert_eq!(unlike(|_| {}), Vec::<String>::new(), "terminals alone are a sweep");
-    assert_eq!(
-        unlike(|facts| facts.flight = "pipelined".to_owned()),
-        ["experiment orders: flight mode: standard statement, other pipelined"]
-    );
     assert_eq!(
         unlike(|facts| (facts.isolation, facts.warehouses) = (None, 5)),
         ["experiment orders: isolation: standard read committed, other the server's own; \

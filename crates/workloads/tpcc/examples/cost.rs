@@ -2,7 +2,7 @@
 //! outside; `dyno-bench` does that beside go-tpc.
 //!
 //! - `cost URL load WAREHOUSES SESSIONS`: the whole build: rows, keys, indexes, statistics, counting.
-//! - `cost URL run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N]`: `bmsql-5.0` without pauses, on one
+//! - `cost URL run WAREHOUSES SESSIONS SECONDS [loops=N]`: `bmsql-5.0` without pauses, on one
 //!   loop by default.
 //! - `cost URL check`: the conditions. `cost URL destroy`.
 //!
@@ -20,11 +20,11 @@ use dyno_tpcc::check::{Stage, check};
 use dyno_tpcc::load::{TpccDatabase, TpccLoadOptions, destroy, load};
 use dyno_tpcc::profile::BMSQL_5_0;
 use dyno_tpcc::random::Constants;
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+use dyno_tpcc::{Tpcc, TpccOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;
 
-const USAGE: &str = "cost URL load WAREHOUSES SESSIONS | run WAREHOUSES SESSIONS SECONDS [pipelined] [loops=N] | \
+const USAGE: &str = "cost URL load WAREHOUSES SESSIONS | run WAREHOUSES SESSIONS SECONDS [loops=N] | \
                      check | destroy";
 
 /// CPU time of this process in microseconds.
@@ -47,21 +47,17 @@ fn build<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
 }
 
 fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
-    let &[warehouses, sessions, seconds, ref flight @ ..] = words else { return Err(USAGE.into()) };
-    let (flight, loops) = match flight {
-        [flight @ .., last] if last.starts_with("loops=") => (flight, last[6..].parse().ok()),
-        flight => (flight, None),
-    };
-    let flight = match flight {
-        [] | ["statement"] => FlightMode::Statement,
-        ["pipelined"] => FlightMode::Pipelined,
+    let &[warehouses, sessions, seconds, ref loops @ ..] = words else { return Err(USAGE.into()) };
+    let loops = match loops {
+        [] => None,
+        [loops] => loops.strip_prefix("loops=").ok_or(USAGE)?.parse().ok(),
         _ => return Err(USAGE.into()),
     };
     // As the load above draws them.
     let constants =
         Constants::for_load(&mut Rng::new(TpccLoadOptions::new(1).seed, "tpcc constants", 0));
     let loaded = TpccDatabase { warehouses: warehouses.parse()?, c_last: constants.c_last };
-    let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
+    let options = TpccOptions::new(BMSQL_5_0, &loaded, 1);
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let mut spec = TrialSpec::closed(sessions.parse()?);
     spec.loops = loops.or(Some(1));

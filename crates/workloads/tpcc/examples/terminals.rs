@@ -1,6 +1,5 @@
 //! What a hundred thousand terminals cost the client, over few sessions:
-//! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS
-//! [statement|pipelined]`. Needs a server with so many warehouses, or one that pretends to have them
+//! `cargo run --release -p dyno-tpcc --example terminals -- URL WAREHOUSES SESSIONS SECONDS`. Needs a server with so many warehouses, or one that pretends to have them
 //! (bench/nullserver). Ten terminals a warehouse, keying and think times of the specification.
 #![expect(clippy::print_stdout, reason = "a measurement prints its result")]
 
@@ -8,11 +7,11 @@ use dyno_core::{Driver, SECOND, Workload};
 use dyno_drivers::TargetUrl;
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
-use dyno_engine::record::Latencies;
 use dyno_engine::{Control, TrialSpec, drive};
+use dyno_engine::record::Latencies;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::{SPEC, TpccTransaction};
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+use dyno_tpcc::{Tpcc, TpccOptions};
 use std::error::Error;
 
 /// Most of this process' memory that was resident at once, in MB.
@@ -38,11 +37,10 @@ fn percentiles(latencies: Option<&Latencies>) -> String {
 
 fn measure<D: Driver>(
     driver: &D,
-    flight: FlightMode,
     [warehouses, sessions, seconds]: [u32; 3],
 ) -> Result<(), Box<dyn Error>> {
     let loaded = TpccDatabase { warehouses, c_last: 100 };
-    let options = TpccOptions { flight, ..TpccOptions::new(SPEC, &loaded, 1) };
+    let options = TpccOptions::new(SPEC, &loaded, 1);
     let staff = options.staff(Some(sessions));
     let tpcc = Tpcc::new(options, &loaded, driver.dialect())?;
     let spec = TrialSpec {
@@ -55,8 +53,7 @@ fn measure<D: Driver>(
     let counts = result.total.counts();
     let cpu_s = result.loops_cpu.iter().sum::<u64>() as f64 / 1e9;
     println!(
-        "{}: {} terminals over {} sessions for {window_s:.1} s, {:?}",
-        flight.name(),
+        "{} terminals over {} sessions for {window_s:.1} s, {:?}",
         staff.terminals.unwrap_or(0),
         staff.workers,
         result.ended
@@ -91,22 +88,16 @@ fn measure<D: Driver>(
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let usage = "usage: terminals URL WAREHOUSES SESSIONS SECONDS [statement|pipelined]";
+    let usage = "usage: terminals URL WAREHOUSES SESSIONS SECONDS";
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [url, warehouses, sessions, seconds, rest @ ..] = arguments.as_slice() else {
+    let [url, warehouses, sessions, seconds] = arguments.as_slice() else {
         return Err(usage.into());
-    };
-    let flight = match rest {
-        [] => FlightMode::Statement,
-        [name] if name == FlightMode::Statement.name() => FlightMode::Statement,
-        [name] if name == FlightMode::Pipelined.name() => FlightMode::Pipelined,
-        _ => return Err(usage.into()),
     };
     let numbers = [warehouses.parse()?, sessions.parse()?, seconds.parse()?];
     let target: TargetUrl = url.parse()?;
     if url.starts_with("mysql") {
-        measure(&MysqlDriver::new(&target)?, flight, numbers)
+        measure(&MysqlDriver::new(&target)?, numbers)
     } else {
-        measure(&PostgresDriver::new(&target)?, flight, numbers)
+        measure(&PostgresDriver::new(&target)?, numbers)
     }
 }

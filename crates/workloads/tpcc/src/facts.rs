@@ -10,8 +10,6 @@ use serde::{Deserialize, Serialize};
 pub struct TpccFacts {
     /// `bmsql-5.0` or `spec`.
     pub profile: String,
-    /// `statement` or `pipelined`.
-    pub flight: String,
     /// The isolation level that sessions asked for; `None` is the server's own.
     pub isolation: Option<String>,
     /// Warehouses used.

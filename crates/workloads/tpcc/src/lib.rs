@@ -34,11 +34,9 @@ dyno_facts::catalogue!();
 
 pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
+pub use options::{Isolation, Staff, TpccOptions};
 pub use paper::PAPER;
-pub use run::{
-    FlightMode, Handover, Isolation, OrderShown, Staff, Terminal, Tpcc, TpccOptions, TpccWorker,
-    prepared_statements,
-};
+pub use run::{Handover, OrderShown, Terminal, Tpcc, TpccWorker, prepared_statements};
 pub use text::Timestamp;
 
 /// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).

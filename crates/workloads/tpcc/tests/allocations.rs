@@ -14,7 +14,7 @@ use dyno_tpcc::ledger::{LedgerFile, read};
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::log::{LogEntry, TerminalLog};
 use dyno_tpcc::profile::{Profile, SPEC, TpccTransaction};
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+use dyno_tpcc::{Tpcc, TpccOptions};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -52,11 +52,11 @@ fn over(kind: TpccTransaction, ended: Nanos) -> EndedTransaction {
 fn allocations_of(
     kind: TpccTransaction,
     profile: &Profile,
-    (flight, dialect): (FlightMode, Dialect),
+    dialect: Dialect,
     ledger: Option<&Path>,
 ) -> u64 {
     let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
-    let options = TpccOptions { flight, ..TpccOptions::new(*profile, &loaded, 1) };
+    let options = TpccOptions::new(*profile, &loaded, 1);
     let log = Arc::new(Count::default());
     let mut tpcc = Tpcc::new(options, &loaded, dialect).unwrap().with_log(log.clone());
     if let Some(path) = ledger {
@@ -94,11 +94,9 @@ fn no_transaction_allocates() {
     assert!(allocations() > 0, "the counting allocator is installed");
     for profile in Profile::ALL {
         for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
-            for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-                for kind in TpccTransaction::ALL {
-                    let count = allocations_of(kind, profile, (flight, dialect), None);
-                    assert_eq!(count, 0, "{kind:?} {} {dialect:?} {flight:?}", profile.name);
-                }
+            for kind in TpccTransaction::ALL {
+                let count = allocations_of(kind, profile, dialect, None);
+                assert_eq!(count, 0, "{kind:?} {} {dialect:?}", profile.name);
             }
         }
     }
@@ -108,14 +106,12 @@ fn no_transaction_allocates() {
 fn a_ledger_allocates_nothing_either() {
     let scratch = Scratch::new();
     let path = scratch.file("ledger");
-    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-        let way = (flight, Dialect::Postgres);
-        let profile = Profile { rollback_percent: 0, ..dyno_tpcc::profile::BMSQL_5_0 };
-        let count = allocations_of(TpccTransaction::NewOrder, &profile, way, Some(&path));
-        assert_eq!(count, 0, "{flight:?}");
-        assert_eq!(read(&path).unwrap().acknowledged(), 210);
-        std::fs::remove_file(&path).unwrap();
-    }
+
+    let profile = Profile { rollback_percent: 0, ..dyno_tpcc::profile::BMSQL_5_0 };
+    let count = allocations_of(TpccTransaction::NewOrder, &profile, Dialect::Postgres, Some(&path));
+    assert_eq!(count, 0);
+    assert_eq!(read(&path).unwrap().acknowledged(), 210);
+    std::fs::remove_file(&path).unwrap();
 }
 
 /// Round trips in which buffers may grow, and those in which nothing may be allocated.

@@ -1,4 +1,4 @@
-//! The whole way on real databases: load, check, run both profiles in both flight modes, check again,
+//! The whole way on real databases: load, check, run both profiles, check again,
 //! break each condition by hand.
 
 use dyno_core::{AdminSession, AnswerTable, Discard, Driver, Session};
@@ -16,7 +16,7 @@ use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccLoadOptions, destroy, load, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
-use dyno_tpcc::{FlightMode, Timestamp, Tpcc, TpccOptions};
+use dyno_tpcc::{Timestamp, Tpcc, TpccOptions};
 use std::path::Path;
 
 /// Two, so that there is something remote.
@@ -196,17 +196,11 @@ pub(crate) fn snapshot<D: Driver>(driver: &D) -> Books {
 
 /// Runs as many transactions and looks at everything that can be looked at.
 /// Returns how many orders were acknowledged.
-fn run<D: Driver>(
-    driver: &D,
-    (profile, flight): (Profile, FlightMode),
-    events: u64,
-    seed: u64,
-    ledger: &Path,
-) -> u64 {
+fn run<D: Driver>(driver: &D, profile: Profile, events: u64, seed: u64, ledger: &Path) -> u64 {
     let loaded = with_session(driver, async |session: &mut D::Session| {
         loaded(&mut AdminSession::lent(session)).await.unwrap()
     });
-    let options = TpccOptions { flight, ..TpccOptions::new(profile, &loaded, seed) };
+    let options = TpccOptions::new(profile, &loaded, seed);
     let before = snapshot(driver);
     let file = LedgerFile::open(ledger, "here", &loaded, seed, &before).unwrap();
     let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap().with_ledger(file);
@@ -247,8 +241,7 @@ fn whole_way<D: Driver>(driver: &D, load_options: &TpccLoadOptions, more: impl F
     let scratch = Scratch::new();
     let ledger = scratch.file("ledger");
     assert!(snapshot(driver).is_fresh());
-    let orders = run(driver, (BMSQL_5_0, FlightMode::Statement), 700, 1, &ledger)
-        + run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &ledger);
+    let orders = run(driver, BMSQL_5_0, 700, 1, &ledger) + run(driver, SPEC, 700, 2, &ledger);
     assert!(!snapshot(driver).is_fresh());
     assert_consistent(driver, Stage::Used);
     super::ledger::proves(driver, &ledger, 2, orders);
@@ -292,7 +285,7 @@ fn short_way<D: Driver>(driver: &D) {
     assert!(!load(&driver.admin(), &one, &Unobserved).unwrap().was_complete);
     assert_consistent(driver, Stage::Fresh);
     let scratch = Scratch::new();
-    let orders = run(driver, (SPEC, FlightMode::Pipelined), 700, 2, &scratch.file("ledger"));
+    let orders = run(driver, SPEC, 700, 2, &scratch.file("ledger"));
     assert!(orders > 100, "{orders} orders");
     assert_consistent(driver, Stage::Used);
     destroy(&driver.admin(), &Unobserved).unwrap();

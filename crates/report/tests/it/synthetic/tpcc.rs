@@ -78,7 +78,6 @@ fn facts(case: &Case) -> TpccFacts {
     };
     TpccFacts {
         profile: if is_spec { "spec" } else { "bmsql-5.0" }.to_owned(),
-        flight: if is_spec { "pipelined" } else { "statement" }.to_owned(),
         isolation: (!is_spec).then(|| "READ COMMITTED".to_owned()),
         warehouses: 2,
         warehouses_loaded: if is_spec { 2 } else { 5 },

@@ -5,11 +5,556 @@
 //! order has stock on others. A shard commits its part whole or not at all. The part of a customer or of a row
 //! of stock shows in its counters: they grow by more than the shard's own history and order lines explain.
 
-mod judge;
-mod look;
+use crate::books::rows;
+use crate::check::derived;
+use crate::ledger::{Across, Entry, LedgerPayment, LedgerWork, Recorded, SupplyKey};
+use crate::settle::{Settlement, settle_part, stored_orders};
+use crate::text::Timestamp;
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
+use dyno_facts::{CheckVerdict, CrossShardLosses, DataCheck, Message, say};
+use dyno_load::doing;
+use dyno_load::query::{answer_if_any, number};
+use dyno_load::settings::adopt;
+use dyno_runner::databases;
+use dyno_runner::family::{Footprint, footprint};
+use dyno_runner::signals;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
 
-pub(crate) use judge::{CrossShardWork, judge};
-pub(crate) use look::{ForeignWork, foreign_work, look, on_each_shard, prepared_branches};
+/// A counter that a part of a transaction moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum CounterKey {
+    /// Warehouse, district and number.
+    Customer((u32, u32, u32)),
+    Stock(SupplyKey),
+}
+
+/// A number of payments or lines, and their cents.
+pub(crate) type Growth = (i64, i64);
+
+/// Counters of a shard beyond what its own rows explain: the work of transactions of other shards.
+pub(crate) type ForeignWork = HashMap<CounterKey, Growth>;
+
+/// The growth of the counters since `before`.
+fn since(mut now: ForeignWork, before: &ForeignWork) -> ForeignWork {
+    for (key, (count, cents)) in before {
+        let now = now.entry(*key).or_default();
+        (now.0, now.1) = (now.0 - count, now.1 - cents);
+    }
+    now.retain(|_, grown| *grown != (0, 0));
+    now
+}
+
+/// What a shard holds of a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShardWork {
+    pub(crate) foreign: ForeignWork,
+    /// Payments of its warehouses by customers of other shards, by warehouse and district, and how often.
+    pub(crate) payments: HashMap<(u32, u32, LedgerPayment), u32>,
+    /// Orders of the ledger that are there, by warehouse, district and number.
+    pub(crate) orders: HashMap<(u32, u32, u32), (i64, i64)>,
+    /// Branches of transactions that are prepared, and neither committed nor rolled back.
+    pub(crate) branches: u64,
+}
+
+/// Asks all shards at the same time, in sessions of their own.
+///
+/// # Errors
+/// The first one, with the name of the shard.
+pub(crate) fn on_each_shard<T: Send>(
+    shards: &[ShardNode<AdminDriver<'_>>],
+    ask: impl AsyncFn(usize, &mut AdminSession<'_>) -> Result<T, DbError> + Sync,
+) -> Result<Vec<T>, DbError> {
+    let ask = &ask;
+    let asked = |number: usize| {
+        let node = &shards[number];
+        let answer = databases::in_session(&node.driver, async |session| {
+            adopt(session).await?;
+            ask(number, session).await
+        });
+        databases::run(answer)
+            .map_err(|error| DbError::workload(format!("node {}: {error}", node.name)))
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> =
+            (0..shards.len()).map(|number| scope.spawn(move || asked(number))).collect();
+        let broken = || DbError::workload("A thread that asked a shard broke down.");
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))).collect()
+    })
+}
+
+pub(crate) async fn foreign_work(session: &mut AdminSession<'_>) -> Result<ForeignWork, DbError> {
+    doing("adding up what other shards' transactions did here");
+    let sql = format!(
+        "SELECT c_w_id, c_d_id, c_id, c_payment_cnt - coalesce(n, 0), c_ytd_payment - coalesce(h, 0) FROM \
+         bmsql_customer LEFT JOIN {} p ON w = c_w_id AND d = c_d_id AND c = c_id WHERE c_payment_cnt <> \
+         coalesce(n, 0) OR c_ytd_payment <> coalesce(h, 0)",
+        derived("{PY}")
+    );
+    let customers = rows(session, &sql, &[0, 0, 0, 0, 2]).await?;
+    let customer = |row: Vec<i64>| {
+        let place = (row[0] as u32, row[1] as u32, row[2] as u32);
+        (CounterKey::Customer(place), (row[3], row[4]))
+    };
+    let sql = "SELECT s_w_id, s_i_id, s_remote_cnt - coalesce(r, 0) FROM bmsql_stock LEFT JOIN (SELECT \
+               ol_supply_w_id w, ol_i_id i, count(*) r FROM bmsql_order_line WHERE ol_supply_w_id <> ol_w_id AND \
+               ol_o_id > 3000 GROUP BY ol_supply_w_id, ol_i_id) t ON w = s_w_id AND i = s_i_id WHERE \
+               s_remote_cnt <> coalesce(r, 0)";
+    let stock = rows(session, sql, &[0, 0, 0]).await?;
+    let line = |row: Vec<i64>| (CounterKey::Stock((row[0] as u32, row[1] as u32)), (row[2], 0));
+    Ok(customers.into_iter().map(customer).chain(stock.into_iter().map(line)).collect())
+}
+
+/// Looks at shard `number`. Nobody may write meanwhile.
+pub(crate) async fn look(
+    session: &mut AdminSession<'_>,
+    (recorded, map): (&Recorded, &ShardMap),
+    number: usize,
+    before: &ForeignWork,
+) -> Result<ShardWork, DbError> {
+    let mut found = ShardWork {
+        branches: prepared_branches(session).await?.unwrap_or(0),
+        foreign: since(foreign_work(session).await?, before),
+        ..ShardWork::default()
+    };
+    // Servers may keep whole seconds only. The load pays at home.
+    let begin = Timestamp(recorded.begun_ms - 1_000).text();
+    let sql = format!(
+        "SELECT h_w_id, h_d_id, h_c_w_id, h_c_d_id, h_c_id, h_amount FROM bmsql_history WHERE h_w_id <> h_c_w_id \
+         AND h_date >= '{}'",
+        String::from_utf8_lossy(&begin)
+    );
+    for row in rows(session, &sql, &[0, 0, 0, 0, 0, 2]).await? {
+        let [home, of, warehouse, district, customer, cents] =
+            [0, 1, 2, 3, 4, 5].map(|at| row[at] as u32);
+        if map.shard_of(warehouse) != number {
+            let payment = LedgerPayment { warehouse, district, customer, cents };
+            *found.payments.entry((home, of, payment)).or_default() += 1;
+        }
+    }
+    let mut wanted: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
+    for entry in recorded.across.iter().map(|across| &across.entry) {
+        if let LedgerWork::Order { order, .. } = &entry.work
+            && map.shard_of(entry.warehouse) == number
+        {
+            wanted.entry((entry.warehouse, entry.district)).or_default().push(order.number);
+        }
+    }
+    for (place, mut numbers) in wanted {
+        numbers.sort_unstable();
+        let stored = stored_orders(session, place, &numbers).await?;
+        let there = numbers.iter().filter_map(|number| Some((*number, stored.get(number)?)));
+        found
+            .orders
+            .extend(there.map(|(number, order)| ((place.0, place.1, number), order.identity())));
+    }
+    Ok(found)
+}
+
+/// How many branches of transactions are prepared and undecided; `None` where the server doesn't say.
+pub(crate) async fn prepared_branches(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<u64>, DbError> {
+    match session.dialect() {
+        Dialect::Mysql => {
+            let answer = answer_if_any(session, "XA RECOVER").await?;
+            Ok(answer.map(|answer| answer.rows.len() as u64))
+        }
+        Dialect::Postgres => number(session, "SELECT count(*) FROM pg_prepared_xacts").await,
+        Dialect::Sqlite => Ok(None),
+    }
+}
+
+/// Transactions that are named one by one.
+const LISTED: usize = 3;
+
+/// A transaction on several shards.
+struct Spread<'a> {
+    across: &'a Across,
+    home: usize,
+    is_home_there: bool,
+    /// By shard: whether that part is there, and what it claims.
+    parts: BTreeMap<usize, (bool, Vec<CounterKey>)>,
+}
+
+impl Spread<'_> {
+    fn claim(&self) -> Growth {
+        match &self.across.entry.work {
+            LedgerWork::Payment(payment) => (1, i64::from(payment.cents)),
+            LedgerWork::Order { .. } | LedgerWork::Delivery(_) => (1, 0),
+        }
+    }
+
+    fn shards(&self) -> impl Iterator<Item = (usize, bool)> {
+        let parts = self.parts.iter().map(|(shard, (is_there, _))| (*shard, *is_there));
+        std::iter::once((self.home, self.is_home_there)).chain(parts)
+    }
+
+    fn is_order(&self) -> bool {
+        matches!(self.across.entry.work, LedgerWork::Order { .. })
+    }
+}
+
+/// What became of all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct CrossShardWork {
+    pub(crate) losses: CrossShardLosses,
+    /// Acknowledged payments that the history of their own shard lacks.
+    pub(crate) payments_away_from_home: u64,
+    /// Acknowledged orders that are not on their own shard: whoever looks there only takes them for lost.
+    pub(crate) orders_away_from_home: u64,
+    /// Counters that moved, and no transaction of the ledger explains it.
+    pub(crate) unexplained: u64,
+    /// The first ones that are not whole.
+    pub(crate) listed: Vec<Message>,
+}
+
+impl CrossShardWork {
+    pub(crate) fn is_whole(&self) -> bool {
+        let CrossShardLosses { lost, half_done, in_doubt, unknown_half_done, .. } = self.losses;
+        lost + half_done + in_doubt + unknown_half_done + self.unexplained == 0
+    }
+}
+
+/// Holds a ledger against what the shards hold, in the order of the map; `names` are theirs.
+pub(crate) fn judge(
+    recorded: &[Across],
+    map: &ShardMap,
+    found: &[ShardWork],
+    names: &[&str],
+) -> CrossShardWork {
+    let mut spread = spread(recorded, map, found);
+    let mut work =
+        CrossShardWork { unexplained: place_parts(&mut spread, found), ..Default::default() };
+    // Whoever was acknowledged, and is there in part, is the first to have a branch that is undecided.
+    spread.sort_by_key(|one| {
+        let is_mixed =
+            one.shards().any(|(_, there)| there) && one.shards().any(|(_, there)| !there);
+        (!one.across.is_acknowledged, !is_mixed)
+    });
+    let mut branches: Vec<u64> = found.iter().map(|shard| shard.branches).collect();
+    work.losses.branches_left = Some(branches.iter().sum());
+    for one in &spread {
+        settle(one, &mut branches, &mut work, names);
+    }
+    work
+}
+
+/// The transactions that lie on several shards, with their parts where they were entered.
+fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Vec<Spread<'a>> {
+    let mut payments: Vec<_> = found.iter().map(|shard| shard.payments.clone()).collect();
+    let mut ordered: Vec<&Across> = recorded.iter().collect();
+    // Of two that look alike, what is there is the acknowledged one.
+    ordered.sort_by_key(|across| !across.is_acknowledged);
+    let mut spread = Vec::new();
+    for across in ordered {
+        let entry = &across.entry;
+        let home = map.shard_of(entry.warehouse);
+        let mut parts: BTreeMap<usize, (bool, Vec<CounterKey>)> = BTreeMap::new();
+        let mut add = |warehouse: u32, key: CounterKey| {
+            let shard = map.shard_of(warehouse);
+            if shard != home {
+                parts.entry(shard).or_default().1.push(key);
+            }
+        };
+        let is_home_there = match &entry.work {
+            LedgerWork::Order { order, away } => {
+                away.iter().for_each(|key| add(key.0, CounterKey::Stock(*key)));
+                let key = (entry.warehouse, entry.district, order.number);
+                found[home].orders.get(&key)
+                    == Some(&(i64::from(order.customer), i64::from(order.lines)))
+            }
+            LedgerWork::Payment(payment) => {
+                let customer = (payment.warehouse, payment.district, payment.customer);
+                add(payment.warehouse, CounterKey::Customer(customer));
+                let key = (entry.warehouse, entry.district, *payment);
+                let there = payments[home].get_mut(&key).filter(|count| **count > 0);
+                there.map(|count| *count -= 1).is_some()
+            }
+            LedgerWork::Delivery(_) => continue,
+        };
+        if !parts.is_empty() {
+            spread.push(Spread { across, home, is_home_there, parts });
+        }
+    }
+    spread
+}
+
+/// Finds out which parts are there: at first each is taken to share the fate of its home, then those are
+/// turned over that explain how the counters differ from that. Returns how many counters stay unexplained.
+fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
+    let mut left: HashMap<CounterKey, Growth> = HashMap::new();
+    found.iter().for_each(|shard| left.extend(&shard.foreign));
+    let mut claimants: HashMap<CounterKey, Vec<(usize, usize)>> = HashMap::new();
+    for (number, one) in spread.iter_mut().enumerate() {
+        let (claim, is_there) = (one.claim(), one.is_home_there);
+        for (shard, (part, keys)) in &mut one.parts {
+            *part = is_there;
+            for key in keys {
+                claimants.entry(*key).or_default().push((number, *shard));
+                if is_there {
+                    take(&mut left, *key, claim, 1);
+                }
+            }
+        }
+    }
+    left.retain(|_, growth| *growth != (0, 0));
+    // First those that explain their counters in full; then whatever brings the numbers nearer.
+    for is_exact in [true, false] {
+        let mut keys: Vec<CounterKey> = left.keys().copied().collect();
+        keys.sort_unstable();
+        for key in keys {
+            let Some(mut able) = claimants.get(&key).cloned() else { continue };
+            // What nobody was told of is the likelier one to be torn.
+            able.sort_by_key(|(number, _)| spread[*number].across.is_acknowledged);
+            for (number, shard) in able {
+                turn(&mut spread[number], shard, &mut left, is_exact);
+            }
+        }
+    }
+    left.values().filter(|growth| **growth != (0, 0)).count() as u64
+}
+
+/// Turns a part over where that explains its counters.
+fn turn(
+    one: &mut Spread<'_>,
+    shard: usize,
+    left: &mut HashMap<CounterKey, Growth>,
+    is_exact: bool,
+) {
+    let claim = one.claim();
+    let Some((is_there, keys)) = one.parts.get_mut(&shard) else { return };
+    // A part that is there and leaves, or one that comes.
+    let sign = if *is_there { -1 } else { 1 };
+    let mut after: HashMap<CounterKey, Growth> =
+        keys.iter().map(|key| (*key, left.get(key).copied().unwrap_or_default())).collect();
+    let before: i64 = after.values().map(|growth| growth.0.abs()).sum();
+    for key in keys.iter() {
+        take(&mut after, *key, claim, sign);
+    }
+    let rest: i64 = after.values().map(|growth| growth.0.abs()).sum();
+    let is_explained = match is_exact {
+        true => before > 0 && after.values().all(|growth| *growth == (0, 0)),
+        false => rest < before,
+    };
+    if is_explained {
+        *is_there = !*is_there;
+        left.extend(after);
+    }
+}
+
+fn take(left: &mut HashMap<CounterKey, Growth>, key: CounterKey, claim: Growth, sign: i64) {
+    let growth = left.entry(key).or_default();
+    (growth.0, growth.1) = (growth.0 - sign * claim.0, growth.1 - sign * claim.1);
+}
+
+/// Counts one transaction. `branches` are those of each shard that no other transaction has taken.
+fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, names: &[&str]) {
+    let is_acknowledged = one.across.is_acknowledged;
+    let losses = &mut work.losses;
+    match is_acknowledged {
+        true => losses.acknowledged += 1,
+        false => losses.unknown += 1,
+    }
+    if is_acknowledged && !one.is_home_there {
+        match one.is_order() {
+            true => work.orders_away_from_home += 1,
+            false => work.payments_away_from_home += 1,
+        }
+    }
+    let missing: Vec<usize> =
+        one.shards().filter(|(_, there)| !there).map(|(shard, _)| shard).collect();
+    let is_somewhere = one.shards().any(|(_, there)| there);
+    if missing.is_empty() {
+        losses.unknown_committed += u64::from(!is_acknowledged);
+        return;
+    }
+    if !is_acknowledged && !is_somewhere {
+        return;
+    }
+    let is_undecided = missing.iter().all(|shard| branches[*shard] > 0);
+    let fate = if is_undecided {
+        missing.iter().for_each(|shard| branches[*shard] -= 1);
+        losses.in_doubt += 1;
+        say!(across_in_doubt)
+    } else if !is_somewhere {
+        losses.lost += 1;
+        say!(across_lost)
+    } else if is_acknowledged {
+        losses.half_done += 1;
+        say!(across_half_done)
+    } else {
+        losses.unknown_half_done += 1;
+        say!(across_unknown_half_done)
+    };
+    if work.listed.len() < LISTED {
+        let named = |is_wanted: bool| {
+            let shards = one.shards().filter(|(_, there)| *there == is_wanted);
+            let list: Vec<&str> = shards.map(|(shard, _)| names[shard]).collect();
+            if list.is_empty() { "-".to_owned() } else { list.join(", ") }
+        };
+        work.listed.push(say!(
+            across_one,
+            what = describe(&one.across.entry),
+            there = named(true),
+            missing = named(false),
+            fate = fate
+        ));
+    }
+}
+
+fn describe(entry: &Entry<'_>) -> Message {
+    let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
+    match &entry.work {
+        LedgerWork::Order { order, .. } => say!(
+            across_order,
+            number = order.number.to_string(),
+            district = district,
+            warehouse = warehouse
+        ),
+        LedgerWork::Payment(payment) => say!(
+            across_payment,
+            amount = format!("{}.{:02}", payment.cents / 100, payment.cents % 100),
+            customer = payment.customer.to_string(),
+            of_district = payment.district.to_string(),
+            of_warehouse = payment.warehouse.to_string(),
+            district = district,
+            warehouse = warehouse
+        ),
+        LedgerWork::Delivery(_) => Message::default(),
+    }
+}
+
+/// How long branches that are prepared may take until somebody decides them: a coordinator gives those up that
+/// it knows nothing of, once the longest transaction must have ended.
+const DECIDED_WITHIN: Duration = Duration::from_secs(90);
+const LOOK_EACH: Duration = Duration::from_millis(500);
+
+/// What each shard has of transactions of the others, for the ledger.
+pub(crate) fn foreign_before(
+    shards: &[ShardNode<AdminDriver<'_>>],
+) -> Result<Vec<ForeignWork>, DbError> {
+    on_each_shard(shards, async |_, session| foreign_work(session).await)
+}
+
+/// How large the data of all shards are beside their memory: a coordinator holds none of them.
+pub(crate) fn footprint_of_shards(
+    shards: &[ShardNode<AdminDriver<'_>>],
+) -> Result<Footprint, DbError> {
+    let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
+    let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
+    Ok(Footprint {
+        size_bytes: sum(|own| own.size_bytes),
+        memory_setting: each.first().map_or("", |own| own.memory_setting),
+        memory_bytes: sum(|own| own.memory_bytes),
+    })
+}
+
+/// Says which shards no warehouse lies on: they take no part in the load.
+pub(crate) fn shards_without_rows(
+    shards: &[ShardNode<AdminDriver<'_>>],
+    map: &ShardMap,
+    warehouses: u32,
+) -> Option<Message> {
+    let used: BTreeSet<usize> = (1..=warehouses).map(|warehouse| map.shard_of(warehouse)).collect();
+    let idle = shards.iter().enumerate().filter(|(number, _)| !used.contains(number));
+    let idle: Vec<&str> = idle.map(|(_, node)| node.name.as_str()).collect();
+    (!idle.is_empty()).then(|| {
+        say!(
+            shards_without_warehouses,
+            idle = idle.join(", "),
+            warehouses = warehouses,
+            used = used.len(),
+            all = shards.len()
+        )
+    })
+}
+
+/// Branches that were prepared when the load had ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Branches {
+    first: Option<u64>,
+    waited: Duration,
+}
+
+/// Waits until no branch is undecided: whoever coordinates them may have to come back first.
+pub(crate) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Branches {
+    let begin = Instant::now();
+    let mut found = Branches::default();
+    loop {
+        let asked = on_each_shard(shards, async |_, session| prepared_branches(session).await);
+        let Ok(asked) = asked else { return found };
+        let Some(count) = asked.into_iter().sum::<Option<u64>>() else { return found };
+        found.first.get_or_insert(count);
+        found.waited = begin.elapsed();
+        if count == 0 || found.waited > DECIDED_WITHIN || signals::has_come() {
+            return found;
+        }
+        std::thread::sleep(LOOK_EACH);
+    }
+}
+
+/// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
+pub(crate) fn settle_on_shards(
+    (shards, map): (&[ShardNode<AdminDriver<'_>>], &ShardMap),
+    recorded: &Recorded,
+    before: &[ForeignWork],
+    branches: Branches,
+) -> Result<(Settlement, CrossShardWork), DbError> {
+    let found = on_each_shard(shards, async |number, session| {
+        let is_here = |warehouse| map.shard_of(warehouse) == number;
+        let settled = settle_part(session, recorded, is_here, |_| {}).await?;
+        Ok((settled, look(session, (recorded, map), number, &before[number]).await?))
+    })?;
+    let (settled, found): (Vec<Settlement>, Vec<_>) = found.into_iter().unzip();
+    let mut settlement = Settlement::default();
+    settled.into_iter().for_each(|part| settlement.add(part));
+    let names: Vec<&str> = shards.iter().map(|node| node.name.as_str()).collect();
+    let mut work = judge(&recorded.across, map, &found, &names);
+    work.losses.branches = branches.first;
+    work.losses.branches_s = branches.first.map(|_| branches.waited.as_secs_f64());
+    Ok((settlement, work))
+}
+
+/// Whether every transaction on several shards is whole on all of them, or nowhere.
+pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
+    let losses = &work.losses;
+    let (acknowledged, unknown) = (losses.acknowledged, losses.unknown);
+    let (verdict, mut said) = match work.is_whole() {
+        true => {
+            let there = losses.unknown_committed;
+            let whole = say!(across_whole, n = acknowledged, unknown = unknown, there = there);
+            (CheckVerdict::Passed, vec![whole])
+        }
+        false => {
+            let broken = say!(
+                across_broken,
+                n = acknowledged,
+                lost = losses.lost,
+                half = losses.half_done,
+                doubt = losses.in_doubt,
+                unknown = unknown,
+                there = losses.unknown_committed,
+                unknown_half = losses.unknown_half_done
+            );
+            (CheckVerdict::Failed, vec![broken])
+        }
+    };
+    if !work.listed.is_empty() {
+        let which = Message::joined(&work.listed, "; ", "；");
+        said.push(say!(across_first, which = which));
+    }
+    if work.unexplained > 0 {
+        said.push(say!(across_unexplained, n = work.unexplained));
+    }
+    if let Some(first) = losses.branches.filter(|first| *first > 0) {
+        let seconds = format!("{:.1}", losses.branches_s.unwrap_or(0.0));
+        let left = losses.branches_left.unwrap_or(0);
+        said.push(say!(across_branches, n = first, left = left, seconds = seconds));
+    }
+    let evidence = Message::sentences(&said);
+    DataCheck { name: DataCheck::ACROSS.to_owned(), verdict, evidence }
+}
 
 #[cfg(test)]
 mod tests;

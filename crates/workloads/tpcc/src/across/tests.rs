@@ -1,4 +1,3 @@
-use super::look::{CounterKey, ShardWork};
 use super::*;
 use crate::ledger::{Across, Entry, LedgerOrder, LedgerPayment, LedgerWork};
 use dyno_core::{ShardMap, ShardRule};

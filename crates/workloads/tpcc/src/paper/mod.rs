@@ -180,7 +180,6 @@ impl FamilyPaper for TpccPaper {
             glossary_row(say!(tpmc), say!(new_order_transactions_per_minute)),
             glossary_row(say!(terminal), say!(a_virtual_client_of_tpc_c)),
             glossary_row(say!(profile_2), say!(glossary_profile)),
-            glossary_row(say!(flight), say!(glossary_flight)),
             glossary_row(say!(books_2), say!(glossary_books)),
             glossary_row(say!(ledger_2), say!(glossary_of_ledger)),
         ]

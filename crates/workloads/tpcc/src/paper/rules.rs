@@ -219,9 +219,8 @@ fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
 fn unlike_setups(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     /// What has to be the same on all targets.
     type Alike = (fn() -> Message, fn(&Trial, &TpccFacts) -> Message);
-    const VALUES: [Alike; 4] = [
+    const VALUES: [Alike; 3] = [
         (|| say!(profile), |_, setup| Message::verbatim(setup.profile.as_str())),
-        (|| say!(flight_mode), |_, setup| Message::verbatim(setup.flight.as_str())),
         (|| say!(isolation), isolation_in_force),
         (|| say!(warehouses), |_, setup| Message::verbatim(whole(setup.warehouses.into()))),
     ];
@@ -267,7 +266,6 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
                         there = whole(there)
                     )
                 }),
-                (setup.flight != "statement").then(|| words::flight(&setup.flight)),
                 setup.tpmc_limit.map(|_| say!(keying_and_think_times)),
             ];
             parts(differences.into_iter().flatten()).map(|differences| {

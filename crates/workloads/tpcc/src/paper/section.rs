@@ -84,7 +84,6 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         })
         .text(say!(profile_2), |p| setup(p).map(|setup| &setup.profile))
         .class("keep")
-        .text(say!(flight), |p| setup(p).map(|setup| &setup.flight))
         .text(say!(isolation_2), |p| {
             setup(p).map(|setup| words::isolation(setup.isolation.as_deref()))
         })

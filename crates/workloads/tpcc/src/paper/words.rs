@@ -43,15 +43,6 @@ pub(super) fn isolation(asked: Option<&str>) -> Message {
     asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
 }
 
-/// How statements travel.
-pub(super) fn flight(mode: &str) -> Message {
-    match mode {
-        "statement" => say!(statement_flight),
-        "pipelined" => say!(pipelined_flight),
-        other => say!(mode_flight, mode = other),
-    }
-}
-
 /// What a profile means, in a sentence.
 fn profile(name: &str) -> Message {
     match name {
@@ -91,11 +82,10 @@ pub(super) fn setup(setup: &TpccFacts) -> Message {
         )
     };
     say!(
-        terminals_warehouses_profile_profile_flight_isolation,
+        terminals_warehouses_profile_isolation,
         terminals = entered,
         warehouses = used,
         profile = profile(&setup.profile),
-        flight = flight(&setup.flight),
         isolation = isolation(setup.isolation.as_deref())
     )
 }
@@ -193,8 +183,6 @@ pub(super) fn deviations(paper: &Paper, trials: &[&Trial]) -> Vec<Message> {
             let minutes = format::plain(shortest_s / 60.0);
             say!(the_shortest_measurement_interval_lasted_min, minutes = minutes)
         }),
-        any(|facts| facts.flight == "pipelined")
-            .then(|| say!(in_pipelined_flight_statements_that_do)),
         durability(paper, trials),
     ];
     // What the specification asks for and no run of dyno does.

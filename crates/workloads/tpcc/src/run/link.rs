@@ -1,22 +1,10 @@
-//! How the statements of a transaction travel.
+//! How the statements of a transaction travel: a round trip for each, as papers measure it. The two batches of a
+//! New-Order (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the begin travels
+//! with the first statement, as with JDBC.
 
 use super::statements::{Sql, Statements};
 use crate::ledger::{Entry, Ledger};
 use dyno_core::{DbError, Dialect, Discard, Executed, Param, Rows, Session, Tally};
-
-dyno_core::named! {
-    /// How many statements share a round trip.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-    pub enum FlightMode {
-        /// One round trip for each statement, as papers measure it. The two batches of a New-Order
-        /// (updates of stock, inserts of lines) take one each, as JDBC's batches do; on PostgreSQL the
-        /// begin travels with the first statement, as with JDBC.
-        #[default]
-        Statement = "statement",
-        /// One round trip for statements that do not need each other's answers.
-        Pipelined = "pipelined",
-    }
-}
 
 #[derive(Debug, Default)]
 pub(crate) struct Flight {
@@ -25,7 +13,7 @@ pub(crate) struct Flight {
     pub(crate) done: Vec<Executed>,
 }
 
-/// Statements of the longest flight, a New-Order's second one with 15 lines, and some more.
+/// Statements of the longest transaction, a New-Order of 15 lines, up to a mark.
 const FLIGHT_LENGTH: usize = 64;
 
 impl Flight {
@@ -41,7 +29,6 @@ impl Flight {
 pub(crate) struct Link<'a, S> {
     pub(crate) session: &'a mut S,
     pub(crate) statements: &'a Statements,
-    pub(crate) mode: FlightMode,
     pub(crate) dialect: Dialect,
     pub(crate) flight: &'a mut Flight,
     pub(crate) tally: &'a mut Tally,
@@ -56,7 +43,6 @@ impl<'a, S: Session> Link<'a, S> {
     pub(crate) fn new(
         session: &'a mut S,
         (statements, flight): (&'a Statements, &'a mut Flight),
-        mode: FlightMode,
         tally: &'a mut Tally,
         ledger: &'a Ledger,
     ) -> Self {
@@ -66,7 +52,6 @@ impl<'a, S: Session> Link<'a, S> {
         Link {
             session,
             statements,
-            mode,
             dialect,
             flight,
             tally,
@@ -94,17 +79,18 @@ impl<'a, S: Session> Link<'a, S> {
         }
     }
 
-    /// Executes a statement, or queues it where flights are shared.
+    /// Executes a statement.
     #[inline]
     pub(crate) async fn send<R: Rows>(
         &mut self,
         sql: Sql,
         params: &[Param<'_>],
         rows: &mut R,
-    ) -> Result<(), DbError> {
-        if self.mode == FlightMode::Pipelined || self.is_queued {
+    ) -> Result<Executed, DbError> {
+        if self.is_queued {
             self.queue(sql, params)?;
-            return if self.mode == FlightMode::Pipelined { Ok(()) } else { self.land(rows).await };
+            self.land(rows).await?;
+            return Ok(self.flight.done.last().copied().unwrap_or_default());
         }
         let statement = self.statements.get(sql);
         let done = match R::WANTED || R::DESCRIBED {
@@ -113,23 +99,14 @@ impl<'a, S: Session> Link<'a, S> {
         };
         self.tally.count(done);
         self.flight.done.push(done);
-        Ok(())
+        Ok(done)
     }
 
-    /// Adds a statement to the next flight, whatever the mode: part of a batch.
+    /// Adds a statement to the next flight: part of a batch.
     #[inline]
     pub(crate) fn queue(&mut self, sql: Sql, params: &[Param<'_>]) -> Result<(), DbError> {
         self.is_queued = true;
         self.session.queue(self.statements.get(sql), params)
-    }
-
-    /// Ends a batch: a flight of its own, or the part of a larger one.
-    #[inline]
-    pub(crate) async fn end_batch<R: Rows>(&mut self, rows: &mut R) -> Result<(), DbError> {
-        match self.mode {
-            FlightMode::Statement => self.land(rows).await,
-            FlightMode::Pipelined => Ok(()),
-        }
     }
 
     /// Sends what is queued and awaits all answers.
@@ -167,26 +144,15 @@ impl<'a, S: Session> Link<'a, S> {
         self.flight.done.clear();
     }
 
-    /// Commits what `entry` stands for. What the statements before it have done can be checked
-    /// after it.
+    /// Commits what `entry` stands for.
     ///
     /// # Errors
     /// Those of the session; that the commit can't be recorded, which ends the run.
-    pub(crate) async fn commit<R: Rows>(
-        &mut self,
-        entry: &Entry<'_>,
-        rows: &mut R,
-    ) -> Result<(), DbError> {
-        if self.dialect != Dialect::Postgres {
-            self.land(rows).await?;
-        }
+    pub(crate) async fn commit(&mut self, entry: &Entry<'_>) -> Result<(), DbError> {
         self.ledger.note_sending(entry)?;
-        let ended = self.end(Sql::Commit, rows).await;
+        let ended = self.end(Sql::Commit).await;
         match &ended {
-            Ok(()) => {
-                self.flight.done.pop();
-                self.ledger.note_acknowledgement(entry)?;
-            }
+            Ok(()) => self.ledger.note_acknowledgement(entry)?,
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
             Err(_) if !self.ledger.believes_refusals() => {}
@@ -195,10 +161,12 @@ impl<'a, S: Session> Link<'a, S> {
         ended
     }
 
-    /// Sends the end of the transaction behind what is queued.
-    pub(crate) async fn end<R: Rows>(&mut self, end: Sql, rows: &mut R) -> Result<(), DbError> {
-        self.send(end, &[], rows).await?;
-        self.land(rows).await
+    /// Ends the transaction.
+    pub(crate) async fn end(&mut self, end: Sql) -> Result<(), DbError> {
+        self.send(end, &[], &mut Discard).await?;
+        // It hits no row.
+        self.flight.done.pop();
+        Ok(())
     }
 
     /// Checks that the statements since the last mark that had to hit one row or more did so.

@@ -1,28 +1,23 @@
 //! The transactions as a [`Workload`].
 //!
-//! - `options`: what is run by whom. `pacing`: what terminals do in between, and when.
-//! - `inputs`: what terminals enter. `statements`: the texts. `link`: how they travel.
-//! - `new_order`, `payment`, `order_status`, `delivery`, `stock_level`: one transaction each, the
-//!   same code for both profiles and both flight modes.
+//! - `terminal`: what terminals enter, what they do in between, and when. `statements`: the texts. `link`: how they travel.
+//! - `new_order`, `payment`, `delivery`: one transaction each, the same code for both profiles. `queries`: the two that
+//!   only read.
 
 mod delivery;
 mod handover;
-mod inputs;
 mod link;
 mod new_order;
-mod options;
-mod order_status;
-mod pacing;
 mod payment;
+mod queries;
 mod statements;
-mod stock_level;
+mod terminal;
 
 pub use handover::Handover;
-pub use inputs::Terminal;
-pub use link::FlightMode;
 pub use new_order::OrderShown;
-pub use options::{Isolation, Staff, TpccOptions};
 pub use statements::prepared_statements;
+pub use terminal::Terminal;
+pub(crate) use terminal::{LINES_MAX, LINES_MIN, Pacing};
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::books::Books;
@@ -30,6 +25,7 @@ use crate::facts::{PauseFacts, ReachLine};
 use crate::ledger::{Counted, DistrictBooks, Ledger, LedgerFile};
 use crate::load::{TpccDatabase, UTC};
 use crate::log::{TerminalLog, WorkerLog};
+use crate::options::{Isolation, TpccOptions};
 use crate::profile::{
     Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, ReadOnlyEnd, TpccTransaction,
 };
@@ -41,15 +37,15 @@ use dyno_core::{
     ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_facts::Message;
-use inputs::{
-    DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
-};
 use link::{Flight, Link};
-use pacing::{Pacing, note_pause};
 use payment::Namesakes;
 use statements::{Sql, Statements};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use terminal::{
+    DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
+    note_pause,
+};
 
 /// The deferred part of a Delivery as a transaction of the workload.
 const DEFERRED: TransactionId = TpccTransaction::ALL.len();
@@ -403,7 +399,7 @@ impl Workload for Tpcc {
         let TpccWorker { statements, flight, names, input, counters, shown, delivered, .. } =
             worker;
         let buffers = (&*statements, flight);
-        let mut link = Link::new(session, buffers, self.options.flight, tally, &self.ledger);
+        let mut link = Link::new(session, buffers, tally, &self.ledger);
         let end = match self.options.profile.read_only_end {
             ReadOnlyEnd::Commit => Sql::Commit,
             ReadOnlyEnd::Rollback => Sql::Rollback,
@@ -411,9 +407,9 @@ impl Workload for Tpcc {
         let outcome = match &*input {
             Input::NewOrder(input) => new_order::run(&mut link, input, shown).await,
             Input::Payment(input) => payment::run(&mut link, input, names).await,
-            Input::OrderStatus(input) => order_status::run(&mut link, input, names, end).await,
+            Input::OrderStatus(input) => queries::order_status(&mut link, input, names, end).await,
             Input::Delivery(input) => delivery::run(&mut link, input, delivered).await,
-            Input::StockLevel(input) => stock_level::run(&mut link, input, end).await,
+            Input::StockLevel(input) => queries::stock_level(&mut link, input, end).await,
         }?;
         if let Input::Delivery(_) = input {
             worker.skipped = delivered.iter().filter(|&&order| order == 0).count() as u32;
@@ -528,8 +524,6 @@ fn route(reaches: &ReachLog, input: &Input) -> Option<ReachRoute> {
         Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => None,
     }
 }
-
-pub(crate) use inputs::{LINES_MAX, LINES_MIN};
 
 #[cfg(test)]
 mod tests {

@@ -1,13 +1,13 @@
 //! New-Order (clause 2.4).
 
-use super::inputs::{LINES_MAX, LineInput, NewOrderInput};
-use super::link::{FlightMode, Link, not_loaded};
+use super::link::{Link, not_loaded};
 use super::statements::Sql;
+use super::terminal::{LINES_MAX, LineInput, NewOrderInput};
 use crate::ledger::{Entry, LedgerOrder, LedgerWork};
 use crate::text::{Decimal, read_scaled};
-use dyno_core::{AnswerRow, DbError, Dialect, Outcome, Param, Rows, Session};
+use dyno_core::{AnswerRow, DbError, Dialect, Discard, Outcome, Param, Rows, Session};
 
-/// Columns of the answers, by which they are told apart inside a flight.
+/// Columns of the answers, by which they are told apart.
 const DISTRICT_COLUMNS: usize = 2;
 const CUSTOMER_COLUMNS: usize = 4;
 const ITEM_COLUMNS: usize = 3;
@@ -118,9 +118,7 @@ pub(crate) async fn run<S: Session>(
     link.send(Sql::LockDistrict, &place, &mut rows).await?;
     link.send(Sql::CustomerAndTax, &customer, &mut rows).await?;
     link.send(Sql::TakeOrderNumber, &place, &mut rows).await?;
-    if link.mode == FlightMode::Statement {
-        insert_order(link, input, &mut rows).await?;
-    }
+    insert_order(link, input, &rows).await?;
     let valid = &input.lines[..input.count - usize::from(input.is_rolled_back)];
     for line in valid {
         link.send(Sql::Item, &[Param::Int(line.item)], &mut rows).await?;
@@ -131,20 +129,15 @@ pub(crate) async fn run<S: Session>(
         let unused = input.lines[input.count - 1].item;
         link.send(Sql::Item, &[Param::Int(unused)], &mut rows).await?;
     }
-    link.land(&mut rows).await?;
     if rows.items != valid.len() || rows.stocks != valid.len() {
         return Err(not_loaded("An item that was ordered, or its stock,"));
     }
     link.mark();
-    if link.mode == FlightMode::Pipelined {
-        insert_order(link, input, &mut rows).await?;
-    }
-    write_lines(link, input, valid, &mut rows).await?;
+    write_lines(link, input, valid, &rows).await?;
     if input.is_rolled_back {
         // Clause 2.4.2.3: all the work is done before it is undone.
-        link.land(&mut rows).await?;
         link.check_hits("The stock of an order")?;
-        link.end(Sql::Rollback, &mut rows).await?;
+        link.end(Sql::Rollback).await?;
         return Ok(Outcome::RolledBack);
     }
     let (mut away, mut count) = ([(0, 0); LINES_MAX], 0);
@@ -155,7 +148,7 @@ pub(crate) async fn run<S: Session>(
     let order = identity(&rows, input)?;
     let work = LedgerWork::Order { order, away: away[..count].into() };
     let entry = Entry { warehouse: warehouse as u32, district: district as u32, work };
-    link.commit(&entry, &mut rows).await?;
+    link.commit(&entry).await?;
     link.check_hits("The stock of an order")?;
     *shown = show(&rows, valid);
     Ok(Outcome::Committed)
@@ -179,7 +172,7 @@ fn district_of(rows: &NewOrderRows) -> Result<(i64, i64), DbError> {
 async fn insert_order<S: Session>(
     link: &mut Link<'_, S>,
     input: &NewOrderInput,
-    rows: &mut NewOrderRows,
+    rows: &NewOrderRows,
 ) -> Result<(), DbError> {
     let (_, order) = district_of(rows)?;
     if rows.customer.is_none() {
@@ -199,8 +192,8 @@ async fn insert_order<S: Session>(
         Param::Int(input.count as i64),
         Param::Int(i64::from(all_local)),
     ];
-    link.send(Sql::InsertOrder, &order, rows).await?;
-    link.send(Sql::InsertNewOrder, &number, rows).await
+    link.send(Sql::InsertOrder, &order, &mut Discard).await?;
+    link.send(Sql::InsertNewOrder, &number, &mut Discard).await.map(drop)
 }
 
 /// The two batches: updates of stock, inserts of lines.
@@ -208,7 +201,7 @@ async fn write_lines<S: Session>(
     link: &mut Link<'_, S>,
     input: &NewOrderInput,
     lines: &[LineInput],
-    rows: &mut NewOrderRows,
+    rows: &NewOrderRows,
 ) -> Result<(), DbError> {
     let mut before: Option<(&LineInput, i64)> = None;
     for (line, answer) in lines.iter().zip(&rows.lines) {
@@ -224,7 +217,7 @@ async fn write_lines<S: Session>(
         let update = [left, line.quantity, is_remote, line.supply_warehouse, line.item];
         link.queue(Sql::UpdateStock, &update.map(Param::Int))?;
     }
-    link.end_batch(rows).await?;
+    link.land(&mut Discard).await?;
     let (_, order) = district_of(rows)?;
     for (line, answer) in lines.iter().zip(&rows.lines) {
         let amount = Decimal::cents(line.quantity * answer.price_cents);
@@ -241,7 +234,7 @@ async fn write_lines<S: Session>(
         ];
         link.queue(Sql::InsertLine, &insert)?;
     }
-    link.end_batch(rows).await
+    link.land(&mut Discard).await
 }
 
 fn show(rows: &NewOrderRows, lines: &[LineInput]) -> OrderShown {

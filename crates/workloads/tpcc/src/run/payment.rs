@@ -1,8 +1,8 @@
 //! Payment (clause 2.5), and how a customer is found by last name.
 
-use super::inputs::PaymentInput;
 use super::link::{Link, not_loaded};
 use super::statements::Sql;
+use super::terminal::PaymentInput;
 use crate::ledger::{Entry, LedgerPayment, LedgerWork};
 use crate::profile::CustomerKey;
 use crate::text::{Decimal, Short};
@@ -20,10 +20,6 @@ impl Namesakes {
         Namesakes(Vec::with_capacity(NAMESAKES))
     }
 
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
     /// The one in the middle, rounded up (clauses 2.5.2.2 and 2.6.2.2).
     fn middle(&self) -> Result<i64, DbError> {
         let at = self.0.len().div_ceil(2).checked_sub(1);
@@ -31,40 +27,26 @@ impl Namesakes {
     }
 }
 
-/// Hands the numbers of the by-name answer to one list, all other rows to another receiver.
-struct ByName<'a, R> {
-    names: &'a mut Namesakes,
-    others: &'a mut R,
-}
-
-impl<R: Rows> Rows for ByName<'_, R> {
-    fn row<A: AnswerRow>(&mut self, row: &A) {
-        if row.columns() == 1 {
-            self.names.0.extend(row.int(0));
-        } else {
-            self.others.row(row);
-        }
+impl Rows for Namesakes {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        self.0.extend(row.int(0));
     }
 }
 
-/// Finds out a customer's number; a name costs a statement. What waits in the flight travels along,
-/// and its rows go to `rows`.
-pub(crate) async fn customer_number<S: Session, R: Rows>(
+/// Finds out a customer's number; a name costs a statement.
+pub(crate) async fn customer_number<S: Session>(
     link: &mut Link<'_, S>,
     (warehouse, district): (i64, i64),
     who: &CustomerKey,
     names: &mut Namesakes,
-    rows: &mut R,
 ) -> Result<i64, DbError> {
     let name = match who {
         CustomerKey::Id(id) => return Ok(*id),
         CustomerKey::Name(_, name) => name,
     };
-    names.clear();
-    let mut rows = ByName { names, others: rows };
+    names.0.clear();
     let params = [Param::Int(warehouse), Param::Int(district), Param::Text(name.get())];
-    link.send(Sql::CustomersByName, &params, &mut rows).await?;
-    link.land(&mut rows).await?;
+    link.send(Sql::CustomersByName, &params, names).await?;
     names.middle()
 }
 
@@ -121,10 +103,9 @@ pub(crate) async fn run<S: Session>(
     link.send(Sql::PayWarehouse, &[paid, w], &mut rows).await?;
     link.send(Sql::Warehouse, &[w], &mut rows).await?;
     let home = (input.customer_warehouse, input.customer_district);
-    let id = customer_number(link, home, &input.who, names, &mut rows).await?;
+    let id = customer_number(link, home, &input.who, names).await?;
     let customer = [home.0, home.1, id].map(Param::Int);
     link.send(Sql::LockCustomer, &customer, &mut rows).await?;
-    link.land(&mut rows).await?;
     if rows.addresses != 2 || !rows.has_customer {
         return Err(not_loaded("The warehouse, district or customer of a payment"));
     }
@@ -133,7 +114,6 @@ pub(crate) async fn run<S: Session>(
     let [c_w, c_d, c_id] = customer;
     if rows.is_bad {
         link.send(Sql::CustomerData, &customer, &mut rows).await?;
-        link.land(&mut rows).await?;
         let data = bad_credit_data(input, id, &rows.data);
         let update = [paid, paid, Param::Text(data.get()), c_w, c_d, c_id];
         link.send(Sql::PayBadCustomer, &update, &mut rows).await?;
@@ -155,7 +135,7 @@ pub(crate) async fn run<S: Session>(
         district: input.district as u32,
         work: LedgerWork::Payment(payment),
     };
-    link.commit(&entry, &mut rows).await?;
+    link.commit(&entry).await?;
     link.check_hits("The customer of a payment")?;
     Ok(Outcome::Committed)
 }

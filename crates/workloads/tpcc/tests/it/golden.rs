@@ -8,15 +8,14 @@ use dyno_core::{DbError, Dialect, Outcome, Rng, Session, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, TpccTransaction};
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions, TpccWorker};
+use dyno_tpcc::{Tpcc, TpccOptions, TpccWorker};
 use std::fmt::Write;
 use std::path::Path;
 
 const LOADED: TpccDatabase = TpccDatabase { warehouses: 2, c_last: 100 };
 
-fn workload(profile: Profile, flight: FlightMode, dialect: Dialect) -> Tpcc {
-    let options = TpccOptions { flight, ..TpccOptions::new(profile, &LOADED, 3) };
-    Tpcc::new(options, &LOADED, dialect).unwrap()
+fn workload(profile: Profile, dialect: Dialect) -> Tpcc {
+    Tpcc::new(TpccOptions::new(profile, &LOADED, 3), &LOADED, dialect).unwrap()
 }
 
 async fn open(tpcc: &Tpcc, session: &mut Fake) -> TpccWorker {
@@ -28,12 +27,11 @@ async fn open(tpcc: &Tpcc, session: &mut Fake) -> TpccWorker {
 /// Runs one transaction of a kind and returns its flights.
 fn flights(
     profile: Profile,
-    flight: FlightMode,
     dialect: Dialect,
     kind: TpccTransaction,
     has_bad_credit: bool,
 ) -> (Vec<Vec<String>>, Outcome, Tally) {
-    let tpcc = workload(profile, flight, dialect);
+    let tpcc = workload(profile, dialect);
     block_on(async {
         let mut session = Fake::new(dialect);
         session.has_bad_credit = has_bad_credit;
@@ -63,10 +61,10 @@ fn variants() -> Vec<(&'static str, Profile, TpccTransaction, bool)> {
     ]
 }
 
-fn stream(flight: FlightMode, dialect: Dialect) -> String {
+fn stream(dialect: Dialect) -> String {
     let mut text = String::new();
     for (name, profile, kind, has_bad_credit) in variants() {
-        let (flights, outcome, _) = flights(profile, flight, dialect, kind, has_bad_credit);
+        let (flights, outcome, _) = flights(profile, dialect, kind, has_bad_credit);
         // Writing into a String can't fail.
         let _ = writeln!(text, "# {name}: {} round trips, {outcome:?}", flights.len());
         for statements in flights {
@@ -83,25 +81,23 @@ fn stream(flight: FlightMode, dialect: Dialect) -> String {
 fn streams_are_as_they_were_read() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
     for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
-        for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-            let file = folder.join(format!("{}-{}.txt", dialect.name(), flight.name()));
-            let found = stream(flight, dialect);
-            if std::env::var_os("WRITE_GOLDEN").is_some() {
-                std::fs::write(&file, &found).unwrap();
-            }
-            let golden = std::fs::read_to_string(&file).unwrap();
-            for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
-                assert_eq!(found, golden, "line {} of {}", line + 1, file.display());
-            }
-            assert_eq!(found.len(), golden.len(), "{}", file.display());
+        let file = folder.join(format!("{}.txt", dialect.name()));
+        let found = stream(dialect);
+        if std::env::var_os("WRITE_GOLDEN").is_some() {
+            std::fs::write(&file, &found).unwrap();
         }
+        let golden = std::fs::read_to_string(&file).unwrap();
+        for (line, (found, golden)) in found.lines().zip(golden.lines()).enumerate() {
+            assert_eq!(found, golden, "line {} of {}", line + 1, file.display());
+        }
+        assert_eq!(found.len(), golden.len(), "{}", file.display());
     }
 }
 
 /// Round trips of a New-Order with as many lines.
-fn new_order_round_trips(flight: FlightMode, dialect: Dialect, lines: usize) -> usize {
+fn new_order_round_trips(dialect: Dialect, lines: usize) -> usize {
     let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-    let tpcc = workload(profile, flight, dialect);
+    let tpcc = workload(profile, dialect);
     block_on(async {
         let mut session = Fake::new(dialect);
         let mut worker = open(&tpcc, &mut session).await;
@@ -120,39 +116,10 @@ fn new_order_round_trips(flight: FlightMode, dialect: Dialect, lines: usize) -> 
 }
 
 #[test]
-fn a_new_order_of_ten_lines_takes_28_round_trips_or_a_few() {
-    for (dialect, pipelined) in [(Dialect::Postgres, 2), (Dialect::Mysql, 3)] {
-        assert_eq!(new_order_round_trips(FlightMode::Statement, dialect, 10), 28);
-        assert_eq!(new_order_round_trips(FlightMode::Statement, dialect, 5), 18);
-        assert_eq!(new_order_round_trips(FlightMode::Pipelined, dialect, 10), pipelined);
-    }
-}
-
-#[test]
-fn no_commit_travels_with_other_statements_on_mysql() {
-    for (name, profile, kind, bad) in variants() {
-        let (flights, ..) = flights(profile, FlightMode::Pipelined, Dialect::Mysql, kind, bad);
-        let writes =
-            flights.iter().flatten().any(|sql| !sql.starts_with("SELECT") && sql.contains(' '));
-        for flight in flights.iter().filter(|flight| flight.iter().any(|sql| sql == "COMMIT")) {
-            assert!(flight.len() == 1 || !writes, "{name}: {flight:?}");
-        }
-    }
-}
-
-#[test]
-fn both_modes_send_the_same_statements() {
-    for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
-        for (name, profile, kind, bad) in variants() {
-            let sorted = |flight| {
-                let (flights, outcome, tally) = flights(profile, flight, dialect, kind, bad);
-                let mut statements: Vec<String> = flights.into_iter().flatten().collect();
-                statements.sort();
-                assert_eq!(tally.statements() as usize, statements.len(), "{name}");
-                (statements, outcome)
-            };
-            assert_eq!(sorted(FlightMode::Statement), sorted(FlightMode::Pipelined), "{name}");
-        }
+fn a_new_order_of_ten_lines_takes_28_round_trips() {
+    for dialect in [Dialect::Postgres, Dialect::Mysql] {
+        assert_eq!(new_order_round_trips(dialect, 10), 28);
+        assert_eq!(new_order_round_trips(dialect, 5), 18);
     }
 }
 
@@ -169,67 +136,60 @@ async fn attempt(
 
 #[test]
 fn a_retry_enters_the_same_data_again() {
-    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-        let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-        let tpcc = workload(profile, flight, Dialect::Mysql);
-        block_on(async {
-            let mut session = Fake::new(Dialect::Mysql);
-            let mut worker = open(&tpcc, &mut session).await;
-            session.deadlocks_at = Some("UPDATE bmsql_stock");
-            let error =
-                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
-            assert_eq!(error.unwrap_err().errno(), 1213);
-            session.rollback().await.unwrap();
-            let failed = std::mem::take(&mut session.flights);
-            assert!(!failed.iter().flatten().any(|sql| sql == "COMMIT"));
-            let done =
-                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 1).await;
-            assert_eq!(done.unwrap(), Outcome::Committed);
-            let again = std::mem::take(&mut session.flights);
-            assert_eq!(failed[..], again[..failed.len()]);
-            let fresh =
-                attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
-            assert_eq!(fresh.unwrap(), Outcome::Committed);
-            assert_ne!(session.flights, again);
-        })
-        .unwrap();
-        let orders = tpcc.acknowledged().orders;
-        assert_eq!((orders.acknowledged, orders.unknown), (2, 0));
-    }
+    let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+    let tpcc = workload(profile, Dialect::Mysql);
+    block_on(async {
+        let mut session = Fake::new(Dialect::Mysql);
+        let mut worker = open(&tpcc, &mut session).await;
+        session.deadlocks_at = Some("UPDATE bmsql_stock");
+        let error = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
+        assert_eq!(error.unwrap_err().errno(), 1213);
+        session.rollback().await.unwrap();
+        let failed = std::mem::take(&mut session.flights);
+        assert!(!failed.iter().flatten().any(|sql| sql == "COMMIT"));
+        let done = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 1).await;
+        assert_eq!(done.unwrap(), Outcome::Committed);
+        let again = std::mem::take(&mut session.flights);
+        assert_eq!(failed[..], again[..failed.len()]);
+        let fresh = attempt(&tpcc, &mut worker, &mut session, TpccTransaction::NewOrder, 0).await;
+        assert_eq!(fresh.unwrap(), Outcome::Committed);
+        assert_ne!(session.flights, again);
+    })
+    .unwrap();
+    let orders = tpcc.acknowledged().orders;
+    assert_eq!((orders.acknowledged, orders.unknown), (2, 0));
 }
 
 #[test]
 fn a_commit_without_answer_has_an_unknown_outcome() {
     for dialect in [Dialect::Mysql, Dialect::Postgres] {
-        for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-            let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-            let tpcc = workload(profile, flight, dialect);
-            block_on(async {
-                let mut session = Fake::new(dialect);
-                let mut worker = open(&tpcc, &mut session).await;
-                for kind in
-                    [TpccTransaction::NewOrder, TpccTransaction::Payment, TpccTransaction::Delivery]
-                {
-                    session.loses_commit = true;
-                    let error = attempt(&tpcc, &mut worker, &mut session, kind, 0).await;
-                    assert!(error.unwrap_err().is_fatal());
-                    attempt(&tpcc, &mut worker, &mut session, kind, 0).await.unwrap();
-                }
-            })
-            .unwrap();
-            let books = tpcc.acknowledged();
-            for count in [books.orders, books.payments] {
-                assert_eq!((count.acknowledged, count.unknown), (1, 1));
+        let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
+        let tpcc = workload(profile, dialect);
+        block_on(async {
+            let mut session = Fake::new(dialect);
+            let mut worker = open(&tpcc, &mut session).await;
+            for kind in
+                [TpccTransaction::NewOrder, TpccTransaction::Payment, TpccTransaction::Delivery]
+            {
+                session.loses_commit = true;
+                let error = attempt(&tpcc, &mut worker, &mut session, kind, 0).await;
+                assert!(error.unwrap_err().is_fatal());
+                attempt(&tpcc, &mut worker, &mut session, kind, 0).await.unwrap();
             }
-            assert_eq!((tpcc.delivered().acknowledged, tpcc.delivered().unknown), (10, 10));
+        })
+        .unwrap();
+        let books = tpcc.acknowledged();
+        for count in [books.orders, books.payments] {
+            assert_eq!((count.acknowledged, count.unknown), (1, 1));
         }
+        assert_eq!((tpcc.delivered().acknowledged, tpcc.delivered().unknown), (10, 10));
     }
 }
 
 #[test]
 fn a_rolled_back_order_is_no_acknowledged_one() {
     let profile = Profile { rollback_percent: 100, ..BMSQL_5_0 };
-    let tpcc = workload(profile, FlightMode::Statement, Dialect::Postgres);
+    let tpcc = workload(profile, Dialect::Postgres);
     block_on(async {
         let mut session = Fake::new(Dialect::Postgres);
         let mut worker = open(&tpcc, &mut session).await;
@@ -252,7 +212,7 @@ fn a_rolled_back_order_is_no_acknowledged_one() {
 #[test]
 fn an_order_shows_its_total_and_brands() {
     let profile = Profile { rollback_percent: 0, ..BMSQL_5_0 };
-    let tpcc = workload(profile, FlightMode::Pipelined, Dialect::Sqlite);
+    let tpcc = workload(profile, Dialect::Sqlite);
     block_on(async {
         let mut session = Fake::new(Dialect::Sqlite);
         let mut worker = open(&tpcc, &mut session).await;

@@ -1,4 +1,4 @@
-//! All transactions in both flight modes against the null server, which measures what a client costs:
+//! All transactions against the null server, which measures what a client costs:
 //! it must answer everything as a database would, as far as a client can tell.
 
 use dyno_core::Driver;
@@ -9,27 +9,26 @@ use dyno_nullserver::{Config, start};
 use dyno_testkit::target;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::BMSQL_5_0;
-use dyno_tpcc::{FlightMode, Tpcc, TpccOptions};
+use dyno_tpcc::{Tpcc, TpccOptions};
 
 const WORKERS: u32 = 8;
 const EACH: u64 = 250;
 
 fn all_answered<D: Driver>(driver: &D) {
     let loaded = TpccDatabase { warehouses: 3, c_last: 100 };
-    for flight in [FlightMode::Statement, FlightMode::Pipelined] {
-        let options = TpccOptions { flight, ..TpccOptions::new(BMSQL_5_0, &loaded, 1) };
-        let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
-        let mut spec = TrialSpec::closed(WORKERS);
-        (spec.duration, spec.events_per_worker) = (None, Some(EACH));
-        let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
-        let counts = result.total.counts();
-        assert_eq!((counts.failed, counts.skipped), (0, 0), "{flight:?}");
-        assert_eq!(counts.committed + counts.rolled_back, u64::from(WORKERS) * EACH);
-        assert!(counts.rolled_back > 0, "an unused item is not found");
-        let done = tpcc.acknowledged();
-        assert!(done.orders.acknowledged > 0 && done.payments.acknowledged > 0);
-        assert!(tpcc.delivered().acknowledged > 0);
-    }
+
+    let options = TpccOptions::new(BMSQL_5_0, &loaded, 1);
+    let tpcc = Tpcc::new(options, &loaded, driver.dialect()).unwrap();
+    let mut spec = TrialSpec::closed(WORKERS);
+    (spec.duration, spec.events_per_worker) = (None, Some(EACH));
+    let result = drive(&tpcc, driver, &spec, &Control::new(), &mut ()).unwrap();
+    let counts = result.total.counts();
+    assert_eq!((counts.failed, counts.skipped), (0, 0));
+    assert_eq!(counts.committed + counts.rolled_back, u64::from(WORKERS) * EACH);
+    assert!(counts.rolled_back > 0, "an unused item is not found");
+    let done = tpcc.acknowledged();
+    assert!(done.orders.acknowledged > 0 && done.payments.acknowledged > 0);
+    assert!(tpcc.delivered().acknowledged > 0);
 }
 
 #[test]

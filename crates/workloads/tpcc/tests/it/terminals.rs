@@ -6,7 +6,7 @@ use dyno_engine::{Control, TrialEnd, TrialResult, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_tpcc::load::TpccDatabase;
 use dyno_tpcc::profile::{DELIVERY_DEFERRED, SPEC, TpccTransaction};
-use dyno_tpcc::{FlightMode, Terminal, Tpcc, TpccOptions, TpccWorker};
+use dyno_tpcc::{Terminal, Tpcc, TpccOptions, TpccWorker};
 
 const WAREHOUSES: u32 = 20;
 
@@ -85,8 +85,7 @@ fn what_waits_at_the_end_is_left_over() {
 /// queued is executed at once.
 fn sent(workers: usize, seed: u64) -> Vec<Vec<String>> {
     let loaded = TpccDatabase { warehouses: 2, c_last: 100 };
-    let options =
-        TpccOptions { flight: FlightMode::Pipelined, ..TpccOptions::new(SPEC, &loaded, 5) };
+    let options = TpccOptions::new(SPEC, &loaded, 5);
     let tpcc = Tpcc::new(options, &loaded, Dialect::Postgres).unwrap();
     let mut terminals: Vec<(Terminal, TerminalPlan)> = (0..20)
         .map(|number| tpcc.seat(number, Rng::new(seed, "terminal", u64::from(number))).unwrap())
