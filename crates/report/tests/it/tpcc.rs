@@ -55,7 +55,7 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     assert_eq!((comparison.load.to_string().as_str(), row.workers), ("Terminals", 1000));
     assert_eq!(row.pairs[0].measured, Some(measured));
     assert_eq!(row.pairs[0].ratio, Some(measured.median / 65_735.14));
-    assert!(row.setup.to_string().contains("statements sent one by one"), "{}", row.setup);
+    assert!(row.setup.to_string().contains("as BenchmarkSQL 5.0 does it"), "{}", row.setup);
 }
 
 #[test]
