@@ -1,34 +1,44 @@
-//! Options of workloads as tables: a row has a name, the values, the default, the meaning and the setter.
-//! Reading, errors, help, documentation and shell completion all come from the rows.
+//! Options of workloads and front ends as tables: a row has its names, the values, the default, the meaning and the
+//! setter. Reading, errors, help, documentation and shell completion all come from the rows.
 
 use crate::nearest;
 use std::fmt::Write;
 
-/// The values of an option, and the setter in the settings `S`.
+/// The values of an option, and the setter in the settings `S`, which may refuse with an `E`.
 #[derive(Debug)]
-pub enum OptionValues<S> {
+pub enum OptionValues<S, E = String> {
     /// A whole number from the first to the second.
     Whole(u32, u32, fn(&mut S, u32)),
+    /// A whole number of 64 bits.
+    Long(fn(&mut S, u64)),
+    /// A number of bytes, with K, M, G or T after it for powers of 1,024.
+    Size(fn(&mut S, u64)),
     /// A number from the first to the second.
     Decimal(f64, f64, fn(&mut S, f64)),
-    /// True or false; `on` or `off` on a command line.
+    /// True or false; also `on` or `off`, 1 or 0.
     Flag(fn(&mut S, bool)),
     /// One of these words; the setter gets its index.
     Choice(&'static [&'static str], fn(&mut S, usize)),
     /// A text of this kind. The error completes a sentence after "it takes".
-    Text(&'static str, fn(&mut S, &str) -> Result<(), String>),
+    Text(&'static str, fn(&mut S, &str) -> Result<(), E>),
     /// Texts, or a single one; the setter is called for each.
     List(fn(&mut S, &str)),
     /// Values by keys: these, or any if there are none here. The error is as of `Text`.
-    Table(&'static [&'static str], fn(&mut S, &str, &str) -> Result<(), String>),
+    Table(&'static [&'static str], fn(&mut S, &str, &str) -> Result<(), E>),
 }
 
 /// One option of a workload with the settings `S`.
 #[derive(Debug)]
-pub struct OptionRow<S: 'static> {
-    /// With underscores.
+pub struct OptionRow<S: 'static, E: 'static = String> {
+    /// In suites with underscores.
     pub name: &'static str,
-    pub kind: OptionValues<S>,
+    /// The name in an older version of what a front end stands for.
+    pub old_name: Option<&'static str>,
+    /// The letter of a command line with short options.
+    pub letter: Option<char>,
+    pub kind: OptionValues<S, E>,
+    /// The name of the value in the help of a command line; empty: by its kind.
+    pub metavariable: &'static str,
     /// As it would be written; empty if there is none.
     pub default: &'static str,
     /// The meaning, with the unit.
@@ -42,6 +52,8 @@ pub struct OptionRow<S: 'static> {
 pub struct OptionError {
     /// The given option, with `.KEY` where that is meant; `None` is the experiment as a whole.
     pub option: Option<String>,
+    /// The value that the option does not take, and what it takes: for front ends with words of their own.
+    pub refused: Option<Box<(String, String)>>,
     /// True when the value is wrong, false when the name is.
     pub is_value: bool,
     /// A full sentence.
@@ -52,12 +64,25 @@ pub struct OptionError {
 impl OptionError {
     /// A wrong value of an option.
     pub fn value(option: &str, message: String) -> Self {
-        OptionError { option: Some(option.to_owned()), is_value: true, message, hint: None }
+        OptionError {
+            option: Some(option.to_owned()),
+            refused: None,
+            is_value: true,
+            message,
+            hint: None,
+        }
+    }
+
+    /// A value that an option does not take; `expected` is the error of [`OptionRow::set`].
+    pub fn unsuitable(option: &str, value: &str, expected: &str) -> Self {
+        let message = format!("`{option}` can't be `{value}`: it takes {expected}.");
+        let refused = Some(Box::new((value.to_owned(), expected.to_owned())));
+        OptionError { refused, ..OptionError::value(option, message) }
     }
 
     pub fn experiment<'a>(message: impl Into<String>, hint: impl Into<Option<&'a str>>) -> Self {
         let hint = hint.into().map(str::to_owned);
-        OptionError { option: None, is_value: false, message: message.into(), hint }
+        OptionError { option: None, refused: None, is_value: false, message: message.into(), hint }
     }
 }
 
@@ -86,51 +111,51 @@ pub struct OptionDoc {
     pub scope: String,
 }
 
-impl<S> OptionRow<S> {
+impl<S, E> OptionRow<S, E> {
     pub const fn new(
         name: &'static str,
         default: &'static str,
-        kind: OptionValues<S>,
+        kind: OptionValues<S, E>,
         doc: &'static str,
     ) -> Self {
-        OptionRow { name, kind, default, doc, tests: &[] }
+        let (old_name, letter, metavariable) = (None, None, "");
+        OptionRow { name, old_name, letter, kind, metavariable, default, doc, tests: &[] }
     }
 
-    pub const fn of(self, tests: &'static [&'static str]) -> Self {
-        OptionRow { name: self.name, kind: self.kind, default: self.default, doc: self.doc, tests }
+    pub const fn of(mut self, tests: &'static [&'static str]) -> Self {
+        self.tests = tests;
+        self
     }
 
-    /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
-    pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), String> {
-        let wanted = || self.kind.words();
-        match (&self.kind, key) {
-            (OptionValues::Whole(low, high, set), None) => {
-                let number = whole(value).filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(wanted)?);
-            }
-            (OptionValues::Decimal(low, high, set), None) => {
-                let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(wanted)?);
-            }
-            (OptionValues::Flag(set), None) => match value {
-                "on" | "true" => set(settings, true),
-                "off" | "false" => set(settings, false),
-                _ => return Err(wanted()),
-            },
-            (OptionValues::Choice(words, set), None) => {
-                let at = words.iter().position(|word| *word == value);
-                set(settings, at.ok_or_else(wanted)?);
-            }
-            (OptionValues::Text(_, set), None) => set(settings, value)?,
-            (OptionValues::List(set), _) => set(settings, value),
-            (OptionValues::Table(_, set), Some(key)) => set(settings, key, value)?,
-            (OptionValues::Table(keys, _), None) => {
-                let key = keys.first().unwrap_or(&"NAME");
-                return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name));
-            }
-            (_, Some(_)) => return Err(wanted()),
+    pub const fn formerly(mut self, old_name: &'static str) -> Self {
+        self.old_name = Some(old_name);
+        self
+    }
+
+    pub const fn with_letter(mut self, letter: char) -> Self {
+        self.letter = Some(letter);
+        self
+    }
+
+    pub const fn taking(mut self, metavariable: &'static str) -> Self {
+        self.metavariable = metavariable;
+        self
+    }
+
+    /// The name of the value in the help of a command line.
+    pub fn metavariable(&self) -> &'static str {
+        match &self.kind {
+            _ if !self.metavariable.is_empty() => self.metavariable,
+            OptionValues::Whole(..) | OptionValues::Long(_) | OptionValues::Decimal(..) => "N",
+            OptionValues::Size(_) => "SIZE",
+            OptionValues::Flag(_) => "on|off",
+            _ => "STRING",
         }
-        Ok(())
+    }
+
+    /// True when an empty value means something of its own; otherwise it leaves the default.
+    pub fn takes_empty(&self) -> bool {
+        matches!(self.kind, OptionValues::Text(..)) && self.metavariable() != "N"
     }
 
     pub fn describe(&self) -> OptionDoc {
@@ -148,7 +173,44 @@ impl<S> OptionRow<S> {
     }
 }
 
-impl<S> OptionValues<S> {
+impl<S, E: From<String>> OptionRow<S, E> {
+    /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
+    pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), E> {
+        let wanted = || E::from(self.kind.words());
+        match (&self.kind, key) {
+            (OptionValues::Whole(low, high, set), None) => {
+                let number = whole(value).filter(|number| (*low..=*high).contains(number));
+                set(settings, number.ok_or_else(wanted)?);
+            }
+            (OptionValues::Long(set), None) => set(settings, value.parse().map_err(|_| wanted())?),
+            (OptionValues::Size(set), None) => set(settings, size(value).ok_or_else(wanted)?),
+            (OptionValues::Decimal(low, high, set), None) => {
+                let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
+                set(settings, number.ok_or_else(wanted)?);
+            }
+            (OptionValues::Flag(set), None) => match value {
+                "on" | "true" | "1" => set(settings, true),
+                "off" | "false" | "0" => set(settings, false),
+                _ => return Err("on or off".to_owned().into()),
+            },
+            (OptionValues::Choice(words, set), None) => {
+                let at = words.iter().position(|word| *word == value);
+                set(settings, at.ok_or_else(wanted)?);
+            }
+            (OptionValues::Text(_, set), None) => set(settings, value)?,
+            (OptionValues::List(set), _) => set(settings, value),
+            (OptionValues::Table(_, set), Some(key)) => set(settings, key, value)?,
+            (OptionValues::Table(keys, _), None) => {
+                let key = keys.first().unwrap_or(&"NAME");
+                return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name).into());
+            }
+            (_, Some(_)) => return Err(wanted()),
+        }
+        Ok(())
+    }
+}
+
+impl<S, E> OptionValues<S, E> {
     fn shape(&self) -> Shape {
         match self {
             OptionValues::List(_) => Shape::List,
@@ -160,6 +222,10 @@ impl<S> OptionValues<S> {
     fn words(&self) -> String {
         match self {
             OptionValues::Whole(low, high, _) => format!("a whole number from {low} to {high}"),
+            OptionValues::Long(_) => format!("a whole number from 0 to {}", u64::MAX),
+            OptionValues::Size(_) => {
+                "a whole number, with K, M, G or T after it if need be".to_owned()
+            }
             OptionValues::Decimal(low, high, _) => format!("a number from {low} to {high}"),
             OptionValues::Flag(_) => "true or false".to_owned(),
             OptionValues::Choice(words, _) => match words {
@@ -173,6 +239,20 @@ impl<S> OptionValues<S> {
             OptionValues::Table(..) => "a table".to_owned(),
         }
     }
+}
+
+/// A number of bytes, with K, M, G or T after it for powers of 1,024.
+pub fn size(value: &str) -> Option<u64> {
+    let digits = value.trim_end_matches(|letter: char| !letter.is_ascii_digit());
+    let shift = match value[digits.len()..].to_ascii_uppercase().as_str() {
+        "" => 0,
+        "K" => 10,
+        "M" => 20,
+        "G" => 30,
+        "T" => 40,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// A whole number; `1e6` and `10000.0` are whole numbers, too.
@@ -196,7 +276,7 @@ pub fn read<'a, S>(
         };
         let refuse = |message: String, hint: String| {
             let option = Some(name.to_owned());
-            Err(OptionError { option, is_value: false, message, hint: Some(hint) })
+            Err(OptionError { option, refused: None, is_value: false, message, hint: Some(hint) })
         };
         let unknown = || format!("{workload} has no option `{name}` in suites.");
         let Some(row) = table.iter().find(|row| row.name == stem) else {
@@ -217,9 +297,8 @@ pub fn read<'a, S>(
             let hint = did_you_mean(near, &format!("{stem}.")).unwrap_or_else(all);
             return refuse(unknown(), hint);
         }
-        row.set(settings, key, value).map_err(|wanted| {
-            OptionError::value(name, format!("`{name}` can't be `{value}`: it takes {wanted}."))
-        })?;
+        let set = row.set(settings, key, value);
+        set.map_err(|expected| OptionError::unsuitable(name, value, &expected))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! The command line of `dyno benchmarksql`.
 
-use crate::choice::choice;
+use crate::choice;
 use crate::terminal::TerminalStreams;
 use clap::{Args, Subcommand};
 use dyno_dropin_benchmarksql::{

@@ -2,14 +2,12 @@
 //! prints.
 
 mod benchmarksql;
-mod choice;
 mod commands;
 pub mod families;
-mod fleet;
-mod levels;
 mod terminal;
 mod tpch;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
@@ -17,7 +15,7 @@ use dyno_dropin_benchmarksql::verb_of_script;
 use dyno_dropin_pgbench as pgbench;
 use dyno_dropin_sysbench as sysbench;
 use dyno_reactor::{IoChoice, choose_io};
-use dyno_report::FamilyPapers;
+use dyno_report::{FamilyPapers, Lang};
 use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::Families;
@@ -65,7 +63,7 @@ struct CommandLine {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Load, measure, check and write a paper on embedded SQLite, without a server.
-    Quickstart(commands::quickstart::Arguments),
+    Quickstart(commands::run::QuickstartArguments),
     /// Measure one or two databases with a load of each kind, within ten minutes.
     Bench(commands::bench::BenchArguments),
     /// Run a suite (a TOML file or the name of a bundled one), or continue its interrupted run.
@@ -79,7 +77,7 @@ enum Verb {
     /// Report which of two targets or runs is faster, by how much and how certainly, and judge gates.
     Compare(commands::compare::Arguments),
     /// Make load for runs on other machines: a member of a fleet.
-    Generator(commands::generator::Arguments),
+    Generator(commands::fleet::GeneratorArguments),
     /// Make the key of a fleet, or list its load generators.
     #[command(after_help = commands::fleet::HELP, arg_required_else_help = true)]
     Fleet {
@@ -90,11 +88,11 @@ enum Verb {
     /// Measure how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
-    Ls(commands::ls::Arguments),
+    Ls(commands::runs::RunsFolder),
     /// Serve a page of the current run and of all runs, for a browser.
     Serve(commands::serve::Arguments),
     /// Show the results of one run on the terminal.
-    Show(commands::show::Arguments),
+    Show(commands::runs::ShowArguments),
     /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
     Check(commands::check::Arguments),
     /// Run the OLTP tests of sysbench with its command line (1.0.20 and 0.5).
@@ -173,7 +171,7 @@ fn drop_in(called: &OsStr, arguments: &[OsString]) -> Option<ExitCode> {
     };
     Some(match choose_io_of(None) {
         Err(failure) => exit_code(Err(failure)),
-        Ok(()) => run(arguments[1..].to_vec(), &TerminalStreams, levels::run),
+        Ok(()) => run(arguments[1..].to_vec(), &TerminalStreams, commands::run::run_levels),
     })
 }
 
@@ -209,7 +207,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         return exit_code(Err(failure));
     }
     let result = match command_line.verb {
-        Verb::Quickstart(arguments) => commands::quickstart::run(&arguments),
+        Verb::Quickstart(arguments) => commands::run::quickstart(&arguments),
         Verb::Bench(arguments) => commands::bench::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Suites(arguments) => commands::suites::run(&arguments),
@@ -217,21 +215,21 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
-        Verb::Generator(arguments) => commands::generator::run(&arguments),
+        Verb::Generator(arguments) => commands::fleet::run_generator(&arguments),
         Verb::Fleet { command } => commands::fleet::run(&command),
-        Verb::Ls(arguments) => commands::ls::run(&arguments),
+        Verb::Ls(arguments) => commands::runs::list(&arguments),
         Verb::Serve(arguments) => commands::serve::run(&arguments),
-        Verb::Show(arguments) => commands::show::run(&arguments),
+        Verb::Show(arguments) => commands::runs::show(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Help(arguments) => commands::help::run(&arguments),
         Verb::Completion(arguments) => commands::help::complete(&arguments),
         Verb::Cluster { command } => commands::cluster::run(&command),
         Verb::Tpch { command } => tpch::main(&command),
         Verb::Sysbench { arguments } => {
-            return sysbench::run(arguments, &TerminalStreams, levels::run);
+            return sysbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
         Verb::Pgbench { arguments } => {
-            return pgbench::run(arguments, &TerminalStreams, levels::run);
+            return pgbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
         Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
@@ -256,4 +254,18 @@ fn pretty(document: &impl Serialize) -> Result<String, Failure> {
     let text = serde_json::to_string_pretty(document);
     let text = text.map_err(|error| Failure::new(format!("No JSON can be made: {error}.")))?;
     Ok(harmless_json(&text) + "\n")
+}
+
+/// The languages of papers.
+const LANGUAGES: &[(&str, Lang)] = &[("en", Lang::En), ("zh", Lang::Zh)];
+
+/// Reads an argument that takes one of several words.
+fn choice<T: Copy + Send + Sync>(
+    table: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
+    words.try_map(move |given| {
+        let found = table.iter().find(|(word, _)| *word == given);
+        found.map(|(_, value)| *value).ok_or("an unknown word")
+    })
 }

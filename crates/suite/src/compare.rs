@@ -291,7 +291,7 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
     let rates = 0.001..=100_000_000.0;
     let start = table.take("start_rate");
     let most = table.take("most_rate");
-    let rate = |key: &str, found: Option<(crate::source::Span, Value<'_>)>| {
+    let rate = |key: &str, found: Option<(crate::problem::Span, Value<'_>)>| {
         let (span, value) = found?;
         if objective.is_none() {
             let hint = "Add `objective = \"p99 < 20ms\"`, or write `rate = [...]`.";

@@ -11,7 +11,6 @@
 
 mod budget;
 mod bundled;
-mod catalogue;
 mod compare;
 mod fault;
 pub mod figures;
@@ -23,13 +22,11 @@ mod parse;
 mod plan;
 mod problem;
 mod publication;
-mod published;
 mod reader;
 mod resume;
 mod scale_out;
 mod scripts;
 mod shrink;
-mod source;
 mod steps;
 mod suite;
 mod targets;

@@ -1,10 +1,8 @@
 //! Reads the tables of a suite file.
 
-use crate::catalogue::{EXPERIMENT_SYNONYMS, TARGET_SYNONYMS};
-use crate::options::{self, option_entry, read_options};
-use crate::problem::{Problem, hint_of_known};
+use crate::options::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, option_entry, read_options};
+use crate::problem::{Problem, Source, Span, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::source::{Source, Span};
 use crate::suite::{Link, Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::{compare, fault, figures, load, nodes, publication};
 use dyno_core::offer::{TestOffer, WorkloadOffer};

@@ -12,14 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{self, PassTimes};
 use crate::compare;
+use crate::figures;
 use crate::nodes::usual_name;
-use crate::problem::{Problem, SuiteError, hint_of_known};
-use crate::published;
+use crate::problem::{Problem, Span, SuiteError, hint_of_known};
 use crate::resume;
 use crate::scale_out;
 use crate::scripts;
 use crate::shrink;
-use crate::source::Span;
 use crate::steps;
 use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{check_data, plan_targets};
@@ -564,7 +563,7 @@ fn plan_experiment(
         published: experiment
             .published
             .iter()
-            .filter_map(|link| published::table(experiment, link, &measured))
+            .filter_map(|link| figures::published_table(experiment, link, &measured))
             .collect(),
         ..full.clone()
     }

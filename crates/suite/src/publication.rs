@@ -1,9 +1,8 @@
 //! `[paper]`: what the publisher of a paper says. It decides nothing that is executed.
 
 use crate::logo;
-use crate::problem::{Problem, SuiteError, hint_of_known};
+use crate::problem::{Problem, Source, Span, SuiteError, hint_of_known};
 use crate::reader::{Reader, Sheet, short};
-use crate::source::{Source, Span};
 use crate::suite::{SuiteTarget, WithSpan};
 use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, TargetTexts, WHITE};
 use std::collections::BTreeMap;

@@ -12,8 +12,7 @@ use dyno_core::offer::WorkloadOffer;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::problem::Problem;
-use crate::source::{Source, Span};
+use crate::problem::{Problem, Source, Span};
 use crate::suite::WithSpan;
 
 pub(crate) type Value<'t> = &'t Spanned<DeValue<'t>>;

@@ -7,8 +7,7 @@
 
 use dyno_facts::{ExperimentFacts, Message, Role, Route, TargetFacts, say};
 
-use crate::problem::{Problem, SuiteError};
-use crate::source::Source;
+use crate::problem::{Problem, Source, SuiteError};
 use crate::suite::{SuiteExperiment, WithSpan};
 use crate::targets::part;
 

@@ -8,9 +8,8 @@ use toml::de::DeTable;
 use crate::bundled::{BUNDLED_PREFIX, bundled};
 use crate::compare::Compare;
 use crate::parse::read_file;
-use crate::problem::{Problem, SuiteError};
+use crate::problem::{Problem, Source, Span, SuiteError};
 use crate::reader::{Reader, Sheet};
-use crate::source::{Source, Span};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithSpan<T> {

@@ -7,7 +7,7 @@ fn help_knows_verbs_and_the_options_of_workloads() {
     let scratch = Scratch::new();
     let help = |topic: &[&str]| dyno(scratch.path(), &[&["help"], topic].concat());
     for (workload, option) in [
-        ("sysbench", "table_size: a number, 10000 (sysbench 1.0)"),
+        ("sysbench", "table_size: a whole number from 0 to 2147483647, 10000 (sysbench 1.0)"),
         ("pgbench", "mode: simple, extended or prepared, simple"),
         ("tpcc", "keying_multiplier: a number from 0 to 1000, 1 (in spec)"),
         ("tpch", "streams: a whole number from 1 to 1000 (in throughput, performance)"),

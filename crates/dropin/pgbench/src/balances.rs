@@ -1,7 +1,7 @@
 //! `--check-balances`: whether accounts, tellers, branches and history changed alike.
 
+use super::options::Settings;
 use super::refusal::Refusal;
-use super::settings::Settings;
 use dyno_core::DbError;
 use dyno_drivers::Database;
 use dyno_pgbench::check::{Balances, Ledger, balances};

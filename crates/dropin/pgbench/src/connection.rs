@@ -1,7 +1,7 @@
 //! From the connection options to a database that has answered once.
 
+use super::options::{Connection, Settings};
 use super::refusal::Refusal;
-use super::settings::{Connection, Settings};
 use dyno_core::{DbError, Nanos, Product, SECOND, Session};
 use dyno_drivers::target::{
     LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password, system_user,

@@ -1,42 +1,31 @@
 //! The words of a command line as the C library's `getopt_long` takes them: bundled short options,
 //! abbreviated long ones, values glued or apart, operands anywhere.
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OptionWord<I> {
-    pub(super) id: I,
-    pub(super) long: &'static str,
-    pub(super) short: Option<char>,
-    pub(super) takes_value: bool,
-    /// Not in pgbench 15: never makes an abbreviation ambiguous that 15 understands.
-    pub(super) is_newer: bool,
-    /// The long name of the option that the letter means where no value follows it.
-    pub(super) alone: Option<&'static str>,
-}
+use super::options::{OPTIONS, PgbenchOption};
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum NextWords<I> {
+#[derive(Debug)]
+pub(super) enum NextWords {
     /// An option; the text is empty when it takes no value.
-    Option(I, String),
+    Option(&'static PgbenchOption, String),
     Operand(String),
 }
 
 /// Goes through the words one by one, so that what an option does can happen before the next one is
 /// looked at.
-pub(super) struct ArgumentWords<'a, I: 'static> {
-    table: &'static [OptionWord<I>],
+pub(super) struct ArgumentWords<'a> {
     words: std::slice::Iter<'a, String>,
     /// What is left of a word of bundled short options.
     bundle: std::str::Chars<'a>,
     only_operands: bool,
 }
 
-impl<'a, I: Copy> ArgumentWords<'a, I> {
-    pub(super) fn new(table: &'static [OptionWord<I>], words: &'a [String]) -> Self {
-        ArgumentWords { table, words: words.iter(), bundle: "".chars(), only_operands: false }
+impl<'a> ArgumentWords<'a> {
+    pub(super) fn new(words: &'a [String]) -> Self {
+        ArgumentWords { words: words.iter(), bundle: "".chars(), only_operands: false }
     }
 
     /// The next option or operand; `None` at the end.
-    pub(super) fn next(&mut self) -> Option<Result<NextWords<I>, String>> {
+    pub(super) fn next(&mut self) -> Option<Result<NextWords, String>> {
         if let Some(letter) = self.bundle.next() {
             return Some(self.short(letter));
         }
@@ -55,12 +44,12 @@ impl<'a, I: Copy> ArgumentWords<'a, I> {
         self.next()
     }
 
-    fn short(&mut self, letter: char) -> Result<NextWords<I>, String> {
-        let Some(option) = self.table.iter().find(|option| option.short == Some(letter)) else {
+    fn short(&mut self, letter: char) -> Result<NextWords, String> {
+        let Some(option) = OPTIONS.iter().find(|option| option.row.letter == Some(letter)) else {
             return Err(format!("invalid option -- '{letter}'"));
         };
         if !option.takes_value {
-            return Ok(NextWords::Option(option.id, String::new()));
+            return Ok(NextWords::Option(option, String::new()));
         }
         let no_value = || self.words.as_slice().first().is_none_or(|word| word.starts_with('-'));
         if let Some(long) = option.alone
@@ -73,12 +62,12 @@ impl<'a, I: Copy> ArgumentWords<'a, I> {
         let value =
             if glued.is_empty() { self.words.next().map(String::as_str) } else { Some(glued) };
         match value {
-            Some(value) => Ok(NextWords::Option(option.id, value.to_owned())),
+            Some(value) => Ok(NextWords::Option(option, value.to_owned())),
             None => Err(format!("option requires an argument -- '{letter}'")),
         }
     }
 
-    fn long(&mut self, body: &str) -> Result<NextWords<I>, String> {
+    fn long(&mut self, body: &str) -> Result<NextWords, String> {
         let (name, value) = match body.split_once('=') {
             Some((name, value)) => (name, Some(value)),
             None => (body, None),
@@ -86,32 +75,33 @@ impl<'a, I: Copy> ArgumentWords<'a, I> {
         let option = self.find(name, body)?;
         let value = match (option.takes_value, value) {
             (false, Some(_)) => {
-                return Err(format!("option '--{}' doesn't allow an argument", option.long));
+                return Err(format!("option '--{}' doesn't allow an argument", option.row.name));
             }
             (false, None) => "",
             (true, Some(value)) => value,
             (true, None) => match self.words.next() {
                 Some(value) => value,
-                None => return Err(format!("option '--{}' requires an argument", option.long)),
+                None => return Err(format!("option '--{}' requires an argument", option.row.name)),
             },
         };
-        Ok(NextWords::Option(option.id, value.to_owned()))
+        Ok(NextWords::Option(option, value.to_owned()))
     }
 
-    fn find(&self, name: &str, body: &str) -> Result<&'static OptionWord<I>, String> {
-        if let Some(exact) = self.table.iter().find(|option| option.long == name) {
+    fn find(&self, name: &str, body: &str) -> Result<&'static PgbenchOption, String> {
+        if let Some(exact) = OPTIONS.iter().find(|option| option.row.name == name) {
             return Ok(exact);
         }
         for newer in [false, true] {
-            let fits =
-                |option: &&OptionWord<I>| option.is_newer == newer && option.long.starts_with(name);
-            let fitting: Vec<_> = self.table.iter().filter(fits).collect();
+            let fits = |option: &&PgbenchOption| {
+                option.is_newer == newer && option.row.name.starts_with(name)
+            };
+            let fitting: Vec<_> = OPTIONS.iter().filter(fits).collect();
             match fitting.as_slice() {
                 [] => {}
                 [only] => return Ok(only),
                 several => {
                     let names: Vec<_> =
-                        several.iter().map(|option| format!(" '--{}'", option.long)).collect();
+                        several.iter().map(|option| format!(" '--{}'", option.row.name)).collect();
                     let names = names.concat();
                     return Err(format!("option '--{body}' is ambiguous; possibilities:{names}"));
                 }
@@ -121,50 +111,109 @@ impl<'a, I: Copy> ArgumentWords<'a, I> {
     }
 }
 
+/// The number at the beginning of a text and what follows it, as `strtod` finds them; 0 and the
+/// whole text where there is none.
+pub(super) fn leading_double(text: &str) -> f64 {
+    let text = text.trim_start();
+    let digits = |from: usize| {
+        let rest = &text.as_bytes()[from..];
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let is_at =
+        |at: usize, bytes: &[u8]| text.as_bytes().get(at).is_some_and(|b| bytes.contains(b));
+    let signed = |at: usize| if is_at(at, b"+-") { at + 1 } else { at };
+    let whole = digits(signed(0));
+    let mut end = if is_at(whole, b".") { digits(whole + 1) } else { whole };
+    if is_at(end, b"eE") {
+        let exponent = signed(end + 1);
+        if digits(exponent) > exponent {
+            end = digits(exponent);
+        }
+    }
+    text[..end].parse().unwrap_or(0.0)
+}
+
+/// The integer at the beginning of a text, as `atoi` finds it; 0 where there is none.
+pub(super) fn leading_int(text: &str) -> i32 {
+    let (value, _) = long(text);
+    // What doesn't fit is cut, as the C library's conversion from long does.
+    value.unwrap_or(i64::MAX) as i32
+}
+
+/// What `strtol` finds at the beginning of a text: the number (`None` when it is out of range)
+/// and the rest.
+pub(super) fn long(text: &str) -> (Option<i64>, &str) {
+    let body = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);
+    let sign = usize::from(body.starts_with(['+', '-']));
+    let digits = body[sign..].bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 {
+        return (Some(0), text);
+    }
+    let (number, rest) = body.split_at(sign + digits);
+    (number.parse().ok(), rest)
+}
+
+/// An unsigned number of 64 bits as `scanf` takes it: signs and overflow included.
+pub(super) fn scanned_u64(text: &str) -> Option<u64> {
+    let body = text.trim_start();
+    let (is_negative, digits) = match body.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, body.strip_prefix('+').unwrap_or(body)),
+    };
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    Some(match digits.parse::<u64>() {
+        Ok(number) if is_negative => number.wrapping_neg(),
+        Ok(number) => number,
+        Err(_) => u64::MAX,
+    })
+}
+
+/// The whole number an option takes. `name` is as pgbench calls it in its complaints.
+pub(super) fn option_int(text: &str, name: &str, min: i32, max: i32) -> Result<i32, String> {
+    let (value, rest) = long(text);
+    if !rest.trim_ascii_start().is_empty() {
+        return Err(format!("invalid value \"{text}\" for option {name}"));
+    }
+    value
+        .and_then(|value| i32::try_from(value).ok())
+        .filter(|value| (min..=max).contains(value))
+        .ok_or_else(|| format!("{name} must be in range {min}..{max}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const fn word(
-        id: char,
-        long: &'static str,
-        takes_value: bool,
-        is_newer: bool,
-    ) -> OptionWord<char> {
-        OptionWord { id, long, short: Some(id), takes_value, is_newer, alone: None }
-    }
-
-    static TABLE: [OptionWord<char>; 5] = [
-        word('c', "client", true, false),
-        word('C', "connect", false, false),
-        word('n', "no-vacuum", false, false),
-        word('j', "jobs", true, false),
-        word('J', "json", true, true),
-    ];
-
-    fn read(line: &[&str]) -> Result<Vec<NextWords<char>>, String> {
+    /// Names of options with their values, and operands.
+    fn read(line: &[&str]) -> Result<Vec<(&'static str, String)>, String> {
         let line: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
-        let mut words = ArgumentWords::new(&TABLE, &line);
-        std::iter::from_fn(|| words.next()).collect()
+        let mut words = ArgumentWords::new(&line);
+        let pair = |next| match next {
+            NextWords::Option(option, value) => (option.row.name, value),
+            NextWords::Operand(word) => ("", word),
+        };
+        std::iter::from_fn(|| words.next()).map(|next| next.map(pair)).collect()
     }
 
-    fn option(id: char, value: &str) -> NextWords<char> {
-        NextWords::Option(id, value.to_owned())
+    fn option(name: &'static str, value: &str) -> (&'static str, String) {
+        (name, value.to_owned())
     }
 
     #[test]
     fn values_may_be_glued_or_apart_and_operands_anywhere() {
-        let operand = |word: &str| NextWords::Operand(word.to_owned());
+        let operand = |word| option("", word);
         assert_eq!(
             read(&["db", "-nCc8", "-c", "9", "--client=", "--client", "-1", "-", "--", "-n"]),
             Ok(vec![
                 operand("db"),
-                option('n', ""),
-                option('C', ""),
-                option('c', "8"),
-                option('c', "9"),
-                option('c', ""),
-                option('c', "-1"),
+                option("no-vacuum", ""),
+                option("connect", ""),
+                option("client", "8"),
+                option("client", "9"),
+                option("client", ""),
+                option("client", "-1"),
                 operand("-"),
                 operand("-n"),
             ])
@@ -174,7 +223,7 @@ mod tests {
     #[test]
     fn abbreviations_mean_what_they_meant_before_newer_options_came() {
         assert_eq!(read(&["--j=1", "--js=x", "--no"]), {
-            Ok(vec![option('j', "1"), option('J', "x"), option('n', "")])
+            Ok(vec![option("jobs", "1"), option("json", "x"), option("no-vacuum", "")])
         });
         assert_eq!(
             read(&["--c=3"]),
@@ -193,5 +242,53 @@ mod tests {
         ] {
             assert_eq!(read(line), Err(complaint.to_owned()), "{line:?}");
         }
+    }
+}
+
+#[cfg(test)]
+mod numbers_tests {
+    use super::*;
+
+    #[test]
+    fn doubles_end_where_strtod_ends() {
+        for (text, value) in [
+            ("12.5ms", 12.5),
+            (" +.5", 0.5),
+            ("-1e3x", -1000.0),
+            ("1e", 1.0),
+            ("1e+", 1.0),
+            ("7.", 7.0),
+            ("", 0.0),
+            (".", 0.0),
+            ("abc", 0.0),
+        ] {
+            assert!((leading_double(text) - value).abs() < f64::EPSILON, "{text}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_are_checked_as_pgbench_checks_them() {
+        let int = |text| option_int(text, "-F/--fillfactor", 10, 100);
+        assert_eq!(int(" 50 "), Ok(50));
+        assert_eq!(int("+10"), Ok(10));
+        let range = Err("-F/--fillfactor must be in range 10..100".to_owned());
+        for text in ["9", "101", "", " ", "99999999999999999999", "-50"] {
+            assert_eq!(int(text), range, "{text:?}");
+        }
+        for text in ["x", "5x", "1 2", "-", "0x10"] {
+            let invalid = format!("invalid value \"{text}\" for option -F/--fillfactor");
+            assert_eq!(int(text), Err(invalid));
+        }
+    }
+
+    #[test]
+    fn seeds_are_read_as_scanf_reads_them() {
+        assert_eq!(scanned_u64(" 12"), Some(12));
+        assert_eq!(scanned_u64("-1"), Some(u64::MAX));
+        assert_eq!(scanned_u64("99999999999999999999999"), Some(u64::MAX));
+        for text in ["", "x", "1x", "1 ", "--1"] {
+            assert_eq!(scanned_u64(text), None, "{text:?}");
+        }
+        assert_eq!((leading_int("12abc"), leading_int("-3"), leading_int("x")), (12, -3, 0));
     }
 }

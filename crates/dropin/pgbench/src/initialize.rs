@@ -1,7 +1,7 @@
 //! `-i`: the lines that pgbench prints while tables are made.
 
+use super::options::Settings;
 use super::refusal::Refusal;
-use super::settings::Settings;
 use dyno_core::{Cause, DbError};
 use dyno_drivers::target::TargetUrl;
 use dyno_load::{LoadError, LoadObserver};

@@ -1,27 +1,23 @@
 //! `dyno pgbench`: the drop-in front end for pgbench 15.
 //!
-//! Words become [`settings::Settings`] and scripts, these become an initialization or a trial; what
+//! Words become [`options::Settings`] and scripts, these become an initialization or a trial; what
 //! the trial says is printed in pgbench's shape. `dyno pgbench --help` says where dyno does better
 //! than the original.
 
 mod balances;
 mod command_line;
 mod connection;
-mod figures;
 mod follow;
 mod getopt;
 mod help;
 mod initialize;
 mod logs;
-mod numbers;
-mod open_files;
+mod options;
 mod paper;
-mod progress;
 mod refusal;
 mod report;
 mod run;
 mod scripts;
-mod settings;
 mod setup;
 
 use command_line::Stop;
@@ -32,7 +28,6 @@ use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use refusal::Refusal;
-use scripts::Loader;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
@@ -156,10 +151,9 @@ fn main_of_one(
         }
         _ => {}
     }
-    let mut loader = Loader::default();
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
-    let mut settings = match command_line::read(words, seed.as_deref(), &mut loader) {
-        Ok(settings) => settings,
+    let (mut settings, loader) = match command_line::read(words, seed.as_deref()) {
+        Ok(read) => read,
         Err(Stop::Refused(refusal)) => return Err(refusal),
         Err(Stop::List) => {
             output::talk_lines(scripts::list().strip_suffix('\n').unwrap_or_default());

@@ -1,8 +1,8 @@
 //! The files of `-l`, and what `-L` counts.
 
+use super::options::Settings;
 use super::refusal::Refusal;
 use super::scripts::words;
-use super::settings::Settings;
 use dyno_core::{EndedTransaction, ErrorClass, Nanos, Outcome};
 use dyno_pgbench::log::{Aggregate, LogColumns, LoggedOutcome, TransactionEntry, is_sampled};
 use dyno_pgbench::random::{PgRng, Seeds};

@@ -2,9 +2,9 @@
 
 use super::command_line::{self, Stop};
 use super::connection::reach;
+use super::options::Settings;
 use super::refusal::Refusal;
 use super::scripts::{Loader, TestOfScripts};
-use super::settings::Settings;
 use super::setup::set_up;
 use super::sweep_of;
 use dyno_runner::level_suite::{LevelSuite, refusal};
@@ -23,14 +23,13 @@ pub(super) fn wanted(words: &[String]) -> Result<Option<LevelSuite>, Refusal> {
     let sweep = sweep_of(words);
     // The most clients allow the most threads.
     let own = sweep.as_ref().map(|levels| levels.words(words, levels.most()));
-    let mut loader = Loader::default();
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
-    let read = command_line::read(own.as_deref().unwrap_or(words), seed.as_deref(), &mut loader);
-    let settings = match read {
-        Ok(settings) if settings.paper => settings,
-        Err(Stop::Refused(refusal)) => return Err(refusal),
-        _ => return Ok(None),
-    };
+    let (settings, loader) =
+        match command_line::read(own.as_deref().unwrap_or(words), seed.as_deref()) {
+            Ok(read) if read.0.paper => read,
+            Err(Stop::Refused(refusal)) => return Err(refusal),
+            _ => return Ok(None),
+        };
     let workers = sweep.map_or_else(|| vec![settings.clients], |levels| levels.clients);
     let is_seeded = seed.is_some() || words.iter().any(|word| word.starts_with("--random-seed"));
     suite_of(&settings, loader, workers, is_seeded).map(Some)

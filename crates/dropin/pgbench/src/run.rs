@@ -4,17 +4,16 @@ use super::balances::Books;
 use super::connection::{OpenedDatabase, reach};
 use super::follow::Reporter;
 use super::logs::{self, Shared};
+use super::options::{Length, Settings};
 use super::refusal::Refusal;
+use super::report::{self, Report};
 use super::scripts::{Loader, words};
-use super::settings::{Length, Settings};
 use super::setup::{Tables, set_up};
-use super::{Exit, VERSION, figures, has_secret};
+use super::{Exit, VERSION, has_secret};
 use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND, counted};
 use dyno_drivers::Database;
 use dyno_drivers::target::TargetUrl;
-use dyno_engine::{
-    Control, DriveError, ErrorPolicy, ErrorSet, TrialEnd, TrialResult, TrialShare, TrialSpec,
-};
+use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::{SeriesRow, TrialStatus};
 use dyno_pgbench::DRIVE_ON;
 use dyno_pgbench::run::{PgBench, PgbenchOptions, ScriptStatistics, Talk, VerboseErrors};
@@ -200,10 +199,8 @@ impl Job<'_> {
     fn ended(&self, workload: &PgBench, result: &TrialResult, late: u64) -> Exit {
         let settings = self.settings;
         let total = workload.statistics().total();
-        let scripts = figures::scripts(workload, settings.report_per_command);
-        let percentiles = figures::percentiles(settings, result);
-        let parts = (scripts.as_slice(), percentiles.as_slice());
-        let report = figures::report(settings, self.tables, result, &total, late, parts);
+        let scripts = report::scripts(workload, settings.report_per_command);
+        let report = Report::new(settings, self.tables, result, (&total, &scripts), late);
         print(settings, &report.to_string());
         if let Some(note) = result.scan_note() {
             output::talk_lines(&format!("pgbench: warning: {note}"));
@@ -320,37 +317,27 @@ fn options(settings: &Settings, scripts: Vec<(Script, u32)>) -> PgbenchOptions {
 }
 
 fn spec(settings: &Settings, dialect: Dialect) -> TrialSpec {
-    let length = settings.length();
+    let (duration, events_per_worker) = match settings.length() {
+        Length::Seconds(seconds) => (Some(u64::from(seconds) * SECOND), None),
+        Length::Transactions(each) => (None, Some(u64::from(each))),
+    };
     TrialSpec {
-        workers: settings.clients,
         loops: Some(settings.threads),
         warmup: u64::from(settings.warmup_s) * SECOND,
-        duration: match length {
-            Length::Seconds(seconds) => Some(u64::from(seconds) * SECOND),
-            Length::Transactions(_) => None,
-        },
-        events: None,
-        events_per_worker: match length {
-            Length::Transactions(each) => Some(u64::from(each)),
-            Length::Seconds(_) => None,
-        },
+        duration,
+        events_per_worker,
         finish_begun: true,
-        watch_workers: false,
         connect_each: settings.connect_each,
-        reconnect_every: 0,
         late_limit: late_limit(settings),
         rate_per_s: settings.rate_per_s,
-        even_rate: false,
         // Each thread of pgbench draws the arrivals of its own clients.
         rate_each_loop: true,
-        terminals: None,
-        share: TrialShare::default(),
         interval: u64::from(settings.progress_s.unwrap_or(1)) * SECOND,
         seed: settings.seed,
         errors: error_policy(settings, dialect),
         drain: Nanos::MAX,
         connect_limit: CONNECT_LIMIT,
-        answer_limit: None,
+        ..TrialSpec::closed(settings.clients)
     }
 }
 

@@ -1,7 +1,6 @@
 //! Which scripts a run executes: built-in ones by name, files, and their weights.
 
-use super::command_line::Host;
-use super::numbers::long;
+use super::getopt::long;
 use super::refusal::Refusal;
 use dyno_core::text_to_bytes;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
@@ -70,6 +69,7 @@ pub(super) fn words(error: &io::Error) -> String {
     text.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
+#[derive(Debug)]
 struct Loaded {
     description: String,
     text: Vec<u8>,
@@ -85,7 +85,7 @@ pub(super) struct TestOfScripts {
     pub(super) texts: Vec<(String, String)>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Loader {
     loaded: Vec<Loaded>,
     has_builtin: bool,
@@ -127,15 +127,9 @@ impl Loader {
     pub(super) fn has_builtin(&self) -> bool {
         self.has_builtin
     }
-}
 
-impl Host for Loader {
-    fn say(&mut self, line: &str) {
-        dyno_runner::output::talk_lines(line);
-    }
-
-    fn load(&mut self, source: Source, weight: u32) -> Result<(), Refusal> {
-        let (description, text) = match &source {
+    pub(super) fn load(&mut self, source: &Source, weight: u32) -> Result<(), Refusal> {
+        let (description, text) = match source {
             Source::Builtin(builtin) => (builtin.description, builtin.text.as_bytes().to_vec()),
             Source::File(name) => (name.as_str(), read_file(name)?),
         };
@@ -152,7 +146,8 @@ impl Host for Loader {
         Ok(())
     }
 
-    fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal> {
+    /// All options are read: scripts are sent in this mode.
+    pub(super) fn complete(&mut self, mode: QueryMode) -> Result<(), Refusal> {
         if mode != QueryMode::Simple {
             for Loaded { description, text, script, .. } in &mut self.loaded {
                 *script = Script::parse(text, description, mode).map_err(Refusal::error)?;
@@ -161,7 +156,11 @@ impl Host for Loader {
         Ok(())
     }
 
-    fn scripts(&self) -> (usize, u64) {
-        (self.loaded.len(), self.loaded.iter().map(|loaded| u64::from(loaded.weight)).sum())
+    pub(super) fn len(&self) -> usize {
+        self.loaded.len()
+    }
+
+    pub(super) fn total_weight(&self) -> u64 {
+        self.loaded.iter().map(|loaded| u64::from(loaded.weight)).sum()
     }
 }

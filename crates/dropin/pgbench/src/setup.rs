@@ -1,8 +1,8 @@
 //! What happens on the first connection of a run: the tables are looked at and vacuumed.
 
 use super::connection::OpenedDatabase;
+use super::options::Settings;
 use super::refusal::Refusal;
-use super::settings::Settings;
 use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Session};
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,

@@ -4,12 +4,12 @@
 //! replaces an earlier one. What is neither general nor of the test is refused, unless the test
 //! is one that declares no options in the original.
 
-use super::options::{DEPRECATED, GeneralOption, Kind, OPTIONS};
-use super::originals;
-use super::settings::Settings;
+use super::options::{self, DEPRECATED, Settings, general_option, stands_alone};
 use dyno_core::nearest;
+use dyno_core::options::{OptionError, OptionValues};
 use dyno_runner::failure::Failure;
-use dyno_sysbench::{OptionKind, SysbenchTest, dashed, options_of};
+use dyno_sysbench::{SysbenchTest, dashed, option_of, options_of};
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// What the first plain word names.
@@ -71,7 +71,7 @@ impl Script {
 
     /// The test of an original script, whatever its file is called.
     fn from_file(file: &Path) -> Script {
-        match originals::original_name(file).and_then(SysbenchTest::from_script) {
+        match original_name(file).and_then(SysbenchTest::from_script) {
             Some(test) => Script::of_test(test, file),
             None => Script::Lua(file.display().to_string()),
         }
@@ -79,8 +79,8 @@ impl Script {
 
     /// The built-in test, unless its script would load an edited `oltp_common.lua`.
     fn of_test(test: SysbenchTest, script: &Path) -> Script {
-        let common = dyno_lua::module_file(&script.to_string_lossy(), originals::COMMON);
-        let is_edited = |file: &Path| originals::original_name(file) != Some(originals::COMMON);
+        let common = dyno_lua::module_file(&script.to_string_lossy(), COMMON);
+        let is_edited = |file: &Path| original_name(file) != Some(COMMON);
         if test.is_legacy() || test.is_bulk_insert() || !common.as_deref().is_some_and(is_edited) {
             return Script::Test(test);
         }
@@ -170,29 +170,29 @@ impl CommandLine {
         if let Some((old, new)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
             return self.take_deprecated(old, new, given.value);
         }
-        if let Some(option) = OPTIONS.iter().find(|option| option.name == name) {
-            return self.take_general(option, option.name, given.value);
+        if let Some(row) = general_option(&name) {
+            return self.take_general(row, row.name, given.value);
         }
         self.take_of_test(given)
     }
 
     fn take_general(
         &mut self,
-        option: &'static GeneralOption,
+        row: &'static options::Row,
         typed: &str,
         value: Option<&str>,
     ) -> Result<(), Failure> {
+        let is_flag = matches!(row.kind, OptionValues::Flag(_));
         let value = match value {
-            None if !option.stands_alone() => return Err(lacks_value(typed)),
+            None if is_flag => "on",
+            None if !stands_alone(row) => return Err(lacks_value(typed)),
             None => "",
-            Some("") if !option.takes_empty() => option.default,
-            // `--x=` is no word for a switch.
-            Some("") if option.kind == Kind::Switch => option.default,
+            Some("") if !row.takes_empty() => row.default,
             Some(value) => value,
         };
-        (option.set)(&mut self.settings, value)
-            .map_err(|expected| refused(typed, value, &expected))?;
-        self.given.push((option.name, value.to_owned()));
+        row.set(&mut self.settings, None, value)
+            .map_err(|expected| invalid_option(typed, value, &expected))?;
+        self.given.push((row.name, value.to_owned()));
         Ok(())
     }
 
@@ -206,9 +206,8 @@ impl CommandLine {
         if value == Some("0") {
             return Ok(());
         }
-        let option = OPTIONS.iter().find(|option| option.name == new);
-        if let Some(option) = option {
-            self.take_general(option, old, value)?;
+        if let Some(row) = general_option(new) {
+            self.take_general(row, old, value)?;
         }
         self.warnings.push(format!("--{old} is deprecated, use --{new} instead"));
         Ok(())
@@ -219,12 +218,11 @@ impl CommandLine {
             self.script_options.push((given.name.to_owned(), given.value.map(str::to_owned)));
             return Ok(());
         }
-        let known = self.known_to_test(given.name);
         let Some(test) = self.script.test() else {
             return Ok(());
         };
-        match (known, given.value) {
-            (Some(kind), None) if !matches!(kind, OptionKind::Switch | OptionKind::ExactSwitch) => {
+        match (option_of(test, given.name), given.value) {
+            (Some((_, row)), None) if !matches!(row.kind, OptionValues::Flag(_)) => {
                 return Err(lacks_value(given.name));
             }
             (None, _) if !test.accepts_unknown_options() => {
@@ -237,15 +235,13 @@ impl CommandLine {
         Ok(())
     }
 
-    fn known_to_test(&self, name: &str) -> Option<OptionKind> {
-        let name = dashed(name);
-        let spec = options_of(self.script.test()?).find(|spec| dashed(spec.name) == name)?;
-        Some(spec.kind)
+    fn is_known_to_test(&self, name: &str) -> bool {
+        self.script.test().is_some_and(|test| option_of(test, name).is_some())
     }
 
     fn nearest(&self, name: &str) -> Option<&'static str> {
-        let of_test = self.script.test().into_iter().flat_map(options_of).map(|spec| spec.name);
-        let general = OPTIONS.iter().map(|option| option.name);
+        let of_test = self.script.test().into_iter().flat_map(options_of).map(|(name, _)| name);
+        let general = options::rows().map(|row| row.name);
         let old = DEPRECATED.iter().map(|(old, _)| *old);
         nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
     }
@@ -288,10 +284,10 @@ impl CommandLine {
 
     fn take_line(&mut self, given: &GivenOption<'_>, place: &str) -> Result<(), Failure> {
         let name = dashed(given.name);
-        let is_general = OPTIONS.iter().any(|option| option.name == name)
-            || DEPRECATED.iter().any(|(old, _)| *old == name);
+        let is_general =
+            general_option(&name).is_some() || DEPRECATED.iter().any(|(old, _)| *old == name);
         let is_for_script = matches!(self.script, Script::Lua(_));
-        if is_general || is_for_script || self.known_to_test(given.name).is_some() {
+        if is_general || is_for_script || self.is_known_to_test(given.name) {
             return self.take(given).map_err(|refusal| {
                 let message = format!("{} ({place})", refusal.message).into();
                 Failure { message, ..refusal }
@@ -313,8 +309,56 @@ fn lacks_value(name: &str) -> Failure {
 }
 
 /// Passwords are never repeated: no refusal is about one, because any text is a password.
-fn refused(name: &str, value: &str, expected: &str) -> Failure {
+fn invalid_option(name: &str, value: &str, expected: &str) -> Failure {
     Failure::new(format!("invalid option: --{name}={value}: the value must be {expected}"))
+}
+
+/// A refused option of a test, as the command line has it.
+pub(super) fn refused_by_test(error: OptionError) -> Failure {
+    match (&error.option, &error.refused) {
+        (Some(name), Some(refused)) => invalid_option(&dashed(name), &refused.0, &refused.1),
+        _ => Failure::new(error.message),
+    }
+}
+
+/// What the `oltp_*` scripts load.
+pub(super) const COMMON: &str = "oltp_common";
+
+/// The scripts of sysbench 1.0.20 and their digests.
+const ORIGINALS: [(&str, &str); 12] = [
+    ("bulk_insert", "ea91c80c7a1fed53e8a41cb4a60570e2f2db4bf0f0653404782687ed802e160b"),
+    (COMMON, "1a0e8049af545d0c9bdd15ee179620e77e9638e53d41c4dfd72b5673ecd32320"),
+    ("oltp_delete", "7eb5fb3c27f5d8b999d0f871636396bcdac261f5193fbf47de9d01cf9c61ac97"),
+    ("oltp_insert", "8dc8149db17085398cc739e13b90b0c47ca02c6ba48a3f09c6a361cf4fea44ca"),
+    ("oltp_point_select", "958e81b38687a71c718691f114975444ed302a2241011adf4bea784efb85cbe7"),
+    ("oltp_read_only", "c1fc53b45c97ff71993b1d0a757a1a4e6697bdad94ae52b32af0f036dd9f546d"),
+    ("oltp_read_write", "8da2b4d8c9b18a1525c2cfa278f57281cf1b51e33dde0f541aa5357a9c283ef3"),
+    ("oltp_update_index", "456095583dd8171d5b71606a11b45612d3dde9103b6261fdfb8eab86dd6870bb"),
+    ("oltp_update_non_index", "43420a4cb8f078069d7854bb24b9d1393a9e77a8d6defe5e6e4520d48b85ee6c"),
+    ("oltp_write_only", "cb25097a8e4efce1aa402cdd8f91955bfc435420701dacf9b27e63dfc9dd9a01"),
+    ("select_random_points", "648c30eb6857aeb3dd09fb18c67c3215b981809366eb660be91e8343c2fc57f6"),
+    ("select_random_ranges", "bde33f164d0d5c17dabc4b9da39961e3ed4ce7d6f552109b69d9c774c1646d86"),
+];
+
+/// The name of the original script with the content of this file, whatever the file is called.
+pub(super) fn original_name(file: &Path) -> Option<&'static str> {
+    let digest = digest(&std::fs::read_to_string(file).ok()?);
+    ORIGINALS.iter().find(|(_, known)| *known == digest).map(|(name, _)| *name)
+}
+
+/// SHA-256 of what is executed. Packages differ in the first line (`#!`), copies in blanks and line ends.
+fn digest(script: &str) -> String {
+    let mut hash = Sha256::new();
+    for (index, line) in script.lines().enumerate() {
+        let line = line.trim();
+        // Brackets may begin or end a comment of several lines.
+        let is_comment = line.starts_with("--") && !line.contains(['[', ']']);
+        if !(line.is_empty() || is_comment || index == 0 && line.starts_with("#!")) {
+            hash.update(line);
+            hash.update("\n");
+        }
+    }
+    dyno_core::hex(&hash.finalize())
 }
 
 #[cfg(test)]
@@ -475,5 +519,26 @@ mod tests {
         assert!(refusal(&[&option]).0.ends_with(&format!("({place}, line 1)")));
         std::fs::remove_dir_all(&folder).expect("the temporary folder");
         assert!(refusal(&[&option]).0.starts_with("The file of --config-file can't be read: "));
+    }
+}
+
+#[cfg(test)]
+mod originals_tests {
+    use super::*;
+
+    #[test]
+    fn digests_depend_on_what_is_executed() {
+        let script =
+            "#!/usr/bin/sysbench\n-- Deletes.\nfunction event()\n   con:query(\"x\")\nend\n";
+        let copy = "#!/usr/bin/env sysbench\r\n\r\nfunction event()  \r\n\tcon:query(\"x\")\r\nend";
+        assert_eq!(digest(script), digest(copy));
+        for edited in [
+            script.replace('x', "y"),
+            script.replace("function", "--[[\nfunction"),
+            script.replace("   con", "-- con"),
+            format!("{script}done()\n"),
+        ] {
+            assert_ne!(digest(script), digest(&edited), "{edited}");
+        }
     }
 }

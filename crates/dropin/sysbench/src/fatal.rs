@@ -1,7 +1,7 @@
 //! sysbench's words for what goes wrong with a database.
 
 use super::console::Console;
-use super::settings::DbDriver;
+use super::options::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
 use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};

@@ -1,35 +1,19 @@
 //! `--help` and the command `help`: the layout of sysbench, from the tables that are parsed.
 
-use super::options::{DEPRECATED, GeneralOption, Group, Kind, OPTIONS};
-use dyno_sysbench::{OptionGroup, OptionKind, OptionSpec, SysbenchTest, options_of};
+use super::options::{self, DEPRECATED};
+use dyno_core::options::OptionRow;
+use dyno_sysbench::{OPTIONS, OptionGroup, SysbenchTest, options_of};
 use std::fmt::Write as _;
 
 /// One row: the option with its kind of value, and what it does.
 type Row = (String, String);
 
-fn with_default(help: &str, default: &str) -> String {
-    format!("{help} [{default}]")
-}
-
-fn general_row(option: &GeneralOption) -> Row {
-    let value = match option.kind {
-        Kind::Switch => "[=on|off]",
-        Kind::Number => "=N",
-        Kind::Size => "=SIZE",
-        Kind::Text => "=STRING",
-        Kind::List => "=[LIST,...]",
-        Kind::File => "=FILENAME",
+fn row_of<S>(name: &str, option: &OptionRow<S>) -> Row {
+    let option_text = match option.metavariable() {
+        switch @ "on|off" => format!("--{name}[={switch}]"),
+        value => format!("--{name}={value}"),
     };
-    (format!("--{}{value}", option.name), with_default(option.help, option.default))
-}
-
-fn test_row(spec: &OptionSpec) -> Row {
-    let value = match spec.kind {
-        OptionKind::Switch | OptionKind::ExactSwitch => "[=on|off]",
-        OptionKind::Number => "=N",
-        OptionKind::Text => "=STRING",
-    };
-    (format!("--{}{value}", spec.name), with_default(spec.help, spec.default))
+    (option_text, format!("{} [{}]", option.doc, option.default))
 }
 
 /// Writes rows with their texts one below the other.
@@ -42,17 +26,21 @@ fn write_rows(out: &mut String, rows: &[Row]) {
     out.push('\n');
 }
 
-fn rows_of(group: Group) -> Vec<Row> {
-    OPTIONS.iter().filter(|option| option.group == group).map(general_row).collect()
+fn rows_of<S>(options: &[OptionRow<S>]) -> Vec<Row> {
+    options.iter().map(|option| row_of(option.name, option)).collect()
 }
 
 /// Rows of the options that all tests share but the tests' own table describes.
-fn shared_rows(group: OptionGroup) -> Vec<Row> {
-    options_of(SysbenchTest::ReadWrite).filter(|spec| spec.group == group).map(test_row).collect()
+fn shared_rows(shared: OptionGroup) -> Vec<Row> {
+    OPTIONS
+        .iter()
+        .filter(|(group, _)| *group == shared)
+        .flat_map(|(_, rows)| rows_of(rows))
+        .collect()
 }
 
 fn general_rows() -> Vec<Row> {
-    let mut rows = rows_of(Group::General);
+    let mut rows = rows_of(options::GENERAL);
     rows.push((
         "--config-file=FILENAME".to_owned(),
         "Read more options from this file: a line name=value each, # before comments".to_owned(),
@@ -106,14 +94,14 @@ fn test_names(legacy: bool) -> String {
 pub(super) fn general() -> String {
     let mut out = String::from(USAGE);
     let mut random = shared_rows(OptionGroup::Random);
-    random.extend(rows_of(Group::Random));
-    let mut database = rows_of(Group::Database);
+    random.extend(rows_of(options::RANDOM));
+    let mut database = rows_of(options::DATABASE);
     database.extend(shared_rows(OptionGroup::Database));
     let sections = [
         ("General options:", general_rows()),
         ("Pseudo-Random Numbers Generator options:", random),
-        ("Log options:", rows_of(Group::Log)),
-        ("Statistics options:", rows_of(Group::Statistics)),
+        ("Log options:", rows_of(options::LOG)),
+        ("Statistics options:", rows_of(options::STATISTICS)),
         ("General database options:", database),
     ];
     for (heading, rows) in sections {
@@ -125,9 +113,9 @@ pub(super) fn general() -> String {
          sqlite - SQLite, embedded\n\n",
     );
     let sections = [
-        ("mysql options:", rows_of(Group::Mysql)),
-        ("pgsql options:", rows_of(Group::Pgsql)),
-        ("Options that sysbench 1.0.20 does not have:", rows_of(Group::Dyno)),
+        ("mysql options:", rows_of(options::MYSQL)),
+        ("pgsql options:", rows_of(options::PGSQL)),
+        ("Options that sysbench 1.0.20 does not have:", rows_of(options::DYNO)),
     ];
     for (heading, rows) in sections {
         let _ = writeln!(out, "{heading}");
@@ -142,9 +130,14 @@ pub(super) fn general() -> String {
 /// The text of the command `help` of a test; `None` when it has no options, as the original's
 /// bulk_insert.
 pub(super) fn of_test(test: SysbenchTest) -> Option<String> {
-    let is_own =
-        |spec: &&OptionSpec| !matches!(spec.group, OptionGroup::Random | OptionGroup::Database);
-    let mut rows: Vec<Row> = options_of(test).filter(is_own).map(test_row).collect();
+    let shared = [OptionGroup::Random, OptionGroup::Database];
+    let is_shared = |name: &str| {
+        let mut rows =
+            OPTIONS.iter().filter(|(group, _)| shared.contains(group)).flat_map(|(_, rows)| *rows);
+        rows.any(|row| row.name == name)
+    };
+    let own = options_of(test).filter(|(name, _)| !is_shared(name));
+    let mut rows: Vec<Row> = own.map(|(name, option)| row_of(name, option)).collect();
     if rows.is_empty() {
         return None;
     }

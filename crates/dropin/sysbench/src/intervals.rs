@@ -2,8 +2,8 @@
 //! long as the greatest common divisor of all times asked for.
 
 use super::console::Console;
+use super::options::{ReportFormat, Settings};
 use super::report::{Fairness, Figures, ignored_errors};
-use super::settings::{ReportFormat, Settings};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_engine::{DueArrivals, WorkerStats};

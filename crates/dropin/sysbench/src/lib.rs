@@ -8,19 +8,15 @@ mod command_line;
 mod console;
 mod fatal;
 mod help;
-mod histogram;
 mod intervals;
 mod load;
 mod lua;
 mod notes;
 mod options;
-mod originals;
 mod paper;
 mod report;
 mod run;
-mod settings;
 mod target;
-mod values;
 
 use command_line::{CommandLine, Script};
 use console::{Console, Level};
@@ -34,7 +30,7 @@ use dyno_runner::process_list;
 use dyno_runner::sweep::{self, JsonList, SweepLevel};
 use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
-use settings::{DbDriver, Settings};
+use options::{DbDriver, Settings};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -251,10 +247,7 @@ fn with_test(
     let options = match SysbenchOptions::from_pairs(test, &line.pairs) {
         Ok(options) => options,
         Err(error) => {
-            console.complain(&error);
-            if let Some(hint) = error.hint() {
-                console.hint(hint);
-            }
+            console.complain(command_line::refused_by_test(error).message);
             return Exit::Failed;
         }
     };

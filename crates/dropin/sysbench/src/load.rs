@@ -2,7 +2,7 @@
 
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
-use super::settings::{DbDriver, Settings};
+use super::options::{DbDriver, Settings};
 use dyno_drivers::Database;
 use dyno_load::{LoadError, LoadObserver, LoadReport, Unobserved};
 use dyno_runner::exit::Exit;

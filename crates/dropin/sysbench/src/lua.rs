@@ -1,15 +1,15 @@
 //! Scripts of users' own: their commands, and `run`.
 
 use super::SECRETS;
-use super::command_line::CommandLine;
+use super::command_line::{CommandLine, refused_by_test};
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
 use super::intervals::ReportHooks;
-use super::options::{Kind, OPTIONS};
+use super::options::{self, DbDriver, list};
 use super::run::{self, Job};
-use super::settings::DbDriver;
-use super::values::{list, size, switch};
 use dyno_core::DbError;
+use dyno_core::options::OptionValues;
+use dyno_core::options::size;
 use dyno_drivers::Secret;
 use dyno_lua::{
     Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook,
@@ -264,7 +264,7 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         }
     }
     let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &pairs)
-        .map_err(|error| error.to_string())?;
+        .map_err(|error| refused_by_test(error).message.to_string())?;
     let driver = line.settings.db_driver;
     let seed = match line.settings.rand_seed {
         0 => run::time_as_seed() as u32,
@@ -294,21 +294,23 @@ fn general(
     prepares: bool,
 ) -> Vec<(String, OptionValue)> {
     let underscored = |name: &str| name.replace('-', "_");
-    let number = |text: &str| OptionValue::Number(text.parse().unwrap_or_default());
-    let mut options: Vec<(String, OptionValue)> = OPTIONS
-        .iter()
-        .map(|option| {
-            let given = line.given.iter().rev().find(|(name, _)| *name == option.name);
-            let text = given.map_or(option.default, |(_, text)| text.as_str());
-            let value = match option.kind {
-                Kind::Switch => OptionValue::Switch(switch(text).unwrap_or_default()),
-                Kind::Number => number(text),
-                Kind::Size => OptionValue::Number(size(text).unwrap_or_default() as f64),
-                _ if SECRETS.contains(&option.name) => OptionValue::Password(Secret::new(text)),
-                Kind::Text | Kind::File => OptionValue::Text(text.to_owned()),
-                Kind::List => OptionValue::List(list(text).map(str::to_owned).collect()),
+    let mut options: Vec<(String, OptionValue)> = options::rows()
+        .map(|row| {
+            let given = line.given.iter().rev().find(|(name, _)| *name == row.name);
+            let text = given.map_or(row.default, |(_, text)| text.as_str());
+            let value = match &row.kind {
+                OptionValues::Flag(_) => OptionValue::Switch(["on", "true", "1"].contains(&text)),
+                OptionValues::Whole(..) | OptionValues::Long(_) => {
+                    OptionValue::Number(text.parse().unwrap_or_default())
+                }
+                OptionValues::Size(_) => OptionValue::Number(size(text).unwrap_or_default() as f64),
+                _ if SECRETS.contains(&row.name) => OptionValue::Password(Secret::new(text)),
+                _ if row.metavariable() == options::LIST => {
+                    OptionValue::List(list(text).map(str::to_owned).collect())
+                }
+                _ => OptionValue::Text(text.to_owned()),
             };
-            (underscored(option.name), value)
+            (underscored(row.name), value)
         })
         .collect();
     let ps_mode = if prepares { "auto" } else { "disable" };

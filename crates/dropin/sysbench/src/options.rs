@@ -1,79 +1,52 @@
-//! The general options: one table for parsing and for help.
+//! The general options: tables for parsing and for help, a table for each heading.
 //!
-//! The options of the tests, of the random numbers and `--db-ps-mode` are in
-//! `dyno_sysbench::OPTIONS`.
+//! The options of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
 
-use super::settings::{DbDriver, ForcedShutdown, IgnoredErrors, MysqlSsl, ReportFormat, Settings};
-use super::values::{list, size, switch, whole, whole_list, word};
+use OptionValues::{Choice, Flag, Long, Size, Text, Whole};
+use dyno_core::options::{OptionRow, OptionValues};
 use dyno_drivers::Secret;
 use dyno_drivers::net::TlsMode;
 use dyno_runner::percentiles::percentiles;
+use std::path::PathBuf;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// `on` or `off`; `--name` alone is `on`.
-    Switch,
-    /// A number; an empty value leaves the default.
-    Number,
-    /// A number with a unit; an empty value leaves the default.
-    Size,
-    Text,
-    /// Texts with commas between them.
-    List,
-    File,
-}
-
-/// The heading under which help lists an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Group {
-    General,
-    Random,
-    Log,
-    Statistics,
-    Database,
-    Mysql,
-    Pgsql,
-    /// What sysbench 1.0.20 does not have.
-    Dyno,
-}
-
-pub(super) struct GeneralOption {
-    pub(super) name: &'static str,
-    pub(super) kind: Kind,
-    pub(super) default: &'static str,
-    pub(super) help: &'static str,
-    pub(super) group: Group,
-    /// The error says what the value must be.
-    pub(super) set: fn(&mut Settings, &str) -> Result<(), String>,
-}
-
-impl GeneralOption {
-    /// True when an empty value means something of its own instead of the default.
-    pub(super) fn takes_empty(&self) -> bool {
-        !matches!(self.kind, Kind::Number | Kind::Size)
-    }
-
-    /// True when the name alone, without `=`, means something.
-    pub(super) fn stands_alone(&self) -> bool {
-        // `--mysql-ssl` is on; `--forced-shutdown` is a twentieth of the time.
-        self.kind == Kind::Switch || ["mysql-ssl", "forced-shutdown"].contains(&self.name)
-    }
-}
+pub(super) type Row = OptionRow<Settings>;
 
 impl Settings {
     pub(super) fn new() -> Self {
         let mut settings = Settings::default();
-        for option in OPTIONS.iter().filter(|option| !option.default.is_empty()) {
-            (option.set)(&mut settings, option.default)
-                .expect("a test sets every default of the table");
+        for row in rows().filter(|row| !row.default.is_empty()) {
+            row.set(&mut settings, None, row.default).expect("a test sets every default");
         }
         settings.mysql.port_given = false;
         settings
     }
 }
 
-const THREADS_MAX: u64 = 100_000;
-const SECONDS_MAX: u64 = 100_000_000;
+pub(super) fn rows() -> impl Iterator<Item = &'static Row> {
+    [GENERAL, RANDOM, LOG, STATISTICS, DATABASE, MYSQL, PGSQL, DYNO].into_iter().flatten()
+}
+
+/// The option with this name, in which `-` is `_`.
+pub(super) fn general_option(name: &str) -> Option<&'static Row> {
+    let name = dyno_sysbench::dashed(name);
+    rows().find(|row| row.name == name)
+}
+
+/// True when the name alone, without `=`, means something.
+pub(super) fn stands_alone(row: &Row) -> bool {
+    // `--mysql-ssl` is on; `--forced-shutdown` is a twentieth of the time.
+    matches!(row.kind, Flag(_)) || ["mysql-ssl", "forced-shutdown"].contains(&row.name)
+}
+
+const SECONDS_MAX: u32 = 100_000_000;
+/// Values with commas between them.
+pub(super) const LIST: &str = "[LIST,...]";
+const FILE: &str = "FILENAME";
+
+/// A text that may be any.
+const fn text(set: fn(&mut Settings, &str) -> Result<(), String>) -> OptionValues<Settings> {
+    Text("a text", set)
+}
 
 fn secret(value: &str) -> Option<Secret> {
     (!value.is_empty()).then(|| Secret::new(value))
@@ -83,8 +56,22 @@ fn path(value: &str) -> Option<std::path::PathBuf> {
     (!value.is_empty()).then(|| value.into())
 }
 
+/// The parts of a list, without the empty ones.
+pub(super) fn list(value: &str) -> impl Iterator<Item = &str> {
+    value.split(',').map(str::trim).filter(|part| !part.is_empty())
+}
+
 fn texts(value: &str) -> Vec<String> {
     list(value).map(str::to_owned).collect()
+}
+
+fn whole_list<N: TryFrom<u32>>(value: &str, high: u32) -> Result<Vec<N>, String> {
+    let number = |part: &str| {
+        let number = part.parse().ok().filter(|number| (1..=high).contains(number))?;
+        N::try_from(number).ok()
+    };
+    let numbers: Option<Vec<N>> = list(value).map(number).collect();
+    numbers.ok_or_else(|| format!("a list of whole numbers from 1 to {high}, with commas"))
 }
 
 fn compressions(value: &str) -> Result<String, String> {
@@ -110,7 +97,7 @@ fn mysql_errors(value: &str) -> Result<IgnoredErrors, String> {
     if let Some(ignored) = all_or_none(value) {
         return Ok(ignored);
     }
-    whole_list::<u32>(value, 1, 65_535)
+    whole_list::<u32>(value, 65_535)
         .map(|codes| IgnoredErrors::Codes(codes.iter().map(u32::to_string).collect()))
         .map_err(|_| "all, none, or a list of MySQL's error numbers with commas".to_owned())
 }
@@ -128,175 +115,157 @@ fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
     Err("all, none, or a list of SQLSTATEs (five letters or digits) with commas".to_owned())
 }
 
-macro_rules! option {
-    ($group:ident $kind:ident $name:literal [$default:literal] $help:literal,
-     |$settings:ident, $value:ident| $set:expr) => {
-        GeneralOption {
-            name: $name,
-            kind: Kind::$kind,
-            default: $default,
-            help: $help,
-            group: Group::$group,
-            set: |$settings: &mut Settings, $value: &str| {
-                $set;
-                Ok(())
-            },
-        }
-    };
-}
-
-/// All general options but `--config-file` and the deprecated names, which the reader of the
-/// command line handles itself, in sysbench's order.
-pub(super) const OPTIONS: &[GeneralOption] = &[
-    option!(General Number "threads" ["1"] "Workers; each has a connection of its own",
-        |s, v| s.threads = whole(v, 1, THREADS_MAX)?),
-    option!(General Number "events" ["0"] "Stop after this many transactions; 0 is no limit",
-        |s, v| s.events = whole(v, 0, u64::MAX)?),
-    option!(General Number "time" ["10"] "Stop after this many seconds; 0 is no limit",
-        |s, v| s.time_s = whole(v, 0, SECONDS_MAX)?),
-    option!(General Text "forced-shutdown" ["off"]
+/// All but `--config-file` and the deprecated names, which the reader of the command line handles itself.
+#[rustfmt::skip]
+pub(super) const GENERAL: &[Row] = &[
+    Row::new("threads", "1", Whole(1, 100_000, |s, n| s.threads = n), "Workers; each has a connection of its own"),
+    Row::new("events", "0", Long(|s, n| s.events = n), "Stop after this many transactions; 0 is no limit"),
+    Row::new("time", "10", Whole(0, SECONDS_MAX, |s, n| s.time_s = n.into()),
+        "Stop after this many seconds; 0 is no limit"),
+    Row::new("forced-shutdown", "off", text(|s, v| { s.forced_shutdown = ForcedShutdown::parse(v)?; Ok(()) }),
         "How long transactions may go on after --time before they are cut off: seconds, a \
-         percentage of --time, or off; a cut ends with exit code 2",
-        |s, v| s.forced_shutdown = ForcedShutdown::parse(v)?),
-    option!(General Size "thread-stack-size" ["64K"]
-        "Accepted for old scripts; workers need no stack of their own",
-        |_s, v| size(v)?),
-    option!(General Number "rate" ["0"]
+        percentage of --time, or off; a cut ends with exit code 2"),
+    Row::new("thread-stack-size", "64K", Size(|_, _| {}),
+        "Accepted for old scripts; workers need no stack of their own"),
+    Row::new("rate", "0", Whole(0, 1_000_000_000, |s, n| s.rate_per_s = n.into()),
         "Transactions per second to start, whatever the answers; latency counts from the due \
-         time; 0 is as fast as answers come",
-        |s, v| s.rate_per_s = whole(v, 0, 1_000_000_000)?),
-    option!(General Number "report-interval" ["0"]
-        "Print a line of statistics every so many seconds; 0 prints none",
-        |s, v| s.report_interval_s = whole(v, 0, SECONDS_MAX)?),
-    option!(General List "report-checkpoints" [""]
-        "Print a full report and start counting anew at these times, in seconds from the start",
-        |s, v| s.report_checkpoints_s = whole_list(v, 1, SECONDS_MAX)?),
-    option!(General Switch "debug" ["off"] "Print more about what goes on",
-        |s, v| s.debug = switch(v)?),
-    option!(General Switch "validate" ["off"] "Accepted for old scripts; the database tests have \
-         nothing to validate",
-        |s, v| s.validate = switch(v)?),
-    option!(General Switch "help" ["off"] "Print this help and exit",
-        |s, v| s.help = switch(v)?),
-    option!(General Switch "version" ["off"] "Print the version and exit",
-        |s, v| s.version = switch(v)?),
-    option!(Random Number "rand-seed" ["0"]
+        time; 0 is as fast as answers come"),
+    Row::new("report-interval", "0", Whole(0, SECONDS_MAX, |s, n| s.report_interval_s = n.into()),
+        "Print a line of statistics every so many seconds; 0 prints none"),
+    Row::new("report-checkpoints", "", text(|s, v| { s.report_checkpoints_s = whole_list(v, SECONDS_MAX)?; Ok(()) }),
+        "Print a full report and start counting anew at these times, in seconds from the start").taking(LIST),
+    Row::new("debug", "off", Flag(|s, on| s.debug = on), "Print more about what goes on"),
+    Row::new("validate", "off", Flag(|s, on| s.validate = on),
+        "Accepted for old scripts; the database tests have \
+        nothing to validate"),
+    Row::new("help", "off", Flag(|s, on| s.help = on), "Print this help and exit"),
+    Row::new("version", "off", Flag(|s, on| s.version = on), "Print the version and exit"),
+];
+
+#[rustfmt::skip]
+pub(super) const RANDOM: &[Row] = &[
+    Row::new("rand-seed", "0", Long(|s, n| s.rand_seed = n),
         "Seed of all random numbers of prepare and run; 0 is the current time for run, and \
-         always the same rows for prepare",
-        |s, v| s.rand_seed = whole(v, 0, u64::MAX)?),
-    option!(Log Number "verbosity" ["3"] "How much is printed, from 0 (fatal errors only) to 5",
-        |s, v| s.verbosity = whole(v, 0, 5)?),
-    option!(Statistics Number "percentile" ["95"]
-        "Percentile of the latency to print, from 1 to 100; 0 prints none",
-        |s, v| s.percentile = whole(v, 0, 100)?),
-    option!(Statistics Switch "histogram" ["off"] "Print a histogram of the latency",
-        |s, v| s.histogram = switch(v)?),
-    option!(Database Text "db-driver" ["mysql"] "Kind of database: mysql, pgsql or sqlite",
-        |s, v| s.db_driver = word(v, &DbDriver::NAMES)?),
-    option!(Database Switch "db-debug" ["off"] "Accepted for old scripts; without effect",
-        |_s, v| switch(v)?),
-    option!(Mysql List "mysql-host" ["localhost"] "Hosts of the servers",
-        |s, v| s.mysql.hosts = texts(v)),
-    option!(Mysql List "mysql-port" ["3306"] "Ports of the servers",
-    |s, v| {
-        s.mysql.ports = whole_list(v, 1, 65_535)?;
+        always the same rows for prepare"),
+];
+
+#[rustfmt::skip]
+pub(super) const LOG: &[Row] = &[
+    Row::new("verbosity", "3", Whole(0, 5, |s, n| s.verbosity = n as u8),
+        "How much is printed, from 0 (fatal errors only) to 5"),
+];
+
+#[rustfmt::skip]
+pub(super) const STATISTICS: &[Row] = &[
+    Row::new("percentile", "95", Whole(0, 100, |s, n| s.percentile = n),
+        "Percentile of the latency to print, from 1 to 100; 0 prints none"),
+    Row::new("histogram", "off", Flag(|s, on| s.histogram = on), "Print a histogram of the latency"),
+];
+
+#[rustfmt::skip]
+pub(super) const DATABASE: &[Row] = &[
+    Row::new("db-driver", "mysql", Choice(&["mysql", "pgsql", "sqlite"], |s, at| s.db_driver = DbDriver::NAMES[at].1),
+        "Kind of database: mysql, pgsql or sqlite"),
+    Row::new("db-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
+];
+
+#[rustfmt::skip]
+pub(super) const MYSQL: &[Row] = &[
+    Row::new("mysql-host", "localhost", text(|s, v| { s.mysql.hosts = texts(v); Ok(()) }),
+        "Hosts of the servers").taking(LIST),
+    Row::new("mysql-port", "3306", text(|s, v| {
+        s.mysql.ports = whole_list(v, 65_535)?;
         s.mysql.port_given = true;
+        Ok(())
     }),
-    option!(Mysql List "mysql-socket" [""] "Unix sockets of the servers, instead of host and port",
-        |s, v| s.mysql.sockets = list(v).map(Into::into).collect()),
-    option!(Mysql Text "mysql-user" ["sbtest"] "User", |s, v| s.mysql.user = v.to_owned()),
-    option!(Mysql Text "mysql-password" [""]
-        "Password; without it the environment variable MYSQL_PWD is used",
-        |s, v| s.mysql.password = secret(v)),
-    option!(Mysql Text "mysql-db" ["sbtest"] "Database", |s, v| s.mysql.db = v.to_owned()),
-    option!(Mysql Text "mysql-ssl" ["off"]
+        "Ports of the servers").taking(LIST),
+    Row::new("mysql-socket", "", text(|s, v| { s.mysql.sockets = list(v).map(Into::into).collect(); Ok(()) }),
+        "Unix sockets of the servers, instead of host and port").taking(LIST),
+    Row::new("mysql-user", "sbtest", text(|s, v| { s.mysql.user = v.to_owned(); Ok(()) }), "User"),
+    Row::new("mysql-password", "", text(|s, v| { s.mysql.password = secret(v); Ok(()) }),
+        "Password; without it the environment variable MYSQL_PWD is used"),
+    Row::new("mysql-db", "sbtest", text(|s, v| { s.mysql.db = v.to_owned(); Ok(()) }), "Database"),
+    Row::new("mysql-ssl", "off", text(|s, v| { s.mysql.ssl = MysqlSsl::parse(v)?; Ok(()) }),
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
-         where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY",
-        |s, v| s.mysql.ssl = MysqlSsl::parse(v)?),
-    option!(Mysql File "mysql-ssl-key" [""] "The client's private key, PEM",
-        |s, v| s.mysql.ssl_key = path(v)),
-    option!(Mysql File "mysql-ssl-cert" [""] "The client's certificate, PEM",
-        |s, v| s.mysql.ssl_cert = path(v)),
-    option!(Mysql File "mysql-ssl-ca" [""] "Certificates of the trusted authorities, PEM",
-        |s, v| s.mysql.ssl_ca = path(v)),
-    option!(Mysql Text "mysql-ssl-cipher" [""] "Known from sysbench; must be left empty",
-    |_s, v| if !v.is_empty() {
-        return Err("left out: dyno chooses the cipher itself".to_owned());
+        where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
+    Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.ssl_key = path(v); Ok(()) }),
+        "The client's private key, PEM").taking(FILE),
+    Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.ssl_cert = path(v); Ok(()) }),
+        "The client's certificate, PEM").taking(FILE),
+    Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.ssl_ca = path(v); Ok(()) }),
+        "Certificates of the trusted authorities, PEM").taking(FILE),
+    Row::new("mysql-ssl-cipher", "", text(|_, v| match v {
+        "" => Ok(()),
+        _ => Err("left out: dyno chooses the cipher itself".to_owned()),
     }),
-    option!(Mysql Switch "mysql-compression" ["off"] "Compress the protocol",
-        |s, v| s.mysql.compression = switch(v)?),
-    option!(Mysql List "mysql-compression-algorithms" ["zlib"]
+        "Known from sysbench; must be left empty"),
+    Row::new("mysql-compression", "off", Flag(|s, on| s.mysql.compression = on), "Compress the protocol"),
+    Row::new("mysql-compression-algorithms", "zlib", text(|s, v| { s.mysql.compression_algorithms = compressions(v)?; Ok(()) }),
         "With --mysql-compression: zlib, zstd (of MySQL only) and uncompressed, of which the first is taken that the \
-         server has",
-        |s, v| s.mysql.compression_algorithms = compressions(v)?),
-    option!(Mysql Switch "mysql-debug" ["off"] "Accepted for old scripts; without effect",
-        |_s, v| switch(v)?),
-    option!(Mysql List "mysql-ignore-errors" ["1213,1020,1205"]
+        server has").taking(LIST),
+    Row::new("mysql-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
+    Row::new("mysql-ignore-errors", "1213,1020,1205", text(|s, v| { s.mysql.ignore_errors = mysql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is tried again, by number, all or none; \
-         with 2006, 2011, 2013 or 2055 among them, lost connections are made again",
-        |s, v| s.mysql.ignore_errors = mysql_errors(v)?),
-    option!(Mysql Switch "mysql-dry-run" ["off"]
-        "Of a built-in test's run: make and count the statements, but send nothing and connect to no server",
-        |s, v| s.mysql.dry_run = switch(v)?),
-    option!(Pgsql List "pgsql-host" ["localhost"]
-        "Hosts of the servers; a path is the folder of a unix socket",
-        |s, v| s.pgsql.hosts = texts(v)),
-    option!(Pgsql List "pgsql-port" ["5432"] "Ports of the servers",
-        |s, v| s.pgsql.ports = whole_list(v, 1, 65_535)?),
-    option!(Pgsql Text "pgsql-user" ["sbtest"] "User", |s, v| s.pgsql.user = v.to_owned()),
-    option!(Pgsql Text "pgsql-password" [""]
-        "Password; without it the environment variable PGPASSWORD is used",
-        |s, v| s.pgsql.password = secret(v)),
-    option!(Pgsql Text "pgsql-db" ["sbtest"] "Database", |s, v| s.pgsql.db = v.to_owned()),
-    option!(Pgsql Text "pgsql-sslmode" ["prefer"]
-        "TLS: disable, allow, prefer, require, verify-ca or verify-full",
-        |s, v| s.pgsql.sslmode = word(v, &TlsMode::ALL.map(|mode| (mode.name(), mode)))?),
-    option!(Dyno Number "warmup-time" ["0"] "Run for so many seconds before measuring",
-        |s, v| s.warmup_s = whole(v, 0, SECONDS_MAX)?),
-    option!(Dyno List "percentiles" [""]
-        "More percentiles of the latency, such as 50,95,99.9: a line each in the report",
-        |s, v| s.percentiles = percentiles(v)?),
-    option!(Dyno File "json" [""]
-        "Write the result as JSON to this file; - is stdout, and all other output goes to stderr",
-        |s, v| s.json = path(v)),
-    option!(Dyno Switch "paper" ["off"]
+        with 2006, 2011, 2013 or 2055 among them, lost connections are made again").taking(LIST),
+    Row::new("mysql-dry-run", "off", Flag(|s, on| s.mysql.dry_run = on),
+        "Of a built-in test's run: make and count the statements, but send nothing and connect to no server"),
+];
+
+#[rustfmt::skip]
+pub(super) const PGSQL: &[Row] = &[
+    Row::new("pgsql-host", "localhost", text(|s, v| { s.pgsql.hosts = texts(v); Ok(()) }),
+        "Hosts of the servers; a path is the folder of a unix socket").taking(LIST),
+    Row::new("pgsql-port", "5432", text(|s, v| { s.pgsql.ports = whole_list(v, 65_535)?; Ok(()) }),
+        "Ports of the servers").taking(LIST),
+    Row::new("pgsql-user", "sbtest", text(|s, v| { s.pgsql.user = v.to_owned(); Ok(()) }), "User"),
+    Row::new("pgsql-password", "", text(|s, v| { s.pgsql.password = secret(v); Ok(()) }),
+        "Password; without it the environment variable PGPASSWORD is used"),
+    Row::new("pgsql-db", "sbtest", text(|s, v| { s.pgsql.db = v.to_owned(); Ok(()) }), "Database"),
+    Row::new("pgsql-sslmode", "prefer", Choice(&["disable", "allow", "prefer", "require", "verify-ca", "verify-full"], |s, at| {
+        s.pgsql.sslmode = TlsMode::ALL[at];
+    }),
+        "TLS: disable, allow, prefer, require, verify-ca or verify-full"),
+];
+
+/// What sysbench 1.0.20 does not have.
+#[rustfmt::skip]
+pub(super) const DYNO: &[Row] = &[
+    Row::new("warmup-time", "0", Whole(0, SECONDS_MAX, |s, n| s.warmup_s = n.into()),
+        "Run for so many seconds before measuring"),
+    Row::new("percentiles", "", text(|s, v| { s.percentiles = percentiles(v)?; Ok(()) }),
+        "More percentiles of the latency, such as 50,95,99.9: a line each in the report").taking(LIST),
+    Row::new("json", "", text(|s, v| { s.json = path(v); Ok(()) }),
+        "Write the result as JSON to this file; - is stdout, and all other output goes to stderr").taking(FILE),
+    Row::new("paper", "off", Flag(|s, on| s.paper = on),
         "Run each number of --threads as `dyno run` does, checks and looks at the server included, and write a paper of \
-         them into a folder below dyno-runs",
-        |s, v| s.paper = switch(v)?),
-    option!(Dyno Switch "errors" ["off"]
-        "Print the errors by kind and the work they wasted after the report",
-        |s, v| s.errors = switch(v)?),
-    option!(Dyno Text "report-format" ["default"]
+        them into a folder below dyno-runs"),
+    Row::new("errors", "off", Flag(|s, on| s.errors = on),
+        "Print the errors by kind and the work they wasted after the report"),
+    Row::new("report-format", "default", Choice(&["default", "csv"], |s, at| {
+        s.report_format = [ReportFormat::Default, ReportFormat::Csv][at];
+    }),
         "Shape of the lines of --report-interval: default, or csv (time, threads, tps, qps, \
-         reads, writes, others, latency in ms, errors, reconnects; rates per second)",
-        |s, v| s.report_format =
-            word(v, &[("default", ReportFormat::Default), ("csv", ReportFormat::Csv)])?),
-    option!(Dyno Number "loops" ["0"] "Event loops (system threads) that drive the workers; 0 is \
-         one per core. A script that blocks (os.execute, long computations) stops its loop: give more",
-        |s, v| s.loops = whole(v, 0, 4_096)?),
-    option!(Dyno Number "thread-init-timeout" ["30"]
-        "Seconds for connecting and preparing all workers; passing them ends with exit code 2",
-        |s, v| s.thread_init_timeout_s = whole(v, 1, 3_600)?),
-    option!(Dyno Size "lua-memory" ["256M"]
-        "Most memory that the Lua state of one worker may use, for scripts of one's own",
-        |s, v| s.lua_memory = size(v)?),
-    option!(Dyno List "pgsql-ignore-errors" ["40P01,23505,40001"]
+        reads, writes, others, latency in ms, errors, reconnects; rates per second)"),
+    Row::new("loops", "0", Whole(0, 4_096, |s, n| s.loops = n),
+        "Event loops (system threads) that drive the workers; 0 is \
+        one per core. A script that blocks (os.execute, long computations) stops its loop: give more"),
+    Row::new("thread-init-timeout", "30", Whole(1, 3_600, |s, n| s.thread_init_timeout_s = n.into()),
+        "Seconds for connecting and preparing all workers; passing them ends with exit code 2"),
+    Row::new("lua-memory", "256M", Size(|s, bytes| s.lua_memory = bytes),
+        "Most memory that the Lua state of one worker may use, for scripts of one's own"),
+    Row::new("pgsql-ignore-errors", "40P01,23505,40001", text(|s, v| { s.pgsql.ignore_errors = pgsql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
-         with a state of class 08 among them, lost connections are made again",
-        |s, v| s.pgsql.ignore_errors = pgsql_errors(v)?),
-    option!(Dyno File "mysql-server-public-key" [""]
-        "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends",
-        |s, v| s.mysql.server_public_key = v.to_owned()),
-    option!(Dyno Switch "mysql-allow-cleartext" ["off"]
-        "Send the password in clear text without TLS, to a server that asks for it",
-        |s, v| s.mysql.allow_cleartext = switch(v)?),
-    option!(Dyno Switch "pgsql-allow-cleartext" ["off"]
-        "Send the password in clear text without TLS, to a server that asks for it",
-        |s, v| s.pgsql.allow_cleartext = switch(v)?),
-    option!(Dyno File "pgsql-sslrootcert" [""] "Certificates of the trusted authorities, PEM",
-        |s, v| s.pgsql.ssl_root_cert = path(v)),
-    option!(Dyno File "sqlite-db" ["sbtest.db"] "File of the SQLite database",
-        |s, v| s.sqlite_db = path(v).ok_or("the name of a file")?),
+        with a state of class 08 among them, lost connections are made again").taking(LIST),
+    Row::new("mysql-server-public-key", "", text(|s, v| { s.mysql.server_public_key = v.to_owned(); Ok(()) }),
+        "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends").taking(FILE),
+    Row::new("mysql-allow-cleartext", "off", Flag(|s, on| s.mysql.allow_cleartext = on),
+        "Send the password in clear text without TLS, to a server that asks for it"),
+    Row::new("pgsql-allow-cleartext", "off", Flag(|s, on| s.pgsql.allow_cleartext = on),
+        "Send the password in clear text without TLS, to a server that asks for it"),
+    Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.ssl_root_cert = path(v); Ok(()) }),
+        "Certificates of the trusted authorities, PEM").taking(FILE),
+    Row::new("sqlite-db", "sbtest.db", text(|s, v| { s.sqlite_db = path(v).ok_or("the name of a file")?; Ok(()) }),
+        "File of the SQLite database").taking(FILE),
 ];
 
 pub(super) const DEPRECATED: [(&str, &str); 4] = [
@@ -306,9 +275,213 @@ pub(super) const DEPRECATED: [(&str, &str); 4] = [
     ("num-threads", "threads"),
 ];
 
+/// When a run whose time is over is cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ForcedShutdown {
+    /// Transactions in flight may take as long as they want.
+    #[default]
+    Off,
+    /// So many seconds after the end of `--time`.
+    Seconds(u64),
+    /// So many percent of `--time` after its end.
+    Percent(u64),
+}
+
+impl ForcedShutdown {
+    /// Reads `off`, seconds, or a percentage; empty is a twentieth of the time.
+    pub(super) fn parse(value: &str) -> Result<Self, String> {
+        let number = |digits: &str, high| digits.parse().ok().filter(|number| *number <= high);
+        let parsed = match value {
+            "off" => Some(ForcedShutdown::Off),
+            "" => Some(ForcedShutdown::Percent(5)),
+            _ => match value.strip_suffix('%') {
+                Some(percent) => number(percent, 1_000_000).map(ForcedShutdown::Percent),
+                None => number(value, 1_000_000_000).map(ForcedShutdown::Seconds),
+            },
+        };
+        parsed.ok_or_else(|| "off, a number of seconds, or a percentage of --time".to_owned())
+    }
+
+    /// Seconds of grace after `time_s`; `None` when nothing is forced.
+    pub(super) fn grace_s(self, time_s: u64) -> Option<u64> {
+        match self {
+            ForcedShutdown::Off => None,
+            ForcedShutdown::Seconds(seconds) => Some(seconds),
+            ForcedShutdown::Percent(percent) => Some(time_s.saturating_mul(percent) / 100),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum DbDriver {
+    #[default]
+    Mysql,
+    Pgsql,
+    Sqlite,
+}
+
+impl DbDriver {
+    pub(super) const NAMES: [(&'static str, DbDriver); 3] =
+        [("mysql", DbDriver::Mysql), ("pgsql", DbDriver::Pgsql), ("sqlite", DbDriver::Sqlite)];
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum ReportFormat {
+    /// sysbench's lines.
+    #[default]
+    Default,
+    /// The lines of sysbench's csv reporter.
+    Csv,
+}
+
+/// TLS as `--mysql-ssl` names it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum MysqlSsl {
+    /// 1.0: off.
+    #[default]
+    Off,
+    /// 1.0: on, with the files of the working directory, where there are any.
+    WorkingDirectory,
+    /// The words of the master branch.
+    Mode(TlsMode),
+}
+
+impl MysqlSsl {
+    pub(super) fn parse(value: &str) -> Result<Self, String> {
+        let mode = match value.to_ascii_uppercase().as_str() {
+            "DISABLED" => TlsMode::Disable,
+            "PREFERRED" => TlsMode::Prefer,
+            "REQUIRED" => TlsMode::Require,
+            "VERIFY_CA" => TlsMode::VerifyCa,
+            "VERIFY_IDENTITY" => TlsMode::VerifyFull,
+            "" | "ON" | "TRUE" | "1" => return Ok(MysqlSsl::WorkingDirectory),
+            "OFF" | "FALSE" | "0" => return Ok(MysqlSsl::Off),
+            _ => {
+                return Err("on, off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"
+                    .to_owned());
+            }
+        };
+        Ok(MysqlSsl::Mode(mode))
+    }
+}
+
+/// Which errors the transaction is tried again after.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) enum IgnoredErrors {
+    All,
+    /// These codes: numbers of MySQL, SQLSTATEs of PostgreSQL.
+    #[default]
+    None,
+    Codes(Vec<String>),
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct MysqlSettings {
+    pub(super) hosts: Vec<String>,
+    pub(super) ports: Vec<u16>,
+    pub(super) sockets: Vec<PathBuf>,
+    pub(super) user: String,
+    pub(super) password: Option<Secret>,
+    pub(super) db: String,
+    pub(super) ssl: MysqlSsl,
+    pub(super) ssl_key: Option<PathBuf>,
+    pub(super) ssl_cert: Option<PathBuf>,
+    pub(super) ssl_ca: Option<PathBuf>,
+    pub(super) dry_run: bool,
+    pub(super) compression: bool,
+    /// With commas between them.
+    pub(super) compression_algorithms: String,
+    pub(super) ignore_errors: IgnoredErrors,
+    pub(super) allow_cleartext: bool,
+    pub(super) server_public_key: String,
+    /// The port was given: then `localhost` does not mean the unix socket.
+    pub(super) port_given: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct PgsqlSettings {
+    pub(super) hosts: Vec<String>,
+    pub(super) ports: Vec<u16>,
+    pub(super) user: String,
+    pub(super) password: Option<Secret>,
+    pub(super) db: String,
+    pub(super) sslmode: TlsMode,
+    pub(super) ssl_root_cert: Option<PathBuf>,
+    pub(super) allow_cleartext: bool,
+    pub(super) ignore_errors: IgnoredErrors,
+}
+
+/// All general options. `Settings::default()` of [`super::options`] fills the defaults from the
+/// table that help prints; the derived one is blank.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) threads: u32,
+    /// 0 is no limit.
+    pub(super) events: u64,
+    /// Seconds; 0 is no limit.
+    pub(super) time_s: u64,
+    pub(super) forced_shutdown: ForcedShutdown,
+    /// Transactions per second; 0 is a closed loop.
+    pub(super) rate_per_s: u64,
+    /// Seconds; 0 is no intermediate reports.
+    pub(super) report_interval_s: u64,
+    pub(super) report_checkpoints_s: Vec<u64>,
+    pub(super) debug: bool,
+    pub(super) validate: bool,
+    pub(super) help: bool,
+    pub(super) version: bool,
+    /// 0 is the current time.
+    pub(super) rand_seed: u64,
+    pub(super) verbosity: u8,
+    /// 0 is none.
+    pub(super) percentile: u32,
+    pub(super) histogram: bool,
+    pub(super) db_driver: DbDriver,
+    pub(super) mysql: MysqlSettings,
+    pub(super) pgsql: PgsqlSettings,
+    pub(super) sqlite_db: PathBuf,
+    pub(super) percentiles: Vec<f64>,
+    /// Where the result goes as JSON; `-` is stdout.
+    pub(super) json: Option<PathBuf>,
+    pub(super) errors: bool,
+    /// The run is one of a suite and leaves a paper.
+    pub(super) paper: bool,
+    pub(super) warmup_s: u64,
+    /// 0 is as many as [`dyno_engine::default_loops`] has.
+    pub(super) loops: u32,
+    pub(super) thread_init_timeout_s: u64,
+    /// Bytes that the Lua state of a worker may use.
+    pub(super) lua_memory: u64,
+    pub(super) report_format: ReportFormat,
+}
+
+impl Settings {
+    /// True when stdout is kept free for the result as JSON.
+    pub(super) fn json_to_stdout(&self) -> bool {
+        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
+    }
+
+    /// True when nothing is sent to any server.
+    pub(super) fn is_dry(&self) -> bool {
+        self.mysql.dry_run && self.db_driver == DbDriver::Mysql
+    }
+
+    /// Rules that concern more than one option.
+    ///
+    /// # Errors
+    /// The sentence after `FATAL: `.
+    pub(super) fn check(&self) -> Result<(), String> {
+        if self.histogram && self.percentile == 0 {
+            return Err("--histogram cannot be used with --percentile=0".to_owned());
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn every_default_of_the_table_can_be_set() {
@@ -322,23 +495,27 @@ mod tests {
             IgnoredErrors::Codes(vec!["1213".into(), "1020".into(), "1205".into()])
         );
         assert_eq!(settings.pgsql.sslmode, TlsMode::Prefer);
+        for (name, known) in [
+            ("db-driver", DbDriver::NAMES.map(|(name, _)| name).to_vec()),
+            ("pgsql-sslmode", TlsMode::ALL.map(TlsMode::name).to_vec()),
+        ] {
+            let row = general_option(name).expect(name);
+            assert!(matches!(row.kind, Choice(words, _) if words == known), "{name}");
+        }
     }
 
     #[test]
     fn names_are_unique_and_written_with_dashes() {
-        for (index, option) in OPTIONS.iter().enumerate() {
-            assert!(!option.name.contains('_'), "{}", option.name);
-            assert!(OPTIONS[index + 1..].iter().all(|other| other.name != option.name));
-        }
-        let known = |name| OPTIONS.iter().any(|option| option.name == name);
-        assert!(DEPRECATED.iter().all(|(_, new)| known(*new)));
+        let names: Vec<&str> = rows().map(|row| row.name).collect();
+        assert!(names.iter().all(|name| !name.contains('_')));
+        assert_eq!(BTreeSet::from_iter(&names).len(), names.len());
+        assert!(DEPRECATED.iter().all(|(_, new)| general_option(new).is_some()));
     }
 
     #[test]
     fn what_dyno_cannot_do_is_refused_and_not_passed_over() {
         let set = |name: &str, value: &str| {
-            let option = OPTIONS.iter().find(|option| option.name == name).expect(name);
-            (option.set)(&mut Settings::new(), value)
+            general_option(name).expect(name).set(&mut Settings::new(), None, value)
         };
         assert_eq!(set("mysql-compression-algorithms", "zstd,uncompressed"), Ok(()));
         assert!(set("mysql-compression-algorithms", "lz4").is_err());
@@ -347,5 +524,30 @@ mod tests {
         assert!(set("mysql-ignore-errors", "1213,x").is_err());
         assert_eq!(set("pgsql-ignore-errors", "40001,57P01"), Ok(()));
         assert!(set("pgsql-ignore-errors", "1213").is_err());
+    }
+}
+
+#[cfg(test)]
+mod settings_tests {
+    use super::*;
+
+    #[test]
+    fn forced_shutdown_takes_seconds_percent_and_nothing() {
+        let grace = |value| ForcedShutdown::parse(value).map(|forced| forced.grace_s(60));
+        assert_eq!(grace("off"), Ok(None));
+        assert_eq!(grace("7"), Ok(Some(7)));
+        assert_eq!(grace("10%"), Ok(Some(6)));
+        assert_eq!(grace(""), Ok(Some(3)));
+        assert!(grace("abc").is_err() && grace("-1").is_err() && grace("%").is_err());
+    }
+
+    #[test]
+    fn mysql_ssl_takes_the_words_of_both_versions() {
+        assert_eq!(MysqlSsl::parse("on"), Ok(MysqlSsl::WorkingDirectory));
+        assert_eq!(MysqlSsl::parse(""), Ok(MysqlSsl::WorkingDirectory));
+        assert_eq!(MysqlSsl::parse("off"), Ok(MysqlSsl::Off));
+        assert_eq!(MysqlSsl::parse("VERIFY_CA"), Ok(MysqlSsl::Mode(TlsMode::VerifyCa)));
+        assert_eq!(MysqlSsl::parse("required"), Ok(MysqlSsl::Mode(TlsMode::Require)));
+        assert!(MysqlSsl::parse("maybe").is_err());
     }
 }

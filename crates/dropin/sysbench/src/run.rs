@@ -2,12 +2,11 @@
 
 use super::console::{Console, Level};
 use super::fatal::{self, Place};
-use super::histogram::histogram;
 use super::intervals::{Intervals, ReportHooks, report_stat, with_latency};
 use super::load;
 use super::notes::{self, Notes};
-use super::report::{Fairness, Figures, fatal_errors};
-use super::settings::Settings;
+use super::options::Settings;
+use super::report::{Fairness, Figures, fatal_errors, histogram};
 use super::target::{error_policy, target};
 use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::Database;

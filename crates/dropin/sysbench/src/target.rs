@@ -1,6 +1,6 @@
 //! From the connection options to a target.
 
-use super::settings::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};
+use super::options::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};
 use dyno_core::{Dialect, ErrorClass};
 use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_drivers::target::Spellings;

@@ -1,6 +1,6 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::choice::choice;
+use crate::choice;
 use crate::{Done, pretty};
 use clap::{Args, Subcommand};
 use dyno_facts::text_table;

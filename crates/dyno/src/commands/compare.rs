@@ -1,9 +1,9 @@
 //! `dyno compare`.
 
 use super::paper::{published_of, report_failure};
-use super::{RUNS, read_runs};
+use super::runs::{RunsFolder, read_runs};
 use crate::Done;
-use crate::choice::{LANGUAGES, choice};
+use crate::{LANGUAGES, choice};
 use dyno_facts::TrialStatus;
 use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper};
 use dyno_runner::failure::Failure;
@@ -48,14 +48,13 @@ pub(crate) struct Arguments {
     /// Write the paper of the comparison into this folder too.
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    folder: RunsFolder,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.gates)?;
-    let runs = read_runs(&arguments.dir, &arguments.runs)?;
+    let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;
     if let [a, b] = runs.as_slice()
         && std::fs::canonicalize(&a.path).ok() == std::fs::canonicalize(&b.path).ok()
     {

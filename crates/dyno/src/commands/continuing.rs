@@ -1,6 +1,6 @@
 //! `dyno run --continue RUN`: a comparison until decided goes on where an earlier run has left it.
 
-use super::find_run;
+use super::runs::find_run;
 use crate::Done;
 use dyno_facts::{EarlierSession, ExperimentFacts, RunHeader, RunStatus, StopRule, TargetFacts};
 use dyno_report::sessions_of;

@@ -1,13 +1,18 @@
 //! `dyno fleet`: the key of a fleet, and who is in it.
 
 use crate::Done;
-use crate::fleet::{NatsArguments, versions};
 use clap::Subcommand;
-use dyno_facts::text_table;
-use dyno_fleet::{ClockOffset, FleetKey, Present, Versions, present};
+use dyno_engine::Control;
+use dyno_facts::{SecretUrl, text_table};
+use dyno_fleet::{
+    ClockOffset, FLEET, FleetKey, Generator, GeneratorEvent, NatsOptions, NatsSecret, Present,
+    Versions, present,
+};
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
+use dyno_runner::{Permits, assist, output, signals};
+use std::fs::File;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 pub(crate) const HELP: &str = "\
@@ -100,6 +105,178 @@ fn clock(offset: &ClockOffset) -> String {
     let [ahead_ms, bound_ms] =
         [offset.calendar_ahead as f64, offset.bound as f64].map(|ns| ns / 1e6);
     format!("{ahead_ms:+.1} ms \u{b1} {bound_ms:.1}")
+}
+
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct NatsArguments {
+    /// NATS server through which load generators are reached, such as nats://HOST:4222 or
+    /// tls://HOST:4222; separate the servers of a cluster by commas.
+    #[arg(long, value_name = "URL")]
+    pub(crate) nats: Option<String>,
+    /// Name of the fleet: load generators and runs of the same name find each other.
+    #[arg(long, value_name = "NAME", default_value = FLEET)]
+    pub(crate) fleet: String,
+    /// File with NATS credentials (JWT and key).
+    #[arg(long, value_name = "FILE")]
+    nats_creds: Option<PathBuf>,
+    /// File with the certificates that sign the NATS server's (PEM); only encrypted connections are
+    /// made then.
+    #[arg(long, value_name = "FILE")]
+    nats_ca: Option<PathBuf>,
+    /// File with the client certificate (PEM), if the NATS server asks for one.
+    #[arg(long, value_name = "FILE", requires = "nats_key")]
+    nats_cert: Option<PathBuf>,
+    /// File with the key of the client certificate (PEM).
+    #[arg(long, value_name = "FILE", requires = "nats_cert")]
+    nats_key: Option<PathBuf>,
+    /// File with the fleet's key, as `dyno fleet key` has made it; DYNO_FLEET_KEY may hold the key instead.
+    #[arg(long, value_name = "FILE")]
+    fleet_key: Option<PathBuf>,
+    /// Work without a fleet key: anybody who may publish to the NATS server can then order load and forge results.
+    #[arg(long, conflicts_with = "fleet_key")]
+    insecure: bool,
+}
+
+impl NatsArguments {
+    /// `None` without --nats.
+    pub(crate) fn options(&self) -> Result<Option<NatsOptions>, Failure> {
+        let Some(url) = &self.nats else { return Ok(None) };
+        let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let password = || set("DYNO_NATS_PASSWORD").map(NatsSecret::Password);
+        Ok(Some(NatsOptions {
+            url: SecretUrl::new(url),
+            secret: set("DYNO_NATS_TOKEN").map(NatsSecret::Token).or_else(password),
+            credentials: self.nats_creds.clone(),
+            authority: self.nats_ca.clone(),
+            certificate: self.nats_cert.clone().zip(self.nats_key.clone()),
+            key: self.key(set("DYNO_FLEET_KEY"))?,
+        }))
+    }
+
+    fn key(&self, from_variable: Option<String>) -> Result<FleetKey, Failure> {
+        if self.insecure {
+            output::talk(
+                "warning: --insecure: this fleet has no key. Whoever may publish to dyno.> on that NATS server can have its \
+                 machines log in and make load wherever they may, and can make results up.",
+            );
+            return Ok(FleetKey::OPEN);
+        }
+        match (&self.fleet_key, from_variable) {
+            (Some(file), _) => Ok(FleetKey::read(file)?),
+            (None, Some(text)) => Ok(FleetKey::parse(&text)?),
+            (None, None) => Err(Failure::usage("A fleet needs a key, which all its members share.")
+                .with_hint(
+                    "`dyno fleet key FILE` makes one: copy it to all machines and give --fleet-key FILE, or the key in \
+                     DYNO_FLEET_KEY. --insecure does without.",
+                )),
+        }
+    }
+}
+
+pub(crate) fn versions() -> Versions {
+    Versions::this(env!("CARGO_PKG_VERSION"))
+}
+
+/// How long the end waits for the coordinator to take what was measured last.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno fleet key fleet.key                  once; copy it to all machines
+  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key      on each machine that makes load
+  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --fleet-key fleet.key --generators 3     on the one that coordinates
+  dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds --fleet-key fleet.key
+  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key --only-hosts 10.0.0.9:3306     loads only that server
+
+It waits for runs, drives its part of each trial and waits again, until Ctrl-C. It answers only those who have the
+fleet's key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some
+that belong to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both
+of them are connected to NATS by TLS, each for its own address.
+
+It takes only plans of its own version of dyno. It executes no command of a plan, and no Lua script unless
+--allow-scripts is given. It writes only to a temporary folder of its own, and of this machine's files a run can name
+only the certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold the credentials that the URL of
+NATS lacks; DYNO_FLEET_KEY holds the key where --fleet-key is not given.")]
+pub(crate) struct GeneratorArguments {
+    #[command(flatten)]
+    nats: NatsArguments,
+    /// Name in the paper; the host's name unless given.
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Drive only databases at these addresses, separated by commas: HOST, HOST:PORT, the path of a socket, or
+    /// cluster:FOLDER for a cluster of `dyno cluster` on this machine, whose password is read from that
+    /// folder. Trials on other databases are refused. Without this option a run may name any host, but no
+    /// socket.
+    #[arg(long, value_name = "HOST[:PORT],...", value_delimiter = ',')]
+    only_hosts: Vec<String>,
+    /// Execute Lua scripts of runs (`workload = "lua"`), which may do on this machine whatever its user may.
+    /// Without this option their trials are refused.
+    #[arg(long)]
+    allow_scripts: bool,
+}
+
+/// Where this process finds passwords that belong to no address.
+fn passwords() -> Vec<String> {
+    let variables = std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        let is_password = name.starts_with("DYNO_PASSWORD")
+            || ["PGPASSWORD", "MYSQL_PWD"].contains(&name.as_str());
+        (is_password && !value.is_empty()).then_some(name)
+    });
+    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+    let file = home.join(".my.cnf");
+    let has_file = std::fs::read_to_string(&file).is_ok_and(|text| text.contains("password"));
+    variables.chain(has_file.then(|| file.display().to_string())).collect()
+}
+
+pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
+    let nats = arguments.nats.options()?.ok_or_else(|| {
+        Failure::usage("`dyno generator` needs --nats URL.")
+            .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
+    })?;
+    let permits = Permits::new(&arguments.only_hosts)?.allow_scripts(arguments.allow_scripts);
+    permits.bind_passwords(&passwords())?;
+    // Nobody sits here to be asked for passwords, also where a terminal is open.
+    if let Ok(nothing) = File::open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdin(nothing);
+    }
+    let current: Arc<Mutex<Option<Arc<Control>>>> = Arc::default();
+    let stopped = Arc::clone(&current);
+    signals::on_interrupt(move || {
+        output::talk("Stopping. Once more ends at once.");
+        if let Some(control) = &*stopped.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.stop();
+        }
+    })
+    .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    assist::remove_stale_folders();
+    let fleet = &arguments.nats.fleet;
+    let name = arguments.name.as_deref();
+    let generator = Generator::open(&nats, fleet, name, versions(), permits.named())?;
+    output::talk(&format!(
+        "load generator {} of the fleet {fleet} at {}: waiting for work. Ctrl-C ends it.",
+        generator.name(),
+        nats.shown()
+    ));
+    let environment = dyno_observe::environment();
+    while let Some(event) = generator.next(&signals::has_come) {
+        match event {
+            GeneratorEvent::Note(text) => output::talk(&text),
+            GeneratorEvent::Work(assignment) => {
+                let control = assignment.reporter.control();
+                *current.lock().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::clone(&control));
+                if signals::has_come() {
+                    control.stop();
+                }
+                assist::run(crate::families(), *assignment, &environment, &permits);
+                *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            }
+        }
+    }
+    generator.drain(FAREWELL);
+    Ok(())
 }
 
 #[cfg(test)]

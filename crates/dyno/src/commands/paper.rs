@@ -1,8 +1,8 @@
 //! `dyno paper`.
 
-use super::{RUNS, read_runs};
+use super::runs::{RunsFolder, read_runs};
 use crate::Done;
-use crate::choice::{LANGUAGES, choice};
+use crate::{LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
 use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
@@ -107,9 +107,8 @@ pub(crate) struct Arguments {
     /// Folder to write to; the run's own folder unless given (required for several runs).
     #[arg(long, value_name = "FOLDER")]
     out: Option<PathBuf>,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    folder: RunsFolder,
     /// Print the JSON Schema of `paper.json` and stop.
     #[arg(long, conflicts_with_all = ["runs", "templates"])]
     schema: bool,
@@ -126,7 +125,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if let Some(folder) = &arguments.templates {
         return write_templates(folder);
     }
-    let runs = read_runs(&arguments.dir, &arguments.runs)?;
+    let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;
     let out = match (&arguments.out, runs.as_slice()) {
         (Some(out), _) => out.clone(),
         (None, [run]) => run.path.clone(),

@@ -1,7 +1,8 @@
 //! `dyno reproduce`.
 
+use super::compare;
 use super::run::{Keeping, run_kept};
-use super::{RUNS, compare, find_run};
+use super::runs::{RunsFolder, find_run};
 use crate::{Done, families};
 use dyno_facts::{ExperimentFacts, RunHeader, is_masked, mask_secrets};
 use dyno_report::Lang;
@@ -10,7 +11,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::family::experiment;
 use dyno_runner::output;
 use dyno_suite::{Overrides, Plan};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -29,9 +30,8 @@ pub(crate) struct Arguments {
     /// Execute it on another server.
     #[arg(long = "target", value_name = "NAME=URL")]
     targets: Vec<String>,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolder,
     /// Begin anew even if there is an interrupted reproduction to go on with.
     #[arg(long)]
     new: bool,
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
-    let first = find_run(&arguments.dir, &arguments.run)?;
+    let first = find_run(&arguments.runs.dir, &arguments.run)?;
     let data = dyno_store::read(&first)?;
     let plan = plan_of(&data.header, &first)?;
     let mut given = Overrides::default();
@@ -54,7 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let keeping = Keeping { reproduces: Some(name), ..Keeping::of(&arguments.dir, arguments.new) };
+    let keeping =
+        Keeping { reproduces: Some(name), ..Keeping::of(&arguments.runs.dir, arguments.new) };
     let kept = run_kept(&plan, &keeping)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
     if let Err(failure) = &kept.verdict

@@ -1,15 +1,15 @@
 //! `dyno run`.
 
-use super::RUNS;
 use super::compare::refuse_mistakes;
 use super::continuing::{self, Continued};
 use super::ending::{self, EndLength};
+use super::fleet::{NatsArguments, versions};
 use super::preview;
 use super::reproduce;
+use super::runs::{RUNS, RunsFolder};
 use super::serve::{self, LISTEN};
 use crate::Done;
-use crate::choice::choice;
-use crate::fleet::{NatsArguments, versions};
+use crate::choice;
 use crate::terminal::human_time;
 use dyno_engine::Control;
 use dyno_facts::{
@@ -24,13 +24,16 @@ use dyno_runner as runner;
 use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
+use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
+use dyno_runner::level_suite::{LevelSuite, TARGET};
 use dyno_runner::muster::{Muster, OnLostGenerator};
 use dyno_runner::{output, signals};
 use dyno_store::{FolderAccess, Run};
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -87,9 +90,8 @@ pub(crate) struct Arguments {
     /// Accept what this check finds; it is shown as accepted.
     #[arg(long, value_name = "ID")]
     allow: Vec<String>,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolder,
     /// Let all users of this machine read the run folder, as far as the umask does.
     #[arg(long)]
     share: bool,
@@ -195,18 +197,18 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return preview::show(&Suite::open(&arguments.suite, &crate::offers())?, &overrides);
     }
     let earlier = arguments.comparing.earlier.as_deref();
-    let continued = earlier.map(|name| continuing::read(&arguments.dir, name)).transpose()?;
+    let continued = earlier.map(|name| continuing::read(&arguments.runs.dir, name)).transpose()?;
     if let Some(continued) = &continued {
         overrides.seed = overrides.seed.or(Some(continued.next_seed()));
     }
     let listen = arguments.serve.as_deref();
-    let _page = listen.map(|listen| serve::beside(&arguments.dir, listen)).transpose()?;
+    let _page = listen.map(|listen| serve::beside(&arguments.runs.dir, listen)).transpose()?;
     let muster = arguments.fleet.muster()?;
     let sharing = match arguments.share_target {
         true => TableSharing::Allowed,
         false => TableSharing::OnRequest,
     };
-    let keeping = Keeping::of(&arguments.dir, arguments.new);
+    let keeping = Keeping::of(&arguments.runs.dir, arguments.new);
     let access = if arguments.share { FolderAccess::All } else { FolderAccess::Owner };
     let length = if arguments.long { EndLength::Long } else { EndLength::Short };
     let keeping = Keeping { access, muster, sharing, continued, length, ..keeping };
@@ -512,6 +514,46 @@ fn command_line() -> Vec<String> {
         _ => mask_secrets(&argument),
     };
     std::env::args().map(redacted).collect()
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct QuickstartArguments {
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Scale data and durations down to this share, above 0 and at most 1.
+    #[arg(long, value_name = "F")]
+    shrink: Option<f64>,
+    /// Print every step and all tables, as `dyno run --long` does.
+    #[arg(long)]
+    long: bool,
+}
+
+pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
+    let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
+    let keeping = Keeping::of(&arguments.runs.dir, true);
+    if arguments.long {
+        return run_suite("quickstart", &overrides, &keeping);
+    }
+    output::be_brief();
+    run_suite("quickstart", &overrides, &Keeping { length: EndLength::Screen, ..keeping })
+}
+
+/// `--paper` of the drop-ins: their command line is run as a suite.
+pub(crate) fn run_levels(levels: &LevelSuite) -> ExitCode {
+    exit_code(run_recorded(levels).map(|()| 0))
+}
+
+fn run_recorded(levels: &LevelSuite) -> Done {
+    let suite = Suite::parse("", &levels.text(), &crate::offers())?.with_scripts(&levels.scripts);
+    let url = SecretUrl::new(levels.target.reveal().reveal());
+    let overrides = Overrides {
+        targets: vec![(TARGET.to_owned(), url)],
+        seed: levels.seed,
+        ..Overrides::default()
+    };
+    let plan = Plan::build(&suite, &overrides)?;
+    let keeping = Keeping { length: EndLength::Short, ..Keeping::of(Path::new(RUNS), false) };
+    run_kept(&plan, &keeping)?.verdict
 }
 
 #[cfg(test)]

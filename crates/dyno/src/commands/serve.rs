@@ -1,12 +1,12 @@
 //! `dyno serve`, and the page beside a run.
 
-use super::RUNS;
+use super::runs::RunsFolder;
 use crate::Done;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
 use dyno_serve::{BoundServer, RunningServer, ServeError, Settings, Token};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Where the page listens unless told otherwise: this machine only, a free port.
 pub(crate) const LISTEN: &str = "127.0.0.1:0";
@@ -24,9 +24,8 @@ The address that is printed holds a token, unless you gave one; the browser keep
 shown. The page reads run folders and changes nothing. It shows the current run, then the next one. Nothing
 is encrypted: over a network that you do not trust, use `ssh -L`.")]
 pub(crate) struct Arguments {
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolder,
     /// Address and port to listen on; port 0 takes a free one.
     #[arg(long, value_name = "ADDRESS:PORT", default_value = LISTEN)]
     listen: String,
@@ -45,15 +44,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         ));
     }
     let server = bind(
-        &arguments.dir,
+        &arguments.runs.dir,
         &arguments.listen,
         arguments.token.as_deref(),
         arguments.names.clone(),
     )?;
-    if !arguments.dir.is_dir() {
+    if !arguments.runs.dir.is_dir() {
         output::talk(&format!(
             "There is no folder {} yet; the first run makes it, and is shown then.",
-            arguments.dir.display()
+            arguments.runs.dir.display()
         ));
     }
     let url = server.url();

@@ -2,7 +2,7 @@
 
 use super::usable_scale;
 use crate::Done;
-use crate::choice::choice;
+use crate::choice;
 use dyno_core::Dialect;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;

@@ -3,14 +3,13 @@
 
 use super::usable_scale;
 use crate::Done;
-use crate::commands::RUNS;
 use crate::commands::run::run_plan;
+use crate::commands::runs::RunsFolder;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
 use dyno_tpch::run::TpchTest;
 use std::fmt::Write;
-use std::path::PathBuf;
 
 /// The name of a target that was given none.
 const TARGET: &str = "target";
@@ -102,9 +101,8 @@ struct Place {
     /// How often everything is executed.
     #[arg(long, value_name = "N", default_value_t = 1)]
     repeats: u32,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolder,
     /// Begin a new run even if there is an interrupted one to go on with.
     #[arg(long)]
     new: bool,
@@ -270,13 +268,14 @@ fn execute(text: &str, place: &Place) -> Done {
     // Without a name: nobody has written this text, and no place in it would say anything.
     let suite = Suite::parse("", text, &crate::offers())?;
     let plan = Plan::build(&suite, &targets(place)?)?;
-    run_plan(&plan, &place.dir, place.new)
+    run_plan(&plan, &place.runs.dir, place.new)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::Parser;
+    use std::path::PathBuf;
 
     #[derive(Debug, Parser)]
     struct Line {
@@ -317,7 +316,7 @@ mod tests {
             scale: 1.0,
             targets: vec!["sqlite:a.db".to_owned(), "sqlite:b.db".to_owned()],
             repeats: 1,
-            dir: PathBuf::new(),
+            runs: RunsFolder { dir: PathBuf::new() },
             new: false,
         };
         let failure = targets(&place).expect_err("two of a name");

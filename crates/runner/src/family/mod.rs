@@ -372,7 +372,7 @@ pub fn given(experiment: &ExperimentFacts) -> impl Iterator<Item = (&str, &str)>
 /// A complaint of a workload, with its place in the suite.
 pub fn refused(plan: &Plan, experiment: &ExperimentFacts, error: OptionError) -> Failure {
     let name = &experiment.name;
-    let OptionError { option, is_value, message, hint } = error;
+    let OptionError { option, is_value, message, hint, .. } = error;
     let part = if is_value { OptionPart::Value } else { OptionPart::Name };
     match option {
         Some(option) => plan.option_error(name, &option, part, message, hint).into(),

@@ -19,10 +19,10 @@ use dyno_report::NamedPaper;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, Assist, Driven, EndedTrial, Family, FamilyEntry, Job, Left, LoadOrder, Ready, TrialDone,
-    Trials, drive_part, drive_trial, given,
+    Trials, drive_part, drive_trial, given, refused,
 };
 use dyno_runner::progress::LoadProgress;
-use dyno_suite::{OptionPart, Plan};
+use dyno_suite::Plan;
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -171,10 +171,7 @@ impl LuaFamily {
             }
         }
         let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &random);
-        let options = options.map_err(|error| {
-            let name = random.first().map_or("", |(name, _)| name.as_str());
-            plan.option_error(&experiment.name, name, OptionPart::Value, error.to_string(), None)
-        })?;
+        let options = options.map_err(|error| refused(plan, experiment, error))?;
         let folder = Path::new(&plan.suite.file).parent().unwrap_or(Path::new(""));
         let path = folder.join(&written.name).display().to_string();
         let script = LuaScript::of_text(&path, written.text.clone().into_bytes());

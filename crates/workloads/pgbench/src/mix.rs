@@ -46,7 +46,7 @@ impl Mix {
                 let hint = "Names of parameters have letters, digits and `_`.";
                 let option = Some(format!("parameters.{name}"));
                 let hint = Some(hint.to_owned());
-                return Err(OptionError { option, is_value: false, message, hint });
+                return Err(OptionError { option, refused: None, is_value: false, message, hint });
             }
         }
         let drawn: Vec<Drawn<'_>> = drawn
@@ -92,7 +92,7 @@ impl Mix {
 type Refusal = (String, Option<String>);
 
 fn refused(option: &str, (message, hint): Refusal) -> OptionError {
-    OptionError { option: Some(option.to_owned()), is_value: true, message, hint }
+    OptionError { hint, ..OptionError::value(option, message) }
 }
 
 fn unknown(name: &str, known: &[&str]) -> Refusal {

@@ -2,11 +2,9 @@
 
 use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
 use crate::load::chunk_need;
-use crate::{
-    OFFER, SysbenchOptionError, SysbenchOptions, SysbenchTest, existing_tables,
-    prepare_with_statistics,
-};
+use crate::{OFFER, SysbenchOptions, SysbenchTest, existing_tables, prepare_with_statistics};
 use dyno_core::Driver;
+use dyno_core::options::OptionError;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};
 use dyno_load::default_sessions;
@@ -16,9 +14,9 @@ use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
-    footprint,
+    footprint, refused,
 };
-use dyno_suite::{OptionPart, Plan};
+use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -156,31 +154,12 @@ impl From<SysbenchPreflightError> for Failure {
 
 /// The workload's own view of an experiment's options; errors point into the suite file.
 fn options(plan: &Plan, experiment: &ExperimentFacts) -> Result<SysbenchOptions, Failure> {
-    let refuse = |message: String, hint: Option<String>| {
-        Failure::from(plan.experiment_error(&experiment.name, message, hint))
-    };
-    let Some(test) = SysbenchTest::from_script(&experiment.test) else {
-        return Err(refuse(format!("`{}` is no test of sysbench.", experiment.test), None));
-    };
+    let no_test =
+        || OptionError::experiment(format!("`{}` is no test of sysbench.", experiment.test), None);
     let pairs: Vec<(String, String)> =
         experiment.options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
-    SysbenchOptions::from_pairs(test, &pairs).map_err(|error| {
-        // In a suite options have no dashes, and it is a test that knows them.
-        let (option, part, message, hint) = match &error {
-            SysbenchOptionError::Unknown { name, nearest, .. } => (
-                name,
-                OptionPart::Name,
-                format!("The test `{}` has no option `{name}`.", experiment.test),
-                nearest.as_ref().map(|name| format!("Did you mean `{name}`?")),
-            ),
-            SysbenchOptionError::Value { name, value, expected } => (
-                name,
-                OptionPart::Value,
-                format!("`{name}` can't be `{value}`: it takes {expected}."),
-                None,
-            ),
-            SysbenchOptionError::Conflict(text) => return refuse(text.clone(), error.hint()),
-        };
-        plan.option_error(&experiment.name, option, part, message, hint).into()
-    })
+    let options = SysbenchTest::from_script(&experiment.test)
+        .ok_or_else(no_test)
+        .and_then(|test| SysbenchOptions::from_pairs(test, &pairs));
+    options.map_err(|error| refused(plan, experiment, error))
 }

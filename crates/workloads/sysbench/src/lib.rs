@@ -14,18 +14,14 @@ pub mod check;
 mod client_library;
 mod distribution;
 mod family;
-mod legacy;
 mod load;
 mod maintenance;
-mod offer;
 mod oltp;
 mod options;
-mod parse;
 mod points;
 mod rows;
 mod schema;
 mod statements;
-mod table;
 mod unique;
 mod workload;
 
@@ -35,8 +31,8 @@ pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
-pub use offer::OFFER;
-pub use options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
-pub use parse::{SysbenchOptionError, dashed};
-pub use table::{OPTIONS, OptionGroup, OptionKind, OptionSpec, options_of};
+pub use options::{
+    EngineTransactions, LegacyTest, OFFER, OPTIONS, OptionGroup, SysbenchOptions, SysbenchTest,
+    dashed, option_of, options_of,
+};
 pub use workload::{Sysbench, SysbenchWorker};

@@ -2,7 +2,7 @@
 //! draws.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
+use crate::options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
 use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
 use crate::unique::UniqueIds;
@@ -157,16 +157,41 @@ fn prepares(options: &SysbenchOptions) -> Vec<Kind> {
     parts.concat()
 }
 
+/// The column of a point select, the sum, and the bounds of a range, in the family's words.
+fn select_words(options: &SysbenchOptions) -> (&'static str, &'static str, String) {
+    let SysbenchTest::Legacy(legacy) = options.test else {
+        return ("c", "SUM(k)", "? AND ?".to_owned());
+    };
+    let column = if legacy == LegacyTest::Select { "pad" } else { "c" };
+    // 0.5 leaves the addition to the server.
+    (column, "SUM(K)", format!("? AND ?+{}", options.range_size - 1))
+}
+
+/// LOCK TABLES and UNLOCK TABLES, in place of BEGIN and COMMIT, for engines without transactions.
+fn lock_tables(options: &SysbenchOptions, dialect: Dialect) -> Option<(String, String)> {
+    let without = match options.engine_transactions {
+        EngineTransactions::Yes => false,
+        EngineTransactions::No => true,
+        EngineTransactions::Auto => options.mysql_storage_engine.eq_ignore_ascii_case("myisam"),
+    };
+    if !(without && options.test.is_legacy() && dialect == Dialect::Mysql) {
+        return None;
+    }
+    let locks: Vec<String> =
+        (1..=options.tables).map(|number| format!("sbtest{number} WRITE")).collect();
+    Some((format!("LOCK TABLES {}", locks.join(" ,")), "UNLOCK TABLES".to_owned()))
+}
+
 /// The statements of a test as text.
 pub(crate) fn templates(options: &SysbenchOptions, shape: &Shape, dialect: Dialect) -> Templates {
-    let (begin, commit) = crate::legacy::lock_tables(options, dialect).unwrap_or_else(|| {
+    let (begin, commit) = lock_tables(options, dialect).unwrap_or_else(|| {
         // SQLite can't turn a reader into a writer while there is another one: a transaction
         // that will write has to say so at its beginning.
         let immediate = dialect == Dialect::Sqlite && !shape.only_reads();
         let begin = if immediate { "BEGIN IMMEDIATE" } else { "BEGIN" };
         (begin.to_owned(), "COMMIT".to_owned())
     });
-    let (column, sum, between) = crate::legacy::select_words(options);
+    let (column, sum, between) = select_words(options);
     let range = |what: &str, order: &str| {
         format!("SELECT {what} FROM sbtest# WHERE id BETWEEN {between}{order}")
     };
@@ -439,5 +464,29 @@ impl Oltp {
             Kind::Insert | Kind::NewRow => 0..4,
             _ => 0..2,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn myisam_locks_all_tables_unless_told_otherwise() {
+        let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
+        options.tables = 2;
+        assert_eq!(lock_tables(&options, Dialect::Mysql), None);
+        options.mysql_storage_engine = "MyISAM".to_owned();
+        let locks = ("LOCK TABLES sbtest1 WRITE ,sbtest2 WRITE", "UNLOCK TABLES");
+        let (begin, commit) = lock_tables(&options, Dialect::Mysql).unwrap();
+        assert_eq!((begin.as_str(), commit.as_str()), locks);
+        assert_eq!(lock_tables(&options, Dialect::Postgres), None);
+        options.engine_transactions = EngineTransactions::Yes;
+        assert_eq!(lock_tables(&options, Dialect::Mysql), None);
+        let options = SysbenchOptions {
+            mysql_storage_engine: "myisam".to_owned(),
+            ..SysbenchOptions::new(SysbenchTest::ReadWrite)
+        };
+        assert_eq!(lock_tables(&options, Dialect::Mysql), None);
     }
 }

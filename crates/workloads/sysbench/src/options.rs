@@ -1,8 +1,55 @@
-//! What a sysbench test can be told, typed.
+//! The tests and their options: a row of a table and the field that it sets are an option.
 
-use crate::distribution::{Era, RandomOptions};
-use crate::table::OPTIONS;
+use crate::distribution::{Era, KeyDistribution, RandomOptions};
+use OptionValues::{Choice, Flag, Text, Whole};
+use dyno_core::nearest;
+use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
+use dyno_core::options::{OptionDoc, OptionError, OptionRow, OptionValues, did_you_mean};
 use dyno_load::settings::ServerNeed;
+
+/// sysbench 1.0.20 and 0.5 as suites name them. Where both have a test of a name, it is the one of 1.0.
+pub const OFFER: WorkloadOffer = WorkloadOffer {
+    name: "sysbench",
+    tests: &[
+        v1("oltp_point_select"),
+        v1("oltp_read_only"),
+        v1("oltp_write_only"),
+        v1("oltp_read_write"),
+        v1("oltp_update_index"),
+        v1("oltp_update_non_index"),
+        v1("oltp_insert"),
+        v1("oltp_delete"),
+        v1("select_random_points"),
+        v1("select_random_ranges"),
+        TestOffer { name: "bulk_insert", size: None },
+        v05("oltp"),
+        v05("oltp_simple"),
+        v05("select"),
+        v05("insert"),
+        v05("delete"),
+        v05("update_index"),
+        v05("update_non_index"),
+    ],
+    levels: Levels::Workers,
+    workers_alias: None,
+    options: describe,
+    has_stages: true,
+    pace: UsualPace::loading(100_000.0),
+};
+
+const fn v1(name: &'static str) -> TestOffer {
+    tables(name, "table_size", "tables")
+}
+
+const fn v05(name: &'static str) -> TestOffer {
+    tables(name, "oltp_table_size", "oltp_tables_count")
+}
+
+const fn tables(name: &'static str, rows: &'static str, tables: &'static str) -> TestOffer {
+    let rows = Scale { option: rows, default: 10_000 };
+    let tables = Scale { option: tables, default: 1 };
+    TestOffer { name, size: Some(DataSizing::Tables { rows, tables }) }
+}
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SysbenchTest {
@@ -255,10 +302,85 @@ impl SysbenchOptions {
     pub fn new(test: SysbenchTest) -> Self {
         let mut options =
             SysbenchOptions { test, unique_part: (0, 1), ..SysbenchOptions::default() };
-        for spec in OPTIONS.iter().filter(|spec| !spec.default.is_empty()) {
-            (spec.set)(&mut options, spec.default).expect("a test sets every default");
+        for row in OPTIONS.iter().flat_map(|(_, rows)| *rows).filter(|row| !row.default.is_empty())
+        {
+            row.set(&mut options, None, row.default).expect("a test sets every default");
         }
         options
+    }
+
+    /// Reads the options of `test` from (name, value) pairs as they stood on the command line,
+    /// without the leading dashes. `-` and `_` are the same letter in names; a later pair replaces
+    /// an earlier one; a switch without value is given the value `on`; an empty value leaves the
+    /// default. Names that the test passes over go to [`SysbenchOptions::warnings`].
+    pub fn from_pairs(test: SysbenchTest, pairs: &[(String, String)]) -> Result<Self, OptionError> {
+        let mut options = SysbenchOptions::new(test);
+        for (name, value) in pairs {
+            match option_of(test, name) {
+                Some((name, row)) => options.set(name, row, value)?,
+                None => options.pass_over(name)?,
+            }
+        }
+        if options.read_only && options.write_only {
+            let message = "--oltp-read-only and --oltp-write-only exclude each other";
+            return Err(OptionError::experiment(message, None));
+        }
+        Ok(options)
+    }
+
+    /// The original compares switches of 0.5 with the exact words `on` and `off`; what else is
+    /// given leaves the default, which surprises everyone who wrote `=1`.
+    fn set(&mut self, name: &str, row: &Row, value: &str) -> Result<(), OptionError> {
+        let is_exact = self.test.is_legacy() && matches!(row.kind, Flag(_));
+        let is_dead = is_exact && value != "on" && value != "off";
+        if value.is_empty() && !row.takes_empty() && !is_exact {
+            return Ok(());
+        }
+        row.set(self, None, if is_dead { row.default } else { value })
+            .map_err(|expected| OptionError::unsuitable(name, value, &expected))?;
+        let warning = match name {
+            _ if is_dead => format!(
+                "The value of --{name}={value} has no effect: the script compares it with exactly `on` \
+                 and `off`, so the default `{}` stays.",
+                row.default
+            ),
+            "oltp-secondary" if ["off", "false", "0"].contains(&value) => format!(
+                "The option --oltp-secondary={value} switches the secondary index ON: the script \
+                 takes any value for yes; leave the option out to have a primary key."
+            ),
+            "pgsql_variant" => {
+                format!("The option --pgsql_variant={value} has no effect, as in sysbench 1.0.20.")
+            }
+            _ => return Ok(()),
+        };
+        self.warnings.push(warning);
+        Ok(())
+    }
+
+    fn pass_over(&mut self, name: &str) -> Result<(), OptionError> {
+        let wanted = name.replace('-', "_");
+        let often = OFTEN_MEANT.iter().find(|(used, _)| self.test.is_legacy() && *used == wanted);
+        let known = options_of(self.test).map(|(name, _)| name);
+        let meant = often.map(|&(_, meant)| meant).or_else(|| nearest(name, known));
+        let test = self.test.name();
+        if !self.test.accepts_unknown_options() {
+            return Err(OptionError {
+                option: Some(name.to_owned()),
+                refused: None,
+                is_value: false,
+                message: format!("The test `{test}` has no option `{name}`."),
+                hint: did_you_mean(meant, ""),
+            });
+        }
+        let advice = match meant {
+            Some(meant) => format!("; did you mean --{}?", dashed(meant)),
+            None => ".".to_owned(),
+        };
+        self.warnings.push(format!(
+            "The option --{name} has no effect: {test} knows no option of this name, and the \
+             original passes over it silently{advice}"
+        ));
+        Ok(())
     }
 
     /// The rows that `prepare` puts into each table: none when the test numbers its own inserts,
@@ -302,4 +424,264 @@ impl SysbenchOptions {
 
 fn numbered(first: u32, count: u32) -> Vec<String> {
     (first..first.saturating_add(count)).map(|number| format!("sbtest{number}")).collect()
+}
+
+/// An option's name as command lines mostly have it, and messages about them: with `-` in place of `_`.
+pub fn dashed(name: &str) -> String {
+    name.replace('_', "-")
+}
+
+/// The tests that have an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptionGroup {
+    /// All tests: the random numbers.
+    Random,
+    /// All tests: how statements are sent.
+    Database,
+    /// The tests of 1.0 that work on the usual tables, and those of 0.5 under the old name.
+    Oltp,
+    /// `select_random_points` of both families.
+    RandomPoints,
+    /// `select_random_ranges` of both families.
+    RandomRanges,
+    /// The scripts of 0.5.
+    Legacy,
+}
+
+type Row = OptionRow<SysbenchOptions>;
+
+/// The options that `test` knows, with the names that they have there.
+pub fn options_of(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'static Row)> {
+    use SysbenchTest::{Legacy, SelectRandomPoints, SelectRandomRanges};
+    let name_of = move |group: OptionGroup, row: &'static Row| match group {
+        OptionGroup::Random | OptionGroup::Database => Some(row.name),
+        OptionGroup::Oltp if test.is_legacy() => row.old_name,
+        OptionGroup::Oltp => (!test.is_bulk_insert()).then_some(row.name),
+        OptionGroup::RandomPoints => {
+            let tests = [SelectRandomPoints, Legacy(LegacyTest::SelectRandomPoints)];
+            tests.contains(&test).then_some(row.name)
+        }
+        OptionGroup::RandomRanges => {
+            let tests = [SelectRandomRanges, Legacy(LegacyTest::SelectRandomRanges)];
+            tests.contains(&test).then_some(row.name)
+        }
+        OptionGroup::Legacy => test.is_legacy().then_some(row.name),
+    };
+    let rows = OPTIONS.iter().flat_map(|&(group, rows)| rows.iter().map(move |row| (group, row)));
+    rows.filter_map(move |(group, row)| name_of(group, row).map(|name| (name, row)))
+}
+
+/// The option of a test with this name, in which `-` is `_`, and the name as help prints it.
+pub fn option_of(test: SysbenchTest, name: &str) -> Option<(&'static str, &'static Row)> {
+    let wanted = dashed(name);
+    options_of(test).find(|(name, _)| dashed(name) == wanted)
+}
+
+/// The options as help and documentation of suites show them.
+fn describe() -> Vec<OptionDoc> {
+    let mut docs = Vec::new();
+    for (group, rows) in OPTIONS {
+        let scope = match group {
+            OptionGroup::Random | OptionGroup::Database => "",
+            OptionGroup::Oltp => "sysbench 1.0",
+            OptionGroup::RandomPoints => "in `select_random_points`",
+            OptionGroup::RandomRanges => "in `select_random_ranges`",
+            OptionGroup::Legacy => "sysbench 0.5",
+        };
+        let doc = |name: &str, row: &Row, scope: &str| OptionDoc {
+            name: name.replace('-', "_"),
+            default: match row.default {
+                "on" => "true",
+                "off" => "false",
+                default => default,
+            },
+            scope: scope.to_owned(),
+            ..row.describe()
+        };
+        docs.extend(rows.iter().map(|row| doc(row.name, row, scope)));
+        let old = rows.iter().filter_map(|row| Some((row.old_name?, row)));
+        docs.extend(old.map(|(name, row)| doc(name, row, "sysbench 0.5")));
+    }
+    docs
+}
+
+/// MySQL allows as many placeholders in one statement.
+const PLACEHOLDERS_MAX: u32 = 65_535;
+/// `id` and `k` are signed 32-bit integers.
+const ROWS_MAX: u32 = i32::MAX as u32;
+const COUNT_MAX: u32 = 1_000_000;
+
+/// All options, in the order of help: 1.0's names are written with underscores, others with dashes. 1.0.20's defaults,
+/// but for `Legacy`, which has 0.5's.
+pub const OPTIONS: [(OptionGroup, &[Row]); 6] = [
+    (OptionGroup::Oltp, OLTP),
+    (OptionGroup::RandomPoints, RANDOM_POINTS),
+    (OptionGroup::RandomRanges, RANDOM_RANGES),
+    (OptionGroup::Legacy, LEGACY),
+    (OptionGroup::Random, RANDOM),
+    (OptionGroup::Database, DATABASE),
+];
+
+#[rustfmt::skip]
+const OLTP: &[Row] = &[
+    Row::new("auto_inc", "on", Flag(|o, on| o.auto_inc = on),
+        "Let the server number inserted rows. Otherwise the client does").formerly("oltp-auto-inc"),
+    Row::new("create_secondary", "on", Flag(|o, on| o.create_secondary = on),
+        "Create an index on column k").formerly("oltp-create-secondary"),
+    Row::new("create_table_options", "", TABLE_OPTIONS, "Text to append to CREATE TABLE"),
+    Row::new("delete_inserts", "1", Whole(0, COUNT_MAX, |o, n| o.delete_inserts = n),
+        "Pairs of DELETE and INSERT per transaction").formerly("oltp-delete-inserts"),
+    Row::new("distinct_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.distinct_ranges = n),
+        "SELECT DISTINCT range queries per transaction").formerly("oltp-distinct-ranges"),
+    Row::new("index_updates", "1", Whole(0, COUNT_MAX, |o, n| o.index_updates = n),
+        "Updates of the indexed column per transaction").formerly("oltp-index-updates"),
+    Row::new("mysql_storage_engine", "innodb", ENGINE, "Storage engine of the tables, on MySQL"),
+    Row::new("non_index_updates", "1", Whole(0, COUNT_MAX, |o, n| o.non_index_updates = n),
+        "Updates of the column without index per transaction").formerly("oltp-non-index-updates"),
+    Row::new("order_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.order_ranges = n),
+        "SELECT ... ORDER BY range queries per transaction").formerly("oltp-order-ranges"),
+    Row::new("pgsql_variant", "", Choice(&["redshift"], |_, _| {}), "Accepted for old scripts; without effect"),
+    Row::new("point_selects", "10", Whole(0, COUNT_MAX, |o, n| o.point_selects = n),
+        "Point selects per transaction").formerly("oltp-point-selects"),
+    Row::new("range_selects", "on", Flag(|o, on| o.range_selects = on),
+        "Off leaves out all range queries").formerly("oltp-range-selects"),
+    Row::new("range_size", "100", Whole(1, ROWS_MAX, |o, n| o.range_size = n),
+        "Rows per range query").formerly("oltp-range-size"),
+    Row::new("secondary", "off", Flag(|o, on| o.secondary = on),
+        "Index id with a secondary index, have no primary key"),
+    Row::new("simple_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.simple_ranges = n),
+        "Simple range queries per transaction").formerly("oltp-simple-ranges"),
+    Row::new("reconnect", "0", Whole(0, ROWS_MAX, |o, n| o.reconnect = n),
+        "Close each connection after so many transactions and open another; 0 is never"),
+    Row::new("skip_trx", "off", Flag(|o, on| o.skip_trx = on),
+        "Send no BEGIN and COMMIT: every statement commits itself").formerly("oltp-skip-trx"),
+    Row::new("sum_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.sum_ranges = n),
+        "SELECT SUM() range queries per transaction").formerly("oltp-sum-ranges"),
+    Row::new("table_size", "10000", Whole(0, ROWS_MAX, |o, n| o.table_size = n),
+        "Rows per table").formerly("oltp-table-size"),
+    Row::new("tables", "1", Whole(1, COUNT_MAX, |o, n| o.tables = n),
+        "Number of tables").formerly("oltp-tables-count"),
+];
+
+const TABLE_OPTIONS: OptionValues<SysbenchOptions> = Text("a text", |o, text| {
+    o.create_table_options = text.to_owned();
+    Ok(())
+});
+
+/// An empty name leaves the engine.
+const ENGINE: OptionValues<SysbenchOptions> = Text("a text", |o, name| {
+    if !name.is_empty() {
+        o.mysql_storage_engine = name.to_owned();
+    }
+    Ok(())
+});
+
+#[rustfmt::skip]
+const RANDOM_POINTS: &[Row] = &[
+    Row::new("random_points", "10", Whole(1, PLACEHOLDERS_MAX, |o, n| o.random_points = n),
+        "Random keys per SELECT ... IN (...)"),
+];
+
+#[rustfmt::skip]
+const RANDOM_RANGES: &[Row] = &[
+    Row::new("delta", "5", Whole(0, ROWS_MAX, |o, n| o.delta = n), "Width of each BETWEEN range"),
+    Row::new("number_of_ranges", "10", Whole(1, PLACEHOLDERS_MAX / 2, |o, n| o.number_of_ranges = n),
+        "Random BETWEEN ranges per SELECT"),
+];
+
+#[rustfmt::skip]
+const LEGACY: &[Row] = &[
+    Row::new("oltp-read-only", "off", Flag(|o, on| o.read_only = on), "Leave out all writing statements"),
+    Row::new("oltp-secondary", "", Text("a text", |o, _| { o.secondary = true; Ok(()) }),
+        "Any value: index id with a secondary index, have no primary key"),
+    Row::new("oltp-write-only", "off", Flag(|o, on| o.write_only = on), "Leave out all reading statements"),
+    Row::new("mysql-table-engine", "innodb", ENGINE, "Storage engine of the tables, on MySQL"),
+    Row::new("mysql-engine-trx", "auto", Choice(&["auto", "yes", "no"], |o, at| {
+        use EngineTransactions::{Auto, No, Yes};
+        o.engine_transactions = [Auto, Yes, No][at];
+    }), "Whether the engine knows transactions: auto, yes, no (then LOCK TABLES)"),
+    Row::new("mysql-table-options", "", TABLE_OPTIONS, "Text to append to CREATE TABLE, on MySQL"),
+    Row::new("myisam-max-rows", "1000000", Whole(1, u32::MAX, |o, n| o.myisam_max_rows = n),
+        "MAX_ROWS of the tables, on MySQL"),
+];
+
+#[rustfmt::skip]
+const RANDOM: &[Row] = &[
+    Row::new("rand-type", "special",
+        Choice(&["uniform", "gaussian", "special", "pareto", "zipfian"], |o, at| {
+            o.random.distribution = KeyDistribution::ALL[at];
+        }), "Distribution of ids and keys: uniform, gaussian, special, pareto, zipfian"),
+    Row::new("rand-spec-iter", "12", Whole(1, COUNT_MAX, |o, n| o.random.iterations = n),
+        "Uniform numbers whose mean is drawn (gaussian, special)"),
+    Row::new("rand-spec-pct", "1", Whole(0, 100, |o, n| o.random.hot_width_percent = n),
+        "Width of the hot window in percent (special)"),
+    Row::new("rand-spec-res", "75", Whole(0, 100, |o, n| o.random.hot_share_percent = n),
+        "Percent of the draws that go to the hot window (special)"),
+    Row::new("rand-pareto-h", "0.2", Text("a number between 0 and 1, both excluded", |o, value| {
+        o.random.pareto_h = number(value, |h| h > 0.0 && h < 1.0)
+            .ok_or("a number between 0 and 1, both excluded")?;
+        Ok(())
+    }), "The h of the power law (pareto)").taking("N"),
+    Row::new("rand-zipfian-exp", "0.8", Text("a number that is not negative", |o, value| {
+        o.random.zipfian_exponent =
+            number(value, |exponent| exponent >= 0.0).ok_or("a number that is not negative")?;
+        Ok(())
+    }), "The exponent (zipfian)").taking("N"),
+];
+
+const DATABASE: &[Row] = &[Row::new(
+    "db-ps-mode",
+    "auto",
+    Choice(&["auto", "disable"], |o, at| o.prepared = at == 0 && !o.test.is_legacy()),
+    "Prepared statements: auto or disable (the scripts of 0.5 send text in any case)",
+)];
+
+/// A number for which `accept` holds.
+fn number(value: &str, accept: impl Fn(f64) -> bool) -> Option<f64> {
+    value.parse().ok().filter(|number: &f64| number.is_finite() && accept(*number))
+}
+
+/// Names that were never options of the 0.5 scripts although many public scripts and papers use
+/// them, and what their authors most likely meant.
+const OFTEN_MEANT: &[(&str, &str)] = &[
+    ("oltp_table_count", "oltp-tables-count"),
+    ("oltp_num_tables", "oltp-tables-count"),
+    ("oltp_tables_size", "oltp-table-size"),
+    ("oltp_tablesize", "oltp-table-size"),
+    ("oltp_inserts", "oltp-delete-inserts"),
+    ("oltp_test_mode", "oltp-read-only"),
+    ("oltp_nontrx_mode", "oltp-skip-trx"),
+    ("oltp_dist_type", "rand-type"),
+    ("oltp_dist_pct", "rand-spec-pct"),
+    ("oltp_dist_res", "rand-spec-res"),
+    ("oltp_dist_iter", "rand-spec-iter"),
+    ("mysql_table_type", "mysql-table-engine"),
+    ("mysql_storage_engine", "mysql-table-engine"),
+    ("init_rng", "rand-init"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_reach_every_test_by_its_name() {
+        let offered: Vec<&str> = OFFER.tests.iter().map(|test| test.name).collect();
+        for test in SysbenchTest::ALL {
+            assert!(offered.contains(&test.name()), "{}", test.name());
+        }
+        assert!(offered.iter().all(|name| SysbenchTest::from_script(name).is_some()));
+    }
+
+    #[test]
+    fn the_words_of_the_table_are_those_of_the_distributions() {
+        for (_, rows) in OPTIONS {
+            dyno_core::options::check_table(rows, || SysbenchOptions::new(SysbenchTest::ReadWrite));
+        }
+        let words = RANDOM.iter().find_map(|row| match row.kind {
+            Choice(words, _) => Some(words),
+            _ => None,
+        });
+        assert_eq!(words, Some(&KeyDistribution::ALL.map(KeyDistribution::name)[..]));
+    }
 }

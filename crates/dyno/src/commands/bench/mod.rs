@@ -3,9 +3,9 @@
 mod leftovers;
 mod preflight;
 
-use super::RUNS;
 use super::ending::EndLength;
 use super::run::{Keeping, find_unfinished, run_kept, seconds};
+use super::runs::RunsFolder;
 use crate::terminal::human_time;
 use crate::{Done, families};
 use dyno_facts::SecretUrl;
@@ -21,7 +21,7 @@ use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use preflight::BenchNeed;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The suite that is run.
 const SUITE: &str = "mixed";
@@ -54,9 +54,8 @@ pub(crate) struct BenchArguments {
     /// Drop the tables that interrupted runs of `dyno bench` have left on these databases, and measure nothing.
     #[arg(long)]
     remove: bool,
-    /// Folder in which runs are kept.
-    #[arg(long, value_name = "FOLDER", default_value = RUNS)]
-    dir: PathBuf,
+    #[command(flatten)]
+    runs: RunsFolder,
 }
 
 pub(crate) fn run(arguments: &BenchArguments) -> Done {
@@ -75,7 +74,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
         Err(error) => return Err(too_short(&suite, &overrides).unwrap_or_else(|| error.into())),
     };
     runner::check_options(families(), &mut plan)?;
-    let keeping = Keeping::of(&arguments.dir, false);
+    let keeping = Keeping::of(&arguments.runs.dir, false);
     let keeping = Keeping { length: EndLength::Sentences, is_bench: true, ..keeping };
     let goes_on = find_unfinished(&plan, &keeping)?;
     let reached = reach_all(&overrides)?;
@@ -87,7 +86,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
             return Ok(());
         }
         let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.dir, &overrides)?;
+        let left = leftovers_in_words(&arguments.runs.dir, &overrides)?;
         let hint = "Put that right, or name another database.".to_owned();
         Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
     };
@@ -109,7 +108,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
     let Err(failure) = done else { return Ok(()) };
-    let left = leftovers_in_words(&arguments.dir, &overrides).unwrap_or_default();
+    let left = leftovers_in_words(&arguments.runs.dir, &overrides).unwrap_or_default();
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
     Err(failure.hinted(hint))
@@ -138,14 +137,15 @@ fn leftovers_in_words(dir: &Path, overrides: &Overrides) -> Result<Option<String
 fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
     let mut found = Vec::new();
     for (name, url) in &overrides.targets {
-        for left in leftovers::on(&arguments.dir, url)? {
+        for left in leftovers::on(&arguments.runs.dir, url)? {
             let tables = left.tables.join(", ");
             output::talk(&format!("These tables are dropped on {}: {tables}.", url.redacted()));
             found.push((name, left));
         }
     }
-    if found.is_empty() && !leftovers::is_known(&arguments.dir)? {
-        let message = format!("There is no run of `dyno bench` in {}.", arguments.dir.display());
+    if found.is_empty() && !leftovers::is_known(&arguments.runs.dir)? {
+        let message =
+            format!("There is no run of `dyno bench` in {}.", arguments.runs.dir.display());
         let hint = "`--dir` names the folder in which the run is kept that has left the tables.";
         return Err(Failure::new(message).with_hint(hint));
     }

@@ -171,7 +171,7 @@ fn nanos(seconds: f64) -> Nanos {
 /// The one table that the null server shows.
 fn point_select(dialect: Dialect) -> Result<Sysbench, Failure> {
     let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &[])
-        .map_err(|error| Failure::new(sentence(&error.to_string())))?;
+        .map_err(|error| Failure::new(error.message))?;
     Ok(Sysbench::new(options, dialect))
 }
 

@@ -1,0 +1,491 @@
+//! From words to settings, in the order in which pgbench looks at them: what is wrong first is said,
+//! scripts are loaded when their option is met.
+
+use super::getopt::{ArgumentWords, NextWords, leading_double, leading_int, scanned_u64};
+use super::options::{Mode, Settings};
+use super::refusal::Refusal;
+use super::scripts::{self, Loader, Source};
+use dyno_pgbench::init::{InitStep, PartitionMethod};
+use dyno_pgbench::script::{Builtin, QueryMode};
+use dyno_runner::output;
+
+/// What ends the program while options are read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    Refused(Refusal),
+    /// `-b list`.
+    List,
+    /// `--show-script`.
+    Show(&'static Builtin),
+}
+
+impl From<Refusal> for Stop {
+    fn from(refusal: Refusal) -> Self {
+        Stop::Refused(refusal)
+    }
+}
+
+impl From<String> for Stop {
+    fn from(message: String) -> Self {
+        Refusal::error(message).into()
+    }
+}
+
+impl From<String> for Refusal {
+    fn from(message: String) -> Self {
+        Refusal::error(message)
+    }
+}
+
+/// Reads the words after the program's name, and the scripts that they name. `seed_variable` is `PGBENCH_RANDOM_SEED`.
+pub(super) fn read(
+    words: &[String],
+    seed_variable: Option<&str>,
+) -> Result<(Settings, Loader), Stop> {
+    let seed = match seed_variable {
+        None => time_as_seed(),
+        Some(text) => random_seed(text, "PGBENCH_RANDOM_SEED environment variable")?,
+    };
+    let mut reader = Reader { settings: Settings::new(seed), loader: Loader::default() };
+    let (mut modes, mut operands) = (Vec::new(), Vec::new());
+    let mut given = ArgumentWords::new(words);
+    while let Some(next) = given.next() {
+        match next.map_err(Refusal::words)? {
+            NextWords::Operand(operand) => operands.push(operand),
+            NextWords::Option(option, value) => {
+                option.apply(&mut reader, &value)?;
+                modes.push(option.mode);
+            }
+        }
+    }
+    reader.complete(operands, &modes)
+}
+
+fn time_as_seed() -> u64 {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    now.map_or(0, |since| since.as_micros() as u64)
+}
+
+/// The seed that `origin` names.
+fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
+    let seed = match text {
+        "time" => Ok(time_as_seed()),
+        "rand" => {
+            let mut bytes = [0; 8];
+            let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());
+            drawn
+                .map(|_| u64::from_ne_bytes(bytes))
+                .map_err(|_| Refusal::error("could not generate random seed"))
+        }
+        number => scanned_u64(number).ok_or_else(|| {
+            Refusal::error(format_args!("unrecognized random seed option \"{number}\""))
+                .with_detail("Expecting an unsigned integer, \"time\" or \"rand\".")
+        }),
+    };
+    let seed = seed.map_err(|refusal| {
+        refusal.then(format_args!("error while setting random seed from {origin}"))
+    })?;
+    output::talk_lines(&format!("pgbench: setting random seed to {seed}"));
+    Ok(seed)
+}
+
+/// What options set.
+#[derive(Debug)]
+pub(super) struct Reader {
+    pub(super) settings: Settings,
+    loader: Loader,
+}
+
+impl Reader {
+    pub(super) fn builtin(&mut self, value: &str) -> Result<(), Stop> {
+        if value == "list" {
+            return Err(Stop::List);
+        }
+        let (script, weight) = scripts::split_weight(value)?;
+        Ok(self.loader.load(&Source::Builtin(scripts::find(script)?), weight)?)
+    }
+
+    pub(super) fn file(&mut self, value: &str) -> Result<(), Stop> {
+        let (script, weight) = scripts::split_weight(value)?;
+        Ok(self.loader.load(&Source::File(script.to_owned()), weight)?)
+    }
+
+    pub(super) fn random_seed(&mut self, value: &str) -> Result<(), Stop> {
+        self.settings.seed = random_seed(value, "--random-seed option")?;
+        Ok(())
+    }
+
+    /// What pgbench looks at when all options are read.
+    fn complete(
+        mut self,
+        operands: Vec<String>,
+        modes: &[Mode],
+    ) -> Result<(Settings, Loader), Stop> {
+        let settings = &mut self.settings;
+        if self.loader.len() == 0 && !settings.initialize {
+            self.loader.load(&Source::Builtin(scripts::find("tpcb-like")?), 1)?;
+        }
+        self.loader.complete(settings.mode)?;
+        if self.loader.total_weight() == 0 && !settings.initialize {
+            return Err(Refusal::error("total script weight must not be zero").into());
+        }
+        let mut operands = operands.into_iter();
+        if let Some(operand) = operands.next() {
+            settings.connection.dbname = Some(operand);
+        }
+        if let Some(extra) = operands.next() {
+            let message = format!("too many command-line arguments (first is \"{extra}\")");
+            return Err(Refusal::error(message).with_advice().into());
+        }
+        if settings.initialize {
+            let others = modes.contains(&Mode::Run) || self.loader.len() > 0;
+            check_initialization(settings, others)?;
+        } else {
+            if modes.contains(&Mode::Initialize) {
+                let message = "some of the specified options cannot be used in benchmarking mode";
+                return Err(Refusal::error(message).into());
+            }
+            settings.threads = settings.threads.min(settings.clients);
+            check_run(settings)?;
+        }
+        check_target(settings)?;
+        Ok((self.settings, self.loader))
+    }
+}
+
+fn check_initialization(settings: &mut Settings, has_others: bool) -> Result<(), Refusal> {
+    if has_others {
+        return Err(Refusal::error(
+            "some of the specified options cannot be used in initialization (-i) mode",
+        ));
+    }
+    if settings.init.partitions == 0 && settings.partition_method_given {
+        return Err(Refusal::error("--partition-method requires greater than zero --partitions"));
+    }
+    settings.init.scale = settings.scale.unwrap_or(1);
+    settings.init.vacuum = settings.vacuum;
+    settings.init.connections = settings.threads;
+    Ok(())
+}
+
+pub(super) fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
+    InitStep::parse_all(value).map_err(|error| {
+        let refusal = Refusal::error(&error);
+        match error.detail() {
+            Some(detail) => refusal.with_detail(detail),
+            None => refusal,
+        }
+    })
+}
+
+pub(super) fn partition_method(value: &str) -> Result<PartitionMethod, String> {
+    let named = |method: &PartitionMethod| value.eq_ignore_ascii_case(method.name());
+    PartitionMethod::ALL.into_iter().find(named).ok_or_else(|| {
+        format!("invalid partition method, expecting \"range\" or \"hash\", got: \"{value}\"")
+    })
+}
+
+pub(super) fn protocol(value: &str) -> Result<QueryMode, Refusal> {
+    let mode = QueryMode::ALL.into_iter().find(|mode| mode.name() == value);
+    mode.ok_or_else(|| Refusal::error(format_args!("invalid query mode (-M): \"{value}\"")))
+}
+
+pub(super) fn sampling_rate(value: &str) -> Result<f64, Refusal> {
+    let rate = leading_double(value);
+    let is_share = rate > 0.0 && rate <= 1.0;
+    let refused = || Refusal::error(format_args!("invalid sampling rate: \"{value}\""));
+    is_share.then_some(rate).ok_or_else(refused)
+}
+
+pub(super) fn max_tries(value: &str) -> Result<u32, Refusal> {
+    u32::try_from(leading_int(value))
+        .map_err(|_| Refusal::error(format_args!("invalid number of maximum tries: \"{value}\"")))
+}
+
+pub(super) fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
+    let number = leading_double(value);
+    let refused = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
+    (number > 0.0 && number.is_finite()).then_some(number).ok_or_else(refused)
+}
+
+/// `NAME=VALUE` of `-D`.
+pub(super) fn variable(definition: &str) -> Result<(String, String), Refusal> {
+    let (name, value) = definition
+        .split_once('=')
+        .filter(|(name, value)| !name.is_empty() && !value.is_empty())
+        .ok_or_else(|| format!("invalid variable definition: \"{definition}\""))?;
+    let is_letter = |c: char| c.is_ascii_alphabetic() || c == '_' || !c.is_ascii();
+    let is_name =
+        name.starts_with(is_letter) && name.chars().all(|c| is_letter(c) || c.is_ascii_digit());
+    if !is_name {
+        return Err(Refusal::error(format_args!("option: invalid variable name: \"{name}\"")));
+    }
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// Options that don't go together, in pgbench's order.
+fn check_run(settings: &Settings) -> Result<(), Refusal> {
+    let Settings { log, seconds, .. } = settings;
+    let (seconds, aggregate) = (seconds.unwrap_or(0), log.aggregate_s.unwrap_or(0));
+    let wrong = if settings.transactions.is_some() && seconds > 0 {
+        "specify either a number of transactions (-t) or a duration (-T), not both"
+    } else if log.sampling_rate.is_some() && !log.wanted {
+        "log sampling (--sampling-rate) is allowed only when logging transactions (-l)"
+    } else if log.sampling_rate.is_some() && aggregate > 0 {
+        "log sampling (--sampling-rate) and aggregation (--aggregate-interval) cannot be used at \
+         the same time"
+    } else if aggregate > 0 && !log.wanted {
+        "log aggregation is allowed only when actually logging transactions"
+    } else if log.prefix.is_some() && !log.wanted {
+        "log file prefix (--log-prefix) is allowed only when logging transactions (-l)"
+    } else if seconds > 0 && aggregate > seconds {
+        return Err(Refusal::error(format_args!(
+            "number of seconds for aggregation ({aggregate}) must not be higher than test duration \
+             ({seconds})"
+        )));
+    } else if seconds > 0 && aggregate > 0 && !seconds.is_multiple_of(aggregate) {
+        return Err(Refusal::error(format_args!(
+            "duration ({seconds}) must be a multiple of aggregation interval ({aggregate})"
+        )));
+    } else if settings.progress_timestamp && settings.progress_s.is_none() {
+        "--progress-timestamp is allowed only under --progress"
+    } else if settings.max_tries == 0 && settings.late_limit_us == 0 && seconds == 0 {
+        "an unlimited number of transaction tries can only be used with --latency-limit or a \
+         duration (-T)"
+    } else {
+        return Ok(());
+    };
+    Err(Refusal::error(wrong))
+}
+
+/// A URL names the whole database: nothing else may.
+fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
+    let connection = &mut settings.connection;
+    let is_url = |name: &String| {
+        ["mysql://", "mariadb://", "sqlite:"].iter().any(|scheme| name.starts_with(scheme))
+    };
+    if connection.target.is_none() {
+        connection.target = connection.dbname.take_if(|name| is_url(name));
+    }
+    if connection.target.is_none() {
+        return Ok(());
+    }
+    let others = [
+        ("-h/--host", &connection.host),
+        ("-p/--port", &connection.port),
+        ("-U/--username", &connection.user),
+        ("a database name", &connection.dbname),
+    ];
+    match others.into_iter().find(|(_, given)| given.is_some()) {
+        None => Ok(()),
+        Some((other, _)) => Err(Refusal::error(format_args!(
+            "a target's URL names host, port, user and database: {other} can't be given with it"
+        ))),
+    }
+}
+
+pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
+    let refused = |takes: String| {
+        Refusal::error(format_args!(
+            "invalid value \"{value}\" for option --percentiles: it takes {takes}"
+        ))
+    };
+    let percentiles = dyno_runner::percentiles::percentiles(value).map_err(refused)?;
+    match percentiles.is_empty() {
+        true => Err(refused("at least one number, such as 99".to_owned())),
+        false => Ok(percentiles),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::Length;
+
+    fn read_line(line: &[&str]) -> Result<(Settings, Loader), Stop> {
+        let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
+        read(&words, None)
+    }
+
+    fn good(line: &[&str]) -> Settings {
+        let read = read_line(line).unwrap_or_else(|stop| panic!("{line:?}: {stop:?}"));
+        read.0
+    }
+
+    fn refusal(line: &[&str]) -> String {
+        match read_line(line) {
+            Err(Stop::Refused(refusal)) => refusal.to_string(),
+            other => panic!("{line:?}: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn defaults_are_pgbenchs() {
+        let (settings, loader) = read_line(&[]).expect("an empty command line is a run");
+        assert_eq!(settings, Settings { seed: settings.seed, ..Settings::new(0) });
+        assert_eq!(settings.length(), Length::Transactions(10));
+        assert_eq!(loader.to_suite().expect("a suite").test, "tpcb-like");
+    }
+
+    /// Every option of a run, in all spellings.
+    const ALL_OF_A_RUN: &str = "\
+        -Mprepared -c 8 -j3 -T60 -C -P 5 -r -R 1.5e3 -L20.5 -l -Dx=1 --define=x=a=b \
+        -nv -s 7 --log-prefix=p --sampling-rate=.5 --failures-detailed --max-tries=0 \
+        --verbose-errors --progress-timestamp --random-seed=9 --exit-on-abort \
+        --continue-on-error --debug -h a,b -p1 -U me -d first second \
+        --percentiles=50,99 --json=j --hdr h --warmup=3 --check-balances";
+
+    #[test]
+    fn every_option_of_a_run_is_taken() {
+        let settings = good(&ALL_OF_A_RUN.split_whitespace().collect::<Vec<_>>());
+        let expected = Settings {
+            mode: QueryMode::Prepared,
+            clients: 8,
+            threads: 3,
+            seconds: Some(60),
+            connect_each: true,
+            progress_s: Some(5),
+            report_per_command: true,
+            rate_per_s: Some(1500.0),
+            late_limit_us: 20_500,
+            variables: [("x", "1"), ("x", "a=b")]
+                .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                .to_vec(),
+            vacuum: false,
+            vacuum_accounts: true,
+            scale: Some(7),
+            failures_detailed: true,
+            max_tries: 0,
+            verbose_errors: true,
+            progress_timestamp: true,
+            exit_on_abort: true,
+            continue_on_error: true,
+            debug: true,
+            percentiles: vec![50.0, 99.0],
+            json: Some("j".into()),
+            hdr: Some("h".into()),
+            warmup_s: 3,
+            check_balances: true,
+            connection: crate::options::Connection {
+                host: Some("a,b".to_owned()),
+                port: Some("1".to_owned()),
+                user: Some("me".to_owned()),
+                dbname: Some("second".to_owned()),
+                target: None,
+            },
+            log: crate::options::LogSettings {
+                wanted: true,
+                prefix: Some("p".to_owned()),
+                sampling_rate: Some(0.5),
+                ..crate::options::LogSettings::default()
+            },
+            ..Settings::new(9)
+        };
+        assert_eq!(settings, expected);
+        assert_eq!((settings.variable("x"), settings.variable("y")), (Some("a=b"), None));
+    }
+
+    #[test]
+    fn every_option_of_an_initialization_is_taken() {
+        let settings = good(&[
+            "-iqn",
+            "-s20",
+            "-F",
+            "90",
+            "-I",
+            "dt gp",
+            "--foreign-keys",
+            "--partitions=4",
+            "--partition-method=HASH",
+            "--tablespace=a",
+            "--index-tablespace=b",
+            "--unlogged-tables",
+            "-j",
+            "2",
+            "--resume",
+            "bench",
+        ]);
+        let init = dyno_pgbench::init::InitOptions {
+            steps: InitStep::parse_all("dtgp").expect("letters"),
+            scale: 20,
+            fillfactor: 90,
+            vacuum: false,
+            foreign_keys: true,
+            partitions: 4,
+            partition_method: PartitionMethod::Hash,
+            tablespace: Some("a".to_owned()),
+            index_tablespace: Some("b".to_owned()),
+            unlogged: true,
+            connections: 2,
+            resume: true,
+        };
+        assert_eq!(settings.init, init);
+        assert!(settings.initialize && settings.quiet);
+    }
+
+    #[test]
+    fn scripts_have_weights_and_keep_their_order() {
+        let file = std::env::temp_dir().join(format!("dyno-script-{}@b", std::process::id()));
+        std::fs::write(&file, "SELECT 1;").expect("a temporary file");
+        let weighted = format!("{}@3", file.display());
+        let (_, loader) = read_line(&["-f", &weighted, "-S", "-btpcb@0", "-N"]).expect("scripts");
+        std::fs::remove_file(&file).expect("the temporary file");
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let expected =
+            [&format!("1/{name}@3"), "2/select-only@1", "3/tpcb-like@0", "4/simple-update@1"];
+        assert_eq!(loader.to_suite().expect("a suite").named, expected);
+    }
+
+    #[test]
+    fn seeds_come_from_the_option_or_the_environment() {
+        assert_eq!(good(&["--random-seed=-1"]).seed, u64::MAX);
+        assert_eq!(read(&[], Some("5")).expect("a seed").0.seed, 5);
+        assert!(matches!(read(&[], Some("x")), Err(Stop::Refused(_))));
+        assert_ne!(good(&["--random-seed=rand"]).seed, good(&["--random-seed=rand"]).seed);
+    }
+
+    #[test]
+    fn urls_name_the_whole_database() {
+        assert_eq!(good(&["sqlite:x.db"]).connection.target.as_deref(), Some("sqlite:x.db"));
+        let target = good(&["-i", "--target", "mysql://h/x"]).connection.target;
+        assert_eq!(target.as_deref(), Some("mysql://h/x"));
+        // libpq reads these by itself.
+        let dbname = good(&["postgres://h/x"]).connection.dbname;
+        assert_eq!(dbname.as_deref(), Some("postgres://h/x"));
+        assert!(
+            refusal(&["--target=mysql://h/x", "db"]).contains("a database name can't be given")
+        );
+        assert!(refusal(&["-h", "a", "mysql://h/x"]).contains("-h/--host can't be given"));
+    }
+
+    #[test]
+    fn what_comes_first_is_said_first() {
+        assert_eq!(
+            refusal(&["-c", "0", "-j", "x"]),
+            "pgbench: error: -c/--client must be in range 1..2147483647\n"
+        );
+        assert!(matches!(read_line(&["-b", "list", "-c", "0"]), Err(Stop::List)));
+        let shown = read_line(&["--show-script=se", "-c0"]).expect_err("a script to show");
+        assert_eq!(shown, Stop::Show(scripts::find("select-only").expect("it")));
+    }
+
+    #[test]
+    fn extras_are_checked() {
+        for empty in ["--percentiles=", "--percentiles=,"] {
+            assert!(refusal(&[empty]).contains("it takes at least one number"), "{empty}");
+        }
+        assert_eq!(
+            refusal(&["--percentiles=0"]),
+            "pgbench: error: invalid value \"0\" for option --percentiles: it takes a list of numbers \
+             above 0 and up to 100, with commas, such as 50,95,99.9\n"
+        );
+        assert!(refusal(&["-i", "--json=x"]).contains("initialization (-i) mode"));
+        assert!(refusal(&["--resume"]).contains("benchmarking mode"));
+        assert_eq!(good(&["-c2", "-j9"]).threads, 2);
+        for endless in ["inf", "nan", "1e999"] {
+            let why = format!("pgbench: error: invalid rate limit: \"{endless}\"\n");
+            assert_eq!(refusal(&["-R", endless]), why);
+            assert!(refusal(&["-L", endless]).contains("invalid latency limit"), "{endless}");
+        }
+    }
+}
