@@ -7,6 +7,7 @@
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`ShardRule`], [`ShardMap`], [`Shards`]: what stands behind an endpoint, and which rows lie where.
 //! - [`offer`], [`options`]: tests and options of workloads, as tables.
+//! - [`NodeSight`]: how a node looks to who waits for it.
 //! - [`named`]: enums whose variants have names.
 //! - [`is_command`], [`harmless`], [`in_one_line`]: texts of others, which nothing must obey.
 //! - [`nearest`]: the known name closest to a misspelt one.
@@ -25,6 +26,7 @@ mod outcome;
 mod rng;
 mod session;
 mod shards;
+mod sight;
 mod statements;
 mod target;
 mod text;
@@ -46,6 +48,7 @@ pub use session::{
     Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
+pub use sight::{NodeHealth, NodeSight};
 pub use statements::StatementTable;
 pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement};

@@ -25,7 +25,6 @@
 //! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
 //!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
 
-mod activity;
 pub mod catalog;
 mod error;
 mod observer;
@@ -34,14 +33,16 @@ pub mod query;
 mod report;
 mod sessions;
 pub mod settings;
-mod stall;
+mod watch;
 
 dyno_facts::catalogue!();
 
-pub use activity::{Activity, bulk_load, doing, goes_on, noting};
 pub use error::{LoadError, while_doing};
-pub use observer::{LoadObserver, NodeHealth, NodeSight, Unobserved};
+pub use observer::{LoadObserver, Unobserved};
 pub use piece::{StoredRows, is_conflict, retrying};
 pub use report::{LoadReport, default_sessions, fallback_reason};
 pub use sessions::{LoadSessions, cancel};
-pub use stall::{LOST_NODE_REMEDY, Patience, look_at, watched};
+pub use watch::{
+    Activity, LOST_NODE_REMEDY, LostNode, Patience, bulk_load, doing, goes_on, look_at, noting,
+    watched,
+};

@@ -1,30 +1,7 @@
 //! What a loader reports while it works.
 
-use crate::Patience;
-
-dyno_core::named! {
-    /// From good to bad.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum NodeHealth {
-        /// It answers, or uses the CPU.
-        Works = "works",
-        /// It does not answer, is frozen, or has no memory left.
-        Stuck = "stuck",
-        /// Its log says so.
-        OutOfMemory = "out of memory",
-        /// Its process is gone.
-        Dead = "dead",
-    }
-}
-
-/// What a look at a node of the target has found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NodeSight {
-    pub name: String,
-    pub health: NodeHealth,
-    /// Goes on with a sentence that begins with the name: `answers a new connection`.
-    pub evidence: String,
-}
+use crate::{LostNode, Patience};
+use dyno_core::NodeSight;
 
 /// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
 /// all loading threads, a few times per second at most. Every method does nothing unless it is
@@ -68,6 +45,8 @@ pub trait LoadObserver: Sync {
     fn watches_nodes(&self) -> bool {
         false
     }
+    /// Work is given up because of a node: those who wait for it end.
+    fn give_up(&self, _node: &LostNode) {}
     /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
     fn nodes(&self) -> Vec<NodeSight> {
         Vec::new()

@@ -1,9 +1,9 @@
 //! The sessions of a load.
 
-use crate::activity::{Activity, noted};
 use crate::settings::{self, ServerNeed};
-use crate::{LoadError, LoadObserver, NodeSight, doing, stall, while_doing};
-use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos, SECOND, Session};
+use crate::watch::{self, LOST_NODE_REMEDY, noted};
+use crate::{Activity, LoadError, LoadObserver, doing, while_doing};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos, NodeSight, SECOND, Session};
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
 use std::sync::Arc;
@@ -125,8 +125,8 @@ impl<'a> LoadSessions<'a> {
         if self.is_watched.swap(true, Ordering::Relaxed) {
             return load();
         }
-        let look = || stall::look_at_all(&self.driver, self.observer);
-        let done = stall::watched(&self.activity, self.observer, look, load);
+        let look = || watch::look_at_all(&self.driver, self.observer);
+        let done = watch::watched(&self.activity, self.observer, look, load);
         self.is_watched.store(false, Ordering::Relaxed);
         done.map_err(|error| self.explained(error))
     }
@@ -140,7 +140,7 @@ impl<'a> LoadSessions<'a> {
         loop {
             if let Some(NodeSight { name, evidence, .. }) = self.observer.lost_node() {
                 let problem = format!("{name} {evidence}");
-                return LoadError::Node { problem, hint: stall::LOST_NODE_REMEDY.to_owned() };
+                return LoadError::Node { problem, hint: LOST_NODE_REMEDY.to_owned() };
             }
             if !is_lost || self.observer.is_canceled() || began.elapsed() >= DIES_WITHIN {
                 return error;
@@ -199,14 +199,14 @@ impl<'a> LoadSessions<'a> {
     }
 
     fn is_over(&self) -> bool {
-        self.observer.is_canceled() || self.activity.verdict.get().is_some()
+        self.observer.is_canceled() || self.activity.verdict().is_some()
     }
 
     /// Why sessions end before their work is done.
     fn ending(&self) -> LoadError {
-        match self.activity.verdict.get() {
-            Some((problem, hint)) => {
-                LoadError::Node { problem: problem.clone(), hint: hint.clone() }
+        match self.activity.verdict() {
+            Some(lost) => {
+                LoadError::Node { problem: lost.problem.clone(), hint: LOST_NODE_REMEDY.to_owned() }
             }
             None => LoadError::Canceled { hint: None },
         }

@@ -1,8 +1,9 @@
 //! A run that fails where its tables are not to stay: what it has made goes while it still has the lock of its tables.
 
-use super::{Runner, asking, ownership, watched};
+use super::{Runner, ownership};
 use crate::failure::Failure;
 use crate::output;
+use crate::watch::{self, WatchedNode};
 use dyno_facts::{PlanStep, StepAction, say};
 
 impl Runner<'_> {
@@ -29,12 +30,11 @@ impl Runner<'_> {
             return Ok(());
         }
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
-        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let nodes = WatchedNode::all(self.plan.target(&owner), reached);
         // One question: what drops tables would wait for a server that is gone.
-        let existing =
-            asking::guarded(&title.to_string(), "the look at the tables", &nodes, || {
-                experiment.existing(&reached.database)
-            });
+        let existing = watch::guarded(&title.to_string(), "the look at the tables", &nodes, || {
+            experiment.existing(&reached.database)
+        });
         let existing = existing.map_err(|failure| failure.at(&title))?;
         if parts.made.iter().any(|table| existing.contains(table)) {
             return self.cleanup(step);

@@ -5,7 +5,6 @@
 //! what becomes of it, from the trials in the run folder and nothing else, so that an interrupted run goes
 //! on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
-pub mod asking;
 pub mod assist;
 pub mod calibration;
 mod clearing;
@@ -48,8 +47,7 @@ mod target_lock;
 mod tests;
 mod trial;
 pub mod trial_json;
-mod watchdog;
-mod watched;
+pub mod watch;
 
 dyno_facts::catalogue!();
 
@@ -65,6 +63,7 @@ use crate::failing::Failing;
 use crate::failure::Failure;
 use crate::family::{Families, LoadOrder, Trials, check_settings, experiment, remove_tables};
 use crate::progress::LoadProgress;
+use crate::watch::WatchedNode;
 use dyno_engine::Control;
 use dyno_facts::{
     Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, RunStatus,
@@ -393,9 +392,9 @@ impl Runner<'_> {
         let (experiment, reached) = self.parties(step)?;
         let title = say!(preparing, experiment = &step.experiment, target = &step.target);
         let owner = self.plan.owner(&step.target).to_owned();
-        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let nodes = WatchedNode::all(self.plan.target(&owner), reached);
         let place = title.to_string();
-        let existing = asking::guarded(&place, "the look at the tables", &nodes, || {
+        let existing = watch::guarded(&place, "the look at the tables", &nodes, || {
             experiment.existing(&reached.database)
         });
         let existing = existing.map_err(|failure| failure.at(&title))?;
@@ -435,7 +434,7 @@ impl Runner<'_> {
         let tables = experiment.tables();
         let owner = self.plan.owner(&step.target).to_owned();
         let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
-        let nodes = watched::watched(self.plan.target(&owner), reached);
+        let nodes = WatchedNode::all(self.plan.target(&owner), reached);
         let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
         remove_tables(experiment, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;

@@ -1,10 +1,10 @@
 //! Trials that lost a server which did not come back in time, or whose checks the user has cut off: what was
 //! acknowledged in them is held against the data before these are used again, or dropped.
 
-use crate::asking;
 use crate::failure::Failure;
 use crate::nodes::Nodes;
-use crate::{Runner, output, parties, watched};
+use crate::watch::{self, WatchedNode};
+use crate::{Runner, output, parties};
 use dyno_facts::{Event, EventKind, PlanStep, StepAction, say};
 use dyno_store::{Run, StoreError};
 use std::path::Path;
@@ -47,8 +47,8 @@ impl Runner<'_> {
             let Some((of, owner)) = of.filter(|(_, owner)| is_meant(owner)) else { continue };
             let reached_as = self.plan.reached_as(&of.target);
             let (experiment, reached) = parties(&self.experiments, &self.targets, of, reached_as)?;
-            let nodes = watched::watched(self.plan.target(owner), reached);
-            let lost = asking::guarded(&file, "the look at the ledger", &nodes, || {
+            let nodes = WatchedNode::all(self.plan.target(owner), reached);
+            let lost = watch::guarded(&file, "the look at the ledger", &nodes, || {
                 experiment.settle(&reached.database, &self.run.path().join(&file))
             });
             let lost = lost.map_err(|failure| failure.at(&file))?;

@@ -1,7 +1,6 @@
 //! A trial that no engine drives: its family executes it, one thing after the other, and tells what has
 //! ended.
 
-use crate::asking;
 use crate::databases::Database;
 use crate::failure::{Failure, sentence};
 use crate::family::After;
@@ -11,6 +10,7 @@ use crate::output;
 use crate::progress::ProgressBar;
 use crate::summary::resident_mib;
 use crate::trial::{Job, LOOK_BEFORE, TrialDone, TrialParts, store};
+use crate::watch;
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_engine::record::{Window, process_cpu};
@@ -46,7 +46,7 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     let Job { nodes, starving, run, control, .. } = job;
     let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
     let mut writer = run.begin_trial(start)?;
-    let looked = asking::watching(&place, LOOK_BEFORE, &nodes.watched, || nodes.look());
+    let looked = watch::watching(&place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&looked))?;
     let series = writer.node_series()?;
     let progress = ProgressBar::new(&format!("{place}, {}", pass.title), pass.length, "queries");
@@ -62,10 +62,10 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
         error: RefCell::new(None),
     };
     let (passed, seen) = sampled(&nodes, series, &sampling, || {
-        let passed = asking::guarded(&place, "the pass", &nodes.watched, || {
+        let passed = watch::guarded(&place, "the pass", &nodes.watched, || {
             let passed = execute(&watch)?;
             // What has ended is stored, and a pass that lost its server counts for nothing.
-            match asking::given_up() {
+            match watch::given_up() {
                 Some(lost) => Err(Failure::new(sentence(&lost))),
                 None => Ok(passed),
             }

@@ -4,11 +4,11 @@ use crate::failure::Failure;
 use crate::output::{self, ProgressView, streams};
 use crate::remaining;
 use crate::signals;
-use crate::watched::{self, WatchedNode};
-use dyno_core::counted;
+use crate::watch::{WatchedNode, dead_node, look_at_nodes};
+use dyno_core::{NodeSight, counted};
 use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::format::short;
-use dyno_load::{LoadError, LoadObserver, NodeSight};
+use dyno_load::{LoadError, LoadObserver};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -218,7 +218,7 @@ impl LoadObserver for LoadProgress {
     }
 
     fn lost_node(&self) -> Option<NodeSight> {
-        watched::lost(&self.nodes)
+        dead_node(&self.nodes)
     }
 
     fn watches_nodes(&self) -> bool {
@@ -226,7 +226,7 @@ impl LoadObserver for LoadProgress {
     }
 
     fn nodes(&self) -> Vec<NodeSight> {
-        watched::look(&self.nodes, self.patience().answer_within)
+        look_at_nodes(&self.nodes, self.patience().answer_within)
     }
 }
 

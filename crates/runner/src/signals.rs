@@ -1,6 +1,6 @@
 //! Ctrl-C.
 
-use crate::asking::given_up;
+use crate::watch::given_up;
 use dyno_core::Interrupter;
 use dyno_engine::Control;
 use dyno_reactor::unless;

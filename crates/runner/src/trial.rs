@@ -4,7 +4,6 @@ use super::family::{After, Driven, EndedTrial, Ready};
 use super::fault::Injection;
 use super::fleet::{FleetShare, Team};
 use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
-use crate::asking;
 use crate::calibration::Calibration;
 use crate::databases::Database;
 use crate::failure::Failure;
@@ -14,8 +13,7 @@ use crate::progress::{ProgressBar, TrialProgress};
 use crate::signals;
 use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, summarise};
-use crate::watchdog::{self, Watchdog};
-use crate::watched;
+use crate::watch;
 use dyno_core::{Nanos, counted};
 use dyno_engine::record::{FaultWatch, MeasuredInterval, Window};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
@@ -24,6 +22,7 @@ use dyno_facts::{
     CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
     Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
+use dyno_load::Activity;
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
 
 /// What is done before a trial, in sentences.
@@ -53,7 +52,7 @@ impl Job<'_> {
     /// Asks the nodes something before the trial: who waits for what is said, and no lost node is waited for.
     pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         let place = self.place();
-        let asked = asking::guarded(&place, CHECK_BEFORE, &self.nodes.watched, ask);
+        let asked = watch::guarded(&place, CHECK_BEFORE, &self.nodes.watched, ask);
         asked.map_err(|failure| failure.at(&place))
     }
 
@@ -142,8 +141,8 @@ pub fn drive_trial<F: Driven>(
     let committed = &committed[..];
     let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
     // A fault may have left a node down: that says nothing new.
-    let watched = watched::without_lost(&nodes.watched);
-    let mut after = asking::watching(&place, "the check of the data", &watched, || {
+    let watched = watch::living(&nodes.watched);
+    let mut after = watch::watching(&place, "the check of the data", &watched, || {
         family.look_after(database, &workload, ready.before, &ran)
     });
     let lost = after.lost.take();
@@ -172,7 +171,7 @@ fn look_before<F: Driven>(
     place: &str,
     look: impl FnOnce() -> Result<Ready<F>, Failure>,
 ) -> Result<Option<Ready<F>>, Failure> {
-    let ready = match asking::guarded(place, CHECK_BEFORE, &job.nodes.watched, look) {
+    let ready = match watch::guarded(place, CHECK_BEFORE, &job.nodes.watched, look) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => return Ok(None),
         looked => looked.map_err(|failure| failure.at(place))?,
@@ -363,15 +362,15 @@ fn measure<F: Driven>(
     // Load generators on other machines count by themselves.
     let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
     let acknowledged_on_shard = || family.acknowledged_on(database, workload, counted?);
-    let before = asking::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
+    let before = watch::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
     writer.server(Moment::Before, &nodes.facts(&before))?;
     let series = writer.node_series()?;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
-    let (sampling, watchdog) = (Sampling::default(), Watchdog::default());
+    let (sampling, activity) = (Sampling::default(), Activity::default());
     let mut observer = StoringObserver {
         writer,
-        watchdog: &watchdog,
+        activity: &activity,
         sampling: &sampling,
         fault: fault.map(|fault| (fault, fault.watch())),
         acknowledged_on_shard: &acknowledged_on_shard,
@@ -385,29 +384,27 @@ fn measure<F: Driven>(
         let driven = || team.drive(family, workload, database, spec, control, &mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
-            None => watchdog.during(&nodes.watched, control, driven),
+            None => watch::watch_trial(&activity, &nodes.watched, control, driven),
         }
     });
     let StoringObserver { writer, progress, error, client, fault: watched, .. } = observer;
     let result = match driven {
         Ok(result) => result,
         Err(DriveError::Interrupted) => {
-            return watchdog
-                .lost()
-                .cloned()
-                .map_or(Ok(None), |lost| Err(Failure::new(lost.why).at(place)));
+            let lost = activity.verdict().map(watch::trial_verdict);
+            return lost.map_or(Ok(None), |why| Err(Failure::new(why).at(place)));
         }
         Err(error) => {
             let failure = Failure::from(error);
-            return Err(watchdog::explained(failure, &nodes.watched).at(place));
+            return Err(watch::explain(failure, &nodes.watched).at(place));
         }
     };
     if let Some(error) = error {
         return Err(error.into());
     }
     writer.stage(&result)?;
-    let gone = watchdog.lost().cloned();
-    let is_back = gone.is_some() && is_recorded && watchdog::are_back(&nodes.watched, place);
+    let gone = activity.verdict().cloned();
+    let is_back = gone.is_some() && is_recorded && watch::wait_for_return(&nodes.watched, place);
     if let Some(fault) = fault {
         fault.settle();
         seen.leave_out(&fault.asked());
@@ -418,7 +415,7 @@ fn measure<F: Driven>(
     let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
     let after = nodes.look_again(&seen, gone.as_ref().filter(|_| !is_back));
     writer.server(Moment::After, &nodes.facts(&after))?;
-    let gone = gone.map(|lost| lost.why);
+    let gone = gone.as_ref().map(watch::trial_verdict);
     Ok(Some(Measured { result, client, seen, before, after, watch, gone, is_back, progress }))
 }
 
@@ -508,7 +505,7 @@ fn unchecked(
 struct StoringObserver<'a, 'run> {
     writer: &'a mut TrialWriter<'run>,
     sampling: &'a Sampling,
-    watchdog: &'a Watchdog,
+    activity: &'a Activity,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
     /// What was acknowledged so far whose home is the shard that the fault is done to.
     acknowledged_on_shard: &'a dyn Fn() -> Option<u64>,
@@ -530,7 +527,7 @@ impl StoringObserver<'_, '_> {
 
 impl Observer for StoringObserver<'_, '_> {
     fn connected(&mut self, connected: u32, of: u32) {
-        self.watchdog.moved();
+        self.activity.moved();
         self.progress.connected(connected, of);
     }
 
@@ -544,7 +541,7 @@ impl Observer for StoringObserver<'_, '_> {
     fn interval(&mut self, interval: &MeasuredInterval) {
         self.progress.interval(interval, self.warmup_s);
         if interval.frame.counts().committed > 0 {
-            self.watchdog.moved();
+            self.activity.moved();
         }
         self.client.add(interval);
         if let Some((_, watch)) = &mut self.fault {

@@ -53,4 +53,4 @@ pub(crate) use error::Result;
 pub use request::{REPLICAS_MAX, Replication, Request};
 pub use state::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
 pub use status::{Health, NodeStatus};
-pub use vitals::{NodeWatch, Vitals};
+pub use vitals::NodeWatch;

@@ -2,7 +2,8 @@
 //! nothing.
 
 use crate::process::Process;
-use crate::{Cluster, Health, StateNode, guarded};
+use crate::{Cluster, StateNode, guarded};
+use dyno_core::{NodeHealth, NodeSight};
 use std::fs;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -36,17 +37,6 @@ pub struct NodeWatch {
     log_from: u64,
 }
 
-/// How a node is, from bad to worse.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Vitals {
-    /// Up says no more than that its process runs.
-    pub health: Health,
-    /// Its log says so.
-    pub is_out_of_memory: bool,
-    /// Goes on with a sentence that begins with its name.
-    pub text: String,
-}
-
 impl NodeWatch {
     /// `None` where there is no such node any more.
     pub fn new(folder: &Path, name: &str) -> Option<Self> {
@@ -61,23 +51,21 @@ impl NodeWatch {
     }
 
     /// A node whose process is gone; `None` while it is there.
-    pub fn lost(&self) -> Option<Vitals> {
+    pub fn lost(&self) -> Option<NodeSight> {
         let node = self.node()?;
         (!node.process().is_alive()).then(|| self.dead(&node))
     }
 
-    fn dead(&self, node: &StateNode) -> Vitals {
-        let trouble = self.trouble(node);
-        let is_out_of_memory = trouble.is_some();
+    fn dead(&self, node: &StateNode) -> NodeSight {
         let said = tail(&node.log(), self.log_from, READ_BYTES);
-        let said = trouble.or_else(|| said.as_deref().and_then(telling_line));
+        let said = self.trouble(node).or_else(|| said.as_deref().and_then(telling_line));
         let said = said.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
-        let text = format!("({}) is dead; its log {said}", node.product.name());
-        Vitals { health: Health::Down, is_out_of_memory, text }
+        let evidence = format!("({}) is dead; its log {said}", node.product.name());
+        NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence }
     }
 
     /// Takes half a second.
-    pub fn look(&self) -> Option<Vitals> {
+    pub fn look(&self) -> Option<NodeSight> {
         if let Some(lost) = self.lost() {
             return Some(lost);
         }
@@ -90,17 +78,20 @@ impl NodeWatch {
         let share = busy.unwrap_or(0) as f64 / TICKS_PER_S / SPAN.as_secs_f64();
         let is_frozen = process.is_frozen();
         let runs = if is_frozen { "is frozen" } else { "runs" };
-        let mut text = format!("({}) {runs}: CPU {:.0} %", node.product.name(), share * 100.0);
+        let mut evidence = format!("({}) {runs}: CPU {:.0} %", node.product.name(), share * 100.0);
         if let Some(mib) = resident_mib(process) {
-            text.push_str(&format!(", {mib} MiB of memory"));
+            evidence.push_str(&format!(", {mib} MiB of memory"));
         }
         let trouble = self.trouble(&node);
         if let Some(line) = &trouble {
-            text.push_str(&format!(", and its log says: {line}"));
+            evidence.push_str(&format!(", and its log says: {line}"));
         }
-        let health = if is_frozen { Health::Frozen } else { Health::Up };
-        let is_out_of_memory = trouble.is_some();
-        Some(Vitals { health, is_out_of_memory, text })
+        let health = match trouble {
+            Some(_) => NodeHealth::OutOfMemory,
+            None if is_frozen => NodeHealth::Stuck,
+            None => NodeHealth::Works,
+        };
+        Some(NodeSight { name: self.name.clone(), health, evidence })
     }
 
     /// The last line of its log with a word of trouble, since the watch began.

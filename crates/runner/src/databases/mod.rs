@@ -9,17 +9,17 @@ pub use dyno_drivers::Database;
 pub use nodes::{ReachedNode, reach_planned};
 pub(crate) use place::ServerPlace;
 
-use crate::asking;
 use crate::failure::{Failure, sentence};
 use crate::output::{self, Streams};
 use crate::signals::{EndedBySignal, unless_stopped};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, Cause, DbError, Driver, Session};
+use crate::watch;
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, Cause, DbError, Driver, Nanos, Session};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, read_facts};
-use dyno_reactor::block_on;
+use dyno_reactor::{block_on, monotonic_now, timeout};
 use std::path::Path;
 use std::time::Instant;
 
@@ -53,17 +53,30 @@ pub async fn in_session<T, E: From<DbError>>(
             }
         }
     });
-    asking::noted("connecting", done).await
+    watch::noted("connecting", done).await
 }
 
 /// The error of a question that nobody waits for any more: the user has stopped it, or a server is lost.
 pub fn stopped() -> DbError {
-    DbError::workload(asking::given_up().unwrap_or_else(|| STOPPED.to_owned()))
+    DbError::workload(watch::given_up().unwrap_or_else(|| STOPPED.to_owned()))
 }
 
 /// Runs a short task on a loop of its own.
 pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
     block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// Asks something in a session of its own; nobody waits for that longer than `within`.
+pub fn ask_within<T>(
+    driver: &AdminDriver<'_>,
+    within: Nanos,
+    ask: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    let answer = in_session(driver, ask);
+    // An embedded database answers on this thread: no clock could interrupt it.
+    let due = if driver.blocks() { Nanos::MAX } else { monotonic_now().saturating_add(within) };
+    let silent = || DbError::unreachable("it did not answer in time");
+    run(async { timeout(due, answer).await.unwrap_or_else(|_| Err(silent())) })
 }
 
 /// The same for what fails in other ways.

@@ -39,9 +39,9 @@ impl Nodes<'_> {
         if replicas.is_empty() {
             return Vec::new();
         }
-        let Ok(Some(position)) = read_position(&primary.database.admin()) else {
-            return Vec::new();
-        };
+        let ask = async |session: &mut AdminSession<'_>| position(session).await;
+        let asked = databases::ask_within(&primary.database.admin(), ANSWER, ask);
+        let Ok(Some(position)) = asked else { return Vec::new() };
         let wait = |node: &&Node<'_>| {
             let wait =
                 Wait { primary: &primary.name, node: &node.name, position: &position, control };
@@ -50,13 +50,6 @@ impl Nodes<'_> {
         };
         replicas.iter().filter_map(wait).collect()
     }
-}
-
-fn read_position(driver: &AdminDriver<'_>) -> Result<Option<LogPosition>, DbError> {
-    databases::run(async {
-        let question = databases::in_session(driver, async |session| position(session).await);
-        timeout(now() + ANSWER, question).await.unwrap_or(Ok(None))
-    })
 }
 
 struct Wait<'a> {

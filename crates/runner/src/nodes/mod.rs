@@ -17,21 +17,19 @@ pub(crate) use client::Client;
 pub(super) use sampling::{Over, Sampling, sampled};
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
-use crate::watchdog::LostNode;
-use crate::watched::{WatchedNode, watched};
+use crate::watch::{WatchedNode, trial_verdict};
 use client::preparing;
-use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Nanos, SECOND, Session,
-};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::postgres::sessions_opened;
 use dyno_facts::{
     Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
     TargetFacts, Together, TrialSummary,
 };
+use dyno_load::LostNode;
 use dyno_observe::{
     Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions, was_alone,
 };
-use dyno_reactor::{monotonic_now, now, sleep_until, timeout};
+use dyno_reactor::{now, sleep_until};
 use server_cpu::CpuUse;
 use std::collections::BTreeMap;
 
@@ -124,7 +122,7 @@ impl<'a> Nodes<'a> {
         }
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         let load = &reached.database;
-        let mut watched = watched(planned, reached);
+        let mut watched = WatchedNode::all(planned, reached);
         if watched.is_empty() {
             watched.push(WatchedNode::only(target, load));
         }
@@ -155,7 +153,7 @@ impl<'a> Nodes<'a> {
     pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<Looked> {
         let again = |(index, node): (usize, &Node<'_>)| {
             if gone.is_some() || self.is_only_a_way(node) {
-                let away = gone.filter(|gone| gone.name == node.name).map(|gone| gone.why.clone());
+                let away = gone.filter(|gone| gone.sight.name == node.name).map(trial_verdict);
                 return Looked { look: NodeLook::default(), away, opened: 0 };
             }
             let mut looked = node.looked(&Asking::After(&self.tables));
@@ -316,23 +314,14 @@ impl Node<'_> {
 }
 
 fn look_at_node(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
-    let question = databases::in_session(driver, async |session| match asking {
+    databases::ask_within(driver, PATIENCE, async |session| match asking {
         Asking::Way => glance(session).await,
         Asking::Before(tables) => look(session, tables).await,
         Asking::After(tables) => {
             settle(session).await?;
             look(session, tables).await
         }
-    });
-    // An embedded database answers on this thread: no clock could interrupt it.
-    match driver.blocks() {
-        true => databases::run(question),
-        false => databases::run(async {
-            timeout(monotonic_now() + PATIENCE, question)
-                .await
-                .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
-        }),
-    }
+    })
 }
 
 /// Waits, a second at most, until the sessions that have just been closed are in the statistics:

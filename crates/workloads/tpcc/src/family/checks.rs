@@ -13,10 +13,10 @@ use dyno_core::{AdminDriver, AdminSession, DbError, ShardNode};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, default_sessions};
-use dyno_runner::asking::AskedNodes;
 use dyno_runner::databases::{self, stopped};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::output;
+use dyno_runner::watch::AskedNodes;
 
 const AUDIT_CHECK: &str = "audit";
 

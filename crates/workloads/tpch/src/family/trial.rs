@@ -10,10 +10,10 @@ use crate::state::{TpchDatabase, loaded};
 use dyno_core::AdminDriver;
 use dyno_engine::Control;
 use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
-use dyno_runner::asking::given_up;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{After, Job, Pass, PassWatch, TrialDone, ask, drive_pass};
+use dyno_runner::watch::given_up;
 
 pub(super) fn trial(
     options: &TpchSettings,

@@ -8,7 +8,7 @@ use crate::degree::Applied;
 use dyno_core::{MILLISECOND, Nanos};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::{block_on, monotonic_now};
-use dyno_runner::asking::noted;
+use dyno_runner::watch::noted;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};

@@ -1,14 +1,23 @@
-//! Work without progress says what it waits for, looks at the nodes, and ends where one is lost.
+//! The watcher of nodes: work without progress says what it waits for, looks at the nodes, and ends where one is lost.
+//!
+//! What its sessions do, and since when, is noted in an [`Activity`]: by [`doing`] within them, or by [`Activity::moved`]
+//! where only the end of transactions counts. [`watched`] has a thread look at that.
 
-use crate::activity::Activity;
 use crate::query::answer_if_any;
-use crate::{LoadObserver, NodeHealth, NodeSight};
+use crate::{LoadError, LoadObserver, while_doing};
 use dyno_core::{
-    AdminDriver, AdminSession, Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND, Session,
-    counted,
+    AdminDriver, AdminSession, BulkReport, Cause, DbError, DbResult, Dialect, Driver, Interrupter,
+    Nanos, NodeHealth, NodeSight, RowSource, RowWriter, SECOND, Session, counted,
 };
-use dyno_reactor::{Elapsed, block_on, now, timeout, unless};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use dyno_reactor::{Elapsed, block_on, monotonic_now, now, timeout, unless};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -64,7 +73,7 @@ impl Patience {
     }
 
     /// The node for which work without progress for `idle` had better end.
-    pub fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
+    fn lost<'a>(&self, idle: Nanos, sights: &'a [NodeSight]) -> Option<&'a NodeSight> {
         let is_lost = |sight: &&NodeSight| match sight.health {
             NodeHealth::Works => false,
             NodeHealth::Stuck => idle >= self.gives_up_after,
@@ -85,8 +94,19 @@ pub const LOST_NODE_REMEDY: &str = "look at the node and start it again (of a cl
 /// Statements of a server's process list that are told.
 const LISTED: usize = 3;
 
+/// A node for which work is given up.
+#[derive(Clone, Debug)]
+pub struct LostNode {
+    pub sight: NodeSight,
+    /// How long nothing had come of the work.
+    pub idle: Nanos,
+    /// The same as a sentence without its full stop, perhaps with lines of a log.
+    pub problem: String,
+}
+
 /// Does `work`, whose sessions note in `activity` what they do, while a thread beside it says where nothing goes on, and
 /// `look` then looks at the nodes. Where one of them is lost, [`Activity::verdict`] says so, and nobody shall wait.
+/// Without a thread the work is not watched.
 pub fn watched<T>(
     activity: &Activity,
     observer: &dyn LoadObserver,
@@ -97,7 +117,8 @@ pub fn watched<T>(
     let look = &look;
     thread::scope(|scope| {
         let (_alive, ended) = mpsc::channel();
-        scope.spawn(move || watch(look, observer, activity, &ended));
+        let watch = move || watch(look, observer, activity, &ended);
+        let _ = thread::Builder::new().name("watcher".to_owned()).spawn_scoped(scope, watch);
         work()
     })
 }
@@ -116,7 +137,7 @@ fn watch(
     let mut seen_at = 0;
     while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
         observer.rows_sent(activity.rows_sent());
-        if observer.is_canceled() || activity.verdict.get().is_some() {
+        if observer.is_canceled() || activity.verdict().is_some() {
             activity.interrupt();
             continue;
         }
@@ -138,8 +159,11 @@ fn watch(
             observer.note(&stalled(idle, &waits, &sights));
             seen_at = activity.idle();
         }
-        // The look was a part of the wait.
-        let idle = activity.idle().max(idle);
+        // The look was a part of the wait, in which work may have gone on or ended.
+        if ended.try_recv() == Err(TryRecvError::Disconnected) {
+            return;
+        }
+        let idle = if activity.is_at_work() { activity.idle() } else { idle };
         if patience.gives_up_on_old(idle, seen_at, &sights) {
             sights = look();
             seen_at = idle;
@@ -149,8 +173,10 @@ fn watch(
             if !still.is_empty() {
                 waits = still;
             }
-            let problem = lost(node, idle, &patience, (observer.work(), &waits));
-            let _ = activity.verdict.set((problem, LOST_NODE_REMEDY.to_owned()));
+            let problem = problem(node, idle, &patience, (observer.work(), &waits));
+            let lost =
+                activity.verdict.get_or_init(|| LostNode { sight: node.clone(), idle, problem });
+            observer.give_up(lost);
         }
     }
 }
@@ -258,7 +284,12 @@ fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
 }
 
 /// `waits` is what the sessions of `work` wait for.
-fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, (work, waits): (&str, &str)) -> String {
+fn problem(
+    node: &NodeSight,
+    idle: Nanos,
+    patience: &Patience,
+    (work, waits): (&str, &str),
+) -> String {
     let NodeSight { name, health, evidence } = node;
     let since = match (health, waits) {
         (NodeHealth::Dead, _) => String::new(),
@@ -272,6 +303,210 @@ fn lost(node: &NodeSight, idle: Nanos, patience: &Patience, (work, waits): (&str
         _ => String::new(),
     };
     format!("{name} {evidence}{since}{bound}")
+}
+
+/// Rows between two notes of [`bulk_load`]: a note takes longer than some rows.
+const NOTED_ROWS: u64 = 64;
+/// Sessions that [`Activity::waits`] names.
+const NAMED: usize = 4;
+
+/// Who does what. Made for the sessions of a load; others are added by [`Activity::with_session`].
+#[derive(Default)]
+pub struct Activity {
+    /// By the numbers of the sessions.
+    sessions: Mutex<BTreeMap<u32, Doing>>,
+    /// On [`monotonic_now`].
+    moved_at: AtomicU64,
+    rows_sent: AtomicU64,
+    next_number: AtomicU32,
+    verdict: OnceLock<LostNode>,
+}
+
+struct Doing {
+    what: String,
+    since: Nanos,
+    /// Of a session that blocks its thread.
+    interrupter: Option<Interrupter>,
+}
+
+impl Activity {
+    fn sessions(&self) -> MutexGuard<'_, BTreeMap<u32, Doing>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what session `number` does from now on; that is progress.
+    pub fn note(&self, number: u32, what: String) {
+        let since = monotonic_now();
+        self.moved_at.store(since, Ordering::Relaxed);
+        let mut sessions = self.sessions();
+        let interrupter = sessions.remove(&number).and_then(|before| before.interrupter);
+        sessions.insert(number, Doing { what, since, interrupter });
+    }
+
+    /// Notes that what is done goes on.
+    pub fn moved(&self) {
+        self.moved_at.store(monotonic_now(), Ordering::Relaxed);
+    }
+
+    fn is_at_work(&self) -> bool {
+        !self.sessions().is_empty()
+    }
+
+    /// How long nothing has come of what is waited for.
+    fn idle(&self) -> Nanos {
+        if !self.is_at_work() {
+            return 0;
+        }
+        monotonic_now().saturating_sub(self.moved_at.load(Ordering::Relaxed))
+    }
+
+    /// Why nobody waits any more although nobody has canceled the work.
+    pub fn verdict(&self) -> Option<&LostNode> {
+        self.verdict.get()
+    }
+
+    /// Does `work` as one more session, which begins with `what`; [`doing`] within it notes what follows.
+    pub async fn with_session<F: Future>(self: &Arc<Self>, what: &str, work: F) -> F::Output {
+        struct Seat<'a>(&'a Activity, u32);
+        impl Drop for Seat<'_> {
+            fn drop(&mut self) {
+                self.0.left(self.1);
+            }
+        }
+        let number = self.next_number.fetch_add(1, Ordering::Relaxed);
+        let _seat = Seat(self, number);
+        self.note(number, what.to_owned());
+        noted(self, number, work).await
+    }
+
+    /// Rows that servers have taken, committed or not.
+    fn rows_sent(&self) -> u64 {
+        self.rows_sent.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn opened(&self, number: u32, session: &AdminSession<'_>) {
+        if let Some(doing) = self.sessions().get_mut(&number) {
+            doing.interrupter = session.interrupter();
+        }
+    }
+
+    pub(crate) fn left(&self, number: u32) {
+        self.sessions().remove(&number);
+    }
+
+    /// Ends the statements of sessions that block their threads.
+    fn interrupt(&self) {
+        self.sessions()
+            .values()
+            .filter_map(|doing| doing.interrupter.as_ref())
+            .for_each(|end| end());
+    }
+
+    /// What is waited for, the longest first: `session 3: loading the rows stock.7 (31 s)`.
+    fn waits(&self) -> String {
+        let sessions = self.sessions();
+        // Read with the lock held: what sessions noted is older.
+        let now = monotonic_now();
+        let mut waiting: Vec<_> = sessions.iter().collect();
+        waiting.sort_by_key(|(_, doing)| doing.since);
+        let told = waiting.iter().take(NAMED).map(|(number, doing)| {
+            format!("session {number}: {} ({} s)", doing.what, (now - doing.since) / SECOND)
+        });
+        let mut told: Vec<String> = told.collect();
+        match waiting.len().saturating_sub(NAMED) {
+            0 => {}
+            more => told.push(format!("{more} more")),
+        }
+        told.join(", ")
+    }
+}
+
+/// The session that is being polled on this thread.
+struct PolledSession {
+    activity: Arc<Activity>,
+    number: u32,
+}
+
+thread_local! {
+    static HERE: RefCell<Option<Rc<PolledSession>>> = const { RefCell::new(None) };
+}
+
+/// Lets [`doing`] within `work` know which session it speaks of.
+pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work: F) -> F::Output {
+    let here = Rc::new(PolledSession { activity: Arc::clone(activity), number });
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let outside = HERE.replace(Some(Rc::clone(&here)));
+        let polled = work.as_mut().poll(context);
+        HERE.set(outside);
+        polled
+    })
+    .await
+}
+
+/// Notes what this session of a load does from now on, such as `creating table region`; that is progress.
+pub fn doing(what: impl Into<String>) {
+    HERE.with_borrow(|here| {
+        if let Some(here) = here {
+            here.activity.note(here.number, what.into());
+        }
+    });
+}
+
+/// Notes that what this session does goes on.
+pub fn goes_on() {
+    HERE.with_borrow(|here| {
+        if let Some(here) = here {
+            here.activity.moved();
+        }
+    });
+}
+
+/// Streams rows into a table, see [`Session::bulk_load`], and notes what the session does, and each row that is taken.
+pub async fn bulk_load(
+    session: &mut AdminSession<'_>,
+    what: &str,
+    table: &str,
+    columns: &[&str],
+    rows: &mut dyn RowSource,
+) -> Result<BulkReport, LoadError> {
+    doing(what);
+    session.bulk_load(table, columns, &mut noting(rows)).await.map_err(while_doing(what))
+}
+
+/// The same rows; each that is taken is progress.
+pub fn noting(rows: &mut dyn RowSource) -> impl RowSource + '_ {
+    NotedRows { rows, unnoted: 0 }
+}
+
+struct NotedRows<'a> {
+    rows: &'a mut dyn RowSource,
+    unnoted: u64,
+}
+
+impl RowSource for NotedRows<'_> {
+    fn is_binary(&self) -> bool {
+        self.rows.is_binary()
+    }
+
+    #[inline]
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
+        self.unnoted += 1;
+        if self.unnoted == NOTED_ROWS {
+            self.unnoted = 0;
+            HERE.with_borrow(|here| {
+                if let Some(here) = here {
+                    here.activity.rows_sent.fetch_add(NOTED_ROWS, Ordering::Relaxed);
+                    here.activity.moved();
+                }
+            });
+        }
+        self.rows.next_row(out)
+    }
+
+    fn restart(&mut self) {
+        self.rows.restart();
+    }
 }
 
 #[cfg(test)]
@@ -323,7 +558,7 @@ mod tests {
             Patience::saying_after(30 * SECOND).lost(200 * SECOND, &sights).expect("one is dead");
         assert_eq!(worst.health, NodeHealth::Dead);
         assert_eq!(
-            lost(
+            problem(
                 worst,
                 SECOND,
                 &Patience::saying_after(30 * SECOND),
@@ -332,7 +567,7 @@ mod tests {
             "n1 says so"
         );
         let stuck = |waits| {
-            lost(
+            problem(
                 &sights[0],
                 200 * SECOND,
                 &Patience::saying_after(30 * SECOND),

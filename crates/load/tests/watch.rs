@@ -1,8 +1,8 @@
 //! Loads that stand still, on simulated servers.
 
-use dyno_core::{AdminSession, Driver, MILLISECOND, SECOND};
+use dyno_core::{AdminSession, Driver, MILLISECOND, NodeHealth, NodeSight, SECOND};
 use dyno_load::query::execute;
-use dyno_load::{LoadError, LoadObserver, LoadSessions, NodeHealth, NodeSight, Patience};
+use dyno_load::{LoadError, LoadObserver, LoadSessions, Patience};
 use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

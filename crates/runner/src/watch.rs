@@ -1,0 +1,329 @@
+//! Watching the nodes of a target while something waits for them: loads, trials, and questions outside the engine
+//! (checks, proofs, looks, passes of TPC-H). The watcher itself is [`dyno_load::watched`]. Where no answer comes, the user
+//! hears who waits for what and how the nodes are; where a node is lost, nobody waits any longer.
+
+use crate::databases::{self, Database, ReachedDatabase};
+use crate::failure::{Failure, sentence};
+use crate::{output, signals};
+use dyno_core::{AdminSession, Discard, Driver, Nanos, NodeHealth, NodeSight, SECOND, Session};
+use dyno_engine::Control;
+use dyno_facts::{Message, TargetFacts, say};
+use dyno_load::{Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, Patience, look_at};
+use dyno_reactor::monotonic_now;
+use dyno_topology::NodeWatch;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// A node, and its process where that is known.
+#[derive(Clone)]
+pub(crate) struct WatchedNode {
+    name: String,
+    database: Database,
+    /// Of a node of a cluster of this machine.
+    process: Option<NodeWatch>,
+}
+
+impl WatchedNode {
+    /// The nodes of a target that has been reached, as the plan has it.
+    pub(crate) fn all(planned: Option<&TargetFacts>, reached: &ReachedDatabase) -> Vec<Self> {
+        let planned = planned.map_or(&[][..], |planned| &planned.nodes);
+        let node = |(at, reached): (usize, &databases::ReachedNode)| {
+            let cluster = planned.get(at).and_then(|planned| planned.cluster.as_deref());
+            WatchedNode {
+                name: reached.name.clone(),
+                database: reached.database.clone(),
+                process: cluster
+                    .and_then(|folder| NodeWatch::new(Path::new(folder), &reached.name)),
+            }
+        };
+        reached.nodes.iter().enumerate().map(node).collect()
+    }
+
+    /// A target that is one server without a cluster.
+    pub(crate) fn only(name: &str, database: &Database) -> Self {
+        WatchedNode { name: name.to_owned(), database: database.clone(), process: None }
+    }
+
+    fn lost(&self) -> Option<NodeSight> {
+        self.process.as_ref()?.lost()
+    }
+
+    fn answers(&self, within: Nanos) -> bool {
+        let ask =
+            async |session: &mut AdminSession<'_>| session.query("SELECT 1", &mut Discard).await;
+        databases::ask_within(&self.database.admin(), within, ask).is_ok()
+    }
+
+    /// What is seen of its process, and whether it answers. An embedded database is no node.
+    fn look(&self, answer_within: Nanos) -> Option<NodeSight> {
+        let process = self.process.as_ref().and_then(NodeWatch::look);
+        let admin = self.database.admin();
+        if admin.blocks() || process.as_ref().is_some_and(|seen| seen.health == NodeHealth::Dead) {
+            return process;
+        }
+        let sight = look_at(&admin, &self.name, answer_within, signals::has_come);
+        Some(match process {
+            None => sight,
+            Some(process) => NodeSight {
+                health: process.health.max(sight.health),
+                evidence: format!("{}; {}", process.evidence, sight.evidence),
+                ..process
+            },
+        })
+    }
+}
+
+/// A node that is dead.
+pub(crate) fn dead_node(nodes: &[WatchedNode]) -> Option<NodeSight> {
+    nodes.iter().find_map(WatchedNode::lost)
+}
+
+/// Those that are not dead: a fault may leave a node down.
+pub(crate) fn living(nodes: &[WatchedNode]) -> Vec<WatchedNode> {
+    nodes.iter().filter(|node| node.lost().is_none()).cloned().collect()
+}
+
+/// Looks at all nodes at the same time.
+pub(crate) fn look_at_nodes(nodes: &[WatchedNode], answer_within: Nanos) -> Vec<NodeSight> {
+    thread::scope(|scope| {
+        let look = |node| scope.spawn(move || WatchedNode::look(node, answer_within));
+        let looks: Vec<_> = nodes.iter().map(look).collect();
+        looks.into_iter().filter_map(|look| look.join().ok().flatten()).collect()
+    })
+}
+
+fn describe(sight: &NodeSight) -> Message {
+    say!(node_looks, node = &sight.name, evidence = &sight.evidence)
+}
+
+/// An error of a server, with how its nodes are by process, memory and log where one of them is not well.
+pub(crate) fn explain(failure: Failure, nodes: &[WatchedNode]) -> Failure {
+    let sights = nodes.iter().filter_map(|node| node.process.as_ref()?.look());
+    let worst =
+        sights.filter(|sight| sight.health != NodeHealth::Works).max_by_key(|sight| sight.health);
+    let Some(node) = worst else { return failure };
+    Failure { message: Message::sentences(&[failure.message, describe(&node)]), ..failure }
+}
+
+/// Waits a minute at most until all nodes answer again, so that the data can be looked at. False when one of them did
+/// not come back, or the user won't wait.
+pub(crate) fn wait_for_return(nodes: &[WatchedNode], place: &str) -> bool {
+    let patience = Patience::of_trial();
+    let within = 6 * patience.says_after;
+    let until = monotonic_now() + within;
+    let mut is_told = false;
+    while monotonic_now() < until && !signals::has_come() {
+        let is_away =
+            |node: &&WatchedNode| node.lost().is_some() || !node.answers(patience.answer_within);
+        let away: Vec<&str> = nodes.iter().filter(is_away).map(|node| node.name.as_str()).collect();
+        if away.is_empty() {
+            return true;
+        }
+        if !is_told {
+            let (names, seconds) = (away.join(", "), within / SECOND);
+            output::talk(&format!(
+                "{place}: waiting up to {seconds} s for {names}: what was acknowledged is then held against the data"
+            ));
+            output::talk(&format!(
+                "hint: start it again (of a cluster of dyno: `dyno cluster start {}`), or press Ctrl-C: the next run of \
+                 the same command looks then",
+                away[0]
+            ));
+            is_told = true;
+        }
+        thread::sleep(Duration::from_millis(250));
+    }
+    false
+}
+
+/// Stops a trial whose server hangs or died although no fault was planned: its sessions would wait for ever.
+struct TrialWatch<'a> {
+    nodes: &'a [WatchedNode],
+    control: &'a Control,
+}
+
+impl LoadObserver for TrialWatch<'_> {
+    fn is_canceled(&self) -> bool {
+        self.control.is_stopped()
+    }
+
+    fn patience(&self) -> Patience {
+        Patience::of_trial()
+    }
+
+    fn lost_node(&self) -> Option<NodeSight> {
+        dead_node(self.nodes)
+    }
+
+    fn give_up(&self, node: &LostNode) {
+        output::talk(&trial_verdict(node).to_string());
+        self.control.stop();
+    }
+}
+
+/// Why a trial was ended.
+pub(crate) fn trial_verdict(lost: &LostNode) -> Message {
+    let (NodeSight { name, health, evidence }, idle_s) = (&lost.sight, lost.idle / SECOND);
+    match health {
+        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence = evidence),
+        _ => say!(node_lost_in_trial, node = name, evidence = evidence, idle_s = idle_s),
+    }
+}
+
+/// Does `drive`, and stops it by `control` when one of its nodes is lost: when its process is gone, or when it answers no
+/// question while nothing is noted in `activity`.
+pub(crate) fn watch_trial<T>(
+    activity: &Activity,
+    nodes: &[WatchedNode],
+    control: &Control,
+    drive: impl FnOnce() -> T,
+) -> T {
+    activity.note(0, "a commit".to_owned());
+    let watch = TrialWatch { nodes, control };
+    let look = || look_at_nodes(nodes, watch.patience().answer_within);
+    let done = dyno_load::watched(activity, &watch, look, drive);
+    if activity.verdict().is_some() {
+        control.resume();
+        if signals::has_come() {
+            control.stop();
+        }
+    }
+    done
+}
+
+/// Something that servers are asked now.
+struct Question {
+    place: String,
+    work: &'static str,
+    nodes: Vec<WatchedNode>,
+    activity: Arc<Activity>,
+}
+
+/// Questions within questions: the last one is asked now.
+static QUESTIONS: Mutex<Vec<Arc<Question>>> = Mutex::new(Vec::new());
+
+fn questions() -> MutexGuard<'static, Vec<Arc<Question>>> {
+    QUESTIONS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn question() -> Option<Arc<Question>> {
+    questions().last().cloned()
+}
+
+/// Why questions are given up: what has become of a server that some of them need.
+pub fn given_up() -> Option<String> {
+    question()?.activity.verdict().map(|lost| lost.problem.clone())
+}
+
+/// Notes of a session, for who watches, that it waits for `what`; [`dyno_load::doing`] within `waiting` notes what
+/// follows.
+pub async fn noted<F: Future>(what: &str, waiting: F) -> F::Output {
+    match question() {
+        Some(question) => question.activity.with_session(what, waiting).await,
+        None => waiting.await,
+    }
+}
+
+/// Asks the servers of `nodes`, watched. `work` is what is done, in sentences.
+pub(crate) fn watching<T>(
+    place: &str,
+    work: &'static str,
+    nodes: &[WatchedNode],
+    ask: impl FnOnce() -> T,
+) -> T {
+    watch_question(&Arc::default(), (place, work), nodes, ask)
+}
+
+fn watch_question<T>(
+    activity: &Arc<Activity>,
+    (place, work): (&str, &'static str),
+    nodes: &[WatchedNode],
+    ask: impl FnOnce() -> T,
+) -> T {
+    struct Pushed;
+    impl Drop for Pushed {
+        fn drop(&mut self) {
+            questions().pop();
+        }
+    }
+    let (place, nodes, activity) = (place.to_owned(), nodes.to_vec(), Arc::clone(activity));
+    let question = Arc::new(Question { place, work, nodes, activity });
+    questions().push(Arc::clone(&question));
+    let _pushed = Pushed;
+    dyno_load::watched(&question.activity, &AskedNodes, || AskedNodes.nodes(), ask)
+}
+
+/// As [`watching`], for what may fail: the failure names a node that is lost. A proxy may wait for a dead one for minutes.
+pub(crate) fn guarded<T>(
+    place: &str,
+    work: &'static str,
+    nodes: &[WatchedNode],
+    ask: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let activity = Arc::default();
+    let asked = watch_question(&activity, (place, work), nodes, ask);
+    asked.map_err(|failure| {
+        let lost = match dead_node(nodes) {
+            Some(node) => Some(describe(&node)),
+            None => activity.verdict().map(|lost| sentence(&lost.problem).into()),
+        };
+        match lost.filter(|_| !signals::has_come()) {
+            Some(lost) => Failure::new(lost).with_hint(LOST_NODE_REMEDY),
+            None => failure,
+        }
+    })
+}
+
+/// As [`guarded`], for a target that `dyno check` or `dyno bench` looks at; `planned` names its nodes where there are
+/// several.
+///
+/// # Errors
+/// Those of `ask`, or that a node is lost.
+pub fn asking<T>(
+    place: &str,
+    planned: Option<&TargetFacts>,
+    reached: &ReachedDatabase,
+    ask: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let mut nodes = WatchedNode::all(planned, reached);
+    if nodes.is_empty() {
+        let place = reached.database.admin().place();
+        nodes.push(WatchedNode::only(&place, &reached.database));
+    }
+    guarded(place, "the check", &nodes, ask)
+}
+
+/// Follows what is asked now: proofs that are made like loads.
+#[derive(Clone, Copy, Debug)]
+pub struct AskedNodes;
+
+impl LoadObserver for AskedNodes {
+    fn note(&self, text: &str) {
+        if let Some(question) = question() {
+            output::talk(&format!("note: {}: {text}", question.place));
+        }
+    }
+
+    fn work(&self) -> &'static str {
+        question().map_or("the check", |question| question.work)
+    }
+
+    fn is_canceled(&self) -> bool {
+        signals::has_come() || given_up().is_some()
+    }
+
+    fn lost_node(&self) -> Option<NodeSight> {
+        dead_node(&question()?.nodes)
+    }
+
+    fn watches_nodes(&self) -> bool {
+        true
+    }
+
+    fn nodes(&self) -> Vec<NodeSight> {
+        let within = self.patience().answer_within;
+        question().map_or(Vec::new(), |question| look_at_nodes(&question.nodes, within))
+    }
+}
