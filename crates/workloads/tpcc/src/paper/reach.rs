@@ -2,10 +2,10 @@
 
 use super::{facts, words};
 use crate::facts::{Reach, ReachLine, TpccFacts};
-use dyno_facts::{Message, say};
+use dyno_facts::{Message, SAMPLES_BEYOND, say};
 use dyno_report::blocks::{Blocks, PaperRows, spread};
 use dyno_report::format::NumberFormat::{Fixed, Ms, Short, Whole};
-use dyno_report::{SAMPLES_BEYOND, Spread, Trial};
+use dyno_report::{Spread, Trial};
 
 /// Transactions of one kind at a point that reach equally far, over all repeats.
 struct ReachRow {

@@ -3,9 +3,7 @@
 use super::words;
 use crate::audit::least_mean_of_exponentials;
 use crate::facts::{PauseFacts, TpccFacts, TpccKind};
-use dyno_facts::Message;
-use dyno_facts::{Counts, KindSummary, LatencySummary};
-use dyno_report::SAMPLES_BEYOND;
+use dyno_facts::{Counts, KindSummary, LatencySummary, Message, SAMPLES_BEYOND};
 use dyno_report::{Spread, Trial};
 
 /// One kind of transaction in the mix of a point, over all repeats.
