@@ -140,6 +140,9 @@ metrics! {
     /// User and system time of all processes of the servers.
     ServerCpuUs = "server_cpu_us", "server CPU per transaction, µs", "每事务服务器 CPU（µs）", less,
         Source::Cost(Metric::CpuS, 1e6);
+    /// How often threads of the servers left a CPU, by themselves or not: threads that lived to the end of the window.
+    ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
+        "每事务服务器上下文切换次数", less, Source::Cost(Metric::ContextSwitches, 1.0);
     /// Errors of all attempts by transactions begun, 0 to 1.
     Errors = "errors", "errors by transactions begun", "错误数与发起事务数之比", fact, Source::Trial(|trial| {
         let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
@@ -148,6 +151,8 @@ metrics! {
     /// CPU seconds (user and system) of all processes of a node in the window; `None` where they can't be seen: on
     /// another machine, in a container, shared with another node, begun anew.
     CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node(AddUp::Sum, AddUp::Sum);
+    ContextSwitches = "context_switches", "context switches of a node", "节点上下文切换次数", fact,
+        Source::Node(AddUp::Sum, AddUp::Sum);
 }
 
 impl Metric {

@@ -45,6 +45,8 @@ pub struct ServerUsage {
     ticks: u64,
     /// The server's own control group and the microseconds that it counted.
     group: Option<(PathBuf, u64)>,
+    /// How often each of its threads left a CPU.
+    switches: BTreeMap<u32, u64>,
 }
 
 impl ServerProcess {
@@ -96,7 +98,8 @@ impl ServerProcess {
         let tree = descendants(&all, self.pid);
         let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
         let group = own_group(self.pid, &tree);
-        Some((ServerUsage { process: self.clone(), ticks, group }, own.ended_ticks))
+        let (process, switches) = (self.clone(), switches(&tree));
+        Some((ServerUsage { process, ticks, group, switches }, own.ended_ticks))
     }
 }
 
@@ -112,7 +115,13 @@ impl ServerUsage {
     /// All that was used from `before` to `self`, also where it is little: by a node that is idle beside others that are
     /// not.
     pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
-        Some([(Metric::CpuS, Some(self.used_beside_s(before)?))].into())
+        let used_s = self.used_beside_s(before)?;
+        // A thread that counts less than before is another one.
+        let switched = self.switches.iter().map(|(thread, after)| {
+            after.checked_sub(*before.switches.get(thread).unwrap_or(&0)).unwrap_or(*after)
+        });
+        let switched = (!self.switches.is_empty()).then(|| switched.sum::<u64>() as f64);
+        Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
     }
 
     fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
@@ -145,6 +154,18 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(|pid| Some((pid, read_stat(pid)?))).collect()
+}
+
+/// How often each thread of these processes left a CPU, by itself or not.
+fn switches(tree: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
+    let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let counted = |thread: fs::DirEntry| {
+        let status = fs::read_to_string(thread.path().join("status")).ok()?;
+        let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+        let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
+        Some((thread.file_name().to_str()?.parse().ok()?, counts.sum()))
+    };
+    tree.iter().flat_map(threads).flatten().filter_map(counted).collect()
 }
 
 /// A process and all that descend from it.
@@ -269,6 +290,8 @@ mod tests {
             used_s = me.usage().expect("alive").used_s(&before);
         }
         assert!(used_s.is_some_and(|used_s| used_s >= 0.1), "{used_s:?}");
+        let switched = me.usage().expect("alive").since(&before).expect("the same process");
+        assert!(switched.get(Metric::ContextSwitches) >= Some(1.0), "it has waited for each child");
         let mut child = std::process::Command::new("sh");
         let child = child.args(["-c", "while :; do :; done"]).spawn();
         let mut child = child.expect("a shell");
@@ -289,6 +312,7 @@ mod tests {
             process: process.clone(),
             ticks,
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
+            switches: BTreeMap::new(),
         };
         assert_eq!(at(109, None).used_s(&at(100, None)), None);
         assert!(at(109, None).used_beside_s(&at(100, None)).is_some(), "but not beside others");
