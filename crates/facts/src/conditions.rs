@@ -3,7 +3,7 @@
 //! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
 //! to 1. "Window" is the measured window of the trial.
 
-use crate::{HostSample, LatencySummary, Message};
+use crate::{HostSample, LatencySummary, Measures, Message};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -202,6 +202,9 @@ impl GeneratorConditions {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeConditions {
+    /// What was counted in the window, or before it began.
+    #[serde(flatten)]
+    pub measures: Measures,
     /// `primary`, `read_only`, `endpoint` or `shard`; `None` in runs of before there were several nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
@@ -234,11 +237,7 @@ pub struct NodeConditions {
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
     pub cpu_share: Option<f64>,
-    /// CPU seconds (user and system) of all its processes in the window; `None` where they can't be seen: on another
-    /// machine, in a container, shared with another node, begun anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_s: Option<f64>,
-    /// The process whose CPU that is, with all that descend from it; its control group, where it has one of its own.
+    /// The process whose CPU the measures have, with all that descend from it; its control group, where it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_of: Option<String>,
     pub isolation: Option<String>,

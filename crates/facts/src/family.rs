@@ -11,6 +11,9 @@ use std::sync::{Arc, OnceLock};
 pub trait FamilyRecord: Serialize + DeserializeOwned + Send + Sync + 'static {
     /// Name of the workload in suites.
     const FAMILY: &'static str;
+
+    /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
+    const IS_PASS: bool = false;
 }
 
 /// The record of one family; only that family reads it.
@@ -18,6 +21,9 @@ pub trait FamilyRecord: Serialize + DeserializeOwned + Send + Sync + 'static {
 pub struct FamilyFacts {
     /// Name of the workload in suites.
     pub family: String,
+    /// As [`FamilyRecord::IS_PASS`] says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    is_pass: bool,
     facts: Value,
     /// The facts as the type of the family, once they were asked for.
     #[serde(skip)]
@@ -28,7 +34,8 @@ impl FamilyFacts {
     pub fn new<T: FamilyRecord>(record: &T) -> Self {
         // Records are numbers, texts and lists of them: they can always be written as JSON.
         let facts = serde_json::to_value(record).unwrap_or_default();
-        FamilyFacts { family: T::FAMILY.to_owned(), facts, read: OnceLock::new() }
+        let family = T::FAMILY.to_owned();
+        FamilyFacts { family, is_pass: T::IS_PASS, facts, read: OnceLock::new() }
     }
 
     /// The record; `None` where it is another family's, or damaged.
@@ -43,8 +50,9 @@ impl FamilyFacts {
         self.read.get_or_init(read).as_ref()?.downcast_ref()
     }
 
-    pub fn number(&self, name: &str) -> Option<f64> {
-        self.facts.get(name)?.as_f64()
+    /// The number at a JSON pointer.
+    pub fn number(&self, pointer: &str) -> Option<f64> {
+        self.facts.pointer(pointer)?.as_f64()
     }
 
     /// Adds to the record's lists: each field of `line` is an element of the list of that name. False
@@ -72,6 +80,11 @@ impl TrialSummary {
     /// What this family has recorded; `None` where the trial is another family's.
     pub fn own<T: FamilyRecord>(&self) -> Option<&T> {
         self.own.as_ref()?.read()
+    }
+
+    /// True of a pass over statements that are timed one by one: it has no transactions.
+    pub fn is_pass(&self) -> bool {
+        self.own.as_ref().is_some_and(|own| own.is_pass)
     }
 }
 
@@ -104,6 +117,6 @@ mod tests {
         assert!(facts.append(serde_json::json!({ "answered": 2 })));
         assert!(!facts.append(serde_json::json!({ "longest_s": 2 })), "no list");
         assert_eq!(facts.read::<Pings>().expect("pings").answered, [1, 2]);
-        assert_eq!(facts.number("longest_s"), Some(0.5));
+        assert_eq!(facts.number("/longest_s"), Some(0.5));
     }
 }

@@ -15,6 +15,7 @@ pub mod format;
 mod header;
 mod host;
 mod message;
+mod metric;
 mod plan;
 mod secret;
 mod series;
@@ -45,6 +46,7 @@ pub use header::{
 };
 pub use host::{Environment, HostSample, Machine};
 pub use message::{Arg, Bilingual, Catalogue, CheckTexts, Lang, Message, MessageTexts, register};
+pub use metric::{AddUp, Better, LatencyUs, Measures, Metric};
 pub use plan::{PlanStep, PlannedTrial, RunPlan, StepAction, SuiteFacts};
 pub use secret::{
     SecretCommand, SecretUrl, has_secret, is_masked, mask_line, mask_script, mask_secrets,
@@ -54,7 +56,7 @@ pub use series::{NodeRow, SeriesRow};
 pub use server::{LogInFacts, NodeFacts, ServerFacts};
 pub use summary::{
     AwaitedArrivals, ErrorSummary, FileSeal, GeneratorSummary, KindSummary, LatencySummary,
-    SCHEMA_VERSION, StageFacts, TableScans, TrialStatus, TrialSummary,
+    SAMPLES_BEYOND, SCHEMA_VERSION, StageFacts, TableScans, TrialStatus, TrialSummary,
 };
 pub use table::text_table;
 pub use target::{Price, Role, Route, TargetFacts, TargetNode};

@@ -1,7 +1,7 @@
 //! What is stored and shown of a trial.
 
 use crate::{
-    Conditions, Counts, DataCheck, FaultFacts, HostSample, Message, StatementCounts,
+    Conditions, Counts, DataCheck, FaultFacts, HostSample, Measures, Message, StatementCounts,
     StatementLatency, TrialIdentity,
 };
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,16 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// A percentile rests on at least this many samples beyond it.
+pub const SAMPLES_BEYOND: f64 = 10.0;
+
 impl LatencySummary {
+    /// True when enough samples lie beyond a percentile and those without a latency, which are slower than all, leave it
+    /// among the measured ones.
+    pub fn has_percentile(&self, beyond: f64) -> bool {
+        self.count as f64 * beyond >= SAMPLES_BEYOND && self.is_known(beyond)
+    }
+
     /// True when the percentile with the share `beyond` above it is a measured latency. Else it lies among arrivals
     /// without one, and its field holds the largest measured latency, which is too small.
     pub fn is_known(&self, beyond: f64) -> bool {
@@ -189,6 +198,9 @@ pub struct TrialSummary {
     pub statements: StatementCounts,
     /// Statements of attempts that failed.
     pub wasted: StatementCounts,
+    /// What it has figures of, by the names in gates; filled by the store.
+    #[serde(default)]
+    pub measures: Measures,
     /// From the due time where there is a schedule, else from the begin (service time).
     pub latency: LatencySummary,
     /// From the begin; only where there is a schedule.
@@ -252,18 +264,5 @@ impl TrialSummary {
     pub fn data_qps(&self) -> f64 {
         let statements = self.statements.reads + self.statements.writes + self.statements.misses;
         if self.window_s > 0.0 { statements as f64 / self.window_s } else { 0.0 }
-    }
-
-    /// Server CPU for a transaction that was committed or rolled back as the profile asks, of `cpu_s` seconds.
-    pub fn cpu_us_per_transaction(&self, cpu_s: f64) -> Option<f64> {
-        let transactions = self.counts.committed + self.counts.rolled_back;
-        (transactions > 0).then(|| cpu_s * 1e6 / transactions as f64)
-    }
-
-    /// The same of all nodes together, endpoints among them; `None` where one of them isn't known.
-    pub fn server_cpu_us_per_transaction(&self) -> Option<f64> {
-        let nodes = &self.conditions.nodes;
-        let cpu_s: f64 = nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
-        self.cpu_us_per_transaction(cpu_s).filter(|_| !nodes.is_empty())
     }
 }

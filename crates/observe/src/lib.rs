@@ -8,7 +8,7 @@ mod server;
 dyno_facts::catalogue!();
 
 pub use environment::environment;
-pub use host::{HostSampler, ServerCpu, ServerProcess, governor, machine};
+pub use host::{HostSampler, ServerProcess, ServerUsage, governor, machine};
 pub use server::{
     Asked, LOCK_CLASS, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow,
     commits_grown, follows, glance, has_reached, look, node_conditions, position, read_facts,

@@ -68,12 +68,7 @@ pub trait FamilyPaper: Sync {
     /// Fills in what follows from what a trial that was cut off has recorded.
     fn complete(&self, _: &mut TrialSummary) {}
 
-    /// A figure that only its trials have.
-    fn figure(&self, _: &TrialSummary, _: Metric) -> Option<f64> {
-        None
-    }
-
-    /// What such a figure is where it was not measured to its end.
+    /// What a figure of its trials is where it was not measured to its end.
     fn bound(&self, _: &TrialSummary, _: Metric) -> Option<FigureBound> {
         None
     }
@@ -299,10 +294,6 @@ pub fn completed(summary: &TrialSummary) -> TrialSummary {
     if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, KnownFamily::of(&summary)) {
         family.complete(&mut summary);
     }
+    summary.measures = summary.figures();
     summary
-}
-
-/// Whether a trial is a pass over statements that are timed one by one: it has no transactions.
-pub(crate) fn is_pass(summary: &TrialSummary) -> bool {
-    KnownFamily::of(summary).is_some_and(|family| family.is_pass())
 }

@@ -1,6 +1,6 @@
 //! What an experiment's charts have as their axes.
 
-use crate::evidence::{Experiment, Point, Spread, metric_name};
+use crate::evidence::{Experiment, Point, Spread};
 use crate::format;
 use crate::svg::{Axis, AxisScale};
 use crate::text::{Lang, Message};
@@ -24,7 +24,7 @@ impl Measure {
     pub(crate) fn of(experiment: &Experiment) -> Measure {
         let metric = experiment.ranked_by();
         let (label, name) = match metric {
-            Metric::Tpmc => (say!(new_orders_per_minute_tpmc), metric_name(metric)),
+            Metric::Tpmc => (say!(new_orders_per_minute_tpmc), metric.title()),
             // Papers give reads as statements per second.
             Metric::Tps if experiment.only_reads() => {
                 let (label, name) = (say!(statements_per_second), say!(throughput));

@@ -39,7 +39,7 @@ pub use evidence::{
     LatencyDistribution, Level, NodeScaling, Paper, PaperTarget, Point, PointData, Quantile,
     RunFacts, SettingRow, Spot, SpotKind, Spread, TargetPlace, Trial, Verdicts,
 };
-pub use evidence::{GlossaryRow, Naming, SAMPLES_BEYOND, glossary_row, settings_of_queries};
+pub use evidence::{GlossaryRow, Naming, glossary_row, settings_of_queries};
 pub use findings::checks::same::server_changed;
 pub use findings::checks::{Rule, check_ids, parts, unlike};
 pub use findings::comparison::counterpart;

@@ -24,7 +24,7 @@ pub struct TrialFigures {
     /// What a figure is that was not measured to its end.
     pub bound_of: fn(&TrialSummary, Metric) -> Option<FigureBound>,
     /// What comparisons of such trials judge, the one that decides first.
-    pub judged_metrics: fn(&TrialSummary) -> &'static [Metric],
+    pub judged_metrics: fn(&TrialSummary) -> Vec<Metric>,
     /// The name of its load level, as earlier sessions keep it.
     pub level_of: fn(&TrialSummary) -> String,
     /// What takes the verdict of an experiment's level away as the run stands, and whether further pairs may help.
@@ -278,7 +278,8 @@ fn judged_pairs(
         };
         pairs.iter().map(of).collect()
     };
-    let metrics = pairs.iter().flatten().next().map_or(&[][..], |(_, a, _)| judged_metrics(a));
+    let metrics =
+        pairs.iter().flatten().next().map(|(_, a, _)| judged_metrics(a)).unwrap_or_default();
     let mut all = metrics.iter().map(|metric| (*metric, of_metric(metric)));
     let found = all.find(|(_, found)| found.iter().all(|of| !of.pairs.is_empty()));
     found.unwrap_or((Metric::Tps, Vec::new()))

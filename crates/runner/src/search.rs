@@ -4,9 +4,9 @@
 use super::repetition::NextTrial;
 use dyno_facts::format::short;
 use dyno_facts::{
-    LatencySummary, Message, PlanStep, PlannedTrial, Purpose, StepAction, TrialSummary, say,
+    LatencySummary, Message, Metric, PlanStep, PlannedTrial, Purpose, SAMPLES_BEYOND, StepAction,
+    TrialSummary, say,
 };
-use dyno_statistics::Metric;
 use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
 use dyno_statistics::objective::Objective;
 use dyno_store::Run;
@@ -14,8 +14,6 @@ use dyno_suite::Plan;
 
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
-/// A percentile is told from so many transactions beyond it.
-const BEYOND: f64 = 10.0;
 
 pub(super) fn next(plan: &Plan, run: &Run, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
     let of_search = plan
@@ -101,23 +99,14 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
     let any = latency.count + latency.missing > 0;
     let or_beyond = |share: f64, us: f64| if latency.is_known(share) { us } else { f64::INFINITY };
     let beyond = |share: f64, us: f64| {
-        let is_enough = (latency.count + latency.missing) as f64 * share >= BEYOND;
+        let is_enough = (latency.count + latency.missing) as f64 * share >= SAMPLES_BEYOND;
         is_enough.then(|| or_beyond(share, us))
     };
-    let ms = match metric {
-        Metric::MeanMs => (latency.count > 0).then_some(latency.mean_us),
-        Metric::P50Ms => beyond(0.5, latency.p50_us),
-        Metric::P95Ms => beyond(0.05, latency.p95_us),
-        Metric::P99Ms => beyond(0.01, latency.p99_us),
-        Metric::P999Ms => beyond(0.001, latency.p999_us),
-        Metric::MaxMs => any.then(|| or_beyond(0.0, latency.max_us)),
-        Metric::Errors => {
-            let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
-            return Some(errors as f64 / trial.counts.started.max(1) as f64);
-        }
-        _ => None,
-    };
-    ms.map(|us| us / 1e3)
+    match metric.percentile() {
+        Some((share, latency_us)) => beyond(share, latency_us(latency)).map(|us| us / 1e3),
+        None if metric == Metric::MaxMs => any.then(|| or_beyond(0.0, latency.max_us) / 1e3),
+        None => trial.figure(metric),
+    }
 }
 
 /// How a search ended, in a sentence.

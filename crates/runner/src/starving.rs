@@ -7,8 +7,8 @@ use crate::output;
 use crate::trial::TrialDone;
 use dyno_facts::format::{percent, short};
 use dyno_facts::{
-    GeneratorConditions, GeneratorMember, HostSample, Message, PlanStep, StageOf, TrialStatus,
-    TrialSummary, say,
+    GeneratorConditions, GeneratorMember, HostSample, Message, Metric, PlanStep, StageOf,
+    TrialStatus, TrialSummary, say,
 };
 use dyno_store::{Run, StoreError};
 use dyno_suite::Plan;
@@ -202,8 +202,7 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [
 /// What others than the load generator and its servers used of this machine's CPUs: what a server takes from the loops
 /// beside it is its result.
 fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
-    let nodes = Some(&summary.conditions.nodes).filter(|nodes| !nodes.is_empty())?;
-    let servers_s: f64 = nodes.values().map(|node| node.cpu_s).sum::<Option<f64>>()?;
+    let servers_s = summary.figure(Metric::CpuS)?;
     let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);
     let is_alone = summary.window_s > 0.0 && summary.conditions.members.is_empty();
     is_alone.then(|| (summary.generator.host.cpu_share - own).clamp(0.0, 1.0))
@@ -327,7 +326,8 @@ mod tests {
             why(true, |summary| {
                 summary.conditions.generator.run_delay_s = Some(20.0);
                 summary.generator.host.cpu_share = 1.0;
-                let node = NodeConditions { cpu_s: server_s, ..NodeConditions::default() };
+                let measures = [(Metric::CpuS, server_s)].into();
+                let node = NodeConditions { measures, ..NodeConditions::default() };
                 summary.conditions.nodes.insert("db".to_owned(), node);
             })
         };

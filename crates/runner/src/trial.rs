@@ -19,8 +19,8 @@ use dyno_engine::record::{FaultWatch, MeasuredInterval, Window};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, PlanStep, PlannedTrial,
-    Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
+    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, Metric, PlanStep,
+    PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
 };
 use dyno_load::Activity;
 use dyno_store::{Moment, Run, StoreError, TrialWriter};
@@ -303,11 +303,9 @@ pub(crate) fn figures(summary: &TrialSummary, headline: Option<String>) -> Strin
         let rates = format!("{} tx/s, {} statements/s", short(summary.tps), short(summary.qps));
         with_p95(&rates, summary)
     });
-    match summary.server_cpu_us_per_transaction() {
-        Some(cpu_us) if summary.window_s > 0.0 => {
-            format!("{figures}, server CPU {} us/tx", short(cpu_us))
-        }
-        _ => figures,
+    match summary.figure(Metric::ServerCpuUs) {
+        Some(cpu_us) => format!("{figures}, server CPU {} us/tx", short(cpu_us)),
+        None => figures,
     }
 }
 

@@ -190,7 +190,7 @@ function tiles(trial, rows, at, window) {
     tile(t("errors in the window"), [whole(isOver ? trial.errors : errors), ""], (isOver ? trial.errors : errors) > 0 ? "bad" : ""),
     tile(isOver ? t("measured") : t("in the window"), time),
   ];
-  if (trial.tpmc) list.unshift(tile("tpmC", [short(trial.tpmc), ""]));
+  if (trial.measures.tpmc) list.unshift(tile("tpmC", [short(trial.measures.tpmc), ""]));
   return el("div", { class: "tiles" }, list);
 }
 
@@ -253,14 +253,14 @@ function trials(state, draw) {
   const all = [...state.trials.values()].sort((a, b) => b.number - a.number);
   if (all.length === 0) return el("div");
   const passes = all.some((trial) => trial.pass_s !== null);
-  const tpmc = all.some((trial) => trial.tpmc);
+  const tpmc = all.some((trial) => trial.measures.tpmc);
   const isOver = (trial, text) => (trial.status === "running" ? "" : text);
   const open = (trial) => el("button", { type: "button", class: "plain", id: `trial-${trial.number}`, onclick: () => choose(state, trial, draw) }, String(trial.number));
   const columns = [
     [t("Trial"), open, "n"],
     [t("Experiment"), (trial) => [nameOf(trial, state.run), el("small", { class: "soft" }, ` ${trial.test}`)], "wide"],
     [t("Load"), levelOf],
-    tpmc ? ["tpmC", (trial) => isOver(trial, trial.tpmc ? short(trial.tpmc) : "–"), "n"] : null,
+    tpmc ? ["tpmC", (trial) => isOver(trial, trial.measures.tpmc ? short(trial.measures.tpmc) : "–"), "n"] : null,
     passes ? [t("Pass"), (trial) => isOver(trial, trial.pass_s === null ? "–" : `${short(trial.pass_s)} s`), "n"] : null,
     ["TPS", (trial) => isOver(trial, short(trial.tps)), "n"],
     ["QPS", (trial) => isOver(trial, short(trial.qps)), "n"],

@@ -78,6 +78,10 @@ fn text(run: Option<&RunFollower>) -> String {
     ]);
     out.single("dyno_trial_info", "gauge", "The trial that runs, or the last one.", &info, 1.0);
     of_totals(&mut out, &labels, &current.totals);
+    for (metric, figure) in view.measures.iter().filter(|_| view.status != "running") {
+        let (name, help) = (format!("dyno_trial_{}", metric.name()), metric.title().to_string());
+        out.single(&name, "gauge", &help, &labels, figure);
+    }
     if view.status == "running"
         && let Some(last) = &current.last
     {

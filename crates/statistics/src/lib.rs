@@ -37,10 +37,9 @@ pub mod steady;
 pub mod theil_sen;
 pub mod usl;
 
-mod metric;
 mod words;
 
-pub use metric::{Better, Metric};
+pub use dyno_facts::{Better, Metric};
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 

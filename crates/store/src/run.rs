@@ -250,6 +250,7 @@ impl Run {
                 summary.files.insert(end.to_owned(), seal);
             }
         }
+        summary.measures = summary.figures();
         self.events.sync()?;
         write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.

@@ -196,7 +196,12 @@ fn a_complete_run_round_trips() {
     let trial = &data.trials[0];
     let ends: Vec<&str> = trial.summary.files.keys().map(String::as_str).collect();
     assert_eq!(ends, ["csv", "hlog", "nodes.csv"]);
-    let unsealed = TrialSummary { files: Default::default(), ..trial.summary.clone() };
+    assert_eq!(trial.summary.measures, trial.summary.figures());
+    let unsealed = TrialSummary {
+        files: Default::default(),
+        measures: Default::default(),
+        ..trial.summary.clone()
+    };
     assert_eq!(unsealed, summary(1, "a", &measured()));
     assert!(!trial.is_partial);
     assert_eq!((trial.series.len(), trial.series[1].committed), (3, 50));

@@ -4,16 +4,23 @@ mod common;
 
 use common::WORKLOADS;
 use dyno_core::options::markdown;
+use dyno_facts::Metric;
 use dyno_suite::{Overrides, Plan, Suite, bundled, figures};
 
 #[test]
-fn its_tables_of_options_are_those_of_the_code() {
+fn its_tables_are_those_of_the_code() {
     let mut text = README.to_owned();
-    for workload in WORKLOADS {
-        let begin = format!("<!-- options of {} -->\n", workload.name);
+    let row = |metric: Metric| format!("| `{}` | {} |\n", metric.name(), metric.title());
+    let metrics: String = Metric::of_trials().map(row).collect();
+    let mut replace = |mark: String, table: &str| {
+        let begin = format!("<!-- {mark} -->\n");
         let at = text.find(&begin).expect("the mark before the table") + begin.len();
         let length = text[at..].find("<!-- end -->").expect("the mark after the table");
-        text.replace_range(at..at + length, &markdown(&(workload.options)()));
+        text.replace_range(at..at + length, table);
+    };
+    replace("metrics".to_owned(), &format!("| metric | |\n|---|---|\n{metrics}"));
+    for workload in WORKLOADS {
+        replace(format!("options of {}", workload.name), &markdown(&(workload.options)()));
     }
     if std::env::var_os("DYNO_BLESS").is_some() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../suites/README.md");

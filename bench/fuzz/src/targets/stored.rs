@@ -61,7 +61,7 @@ pub(super) fn run_folder(input: &[u8]) {
             .map(|event| event.text.to_string().len());
     }
     if let Ok(summary) = serde_json::from_slice::<TrialSummary>(input) {
-        let _ = (summary.data_qps(), summary.server_cpu_us_per_transaction());
+        let _ = (summary.data_qps(), summary.figures());
         serde_json::to_string(&summary).expect("what was read can be written");
     }
     let _ = serde_json::from_slice::<TrialStart>(input);

@@ -7,7 +7,7 @@ mod processes;
 mod sample;
 
 pub use machine::{governor, machine};
-pub use processes::{ServerCpu, ServerProcess};
+pub use processes::{ServerProcess, ServerUsage};
 pub use sample::HostSampler;
 
 use std::fs;

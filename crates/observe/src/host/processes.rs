@@ -1,4 +1,4 @@
-//! CPU time of the servers on this machine: which processes a server is made of, and what they used.
+//! What the servers on this machine use: which processes a server is made of, and their CPU time.
 //!
 //! A server is the process that listens at an address, with all that descend from it. Times of children that have ended
 //! are with their parent once it has waited for them, so that a session that began and ended between two looks is not
@@ -6,6 +6,7 @@
 
 use crate::proc::{self, ProcessStat, SocketOwner};
 use dyno_core::Address;
+use dyno_facts::{Measures, Metric};
 use rustix::param::clock_ticks_per_second;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -37,13 +38,15 @@ pub struct ServerProcess {
     pub name: String,
 }
 
-/// CPU time that a server had used at one moment.
+/// What a server had used at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerCpu {
+pub struct ServerUsage {
     process: ServerProcess,
     ticks: u64,
     /// The server's own control group and the microseconds that it counted.
     group: Option<(PathBuf, u64)>,
+    /// How often each of its threads left a CPU.
+    switches: BTreeMap<u32, u64>,
 }
 
 impl ServerProcess {
@@ -74,7 +77,7 @@ impl ServerProcess {
     }
 
     /// What it has used until now; `None` when it has ended.
-    pub fn cpu(&self) -> Option<ServerCpu> {
+    pub fn usage(&self) -> Option<ServerUsage> {
         /// A child that ends between two lines of this look would be missed, or counted twice.
         const LOOKS: u32 = 5;
         let mut looked = self.look()?;
@@ -89,27 +92,39 @@ impl ServerProcess {
     }
 
     /// The second number is the time of children that had ended when the look began.
-    fn look(&self) -> Option<(ServerCpu, u64)> {
+    fn look(&self) -> Option<(ServerUsage, u64)> {
         let all = all_processes();
         let own = all.get(&self.pid).filter(|own| own.started_ticks == self.started_ticks)?;
         let tree = descendants(&all, self.pid);
         let ticks = tree.iter().map(|pid| all[pid].own_ticks + all[pid].ended_ticks).sum();
         let group = own_group(self.pid, &tree);
-        Some((ServerCpu { process: self.clone(), ticks, group }, own.ended_ticks))
+        let (process, switches) = (self.clone(), switches(&tree));
+        Some((ServerUsage { process, ticks, group, switches }, own.ended_ticks))
     }
 }
 
-impl ServerCpu {
+impl ServerUsage {
     /// Seconds used from `before` to `self`; `None` of another process, and where that is too little to be told.
-    pub fn used_s(&self, before: &ServerCpu) -> Option<f64> {
+    pub fn used_s(&self, before: &ServerUsage) -> Option<f64> {
         self.used_beside_s(before).filter(|used_s| {
             let is_fine = self.group.is_some() && before.group.is_some();
             is_fine || *used_s * clock_ticks_per_second() as f64 >= FEWEST_TICKS as f64 - 0.5
         })
     }
 
-    /// The same, also where it is little: a node that is idle beside others that are not.
-    pub fn used_beside_s(&self, before: &ServerCpu) -> Option<f64> {
+    /// All that was used from `before` to `self`, also where it is little: by a node that is idle beside others that are
+    /// not.
+    pub fn since(&self, before: &ServerUsage) -> Option<Measures> {
+        let used_s = self.used_beside_s(before)?;
+        // A thread that counts less than before is another one.
+        let switched = self.switches.iter().map(|(thread, after)| {
+            after.checked_sub(*before.switches.get(thread).unwrap_or(&0)).unwrap_or(*after)
+        });
+        let switched = (!self.switches.is_empty()).then(|| switched.sum::<u64>() as f64);
+        Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
+    }
+
+    fn used_beside_s(&self, before: &ServerUsage) -> Option<f64> {
         if self.process != before.process {
             return None;
         }
@@ -139,6 +154,18 @@ fn all_processes() -> BTreeMap<u32, ProcessStat> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     numbers.filter_map(|pid| Some((pid, read_stat(pid)?))).collect()
+}
+
+/// How often each thread of these processes left a CPU, by itself or not.
+fn switches(tree: &BTreeSet<u32>) -> BTreeMap<u32, u64> {
+    let threads = |pid: &u32| fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten();
+    let counted = |thread: fs::DirEntry| {
+        let status = fs::read_to_string(thread.path().join("status")).ok()?;
+        let counts = status.lines().filter_map(|line| line.split_once("voluntary_ctxt_switches:"));
+        let counts = counts.filter_map(|(_, count)| count.trim().parse::<u64>().ok());
+        Some((thread.file_name().to_str()?.parse().ok()?, counts.sum()))
+    };
+    tree.iter().flat_map(threads).flatten().filter_map(counted).collect()
 }
 
 /// A process and all that descend from it.
@@ -255,34 +282,37 @@ mod tests {
     #[test]
     fn children_count_while_they_live_and_when_they_have_ended() {
         let me = ServerProcess::numbered(std::process::id()).expect("alive");
-        let before = me.cpu().expect("alive");
+        let before = me.usage().expect("alive");
         let busy = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done";
         let mut used_s = None;
         while used_s.is_none() {
             std::process::Command::new("sh").args(["-c", busy]).status().expect("a shell");
-            used_s = me.cpu().expect("alive").used_s(&before);
+            used_s = me.usage().expect("alive").used_s(&before);
         }
         assert!(used_s.is_some_and(|used_s| used_s >= 0.1), "{used_s:?}");
+        let switched = me.usage().expect("alive").since(&before).expect("the same process");
+        assert!(switched.get(Metric::ContextSwitches) >= Some(1.0), "it has waited for each child");
         let mut child = std::process::Command::new("sh");
         let child = child.args(["-c", "while :; do :; done"]).spawn();
         let mut child = child.expect("a shell");
         let one = ServerProcess::numbered(child.id()).expect("alive");
-        let (begun, begun_of_one) = (me.cpu().expect("alive"), one.cpu().expect("alive"));
-        while one.cpu().and_then(|now| now.used_s(&begun_of_one)).is_none() {}
-        assert!(me.cpu().expect("alive").used_s(&begun).is_some(), "living children count");
+        let (begun, begun_of_one) = (me.usage().expect("alive"), one.usage().expect("alive"));
+        while one.usage().and_then(|now| now.used_s(&begun_of_one)).is_none() {}
+        assert!(me.usage().expect("alive").used_s(&begun).is_some(), "living children count");
         child.kill().expect("killed");
         child.wait().expect("ended");
-        assert_eq!(one.cpu(), None);
+        assert_eq!(one.usage(), None);
         assert_eq!(begun.used_s(&begun_of_one), None, "of another process");
     }
 
     #[test]
     fn too_little_is_not_known() {
         let process = ServerProcess { pid: 7, started_ticks: 1, name: "postgres".to_owned() };
-        let at = |ticks, group: Option<(&str, u64)>| ServerCpu {
+        let at = |ticks, group: Option<(&str, u64)>| ServerUsage {
             process: process.clone(),
             ticks,
             group: group.map(|(path, used_us)| (PathBuf::from(path), used_us)),
+            switches: BTreeMap::new(),
         };
         assert_eq!(at(109, None).used_s(&at(100, None)), None);
         assert!(at(109, None).used_beside_s(&at(100, None)).is_some(), "but not beside others");

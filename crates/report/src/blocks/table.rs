@@ -3,6 +3,7 @@
 use super::{Cell, IntoLine, Span};
 use crate::format::NumberFormat;
 use crate::text::Message;
+use dyno_statistics::Metric;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
@@ -78,6 +79,17 @@ impl<R: Copy> PaperRows<R> {
         let title = title.into();
         self.table.columns.push(TableColumn { title, format, group, ..TableColumn::default() });
         self
+    }
+
+    /// A column for each metric.
+    pub fn metrics<C: Into<Cell>>(
+        self,
+        metrics: impl IntoIterator<Item = Metric>,
+        cell: impl Fn(R, Metric) -> C,
+    ) -> Self {
+        metrics.into_iter().fold(self, |table, metric| {
+            table.col(metric.title(), NumberFormat::Short, |row| cell(row, metric))
+        })
     }
 
     /// A column of texts.

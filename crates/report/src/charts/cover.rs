@@ -2,7 +2,7 @@
 
 use super::classes::{forbidding, of_comparison};
 use super::{Drawing, WIDE, colour, figure, of_experiment, verdict};
-use crate::evidence::{Experiment, KeyRow, Paper, Point, Spread, metric_name};
+use crate::evidence::{Experiment, KeyRow, Paper, Point, Spread};
 use crate::format;
 use crate::svg::{Bar, bars};
 use crate::text::{Lang, Message};
@@ -51,7 +51,7 @@ fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
     }
     let metric = match most {
         Metric::Tps => say!(transactions_per_second_2),
-        other => metric_name(other),
+        other => other.title(),
     };
     let caption = say!(best_of_each_experiment, metric = metric);
     let shown = &rows[..rows.len().min(MOST_ROWS)];

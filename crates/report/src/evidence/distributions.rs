@@ -1,10 +1,8 @@
 //! How latency is distributed at the best points.
 
-use crate::evidence::figures::has_percentile;
-use crate::evidence::points::SAMPLES_BEYOND;
 use crate::evidence::{Evidence, Trial};
 use dyno_engine::record::Latencies;
-use dyno_facts::LatencySummary;
+use dyno_facts::{LatencySummary, SAMPLES_BEYOND};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 
@@ -119,7 +117,7 @@ fn of_summary(latency: &LatencySummary) -> Vec<Quantile> {
         (0.99, latency.p99_us),
         (0.999, latency.p999_us),
     ];
-    let is_enough = |(share, _): &(f64, f64)| has_percentile(latency, 1.0 - share);
+    let is_enough = |(share, _): &(f64, f64)| latency.has_percentile(1.0 - share);
     let mut quantiles: Vec<Quantile> =
         known.into_iter().filter(is_enough).map(|(share, us)| Quantile { share, us }).collect();
     if !quantiles.is_empty() {

@@ -17,8 +17,8 @@ mod verdicts;
 
 pub use crate::blocks::{Level, Spread};
 pub use distributions::{LatencyDistribution, Quantile};
+pub(crate) use figures::why_no_figure;
 pub use figures::{bound_of, figure_of, judged_metrics};
-pub(crate) use figures::{metric_name, why_no_figure};
 pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
 pub(crate) use model::{BEYOND_MEMORY, IN_MEMORY};
 pub use model::{
@@ -30,7 +30,6 @@ pub use naming::Naming;
 pub(crate) use nodes::{
     is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
 };
-pub use points::SAMPLES_BEYOND;
 pub use published::{
     BesidePublished, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published,
 };

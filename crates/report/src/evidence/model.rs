@@ -280,8 +280,8 @@ pub struct Point {
     pub reconnects: u64,
     /// The load generator's own CPU per statement.
     pub cpu_us_per_statement: Spread,
-    /// Server CPU of a transaction, of all nodes together, of trials where it is known.
-    pub server_cpu_us: Option<Spread>,
+    /// What a transaction cost all nodes together, of trials where that is known.
+    pub costs: BTreeMap<Metric, Spread>,
     /// Numbers of the checks that found something in these trials.
     pub checks: Vec<usize>,
     /// What tells it apart beside workers and rate.

@@ -1,16 +1,12 @@
 //! Trials to points: repeats of the same load level become one line.
 
-use crate::evidence::figures::has_percentile;
 use crate::evidence::{Experiment, figure_of};
 use crate::evidence::{Point, PointData, Spread, Trial};
 use crate::families::{FamilyLevel, FamilyScale, KnownFamily};
 use crate::format;
 use crate::text::Message;
-use dyno_facts::{LatencySummary, Purpose, say};
+use dyno_facts::{LatencySummary, Purpose, SAMPLES_BEYOND, say};
 use dyno_statistics::Metric;
-
-/// A percentile rests on at least this many samples beyond it.
-pub const SAMPLES_BEYOND: f64 = 10.0;
 
 /// The trials of one experiment by load level, in the order of targets in which they come.
 pub(crate) fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
@@ -81,7 +77,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
     let latency = |beyond: f64, value: fn(&LatencySummary) -> f64| {
         let values = trials.iter().map(|trial| &trial.summary.latency);
         let values: Option<Vec<f64>> =
-            values.map(|latency| has_percentile(latency, beyond).then(|| value(latency))).collect();
+            values.map(|latency| latency.has_percentile(beyond).then(|| value(latency))).collect();
         Spread::of(values?)
     };
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
@@ -119,7 +115,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
         retries: sum(|trial| trial.summary.counts.retries),
         reconnects: sum(|trial| trial.summary.counts.reconnects),
         cpu_us_per_statement: of(|trial| trial.summary.generator.cpu_us_per_statement),
-        server_cpu_us: main(Metric::ServerCpuUs).map(|(_, spread)| spread),
+        costs: Metric::costs().filter_map(main).collect(),
         checks: Vec::new(),
         level: first.level.clone(),
         is_paced: family.is_some_and(|family| family.is_paced(&first.summary)),

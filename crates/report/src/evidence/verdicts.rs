@@ -73,33 +73,31 @@ pub enum VetoReach {
     #[default]
     AnyFar,
     /// The side that was held up can be better than its ratio says, by this factor as a logarithm: the candidate where
-    /// it is positive, the baseline where it is negative. Percentiles and the longest times any far. CPU per
-    /// transaction to either side: what others took may be work of a server that was not counted as its own.
+    /// it is positive, the baseline where it is negative. Percentiles and the longest times any far. What a
+    /// transaction costs to either side: what others took may be work of a server that was not counted as its own.
     HeldUp(f64),
     /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
     Pairs,
-    /// CPU per transaction any far, and nothing else.
-    ServerCpu,
+    /// What a transaction costs the servers any far, and nothing else.
+    Costs,
 }
 
 impl VetoReach {
     /// Whether it can have moved ratios of this metric at all.
-    pub(crate) fn touches(self, metric: &str) -> bool {
-        self != VetoReach::ServerCpu || metric == Metric::ServerCpuUs.name()
+    pub(crate) fn touches(self, metric: Metric) -> bool {
+        self != VetoReach::Costs || metric.is_cost()
     }
 
     /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
     /// verdict on the same ratio.
     pub(crate) fn moved(
         self,
-        metric: &str,
+        metric: Metric,
         interval: Option<Bounds>,
         withstood: Option<Bounds>,
     ) -> Option<(f64, f64)> {
         match (self, interval) {
-            (VetoReach::HeldUp(log), Some(both)) => {
-                Some(held_up(log, Metric::of_name(metric)?, both))
-            }
+            (VetoReach::HeldUp(log), Some(both)) => Some(held_up(log, metric, both)),
             (VetoReach::Pairs, _) => withstood.map(|both| (both.low, both.high)),
             _ => None,
         }
@@ -107,10 +105,10 @@ impl VetoReach {
 }
 
 fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
-    let is_tail = metric.is_percentile() || metric == Metric::MaxMs;
+    let is_tail = metric.percentile().is_some() || metric == Metric::MaxMs;
     let factor = if is_tail { f64::INFINITY } else { log.abs().exp() };
     let is_candidate_better = log > 0.0;
-    let is_either_side = metric == Metric::ServerCpuUs;
+    let is_either_side = metric.is_cost();
     let goes_up = is_either_side || is_candidate_better == (metric.better() == Better::More);
     let goes_down = is_either_side || !goes_up;
     let low = if goes_down { interval.low / factor } else { interval.low };
@@ -257,7 +255,8 @@ pub enum PairOrder {
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct VerdictRow {
     /// Its name in gates, CSV and JSON: `tps`.
-    pub metric: &'static str,
+    #[schemars(with = "String")]
+    pub metric: Metric,
     pub name: Message,
     /// True for times, of which less is better.
     pub is_less_better: bool,

@@ -3,7 +3,7 @@
 use super::summary::{extent, no_trial, not_ended_well};
 use super::{cover, notes, trials};
 use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, Point, Trial, metric_name};
+use crate::evidence::{Experiment, KeyRow, Paper, Point, Trial};
 use crate::families::{KnownFamily, families};
 use crate::format::{
     self,
@@ -49,13 +49,11 @@ fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> 
     let most_levels = rows.iter().map(|row| levels(*row)).max().unwrap_or(0);
     let rows = PaperRows::new(title, rows)
         .text(say!(experiment), |row| &row.experiment.title)
-        .when(has_targets, |table| table.text(say!(target_2), |row| &row.point.target));
-    let rows = metrics.into_iter().fold(rows, |rows, metric| {
-        rows.col(metric_name(metric), Short, move |row| {
+        .when(has_targets, |table| table.text(say!(target_2), |row| &row.point.target))
+        .metrics(metrics, |row, metric| {
             let figure = row.point.main.filter(|(own, _)| *own == metric);
             figure.map(|(_, figure)| spread(figure, row.point.repeats))
-        })
-    });
+        });
     let errors = if most_levels > 1 { say!(errors_at_this_level) } else { say!(errors) };
     let loads =
         rows.col(say!(workers), Whole, |row| row.point.load()).when(most_levels > 1, |table| {

@@ -8,7 +8,7 @@ use crate::evidence::{Experiment, Paper, Point, statements};
 use crate::format::NumberFormat::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::format::unique;
 use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, StatementLatency, say};
+use dyno_facts::{Metric, Purpose, StatementLatency, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -84,6 +84,8 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         (false, true) => say!(response_time_of_all_kinds_ms),
         (false, false) => say!(service_time_ms),
     };
+    let is_known = |metric: &Metric| experiment.points.iter().any(|p| p.costs.contains_key(metric));
+    let costs = Metric::costs().filter(is_known);
     PaperRows::new(title, &experiment.points)
         .text(say!(target_2), |p| {
             let again = match p.purpose {
@@ -117,11 +119,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .col(say!(retries), Whole, |p| p.retries)
         .col(say!(reconnects), Whole, |p| p.reconnects)
         .col(say!(generator_cpu_s_per_statement), Short, |p| spread(p.cpu_us_per_statement, 1))
-        .when(experiment.points.iter().any(|p| p.server_cpu_us.is_some()), |table| {
-            table.col(say!(server_cpu_us_per_transaction), Short, |p| {
-                p.server_cpu_us.map(|us| spread(us, p.repeats))
-            })
-        })
+        .metrics(costs, |p, metric| p.costs.get(&metric).map(|cost| spread(*cost, p.repeats)))
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 

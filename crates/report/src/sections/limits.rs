@@ -1,8 +1,7 @@
 //! How far the claims of a paper reach.
 
 use crate::blocks::{Blocks, PaperRows, Style, coded};
-use crate::evidence::{AaKind, Paper, metric_name};
-use crate::families::is_pass;
+use crate::evidence::{AaKind, Paper};
 use crate::format::{self, NumberFormat};
 use crate::text::Message;
 use dyno_facts::{EffectFacts, Purpose, say};
@@ -35,7 +34,7 @@ pub(super) fn sentences(paper: &Paper) -> Vec<Message> {
     if paper.experiments.iter().any(|experiment| !experiment.published.is_empty()) {
         limits.push(say!(published_figures_come_from_other_machines));
     }
-    let has_transactions = paper.trials.iter().any(|trial| !is_pass(&trial.summary));
+    let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
     if has_transactions || paper.trials.is_empty() {
         limits.push(say!(percentiles_with_fewer_than_10_samples));
     }
@@ -94,7 +93,7 @@ pub(super) fn known_effects(paper: &Paper, blocks: &mut Blocks) {
                 false => say!(no_effect),
             })
             .text(say!(metric), |of| match Metric::of_name(&of.metric) {
-                Some(metric) => metric_name(metric),
+                Some(metric) => metric.title(),
                 None => Message::verbatim(&of.metric),
             })
             .text(say!(effect_found), |of| if of.is_found { say!(yes) } else { say!(no) })

@@ -3,7 +3,7 @@
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Span, TextLine, code};
 use crate::evidence::{Experiment, Paper, Trial};
-use crate::families::{Method, is_pass};
+use crate::families::Method;
 use crate::format::{self, whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -187,7 +187,7 @@ pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Mess
 /// What holds for all experiments: order of the trials, the unit of statistics, percentiles.
 pub(super) fn of_all(paper: &Paper) -> Vec<Message> {
     let mut sentences = Vec::new();
-    let has_transactions = paper.trials.iter().any(|trial| !is_pass(&trial.summary));
+    let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
     if has_transactions || paper.trials.is_empty() {
         sentences.push(say!(counted_are_transactions_whose_commit_was));
         sentences.push(say!(statements_of_failed_attempts_are_counted));

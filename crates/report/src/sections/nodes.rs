@@ -11,7 +11,7 @@ use crate::format::{
 };
 use crate::svg::Bar;
 use crate::text::{Lang, Message};
-use dyno_facts::{Freshness, NodeConditions, say};
+use dyno_facts::{Freshness, Measures, Metric, NodeConditions, say};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let tables = of_levels(paper, experiment);
@@ -31,7 +31,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
         blocks.fine(say!(statements_and_commits_are_counted_by));
     }
     let is_cpu_unknown = |level: &Level<'_>| {
-        let known = |node: &NodeWork<'_>| node.cpu_us_per_transaction.is_some();
+        let known = |node: &NodeWork<'_>| node.costs.get(Metric::ServerCpuUs).is_some();
         level.nodes.iter().any(known) && !level.nodes.iter().all(known)
     };
     if best.iter().any(is_cpu_unknown) {
@@ -125,7 +125,7 @@ struct NodeWork<'a> {
     /// Its part of the load generator's statements per second, divided as the nodes counted.
     qps: Option<f64>,
     cpu_share: Option<f64>,
-    cpu_us_per_transaction: Option<f64>,
+    costs: Measures,
     lag_p95_s: Option<f64>,
     lag_max_s: Option<f64>,
 }
@@ -184,11 +184,13 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         |of: fn(&NodeConditions) -> Option<u64>| own.iter().map(|n| of(n)).sum::<Option<u64>>();
     let most =
         |of: fn(&NodeConditions) -> Option<f64>| own.iter().filter_map(|n| of(n)).reduce(f64::max);
-    let cpu_us = trials.iter().filter_map(|trial| {
-        let cpu_s = trial.summary.conditions.nodes.get(name)?.cpu_s?;
-        trial.summary.cpu_us_per_transaction(cpu_s)
-    });
-    let cpu_us: Vec<f64> = cpu_us.collect();
+    let cost = |metric: Metric| {
+        let of = |trial: &&Trial| {
+            let node = trial.summary.conditions.nodes.get(name)?;
+            trial.summary.cost_of(&node.measures, metric)
+        };
+        Some(Spread::of(trials.iter().filter_map(of).collect())?.median)
+    };
     let busy: Vec<f64> = own.iter().filter_map(|node| node.cpu_share).collect();
     NodeWork {
         node: name,
@@ -200,7 +202,7 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
         rows_fetched: total(|node| node.rows_fetched),
         rows_written: total(|node| node.rows_written),
         cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
-        cpu_us_per_transaction: Spread::of(cpu_us).map(|spread| spread.median),
+        costs: Metric::costs().map(|metric| (metric, cost(metric))).collect(),
         lag_p95_s: most(|node| node.lag_p95_s),
         lag_max_s: most(|node| node.lag_max_s),
         ..NodeWork::default()
@@ -216,8 +218,9 @@ fn sum<'a>(nodes: &[NodeWork<'a>], qps: f64) -> NodeWork<'a> {
     let total = |of: fn(&NodeWork<'_>) -> Option<u64>| counted(nodes).map(of).sum::<Option<u64>>();
     let most =
         |of: fn(&NodeWork<'_>) -> Option<f64>| counted(nodes).filter_map(of).reduce(f64::max);
+    let cost = |metric: Metric| (metric, nodes.iter().map(|node| node.costs.get(metric)).sum());
     let mut sum = NodeWork {
-        cpu_us_per_transaction: nodes.iter().map(|node| node.cpu_us_per_transaction).sum(),
+        costs: Metric::costs().map(cost).collect(),
         reads: total(|node| node.reads),
         writes: total(|node| node.writes),
         statements: total(|node| node.statements),
@@ -318,6 +321,8 @@ fn shares_of_roles(nodes: &[NodeWork<'_>], of: fn(&NodeWork<'_>) -> Option<f64>)
 
 fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
     let (point, rows_only) = (level.point, level.counts_rows_only());
+    let is_known = |metric: &Metric| level.nodes.iter().any(|n| n.costs.get(*metric).is_some());
+    let costs = Metric::costs().filter(is_known);
     let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
     PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
@@ -343,10 +348,7 @@ fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
         .when(!rows_only, |table| {
             table.col(say!(statements_per_s), Short, |node| node.qps).class("strong")
         })
-        .when(level.nodes.iter().any(|node| node.cpu_us_per_transaction.is_some()), |table| {
-            table
-                .col(say!(server_cpu_us_per_transaction), Short, |node| node.cpu_us_per_transaction)
-        })
+        .metrics(costs, |node, metric| node.costs.get(metric))
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
         .when(level.sum.lag_max_s.is_some(), |table| {
             table.col(say!(lag_p95_s), Short, |node| node.lag_p95_s).col(

@@ -4,7 +4,7 @@ use super::{experiment, notes, yes_or_no};
 use crate::blocks::{Blocks, PaperRows, link, spread};
 use crate::charts;
 use crate::evidence::{Cost, CostRow};
-use crate::evidence::{Experiment, KeyRow, Paper, metric_name};
+use crate::evidence::{Experiment, KeyRow, Paper};
 use crate::families::{KnownFamily, families};
 use crate::format::{
     self,
@@ -82,7 +82,7 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .col(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
         .class("strong")
         .text(say!(unit), |row| match row.point.main {
-            Some((metric, _)) => metric_name(metric),
+            Some((metric, _)) => metric.title(),
             None => say!(transactions_s),
         })
         .col(say!(vcpu), Plain, |row| vcpu(paper, row))

@@ -2,7 +2,7 @@
 
 use super::{notes, why_forbidden, with_objections};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, metric_name, scaling};
+use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, scaling};
 use crate::families::families;
 use crate::format::{
     self,
@@ -58,7 +58,7 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(target_2), |row| &row.point.target);
     own.into_iter()
         .fold(table, |table, metric| {
-            table.col(metric_name(metric), Short, |row| of(row.point, metric)).class("strong")
+            table.col(metric.title(), Short, |row| of(row.point, metric)).class("strong")
         })
         .col(say!(workers), Whole, |row| row.point.workers)
         .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))

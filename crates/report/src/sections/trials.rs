@@ -6,7 +6,7 @@ use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
 use crate::evidence::runs::why_set_aside;
 use crate::evidence::{Paper, Trial};
-use crate::families::{families, is_pass};
+use crate::families::families;
 use crate::format::NumberFormat::{Right, Tenth, Whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -103,7 +103,7 @@ fn stages(paper: &Paper) -> PaperRows<&Trial> {
 
 /// Queries are no transactions: what they did stands in a table of their own.
 pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
-    paper.trials.iter().filter(|trial| !is_pass(&trial.summary)).collect()
+    paper.trials.iter().filter(|trial| !trial.summary.is_pass()).collect()
 }
 
 /// What the shades of charts over time mean.

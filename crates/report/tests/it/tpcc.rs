@@ -335,7 +335,7 @@ fn editions_stand_on_one_axis_with_what_was_published() {
     assert_eq!(far.len(), 4, "Payments of the editions with several shards");
     near(far[0].cells[11].number(), 3.0);
     let work = table(&paper, "Work of each node of shards-4");
-    near(number(&work, "endpoint", "Server CPU µs per transaction"), 40.0);
+    near(number(&work, "endpoint", "server CPU per transaction, µs"), 40.0);
     rows_stand_for_statements();
     for lang in Lang::ALL {
         let html = paper.html(lang).expect("rendered");

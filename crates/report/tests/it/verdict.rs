@@ -4,8 +4,8 @@ use crate::support::{elements, texts_of};
 use crate::synthetic::pairs::{at_rate, comparing, paired, paired_at};
 use crate::synthetic::{HOSTILE, run, two_targets};
 use dyno_facts::{
-    ComparisonFacts, Event, EventKind, Message, NodeConditions, NodeFacts, Purpose, ServerFacts,
-    StatementLatency, TrialStatus,
+    ComparisonFacts, Event, EventKind, Message, Metric, NodeConditions, NodeFacts, Purpose,
+    ServerFacts, StatementLatency, TrialStatus,
 };
 use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of, veto_of_level};
 use dyno_store::RunData;
@@ -39,14 +39,14 @@ fn pairs_of_two_targets_have_a_verdict_in_both_languages() {
     assert_eq!(comparison.pairs.len(), 8);
     assert_eq!(comparison.pairs[1], ["4", "3"], "the second pair began with the candidate");
     let row = &comparison.rows[0];
-    assert_eq!((row.metric, row.call, row.pairs), ("tps", Call::Faster, 8));
+    assert_eq!((row.metric, row.call, row.pairs), (Metric::Tps, Call::Faster, 8));
     assert!((row.ratio - 1.10).abs() < 0.01, "{row:?}");
     let interval = row.interval.expect("eight pairs");
     assert!(interval.low > 1.05 && interval.high < 1.15, "{interval:?}");
     assert!(row.p < 0.01 && row.p_t.is_some_and(|p| p < 0.01), "{row:?}");
     // A shorter latency is faster.
     let latency = &comparison.rows[1];
-    assert_eq!((latency.metric, latency.call), ("p95_ms", Call::Faster));
+    assert_eq!((latency.metric, latency.call), (Metric::P95Ms, Call::Faster));
     assert!(latency.interval.is_some_and(|bounds| bounds.high < 1.0), "{latency:?}");
     assert_eq!(row.p_adjusted, Some(row.p), "metrics are judged one after the other");
     let sentence = paper.verdicts.sentence().expect("a verdict");
@@ -395,7 +395,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     run.header.experiments[0].gates = gates.map(str::to_owned).to_vec();
     let known = paper(run.clone());
     let rows = &known.verdicts.comparisons[0].rows;
-    let row = rows.iter().find(|row| row.metric == "server_cpu_us").expect("a row");
+    let row = rows.iter().find(|row| row.metric == Metric::ServerCpuUs).expect("a row");
     assert_eq!((row.call, row.is_less_better), (Call::Slower, true));
     assert!((row.ratio - 1.05).abs() < 0.01, "{row:?}");
     // It comes first where throughput shows no difference, which is said too.
@@ -415,7 +415,7 @@ fn server_cpu_has_a_verdict_where_every_node_tells_it() {
     }
     let unknown = paper(run);
     let rows = &unknown.verdicts.comparisons[0].rows;
-    assert!(rows.iter().all(|row| row.metric != "server_cpu_us"), "{rows:?}");
+    assert!(rows.iter().all(|row| row.metric != Metric::ServerCpuUs), "{rows:?}");
 }
 
 /// 5 % more CPU for each transaction of the candidate.
@@ -424,7 +424,10 @@ pub(crate) fn cost(run: &mut RunData) {
         let share = if trial.summary.target == "postgres" { 1.05 } else { 1.0 };
         let cpu_us = 100.0 * share * (1.0 + (number % 3) as f64 / 500.0);
         let cpu_s = cpu_us * trial.summary.counts.committed as f64 / 1e6;
-        let node = NodeConditions { cpu_s: Some(cpu_s), ..NodeConditions::default() };
+        let node = NodeConditions {
+            measures: [(Metric::CpuS, Some(cpu_s))].into(),
+            ..NodeConditions::default()
+        };
         trial.summary.conditions.nodes = [("n1".to_owned(), node)].into();
     }
 }

@@ -5,7 +5,7 @@ use crate::support::elements;
 use crate::synthetic::pairs::{at_rate, paired};
 use crate::synthetic::run;
 use crate::verdict::{around, call, cost, paper};
-use dyno_facts::{CommitWait, NodeConditions, TrialSummary};
+use dyno_facts::{CommitWait, Metric, NodeConditions, TrialSummary};
 use dyno_report::{Call, GateResult, Lang, Paper, Templates};
 use dyno_store::RunData;
 
@@ -129,7 +129,7 @@ fn work_of_others_on_both_servers_takes_the_verdict_on_server_cpu_away_alone() {
     }
     let paper = paper(run);
     let rows = &paper.verdicts.comparisons[0].rows;
-    let cpu = rows.iter().find(|row| row.metric == "server_cpu_us").expect("a row");
+    let cpu = rows.iter().find(|row| row.metric == Metric::ServerCpuUs).expect("a row");
     assert_eq!((call(&paper), cpu.call), (Call::Equivalent, Call::Explained));
     assert!(cpu.words.to_string().contains("foreign-load"), "{}", cpu.words);
     let results = paper.verdicts.gates.iter().map(|gate| gate.result);

@@ -30,7 +30,7 @@ use dyno_observe::{
     Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions, was_alone,
 };
 use dyno_reactor::{now, sleep_until};
-use server_cpu::CpuUse;
+use server_cpu::NodeUse;
 use std::collections::BTreeMap;
 
 /// Time limit for all questions before or after a trial.
@@ -74,7 +74,7 @@ pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
     /// Likewise.
-    cpu: Vec<Option<CpuUse>>,
+    used: Vec<Option<NodeUse>>,
     freshness: Option<Freshness>,
 }
 
@@ -184,10 +184,13 @@ impl<'a> Nodes<'a> {
         let mut commits = Some(0);
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
-            let used = seen.cpu.get(index).and_then(Option::as_ref);
+            let used = seen.used.get(index).and_then(Option::as_ref);
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
-            (found.cpu_s, found.cpu_of) = used.map(|used| (used.cpu_s, used.of.clone())).unzip();
+            if let Some(used) = used {
+                found.measures.extend(&used.measures);
+                found.cpu_of = Some(used.process.clone());
+            }
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
             found.down = found.down.take().or_else(|| away().cloned());

@@ -2,7 +2,7 @@
 //! the load know nothing of it.
 
 use super::freshness::{self, Probed};
-use super::server_cpu::{self, CpuUse};
+use super::server_cpu::{self, NodeUse};
 use super::{AllSeen, Node, Nodes};
 use crate::databases::ServerPlace;
 use crate::signals::unless_stopped;
@@ -101,7 +101,7 @@ pub(crate) fn sampled<T>(
 struct Watching<'scope> {
     nodes: Vec<Option<ScopedJoinHandle<'scope, ServerWindow>>>,
     probe: Option<ScopedJoinHandle<'scope, Probed>>,
-    cpu: Option<ScopedJoinHandle<'scope, Vec<Option<CpuUse>>>>,
+    cpu: Option<ScopedJoinHandle<'scope, Vec<Option<NodeUse>>>>,
 }
 
 impl<'scope> Watching<'scope> {
@@ -141,8 +141,8 @@ impl<'scope> Watching<'scope> {
         };
         let nodes = self.nodes.into_iter().map(seen).collect();
         let probed = self.probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let cpu = self.cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let mut all = AllSeen { nodes, cpu, freshness: probed.found };
+        let used = self.cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let mut all = AllSeen { nodes, used, freshness: probed.found };
         all.leave_out(&probed.asked);
         all
     }

@@ -1,8 +1,9 @@
-//! The CPU time of each node's processes in the measured window, where they run on this machine.
+//! What each node's processes use in the measured window, where they run on this machine.
 
 use super::{Nodes, Sampling};
 use dyno_core::Nanos;
-use dyno_observe::{ServerCpu, ServerProcess};
+use dyno_facts::Measures;
+use dyno_observe::{ServerProcess, ServerUsage};
 use dyno_reactor::monotonic_now;
 use std::time::Duration;
 
@@ -11,14 +12,14 @@ const LOOK: Nanos = 20_000_000;
 
 /// What a node has used in the window.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CpuUse {
-    pub(super) cpu_s: f64,
-    /// Of which process, with all that descend from it.
-    pub(super) of: String,
+pub(crate) struct NodeUse {
+    pub(super) measures: Measures,
+    /// Whose it is, with all that descend from it.
+    pub(super) process: String,
 }
 
 /// Waits for the window and counts what each node uses in it; in the order of the nodes.
-pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<CpuUse>> {
+pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUse>> {
     let Some(window) = sampling.begun() else { return Vec::new() };
     // Searched for before the window opens: that takes some milliseconds.
     let processes: Vec<Option<ServerProcess>> =
@@ -26,9 +27,9 @@ pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<CpuUse
     // Of nodes that share a process nobody knows which one used what.
     let is_shared =
         |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
-    let read = || -> Vec<Option<ServerCpu>> {
+    let read = || -> Vec<Option<ServerUsage>> {
         let own = processes.iter().map(|process| process.as_ref().filter(|it| !is_shared(it)));
-        own.map(|process| process?.cpu()).collect()
+        own.map(|process| process?.usage()).collect()
     };
     wait(window.opens, sampling);
     let (began, before) = (monotonic_now(), read());
@@ -43,9 +44,10 @@ pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<CpuUse
         || before.iter().zip(&after).map(|(before, after)| before.as_ref().zip(after.as_ref()));
     // What one of them uses makes the sum known well enough.
     let is_told = both().flatten().any(|(before, after)| after.used_s(before).is_some());
-    let used = |looked: Option<(&ServerCpu, &ServerCpu)>| {
+    let used = |looked: Option<(&ServerUsage, &ServerUsage)>| {
         let (before, after) = looked.filter(|_| is_told)?;
-        Some(CpuUse { cpu_s: after.used_beside_s(before)? * share, of: after.counted() })
+        let measures = after.since(before)?.scaled(share);
+        Some(NodeUse { measures, process: after.counted() })
     };
     both().map(used).collect()
 }

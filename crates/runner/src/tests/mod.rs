@@ -289,7 +289,7 @@ fn times_that_were_cut_off_end_pairs_only_where_they_prove_something() {
     let ended = |stop: &str, bound_of: fn(&TrialSummary, Metric) -> Option<FigureBound>| {
         let times = TrialFigures {
             figure_of: |trial, metric| (metric == Metric::TotalS).then(|| 1e4 / trial.tps),
-            judged_metrics: |_| &[Metric::TotalS],
+            judged_metrics: |_| vec![Metric::TotalS],
             bound_of,
             ..FIGURES
         };

@@ -1,8 +1,8 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_facts::{
-    Bilingual, Event, EventKind, RunHeader, RunStatus, SeriesRow, TrialIdentity, TrialStart,
-    TrialStatus, TrialSummary,
+    Bilingual, Event, EventKind, Measures, RunHeader, RunStatus, SeriesRow, TrialIdentity,
+    TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_report::completed;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -105,7 +105,7 @@ pub(crate) struct TrialView {
     pub(crate) errors: u64,
     pub(crate) failed: u64,
     pub(crate) retries: u64,
-    pub(crate) tpmc: Option<f64>,
+    pub(crate) measures: Measures,
     /// Seconds of a pass over queries.
     pub(crate) pass_s: Option<f64>,
     pub(crate) kinds: Vec<String>,
@@ -151,7 +151,7 @@ impl TrialView {
             errors: summary.errors.iter().map(|error| error.count).sum(),
             failed: summary.counts.failed,
             retries: summary.counts.retries,
-            tpmc: summary.own.as_ref().and_then(|own| own.number("tpmc")),
+            measures: summary.measures.clone(),
             pass_s,
             kinds: summary.kinds.iter().map(|kind| kind.name.clone()).collect(),
         }

@@ -141,10 +141,10 @@ fn metric(reader: &mut Reader<'_>) -> Result<(Metric, bool), Mistake> {
     let is_short = |metric: &Metric| {
         metric.unit().is_some_and(|unit| metric.name() == format!("{word}_{unit}"))
     };
-    if let Some(metric) = Metric::ALL.into_iter().find(is_short) {
+    if let Some(metric) = Metric::of_trials().find(is_short) {
         return Ok((metric, true));
     }
-    let names: Vec<&str> = Metric::ALL.iter().map(|metric| metric.name()).collect();
+    let names: Vec<&str> = Metric::of_trials().map(Metric::name).collect();
     let hint = format!("Metrics are {}.", names.join(", "));
     let message = match word {
         "" => "The name of a metric was expected.".to_owned(),

@@ -262,9 +262,9 @@ fn on_target(
         session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
             let workload = Probe::new(dialect, digests)
                 .ok_or_else(|| Failure::new("The server computes no digests."))?;
-            let before = process.as_ref().and_then(|process| process.cpu());
+            let before = process.as_ref().and_then(|process| process.usage());
             let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
-            let after = process.as_ref().and_then(|process| process.cpu());
+            let after = process.as_ref().and_then(|process| process.usage());
             let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
             Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
         });

@@ -133,7 +133,7 @@ fn foreign_load(trial: &Trial) -> Option<Finding> {
     let is_certain = elsewhere.is_some() || !may_be_own;
     let elsewhere = elsewhere.map(|count| say!(in_other_databases, n = count));
     let value = parts(here.into_iter().chain(elsewhere))?;
-    let reach = if is_certain { VetoReach::ServerCpu } else { VetoReach::default() };
+    let reach = if is_certain { VetoReach::Costs } else { VetoReach::default() };
     Some(Finding { reach, ..Finding::new(Spot::trial(&trial.label), value) })
 }
 

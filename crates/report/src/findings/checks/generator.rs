@@ -2,18 +2,17 @@
 
 use super::case::{Case, each_generator, each_member, generator};
 use super::{Rule, above, parts, percent};
-use crate::evidence::points;
 use crate::evidence::runs::why_set_aside;
 use crate::evidence::{
     Finding, Group, Level, Spot, TargetPlace, Trial, VetoReach, nodes_of, start_spread_ms,
 };
-use crate::families::is_pass;
 use crate::findings::verdict::veto;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
 use dyno_facts::{
-    GeneratorConditions, GeneratorMember, LatencySummary, Purpose, Role, TargetFacts, say,
+    GeneratorConditions, GeneratorMember, LatencySummary, Purpose, Role, SAMPLES_BEYOND,
+    TargetFacts, say,
 };
 
 /// CPU of a machine of its own, and of both together on a shared one.
@@ -55,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::A, Level::W, checks::shared_cpu, |trial| {
         let share = trial.summary.generator.host.cpu_share;
         // The statements of a pass are meant to take all CPUs, and their client takes next to nothing.
-        let is_found = trial.place != TargetPlace::Elsewhere && !is_pass(&trial.summary);
+        let is_found = trial.place != TargetPlace::Elsewhere && !trial.summary.is_pass();
         above(Some(share).filter(|_| is_found), CPU_UNUSABLE)
     }),
     Rule::trial(Group::A, Level::W, checks::generator_loop, |trial| {
@@ -109,7 +108,7 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::A, Level::I, checks::headroom_unproven, |trial| {
-        let is_asked = trial.place != TargetPlace::Embedded && !is_pass(&trial.summary);
+        let is_asked = trial.place != TargetPlace::Embedded && !trial.summary.is_pass();
         each_generator(trial, |known| {
             let is_unproven = is_asked && known.headroom.is_none();
             is_unproven.then(|| say!(no_calibration_for_this_protocol))
@@ -204,7 +203,7 @@ fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let (workers, loops) = (f64::from(summary.workers), f64::from(known.loops));
     let cores = f64::from(case.run(trial.run)?.header.environment.cores);
     let enough = workers.min(cores);
-    let is_closed = summary.offered.is_none() && !is_pass(summary) && summary.window_s > 0.0;
+    let is_closed = summary.offered.is_none() && !summary.is_pass() && summary.window_s > 0.0;
     if loops < 1.0 || loops >= enough || trial.place == TargetPlace::Embedded || !is_closed {
         return None;
     }
@@ -279,7 +278,7 @@ fn hiccups(trial: &Trial) -> Option<Message> {
 
 fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<Message> {
     let hiccup_us = known.hiccup_p999_us?;
-    let is_printed = latency.count as f64 * 0.001 >= points::SAMPLES_BEYOND;
+    let is_printed = latency.count as f64 * 0.001 >= SAMPLES_BEYOND;
     let p999_us = Some(latency.p999_us).filter(|_| is_printed);
     let is_large = p999_us.is_some_and(|p999_us| hiccup_us > HICCUP_OF_LATENCY * p999_us);
     if hiccup_us <= HICCUP_US && !is_large {

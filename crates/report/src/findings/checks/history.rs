@@ -82,8 +82,8 @@ fn is_placed(trial: &Trial) -> bool {
 
 /// Of the figure that decides comparisons.
 fn log_of(trial: &Trial) -> Option<f64> {
-    let first = judged_metrics(&trial.summary).first()?;
-    figure_of(&trial.summary, *first).map(f64::ln).filter(|log| log.is_finite())
+    let first = *judged_metrics(&trial.summary).first()?;
+    figure_of(&trial.summary, first).map(f64::ln).filter(|log| log.is_finite())
 }
 
 impl Session<'_> {

@@ -4,7 +4,7 @@ use super::{Case, Rule, parts};
 use crate::evidence::{
     Finding, Group, Level, LevelChange, RunFacts, Spot, StallRow, SteadyRow, Trial, nodes_of,
 };
-use crate::families::{KnownFamily, is_pass};
+use crate::families::KnownFamily;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -135,7 +135,7 @@ fn checkpoint_cycles(trial: &Trial) -> Option<Message> {
     let interval_s =
         intervals.filter_map(|(_, node)| node.checkpoint_interval_s).reduce(f64::max)?;
     let is_short = summary.window_s < LEAST_CYCLES * interval_s;
-    (is_short && summary.statements.writes > 0 && !is_pass(summary)).then(|| {
+    (is_short && summary.statements.writes > 0 && !summary.is_pass()).then(|| {
         say!(
             window_of_s_a_checkpoint_every,
             window = format::plain(summary.window_s),

@@ -3,7 +3,7 @@
 use super::nodes::{conflicts, joined_shards};
 use super::{Case, Rule, commas, joined, list, parts, workload};
 use crate::evidence::{Experiment, Group, Level, Trial};
-use crate::families::{KnownFamily, is_pass};
+use crate::families::KnownFamily;
 use crate::format;
 use crate::messages::checks;
 use crate::text::Message;
@@ -142,7 +142,7 @@ fn failed_shares(trial: &Trial) -> Option<[f64; 2]> {
         return None;
     }
     // What a pass gives up is for rules of its family: one of a few statements is no share of many.
-    let counts = (!is_pass(&trial.summary)).then_some(trial.summary.counts)?;
+    let counts = (!trial.summary.is_pass()).then_some(trial.summary.counts)?;
     // What shards refuse by their isolation level is told as its price.
     let of_shards = if joined_shards(trial).is_some() { conflicts(trial) } else { 0 };
     let attempts = [counts.failed, counts.failed + counts.retries];

@@ -1,8 +1,6 @@
 //! What throughput costs, where the suite states a target's price.
 
-use crate::evidence::{
-    Cost, CostRow, Evidence, PaperTarget, Point, Spread, figure_of, metric_name,
-};
+use crate::evidence::{Cost, CostRow, Evidence, PaperTarget, Point, Spread, figure_of};
 use dyno_facts::{Price, say};
 use dyno_statistics::Metric;
 
@@ -68,7 +66,7 @@ fn of_metric(
     let best = points.iter().filter_map(median).reduce(f64::max).filter(|best| *best > 0.0)?;
     let what = match metric {
         Metric::Qphh => say!(hourly_price_per_1_000_qphh),
-        _ => say!(hourly_price_per_1_000, metric = metric_name(metric)),
+        _ => say!(hourly_price_per_1_000, metric = metric.title()),
     };
     Some(CostRow { what, amount: price.per_hour / best * 1e3 })
 }

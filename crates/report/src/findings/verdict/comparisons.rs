@@ -4,7 +4,7 @@ use super::pairs::{self, Duel, Pairs};
 use super::{levels, ratio_of, sessions, words};
 use crate::evidence::{
     AaKind, Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
-    Trial, VerdictRow, figure_of, judged_metrics, judging, metric_name,
+    Trial, VerdictRow, figure_of, judged_metrics, judging,
 };
 use crate::findings::checks::generator::stopped;
 use crate::text::Message;
@@ -163,9 +163,8 @@ fn comparison(
     let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, duel);
     let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
     let sessions = rows.first().and_then(|row| {
-        let metric = Metric::of_name(row.metric)?;
-        let own = values(&pairs.trials, metric);
-        Some(sessions::rows(evidence, *pairs.trials.first()?, metric, &own))
+        let own = values(&pairs.trials, row.metric);
+        Some(sessions::rows(evidence, *pairs.trials.first()?, row.metric, &own))
     });
     PairedComparison {
         number: 0,
@@ -230,8 +229,8 @@ fn row(
     let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
     let call = called(ratio.verdict(metric.better(), duel.margin));
     Some(VerdictRow {
-        metric: metric.name(),
-        name: metric_name(metric),
+        metric,
+        name: metric.title(),
         is_less_better: metric.better() == Better::Less,
         baseline: Spread::of(all.iter().map(|pair| pair.0).collect())?,
         candidate: Spread::of(all.iter().map(|pair| pair.1).collect())?,
@@ -304,7 +303,7 @@ fn called(verdict: RatioVerdict) -> Call {
 struct NoiseFloor {
     experiment_index: usize,
     level: Message,
-    metric: &'static str,
+    metric: Metric,
     share: f64,
 }
 
@@ -330,7 +329,7 @@ fn noise_floor(
     floors: &[NoiseFloor],
     experiment_index: usize,
     level: &Message,
-    metric: &str,
+    metric: Metric,
 ) -> Option<f64> {
     let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
     let is_here = |floor: &NoiseFloor| floor.experiment_index == experiment_index;
@@ -378,9 +377,7 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             let p: Vec<f64> = judged.iter().map(|at| found[*at].rows[place].p).collect();
             for (at, p) in judged.into_iter().zip(holm::adjusted(&p)) {
                 let rows = &mut found[at].rows;
-                // What a transaction costs the server is a question of its own: it may differ where throughput does not.
-                let is_alone = rows[place].metric == Metric::ServerCpuUs.name()
-                    || gated.iter().any(|metric| metric.name() == rows[place].metric);
+                let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
                 let before = rows[..place].iter().filter_map(|row| row.p_adjusted);
                 let before = before.filter(|_| !is_alone).fold(p, f64::max);
                 rows[place].p_adjusted = Some(before);

@@ -198,7 +198,7 @@ fn of_ratios(
 /// A gate and the verdict of the same ratio never disagree: where the ratio differs from 1 by its own interval and not
 /// after Holm's correction, no gate rests on that difference. It does where a ratio of 1 would have given another result.
 fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
-    let verdict = of.rows.iter().find(|row| row.metric == gate.metric.name());
+    let verdict = of.rows.iter().find(|row| row.metric == gate.metric);
     let by_one = gate.relation.holds(1.0, gate.bound);
     let is_by_difference = match row.result {
         GateResult::Pass => !by_one,

@@ -1,7 +1,6 @@
 //! Was the target steady while it was measured?
 
 use crate::evidence::{Evidence, LevelChange, StallRow, SteadyRow, Trial};
-use crate::families::is_pass;
 use crate::text::Message;
 use dyno_facts::EventKind;
 use dyno_statistics::steady::{Second, Stall, steady};
@@ -11,7 +10,7 @@ const AROUND_S: f64 = 1.5;
 
 /// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
 pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
-    if is_pass(&trial.summary) {
+    if trial.summary.is_pass() {
         return None;
     }
     let measured = trial.series.iter().filter(|row| row.phase == "measured");

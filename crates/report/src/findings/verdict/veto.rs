@@ -142,11 +142,11 @@ pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool 
 /// The same of a gate on a ratio; `rows` are the verdicts of its comparison.
 pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]) -> bool {
     let Ok(gate) = row.gate.parse::<Gate>() else { return false };
-    if !reach.touches(gate.metric.name()) {
+    if !reach.touches(gate.metric) {
         return false;
     }
-    let own = rows.iter().find(|row| row.metric == gate.metric.name());
-    match reach.moved(gate.metric.name(), row.interval, own.and_then(|row| row.withstood)) {
+    let own = rows.iter().find(|row| row.metric == gate.metric);
+    match reach.moved(gate.metric, row.interval, own.and_then(|row| row.withstood)) {
         None => true,
         Some((low, high)) => low <= gate.bound && gate.bound <= high,
     }

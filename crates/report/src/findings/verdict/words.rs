@@ -6,7 +6,6 @@ use crate::evidence::{
 use crate::format::{self, NumberFormat};
 use crate::text::Message;
 use dyno_facts::{TrialStatus, say};
-use dyno_statistics::Metric;
 use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 
 /// Larger ratios, and smaller ones, are told as so many times.
@@ -16,7 +15,7 @@ pub(super) const MOST_PAIRS: usize = 100;
 
 /// The verdict of one metric, for a table's cell.
 pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
-    let is_cost = row.metric == Metric::ServerCpuUs.name();
+    let is_cost = row.metric.is_cost();
     match row.call {
         Call::Faster if is_cost => say!(uses_less),
         Call::Slower if is_cost => say!(uses_more),

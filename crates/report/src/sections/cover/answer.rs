@@ -5,7 +5,6 @@ use crate::format;
 use crate::sections::{clauses, listed, summary};
 use crate::text::{Message, first_sentence};
 use dyno_facts::say;
-use dyno_statistics::Metric;
 
 /// So many sentences of what was reached; the others stand in the summary.
 const MOST_REACHED: usize = 3;
@@ -265,7 +264,9 @@ fn difference(own: &[&PairedComparison]) -> Message {
         let range = range(format::short(low), format::short(high));
         return say!(times_as_fast_at, range = range, place = place);
     }
-    let is_cost = rows().all(|row| row.metric == Metric::ServerCpuUs.name());
+    let cost = rows()
+        .next()
+        .filter(|first| first.metric.is_cost() && rows().all(|row| row.metric == first.metric));
     let is_time = rows().all(|row| row.is_less_better);
     // In the words of the verdicts: half the time is not "50 % faster".
     let (least, most) = match (is_faster, is_time) {
@@ -275,9 +276,9 @@ fn difference(own: &[&PairedComparison]) -> Message {
         (false, false) => (1.0 - high, 1.0 - low),
     };
     let range = range(format::percent(least), format::percent(most));
-    match (is_faster, is_cost, is_time) {
-        (true, true, _) => say!(cheaper_at, range = range, place = place),
-        (false, true, _) => say!(dearer_at, range = range, place = place),
+    match (is_faster, cost.map(|row| &row.name), is_time) {
+        (true, Some(cost), _) => say!(cheaper_at, range = range, cost = cost, place = place),
+        (false, Some(cost), _) => say!(dearer_at, range = range, cost = cost, place = place),
         (true, _, true) => say!(faster_by_time_at, range = range, place = place),
         (false, _, true) => say!(slower_by_time_at, range = range, place = place),
         (true, ..) => say!(faster_by_at, range = range, place = place),

@@ -4,7 +4,7 @@
 use super::{Shape, failed_check, header, latency, own_mut, run, said, trial};
 use dyno_facts::{
     CheckVerdict, Counts, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message,
-    NodeConditions, PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
+    Metric, NodeConditions, PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
 use dyno_tpcc::facts::{
@@ -358,7 +358,7 @@ fn reaches(shards: u32, committed: f64) -> Vec<ReachLine> {
 fn nodes(shards: u32, committed: f64) -> BTreeMap<String, NodeConditions> {
     let node = |role: &str, cpu_us: f64| NodeConditions {
         role: Some(role.to_owned()),
-        cpu_s: Some(committed * cpu_us / 1e6),
+        measures: [(Metric::CpuS, Some(committed * cpu_us / 1e6))].into(),
         cpu_of: Some("mariadbd".to_owned()),
         ..NodeConditions::default()
     };

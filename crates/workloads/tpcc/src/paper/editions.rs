@@ -2,7 +2,7 @@
 
 use super::rows::crossing;
 use super::{TpccPoint, tpcc_of, words};
-use dyno_facts::{Lang, Message, NodeConditions, PublishedRow, say};
+use dyno_facts::{Lang, Message, Metric, NodeConditions, PublishedRow, say};
 use dyno_report::blocks::{Blocks, Cell, PaperRows, spread};
 use dyno_report::charts::{self, Drawing};
 use dyno_report::format::{
@@ -139,7 +139,7 @@ fn table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
             own(row).and_then(|one| unevenness(&one.trials))
         })
         .col(say!(server_cpu_us_2), Short, |row| {
-            own(row).and_then(|one| one.point.server_cpu_us).map(|us| us.median)
+            own(row).and_then(|one| one.point.costs.get(&Metric::ServerCpuUs)).map(|us| us.median)
         })
         .col(say!(of_it_the_proxys_us), Short, |row| own(row).and_then(|one| proxy_us(&one.trials)))
 }
@@ -155,8 +155,9 @@ fn nodes<'a>(trials: &[&'a Trial], role: &str) -> Vec<(&'a Trial, Vec<&'a NodeCo
 /// CPU of the endpoints for a transaction, the median of the trials.
 fn proxy_us(trials: &[&Trial]) -> Option<f64> {
     let of = |(trial, nodes): (&Trial, Vec<&NodeConditions>)| {
-        let cpu_s = nodes.iter().map(|node| node.cpu_s).sum::<Option<f64>>()?;
-        trial.summary.cpu_us_per_transaction(cpu_s).filter(|_| !nodes.is_empty())
+        let of_node =
+            |node: &&NodeConditions| trial.summary.cost_of(&node.measures, Metric::ServerCpuUs);
+        nodes.iter().map(of_node).sum::<Option<f64>>().filter(|_| !nodes.is_empty())
     };
     let found: Vec<f64> = nodes(trials, "endpoint").into_iter().filter_map(of).collect();
     Spread::of(found).map(|spread| spread.median)
@@ -168,7 +169,7 @@ fn unevenness(trials: &[&Trial]) -> Option<f64> {
         let ways: [fn(&NodeConditions) -> Option<f64>; 3] = [
             |node| node.writes.map(|count| count as f64),
             |node| node.commits.map(|count| count as f64),
-            |node| node.cpu_s,
+            |node| node.measures.get(Metric::CpuS),
         ];
         let work = ways
             .into_iter()

@@ -140,17 +140,8 @@ impl FamilyPaper for TpccPaper {
         summary.own = Some(FamilyFacts::new(&facts));
     }
 
-    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
-        let facts = trial.own::<TpccFacts>().filter(|_| trial.window_s > 0.0)?;
-        match metric {
-            Metric::Tpmc => Some(facts.tpmc),
-            Metric::TpmcCommitted => Some(facts.tpmc_committed),
-            _ => None,
-        }
-    }
-
     fn judged(&self) -> Option<&'static [Metric]> {
-        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms, Metric::ServerCpuUs])
+        Some(&[Metric::Tpmc, Metric::P95Ms, Metric::P99Ms])
     }
 
     fn rules(&self) -> &'static [Rule] {

@@ -3,10 +3,10 @@
 use super::{facts, words};
 use crate::audit::least_mean_of_exponentials;
 use crate::facts::{PauseFacts, Reach, ReachLine, TpccFacts, TpccKind};
-use dyno_facts::{Counts, KindSummary, LatencySummary, Message, say};
+use dyno_facts::{Counts, KindSummary, LatencySummary, Message, SAMPLES_BEYOND, say};
 use dyno_report::blocks::{Blocks, PaperRows, spread};
 use dyno_report::format::NumberFormat::{Fixed, Ms, Short, Whole};
-use dyno_report::{SAMPLES_BEYOND, Spread, Trial};
+use dyno_report::{Spread, Trial};
 
 /// One kind of transaction at a point, over all repeats.
 pub(super) struct KindRow<'a> {

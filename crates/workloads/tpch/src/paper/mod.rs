@@ -177,16 +177,6 @@ impl FamilyPaper for TpchPaper {
         }
     }
 
-    fn figure(&self, trial: &TrialSummary, metric: Metric) -> Option<f64> {
-        let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;
-        match metric {
-            Metric::TotalS => Some(metrics.total_s),
-            Metric::GeometricMeanS => Some(metrics.geometric_mean_s),
-            Metric::Qphh => metrics.qphh,
-            _ => None,
-        }
-    }
-
     /// With a query that was given up.
     fn bound(&self, trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
         let metrics = trial.own::<TpchFacts>()?.metrics.as_ref()?;

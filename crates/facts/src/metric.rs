@@ -1,0 +1,401 @@
+//! Metrics: each is a row of [`Metric`], declared once.
+//!
+//! Run folders, tables, CSV, JSON, gates, comparisons and `/metrics` loop over the rows. A new metric is a row here,
+//! and the place that counts, if nothing counts it yet.
+
+use crate::{LatencySummary, Message, MessageTexts, TrialSummary};
+use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::fmt;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Better {
+    More,
+    Less,
+}
+
+/// How figures of several nodes, or of stages that follow each other, become one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddUp {
+    /// `None` where one of them isn't known.
+    Sum,
+    /// By time; `None` where one of them isn't known.
+    Mean,
+    /// The largest of those that are known.
+    Most,
+    /// That of the first, such as a state before it began.
+    First,
+    /// Growth upon growth, as shares; `None` where one of them isn't known.
+    Growth,
+}
+
+impl AddUp {
+    /// `seconds` are the lengths of both.
+    fn both(self, one: Option<f64>, next: Option<f64>, seconds: (f64, f64)) -> Option<f64> {
+        let add = |one: f64, next: f64| match self {
+            AddUp::Mean => {
+                let all_s = (seconds.0 + seconds.1).max(f64::MIN_POSITIVE);
+                (one * seconds.0 + next * seconds.1) / all_s
+            }
+            AddUp::Growth => (1.0 + one) * (1.0 + next) - 1.0,
+            AddUp::Sum | AddUp::Most | AddUp::First => one + next,
+        };
+        match self {
+            AddUp::First => one,
+            AddUp::Most => [one, next].into_iter().flatten().reduce(f64::max),
+            _ => one.zip(next).map(|(one, next)| add(one, next)),
+        }
+    }
+}
+
+/// A latency in microseconds.
+pub type LatencyUs = fn(&LatencySummary) -> f64;
+
+/// Where a metric comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    /// What a trial has stored.
+    Trial(fn(&TrialSummary) -> Option<f64>),
+    /// The latency that this share of the transactions exceeds.
+    Percentile(f64, LatencyUs),
+    /// A number in the record of its family: the family, and a JSON pointer.
+    Record(&'static str, &'static str),
+    /// Each node by itself: how nodes add up, and how stages do.
+    Node(AddUp, AddUp),
+    /// What all nodes counted of that, times this, for a transaction.
+    Cost(Metric, f64),
+}
+
+struct MetricRow {
+    title: MessageTexts,
+    better: Better,
+    /// True for an observation that estimates nothing: it has no interval, and one trial suffices.
+    is_fact: bool,
+    source: Source,
+}
+
+macro_rules! metrics {
+    ($($(#[$about:meta])* $Metric:ident = $name:literal, $en:literal, $zh:literal, $kind:ident, $source:expr;)+) => {
+        dyno_core::named! {
+            /// In the order of tables; names are those in gates, CSV and JSON, and end with the unit.
+            #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+            pub enum Metric {
+                $($(#[$about])* $Metric = $name,)+
+            }
+        }
+
+        static ROWS: [MetricRow; Metric::ALL.len()] = [$(MetricRow {
+            title: MessageTexts {
+                key: concat!("metric.", $name),
+                one: None,
+                en: $en,
+                zh: $zh,
+                places: &[],
+            },
+            better: metrics!(better $kind),
+            is_fact: metrics!(is_fact $kind),
+            source: $source,
+        }),+];
+    };
+    (better more) => { Better::More };
+    (better $kind:ident) => { Better::Less };
+    (is_fact fact) => { true };
+    (is_fact $kind:ident) => { false };
+}
+
+// `more` and `less` are estimates, by what is better; of a `fact` less is.
+metrics! {
+    Tps = "tps", "transactions per second", "每秒事务数", more,
+        Source::Trial(|trial| trial.has_rates().then_some(trial.tps));
+    Qps = "qps", "statements per second", "每秒语句数", more,
+        Source::Trial(|trial| trial.has_rates().then_some(trial.qps));
+    /// New-Orders per minute of TPC-C, those that are rolled back as the specification asks among them.
+    Tpmc = "tpmc", "tpmC", "tpmC", more, Source::Record("tpcc", "/tpmc");
+    /// The same whose commit was acknowledged.
+    TpmcCommitted = "tpmc_committed", "New-Orders acknowledged per minute", "每分钟得到确认的 New-Order 数", more,
+        Source::Record("tpcc", "/tpmc_committed");
+    /// Seconds of all queries of TPC-H.
+    TotalS = "total_s", "total time, s", "总耗时（s）", less, Source::Record("tpch", "/metrics/total_s");
+    /// Geometric mean of the seconds of the queries of TPC-H.
+    GeometricMeanS = "geometric_mean_s", "geometric mean, s", "几何平均（s）", less,
+        Source::Record("tpch", "/metrics/geometric_mean_s");
+    /// Queries per hour of TPC-H, scaled by the size of the data.
+    Qphh = "qphh", "QphH", "QphH", more, Source::Record("tpch", "/metrics/qphh");
+    MeanMs = "mean_ms", "mean latency, ms", "平均延迟（ms）", less, Source::Trial(|trial| {
+        (trial.latency.count > 0).then_some(trial.latency.mean_us / 1e3)
+    });
+    P50Ms = "p50_ms", "median latency, ms", "延迟中位数（ms）", less,
+        Source::Percentile(0.5, |latency| latency.p50_us);
+    P95Ms = "p95_ms", "95th percentile of latency, ms", "延迟 95 分位（ms）", less,
+        Source::Percentile(0.05, |latency| latency.p95_us);
+    P99Ms = "p99_ms", "99th percentile of latency, ms", "延迟 99 分位（ms）", less,
+        Source::Percentile(0.01, |latency| latency.p99_us);
+    P999Ms = "p999_ms", "99.9th percentile of latency, ms", "延迟 99.9 分位（ms）", less,
+        Source::Percentile(0.001, |latency| latency.p999_us);
+    MaxMs = "max_ms", "largest latency, ms", "最大延迟（ms）", fact, Source::Trial(|trial| {
+        let latency = &trial.latency;
+        (latency.count > 0 && latency.is_known(0.0)).then_some(latency.max_us / 1e3)
+    });
+    /// User and system time of all processes of the servers.
+    ServerCpuUs = "server_cpu_us", "server CPU per transaction, µs", "每事务服务器 CPU（µs）", less,
+        Source::Cost(Metric::CpuS, 1e6);
+    /// How often threads of the servers left a CPU, by themselves or not: threads that lived to the end of the window.
+    ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
+        "每事务服务器上下文切换次数", less, Source::Cost(Metric::ContextSwitches, 1.0);
+    /// Errors of all attempts by transactions begun, 0 to 1.
+    Errors = "errors", "errors by transactions begun", "错误数与发起事务数之比", fact, Source::Trial(|trial| {
+        let errors: u64 = trial.errors.iter().map(|error| error.count).sum();
+        (trial.counts.started > 0).then(|| errors as f64 / trial.counts.started as f64)
+    });
+    /// CPU seconds (user and system) of all processes of a node in the window; `None` where they can't be seen: on
+    /// another machine, in a container, shared with another node, begun anew.
+    CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node(AddUp::Sum, AddUp::Sum);
+    ContextSwitches = "context_switches", "context switches of a node", "节点上下文切换次数", fact,
+        Source::Node(AddUp::Sum, AddUp::Sum);
+}
+
+impl Metric {
+    /// Those of a whole trial: gates, comparisons and tables are about them.
+    pub fn of_trials() -> impl Iterator<Item = Metric> {
+        Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node(..)))
+    }
+
+    /// What a transaction costs the servers, of whatever they counted.
+    pub fn costs() -> impl Iterator<Item = Metric> {
+        Metric::ALL.into_iter().filter(|metric| metric.is_cost())
+    }
+
+    pub fn of_name(name: &str) -> Option<Metric> {
+        Metric::of_trials().find(|metric| metric.name() == name)
+    }
+
+    fn row(self) -> &'static MetricRow {
+        &ROWS[self as usize]
+    }
+
+    /// In words, with its unit.
+    pub fn title(self) -> Message {
+        Message::of(&self.row().title, [])
+    }
+
+    /// The unit that ends its name: `us`, `ms` or `s`.
+    pub fn unit(self) -> Option<&'static str> {
+        let unit = self.name().rsplit_once('_')?.1;
+        matches!(unit, "us" | "ms" | "s").then_some(unit)
+    }
+
+    pub fn better(self) -> Better {
+        self.row().better
+    }
+
+    /// True for an observation that estimates nothing: it has no interval, and one trial suffices.
+    pub fn is_fact(self) -> bool {
+        self.row().is_fact
+    }
+
+    /// The share of the transactions that are slower, and the latency, where it is a percentile.
+    pub fn percentile(self) -> Option<(f64, LatencyUs)> {
+        match self.row().source {
+            Source::Percentile(beyond, latency_us) => Some((beyond, latency_us)),
+            _ => None,
+        }
+    }
+
+    /// True for what a transaction costs the servers. It is a question of its own: it may differ where throughput does
+    /// not, and what others had the same servers do may be in it.
+    pub fn is_cost(self) -> bool {
+        matches!(self.row().source, Source::Cost(..))
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl TrialSummary {
+    /// A figure; `None` where the trial has none: a percentile with too few samples beyond it, a metric of another
+    /// workload, what not every node tells.
+    pub fn figure(&self, metric: Metric) -> Option<f64> {
+        match metric.row().source {
+            Source::Trial(value) => value(self),
+            Source::Percentile(beyond, latency_us) => {
+                self.latency.has_percentile(beyond).then(|| latency_us(&self.latency) / 1e3)
+            }
+            Source::Record(family, pointer) => {
+                self.own.as_ref().filter(|own| own.family == family)?.number(pointer)
+            }
+            Source::Node(nodes, _) => {
+                let figures = self.conditions.nodes.values().map(|node| node.measures.get(metric));
+                figures.reduce(|one, next| nodes.both(one, next, (1.0, 1.0)))?
+            }
+            Source::Cost(..) => {
+                self.has_rates().then_some(())?;
+                let nodes = self.conditions.nodes.values();
+                let costs = nodes.map(|node| self.cost_of(&node.measures, metric));
+                costs.sum::<Option<f64>>().filter(|_| !self.conditions.nodes.is_empty())
+            }
+        }
+    }
+
+    /// What a transaction that was committed, or rolled back as its profile asks, cost the node that measured this.
+    pub fn cost_of(&self, node: &Measures, metric: Metric) -> Option<f64> {
+        let Source::Cost(counter, factor) = metric.row().source else { return None };
+        let transactions = self.counts.committed + self.counts.rolled_back;
+        let count = node.get(counter).filter(|_| transactions > 0)?;
+        Some(count * factor / transactions as f64)
+    }
+
+    /// All that it has figures of.
+    pub fn figures(&self) -> Measures {
+        let figures = Metric::of_trials();
+        figures.map(|metric| (metric, self.figure(metric))).collect()
+    }
+
+    /// False where nothing was measured, and of a pass over statements: there are no transactions.
+    fn has_rates(&self) -> bool {
+        self.window_s > 0.0 && !self.is_pass()
+    }
+}
+
+/// Figures by metric: those that are known.
+#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+pub struct Measures(#[schemars(with = "BTreeMap<String, f64>")] BTreeMap<Metric, f64>);
+
+impl Measures {
+    pub fn get(&self, metric: Metric) -> Option<f64> {
+        self.0.get(&metric).copied()
+    }
+
+    pub fn set(&mut self, metric: Metric, figure: Option<f64>) {
+        match figure {
+            Some(figure) => drop(self.0.insert(metric, figure)),
+            None => drop(self.0.remove(&metric)),
+        }
+    }
+
+    /// In the order of the rows.
+    pub fn iter(&self) -> impl Iterator<Item = (Metric, f64)> {
+        self.0.iter().map(|(metric, figure)| (*metric, *figure))
+    }
+
+    /// So many times all of them: counted a little longer than the window.
+    pub fn scaled(mut self, factor: f64) -> Self {
+        self.0.values_mut().for_each(|figure| *figure *= factor);
+        self
+    }
+
+    /// With others instead, where those are known.
+    pub fn extend(&mut self, others: &Measures) {
+        self.0.extend(&others.0);
+    }
+
+    /// Adds those of a node in the next stage; `seconds` are the lengths of all before it, and its own.
+    pub fn append(&mut self, next: &Measures, seconds: (f64, f64)) {
+        for metric in Metric::ALL {
+            if let Source::Node(_, stages) = metric.row().source {
+                self.set(metric, stages.both(self.get(metric), next.get(metric), seconds));
+            }
+        }
+    }
+}
+
+impl FromIterator<(Metric, Option<f64>)> for Measures {
+    fn from_iter<I: IntoIterator<Item = (Metric, Option<f64>)>>(figures: I) -> Self {
+        let known = figures.into_iter().filter_map(|(metric, figure)| Some((metric, figure?)));
+        Measures(known.collect())
+    }
+}
+
+impl<const N: usize> From<[(Metric, Option<f64>); N]> for Measures {
+    fn from(figures: [(Metric, Option<f64>); N]) -> Self {
+        Measures::from_iter(figures)
+    }
+}
+
+impl Serialize for Measures {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer
+            .collect_map(self.0.iter().map(|(metric, figure)| (metric.name(), Figure(*figure))))
+    }
+}
+
+/// Counts are written as counts.
+struct Figure(f64);
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        const MOST: f64 = (1_u64 << f64::MANTISSA_DIGITS) as f64;
+        match self.0.fract() == 0.0 && (0.0..MOST).contains(&self.0) {
+            true => serializer.serialize_u64(self.0 as u64),
+            false => serializer.serialize_f64(self.0),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Measures {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(ByName)
+    }
+}
+
+struct ByName;
+
+impl<'de> Visitor<'de> for ByName {
+    type Value = Measures;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("figures by the names of metrics")
+    }
+
+    /// What is no metric of this version is left out.
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Measures, A::Error> {
+        let mut measures = Measures::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match Metric::ALL.into_iter().find(|metric| metric.name() == name) {
+                Some(metric) => measures.set(metric, map.next_value()?),
+                None => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(measures)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::NodeConditions;
+
+    #[test]
+    fn stages_add_up_as_their_rows_say() {
+        let stages = |rule: AddUp, one, next| rule.both(one, next, (1.0, 3.0));
+        assert_eq!(stages(AddUp::Sum, Some(1.0), Some(2.0)), Some(3.0));
+        assert_eq!(stages(AddUp::Mean, Some(1.0), Some(2.0)), Some(1.75));
+        assert_eq!(stages(AddUp::Most, Some(1.0), None), Some(1.0));
+        assert_eq!(stages(AddUp::First, Some(1.0), None), Some(1.0));
+        assert_eq!(stages(AddUp::Growth, Some(1.0), Some(1.0)), Some(3.0));
+        assert_eq!(stages(AddUp::Sum, Some(1.0), None), None);
+    }
+
+    #[test]
+    fn a_node_stores_its_measures_among_its_fields_and_counts_as_counts() {
+        let node = NodeConditions {
+            role: Some("primary".to_owned()),
+            measures: [(Metric::CpuS, Some(2.0))].into(),
+            ..NodeConditions::default()
+        };
+        let stored = serde_json::to_string(&node).expect("JSON");
+        assert!(stored.contains(r#""cpu_s":2"#) && !stored.contains("2.0"), "{stored}");
+        assert_eq!(serde_json::from_str::<NodeConditions>(&stored).expect("a node"), node);
+    }
+
+    #[test]
+    fn each_row_is_told_in_both_languages_under_a_name_of_its_own() {
+        let mut names = Metric::ALL.map(Metric::name);
+        names.sort_unstable();
+        assert!(names.windows(2).all(|two| two[0] != two[1]));
+        assert!(Metric::ALL.iter().all(|metric| !metric.title().is_empty()));
+    }
+}
