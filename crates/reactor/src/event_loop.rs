@@ -493,15 +493,28 @@ fn timespec(span: Nanos) -> Timespec {
     Timespec { tv_sec: (span / 1_000_000_000) as i64, tv_nsec: (span % 1_000_000_000) as i64 }
 }
 
+/// A task of set-up work. Its type is erased, so that the loop of all such work is compiled once.
+type ColdTask<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
+
 /// Runs one future to its end on its own loop.
 pub fn block_on<F: Future>(future: F) -> io::Result<F::Output> {
-    let mut outputs = Loop::new(Clock::Monotonic(chosen_io().io), [future])?.finish()?;
+    let mut outputs = run_all([future])?;
     Ok(outputs.remove(0))
 }
 
-/// Runs futures concurrently on one loop; returns their outputs in order.
+/// Runs futures concurrently on one loop; returns their outputs in order. For set-up work.
 pub fn run_all<F: Future>(futures: impl IntoIterator<Item = F>) -> io::Result<Vec<F::Output>> {
-    Loop::new(Clock::Monotonic(chosen_io().io), futures)?.finish()
+    let futures: Vec<F> = futures.into_iter().collect();
+    let mut outputs: Vec<Option<F::Output>> = futures.iter().map(|_| None).collect();
+    let tasks = futures.into_iter().zip(&mut outputs).map(|(future, output)| {
+        Box::pin(async move { *output = Some(future.await) }) as ColdTask<'_>
+    });
+    run_cold(tasks.collect())?;
+    Ok(outputs.into_iter().flatten().collect())
+}
+
+fn run_cold(tasks: Vec<ColdTask<'_>>) -> io::Result<()> {
+    Loop::new(Clock::Monotonic(chosen_io().io), tasks)?.finish().map(drop)
 }
 
 /// Runs the tasks `0..tasks` concurrently on `loops` threads with a loop each; returns their outputs in order. For

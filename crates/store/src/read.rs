@@ -9,6 +9,7 @@ use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
     StageFacts, StepAction, TrialStart, TrialSummary, say,
 };
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, TryLockError};
@@ -238,6 +239,13 @@ pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
     }
 }
 
+/// The field that all versions of a file share.
+#[derive(Deserialize)]
+struct Version {
+    #[serde(default)]
+    schema_version: u32,
+}
+
 /// Reads JSON with a schema version; `None` when there is no such file. The inner error is
 /// damage, which costs only this file.
 fn versioned<T: DeserializeOwned>(
@@ -251,12 +259,11 @@ fn versioned<T: DeserializeOwned>(
         Err(error) => return Err(StoreError::io("read", file, &error)),
     };
     let damaged = |error: serde_json::Error| StoreError::new(file_damaged(file, &error));
-    let value: serde_json::Value = match serde_json::from_slice(&text) {
-        Ok(value) => value,
+    let version = match serde_json::from_slice(&text) {
+        Ok(Version { schema_version }) => schema_version,
         Err(error) => return Ok(Some(Err(damaged(error)))),
     };
-    let version = value.get("schema_version").and_then(serde_json::Value::as_u64).unwrap_or(0);
-    if version != u64::from(SCHEMA_VERSION) {
+    if version != SCHEMA_VERSION {
         let message = format!(
             "{} was written by another version of dyno (schema {version}; this one reads {SCHEMA_VERSION}) and must be measured again.",
             folder.display()
@@ -264,7 +271,7 @@ fn versioned<T: DeserializeOwned>(
         let hint = "The dyno that wrote it still reads it.";
         return Err(StoreError::new(message).hint_is(hint));
     }
-    Ok(Some(serde_json::from_value(value).map_err(damaged)))
+    Ok(Some(serde_json::from_slice(&text).map_err(damaged)))
 }
 
 /// Numbers of all trials, complete or not, in order.

@@ -49,6 +49,15 @@ pub struct TableRow {
     pub class: &'static str,
 }
 
+impl PaperTable {
+    fn push_column(&mut self, column: TableColumn, cells: Vec<Cell>) {
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.cells.push(cell);
+        }
+        self.columns.push(column);
+    }
+}
+
 /// A table that is made column by column: title and cell stand side by side.
 pub struct PaperRows<R> {
     rows: Vec<R>,
@@ -72,12 +81,10 @@ impl<R: Copy> PaperRows<R> {
         format: NumberFormat,
         cell: impl Fn(R) -> C,
     ) -> Self {
-        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
-            made.cells.push(cell(*row).into());
-        }
+        let cells = self.rows.iter().map(|row| cell(*row).into()).collect();
         let group = self.group.clone();
-        let title = title.into();
-        self.table.columns.push(TableColumn { title, format, group, ..TableColumn::default() });
+        let column = TableColumn { title: title.into(), format, group, ..TableColumn::default() };
+        self.table.push_column(column, cells);
         self
     }
 
