@@ -17,9 +17,9 @@ use dyno_facts::{
     mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
-use dyno_report::{
-    bound_of, figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level,
-};
+use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
+use dyno_judge::findings::checks::server_changed;
+use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
 use dyno_runner as runner;
 use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;

@@ -7,7 +7,8 @@ use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, Metric, NodeConditions, NodeFacts, Purpose,
     ServerFacts, StatementLatency, TrialStatus,
 };
-use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of, veto_of_level};
+use dyno_judge::findings::verdict::{sessions_of, veto_of_level};
+use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
 /// Pairs around this ratio, with trials that vary by about 1 %.

@@ -22,7 +22,7 @@ const FIGURES: TrialFigures = TrialFigures {
     figure_of: dyno_report::figure_of,
     bound_of: dyno_report::bound_of,
     judged_metrics: dyno_report::judged_metrics,
-    level_of: dyno_report::level_of_trial,
+    level_of: dyno_judge::findings::verdict::level_of_trial,
     veto_of: |_, _, _| None,
     server_changed: |_, _| None,
 };
@@ -326,7 +326,7 @@ fn a_later_run_goes_on_with_the_pairs_of_an_earlier_one() {
     let path = first.finish(dyno_facts::RunStatus::Interrupted).expect("ended");
     let sessions = |path: &Path| {
         let data = dyno_store::read(path).expect("a run");
-        dyno_report::sessions_of(&data).expect("sessions")
+        dyno_judge::findings::verdict::sessions_of(&data).expect("sessions")
     };
     header.continues = sessions(&path);
     assert_eq!(header.continues[0].comparisons[0].metrics["tps"].len(), 4);

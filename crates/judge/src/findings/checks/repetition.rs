@@ -2,7 +2,7 @@
 
 use super::{Case, Rule, list, parts};
 use crate::evidence::{
-    Check, Experiment, Finding, Group, Level, PairOrder, PairedComparison, Paper, Point, Spot,
+    Check, Experiment, Finding, Group, Judgment, Level, PairOrder, PairedComparison, Point, Spot,
     SpotKind, Trial, VerdictRow, Verdicts,
 };
 use crate::format;
@@ -180,9 +180,9 @@ fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
     }
 }
 
-impl Paper {
+impl Judgment {
     /// The checks that have found disturbances which nobody has accepted, and the number of trials concerned.
-    pub(crate) fn disturbances(&self) -> (Vec<Message>, usize) {
+    pub fn disturbances(&self) -> (Vec<Message>, usize) {
         let is_open = |check: &&Check| {
             DISTURBANCES.contains(&check.id) && !check.findings.is_empty() && !check.is_accepted
         };

@@ -1,11 +1,7 @@
 //! What a paper says, before it is given a form.
 
-use super::{LatencyDistribution, NodeScaling};
-use crate::blocks::{Level, Spread};
-use crate::evidence::{
-    BesidePublished, Comparison, Cost, GateRow, PairedComparison, Published, Scaling, SteadyRow,
-    VetoReach,
-};
+use super::{NodeScaling, Spread};
+use crate::evidence::{GateRow, PairedComparison, Published, Scaling, SteadyRow, VetoReach};
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::text::Message;
 use dyno_core::is_shardingsphere;
@@ -51,35 +47,16 @@ pub struct Verdicts {
     pub steady: Vec<SteadyRow>,
 }
 
-/// A paper about one or several runs: their evidence, and what was found in it.
+/// Runs as they were judged: their evidence, and what was found in it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Paper {
+pub struct Judgment {
     pub evidence: Evidence,
     pub verdicts: Verdicts,
     /// Every check that was made; those without findings have nothing to remark.
     pub checks: Vec<Check>,
-    /// Published rows beside their counterparts, over all experiments.
-    pub comparisons: Vec<Comparison>,
-    /// Results beside the nearest published rows, with the conditions that differ.
-    pub beside: Vec<BesidePublished>,
-    /// What the work costs, where targets have a price.
-    pub costs: Vec<Cost>,
-    /// The distribution of latency at the best point of each experiment and target.
-    pub distributions: Vec<LatencyDistribution>,
-    /// How much of it is written.
-    pub edition: Edition,
 }
 
-/// How much of a paper is written.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Edition {
-    #[default]
-    Full,
-    /// Without the appendix, resource use, and what a page shows on demand.
-    Short,
-}
-
-impl Deref for Paper {
+impl Deref for Judgment {
     type Target = Evidence;
 
     fn deref(&self) -> &Evidence {
@@ -137,12 +114,12 @@ impl PaperTarget {
     }
 
     /// Product and major version: `PostgreSQL 15`.
-    pub(crate) fn major_product(&self) -> Option<String> {
+    pub fn major_product(&self) -> Option<String> {
         major_product(&self.product)
     }
 
     /// Whether its sessions have the isolation level of its shards, whatever they ask for.
-    pub(crate) fn passes_no_isolation_on(&self) -> bool {
+    pub fn passes_no_isolation_on(&self) -> bool {
         let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
         has_shards && is_shardingsphere(&self.product)
     }
@@ -225,9 +202,9 @@ pub struct Experiment {
 }
 
 /// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
-pub(crate) const IN_MEMORY: f64 = 0.8;
+pub const IN_MEMORY: f64 = 0.8;
 /// Data of more than so many times the memory can't be held by it.
-pub(crate) const BEYOND_MEMORY: f64 = 1.2;
+pub const BEYOND_MEMORY: f64 = 1.2;
 
 /// A word and what it means here.
 pub type GlossaryRow = (Message, Message);
@@ -363,6 +340,17 @@ pub struct Counter {
     pub growth: f64,
 }
 
+/// How much a check's finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub enum Level {
+    /// Not usable for a claim.
+    E,
+    /// A caveat beside the number.
+    W,
+    /// Disclosed.
+    I,
+}
+
 /// What a check is about: the chapters of the catalogue of checks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
 pub enum Group {
@@ -413,7 +401,7 @@ pub struct Finding {
     pub value: Message,
     /// How far it can have moved a ratio, where its check takes verdicts away.
     #[serde(skip)]
-    pub(crate) reach: VetoReach,
+    pub reach: VetoReach,
 }
 
 impl Finding {
@@ -422,7 +410,7 @@ impl Finding {
     }
 
     /// With its place, but where that is all that the reader looks at.
-    pub(crate) fn told(&self) -> Message {
+    pub fn told(&self) -> Message {
         match self.place.kind {
             SpotKind::Comparison => self.value.clone(),
             _ => say!(place_value, place = self.place.text(), value = &self.value),

@@ -2,7 +2,7 @@
 //! verdict: parts of one load hold each other up.
 
 use super::words::{self, ratio};
-use crate::evidence::{Call, PairedComparison, Paper};
+use crate::evidence::{Call, Judgment, PairedComparison};
 use crate::text::Message;
 use dyno_facts::{TrialSummary, say};
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ const LEAST_CHANGE: f64 = 1.03;
 /// Of a statement; the rest is cut off.
 const MOST_CHARACTERS: usize = 70;
 
-impl Paper {
+impl Judgment {
     /// A line for each comparison that is decided by its first metric and has parts, those of slower candidates first.
     /// `sides` is how a line calls both targets.
     pub(super) fn parts_that_changed(&self, sides: Option<[&str; 2]>) -> Vec<Message> {

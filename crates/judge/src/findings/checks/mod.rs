@@ -25,10 +25,11 @@ mod arithmetic;
 mod case;
 
 pub(crate) use case::Case;
+pub use same::server_changed;
 
 use crate::evidence::{
-    Check, Evidence, Experiment, Finding, Group, Level, PairedComparison, Paper, PaperTarget, Spot,
-    SpotKind, SteadyRow, Trial, Verdicts,
+    Check, Evidence, Experiment, Finding, Group, Judgment, Level, PairedComparison, PaperTarget,
+    Spot, SpotKind, SteadyRow, Trial, Verdicts,
 };
 use crate::families::{KnownFamily, families};
 use crate::format;
@@ -39,15 +40,15 @@ use sides::TargetPair;
 
 /// A check as data.
 pub struct Rule {
-    pub(crate) id: &'static str,
-    pub(crate) group: Group,
-    pub(crate) level: Level,
+    pub id: &'static str,
+    pub group: Group,
+    pub level: Level,
     /// What is expected, threshold included: a message, as are the next two.
-    pub(crate) rule: &'static MessageTexts,
+    pub rule: &'static MessageTexts,
     /// What it means where it is found.
-    pub(crate) meaning: &'static MessageTexts,
+    pub meaning: &'static MessageTexts,
     /// What to do about it.
-    pub(crate) advice: &'static MessageTexts,
+    pub advice: &'static MessageTexts,
     pub(crate) find: Find,
 }
 
@@ -71,19 +72,19 @@ macro_rules! kinds_of_rules {
 kinds_of_rules! {
     pub trial: Trial(fn(&Trial) -> Option<Message>),
     pub(crate) trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
-    pub(crate) target: Target(fn(&PaperTarget) -> Option<Message>),
+    pub target: Target(fn(&PaperTarget) -> Option<Message>),
     /// Of targets that were measured.
     pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &PaperTarget) -> Option<Message>),
     /// Of experiments that have measured something.
-    pub(crate) experiment: Experiment(fn(&Experiment) -> Option<Message>),
+    pub experiment: Experiment(fn(&Experiment) -> Option<Message>),
     pub experiment_of_paper: ExperimentOfPaper(fn(&Evidence, &Experiment) -> Option<Message>),
-    pub(crate) comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
+    pub comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
     /// Of windows without a reason to be unsteady.
-    pub(crate) window: Window(fn(&SteadyRow) -> Option<Message>),
-    pub(crate) run: Run(fn(&RunData) -> Option<Message>),
+    pub window: Window(fn(&SteadyRow) -> Option<Message>),
+    pub run: Run(fn(&RunData) -> Option<Message>),
     /// Of targets that stand beside each other in an experiment.
     pub(crate) pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
-    pub(crate) evidence: Evidence(fn(&Evidence) -> Vec<Finding>),
+    pub evidence: Evidence(fn(&Evidence) -> Vec<Finding>),
     /// Needs more than the model holds.
     pub(crate) case: Case(fn(&Case<'_>) -> Vec<Finding>),
 }
@@ -112,7 +113,7 @@ pub fn check_ids() -> Vec<&'static str> {
 }
 
 /// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
-pub(crate) fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
+pub fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
     let has_facts = |family: &KnownFamily| {
         evidence.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
     };
@@ -130,7 +131,7 @@ pub(crate) fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -
 
 /// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of
 /// targets and experiments at the points, unless they only disclose.
-pub(crate) fn marked(
+pub fn marked(
     mut evidence: Evidence,
     mut verdicts: Verdicts,
     checks: &[Check],
@@ -334,7 +335,7 @@ fn above(share: Option<f64>, bound: f64) -> Option<Message> {
     Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text} %"))))
 }
 
-impl Paper {
+impl Judgment {
     /// Checks that found something and that a run denies: it ends with exit code 4.
     pub fn denied(&self) -> Vec<&Check> {
         let denies = |id: &str| {
@@ -345,10 +346,7 @@ impl Paper {
     }
 
     /// Checks among these numbers whose findings forbid figures: level E, and accepted by nobody.
-    pub(crate) fn forbidding<'a>(
-        &'a self,
-        numbers: &'a [usize],
-    ) -> impl Iterator<Item = &'a Check> {
+    pub fn forbidding<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a Check> {
         let is_open = |check: &&Check| {
             check.level == Level::E && !check.is_accepted && numbers.contains(&check.number)
         };

@@ -1,6 +1,6 @@
 //! Faults: how the load fared when something was done to a node, and what was lost.
 
-use crate::evidence::{Check, Experiment, Paper, Spread, Trial};
+use crate::evidence::{Check, Experiment, Judgment, Spread, Trial};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{FaultFacts, say};
@@ -9,14 +9,14 @@ use dyno_facts::{FaultFacts, say};
 const LOSSES: [&str; 2] = ["lost-acknowledged", "half-done"];
 
 /// Trials of an experiment on a target, with the same number of workers, in which something was done to a node.
-pub(crate) struct FaultTrials<'a> {
-    pub(crate) experiment: &'a Experiment,
-    pub(crate) trials: Vec<(&'a Trial, &'a FaultFacts)>,
+pub struct FaultTrials<'a> {
+    pub experiment: &'a Experiment,
+    pub trials: Vec<(&'a Trial, &'a FaultFacts)>,
 }
 
-impl Paper {
+impl Judgment {
     /// The trials with a fault, by what is told of them together.
-    pub(crate) fn faults(&self) -> Vec<FaultTrials<'_>> {
+    pub fn faults(&self) -> Vec<FaultTrials<'_>> {
         let mut rows: Vec<FaultTrials<'_>> = Vec::new();
         for trial in &self.trials {
             // Where nothing was done, there is no time to tell: that trial is none of a fault.
@@ -61,35 +61,35 @@ impl Paper {
 }
 
 impl<'a> FaultTrials<'a> {
-    pub(crate) fn first(&self) -> &'a Trial {
+    pub fn first(&self) -> &'a Trial {
         self.trials[0].0
     }
 
-    pub(crate) fn facts(&self) -> impl Iterator<Item = &'a FaultFacts> {
+    pub fn facts(&self) -> impl Iterator<Item = &'a FaultFacts> {
         self.trials.iter().map(|(_, facts)| *facts)
     }
 
-    pub(crate) fn what(&self) -> Message {
+    pub fn what(&self) -> Message {
         what(self.trials[0].1)
     }
 
     /// Of the trials that have it.
-    pub(crate) fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
+    pub fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
         Spread::of(self.facts().filter_map(of).collect())
     }
 
     /// How many of the trials don't have it.
-    pub(crate) fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
+    pub fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
         self.facts().filter(|facts| of(facts).is_none()).count()
     }
 
     /// Over the trials that tell it; `None` where none does.
-    pub(crate) fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
+    pub fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
         self.facts().filter_map(of).reduce(|a, b| a + b)
     }
 
     /// How it went, in a sentence for the summary of a paper.
-    pub(crate) fn sentence(&self) -> Message {
+    pub fn sentence(&self) -> Message {
         let trials = self.trials.len();
         let median = |of| self.spread(of).map(|spread| spread.median);
         let noticed_s = self.facts().map(|facts| facts.noticed_s).fold(0.0, f64::max);
@@ -129,7 +129,7 @@ impl<'a> FaultTrials<'a> {
 }
 
 /// What was done, in words.
-pub(crate) fn what(facts: &FaultFacts) -> Message {
+pub fn what(facts: &FaultFacts) -> Message {
     let node = &facts.node;
     let done = match facts.action.as_str() {
         "kill" => say!(node_killed, node = node),
@@ -180,7 +180,7 @@ fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Me
 }
 
 /// When something was acknowledged again whose home is the shard.
-pub(crate) fn shard_success(facts: &FaultFacts) -> Option<f64> {
+pub fn shard_success(facts: &FaultFacts) -> Option<f64> {
     facts.shard.as_ref()?.first_success_after_s
 }
 
@@ -192,12 +192,12 @@ fn back(recovered_s: Option<f64>) -> Message {
 }
 
 /// Transactions that some of their shards have and others don't, acknowledged or not.
-pub(crate) fn half_done(facts: &FaultFacts) -> Option<u64> {
+pub fn half_done(facts: &FaultFacts) -> Option<u64> {
     let losses = facts.across_shards.as_ref()?;
     Some(losses.half_done + losses.unknown_half_done)
 }
 
-pub(crate) fn in_doubt(facts: &FaultFacts) -> Option<u64> {
+pub fn in_doubt(facts: &FaultFacts) -> Option<u64> {
     Some(facts.across_shards.as_ref()?.in_doubt)
 }
 

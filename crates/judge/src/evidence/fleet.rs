@@ -5,7 +5,7 @@ use dyno_facts::NodeConditions;
 use std::collections::BTreeMap;
 
 /// Between the first and the last start of a trial's load generators, as their clocks were known.
-pub(crate) fn start_spread_ms(trial: &Trial) -> Option<f64> {
+pub fn start_spread_ms(trial: &Trial) -> Option<f64> {
     let members = trial.summary.conditions.members.iter();
     let late: Vec<f64> = members.filter_map(|member| member.late_ms).collect();
     let first = late.iter().copied().reduce(f64::min)?;
@@ -15,7 +15,7 @@ pub(crate) fn start_spread_ms(trial: &Trial) -> Option<f64> {
 
 /// Statements of the load generators by the nodes over which their workers were spread. Those with the same nodes
 /// are counted together.
-pub(crate) fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
+pub fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
     let mut groups: BTreeMap<&[String], f64> = BTreeMap::new();
     for member in trial.summary.conditions.members.iter().filter(|one| !one.nodes.is_empty()) {
         *groups.entry(&member.nodes).or_default() += member.statements as f64;
@@ -25,7 +25,7 @@ pub(crate) fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
 
 /// Where load generators have nodes of their own: by how much the servers' counts of reads on these differ from what
 /// their load generators did, the largest share of all reads, and the nodes of that.
-pub(crate) fn strayed(
+pub fn strayed(
     trial: &Trial,
     reads: impl Fn(&NodeConditions) -> Option<u64>,
 ) -> Option<(f64, String)> {

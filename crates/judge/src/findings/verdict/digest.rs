@@ -1,7 +1,7 @@
 //! What `dyno compare` prints: so few lines that they can be pasted into a mail.
 
 use super::words::{self, bounds, ratio};
-use crate::evidence::{Call, Check, Level, PairedComparison, Paper, VerdictRow};
+use crate::evidence::{Call, Check, Judgment, Level, PairedComparison, VerdictRow};
 use crate::format;
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -20,7 +20,7 @@ const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 /// A line that is longer is cut.
 const MOST_CHARACTERS: usize = 240;
 
-impl Paper {
+impl Judgment {
     /// Who is compared, what is faster by how much and how sure, which statement changed most, which checks forbid the
     /// claim, the gates, what the exit code means, and where papers are: at most 13 lines, the gravest where there are
     /// more.

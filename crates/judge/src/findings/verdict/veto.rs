@@ -8,8 +8,8 @@
 //! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
 
 use crate::evidence::{
-    Call, Check, Finding, GateResult, GateRow, Level, PairedComparison, Paper, VerdictRow,
-    Verdicts, Veto, VetoReach,
+    Call, Check, Finding, GateResult, GateRow, Judgment, Level, Naming, PairedComparison,
+    VerdictRow, Verdicts, Veto, VetoReach,
 };
 use crate::findings::checks::foreign::{FOREIGN_LOAD, UNEVEN_CPU_SECONDARY};
 use crate::text::Message;
@@ -55,7 +55,7 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
 /// What takes the verdict of this level of an experiment away as a run stands, or which gate on it is open that until
 /// decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
 pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
-    let paper = Paper::gated(std::slice::from_ref(run), &[], &[]);
+    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
     let name = format!("{experiment} {level}: ");
     let own: Vec<&PairedComparison> =
         paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name)).collect();

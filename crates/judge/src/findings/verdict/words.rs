@@ -34,11 +34,11 @@ pub(crate) fn ratio(ratio: f64) -> String {
 }
 
 /// The same of a row, with `≥` or `≤` before a ratio that is only a bound.
-pub(crate) fn ratio_of_row(row: &VerdictRow) -> String {
+pub fn ratio_of_row(row: &VerdictRow) -> String {
     format!("{}{}{}", row.bound, if row.bound.is_empty() { "" } else { " " }, ratio(row.ratio))
 }
 
-pub(crate) fn bounds(interval: Bounds) -> String {
+pub fn bounds(interval: Bounds) -> String {
     match interval.high.is_finite() {
         true => format!("[{}, {}]", ratio(interval.low), ratio(interval.high)),
         false => format!("[{}, ∞)", ratio(interval.low)),
@@ -290,7 +290,7 @@ pub(super) fn pairs(row: &VerdictRow) -> Message {
 }
 
 /// A comparison of a system with itself: what of it there is twice.
-pub(crate) fn aa(of: &PairedComparison) -> Message {
+pub fn aa(of: &PairedComparison) -> Message {
     match of.aa {
         AaKind::Trials => say!(the_same_system_a_a),
         AaKind::Starts => say!(the_same_system_started_anew_a_a),

@@ -1,6 +1,6 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
-use super::{Paper, Spot, SpotKind, Spread};
+use super::{Judgment, Spot, SpotKind, Spread};
 use crate::text::Message;
 use dyno_facts::StopRule;
 use dyno_statistics::ratio::Judging;
@@ -84,13 +84,13 @@ pub enum VetoReach {
 
 impl VetoReach {
     /// Whether it can have moved ratios of this metric at all.
-    pub(crate) fn touches(self, metric: Metric) -> bool {
+    pub fn touches(self, metric: Metric) -> bool {
         self != VetoReach::Costs || metric.is_cost()
     }
 
     /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
     /// verdict on the same ratio.
-    pub(crate) fn moved(
+    pub fn moved(
         self,
         metric: Metric,
         interval: Option<Bounds>,
@@ -136,7 +136,7 @@ pub struct SessionRow {
 }
 
 /// How pairs are judged that this rule has ended; so many as a `unit` has count as one.
-pub(crate) fn judging(stop: StopRule, unit: u32) -> Judging {
+pub fn judging(stop: StopRule, unit: u32) -> Judging {
     let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
     sequential::judging(stop.is_until_decided, stop.half_width.is_some(), planned)
 }
@@ -149,7 +149,7 @@ impl PairedComparison {
     }
 
     /// What can take the verdict of the metric that decides away.
-    pub(crate) fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
+    pub fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
         let touches =
             move |veto: &&Veto| self.rows.first().is_none_or(|row| veto.reach.touches(row.metric));
         self.vetoes.iter().filter(touches)
@@ -161,12 +161,12 @@ impl PairedComparison {
     }
 
     /// How its pairs are judged, by how they were ended.
-    pub(crate) fn judging(&self) -> Judging {
+    pub fn judging(&self) -> Judging {
         judging(self.stop, self.unit_pairs)
     }
 
     /// With fewer pairs nothing can be decided.
-    pub(crate) fn least_pairs(&self) -> usize {
+    pub fn least_pairs(&self) -> usize {
         self.judging().least_pairs() * self.unit_pairs as usize
     }
 
@@ -177,7 +177,7 @@ impl PairedComparison {
     }
 
     /// Whether something was found in it, in one of its trials or in its targets.
-    pub(crate) fn has(&self, place: &Spot) -> bool {
+    pub fn has(&self, place: &Spot) -> bool {
         let sides = [&self.baseline, &self.candidate];
         match place.kind {
             SpotKind::Trial => self.pairs.iter().flatten().any(|it| place.names.contains(it)),
@@ -464,10 +464,10 @@ pub struct StallRow {
     pub events: Vec<Message>,
 }
 
-impl Paper {
+impl Judgment {
     /// Comparisons that a cover may tell: of a system with itself only where there is nothing else, and none of unlike
     /// node classes.
-    pub(crate) fn cover_comparisons(&self) -> Vec<&PairedComparison> {
+    pub fn cover_comparisons(&self) -> Vec<&PairedComparison> {
         let all = &self.verdicts.comparisons;
         let unlike: Vec<usize> =
             self.checks.iter().filter(|check| check.id == "node-class").map(|c| c.number).collect();

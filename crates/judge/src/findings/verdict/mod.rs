@@ -22,7 +22,7 @@ mod words;
 pub use pairs::level_of_trial;
 pub use sessions::sessions_of;
 pub use veto::veto_of_level;
-pub(crate) use words::{aa, bounds, ratio_of_row};
+pub use words::{aa, bounds, ratio_of_row};
 
 use crate::evidence::{
     Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of, judging,
@@ -33,7 +33,7 @@ use dyno_statistics::Metric;
 use dyno_statistics::ratio::{FigureBound, PairedRatio, unit_means};
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
-pub(crate) fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
+pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
     let comparisons = comparisons::all(evidence, more_gates);
     Verdicts {
         gates: gates::all(evidence, &comparisons, more_gates),

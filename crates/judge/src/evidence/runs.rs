@@ -107,7 +107,7 @@ pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
 }
 
 /// Why it does, in a sentence.
-pub(crate) fn why_set_aside(trial: &TrialSummary) -> Message {
+pub fn why_set_aside(trial: &TrialSummary) -> Message {
     match (&trial.status, &trial.conditions.generator.starved) {
         (TrialStatus::Failed(why), _) => why.clone(),
         (TrialStatus::Starved, Some(why)) => why.clone(),

@@ -7,12 +7,12 @@ use dyno_facts::{KindSummary, NodeConditions, Route, TargetFacts, say};
 const ROLES: [&str; 4] = ["primary", "read_only", "shard", "endpoint"];
 
 /// Where nodes of a role stand: the primary first, endpoints last.
-pub(crate) fn place_of_role(role: &str) -> usize {
+pub fn place_of_role(role: &str) -> usize {
     ROLES.iter().position(|known| *known == role).unwrap_or(ROLES.len())
 }
 
 /// A role in words.
-pub(crate) fn node_role(role: &str) -> Message {
+pub fn node_role(role: &str) -> Message {
     match role {
         "primary" => say!(primary),
         "read_only" => say!(read_only_node),
@@ -34,7 +34,7 @@ pub(super) fn route(target: &TargetFacts) -> Option<Message> {
 }
 
 /// The nodes of a trial by name: those that take writes first, endpoints last.
-pub(crate) fn nodes_of(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
+pub fn nodes_of(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> {
     let nodes = trial.summary.conditions.nodes.iter();
     let mut nodes: Vec<_> = nodes.map(|(name, node)| (name.as_str(), node)).collect();
     nodes.sort_by_key(|(_, node)| match node.role.as_deref() {
@@ -47,23 +47,23 @@ pub(crate) fn nodes_of(trial: &Trial) -> impl Iterator<Item = (&str, &NodeCondit
 
 /// Statements that a node executed in place of others; of a load of single reads in autocommit, commits
 /// are that to a server that counts no statements.
-pub(crate) fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
+pub fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
     node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
 }
 
 /// A kind of transactions without BEGIN and COMMIT.
-pub(crate) fn is_autocommit(kind: &KindSummary) -> bool {
+pub fn is_autocommit(kind: &KindSummary) -> bool {
     kind.statements.others.saturating_sub(kind.statements.misses) == 0
 }
 
 /// True where the load is nothing but single reads.
-pub(crate) fn only_reads(trial: &Trial) -> bool {
+pub fn only_reads(trial: &Trial) -> bool {
     let statements = trial.summary.statements;
     statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
 }
 
 /// How the reads of a node in this trial are known.
-pub(crate) fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
+pub fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
     let commits_are_reads = only_reads(trial);
     move |node| reads(node, commits_are_reads)
 }

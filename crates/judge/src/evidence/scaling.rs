@@ -144,7 +144,7 @@ fn rows(own: &[BestLevel<'_>], cluster: &str) -> Vec<NodeScaling> {
 }
 
 /// What the most nodes of each cluster did beside the fewest.
-pub(crate) fn sentences(experiment: &Experiment) -> Vec<Message> {
+pub fn sentences(experiment: &Experiment) -> Vec<Message> {
     let rows = &experiment.node_scaling;
     let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);
     let of_cluster = |part: &[NodeScaling]| {

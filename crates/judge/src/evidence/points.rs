@@ -1,15 +1,16 @@
 //! Trials to points: repeats of the same load level become one line.
 
 use crate::evidence::{Experiment, figure_of};
-use crate::evidence::{Point, PointData, Spread, Trial};
+use crate::evidence::{Point, PointData, Trial};
 use crate::families::{FamilyLevel, FamilyScale, KnownFamily};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{LatencySummary, Purpose, SAMPLES_BEYOND, say};
 use dyno_statistics::Metric;
+use serde::Serialize;
 
 /// The trials of one experiment by load level, in the order of targets in which they come.
-pub(crate) fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
+pub fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
     let mut groups: Vec<Vec<&Trial>> = Vec::new();
     for trial in trials {
         let same = |group: &&mut Vec<&Trial>| key(group[0]) == key(trial);
@@ -22,7 +23,7 @@ pub(crate) fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
 }
 
 /// Makes a point of each load level.
-pub(crate) fn points(trials: &[&Trial]) -> Vec<Point> {
+pub fn points(trials: &[&Trial]) -> Vec<Point> {
     let groups = groups(trials);
     let mut points: Vec<Point> = groups.iter().filter_map(|group| point(group)).collect();
     // A stable sort: the order of targets is kept.
@@ -53,7 +54,7 @@ fn key(trial: &Trial) -> Key<'_> {
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
 /// where there is none, those that were cut off or failed. A trial that measured nothing has no
 /// figures.
-pub(crate) fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
+pub fn chosen<'a>(group: &[&'a Trial]) -> Option<(&'static str, Vec<&'a Trial>)> {
     let with = |status: &str| -> Vec<&Trial> {
         let is_measured = |trial: &&Trial| {
             let has_own = |family: KnownFamily| family.is_measured(&trial.summary);
@@ -129,17 +130,17 @@ impl Point {
         self.level.as_ref()?.terminals
     }
 
-    pub(crate) fn scale(&self) -> Option<&FamilyScale> {
+    pub fn scale(&self) -> Option<&FamilyScale> {
         self.level.as_ref()?.scale.as_ref()
     }
 
     /// The number of virtual clients: terminals, where there are any, else workers.
-    pub(crate) fn load(&self) -> f64 {
+    pub fn load(&self) -> f64 {
         f64::from(self.terminals().unwrap_or(self.workers))
     }
 
     /// At which load it is: workers or what the family has for them, and an offered rate.
-    pub(crate) fn load_words(&self) -> Message {
+    pub fn load_words(&self) -> Message {
         let clients = match &self.level {
             Some(level) => level.load.clone(),
             None => say!(n_workers, n = self.workers),
@@ -151,7 +152,7 @@ impl Point {
     }
 
     /// A figure by its name among published metrics.
-    pub(crate) fn metric(&self, name: &str) -> Option<Spread> {
+    pub fn metric(&self, name: &str) -> Option<Spread> {
         match name {
             "tps" => Some(self.tps),
             "qps" => Some(self.qps),
@@ -161,19 +162,19 @@ impl Point {
     }
 
     /// What points of an experiment are ranked by.
-    pub(crate) fn throughput(&self) -> Spread {
+    pub fn throughput(&self) -> Spread {
         self.main.map_or(self.tps, |(_, spread)| spread)
     }
 }
 
 impl Experiment {
     /// True of passes over statements that are timed one by one: there are no transactions.
-    pub(crate) fn is_pass(&self) -> bool {
+    pub fn is_pass(&self) -> bool {
         self.family.is_some_and(|family| family.is_pass())
     }
 
     /// True of the read-only tests of sysbench: a transaction is a bundle of reads, or one of them.
-    pub(crate) fn only_reads(&self) -> bool {
+    pub fn only_reads(&self) -> bool {
         let is_on = |name: &str| {
             let value = self.options.iter().find(|(own, _)| own.replace('-', "_") == name);
             value.is_some_and(|(_, value)| matches!(value.as_str(), "on" | "true" | "1"))
@@ -184,19 +185,27 @@ impl Experiment {
     }
 
     /// The benchmark of the TPC behind it.
-    pub(crate) fn derived_from(&self) -> Option<&'static str> {
+    pub fn derived_from(&self) -> Option<&'static str> {
         self.family?.derived_from(&self.test)
     }
 
-    pub(crate) fn has_terminals(&self) -> bool {
+    pub fn has_terminals(&self) -> bool {
         self.points.iter().any(|point| point.terminals().is_some())
     }
 
     /// The throughput that its points are ranked by.
-    pub(crate) fn ranked_by(&self) -> Metric {
+    pub fn ranked_by(&self) -> Metric {
         let mut own = self.points.iter().filter_map(|point| point.main);
         own.next().map_or(Metric::Tps, |(metric, _)| metric)
     }
+}
+
+/// Median of the repeats of a point, with the lowest and the highest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Spread {
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
 }
 
 impl Spread {

@@ -54,13 +54,13 @@ const SETTINGS: &[Known] = &[
 ];
 
 /// The isolation level of sessions, as a target's settings state it.
-pub(crate) fn isolation(target: &PaperTarget) -> Option<&String> {
+pub fn isolation(target: &PaperTarget) -> Option<&String> {
     let names = ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
     names.iter().find_map(|name| target.all_settings.get(*name))
 }
 
 /// Settings that decide what an acknowledged commit is worth.
-pub(crate) fn is_of_commits(name: &str) -> bool {
+pub fn is_of_commits(name: &str) -> bool {
     const OF_COMMITS: [&str; 11] = [
         ENGINE,
         "innodb_flush_log_at_trx_commit",
@@ -78,7 +78,7 @@ pub(crate) fn is_of_commits(name: &str) -> bool {
 }
 
 /// What a setting decides, where that is known.
-pub(crate) fn meaning(name: &str) -> Option<Message> {
+pub fn meaning(name: &str) -> Option<Message> {
     let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
     let found = SETTINGS.iter().find(|known| known.name == name).map(|known| known.meaning);
     found.or_else(of_queries).map(|meaning| meaning())
@@ -86,7 +86,7 @@ pub(crate) fn meaning(name: &str) -> Option<Message> {
 
 /// True of settings that name a machine, a file or a moment: they differ between any two servers and
 /// say nothing of what these do.
-pub(crate) fn names_a_place(name: &str) -> bool {
+pub fn names_a_place(name: &str) -> bool {
     const WHOLE: &[&str] = &[
         "archive_command",
         "bind_address",
@@ -212,7 +212,7 @@ const GRADED_BEGINNINGS: &[&str] = &[
 ];
 
 /// Settings of durability, memory, plans and logging: a difference in them is a caveat, in others a remark.
-pub(crate) fn matters(name: &str) -> bool {
+pub fn matters(name: &str) -> bool {
     const ENDS: &[&str] = &[
         "_buffer_size",
         "_collapse_limit",
@@ -230,7 +230,7 @@ pub(crate) fn matters(name: &str) -> bool {
 }
 
 /// The name under which tables that do not keep what is committed stand among the settings.
-pub(crate) const ENGINE: &str = "engine";
+pub const ENGINE: &str = "engine";
 
 /// Tables of engines that lose rows in a crash or can't roll back, such as `MEMORY (sbtest1, sbtest2)`, and tables of
 /// PostgreSQL that are empty after a crash.
@@ -251,7 +251,7 @@ fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
 }
 
 /// The settings that matter, as far as the server has them.
-pub(crate) fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
+pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
     let row = |known: &Known| {
         let value = facts.settings.get(known.name)?;
         Some(SettingRow {
@@ -275,7 +275,7 @@ fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
     }
 }
 
-pub(crate) fn readable(name: &str, value: &str) -> String {
+pub fn readable(name: &str, value: &str) -> String {
     let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
     match value.parse::<f64>() {
         Ok(size) if is_bytes && size >= 1024.0 => format::bytes(size),
@@ -349,7 +349,7 @@ const COUNTERS: &[&str] = &[
 ];
 
 /// The relevant counters that both readings have; a negative growth means the server restarted.
-pub(crate) fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
+pub fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
     let counter = |name: &&str| {
         Some(Counter { name: (*name).to_owned(), growth: after.growth(before, name)? })
     };

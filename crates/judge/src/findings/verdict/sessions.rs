@@ -2,7 +2,8 @@
 
 use super::pairs::level_name;
 use crate::evidence::{
-    Evidence, PairOrder, PairedComparison, Paper, RunFacts, SessionRow, Trial, bound_of, figure_of,
+    Evidence, Judgment, Naming, PairOrder, PairedComparison, RunFacts, SessionRow, Trial, bound_of,
+    figure_of,
 };
 use crate::format;
 use dyno_facts::{
@@ -18,7 +19,7 @@ use std::collections::BTreeMap;
 /// # Errors
 /// In a sentence, why its pairs can't count in another run.
 pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
-    let paper = Paper::new(std::slice::from_ref(run), &[]);
+    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
     let folder = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut comparisons = Vec::new();
     for of in &paper.verdicts.comparisons {

@@ -7,7 +7,7 @@ use dyno_statistics::Metric;
 use dyno_statistics::ratio::FigureBound;
 
 /// Why [`figure_of`] has no figure of it above zero, in a few words.
-pub(crate) fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
+pub fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
     match figure_of(trial, metric) {
         Some(_) => say!(figure_is_zero),
         None if metric.percentile().is_some() => say!(too_few_transactions_for_it),
