@@ -152,6 +152,7 @@ fn register_catalogues(families: Families) {
         dyno_fleet::CATALOGUE,
         dyno_load::CATALOGUE,
         dyno_observe::CATALOGUE,
+        dyno_judge::CATALOGUE,
         dyno_report::CATALOGUE,
         dyno_runner::CATALOGUE,
         dyno_store::CATALOGUE,

@@ -9,7 +9,6 @@ pub mod charts;
 mod evidence;
 mod families;
 mod findings;
-pub mod format;
 mod forms;
 mod levels;
 pub mod outcomes;
@@ -22,28 +21,19 @@ mod write;
 dyno_facts::catalogue!();
 
 pub use dyno_facts::{Lang, Message};
-pub use families::{
-    FamilyLevel, FamilyPaper, FamilyPapers, FamilyScale, KnownFamily, Method, NamedPaper,
-    completed, register,
-};
+pub use dyno_judge::format;
+pub use families::{FamilyPaper, FamilyPapers, Method, NamedPaper, register};
 
 pub use dyno_core::HintedError as ReportError;
-pub use evidence::{
-    AaKind, BesidePublished, Bounds, Call, Comparison, ComparisonRow, Cost, CostRow, GateResult,
-    GateRow, LevelChange, LevelNumbers, Pair, PairOrder, PairedComparison, PerVcpu, Published,
-    RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow, VerdictRow, Veto,
-    VetoReach, bound_of, figure_of, judged_metrics,
+pub use dyno_judge::evidence::*;
+pub use dyno_judge::findings::checks::{check_ids, parts, unlike};
+pub use dyno_judge::findings::fault::fault_sentence;
+pub use dyno_judge::{
+    FamilyLevel, FamilyScale, JudgedFamily, Judgment, KnownFamily, Rule, completed,
 };
 pub use evidence::{
-    Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow,
-    LatencyDistribution, Level, NodeScaling, Paper, PaperTarget, Point, PointData, Quantile,
-    RunFacts, SettingRow, Spot, SpotKind, Spread, TargetPlace, Trial, Verdicts,
+    BesidePublished, Comparison, ComparisonRow, Cost, CostRow, Edition, LatencyDistribution, Pair,
+    Paper, PerVcpu, Quantile,
 };
-pub use evidence::{GlossaryRow, Naming, glossary_row, settings_of_queries};
-pub use findings::checks::same::server_changed;
-pub use findings::checks::{Rule, check_ids, parts, unlike};
-pub use findings::comparison::counterpart;
-pub use findings::fault::fault_sentence;
-pub use findings::verdict::{level_of_trial, sessions_of, veto_of_level};
 pub use templates::Templates;
 pub use write::{ChartFile, schema};

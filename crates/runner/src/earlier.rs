@@ -1,12 +1,10 @@
 //! What servers said in the part of a run that this process goes on with.
 
-use dyno_facts::{Message, NodeFacts, PlanStep, ServerFacts};
-use dyno_store::{Run, RunData};
+use dyno_facts::{NodeFacts, PlanStep, ServerFacts};
+use dyno_judge::findings::checks::server_changed;
+use dyno_store::RunData;
 use std::collections::BTreeMap;
 use std::path::Path;
-
-/// How a server differs from what it said before, in a sentence; `None` where it is the same.
-pub(crate) type ServerChanged = fn(&ServerFacts, &ServerFacts) -> Option<Message>;
 
 /// By experiment and target: what the nodes said before the last trial of it.
 #[derive(Default)]
@@ -14,17 +12,19 @@ pub(crate) struct EarlierLooks(BTreeMap<(String, String), NodeFacts>);
 
 impl EarlierLooks {
     /// Those of the run's own trials and of the runs that it continues. What can't be read is named by its paper.
-    pub(crate) fn of(run: &Run, own: Option<RunData>) -> Self {
-        let folder = run.path().parent().unwrap_or(Path::new("."));
-        let sessions = run.header().continues.iter().map(|session| folder.join(&session.folder));
+    pub(crate) fn of(run: &RunData) -> Self {
+        let folder = run.path.parent().unwrap_or(Path::new("."));
+        let sessions = run.header.continues.iter().map(|session| folder.join(&session.folder));
         let sessions = sessions.filter_map(|path| dyno_store::read(&path).ok());
         let mut looks = BTreeMap::new();
-        for data in sessions.chain(own) {
-            for trial in data.trials.into_iter().filter(|trial| !trial.before.is_empty()) {
+        let mut look = |data: &RunData| {
+            for trial in data.trials.iter().filter(|trial| !trial.before.is_empty()) {
                 let key = (trial.summary.experiment.clone(), trial.summary.target.clone());
-                looks.insert(key, trial.before);
+                looks.insert(key, trial.before.clone());
             }
-        }
+        };
+        sessions.for_each(|data| look(&data));
+        look(run);
         EarlierLooks(looks)
     }
 
@@ -35,13 +35,9 @@ impl EarlierLooks {
 }
 
 /// A warning for each node that has changed.
-pub(crate) fn warnings(
-    step: &PlanStep,
-    (before, now): (&NodeFacts, &NodeFacts),
-    changed: ServerChanged,
-) -> Vec<String> {
+pub(crate) fn warnings(step: &PlanStep, (before, now): (&NodeFacts, &NodeFacts)) -> Vec<String> {
     let warning = |(node, now): (&String, &ServerFacts)| {
-        let what = changed(before.get(node)?, now)?;
+        let what = server_changed(before.get(node)?, now)?;
         let place = if *node == step.target { String::new() } else { format!(", node {node}") };
         Some(format!(
             "warning: {} on {}{place}: the server has changed since the last trial here: {what}.",

@@ -1,9 +1,7 @@
 //! Executes a plan step by step and keeps everything in the run folder.
 //!
-//! A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond
-//! the half-width, trials of a search that has ended. Before each trial [`repetition`] or [`search`] says
-//! what becomes of it, from the trials in the run folder and nothing else, so that an interrupted run goes
-//! on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
+//! Before each step the [`schedule`] says what becomes of it, from the results so far and nothing else, so that an
+//! interrupted run goes on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
 pub mod assist;
 pub mod calibration;
@@ -13,7 +11,6 @@ pub mod databases;
 mod earlier;
 pub mod exit;
 mod facts;
-mod failing;
 pub mod failure;
 pub mod family;
 mod fault;
@@ -33,9 +30,8 @@ pub mod process_list;
 pub mod progress;
 mod remaining;
 mod renewal;
-mod repetition;
 mod restore;
-mod search;
+mod schedule;
 mod seeds;
 pub mod signals;
 mod stages;
@@ -53,13 +49,11 @@ dyno_facts::catalogue!();
 
 pub use fleet::RunFleet;
 pub use permits::Permits;
-pub use repetition::TrialFigures;
 pub use summary::{identity, kinds, summarise};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
 use crate::databases::{ReachedDatabase, reach_planned};
 use crate::earlier::EarlierLooks;
-use crate::failing::Failing;
 use crate::failure::Failure;
 use crate::family::{Families, LoadOrder, Trials, check_settings, experiment, remove_tables};
 use crate::progress::LoadProgress;
@@ -75,7 +69,7 @@ use fault::Injection;
 use fleet::Team;
 use nodes::Nodes;
 use remaining::Remaining;
-use repetition::NextTrial;
+use schedule::{Schedule, Turn};
 use seeds::UsedSeeds;
 use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
@@ -114,7 +108,6 @@ pub struct RunTerms {
 /// goes wrong later is in the outcome.
 pub fn execute(
     families: Families,
-    figures: TrialFigures,
     plan: &Plan,
     run: Run,
     control: &Control,
@@ -122,16 +115,14 @@ pub fn execute(
 ) -> Result<RunOutcome, Failure> {
     let RunTerms { fleet, sharing, drops_when_failed, begins } = terms;
     let environment = &run.header().environment;
-    // What can't be read is named by the paper.
-    let own = (run.last_trial() > 0).then(|| dyno_store::read(run.path()).ok()).flatten();
     let (suite, host) = (&plan.suite.name, &environment.host);
     let name = format!("dyno run {suite}, process {} on {host}", std::process::id());
     let locks = TargetLocks::new(&name);
     let mut runner = Runner {
         locks,
         sharing,
-        seeds: UsedSeeds::of(plan, own.as_ref()),
-        earlier: EarlierLooks::of(&run, own),
+        seeds: UsedSeeds::of(plan, run.data()),
+        earlier: EarlierLooks::of(run.data()),
         families,
         plan,
         run,
@@ -139,11 +130,9 @@ pub fn execute(
         fleet,
         targets: BTreeMap::new(),
         denied: 0,
-        failing: Failing::default(),
         experiments: BTreeMap::new(),
         fresh: BTreeSet::new(),
         renewed: BTreeSet::new(),
-        figures,
     };
     if let Err(failure) = runner.look_ahead() {
         // Nothing was touched: a wrong password leaves no folder behind.
@@ -191,14 +180,12 @@ struct Runner<'a> {
     targets: BTreeMap<String, ReachedDatabase>,
     /// Trials after which a check of the data failed.
     denied: u32,
-    failing: Failing,
     /// By their names.
     experiments: BTreeMap<String, Box<dyn Trials>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
     /// What this process has renewed: by the first step that it was made for.
     renewed: BTreeSet<(Renewed, String)>,
-    figures: TrialFigures,
 }
 
 impl Runner<'_> {
@@ -263,26 +250,28 @@ impl Runner<'_> {
     }
 
     fn steps(&mut self) -> Result<RunStatus, Failure> {
-        self.set_half_pairs_aside()?;
-        let complete = self.run.complete().map(|trial| trial.step.clone()).collect();
-        let skipped = self.run.header().skipped.keys().cloned().collect();
+        let halves = schedule::half_pairs(self.plan, self.run.data());
+        if !halves.is_empty() {
+            self.run.set_aside(&halves)?;
+        }
         let mut failed = 0u32;
-        let left = self.plan.remaining(&self.plan.settled(&complete, &skipped));
+        let mut schedule = Schedule::new(self.plan, self.run.data());
         let mut remaining = Remaining::new(&self.plan.experiments);
-        for (at, &step) in left.iter().enumerate() {
-            if self.control.is_stopped() {
-                return Ok(RunStatus::Interrupted);
-            }
+        while !self.control.is_stopped()
+            && let Some((step, turn)) = schedule.next(self.run.data())
+        {
             let spent_s = &self.run.header().spent_s;
-            if let Some(line) = remaining.show(&left[at..], left.len(), spent_s) {
+            if let Some(line) = remaining.show(schedule.left(), schedule.len(), spent_s) {
                 output::talk(&line);
             }
             let begun = Instant::now();
             let made_again_s = starving::made_again_s(&self.run, self.plan);
-            let done = self.step(step);
+            let done = self.step(step, turn);
             let seconds = begun.elapsed().as_secs_f64();
-            if !matches!(done, Ok(None | Some(TrialDone::Skipped(_)))) {
-                repetition::spend(self.plan, &mut self.run, step, seconds)?;
+            let is_made = !matches!(done, Ok(None | Some(TrialDone::Skipped(_))));
+            if is_made && schedule::is_timed(self.plan, step) {
+                let is_complete = self.run.data().is_complete(&step.id);
+                self.run.update(|header| schedule::spend(header, step, seconds, is_complete))?;
             }
             let done = match done {
                 // What a signal has ended has not failed.
@@ -299,7 +288,15 @@ impl Runner<'_> {
                 Some(TrialDone::Ended { status, is_denied }) => {
                     remaining.took(step, once_s);
                     self.denied += u32::from(is_denied);
-                    self.give_up(step, &status);
+                    if let StepAction::Trial(trial) = &step.action
+                        && schedule.ended(step, &status)
+                    {
+                        output::talk(&format!(
+                            "{}: three trials in a row failed, so its others are left out. The same command makes them \
+                             again.",
+                            trial.point
+                        ));
+                    }
                     match status {
                         TrialStatus::Complete | TrialStatus::Starved | TrialStatus::Stage => {}
                         TrialStatus::Interrupted => return Ok(RunStatus::Interrupted),
@@ -307,6 +304,9 @@ impl Runner<'_> {
                     }
                 }
             }
+        }
+        if self.control.is_stopped() && !schedule.is_over() {
+            return Ok(RunStatus::Interrupted);
         }
         if self.control.is_stopped() && !self.run.header().owed.is_empty() {
             return Ok(RunStatus::Interrupted);
@@ -318,19 +318,20 @@ impl Runner<'_> {
         })
     }
 
-    /// Does a step; `None` where it is no trial, or one that is over.
-    fn step(&mut self, step: &PlanStep) -> Result<Option<TrialDone>, Failure> {
+    /// Does a step; `None` where it is no trial, or one that is left out or over.
+    fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>, Failure> {
         self.hold_owed_before(step)?;
-        match &step.action {
-            StepAction::Prepare => self.prepare(step).map(|()| None),
-            StepAction::Cleanup => self.cleanup(step).map(|()| None),
-            StepAction::Trial(trial) if self.is_given_up(step, trial) => Ok(None),
-            StepAction::Trial(trial) => match self.decide(step, trial) {
-                NextTrial::Run(trial, purpose) => self.made(step, &trial, purpose).map(Some),
-                NextTrial::Skip(why) => Ok(Some(TrialDone::Skipped(why))),
-                NextTrial::Over => Ok(None),
+        match turn {
+            Turn::Data => match step.action {
+                StepAction::Cleanup => self.cleanup(step)?,
+                _ => self.prepare(step)?,
             },
+            Turn::Run(trial, purpose) => return self.made(step, &trial, purpose).map(Some),
+            Turn::Skip(why) => return Ok(Some(TrialDone::Skipped(why))),
+            Turn::LeaveOut(why) => why.iter().for_each(|why| output::talk(why)),
+            Turn::Over => {}
         }
+        Ok(None)
     }
 
     /// A trial, or a stage of one, again while its load generator is starved and the plan allows it.
@@ -357,16 +358,6 @@ impl Runner<'_> {
             self.renewed.retain(|(_, first)| *first != step.id);
             if self.control.is_stopped() {
                 return Ok(TrialDone::INTERRUPTED);
-            }
-        }
-    }
-
-    /// What becomes of a trial, after those before it.
-    fn decide(&mut self, step: &PlanStep, trial: &PlannedTrial) -> NextTrial {
-        match trial.purpose {
-            Purpose::Search => search::next(self.plan, &self.run, step, trial),
-            Purpose::Measure | Purpose::Confirm => {
-                repetition::next(self.plan, &self.run, self.figures, step, trial)
             }
         }
     }
@@ -468,7 +459,7 @@ impl Runner<'_> {
         stage: Option<StageOf>,
     ) -> Result<TrialDone, Failure> {
         // Within a trial nothing is made anew.
-        let is_within = stage.is_some() && self.run.stages(&step.id).next().is_some();
+        let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
         let is_ready = is_within || (self.renew(step, planned)? && self.restore_before(step)?);
         if !is_ready {
             return Ok(TrialDone::INTERRUPTED);
@@ -491,10 +482,7 @@ impl Runner<'_> {
         }
         if let Some(before) = self.earlier.take(step) {
             let now = nodes.facts(&nodes.look());
-            let changed = self.figures.server_changed;
-            earlier::warnings(step, (&before, &now), changed)
-                .iter()
-                .for_each(|it| output::talk(it));
+            earlier::warnings(step, (&before, &now)).iter().for_each(|it| output::talk(it));
         }
         let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
@@ -535,7 +523,7 @@ impl Runner<'_> {
             }
             // What ends repeats is said once.
             StepAction::Trial(trial)
-                if repetition::ended(self.plan, &self.run, step, trial).is_some() => {}
+                if schedule::ended(self.plan, self.run.data(), step, trial).is_some() => {}
             _ => output::talk(&format!("{}: skipped: {why}", step.id)),
         }
         self.run.update(|header| {

@@ -6,7 +6,7 @@
 
 use super::Runner;
 use super::command::{self, BACK_WITHIN, ShellCommand};
-use super::repetition::{level, round};
+use super::schedule::{level, round};
 use crate::databases::on_loop;
 use crate::failure::Failure;
 use crate::output;
@@ -120,7 +120,7 @@ impl<'a> Runner<'a> {
             });
             let first = own.clone().next()?;
             let is_done = self.renewed.contains(&(what, first.id.clone()))
-                || own.clone().any(|of| self.run.is_complete(&of.id));
+                || own.clone().any(|of| self.run.data().is_complete(&of.id));
             (!is_done).then_some((other, first))
         };
         round(plan, step, trial).filter_map(is_due).collect()

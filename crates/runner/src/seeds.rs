@@ -15,9 +15,9 @@ pub(crate) struct UsedSeeds(BTreeMap<String, BTreeSet<u64>>);
 
 impl UsedSeeds {
     /// Those of the trials that the run's folder has, also of such that were cut off.
-    pub(crate) fn of(plan: &Plan, own: Option<&RunData>) -> Self {
+    pub(crate) fn of(plan: &Plan, run: &RunData) -> Self {
         let mut used = UsedSeeds::default();
-        for trial in own.iter().flat_map(|data| &data.trials) {
+        for trial in &run.trials {
             let owner = plan.owner(&trial.summary.target).to_owned();
             used.0.entry(owner).or_default().insert(trial.summary.seed);
         }

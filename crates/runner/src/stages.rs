@@ -32,8 +32,13 @@ impl Runner<'_> {
             return self.attempts(step, trial, purpose, None);
         };
         let of = (duration_s / stage_s).ceil() as u32;
-        let done: BTreeSet<u32> =
-            self.run.stages(&step.id).filter_map(|stage| Some(stage.stage?.number)).collect();
+        let done: BTreeSet<u32> = self
+            .run
+            .data()
+            .stages(&step.id)
+            .iter()
+            .filter_map(|stage| Some(stage.stage?.number))
+            .collect();
         let left = (1..=of).filter(|number| !done.contains(number));
         if let (false, Some(first)) = (done.is_empty(), left.clone().next()) {
             let place = format!("{} on {}", step.experiment, step.target);
@@ -57,7 +62,8 @@ impl Runner<'_> {
     /// Stores the sum of all stages.
     fn join(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<TrialDone, Failure> {
         let place = format!("{} on {}", step.experiment, step.target);
-        let stages: Vec<TrialSummary> = self.run.stages(&step.id).cloned().collect();
+        let stages: Vec<TrialSummary> =
+            self.run.data().stages(&step.id).into_iter().cloned().collect();
         let results = stages.iter().map(|stage| self.run.stage(stage));
         let results: Vec<TrialResult> = results.collect::<Result<_, _>>()?;
         let sum = joined(trial, &stages, &results).map_err(|error: MergeError| {

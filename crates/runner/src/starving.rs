@@ -39,10 +39,10 @@ impl Starving {
         stage: Option<StageOf>,
         same_host: bool,
     ) -> Self {
-        let earlier = run.starved(&step.id, stage);
+        let earlier = run.data().starved(&step.id, stage);
         let is_last =
             earlier.len() >= retries(plan, step) || is_used_up(made_again_s(run, plan), plan);
-        let least_share = earlier.iter().map(lost_share).reduce(f64::min);
+        let least_share = earlier.iter().copied().map(lost_share).reduce(f64::min);
         Starving { is_last, least_share, same_host, is_late: false }
     }
 
@@ -100,12 +100,13 @@ pub(crate) fn settled(
     step: &PlanStep,
     stage: Option<StageOf>,
 ) -> Result<Option<TrialSummary>, StoreError> {
-    let attempts = run.starved(&step.id, stage);
+    let attempts = run.data().starved(&step.id, stage);
     // The last attempt is none that was made again so far.
     let made_again_s = made_again_s(run, plan) - seconds(plan, &step.id, stage);
     let is_over = attempts.len() > retries(plan, step) || is_used_up(made_again_s, plan);
     let least = attempts
         .iter()
+        .copied()
         .reduce(|least, next| if lost_share(next) <= lost_share(least) { next } else { least });
     let Some(mut least) = least.filter(|_| is_over).cloned() else { return Ok(None) };
     least.status = match least.missed.take() {
@@ -127,7 +128,7 @@ fn is_used_up(made_again_s: f64, plan: &Plan) -> bool {
 
 /// What the attempts that do not count have taken, by the plan's estimates.
 pub(crate) fn made_again_s(run: &Run, plan: &Plan) -> f64 {
-    run.repeated().iter().map(|(step, stage)| seconds(plan, step, *stage)).sum()
+    run.data().repeated().map(|trial| seconds(plan, &trial.step, trial.stage)).sum()
 }
 
 fn seconds(plan: &Plan, step: &str, stage: Option<StageOf>) -> f64 {

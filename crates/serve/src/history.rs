@@ -202,11 +202,12 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
             title: experiment.title.to_string(),
             points: experiment.points.into_iter().map(of_point).collect(),
         };
-        let dyno_report::Evidence { targets, experiments, .. } = paper.evidence;
+        let dyno_report::Judgment { evidence, verdicts, .. } = paper.judgment;
+        let dyno_report::Evidence { targets, experiments, .. } = evidence;
         Ok(Compared {
             targets: targets.into_iter().map(|target| (target.label, target.run)).collect(),
-            verdicts: paper.verdicts.comparisons,
-            gates: paper.verdicts.gates,
+            verdicts: verdicts.comparisons,
+            gates: verdicts.gates,
             experiments: experiments.into_iter().map(experiment).collect(),
         })
     });

@@ -7,7 +7,7 @@ use crate::{read_nodes, read_series};
 use dyno_engine::record::Latencies;
 use dyno_facts::{
     Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    StageFacts, StepAction, TrialStart, TrialSummary, say,
+    StageFacts, StageOf, StepAction, TrialStart, TrialStatus, TrialSummary, say,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -78,7 +78,7 @@ impl TrialData {
 
     /// Takes from its stages what a trial has that is their sum: lines of all windows, one after the other, the warm-up
     /// before the first, what servers said before the first and after the last.
-    fn join(&mut self, all: &[TrialData]) {
+    pub(crate) fn join(&mut self, all: &[TrialData]) {
         let of = |number| all.iter().find(|trial| trial.summary.trial == number);
         let stages: Vec<_> = self
             .summary
@@ -296,7 +296,7 @@ fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, StoreError
     Ok(entries.filter_map(|entry| number(entry.ok()?)).collect())
 }
 
-fn trial(
+pub(crate) fn trial(
     path: &Path,
     number: u32,
     events: &[Event],
@@ -377,6 +377,62 @@ impl RunData {
             RunStatus::Running if !self.is_growing => RunStatus::Interrupted,
             status => status.clone(),
         }
+    }
+
+    /// Trials that were not set aside, in their order.
+    pub(crate) fn counting(&self) -> impl Iterator<Item = &TrialSummary> {
+        let is_aside = |trial: &TrialSummary| self.header.set_aside.contains(&trial.trial);
+        self.trials.iter().map(|trial| &trial.summary).filter(move |trial| !is_aside(trial))
+    }
+
+    /// The trials that have been completed and count.
+    pub fn complete(&self) -> impl Iterator<Item = &TrialSummary> {
+        self.counting().filter(|trial| trial.status == TrialStatus::Complete)
+    }
+
+    /// The complete trial of that step.
+    pub fn complete_trial(&self, step: &str) -> Option<&TrialSummary> {
+        self.complete().filter(|trial| trial.step == step).last()
+    }
+
+    /// Whether a trial of that step has been completed.
+    pub fn is_complete(&self, step: &str) -> bool {
+        self.complete().any(|trial| trial.step == step)
+    }
+
+    /// The attempts at that step, or at a stage of it, whose load generator was starved, while none counts; in their
+    /// order.
+    pub fn starved(&self, step: &str, stage: Option<StageOf>) -> Vec<&TrialSummary> {
+        let number = |stage: Option<StageOf>| stage.map_or(0, |stage| stage.number);
+        let is_own =
+            |trial: &&TrialSummary| trial.step == step && number(trial.stage) == number(stage);
+        let mut starved = Vec::new();
+        for trial in self.counting().filter(is_own) {
+            match trial.status {
+                TrialStatus::Starved => starved.push(trial),
+                TrialStatus::Interrupted => {}
+                _ => starved.clear(),
+            }
+        }
+        starved
+    }
+
+    /// Attempts that have been or will be made again for a starved load generator, also those whose pair was given up
+    /// later.
+    pub fn repeated(&self) -> impl Iterator<Item = &TrialSummary> {
+        let all = self.trials.iter().map(|trial| &trial.summary);
+        all.filter(|trial| trial.status == TrialStatus::Starved)
+    }
+
+    /// The stages of that step that ended well, in their order; of one that was made twice the later.
+    pub fn stages(&self, step: &str) -> Vec<&TrialSummary> {
+        let mut stages = BTreeMap::new();
+        let is_own =
+            |trial: &&TrialSummary| trial.step == step && trial.status == TrialStatus::Stage;
+        for trial in self.counting().filter(is_own) {
+            stages.insert(trial.stage.unwrap_or_default().number, trial);
+        }
+        stages.into_values().collect()
     }
 }
 

@@ -3,13 +3,13 @@
 use crate::StoreError;
 use crate::event;
 use crate::files::{LineFile, check_owner, is_sealed, make_folder, seal, write_json};
-use crate::read::{self, trial_numbers};
+use crate::read::{self, RunData, trial_numbers};
 use crate::trial::TrialWriter;
 use dyno_facts::{
-    Event, RunHeader, RunStatus, SCHEMA_VERSION, StageOf, TrialStart, TrialStatus, TrialSummary,
+    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialStart, TrialStatus, TrialSummary,
 };
 use serde::de::DeserializeOwned;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -42,17 +42,9 @@ impl FolderAccess {
 /// A run folder that this process writes; no other process can write to it meanwhile.
 #[derive(Debug)]
 pub struct Run {
-    path: PathBuf,
-    header: RunHeader,
+    /// As a reader would find it: each trial that has ended, with its series and what servers said.
+    data: RunData,
     events: LineFile,
-    /// By their steps.
-    complete: BTreeMap<String, TrialSummary>,
-    /// By step and stage: attempts that don't count so far, since the load generator was starved.
-    starved: BTreeMap<(String, u32), Vec<TrialSummary>>,
-    /// Step and stage of each starved attempt that does not count.
-    repeated: Vec<(String, Option<StageOf>)>,
-    /// By step: the stages that ended well, by their numbers.
-    stages: BTreeMap<String, BTreeMap<u32, TrialSummary>>,
     last_trial: u32,
 }
 
@@ -79,16 +71,15 @@ impl Run {
             make_folder(&path.join(part))?;
         }
         let events = claimed_events(&path)?;
-        let run = Run {
+        let data = RunData {
             path,
             header,
-            events,
-            complete: BTreeMap::new(),
-            starved: BTreeMap::new(),
-            repeated: Vec::new(),
-            stages: BTreeMap::new(),
-            last_trial: 0,
+            trials: Vec::new(),
+            events: Vec::new(),
+            is_growing: true,
+            warnings: Vec::new(),
         };
+        let run = Run { data, events, last_trial: 0 };
         run.save()?;
         Ok(run)
     }
@@ -108,36 +99,23 @@ impl Run {
         let events = claimed_events(path)?;
         let data = read::read(path)?;
         let last_trial = trial_numbers(path)?.last().copied().unwrap_or(0);
-        let mut run = Run {
-            path: path.to_owned(),
-            header: data.header,
-            events,
-            complete: BTreeMap::new(),
-            starved: BTreeMap::new(),
-            repeated: Vec::new(),
-            stages: BTreeMap::new(),
-            last_trial,
-        };
-        for trial in data.trials {
-            match trial.is_partial {
-                true => run.store_summary(trial.summary)?,
-                false if run.header.set_aside.contains(&trial.summary.trial) => {
-                    run.note_repeated(&trial.summary);
-                }
-                false => run.note_ended(&trial.summary),
-            }
+        let (cut_off, trials): (Vec<_>, Vec<_>) =
+            data.trials.into_iter().partition(|trial| trial.is_partial);
+        let mut run = Run { data: RunData { trials, ..data }, events, last_trial };
+        for trial in cut_off {
+            run.store_summary(trial.summary)?;
         }
-        run.header.schema_version = SCHEMA_VERSION;
-        run.header.status = RunStatus::Running;
-        run.header.finished_at = None;
-        run.header.resumed_at.push(now_utc());
+        run.data.header.schema_version = SCHEMA_VERSION;
+        run.data.header.status = RunStatus::Running;
+        run.data.header.finished_at = None;
+        run.data.header.resumed_at.push(now_utc());
         run.save()?;
         Ok(run)
     }
 
     /// The run's folder.
     pub fn path(&self) -> &Path {
-        &self.path
+        &self.data.path
     }
 
     /// The number of the newest trial, 0 before the first.
@@ -147,59 +125,51 @@ impl Run {
 
     /// What `run.json` says.
     pub fn header(&self) -> &RunHeader {
-        &self.header
+        &self.data.header
+    }
+
+    /// The run so far.
+    pub fn data(&self) -> &RunData {
+        &self.data
     }
 
     /// Changes `run.json`.
     pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), StoreError> {
-        change(&mut self.header);
+        change(&mut self.data.header);
         self.save()
-    }
-
-    /// Whether a trial of that step has been completed, in this process or before.
-    pub fn is_complete(&self, step: &str) -> bool {
-        self.complete.contains_key(step)
-    }
-
-    /// The complete trial of that step, made in this process or before.
-    pub fn complete_trial(&self, step: &str) -> Option<&TrialSummary> {
-        self.complete.get(step)
-    }
-
-    /// The trials that have been completed, in this process or before, in the order of their steps'
-    /// names.
-    pub fn complete(&self) -> impl Iterator<Item = &TrialSummary> {
-        self.complete.values()
     }
 
     /// Has the complete trials of these steps and their starved attempts count for nothing; they will be made again.
     pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), StoreError> {
-        let mut numbers: Vec<u32> =
-            steps.iter().filter_map(|step| Some(self.complete.remove(step)?.trial)).collect();
-        let own = self.starved.iter().filter(|((step, _), _)| steps.contains(step));
-        numbers.extend(own.flat_map(|(_, attempts)| attempts).map(|attempt| attempt.trial));
-        self.starved.retain(|(step, _), _| !steps.contains(step));
+        let mut numbers = Vec::new();
+        for step in steps {
+            numbers.extend(self.data.complete_trial(step).map(|trial| trial.trial));
+        }
+        let is_own = |trial: &&TrialSummary| steps.contains(&trial.step);
+        let own = self.data.counting().filter(is_own);
+        let starved = own.filter(|trial| trial.status == TrialStatus::Starved);
+        numbers.extend(starved.map(|trial| trial.trial));
         self.update(|header| header.set_aside.extend(numbers))
     }
 
     /// Has a starved attempt count with the status that it has now; the others of its step, or stage, never will.
     pub fn count(&mut self, attempt: &TrialSummary) -> Result<(), StoreError> {
-        let all = self.starved.remove(&place(&attempt.step, attempt.stage)).unwrap_or_default();
+        let all = self.data.starved(&attempt.step, attempt.stage);
         let numbers = all.iter().map(|other| other.trial);
         let others: Vec<u32> = numbers.filter(|number| *number != attempt.trial).collect();
-        let own = |(step, stage): &(String, _)| *step == attempt.step && *stage == attempt.stage;
-        if let Some(at) = self.repeated.iter().position(own) {
-            self.repeated.swap_remove(at);
-        }
-        write_json(&self.path.join("trials").join(format!("{}.json", attempt.trial)), attempt)?;
-        self.note_ended(attempt);
+        write_json(&self.trials().join(format!("{}.json", attempt.trial)), attempt)?;
+        self.keep(attempt.trial)?;
         self.update(|header| header.set_aside.extend(others))
     }
 
     /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
     /// than the run's own may be put beside them.
     pub fn next_stem(&self) -> PathBuf {
-        self.path.join("trials").join((self.last_trial + 1).to_string())
+        self.trials().join((self.last_trial + 1).to_string())
+    }
+
+    fn trials(&self) -> PathBuf {
+        self.data.path.join("trials")
     }
 
     /// Begins the next trial.
@@ -217,34 +187,37 @@ impl Run {
         if event.at.is_empty() {
             event.at = now_utc();
         }
-        self.events.append(&event::line(&event))
+        self.events.append(&event::line(&event))?;
+        self.data.events.push(event);
+        Ok(())
     }
 
     /// True when no trial has begun and no earlier process has worked on it.
     pub fn is_untouched(&self) -> bool {
-        self.last_trial == 0 && self.header.resumed_at.is_empty()
+        self.last_trial == 0 && self.data.header.resumed_at.is_empty()
     }
 
     /// Removes the folder of a run that could not even begin.
     pub fn discard(self) -> Result<(), StoreError> {
-        fs::remove_dir_all(&self.path).map_err(|error| StoreError::io("remove", &self.path, &error))
+        fs::remove_dir_all(&self.data.path)
+            .map_err(|error| StoreError::io("remove", &self.data.path, &error))
     }
 
     /// Ends the run.
     pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, StoreError> {
-        self.header.status = status;
-        self.header.finished_at = Some(now_utc());
+        self.data.header.status = status;
+        self.data.header.finished_at = Some(now_utc());
         self.save()?;
-        Ok(self.path)
+        Ok(self.data.path)
     }
 
     fn save(&self) -> Result<(), StoreError> {
-        write_json(&self.path.join("run.json"), &self.header)
+        write_json(&self.data.path.join("run.json"), &self.data.header)
     }
 
     /// Stores a summary, which vouches for the trial's other files: they are on the disk before it is.
     pub(crate) fn store_summary(&mut self, mut summary: TrialSummary) -> Result<(), StoreError> {
-        let trials = self.path.join("trials");
+        let trials = self.trials();
         for end in SEALED {
             if let Some(seal) = seal(&trials.join(format!("{}.{end}", summary.trial)))? {
                 summary.files.insert(end.to_owned(), seal);
@@ -255,25 +228,20 @@ impl Run {
         write_json(&trials.join(format!("{}.json", summary.trial)), &summary)?;
         // The summary takes precedence, so a leftover does no harm.
         let _ = fs::remove_file(trials.join(format!("{}.partial.json", summary.trial)));
-        self.note_ended(&summary);
+        self.keep(summary.trial)
+    }
+
+    /// Takes a trial that is stored into the run so far.
+    fn keep(&mut self, number: u32) -> Result<(), StoreError> {
+        let RunData { path, trials, events, warnings, .. } = &mut self.data;
+        let Some(mut trial) = read::trial(path, number, events, warnings)? else { return Ok(()) };
+        trial.join(trials);
+        let at = trials.partition_point(|other| other.summary.trial < number);
+        match trials.get_mut(at).filter(|known| known.summary.trial == number) {
+            Some(known) => *known = trial,
+            None => trials.insert(at, trial),
+        }
         Ok(())
-    }
-
-    /// The attempts at that step, or at a stage of it, whose load generator was starved, while none counts; in their
-    /// order, in this process or before.
-    pub fn starved(&self, step: &str, stage: Option<StageOf>) -> &[TrialSummary] {
-        self.starved.get(&place(step, stage)).map_or(&[], Vec::as_slice)
-    }
-
-    /// Step and stage of each attempt that has been or will be made again for a starved load generator, also of those
-    /// whose pair was given up later.
-    pub fn repeated(&self) -> &[(String, Option<StageOf>)] {
-        &self.repeated
-    }
-
-    /// The stages of that step that ended well, in their order, in this process or before.
-    pub fn stages(&self, step: &str) -> impl Iterator<Item = &TrialSummary> {
-        self.stages.get(step).into_iter().flat_map(BTreeMap::values)
     }
 
     /// What a stage has measured, as [`TrialWriter::stage`] has stored it.
@@ -281,7 +249,7 @@ impl Run {
     /// # Errors
     /// When its file is gone or is not what its summary says.
     pub fn stage<T: DeserializeOwned>(&self, stage: &TrialSummary) -> Result<T, StoreError> {
-        let path = self.path.join("trials").join(format!("{}.{STAGE}", stage.trial));
+        let path = self.trials().join(format!("{}.{STAGE}", stage.trial));
         let is_sealed = stage.files.get(STAGE).is_some_and(|seal| is_sealed(&path, seal));
         let read = || fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
         read().filter(|_| is_sealed).ok_or_else(|| {
@@ -297,38 +265,6 @@ impl Run {
         (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
         self.store_summary(joined)
     }
-
-    fn note_ended(&mut self, summary: &TrialSummary) {
-        self.note_repeated(summary);
-        let place = place(&summary.step, summary.stage);
-        if !matches!(summary.status, TrialStatus::Starved | TrialStatus::Interrupted) {
-            self.starved.remove(&place);
-        }
-        match summary.status {
-            TrialStatus::Complete => {
-                self.complete.insert(summary.step.clone(), summary.clone());
-            }
-            TrialStatus::Starved => {
-                self.starved.entry(place).or_default().push(summary.clone());
-            }
-            TrialStatus::Stage => {
-                let number = summary.stage.unwrap_or_default().number;
-                let stages = self.stages.entry(summary.step.clone()).or_default();
-                stages.insert(number, summary.clone());
-            }
-            TrialStatus::Interrupted | TrialStatus::Failed(_) => {}
-        }
-    }
-
-    fn note_repeated(&mut self, summary: &TrialSummary) {
-        if summary.status == TrialStatus::Starved {
-            self.repeated.push((summary.step.clone(), summary.stage));
-        }
-    }
-}
-
-fn place(step: &str, stage: Option<StageOf>) -> (String, u32) {
-    (step.to_owned(), stage.map_or(0, |stage| stage.number))
 }
 
 fn claimed_events(path: &Path) -> Result<LineFile, StoreError> {

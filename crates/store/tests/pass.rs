@@ -63,7 +63,7 @@ fn what_had_ended_before_a_kill_is_in_the_summary() {
     assert!(summary.notes[0].to_string().contains("was cut off"), "{:?}", summary.notes);
     // Who goes on with the run stores what was found.
     let run = Run::open(&path).expect("the run again");
-    assert!(!run.is_complete("pass/main/degree=2/repeat=1"));
+    assert!(!run.data().is_complete("pass/main/degree=2/repeat=1"));
     let stored = fs::read(path.join("trials/1.json")).expect("a summary");
     let stored: TrialSummary = serde_json::from_slice(&stored).expect("a summary");
     assert_eq!(stored.files.keys().collect::<Vec<_>>(), ["csv", "executed.jsonl", "hlog"]);

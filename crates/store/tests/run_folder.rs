@@ -184,7 +184,7 @@ fn a_complete_run_round_trips() {
     series.append(&said).expect("stored");
     trial.event(Event::new(EventKind::Note, "line\nend \u{1F600}")).expect("stored");
     trial.finish(summary(9, "a", &measured())).expect("stored");
-    assert!(run.is_complete("a") && !run.is_complete("b"));
+    assert!(run.data().is_complete("a") && !run.data().is_complete("b"));
     run.update(|header| header.title = "Title".to_owned()).expect("stored");
     assert!(list(dir.path()).expect("listed")[0].is_growing);
     let path = run.finish(RunStatus::Complete).expect("stored");
@@ -371,14 +371,14 @@ fn a_run_goes_on_after_a_kill() {
     let path = run_with_trial(dir.path(), true);
     {
         let mut run = Run::open(&path).expect("opened");
-        assert!(run.is_complete("reads/main/8/1"));
+        assert!(run.data().is_complete("reads/main/8/1"));
         let mut cut_off = run.begin_trial(start("reads/main/8/2")).expect("begun");
         cut_off.interval(&measured()[0]).expect("stored");
     }
     let torn = fs::read_to_string(path.join("events.jsonl")).expect("read") + "{\"kind\":\"no";
     fs::write(path.join("events.jsonl"), torn).expect("written");
     let mut run = Run::open(&path).expect("opened");
-    assert!(!run.is_complete("reads/main/8/2"));
+    assert!(!run.data().is_complete("reads/main/8/2"));
     run.event(Event::new(EventKind::Note, "resumed")).expect("stored");
     let again = run.begin_trial(start("reads/main/8/2")).expect("begun");
     assert_eq!(again.number(), 3);
@@ -416,9 +416,9 @@ fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
     drop(run);
     let mut run = Run::open(&path).expect("opened");
     starved(&mut run);
-    let of = |step: &str| run.starved(step, None).len();
+    let of = |step: &str| run.data().starved(step, None).len();
     assert_eq!((of("reads/main/8/1"), of("reads/main/8/2")), (2, 0));
-    assert!(!run.is_complete("reads/main/8/1"));
+    assert!(!run.data().is_complete("reads/main/8/1"));
 }
 
 #[test]

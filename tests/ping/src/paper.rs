@@ -4,15 +4,17 @@ use crate::family::PingFacts;
 use dyno_facts::{FamilyRecord, Lang, Message};
 use dyno_report::blocks::{Blocks, PaperRows};
 use dyno_report::format::NumberFormat::Whole;
-use dyno_report::{Experiment, FamilyPaper, Paper, Trial};
+use dyno_report::{Experiment, FamilyPaper, JudgedFamily, Paper, Trial};
 
 pub(crate) struct PingPaper;
 
-impl FamilyPaper for PingPaper {
+impl JudgedFamily for PingPaper {
     fn name(&self) -> &'static str {
         PingFacts::FAMILY
     }
+}
 
+impl FamilyPaper for PingPaper {
     fn title(&self) -> Message {
         "Pings".into()
     }

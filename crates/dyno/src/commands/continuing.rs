@@ -3,7 +3,7 @@
 use super::runs::find_run;
 use crate::Done;
 use dyno_facts::{EarlierSession, ExperimentFacts, RunHeader, RunStatus, StopRule, TargetFacts};
-use dyno_report::sessions_of;
+use dyno_judge::findings::verdict::sessions_of;
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_suite::Plan;

@@ -17,9 +17,6 @@ use dyno_facts::{
     mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
-use dyno_report::{
-    bound_of, figure_of, judged_metrics, level_of_trial, server_changed, veto_of_level,
-};
 use dyno_runner as runner;
 use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;
@@ -340,17 +337,8 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         None => None,
     };
     let (run, begins) = open_run(plan, keeping)?;
-    let figures = runner::TrialFigures {
-        figure_of,
-        bound_of,
-        judged_metrics,
-        level_of: level_of_trial,
-        veto_of: veto_of_level,
-        server_changed,
-    };
     let outcome = runner::execute(
         crate::families(),
-        figures,
         plan,
         run,
         &control,
@@ -381,7 +369,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     {
         let status = dyno_store::read_header(&path)?.status;
         let mut run = Run::open(&path)?;
-        let complete = run.complete().map(|trial| trial.step.clone()).collect();
+        let complete = run.data().complete().map(|trial| trial.step.clone()).collect();
         let begins = goes_on(plan, run.header(), &complete, run.last_trial(), &status);
         let begins = format!("Going on with {}{begins}.", path.display());
         // What does not decide what is executed may have changed: gates, titles, accepted checks.

@@ -1,27 +1,8 @@
 //! What stands in a line of text or in a cell of a table.
 
-use super::{IntoLine, TextLine};
+use super::{IntoLine, Level, Spread, TextLine};
 use crate::text::Message;
 use serde::Serialize;
-
-/// Median of the repeats of a point, with the lowest and the highest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Spread {
-    pub min: f64,
-    pub median: f64,
-    pub max: f64,
-}
-
-/// How much a check's finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
-pub enum Level {
-    /// Not usable for a claim.
-    E,
-    /// A caveat beside the number.
-    W,
-    /// Disclosed.
-    I,
-}
 
 /// A stretch of text.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]

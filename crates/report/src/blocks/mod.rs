@@ -5,7 +5,8 @@ mod find;
 mod table;
 mod user;
 
-pub use cells::{Cell, CellValue, Level, Look, Span, Spread};
+pub use cells::{Cell, CellValue, Look, Span};
+pub use dyno_judge::evidence::{Level, Spread};
 pub use find::english;
 pub use table::{PaperTable, TableColumn, TableRow};
 

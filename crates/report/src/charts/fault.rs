@@ -3,11 +3,11 @@
 use super::over_time::{TPS, panel, rate_over_time, stretches};
 use super::{Drawing, WIDE, colour, linear_axis};
 use crate::evidence::{Paper, Trial};
-use crate::findings::fault::{FaultTrials, what};
 use crate::format;
 use crate::svg::Shade;
 use crate::text::{Lang, Message};
 use dyno_facts::{FaultFacts, SeriesRow, say};
+use dyno_judge::findings::fault::{FaultTrials, what};
 
 /// A moment is drawn as wide as this share of the whole.
 const MOMENT: f64 = 0.003;

@@ -2,11 +2,11 @@
 
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
-use crate::findings::verdict::{bounds, ratio_of_row};
 use crate::format;
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_judge::findings::verdict::{bounds, ratio_of_row};
 use dyno_statistics::{Metric, mean_interval};
 
 /// More rows than these are told in the table only, the first metric of each comparison excepted.

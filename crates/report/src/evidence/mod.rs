@@ -1,149 +1,80 @@
-//! What was read of runs, before anything is said of it.
+//! What a paper says, before it is given a form.
 
 pub(crate) mod distributions;
-mod experiments;
-mod figures;
-mod fleet;
-mod model;
-mod naming;
-mod nodes;
-pub(crate) mod points;
-mod published;
-pub(crate) mod runs;
-pub(crate) mod scaling;
-pub(crate) mod settings;
 pub(crate) mod statements;
-mod verdicts;
 
-pub use crate::blocks::{Level, Spread};
 pub use distributions::{LatencyDistribution, Quantile};
-pub(crate) use figures::why_no_figure;
-pub use figures::{bound_of, figure_of, judged_metrics};
-pub(crate) use fleet::{by_nodes, start_spread_ms, strayed};
-pub(crate) use model::{BEYOND_MEMORY, IN_MEMORY};
-pub use model::{
-    Check, Counter, Edition, Evidence, Experiment, Finding, Gap, Group, KeyRow, Paper, PaperTarget,
-    Point, PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial, Verdicts,
-};
-pub use model::{GlossaryRow, glossary_row};
-pub use naming::Naming;
-pub(crate) use nodes::{
-    is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of,
-};
-pub use published::{
-    BesidePublished, Comparison, ComparisonRow, Cost, CostRow, Pair, PerVcpu, Published,
-};
-pub use scaling::NodeScaling;
-pub use settings::of_queries as settings_of_queries;
-pub(crate) use verdicts::judging;
-pub use verdicts::{
-    AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
-    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow,
-    VerdictRow, Veto, VetoReach,
-};
+pub(crate) use dyno_judge::Judgment;
+pub(crate) use dyno_judge::evidence::*;
 
-use dyno_facts::{NodeConditions, PublishedTable, Purpose};
+use crate::findings::{comparison, published};
+use crate::text::Message;
+use dyno_facts::{Price, PublishedTable};
 use dyno_store::RunData;
+use std::ops::Deref;
 
-impl Evidence {
-    /// What was read of these runs, beside these published figures, before anything is found in it.
-    pub(crate) fn read(
-        runs: &[RunData],
-        published: &[PublishedTable],
-        naming: &Naming<'_>,
-    ) -> Evidence {
-        let numbered = || runs.iter().enumerate();
-        let mut targets: Vec<PaperTarget> =
-            numbered().flat_map(|(index, run)| runs::targets(runs, index, run, naming)).collect();
-        let texts = naming.texts(runs.first()).cloned().unwrap_or_default();
-        let place = |target: &PaperTarget| {
-            texts.order.iter().position(|name| *name == target.facts.name).unwrap_or(usize::MAX)
-        };
-        targets.sort_by_key(place);
-        let published = &published::merged(published);
-        let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
-        let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
-            all.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
-        let (stages, trials) = runs::stages(trials);
-        let experiments = experiments::experiments(runs, &targets, &trials, published);
-        let is_elsewhere = |table: &&PublishedTable| {
-            !experiments.iter().any(|experiment| experiment.name == table.experiment)
-        };
-        let mut run_facts: Vec<RunFacts> =
-            numbered().map(|(index, run)| runs::facts(index, run)).collect();
-        if let [run] = run_facts.as_mut_slice() {
-            // The paper of one run stands in its folder.
-            run.link = Some(String::new());
-        }
-        Evidence {
-            title: naming::title(runs, &texts),
-            subtitle: naming::subtitle(runs, &texts),
-            texts,
-            runs: run_facts,
-            other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
-            targets,
-            experiments,
-            trials,
-            set_aside,
-            stages,
-        }
-    }
+/// A paper about one or several runs: how they were judged, and what is shown beside.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Paper {
+    pub judgment: Judgment,
+    /// Published rows beside their counterparts, over all experiments.
+    pub comparisons: Vec<Comparison>,
+    /// Results beside the nearest published rows, with the conditions that differ.
+    pub beside: Vec<BesidePublished>,
+    /// What the work costs, where targets have a price.
+    pub costs: Vec<Cost>,
+    /// The distribution of latency at the best point of each experiment and target.
+    pub distributions: Vec<LatencyDistribution>,
+    /// How much of it is written.
+    pub edition: Edition,
+}
 
-    /// The point with the most throughput per experiment and target; complete ones are preferred. Where
-    /// something was done to a node, throughput over the whole window means little.
-    pub fn key_rows(&self) -> Vec<KeyRow<'_>> {
-        let mut rows = Vec::new();
-        for (index, experiment) in self.experiments.iter().enumerate() {
-            // Of a search only what it found is a result: its steps offer more than is held.
-            let is_result =
-                |point: &Point| experiment.objective.is_none() || point.purpose == Purpose::Confirm;
-            let is_usual = |point: &&Point| !experiment.is_pass() && !point.has_fault;
-            // Of points that were measured again, only the second time is without bias.
-            let rank = |point: &Point| {
-                let is_confirmed = point.purpose == Purpose::Confirm;
-                (point.status == "complete", is_confirmed, point.throughput().median)
-            };
-            for target in &self.targets {
-                let own = experiment.points.iter().filter(|point| point.target == target.label);
-                let own = own.filter(is_usual).filter(|point| is_result(point));
-                let best =
-                    own.reduce(|best, point| if rank(point) > rank(best) { point } else { best });
-                rows.extend(best.map(|point| KeyRow { experiment, index, point }));
-            }
-        }
-        rows
-    }
+/// How much of a paper is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Edition {
+    #[default]
+    Full,
+    /// Without the appendix, resource use, and what a page shows on demand.
+    Short,
+}
 
-    /// The same without points whose trials failed: those have no result.
-    pub fn result_rows(&self) -> Vec<KeyRow<'_>> {
-        self.key_rows().into_iter().filter(|row| row.point.status != "failed").collect()
-    }
+impl Deref for Paper {
+    type Target = Judgment;
 
-    /// The trials of an experiment, target by target.
-    pub fn trials_in(&self, experiment: &Experiment) -> impl Iterator<Item = &Trial> {
-        let place = |trial: &Trial| self.targets.iter().position(|own| own.label == trial.target);
-        let own = self.trials.iter().filter(|trial| trial.summary.experiment == experiment.name);
-        let mut own: Vec<&Trial> = own.collect();
-        own.sort_by_key(|trial| place(trial));
-        own.into_iter()
-    }
-
-    /// The trials that the figures of a point rest on.
-    pub fn trials_of(&self, point: &Point) -> Vec<&Trial> {
-        self.trials.iter().filter(|trial| point.trials.contains(&trial.label)).collect()
-    }
-
-    /// The conditions of a target's nodes, trial by trial.
-    pub(crate) fn nodes_of<'a>(
-        &'a self,
-        target: &'a str,
-    ) -> impl Iterator<Item = &'a NodeConditions> {
-        let own = self.trials.iter().filter(move |trial| trial.target == target);
-        own.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
+    fn deref(&self) -> &Judgment {
+        &self.judgment
     }
 }
 
 impl Paper {
+    /// A paper about these runs, beside these published figures.
+    pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
+        Paper::gated(runs, published, &[])
+    }
+
+    /// The same with gates beside those of the suites, judged in every experiment.
+    pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
+        Paper::named(runs, published, gates, &Naming::default())
+    }
+
+    /// The same in the words of a publisher, with names of targets in one language.
+    pub fn named(
+        runs: &[RunData],
+        published: &[PublishedTable],
+        gates: &[String],
+        naming: &Naming<'_>,
+    ) -> Paper {
+        let judgment = Judgment::of(runs, published, gates, naming);
+        Paper {
+            comparisons: comparison::comparisons(&judgment.experiments),
+            beside: published::beside(&judgment),
+            costs: published::costs(&judgment),
+            distributions: distributions::distributions(&judgment, runs),
+            edition: Edition::Full,
+            judgment,
+        }
+    }
+
     /// The same in another edition.
     #[must_use]
     pub fn in_edition(mut self, edition: Edition) -> Paper {
@@ -161,9 +92,144 @@ impl Paper {
     /// Without it the paper of one run links as if it stood in its folder, others don't link.
     #[must_use]
     pub fn linked(mut self, links: Vec<Option<String>>) -> Paper {
-        for (run, link) in self.evidence.runs.iter_mut().zip(links) {
+        for (run, link) in self.judgment.evidence.runs.iter_mut().zip(links) {
             run.link = link;
         }
         self
     }
+}
+
+/// A result beside a published one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BesidePublished {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// Title of the experiment.
+    pub experiment: Message,
+    /// Label of the target.
+    pub target: String,
+    /// What the published table shows.
+    pub table: Message,
+    /// The published row.
+    pub row: String,
+    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
+    pub is_named: bool,
+    /// What is counted.
+    pub metric: Message,
+    /// What was measured.
+    pub measured: Spread,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// What was published.
+    pub published: f64,
+    /// The median of what was measured, by what was published.
+    pub ratio: f64,
+    /// Both by the virtual CPUs that they were measured on; `None` where one side doesn't state them.
+    pub per_vcpu: Option<PerVcpu>,
+    /// Conditions that differ, as far as both sides state them.
+    pub differences: Vec<Message>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
+}
+
+/// Figures by virtual CPUs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PerVcpu {
+    /// Virtual CPUs of the target.
+    pub vcpu_here: f64,
+    /// Virtual CPUs of the published system.
+    pub vcpu_there: f64,
+    /// What was measured, by the first.
+    pub measured: f64,
+    /// What was published, by the second.
+    pub published: f64,
+    /// The ratio of both.
+    pub ratio: f64,
+}
+
+/// What an experiment's work costs on a target.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cost {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// Title of the experiment.
+    pub experiment: Message,
+    /// Label of the target.
+    pub target: String,
+    /// Of the whole target, as stated.
+    pub price: Price,
+    /// What it costs, by what is counted.
+    pub rows: Vec<CostRow>,
+}
+
+/// A price of work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CostRow {
+    /// Such as `per million transactions`.
+    pub what: Message,
+    /// In the currency of the target's price.
+    pub amount: f64,
+}
+
+/// A published table and what was measured in its place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What the published table shows.
+    pub title: Message,
+    /// The document that published it.
+    pub source: Message,
+    /// How its figures were measured.
+    pub method: Message,
+    /// What a reader must know before comparing.
+    pub note: Option<Message>,
+    /// What the load level is: `Workers` or `Terminals`.
+    pub load: Message,
+    /// What the columns count, in a sentence; empty where the titles say it.
+    pub counts: Message,
+    /// Names of the conditions that differ between rows of the same label.
+    pub conditions: Vec<String>,
+    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
+    pub columns: Vec<Message>,
+    /// In the order of the publication.
+    pub rows: Vec<ComparisonRow>,
+}
+
+/// One published row with a counterpart.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ComparisonRow {
+    /// Such as a node class.
+    pub label: String,
+    /// The row's other conditions.
+    pub description: String,
+    /// Number of the published row.
+    pub number: usize,
+    /// Values of the conditions, in their order; empty where the row doesn't state one.
+    pub conditions: Vec<String>,
+    /// Label of the target that was measured.
+    pub target: String,
+    /// Its terminals where it has any, else its workers.
+    pub workers: u32,
+    /// How it was run, where that stands beside every number; empty for most workloads.
+    pub setup: Message,
+    /// Share of the rows that is hot, 0 to 1, where it is known.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them, where that is known.
+    pub size_to_memory: Option<f64>,
+    /// In the order of the columns.
+    pub pairs: Vec<Pair>,
+}
+
+/// One quantity, measured and published.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pair {
+    /// What was measured; `None` when no trial of it ended well.
+    pub measured: Option<Spread>,
+    /// Trials that it rests on.
+    pub repeats: usize,
+    /// What was published.
+    pub published: Option<f64>,
+    /// Median of what was measured, by what was published.
+    pub ratio: Option<f64>,
+    /// Numbers of the checks that found something.
+    pub checks: Vec<usize>,
 }

@@ -1,6 +1,6 @@
 //! Published rows beside their counterparts, over all experiments that share a published table.
 
-use crate::evidence::{Comparison, ComparisonRow, Experiment, Pair, Point, Published};
+use crate::evidence::{Comparison, ComparisonRow, Experiment, Pair, Point, Published, counterpart};
 use crate::format;
 use crate::text::Message;
 use dyno_facts::{PublishedRow, say};
@@ -61,21 +61,6 @@ fn cells<'a>(experiment: &'a Experiment, of_table: impl Fn(&&Published) -> bool)
         }
     }
     cells
-}
-
-/// What was measured in the place of a published row.
-pub fn counterpart<'a>(
-    experiment: &'a Experiment,
-    row: &PublishedRow,
-    target: &str,
-) -> Option<&'a Point> {
-    let is_own = |point: &&Point| {
-        point.target_name == target && point.status == "complete" && !point.has_fault
-    };
-    let own = || experiment.points.iter().filter(is_own);
-    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
-    // With a cap on workers no point has the published number: the nearest is shown.
-    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
 }
 
 fn compare(table: &Published, cells: &[Cell<'_>]) -> Comparison {

@@ -4,7 +4,7 @@ use super::summary::{extent, no_trial, not_ended_well};
 use super::{cover, notes, trials};
 use crate::blocks::{Blocks, Cell, Look, PaperRows, Span, spread};
 use crate::evidence::{Experiment, KeyRow, Paper, Point, Trial};
-use crate::families::{KnownFamily, families};
+use crate::families::{FamilyPaper, families, family_of};
 use crate::format::{
     self,
     NumberFormat::{Ms, Short, Whole},
@@ -23,8 +23,9 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
     }
     for family in families().map(Some).chain([None]) {
         blocks.table(results(paper, family));
-        let is_there =
-            |own: &KnownFamily| paper.experiments.iter().any(|it| it.family == Some(*own));
+        let is_there = |own: &&'static dyn FamilyPaper| {
+            paper.experiments.iter().any(|it| family_of(it) == Some(*own))
+        };
         let own = family.filter(is_there).and_then(|family| family.summary(paper));
         blocks.extend(own.map(crate::blocks::Block::Table));
     }
@@ -40,8 +41,11 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
 }
 
 /// The best point of each experiment of a family.
-fn results(paper: &Paper, family: Option<KnownFamily>) -> PaperRows<KeyRow<'_>> {
-    let own = |row: &KeyRow<'_>| row.experiment.family == family;
+fn results<'a>(
+    paper: &'a Paper,
+    family: Option<&'static dyn FamilyPaper>,
+) -> PaperRows<KeyRow<'a>> {
+    let own = |row: &KeyRow<'_>| family_of(row.experiment) == family;
     let rows: Vec<KeyRow<'_>> = paper.result_rows().into_iter().filter(own).collect();
     let metrics = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
     let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);

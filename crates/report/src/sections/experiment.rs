@@ -5,6 +5,7 @@ use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, spread};
 use crate::charts;
 use crate::evidence::NodeScaling;
 use crate::evidence::{Experiment, Paper, Point, statements};
+use crate::families::family_of;
 use crate::format::NumberFormat::{Bytes, Ms, Percent, Short, Text as Words, Whole};
 use crate::format::unique;
 use crate::text::{Lang, Message};
@@ -18,7 +19,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
         blocks.fine(Message::sentences(&all));
     }
-    match experiment.family.and_then(|family| family.section(paper, experiment, lang)) {
+    match family_of(experiment).and_then(|family| family.section(paper, experiment, lang)) {
         Some(own) => blocks.extend(own),
         None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
     }
@@ -47,7 +48,7 @@ fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
 /// What a terminal shows of an experiment.
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     blocks.heading(4, "", &experiment.title, "");
-    let own = experiment.family.and_then(|family| family.terminal(paper, experiment));
+    let own = family_of(experiment).and_then(|family| family.terminal(paper, experiment));
     blocks.extend(own.unwrap_or_default());
     of_transactions(paper, experiment, blocks);
     nodes::blocks(paper, experiment, blocks);

@@ -12,11 +12,11 @@ use crate::evidence::{
     BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Level, Paper, PaperTarget, Point, SettingRow,
     Trial,
 };
-use crate::families::KnownFamily;
 use crate::format::NumberFormat::{Bytes, Fixed, Ms, Short};
 use crate::format::unique;
 use crate::text::{Lang, Message, first_sentence};
 use dyno_facts::{CommitWait, NodeConditions, ReplicaFacts, say};
+use dyno_judge::KnownFamily;
 use std::collections::BTreeSet;
 
 /// Of more experiments the short edition has the size of the data beside the results only.

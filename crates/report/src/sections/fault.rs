@@ -4,13 +4,13 @@ use super::notes;
 use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, spread};
 use crate::charts;
 use crate::evidence::{Paper, Trial};
-use crate::findings::fault::{FaultTrials, half_done, in_doubt, shard_success};
 use crate::format::{
     self,
     NumberFormat::{Short, Tenth, Whole},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::{FaultFacts, FaultStep, say};
+use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success};
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {

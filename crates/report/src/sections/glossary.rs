@@ -2,7 +2,7 @@
 
 use super::nodes;
 use crate::evidence::Paper;
-use crate::families::{KnownFamily, families};
+use crate::families::{FamilyPaper, families, family_of};
 use crate::text::Message;
 use dyno_facts::say;
 
@@ -38,7 +38,9 @@ pub(super) fn terms(paper: &Paper) -> Vec<Term> {
             (say!(replica_lag), say!(how_far_a_copy_is_behind)),
         ]);
     }
-    let is_there = |family: &KnownFamily| experiments().any(|own| own.family == Some(*family));
+    let is_there = |family: &&'static dyn FamilyPaper| {
+        experiments().any(|own| family_of(own) == Some(*family))
+    };
     terms.extend(families().filter(is_there).flat_map(|family| family.glossary()));
     terms
 }

@@ -3,7 +3,7 @@
 use super::{clauses, names, separated};
 use crate::blocks::{Blocks, Span, TextLine, code};
 use crate::evidence::{Experiment, Paper, Trial};
-use crate::families::Method;
+use crate::families::{Method, family_of};
 use crate::format::{self, whole};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
@@ -128,7 +128,8 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let Some(first) = trials.first() else {
         return vec![say!(no_trial_of_this_experiment_has)];
     };
-    if let Some(Method::Whole(own)) = experiment.family.and_then(|family| family.method(trials)) {
+    if let Some(Method::Whole(own)) = family_of(experiment).and_then(|family| family.method(trials))
+    {
         return own;
     }
     let all = |value: fn(&Trial) -> f64| trials.iter().map(|trial| value(trial)).collect();
@@ -167,7 +168,7 @@ pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Mess
     let trials: Vec<&Trial> = paper.trials_in(experiment).collect();
     let mut sentences = vec![say!(connecting_preparing_and_warm_up_lie)];
     let rates: Vec<f64> = trials.iter().filter_map(|trial| trial.summary.rate_per_s).collect();
-    match experiment.family.and_then(|family| family.method(&trials)) {
+    match family_of(experiment).and_then(|family| family.method(&trials)) {
         _ if trials.is_empty() => return Vec::new(),
         Some(Method::Whole(own)) => return own,
         Some(Method::Arrival(own)) => sentences.extend(own),

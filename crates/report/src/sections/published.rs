@@ -6,7 +6,7 @@ use crate::charts::classes;
 use crate::evidence::{BesidePublished, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
-use crate::families::KnownFamily;
+use crate::families::family_of;
 use crate::findings::comparison::{condition_name, published_metric};
 use crate::format::{
     self,
@@ -39,8 +39,8 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let shows = |family: KnownFamily| family.shows(experiment, &table.table);
-            let is_told = experiment.family.is_some_and(shows);
+            let is_told =
+                family_of(experiment).is_some_and(|family| family.shows(experiment, &table.table));
             if is_told {
                 let experiment = say!(section_of_experiment, experiment = &experiment.title);
                 let said = say!(

@@ -5,7 +5,7 @@ use crate::blocks::{Blocks, PaperRows, link, spread};
 use crate::charts;
 use crate::evidence::{Cost, CostRow};
 use crate::evidence::{Experiment, KeyRow, Paper};
-use crate::families::{KnownFamily, families};
+use crate::families::{FamilyPaper, families, family_of};
 use crate::format::{
     self,
     NumberFormat::{Plain, Right, Short},
@@ -54,8 +54,8 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
 pub(super) fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>)> {
-    let of = |wanted: Option<KnownFamily>| -> Vec<(usize, &Experiment)> {
-        paper.experiments.iter().enumerate().filter(|(_, own)| own.family == wanted).collect()
+    let of = |wanted: Option<&'static dyn FamilyPaper>| -> Vec<(usize, &Experiment)> {
+        paper.experiments.iter().enumerate().filter(|(_, own)| family_of(own) == wanted).collect()
     };
     let named = families().map(|family| (family.title(), of(Some(family))));
     let all = named.chain([(say!(other_workloads), of(None))]);

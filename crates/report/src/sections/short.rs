@@ -6,6 +6,7 @@ use super::{experiment, method, notes, results, separated, target_of};
 use crate::blocks::{Block, Blocks, Cell, Drawing, PaperRows, PaperTable, Style, code, spread};
 use crate::charts;
 use crate::evidence::{Experiment, Paper, Point};
+use crate::families::family_of;
 use crate::format::{
     NumberFormat::{Ms, Percent, Short, Whole},
     unique,
@@ -106,7 +107,7 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     let mut shown: Vec<usize> = Vec::new();
     let is_alone = experiments.len() == 1;
     for (index, own) in experiments {
-        let made = match own.family.and_then(|family| family.section(paper, own, lang)) {
+        let made = match family_of(own).and_then(|family| family.section(paper, own, lang)) {
             Some(section) => {
                 let most = if own.is_pass() { most_of_pass(paper) } else { 1 };
                 let (kept, figures) = essence(section, most);

@@ -3,6 +3,7 @@
 use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, strong};
 use crate::evidence::{Experiment, Gap, Paper, RunFacts, Trial};
 use crate::evidence::{Scaling, SteadyRow};
+use crate::families::family_of;
 use crate::format::{
     self,
     NumberFormat::{Fixed, Percent, Right, Short, Whole},
@@ -146,7 +147,7 @@ fn met(paper: &Paper) -> Vec<Met<'_>> {
 pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
     let all = met(paper);
     let has_failures =
-        |own: &Experiment| own.family.is_some_and(|family| family.has_failures(paper, own));
+        |own: &Experiment| family_of(own).is_some_and(|family| family.has_failures(paper, own));
     if all.is_empty() {
         blocks.paragraph(match paper.experiments.iter().any(has_failures) {
             true => say!(queries_that_were_given_up_or),

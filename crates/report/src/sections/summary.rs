@@ -3,7 +3,7 @@
 use super::{notes, why_forbidden, with_objections};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
 use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, scaling};
-use crate::families::families;
+use crate::families::{families, family_of};
 use crate::format::{
     self,
     NumberFormat::{Ms, Short, Whole},
@@ -133,7 +133,7 @@ pub(super) fn told(paper: &Paper, most: usize) -> (Vec<Message>, bool) {
 /// A sentence for each experiment and target, and the numbers of the checks that found something there.
 fn reached_and_checked(paper: &Paper) -> Vec<(Message, Vec<usize>)> {
     let of_families = paper.experiments.iter().filter_map(|own| {
-        let sentences = own.family?.reached(paper, own);
+        let sentences = family_of(own)?.reached(paper, own);
         let numbers: Vec<usize> =
             own.points.iter().flat_map(|point| point.checks.iter().copied()).collect();
         Some(sentences.into_iter().map(move |said| (said, numbers.clone())))
@@ -205,7 +205,7 @@ pub(super) fn not_ended_well(paper: &Paper) -> Option<Message> {
 }
 
 fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
-    let own = row.experiment.family;
+    let own = family_of(row.experiment);
     if let Some(own) = own.and_then(|family| family.best(paper, row.experiment, row.point)) {
         return own;
     }

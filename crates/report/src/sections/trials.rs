@@ -4,7 +4,7 @@ use super::summary::no_trial;
 use super::{ended, notes, verdict_of};
 use crate::blocks::{Blocks, Look, PaperRows, Span, TextLine, bad, coded};
 use crate::charts;
-use crate::evidence::runs::why_set_aside;
+use crate::evidence::why_set_aside;
 use crate::evidence::{Paper, Trial};
 use crate::families::families;
 use crate::format::NumberFormat::{Right, Tenth, Whole};

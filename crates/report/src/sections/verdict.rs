@@ -7,13 +7,13 @@ use crate::evidence::Paper;
 use crate::evidence::{
     Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, SessionRow, VerdictRow,
 };
-use crate::findings::verdict::{aa, bounds};
 use crate::format::{
     self, NumberFormat,
     NumberFormat::{Right, Short, Text as Words},
 };
 use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_judge::findings::verdict::{aa, bounds};
 use dyno_statistics::ALPHA;
 use dyno_statistics::ratio::Judging;
 

@@ -16,7 +16,9 @@ fn the_chinese_keeps_its_style() {
     let is_han = |letter: char| ('\u{4e00}'..='\u{9fff}').contains(&letter);
     let is_latin = |letter: char| letter.is_ascii_alphanumeric();
     let mut wrong = BTreeSet::new();
-    let all = [CATALOGUE, dyno_tpcc::CATALOGUE, dyno_tpch::CATALOGUE].into_iter().flatten();
+    let all = [dyno_judge::CATALOGUE, CATALOGUE, dyno_tpcc::CATALOGUE, dyno_tpch::CATALOGUE]
+        .into_iter()
+        .flatten();
     for chinese in all.map(|entry| entry.zh.to_owned()) {
         let letters: Vec<char> = chinese.chars().collect();
         for two in letters.windows(2) {

@@ -7,7 +7,8 @@ use dyno_facts::{
     ComparisonFacts, Event, EventKind, Message, Metric, NodeConditions, NodeFacts, Purpose,
     ServerFacts, StatementLatency, TrialStatus,
 };
-use dyno_report::{Call, GateResult, Lang, PairOrder, Paper, sessions_of, veto_of_level};
+use dyno_judge::findings::verdict::{sessions_of, veto_of_level};
+use dyno_report::{Call, GateResult, Lang, PairOrder, Paper};
 use dyno_store::RunData;
 
 /// Pairs around this ratio, with trials that vary by about 1 %.
@@ -96,7 +97,7 @@ fn without_enough_evidence_there_is_no_verdict() {
 #[test]
 fn what_was_given_up_asks_for_a_longer_time_out_not_for_pairs() {
     let mut paper = paper(paired(&around(1.0, 8)));
-    let row = &mut paper.verdicts.comparisons[0].rows[0];
+    let row = &mut paper.judgment.verdicts.comparisons[0].rows[0];
     (row.call, row.bound) = (Call::Undecided, "≥");
     let hint = paper.verdicts.remedy().to_string();
     assert!(hint.ends_with("raise `timeout_s`."), "{hint}");

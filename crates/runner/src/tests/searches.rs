@@ -1,12 +1,12 @@
 //! Sweeps and searches.
 
 use super::*;
+use dyno_facts::TrialStart;
 
 #[test]
 fn a_sweep_confirms_the_best_point_of_each_target() {
     let plan = plan("workers = [1, 8, 64]\nduration_s = 10\nrepeats = 2\nconfirm = 2\n");
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut run = new_run(dir.path());
+    let mut run = nothing(&plan);
     let best = |target: &str| if target == "a" { 8 } else { 64 };
     go(&plan, &mut run, usize::MAX, |step, trial| {
         if trial.workers == best(&step.target) { 900.0 } else { 700.0 }
@@ -24,8 +24,7 @@ const SEARCH: &str = "targets = \"a\"\nworkers = 8\nduration_s = 10\nobjective =
 #[test]
 fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     let plan = plan(SEARCH);
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut run = new_run(dir.path());
+    let mut run = nothing(&plan);
     let holds = |_: &PlanStep, trial: &PlannedTrial| trial.rate.unwrap_or(8_000.0).min(5_000.0);
     let executed = go(&plan, &mut run, usize::MAX, holds);
     let trial = |id: &String| run.complete_trial(id).expect("stored").clone();
@@ -36,16 +35,22 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     let rates: Vec<f64> = confirmations.filter_map(|trial| trial.rate_per_s).collect();
     assert_eq!(rates.len(), 3);
     assert!(rates.iter().all(|rate| *rate == rates[0] && (4_750.0..=5_000.0).contains(rate)));
-    let why: Vec<&Message> = run.header().skipped.values().collect();
+    let why: Vec<&Message> = run.header.skipped.values().collect();
     let held = dyno_facts::format::short(rates[0]);
     let told = format!("The search has ended: {held} per second are held with p99 < 20ms; ");
     assert_eq!(why.len(), 1, "only the first step that is not needed is noted");
     assert!(why[0].to_string().starts_with(&told), "{why:?}");
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
     // What a search that has ended does not need is not missing from its folder.
-    run.update(|header| header.plan = Some(plan.facts.clone())).expect("noted");
-    let folder = run.path().to_owned();
-    run.finish(dyno_facts::RunStatus::Complete).expect("ended");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut stored = Run::create(dir.path(), run.header.clone()).expect("a run");
+    for trial in &run.trials {
+        let identity = trial.summary.identity.clone();
+        let start = TrialStart { identity, ..TrialStart::default() };
+        let writer = stored.begin_trial(start).expect("a trial");
+        writer.finish(trial.summary.clone()).expect("stored");
+    }
+    let folder = stored.finish(dyno_facts::RunStatus::Complete).expect("ended");
     let warnings = dyno_store::read(&folder).expect("a run").warnings;
     let names_steps = |warning: &&Message| warning.to_string().contains("/search/");
     assert_eq!(warnings.iter().find(names_steps), None);
@@ -60,10 +65,9 @@ fn an_interrupted_search_goes_on_as_it_would_have() {
 #[test]
 fn a_search_says_when_windows_are_too_short() {
     let plan = plan(&format!("{SEARCH}start_rate = 50\n"));
-    let dir = tempfile::tempdir().expect("a folder");
-    let mut run = new_run(dir.path());
+    let mut run = nothing(&plan);
     // 500 transactions in a window: five beyond the 99th percentile.
     go(&plan, &mut run, usize::MAX, |_, trial| trial.rate.unwrap_or(0.0));
-    let why = run.header().skipped.values().next().expect("it ended");
+    let why = run.header.skipped.values().next().expect("it ended");
     assert!(why.to_string().contains("too short to judge p99 < 20ms"), "{why}");
 }

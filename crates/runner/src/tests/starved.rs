@@ -3,7 +3,7 @@
 use super::{identity, new_run, plan, trials};
 use crate::starving::{Starving, settled};
 use dyno_facts::{PlanStep, PlannedTrial, StageOf, TrialIdentity, TrialStart, TrialStatus};
-use dyno_report::Paper;
+use dyno_judge::evidence::Trial;
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
@@ -93,7 +93,7 @@ fn trials_are_made_again_for_a_quarter_of_the_plans_time_and_one_more() {
         let dir = dir.expect("a folder");
         let mut run = new_run(dir.path());
         for (step, trial) in trials(&plan) {
-            while !run.is_complete(&step.id) {
+            while !run.data().is_complete(&step.id) {
                 attempt_at(&mut run, &plan, (step, trial), None, 0.3, false);
                 if resumes {
                     run = gone_on(run);
@@ -116,8 +116,8 @@ fn all_readers_know_which_attempt_counts() {
     let plan = plan(SUITE);
     let step = &trials(&plan)[0].0.id;
     let seen = |run: &Run| {
-        let counted = run.complete_trial(step).map(|trial| trial.trial);
-        (counted, run.starved(step, None).len(), run.header().set_aside.clone())
+        let counted = run.data().complete_trial(step).map(|trial| trial.trial);
+        (counted, run.data().starved(step, None).len(), run.header().set_aside.clone())
     };
     let wanted = (Some(2), 0, BTreeSet::from([1, 3]));
     assert_eq!(seen(&run), wanted);
@@ -128,11 +128,10 @@ fn all_readers_know_which_attempt_counts() {
     let counted = &data.trials[1].summary.conditions.generator;
     assert!((counted.starved_share.expect("a share") - 0.2).abs() < 1e-9);
     assert!(counted.starved.is_some(), "it keeps its caveat");
-    let paper = Paper::new(&[data], &[]);
-    let numbers = |trials: &[dyno_report::Trial]| {
-        trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>()
-    };
-    assert_eq!((numbers(&paper.trials), numbers(&paper.set_aside)), (vec![2], vec![1, 3]));
+    let judged = super::judged(&data);
+    let numbers =
+        |trials: &[Trial]| trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>();
+    assert_eq!((numbers(&judged.trials), numbers(&judged.set_aside)), (vec![2], vec![1, 3]));
 
     // It is made again with the other trial of its pair: none of its attempts is left.
     run.set_aside(&[step.clone()].into()).expect("stored");
@@ -140,7 +139,7 @@ fn all_readers_know_which_attempt_counts() {
         attempt(&mut run, &plan, None, share, false);
         assert!(settled(&mut run, &plan, trials(&plan)[0].0, None).expect("stored").is_none());
         run = gone_on(run);
-        assert_eq!(run.starved(step, None).len(), starved);
+        assert_eq!(run.data().starved(step, None).len(), starved);
     }
 }
 
@@ -150,8 +149,8 @@ fn attempts_of_a_pair_that_is_given_up_count_no_more() {
     let plan = plan(SUITE);
     let step = &trials(&plan)[0].0.id;
     run.set_aside(&[step.clone()].into()).expect("stored");
-    assert!(run.starved(step, None).is_empty());
-    assert!(gone_on(run).starved(step, None).is_empty());
+    assert!(run.data().starved(step, None).is_empty());
+    assert!(gone_on(run).data().starved(step, None).is_empty());
 }
 
 #[test]
@@ -166,7 +165,7 @@ fn an_attempt_counts_as_what_it_was() {
         let least = settled(&mut run, &plan, step, stage).expect("stored").expect("one counts");
         assert_eq!(least.trial, 2);
         assert_eq!(statuses(&run)[1], least.status);
-        (least.status, run.stages(&step.id).count())
+        (least.status, run.data().stages(&step.id).len())
     };
     let failed = TrialStatus::Failed("late".into());
     assert_eq!(made(None, true), (failed, 0), "its rate was missed all the same");

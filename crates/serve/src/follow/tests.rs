@@ -138,7 +138,7 @@ fn a_starved_attempt_that_counts_in_the_end_is_told() {
     let mut early = Follower::new(folder.path(), None);
     let mut heard = early.poll();
     assert_eq!(known(&heard).1, ["starved", "starved"]);
-    let mut least = run.starved(&start(1).identity.step, None)[0].clone();
+    let mut least = run.data().starved(&start(1).identity.step, None)[0].clone();
     least.status = TrialStatus::Complete;
     run.count(&least).expect("stored");
     heard.extend(early.poll());

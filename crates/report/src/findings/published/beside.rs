@@ -1,8 +1,9 @@
 //! Results beside the published rows that are nearest to how they were measured.
 
 use super::differences::{Here, differences};
+use crate::evidence::counterpart;
 use crate::evidence::{BesidePublished, Evidence, Experiment, PaperTarget, PerVcpu, Point};
-use crate::findings::comparison::{counterpart, published_metric};
+use crate::findings::comparison::published_metric;
 use crate::text::Message;
 use dyno_facts::PublishedRow;
 

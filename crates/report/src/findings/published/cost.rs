@@ -1,6 +1,7 @@
 //! What throughput costs, where the suite states a target's price.
 
 use crate::evidence::{Cost, CostRow, Evidence, PaperTarget, Point, Spread, figure_of};
+use crate::families::family_of;
 use dyno_facts::{Price, say};
 use dyno_statistics::Metric;
 
@@ -21,7 +22,7 @@ pub(crate) fn costs(evidence: &Evidence) -> Vec<Cost> {
                 Some(key) => vec![key.point],
                 None => own.filter(|_| experiment.is_pass()).collect(),
             };
-            let metric = experiment.family.and_then(|family| family.priced());
+            let metric = family_of(experiment).and_then(|family| family.priced());
             let priced = metric.and_then(|metric| of_metric(evidence, price, metric, &points));
             let rows: Vec<CostRow> = transactions.into_iter().chain(priced).collect();
             if !rows.is_empty() {

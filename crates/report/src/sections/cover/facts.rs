@@ -2,6 +2,7 @@
 
 use crate::blocks::{Fact, Span};
 use crate::evidence::{BEYOND_MEMORY, Experiment, IN_MEMORY, Paper, PaperTarget};
+use crate::families::family_of;
 use crate::format::{self, unique};
 use crate::sections::{clauses, listed, names};
 use crate::text::Message;
@@ -114,7 +115,7 @@ fn load(paper: &Paper) -> Vec<Message> {
         // As many as have a name on this page.
         _ => {
             let title = |own: &Experiment| {
-                own.family.map_or_else(|| say!(other_workloads), |family| family.title())
+                family_of(own).map_or_else(|| say!(other_workloads), |family| family.title())
             };
             let families = listed(&unique(measured().map(title).collect()));
             let n = measured().count();

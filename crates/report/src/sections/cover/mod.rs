@@ -4,6 +4,7 @@ mod answer;
 pub(super) mod facts;
 mod warnings;
 
+use crate::families::family_of;
 pub(crate) use answer::{why_forbidden, with_objections};
 
 use crate::blocks::{Cover, Drawing};
@@ -34,7 +35,7 @@ pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
 /// The first chart of a family that draws its own.
 fn of_family(paper: &Paper, lang: Lang) -> Option<Drawing> {
     paper.experiments.iter().find_map(|experiment| {
-        let own = experiment.family?.section(paper, experiment, lang)?;
+        let own = family_of(experiment)?.section(paper, experiment, lang)?;
         own.first_figure()
     })
 }

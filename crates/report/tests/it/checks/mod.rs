@@ -155,9 +155,9 @@ fn no_check_lacks_its_pair() {
 /// All checks by group and id, in a language.
 fn reference(lang: Lang) -> String {
     use crate::synthetic::{tpcc::tpcc, tpch::tpch};
-    let mut checks = Paper::new(&quiet(), &[]).checks;
+    let mut checks = Paper::new(&quiet(), &[]).judgment.checks;
     for run in [tpcc(), tpch()] {
-        let of_family = Paper::new(&[run], &[]).checks.into_iter();
+        let of_family = Paper::new(&[run], &[]).judgment.checks.into_iter();
         checks.extend(of_family.filter(|check| check.id.starts_with("tpc")));
     }
     checks.sort_by_key(|check| (check.group, check.level, check.id));

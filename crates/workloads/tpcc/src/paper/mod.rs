@@ -14,8 +14,8 @@ use crate::facts::TpccFacts;
 use dyno_facts::{FamilyFacts, FamilyRecord, KindSummary, Lang, Message, TrialSummary, say};
 use dyno_report::blocks::Blocks;
 use dyno_report::{
-    Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, Method, Paper, Point,
-    Rule, Spread, Trial, glossary_row,
+    Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, JudgedFamily, Method,
+    Paper, Point, Rule, Spread, Trial, glossary_row,
 };
 use dyno_statistics::Metric;
 
@@ -74,11 +74,7 @@ pub struct TpccPaper;
 /// Its chapter of papers.
 pub const PAPER: TpccPaper = TpccPaper;
 
-impl FamilyPaper for TpccPaper {
-    fn title(&self) -> Message {
-        say!(tpc_c_like)
-    }
-
+impl JudgedFamily for TpccPaper {
     fn name(&self) -> &'static str {
         TpccFacts::FAMILY
     }
@@ -146,6 +142,12 @@ impl FamilyPaper for TpccPaper {
 
     fn rules(&self) -> &'static [Rule] {
         RULES
+    }
+}
+
+impl FamilyPaper for TpccPaper {
+    fn title(&self) -> Message {
+        say!(tpc_c_like)
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {

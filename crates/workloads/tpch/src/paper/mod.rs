@@ -22,8 +22,8 @@ use crate::facts::TpchFacts;
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
-    Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, Method, Paper, Point, Rule, Trial,
-    glossary_row,
+    Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper,
+    Point, Rule, Trial, glossary_row,
 };
 use dyno_statistics::ratio::FigureBound;
 use dyno_statistics::{Better, Metric};
@@ -117,11 +117,7 @@ pub struct TpchPaper;
 /// Its chapter of papers.
 pub const PAPER: TpchPaper = TpchPaper;
 
-impl FamilyPaper for TpchPaper {
-    fn title(&self) -> Message {
-        say!(tpc_h_like)
-    }
-
+impl JudgedFamily for TpchPaper {
     fn name(&self) -> &'static str {
         TpchFacts::FAMILY
     }
@@ -136,10 +132,6 @@ impl FamilyPaper for TpchPaper {
 
     fn is_pass(&self) -> bool {
         true
-    }
-
-    fn priced(&self) -> Option<Metric> {
-        Some(Metric::Qphh)
     }
 
     fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
@@ -192,6 +184,16 @@ impl FamilyPaper for TpchPaper {
 
     fn rules(&self) -> &'static [Rule] {
         RULES
+    }
+}
+
+impl FamilyPaper for TpchPaper {
+    fn title(&self) -> Message {
+        say!(tpc_h_like)
+    }
+
+    fn priced(&self) -> Option<Metric> {
+        Some(Metric::Qphh)
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {

@@ -1,0 +1,5 @@
+//! Makes Rust of `messages/*.toml`.
+
+fn main() {
+    dyno_catalogue::generate();
+}

@@ -1,0 +1,491 @@
+//! What a paper says, before it is given a form.
+
+use super::{NodeScaling, Spread};
+use crate::evidence::{GateRow, PairedComparison, Published, Scaling, SteadyRow, VetoReach};
+use crate::families::{FamilyLevel, KnownFamily};
+use crate::text::Message;
+use dyno_core::is_shardingsphere;
+use dyno_facts::{
+    ComparisonFacts, DataFacts, Event, NodeRow, PaperTexts, Purpose, Role, RunHeader, ScriptFacts,
+    SeriesRow, TargetFacts, TrialSummary, say,
+};
+use dyno_statistics::Metric;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+/// What was read of one or several runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evidence {
+    pub title: Message,
+    /// Below the title; may be empty.
+    pub subtitle: Message,
+    /// What the publisher says.
+    pub texts: PaperTexts,
+    pub runs: Vec<RunFacts>,
+    pub targets: Vec<PaperTarget>,
+    pub experiments: Vec<Experiment>,
+    pub trials: Vec<Trial>,
+    /// Trials that were made again (the load generator was starved, they failed, or the other trial of their pair did):
+    /// shown, and in no figure, check or verdict.
+    pub set_aside: Vec<Trial>,
+    /// Stages of long trials, which count within their sum, and attempts at them that were cut off or failed.
+    pub stages: Vec<Trial>,
+    /// Published tables that belong to no experiment of these runs.
+    pub other_published: Vec<Published>,
+}
+
+/// How the evidence was judged.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdicts {
+    /// Targets held against each other, pair by pair of trials.
+    pub comparisons: Vec<PairedComparison>,
+    pub gates: Vec<GateRow>,
+    /// Throughput against concurrency, per experiment and target.
+    pub scaling: Vec<Scaling>,
+    /// Whether the targets were steady in the windows, per trial.
+    pub steady: Vec<SteadyRow>,
+}
+
+/// Runs as they were judged: their evidence, and what was found in it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judgment {
+    pub evidence: Evidence,
+    pub verdicts: Verdicts,
+    /// Every check that was made; those without findings have nothing to remark.
+    pub checks: Vec<Check>,
+}
+
+impl Deref for Judgment {
+    type Target = Evidence;
+
+    fn deref(&self) -> &Evidence {
+        &self.evidence
+    }
+}
+
+/// A run as the paper shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunFacts {
+    /// `1`, `2` ...
+    pub number: usize,
+    pub folder: String,
+    /// `run.json`.
+    pub header: RunHeader,
+    pub status: Message,
+    pub command: String,
+    /// Events that are no errors of single intervals: notes, server events.
+    pub events: Vec<Event>,
+    /// What leads from the paper to the run's files, with a slash at its end or empty; `None` where
+    /// that is not known.
+    pub link: Option<String>,
+    /// What is damaged or missing in the folder.
+    pub warnings: Vec<Message>,
+}
+
+/// A target as the paper shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PaperTarget {
+    /// Its label in tables and charts, unique in the paper.
+    pub label: String,
+    pub run: usize,
+    /// As the run has it, with nodes in the order of their roles.
+    pub facts: TargetFacts,
+    pub product: String,
+    /// How the load reaches the nodes, in a sentence.
+    pub route_words: Option<Message>,
+    /// Label of the target whose cluster this is, of which only the first read-only nodes are driven.
+    pub part_of: Option<String>,
+    /// Settings that decide durability, isolation and memory.
+    pub settings: Vec<SettingRow>,
+    /// All settings of its first node, as the server states them.
+    pub all_settings: BTreeMap<String, String>,
+    /// Columns and indexes of its first node, and how they are defined.
+    pub schema: BTreeMap<String, String>,
+    /// What the server did not let dyno read.
+    pub not_readable: Vec<Message>,
+}
+
+impl PaperTarget {
+    /// The part of the version that decides how a server behaves: `8.0` of MySQL, `10.11` of MariaDB, `15` of
+    /// PostgreSQL from 10 on.
+    pub(crate) fn major_version(&self) -> Option<String> {
+        Some(major(&self.product)?.1)
+    }
+
+    /// Product and major version: `PostgreSQL 15`.
+    pub fn major_product(&self) -> Option<String> {
+        major_product(&self.product)
+    }
+
+    /// Whether its sessions have the isolation level of its shards, whatever they ask for.
+    pub fn passes_no_isolation_on(&self) -> bool {
+        let has_shards = self.facts.nodes.iter().any(|node| node.role == Role::Shard);
+        has_shards && is_shardingsphere(&self.product)
+    }
+}
+
+/// Product and major version of a product with its version: `PostgreSQL 15`.
+pub(super) fn major_product(words: &str) -> Option<String> {
+    let (product, version) = major(words)?;
+    Some(format!("{product} {version}"))
+}
+
+fn major(words: &str) -> Option<(&str, String)> {
+    // The version is the first word with a digit in front: a product may have a name of several words.
+    let is_version = |at: &usize| words[at + 1..].starts_with(|c: char| c.is_ascii_digit());
+    let at = words.match_indices(' ').map(|(at, _)| at).find(is_version)?;
+    let (product, version) = (&words[..at], words[at + 1..].split(' ').next()?);
+    let parts: Vec<&str> = version.split(['.', '-']).collect();
+    let first = parts.first()?;
+    let is_one = product == "PostgreSQL" && first.parse::<u32>().is_ok_and(|n| n >= 10);
+    Some(match parts.get(1).filter(|_| !is_one) {
+        Some(second) => (product, format!("{first}.{second}")),
+        None => (product, (*first).to_owned()),
+    })
+}
+
+/// A setting that matters.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SettingRow {
+    pub name: String,
+    /// Its value before the first trial.
+    pub value: String,
+    /// What it decides.
+    pub meaning: Message,
+    /// True when a commit may be lost or torn with this value.
+    pub is_weak: bool,
+}
+
+/// The best point of an experiment on a target.
+#[derive(Clone, Copy, Debug)]
+pub struct KeyRow<'a> {
+    pub experiment: &'a Experiment,
+    /// Number of the experiment in the paper, from 0.
+    pub index: usize,
+    pub point: &'a Point,
+}
+
+/// An experiment and its points.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Experiment {
+    pub name: String,
+    pub title: Message,
+    /// Paragraphs; may be empty.
+    pub description: Message,
+    /// Workload and test.
+    pub test: String,
+    pub options: BTreeMap<String, String>,
+    /// The scripts that it runs, where the suite brings its own.
+    pub scripts: Vec<ScriptFacts>,
+    /// The measured window that was planned, seconds.
+    pub planned_window_s: Option<f64>,
+    /// True when transactions follow a schedule.
+    pub is_open_loop: bool,
+    /// Length of the shortest measured window, seconds.
+    pub shortest_window_s: Option<f64>,
+    pub points: Vec<Point>,
+    pub published: Vec<Published>,
+    /// What is compared, where the suite compares.
+    pub comparison: Option<ComparisonFacts>,
+    /// Servers are restarted before the first of so many pairs; 0 is never.
+    pub restart_each: u32,
+    /// Data are restored before the first of so many pairs; 0 is never, or before each trial.
+    pub reload_each: u32,
+    pub gates: Vec<String>,
+    /// The objective of a search, as it is written.
+    pub objective: Option<String>,
+    /// Throughput by the number of read-only nodes, where targets differ in it.
+    pub node_scaling: Vec<NodeScaling>,
+    /// `None` where no registered family knows it.
+    pub family: Option<KnownFamily>,
+}
+
+/// Data up to this share of the memory for them stay in it; the rest of it is the server's own.
+pub const IN_MEMORY: f64 = 0.8;
+/// Data of more than so many times the memory can't be held by it.
+pub const BEYOND_MEMORY: f64 = 1.2;
+
+/// A word and what it means here.
+pub type GlossaryRow = (Message, Message);
+
+pub fn glossary_row(word: Message, meaning: Message) -> GlossaryRow {
+    (word, meaning)
+}
+
+/// A load level: workload, target, workers, rate. Latencies are microseconds; a percentile with
+/// fewer than ten samples beyond it is `None`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Point {
+    /// The label of its target.
+    pub target: String,
+    /// The name of its target in the suite.
+    pub target_name: String,
+    /// True where something was done to a node in its trials: what is committed in a window with an outage is
+    /// no capacity, and is compared with nothing.
+    pub has_fault: bool,
+    pub workers: u32,
+    /// Offered transactions per second; `None` in a closed loop.
+    pub rate_per_s: Option<f64>,
+    /// What its trials were executed for: points that a search or a sweep has chosen are measured
+    /// again and are points of their own.
+    pub purpose: Purpose,
+    /// Trials that the figures rest on.
+    pub repeats: usize,
+    pub trials: Vec<String>,
+    /// `complete`, `interrupted` or `failed`: of the trials that the figures rest on.
+    pub status: &'static str,
+    /// Committed transactions per second.
+    pub tps: Spread,
+    /// Statements per second of transactions that did not fail.
+    pub qps: Spread,
+    /// Of these, those that read or changed data: without BEGIN, COMMIT and the like.
+    pub data_qps: Spread,
+    /// The data before the first of these trials; `None` where the workload says nothing of them.
+    pub data: Option<PointData>,
+    pub mean_us: Option<Spread>,
+    pub p50_us: Option<Spread>,
+    pub p95_us: Option<Spread>,
+    pub p99_us: Option<Spread>,
+    pub p999_us: Option<Spread>,
+    /// Largest latency of all repeats.
+    pub max_us: f64,
+    pub errors: u64,
+    /// Transactions given up, of all repeats.
+    pub failed: u64,
+    pub retries: u64,
+    pub reconnects: u64,
+    /// The load generator's own CPU per statement.
+    pub cpu_us_per_statement: Spread,
+    /// What a transaction cost all nodes together, of trials where that is known.
+    pub costs: BTreeMap<Metric, Spread>,
+    /// Numbers of the checks that found something in these trials.
+    pub checks: Vec<usize>,
+    /// What tells it apart beside workers and rate.
+    pub level: Option<FamilyLevel>,
+    /// True where sessions are idle by design.
+    pub is_paced: bool,
+    /// What points of its family are ranked by, where that is not transactions per second.
+    pub main: Option<(Metric, Spread)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct PointData {
+    pub facts: DataFacts,
+    /// The share of the rows that is hot, 0 to 1.
+    pub hot_share: Option<f64>,
+    /// How many times the data fill the server's memory for them.
+    pub size_to_memory: Option<f64>,
+}
+
+/// A trial as the paper shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// Its number, with the number of the run before it when there are several.
+    pub label: String,
+    pub run: usize,
+    pub target: String,
+    /// Whether its target is on the load generator's machine, or even inside its process.
+    pub place: TargetPlace,
+    /// `complete`, `interrupted`, `failed`, `starved`, `stage` or `running`.
+    pub status: &'static str,
+    pub summary: TrialSummary,
+    /// What tells its load level apart beside workers and rate.
+    pub level: Option<FamilyLevel>,
+    /// Whether started = committed + rolled back + failed + skipped + in flight.
+    pub adds_up: bool,
+    pub gaps: Vec<Gap>,
+    pub series: Vec<SeriesRow>,
+    /// What the nodes said while it ran.
+    pub nodes: Vec<NodeRow>,
+    pub counters: Vec<Counter>,
+    /// Numbers of the checks that found something in it.
+    pub checks: Vec<usize>,
+}
+
+impl Trial {
+    /// Whether it did not come to its end, or has not yet.
+    pub fn is_cut_off(&self) -> bool {
+        matches!(self.status, "interrupted" | "running")
+    }
+}
+
+/// Where a target is, seen from the load generator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TargetPlace {
+    /// In the load generator's own process.
+    Embedded,
+    /// On the load generator's machine.
+    SameHost,
+    /// On another machine.
+    Elsewhere,
+}
+
+/// A stretch of the measured window without a commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Gap {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    pub errors: u64,
+    /// Reconnects in it and in the interval after it.
+    pub reconnects: u64,
+}
+
+/// By how much a counter of the server grew from before a trial's connects to after its end.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counter {
+    pub name: String,
+    pub growth: f64,
+}
+
+/// How much a check's finding weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub enum Level {
+    /// Not usable for a claim.
+    E,
+    /// A caveat beside the number.
+    W,
+    /// Disclosed.
+    I,
+}
+
+/// What a check is about: the chapters of the catalogue of checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+pub enum Group {
+    A,
+    /// Time: warm-up, steadiness, length.
+    B,
+    /// Repetition and statistics.
+    C,
+    /// Same for same: what is compared differs in nothing else.
+    D,
+    /// State of data, caches and machines.
+    E,
+    /// Truth of the workload.
+    F,
+    G,
+    H,
+}
+
+/// A computed verdict on fairness or correctness.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Check {
+    /// Number in this paper, from 1.
+    pub number: usize,
+    /// Stable name, for `--deny` and `--allow`.
+    pub id: &'static str,
+    pub group: Group,
+    pub level: Level,
+    /// What is looked at, threshold included.
+    pub rule: Message,
+    /// What it means where it is found.
+    pub meaning: Message,
+    /// What to do about it.
+    pub advice: Message,
+    /// True when every run of the paper accepts what it found (`--allow`).
+    pub is_accepted: bool,
+    /// Where it was found; empty when there is nothing to remark.
+    pub findings: Vec<Finding>,
+    /// The same for printing: places with the same value share a line.
+    pub lines: Vec<Message>,
+}
+
+/// A place where a check found something.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Finding {
+    /// A trial, a target, an experiment, a run.
+    pub place: Spot,
+    /// The value that was found.
+    pub value: Message,
+    /// How far it can have moved a ratio, where its check takes verdicts away.
+    #[serde(skip)]
+    pub reach: VetoReach,
+}
+
+impl Finding {
+    pub fn new(place: Spot, value: Message) -> Finding {
+        Finding { place, value, reach: VetoReach::default() }
+    }
+
+    /// With its place, but where that is all that the reader looks at.
+    pub fn told(&self) -> Message {
+        match self.place.kind {
+            SpotKind::Comparison => self.value.clone(),
+            _ => say!(place_value, place = self.place.text(), value = &self.value),
+        }
+    }
+}
+
+/// Where a check found something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+pub struct Spot {
+    pub kind: SpotKind,
+    /// Its name; several where they are one finding.
+    pub names: Vec<String>,
+}
+
+/// What a [`Spot`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SpotKind {
+    Trial,
+    Target,
+    Experiment,
+    Run,
+    /// Comparisons of two targets, by experiment, load level and targets.
+    Comparison,
+}
+
+impl Spot {
+    fn one(kind: SpotKind, name: &str) -> Spot {
+        Spot { kind, names: vec![name.to_owned()] }
+    }
+
+    pub fn trial(label: &str) -> Spot {
+        Spot::one(SpotKind::Trial, label)
+    }
+
+    pub fn target(label: &str) -> Spot {
+        Spot::one(SpotKind::Target, label)
+    }
+
+    pub fn targets(labels: &[&str]) -> Spot {
+        let names = labels.iter().map(|label| (*label).to_owned()).collect();
+        Spot { kind: SpotKind::Target, names }
+    }
+
+    pub fn experiment(name: &str) -> Spot {
+        Spot::one(SpotKind::Experiment, name)
+    }
+
+    pub fn run(folder: &str) -> Spot {
+        Spot::one(SpotKind::Run, folder)
+    }
+
+    pub fn comparison(name: &str) -> Spot {
+        Spot::one(SpotKind::Comparison, name)
+    }
+
+    /// In words: `trials 1 and 4`.
+    pub fn text(&self) -> Message {
+        let names: Vec<Message> = self.names.iter().map(Message::from).collect();
+        let names = Message::list(&names);
+        match (self.kind, self.names.len()) {
+            // A range of labels is one name.
+            (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
+                say!(trial_names, names = names)
+            }
+            (SpotKind::Trial, _) => say!(trials_names, names = names),
+            (SpotKind::Target, 1) => say!(target_names, names = names),
+            (SpotKind::Target, _) => say!(targets_names, names = names),
+            (SpotKind::Experiment, 1) => say!(experiment_names, names = names),
+            (SpotKind::Experiment, _) => say!(experiments_names, names = names),
+            (SpotKind::Run, 1) => say!(run_names, names = names),
+            (SpotKind::Run, _) => say!(runs_names, names = names),
+            (SpotKind::Comparison, 1) => say!(comparison_names, names = names),
+            (SpotKind::Comparison, _) => say!(comparisons_names, names = names),
+        }
+    }
+}

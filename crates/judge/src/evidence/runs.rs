@@ -1,0 +1,272 @@
+//! What the paper says of runs, targets and trials.
+
+use super::Naming;
+use super::figure_of;
+use super::naming::product;
+use super::nodes;
+use crate::evidence::settings;
+use crate::evidence::{Counter, Gap, PaperTarget, RunFacts, TargetPlace, Trial};
+use crate::families::{KnownFamily, completed};
+use crate::format::shell_word;
+use crate::text::Message;
+use dyno_facts::{
+    EventKind, Purpose, RunStatus, SeriesRow, ServerFacts, TargetFacts, TrialStatus, TrialSummary,
+    say,
+};
+use dyno_statistics::knee::{self, Tried};
+use dyno_statistics::objective::Objective;
+use dyno_store::{RunData, TrialData};
+use std::collections::BTreeSet;
+
+pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
+    let status = match run.status() {
+        RunStatus::Running => say!(still_going_when_this_paper_was),
+        RunStatus::Complete => match &run.header.finished_at {
+            Some(ended) => say!(complete_at_time, time = ended),
+            None => say!(complete_at_an_unknown_time),
+        },
+        RunStatus::Interrupted => match &run.header.finished_at {
+            Some(ended) => say!(interrupted_at_time, time = ended),
+            None => say!(cut_off_what_was_written_until),
+        },
+        RunStatus::Failed(why) => say!(failed_why, why = why),
+    };
+    // Errors and reconnects are counted in the trials; here is what is told nowhere else.
+    let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
+    RunFacts {
+        number: index + 1,
+        folder: run.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        status,
+        command: shell_line(&run.header.command_line),
+        events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
+        link: None,
+        warnings: run.warnings.to_vec(),
+        header: run.header.clone(),
+    }
+}
+
+/// A command that a POSIX shell reads back as the same words.
+fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
+pub(super) fn targets(
+    runs: &[RunData],
+    index: usize,
+    run: &RunData,
+    naming: &Naming<'_>,
+) -> Vec<PaperTarget> {
+    let mut known: Vec<TargetFacts> = run.header.targets.clone();
+    for trial in &run.trials {
+        let name = &trial.summary.target;
+        if !known.iter().any(|target| target.name == *name) {
+            known.push(TargetFacts { name: name.clone(), ..TargetFacts::default() });
+        }
+    }
+    let target = |facts: TargetFacts| {
+        let own = || run.trials.iter().filter(|trial| trial.summary.target == facts.name);
+        // Of a trial that counts: what was wrong before may have been put right.
+        let complete = own().filter(|trial| trial.summary.status == TrialStatus::Complete);
+        let node = complete.chain(own()).filter_map(before_of_primary).next();
+        let mut facts = TargetFacts { url: facts.url_in(&run.path), ..facts.clone() };
+        if let Some(own) = naming.target(run, &facts.name) {
+            facts.class = own.class.clone().unwrap_or(facts.class);
+            facts.vcpu = own.vcpu.or(facts.vcpu);
+            facts.memory_gib = own.memory_gib.or(facts.memory_gib);
+        }
+        facts.nodes.sort_by_key(|node| nodes::place_of_role(node.role.name()));
+        PaperTarget {
+            label: naming.label(runs, index, &facts.name),
+            run: index + 1,
+            product: product(run, &facts.name),
+            route_words: nodes::route(&facts),
+            part_of: facts.part_of.as_ref().map(|whole| naming.label(runs, index, whole)),
+            facts,
+            settings: node.map(settings::rows).unwrap_or_default(),
+            all_settings: node.map(|node| node.settings.clone()).unwrap_or_default(),
+            schema: node.map(|node| node.schema.clone()).unwrap_or_default(),
+            not_readable: node.map_or(Vec::new(), |node| node.not_readable.to_vec()),
+        }
+    };
+    known.into_iter().map(target).collect()
+}
+
+/// Whether a trial was made again and counts for nothing: its load generator was starved, it failed, or the other trial
+/// of its pair did.
+pub(super) fn is_set_aside(run: &RunData, trial: &TrialSummary) -> bool {
+    let is_again = |other: &TrialData| {
+        other.summary.step == trial.step
+            && other.summary.trial > trial.trial
+            && other.summary.status == TrialStatus::Complete
+    };
+    match trial.status {
+        TrialStatus::Starved => true,
+        TrialStatus::Failed(_) => trial.stage.is_none() && run.trials.iter().any(is_again),
+        _ => run.header.set_aside.contains(&trial.trial),
+    }
+}
+
+/// Why it does, in a sentence.
+pub fn why_set_aside(trial: &TrialSummary) -> Message {
+    match (&trial.status, &trial.conditions.generator.starved) {
+        (TrialStatus::Failed(why), _) => why.clone(),
+        (TrialStatus::Starved, Some(why)) => why.clone(),
+        _ => say!(other_trial_of_its_pair),
+    }
+}
+
+pub(super) fn trials(
+    runs: &[RunData],
+    index: usize,
+    run: &RunData,
+    naming: &Naming<'_>,
+) -> Vec<Trial> {
+    let trial = |data: &TrialData| {
+        let summary = completed(&data.summary);
+        let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
+        let number = summary.trial;
+        Trial {
+            label: if runs.len() > 1 {
+                format!("{}/{number}", index + 1)
+            } else {
+                number.to_string()
+            },
+            run: index + 1,
+            target: naming.label(runs, index, &summary.target),
+            place: place(run, &summary.target),
+            status: match &summary.status {
+                _ if data.is_partial && run.is_growing && is_last => "running",
+                TrialStatus::Complete => "complete",
+                TrialStatus::Interrupted => "interrupted",
+                TrialStatus::Failed(_) => "failed",
+                TrialStatus::Starved => "starved",
+                TrialStatus::Stage => "stage",
+            },
+            adds_up: summary.counts.started == summary.counts.ended() + summary.in_flight,
+            gaps: gaps(&data.series),
+            counters: counters(data),
+            series: data.series.clone(),
+            nodes: data.nodes.clone(),
+            level: KnownFamily::of(&summary).and_then(|family| family.level(&summary)),
+            summary,
+            checks: Vec::new(),
+        }
+    };
+    let mut trials: Vec<Trial> = run.trials.iter().map(trial).collect();
+    reject(run, &mut trials);
+    trials
+}
+
+/// Takes the stages of long trials out: those that ended well, and where their sum is there, those that were made again.
+pub(super) fn stages(trials: Vec<Trial>) -> (Vec<Trial>, Vec<Trial>) {
+    let is_sum = |trial: &&Trial| !trial.summary.stages.is_empty();
+    let place = |trial: &Trial| (trial.run, trial.summary.step.clone());
+    let sums: BTreeSet<(usize, String)> = trials.iter().filter(is_sum).map(place).collect();
+    trials.into_iter().partition(|trial| {
+        let is_stage = trial.summary.stage.is_some();
+        is_stage && (trial.status == "stage" || sums.contains(&place(trial)))
+    })
+}
+
+/// A rate that a search has found and then not held again is a step of it, not its result.
+fn reject(run: &RunData, trials: &mut [Trial]) {
+    for facts in &run.header.experiments {
+        let objective =
+            facts.search.as_ref().and_then(|search| search.objective.parse::<Objective>().ok());
+        let Some(objective) = objective else { continue };
+        let of_level = |trial: &Trial| {
+            let own = trial.summary.experiment == facts.name;
+            own.then(|| (trial.target.clone(), trial.summary.workers))
+        };
+        let tried: Vec<_> =
+            trials.iter().filter_map(|of| Some((of_level(of)?, tried(of, &objective)?))).collect();
+        for trial in trials.iter_mut().filter(|trial| trial.summary.purpose == Purpose::Confirm) {
+            let Some((level, rate)) = of_level(trial).zip(trial.summary.rate_per_s) else {
+                continue;
+            };
+            let own = tried.iter().filter(|(of, _)| *of == level).map(|(_, tried)| *tried);
+            if knee::has_failed(&own.collect::<Vec<_>>(), rate) {
+                trial.summary.purpose = Purpose::Search;
+            }
+        }
+    }
+}
+
+/// What a trial of a search has shown; what did not end well proves nothing.
+fn tried(trial: &Trial, objective: &Objective) -> Option<Tried> {
+    let summary = &trial.summary;
+    let offered = summary.offered.filter(|_| trial.status == "complete")?;
+    let counts = &summary.counts;
+    let done = counts.committed + counts.rolled_back + counts.skipped + summary.in_flight;
+    let failed = counts.failed;
+    let is_met = objective.is_met(figure_of(summary, objective.metric));
+    Some(Tried {
+        rate_per_s: summary.rate_per_s?,
+        is_confirmation: summary.purpose == Purpose::Confirm,
+        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
+    })
+}
+
+/// What the node that takes writes said before a trial; the first one, where none is known to.
+pub(super) fn before_of_primary(trial: &TrialData) -> Option<&ServerFacts> {
+    let nodes = &trial.summary.conditions.nodes;
+    let primary = nodes.iter().find(|(_, node)| node.role.as_deref() == Some("primary"));
+    primary.and_then(|(name, _)| trial.before.get(name)).or_else(|| trial.before.values().next())
+}
+
+fn place(run: &RunData, target: &str) -> TargetPlace {
+    match run.header.targets.iter().find(|facts| facts.name == target) {
+        Some(facts) if facts.url.expose().starts_with("sqlite:") => TargetPlace::Embedded,
+        Some(facts) if facts.same_host => TargetPlace::SameHost,
+        _ => TargetPlace::Elsewhere,
+    }
+}
+
+fn counters(data: &TrialData) -> Vec<Counter> {
+    let both = data.before.iter().find_map(|(node, before)| Some((before, data.after.get(node)?)));
+    both.map(|(before, after)| settings::counters(before, after)).unwrap_or_default()
+}
+
+/// Stretches of the measured window without a commit. Intervals shorter than half of the longest
+/// one (the last of an interrupted trial) prove nothing, and so do stretches that a commit may well take.
+fn gaps(series: &[SeriesRow]) -> Vec<Gap> {
+    const SHORTEST_S: f64 = 0.1;
+    let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
+    let longest = rows.iter().map(|row| row.length_s).fold(0.0, f64::max);
+    let mut gaps: Vec<Gap> = Vec::new();
+    let mut is_open = false;
+    for row in rows {
+        let is_empty = row.committed == 0 && row.length_s >= longest / 2.0;
+        let to_s = row.begins_s + row.length_s;
+        match gaps.last_mut().filter(|_| is_open) {
+            Some(gap) if is_empty => {
+                gap.to_s = to_s;
+                gap.errors += row.errors;
+                gap.reconnects += row.reconnects;
+            }
+            Some(gap) => gap.reconnects += row.reconnects,
+            None if is_empty => gaps.push(Gap {
+                from_s: row.begins_s,
+                to_s,
+                errors: row.errors,
+                reconnects: row.reconnects,
+            }),
+            None => {}
+        }
+        is_open = is_empty;
+    }
+    gaps.retain(|gap| gap.to_s - gap.from_s >= SHORTEST_S && !is_chance(gap, series));
+    gaps
+}
+
+/// Terminals that think, and low rates, leave intervals without a commit when all is well: at the
+/// rate of the rest of the window, a stretch has to expect so many for chance to leave it empty
+/// only once in a thousand times.
+fn is_chance(gap: &Gap, series: &[SeriesRow]) -> bool {
+    const EXPECTED: f64 = 7.0;
+    let rows = || series.iter().filter(|row| row.phase == "measured");
+    let committed: u64 = rows().map(|row| row.committed).sum();
+    let length_s = gap.to_s - gap.from_s;
+    let rest_s = rows().map(|row| row.length_s).sum::<f64>() - length_s;
+    committed > 0 && rest_s > 0.0 && committed as f64 / rest_s * length_s < EXPECTED
+}

@@ -1,0 +1,406 @@
+//! Settings that decide what a commit is worth, and counters that tell what the server did.
+
+use crate::evidence::{Counter, PaperTarget, SettingRow};
+use crate::format;
+use crate::text::Message;
+use dyno_facts::{ServerFacts, say};
+use std::collections::BTreeMap;
+
+/// What a setting decides.
+type Meaning = fn() -> Message;
+
+struct Known {
+    name: &'static str,
+    meaning: Meaning,
+    /// Values (lower case) with which a commit may be lost or torn.
+    weak: &'static [&'static str],
+}
+
+const fn known(name: &'static str, meaning: Meaning, weak: &'static [&'static str]) -> Known {
+    Known { name, meaning, weak }
+}
+
+const OFF: &[&str] = &["off", "0"];
+
+/// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
+const SETTINGS: &[Known] = &[
+    known("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
+    known("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
+    known("log_bin", || say!(whether_a_binary_log_is_written), &[]),
+    known("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
+    known("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
+    known("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
+    known("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
+    known("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
+    known("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
+    known("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
+    known("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
+    known("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
+    known("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
+    known("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
+    known("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
+    known("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
+    known("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
+    known("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
+    known("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
+    known("cache_size", || say!(page_cache_of_a_session_pages), &[]),
+    known("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    known("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
+];
+
+/// The isolation level of sessions, as a target's settings state it.
+pub fn isolation(target: &PaperTarget) -> Option<&String> {
+    let names = ["transaction_isolation", "tx_isolation", "default_transaction_isolation"];
+    names.iter().find_map(|name| target.all_settings.get(*name))
+}
+
+/// Settings that decide what an acknowledged commit is worth.
+pub fn is_of_commits(name: &str) -> bool {
+    const OF_COMMITS: [&str; 11] = [
+        ENGINE,
+        "innodb_flush_log_at_trx_commit",
+        "sync_binlog",
+        "innodb_doublewrite",
+        "innodb_flush_method",
+        "synchronous_commit",
+        "fsync",
+        "full_page_writes",
+        "journal_mode",
+        "synchronous",
+        "synchronous_standby_names",
+    ];
+    OF_COMMITS.contains(&name)
+}
+
+/// What a setting decides, where that is known.
+pub fn meaning(name: &str) -> Option<Message> {
+    let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
+    let found = SETTINGS.iter().find(|known| known.name == name).map(|known| known.meaning);
+    found.or_else(of_queries).map(|meaning| meaning())
+}
+
+/// True of settings that name a machine, a file or a moment: they differ between any two servers and
+/// say nothing of what these do.
+pub fn names_a_place(name: &str) -> bool {
+    const WHOLE: &[&str] = &[
+        "archive_command",
+        "bind_address",
+        "cluster_name",
+        "event_source",
+        "external_pid_file",
+        "gtid_binlog_pos",
+        "gtid_binlog_state",
+        "gtid_current_pos",
+        "gtid_executed",
+        "gtid_purged",
+        "gtid_slave_pos",
+        "hostname",
+        "identity",
+        "in_hot_standby",
+        "in_transaction",
+        "last_insert_id",
+        "listen_addresses",
+        "log_bin_basename",
+        "log_bin_index",
+        "log_filename",
+        "pid_file",
+        "primary_conninfo",
+        "primary_slot_name",
+        "proxy_protocol_networks",
+        "pseudo_thread_id",
+        "rand_seed1",
+        "rand_seed2",
+        "relay_log",
+        "relay_log_index",
+        "report_host",
+        "report_port",
+        "restore_command",
+        "server_id",
+        "server_uid",
+        "server_uuid",
+        "socket",
+        "timestamp",
+        "wsrep_cluster_address",
+        "wsrep_node_address",
+        "wsrep_node_name",
+    ];
+    const ENDS: &[&str] = &[
+        "_basename",
+        "_directories",
+        "_directory",
+        "_file",
+        "_log_error",
+        "_path",
+        "_socket",
+        "dir",
+        "port",
+        "ssl_ca",
+        "ssl_capath",
+        "ssl_cert",
+        "ssl_crl",
+        "ssl_crlpath",
+        "ssl_key",
+    ];
+    WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// Beside those with a meaning above: settings of durability, memory, plans and logging, whole or by how they begin.
+const GRADED: &[&str] = &[
+    "archive_mode",
+    "commit_delay",
+    "compute_query_id",
+    "constraint_exclusion",
+    "data_checksums",
+    "default_statistics_target",
+    "effective_io_concurrency",
+    "eq_range_index_dive_limit",
+    "general_log",
+    "hash_mem_multiplier",
+    "huge_pages",
+    "innodb_checksum_algorithm",
+    "io_method",
+    "long_query_time",
+    "maintenance_work_mem",
+    "max_heap_table_size",
+    "performance_schema",
+    "plan_cache_mode",
+    "shared_buffers",
+    "slow_query_log",
+    "table_open_cache",
+    "temp_buffers",
+    "temp_store",
+    "thread_cache_size",
+    "thread_handling",
+    "tmp_table_size",
+    "use_stat_tables",
+    "userstat",
+    "wal_buffers",
+    "wal_compression",
+    "wal_level",
+    "wal_log_hints",
+    "work_mem",
+];
+const GRADED_BEGINNINGS: &[&str] = &[
+    "auto_explain.",
+    "autovacuum",
+    "bgwriter_",
+    "binlog_",
+    "checkpoint_",
+    "enable_",
+    "geqo",
+    "histogram_",
+    "innodb_adaptive_",
+    "innodb_flush",
+    "innodb_io_capacity",
+    "innodb_log_",
+    "innodb_stats_",
+    "jit",
+    "log_",
+    "max_parallel_",
+    "min_parallel_",
+    "optimizer_",
+    "parallel_",
+    "pg_stat_statements.",
+    "query_cache_",
+    "rpl_semi_sync_",
+    "track_",
+];
+
+/// Settings of durability, memory, plans and logging: a difference in them is a caveat, in others a remark.
+pub fn matters(name: &str) -> bool {
+    const ENDS: &[&str] = &[
+        "_buffer_size",
+        "_collapse_limit",
+        "_cost",
+        "_pool_size",
+        "_preload_libraries",
+        "_wal_size",
+    ];
+    let is_known = |known: &Known| known.name == name;
+    SETTINGS.iter().any(is_known)
+        || OF_QUERIES.iter().any(|(known, _)| *known == name)
+        || GRADED.contains(&name)
+        || GRADED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || ENDS.iter().any(|end| name.ends_with(end))
+}
+
+/// The name under which tables that do not keep what is committed stand among the settings.
+pub const ENGINE: &str = "engine";
+
+/// Tables of engines that lose rows in a crash or can't roll back, such as `MEMORY (sbtest1, sbtest2)`, and tables of
+/// PostgreSQL that are empty after a crash.
+fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
+    const UNSAFE: [&str; 8] =
+        ["ARCHIVE", "Aria", "BLACKHOLE", "CSV", "MEMORY", "MRG_MyISAM", "MyISAM", "unlogged"];
+    let mut engines: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (name, properties) in &facts.schema {
+        let engine = properties.split(", ").next().filter(|engine| UNSAFE.contains(engine));
+        if let Some((table, engine)) = name.strip_prefix("table ").zip(engine) {
+            engines.entry(engine).or_default().push(table);
+        }
+    }
+    let texts = engines.iter().map(|(engine, tables)| format!("{engine} ({})", tables.join(", ")));
+    let value = Some(texts.collect::<Vec<_>>().join(", ")).filter(|value| !value.is_empty())?;
+    let meaning = say!(engine_of_tables);
+    Some(SettingRow { name: ENGINE.to_owned(), value, meaning, is_weak: true })
+}
+
+/// The settings that matter, as far as the server has them.
+pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
+    let row = |known: &Known| {
+        let value = facts.settings.get(known.name)?;
+        Some(SettingRow {
+            name: known.name.to_owned(),
+            value: readable(known.name, value),
+            meaning: (known.meaning)(),
+            is_weak: is_weak(known, value, facts),
+        })
+    };
+    SETTINGS.iter().filter_map(row).chain(unsafe_tables(facts)).collect()
+}
+
+fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
+    let setting = |name: &str| facts.settings.get(name).map(|value| value.to_ascii_lowercase());
+    match known.name {
+        // Without a binary log there is nothing to wait for.
+        "sync_binlog" => value != "1" && matches!(setting("log_bin").as_deref(), Some("on" | "1")),
+        // In WAL mode NORMAL may lose the last commits, otherwise it is safe in practice.
+        "synchronous" if value == "1" => setting("journal_mode").as_deref() == Some("wal"),
+        _ => known.weak.contains(&value.to_ascii_lowercase().as_str()),
+    }
+}
+
+pub fn readable(name: &str, value: &str) -> String {
+    let is_bytes = name.starts_with("innodb_") || name == "mmap_size";
+    match value.parse::<f64>() {
+        Ok(size) if is_bytes && size >= 1024.0 => format::bytes(size),
+        _ if value.is_empty() => "\"\"".to_owned(),
+        _ => value.to_owned(),
+    }
+}
+
+/// What decides how queries are executed, in the order in which it is shown: PostgreSQL, MySQL and
+/// its relatives, SQLite.
+const OF_QUERIES: &[(&str, Meaning)] = &[
+    ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
+    ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),
+    ("max_worker_processes", || say!(background_processes_of_the_whole_server)),
+    ("parallel_setup_cost", || say!(what_starting_workers_costs_a_plan)),
+    ("parallel_tuple_cost", || say!(what_handing_over_a_row_costs)),
+    ("min_parallel_table_scan_size", || say!(smaller_tables_are_not_read_in)),
+    ("work_mem", || say!(memory_of_a_sort_or_hash)),
+    ("hash_mem_multiplier", || say!(hash_tables_may_have_so_many)),
+    ("effective_cache_size", || say!(the_cache_that_the_optimizer_reckons)),
+    ("random_page_cost", || say!(what_a_random_page_costs_a)),
+    ("jit", || say!(whether_expressions_are_compiled)),
+    ("max_parallel_degree", || say!(the_degree)),
+    ("parallel_degree_policy", || say!(when_a_query_becomes_parallel)),
+    ("innodb_parallel_read_threads", || say!(threads_of_scans_of_the_clustered)),
+    ("join_buffer_size", || say!(memory_of_a_join_without_an)),
+    ("sort_buffer_size", || say!(memory_of_a_sort_before_it)),
+    ("tmp_table_size", || say!(largest_temporary_table_in_memory)),
+    ("max_heap_table_size", || say!(the_same_whichever_is_smaller)),
+    ("optimizer_switch", || say!(which_ways_of_executing_the_optimizer)),
+    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes)),
+    ("shared_buffers", || say!(memory_for_data_and_indexes)),
+    ("cache_size", || say!(page_cache_of_a_session_pages)),
+    ("mmap_size", || say!(bytes_of_the_file_that_are)),
+    ("temp_store", || say!(where_temporary_tables_are_0_default)),
+];
+
+/// The settings that decide how queries are executed, as far as the server has them.
+pub fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
+    let row = |(name, meaning): &(&'static str, Meaning)| {
+        Some(SettingRow {
+            name: (*name).to_owned(),
+            value: readable(name, all.get(*name)?),
+            meaning: meaning(),
+            is_weak: false,
+        })
+    };
+    OF_QUERIES.iter().filter_map(row).collect()
+}
+
+/// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.
+const COUNTERS: &[&str] = &[
+    "Com_commit",
+    "Com_rollback",
+    "Questions",
+    "Innodb_buffer_pool_reads",
+    "Innodb_data_fsyncs",
+    "Innodb_os_log_fsyncs",
+    "Innodb_row_lock_waits",
+    "Innodb_deadlocks",
+    "Aborted_clients",
+    "database.xact_commit",
+    "database.xact_rollback",
+    "database.blks_read",
+    "database.blks_hit",
+    "database.deadlocks",
+    "database.temp_bytes",
+    "bgwriter.checkpoints_timed",
+    "bgwriter.checkpoints_req",
+    "bgwriter.buffers_backend",
+];
+
+/// The relevant counters that both readings have; a negative growth means the server restarted.
+pub fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
+    let counter = |name: &&str| {
+        Some(Counter { name: (*name).to_owned(), growth: after.growth(before, name)? })
+    };
+    COUNTERS.iter().filter_map(counter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn weak(settings: &[(&str, &str)]) -> Vec<String> {
+        let settings =
+            settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+        let facts = ServerFacts { settings, ..ServerFacts::default() };
+        rows(&facts).into_iter().filter(|row| row.is_weak).map(|row| row.name).collect()
+    }
+
+    #[test]
+    fn settings_that_may_lose_a_commit_are_told() {
+        assert_eq!(
+            weak(&[("innodb_flush_log_at_trx_commit", "2")]),
+            ["innodb_flush_log_at_trx_commit"]
+        );
+        assert!(weak(&[("innodb_flush_log_at_trx_commit", "1"), ("fsync", "on")]).is_empty());
+        assert_eq!(weak(&[("sync_binlog", "0"), ("log_bin", "ON")]), ["sync_binlog"]);
+        assert!(weak(&[("sync_binlog", "0"), ("log_bin", "OFF")]).is_empty());
+        assert_eq!(weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
+        assert!(weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
+        assert_eq!(weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
+    }
+
+    #[test]
+    fn tables_that_a_crash_empties_are_weak_whatever_the_settings_are() {
+        let tables = |all: &[(&str, &str)]| {
+            let schema =
+                all.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect();
+            let rows = rows(&ServerFacts { schema, ..ServerFacts::default() });
+            rows.into_iter().map(|row| (row.value, row.is_weak)).collect::<Vec<_>>()
+        };
+        let safe =
+            [("table a", "InnoDB, Dynamic"), ("table b", "fillfactor=100"), ("a.id", "MEMORY")];
+        assert_eq!(tables(&safe), []);
+        let unsafe_rows =
+            tables(&[("table a", "MEMORY, Fixed"), ("table b", "MEMORY"), ("table c", "unlogged")]);
+        assert_eq!(unsafe_rows, [("MEMORY (a, b), unlogged (c)".to_owned(), true)]);
+    }
+
+    #[test]
+    fn sizes_are_readable() {
+        assert_eq!(readable("innodb_buffer_pool_size", "134217728"), "128 MiB");
+        assert_eq!(readable("cache_size", "-2000"), "-2000");
+        assert_eq!(readable("synchronous_standby_names", ""), "\"\"");
+    }
+}

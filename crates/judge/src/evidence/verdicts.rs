@@ -1,0 +1,478 @@
+//! What a paper says about which target is faster, about gates, scaling and steadiness.
+
+use super::{Judgment, Spot, SpotKind, Spread};
+use crate::text::Message;
+use dyno_facts::StopRule;
+use dyno_statistics::ratio::Judging;
+use dyno_statistics::{Better, Metric, sequential};
+use serde::Serialize;
+
+/// Two targets held against each other at one load level.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PairedComparison {
+    /// Number in this paper, from 1.
+    pub number: usize,
+    /// Its name as a place of findings, the same in all languages: experiment, level, both targets.
+    pub name: String,
+    /// Name of the experiment.
+    pub experiment: String,
+    pub title: Message,
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    /// The load level in words: `8 workers`.
+    pub level: Message,
+    /// Label of the target that ratios are taken to.
+    pub baseline: String,
+    /// Label of the target whose ratios are told.
+    pub candidate: String,
+    /// True when both are the same system: what is found is noise.
+    pub is_aa: bool,
+    /// What of the system there is twice, where it is compared with itself.
+    pub aa: AaKind,
+    /// Pairs that share a start of their servers or a load of their data, and so count as one.
+    pub unit_pairs: u32,
+    /// What starts, loads and pairs add to what ratios vary by; `None` where nothing is renewed.
+    pub levels: Option<RepetitionLevels>,
+    /// How the trials of both follow each other.
+    pub order: PairOrder,
+    /// Labels of the trials of each pair, baseline first.
+    pub pairs: Vec<[String; 2]>,
+    /// Pairs of which a trial was made, but not both count.
+    pub pairs_lost: usize,
+    /// The sessions whose pairs count, its own the last; none where it is one session alone.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<SessionRow>,
+    /// When the suite ends the repetition; nothing where it says nothing.
+    pub stop: StopRule,
+    /// Ratios that differ from 1 by less are equivalent: 0.03.
+    pub margin: f64,
+    /// By metric; the one that decides first.
+    pub rows: Vec<VerdictRow>,
+    /// What is decided, in a sentence, and how the first row stands where it is not what is told first.
+    pub sentence: Message,
+    /// Why no pair counts; empty where one does.
+    pub no_pair: Message,
+    /// Numbers of the checks that found something in it or in its trials.
+    pub checks: Vec<usize>,
+    /// What takes verdicts away.
+    pub vetoes: Vec<Veto>,
+}
+
+/// What a check found in a comparison that can explain a difference by itself.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Veto {
+    pub check: &'static str,
+    pub found: Message,
+    pub reach: VetoReach,
+}
+
+/// How far something can have moved a ratio.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VetoReach {
+    #[default]
+    AnyFar,
+    /// The side that was held up can be better than its ratio says, by this factor as a logarithm: the candidate where
+    /// it is positive, the baseline where it is negative. Percentiles and the longest times any far. What a
+    /// transaction costs to either side: what others took may be work of a server that was not counted as its own.
+    HeldUp(f64),
+    /// By what the pairs of some trials can: see [`VerdictRow::withstood`].
+    Pairs,
+    /// What a transaction costs the servers any far, and nothing else.
+    Costs,
+}
+
+impl VetoReach {
+    /// Whether it can have moved ratios of this metric at all.
+    pub fn touches(self, metric: Metric) -> bool {
+        self != VetoReach::Costs || metric.is_cost()
+    }
+
+    /// The interval of a ratio, moved so far as it reaches; `None` where that may be anywhere. `withstood`: that of the
+    /// verdict on the same ratio.
+    pub fn moved(
+        self,
+        metric: Metric,
+        interval: Option<Bounds>,
+        withstood: Option<Bounds>,
+    ) -> Option<(f64, f64)> {
+        match (self, interval) {
+            (VetoReach::HeldUp(log), Some(both)) => Some(held_up(log, metric, both)),
+            (VetoReach::Pairs, _) => withstood.map(|both| (both.low, both.high)),
+            _ => None,
+        }
+    }
+}
+
+fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
+    let is_tail = metric.percentile().is_some() || metric == Metric::MaxMs;
+    let factor = if is_tail { f64::INFINITY } else { log.abs().exp() };
+    let is_candidate_better = log > 0.0;
+    let is_either_side = metric.is_cost();
+    let goes_up = is_either_side || is_candidate_better == (metric.better() == Better::More);
+    let goes_down = is_either_side || !goes_up;
+    let low = if goes_down { interval.low / factor } else { interval.low };
+    let high = if goes_up { interval.high * factor } else { interval.high };
+    (low, high)
+}
+
+/// One session of a comparison that went on over several runs.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct SessionRow {
+    /// Its run folder.
+    pub folder: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// The load generator's: host, CPU, kernel.
+    pub machine: String,
+    /// Products and versions of both servers.
+    pub versions: String,
+    /// The version of dyno.
+    pub dyno: String,
+    /// By the metric that decides.
+    pub pairs: usize,
+    /// Geometric mean over them.
+    pub ratio: Option<f64>,
+}
+
+/// How pairs are judged that this rule has ended; so many as a `unit` has count as one.
+pub fn judging(stop: StopRule, unit: u32) -> Judging {
+    let planned = [stop.pairs_least, stop.pairs_most].map(|pairs| (pairs / unit) as usize);
+    sequential::judging(stop.is_until_decided, stop.half_width.is_some(), planned)
+}
+
+impl PairedComparison {
+    /// Pairs of earlier sessions, by the metric that decides.
+    pub(crate) fn pairs_earlier(&self) -> usize {
+        let earlier = self.sessions.len().saturating_sub(1);
+        self.sessions[..earlier].iter().map(|session| session.pairs).sum()
+    }
+
+    /// What can take the verdict of the metric that decides away.
+    pub fn deciding_vetoes(&self) -> impl Iterator<Item = &Veto> {
+        let touches =
+            move |veto: &&Veto| self.rows.first().is_none_or(|row| veto.reach.touches(row.metric));
+        self.vetoes.iter().filter(touches)
+    }
+
+    /// Those of them that no number of pairs outweighs.
+    pub(crate) fn final_vetoes(&self) -> impl Iterator<Item = &Veto> {
+        self.deciding_vetoes().filter(|veto| veto.reach == VetoReach::AnyFar)
+    }
+
+    /// How its pairs are judged, by how they were ended.
+    pub fn judging(&self) -> Judging {
+        judging(self.stop, self.unit_pairs)
+    }
+
+    /// With fewer pairs nothing can be decided.
+    pub fn least_pairs(&self) -> usize {
+        self.judging().least_pairs() * self.unit_pairs as usize
+    }
+
+    /// Whether machine, servers or dyno were not the same in all sessions.
+    pub(crate) fn is_of_unlike_sessions(&self) -> bool {
+        let of = |row: &SessionRow| (row.machine.clone(), row.versions.clone(), row.dyno.clone());
+        self.sessions.windows(2).any(|two| of(&two[0]) != of(&two[1]))
+    }
+
+    /// Whether something was found in it, in one of its trials or in its targets.
+    pub fn has(&self, place: &Spot) -> bool {
+        let sides = [&self.baseline, &self.candidate];
+        match place.kind {
+            SpotKind::Trial => self.pairs.iter().flatten().any(|it| place.names.contains(it)),
+            SpotKind::Target => place.names.iter().all(|name| sides.contains(&name)),
+            SpotKind::Experiment => *place == Spot::experiment(&self.experiment),
+            SpotKind::Comparison => *place == Spot::comparison(&self.name),
+            SpotKind::Run => false,
+        }
+    }
+
+    /// Rows as they are told: differences first, then equivalence, then what is undecided; else by their place.
+    pub(crate) fn told_rows(&self) -> Vec<&VerdictRow> {
+        let mut rows: Vec<&VerdictRow> = self.rows.iter().collect();
+        rows.sort_by_key(|row| (row.call.is_undecided(), !row.call.is_difference()));
+        rows
+    }
+}
+
+/// What of a system there is twice, where it is compared with itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum AaKind {
+    /// Nothing but the trials.
+    Trials,
+    /// Starts of its servers.
+    Starts,
+    /// Servers and data.
+    Clone,
+}
+
+/// What the ratios of pairs vary by, level by level, and what a half-width takes.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RepetitionLevels {
+    /// From pairs outwards.
+    pub levels: Vec<RepetitionLevel>,
+    /// Units: of the outermost level.
+    pub units: usize,
+    pub half_width: f64,
+    /// With the numbers of this run; `None` where too few units tell what levels add.
+    pub as_made: Option<LevelNumbers>,
+    pub cheapest: Option<LevelNumbers>,
+    pub words: Message,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct RepetitionLevel {
+    pub name: Message,
+    /// Standard deviation that it adds to the logarithm of the ratio; `None` where that can't be told.
+    pub deviation: Option<f64>,
+    /// What one takes, both targets together.
+    pub seconds: f64,
+}
+
+/// How often each level is made for a half-width.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct LevelNumbers {
+    /// How many of each level make one of the next, from pairs outwards.
+    pub within: Vec<usize>,
+    pub units: usize,
+    pub total_s: f64,
+}
+
+/// How the trials of two targets follow each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PairOrder {
+    /// Pair after pair: what drifts meets both alike.
+    Interleaved,
+    /// All trials of one before those of the other, or in different runs: drift looks like a
+    /// difference.
+    Blocks,
+}
+
+/// One metric of two targets.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct VerdictRow {
+    /// Its name in gates, CSV and JSON: `tps`.
+    #[schemars(with = "String")]
+    pub metric: Metric,
+    pub name: Message,
+    /// True for times, of which less is better.
+    pub is_less_better: bool,
+    /// The baseline's trials of the pairs.
+    pub baseline: Spread,
+    pub candidate: Spread,
+    /// Pairs in which both have a value.
+    pub pairs: usize,
+    /// What statistics count: pairs, or starts and loads of several pairs.
+    pub units: usize,
+    /// Candidate by baseline: pseudo-median (Hodges-Lehmann) over the pairs.
+    pub ratio: f64,
+    /// `≥` or `≤` where figures of one side are only bounds, as of a query that was given up; empty otherwise.
+    pub bound: &'static str,
+    /// 95 % interval of the ratio (Wilcoxon's); `None` under six pairs.
+    pub interval: Option<Bounds>,
+    /// The same whatever the pairs in which dyno was stopped would have shown; `None` where there is none, and where they
+    /// alone may have made the difference.
+    #[serde(skip)]
+    pub(crate) withstood: Option<Bounds>,
+    /// Half of the interval's width, as a share of the ratio.
+    pub half_width: Option<f64>,
+    /// 95 % interval of the geometric mean (Student's t on the logarithms); `None` under two pairs.
+    pub interval_t: Option<Bounds>,
+    /// Two-sided p of a ratio of 1 by Wilcoxon's signed-rank test.
+    pub p: f64,
+    /// The same after Holm's correction for the experiment's comparisons, and not below that of the metrics before.
+    pub p_adjusted: Option<f64>,
+    /// Two-sided p by Student's t.
+    pub p_t: Option<f64>,
+    /// Standard deviation of the baseline's trials as a share of their mean.
+    pub variation_baseline: Option<f64>,
+    /// The same of the candidate.
+    pub variation_candidate: Option<f64>,
+    /// The largest difference that the same system shows to itself (A/A), where that was measured.
+    pub noise_floor: Option<f64>,
+    /// Pairs that would decide it, or would give the wanted half-width, if the trials vary as they did.
+    pub pairs_needed: Option<usize>,
+    /// Whether two one-sided tests exclude a difference of the margin; a difference may be certain all the same.
+    pub is_equivalent: bool,
+    pub call: Call,
+    pub words: Message,
+}
+
+/// An interval.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Bounds {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// What a comparison says of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Call {
+    Faster,
+    Slower,
+    /// A difference of the margin or more is excluded.
+    Equivalent,
+    /// No verdict: too few pairs for an interval.
+    TooFewPairs,
+    /// No verdict: the interval holds 1 and reaches beyond the margin.
+    Undecided,
+    /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
+    /// it is undecided, that is no proof.
+    Unproven,
+    /// No verdict: a check found something else that can explain it.
+    Explained,
+}
+
+impl Call {
+    /// True where the paper says that one is faster than the other.
+    pub fn is_difference(self) -> bool {
+        matches!(self, Call::Faster | Call::Slower)
+    }
+
+    /// True where nothing can be said.
+    pub fn is_undecided(self) -> bool {
+        !self.is_difference() && self != Call::Equivalent
+    }
+}
+
+/// How a gate stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GateResult {
+    Pass,
+    /// Neither is proven.
+    Inconclusive,
+    /// It is proven not to be kept.
+    Broken,
+}
+
+impl GateResult {
+    /// The exit code of dyno: 0, 3 or 5.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            GateResult::Pass => 0,
+            GateResult::Inconclusive => 3,
+            GateResult::Broken => 5,
+        }
+    }
+}
+
+/// A gate at one load level, of a target or of a comparison.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct GateRow {
+    pub gate: String,
+    /// Heading of the experiment.
+    pub title: Message,
+    pub level: Message,
+    /// Label of the target; of a ratio both, candidate first: `new / old`.
+    pub target: String,
+    /// True when the figure is a ratio.
+    pub is_ratio: bool,
+    /// Number of the comparison whose ratio it is.
+    pub comparison: Option<usize>,
+    /// The figure; `None` where there is none.
+    pub value: Option<f64>,
+    /// Its 95 % interval.
+    pub interval: Option<Bounds>,
+    /// Trials or pairs it rests on.
+    pub count: usize,
+    /// How many would decide it, where it is inconclusive.
+    pub needed: Option<usize>,
+    pub result: GateResult,
+    /// Why, in a sentence; empty where the figures say it.
+    pub why: Message,
+}
+
+/// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scaling {
+    /// Number of the experiment in the paper, from 0.
+    pub experiment_index: usize,
+    pub title: Message,
+    pub target: String,
+    pub single: f64,
+    /// σ: the share that is done one after the other.
+    pub contention: f64,
+    /// κ: what workers have to agree on.
+    pub coherency: f64,
+    /// 95 % intervals of both by drawing the trials again; `None` where levels have one trial.
+    pub intervals: Option<[Bounds; 2]>,
+    /// The number of workers with the most throughput, where trials prove that more of them do less.
+    pub peak: Option<f64>,
+    /// What bounds throughput whatever the curve says: from so many workers on more of them can't do more.
+    pub bound_workers: f64,
+    /// The fewest and the most workers measured.
+    pub workers: [f64; 2],
+    /// Share of the variance that the curve explains.
+    pub r2: f64,
+    /// Largest distance of a point from the curve, as a share.
+    pub largest_miss: f64,
+    /// What it means, in a sentence.
+    pub words: Message,
+    /// The curve (workers, throughput), from the fewest to the most workers measured.
+    pub curve: Vec<(f64, f64)>,
+}
+
+/// Whether a target was steady in the window of a trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SteadyRow {
+    pub trial: String,
+    pub target: String,
+    pub experiment: String,
+    /// True when the three below found nothing to remark; `None` where they had too few intervals to tell.
+    pub is_steady: Option<bool>,
+    /// Median commits per second of its intervals.
+    pub median_per_s: f64,
+    /// Last third of the window by the first, minus 1; `None` where the window has too few intervals.
+    pub drift: Option<f64>,
+    /// Theil-Sen slope over the window as a share of the median.
+    pub slope: Option<f64>,
+    /// Two-sided p of no trend.
+    pub p: Option<f64>,
+    /// False when warm-up was not over when the window opened.
+    pub is_warmed_up: Option<bool>,
+    /// Where the level changed for good.
+    pub changes: Vec<LevelChange>,
+    /// Seconds below half of the median.
+    pub stalls: Vec<StallRow>,
+}
+
+/// A change of a trial's level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelChange {
+    /// Seconds from the opening of the window.
+    pub at_s: f64,
+    /// Mean commits per second before.
+    pub before_per_s: f64,
+    pub after_per_s: f64,
+}
+
+/// Seconds in which less than half of the usual was done.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StallRow {
+    /// Seconds from the opening of the window.
+    pub from_s: f64,
+    /// Seconds from the opening of the window.
+    pub to_s: f64,
+    /// Lowest commits per second in it.
+    pub lowest_per_s: f64,
+    /// What the server did or had done to it at that time.
+    pub events: Vec<Message>,
+}
+
+impl Judgment {
+    /// Comparisons that a cover may tell: of a system with itself only where there is nothing else, and none of unlike
+    /// node classes.
+    pub fn cover_comparisons(&self) -> Vec<&PairedComparison> {
+        let all = &self.verdicts.comparisons;
+        let unlike: Vec<usize> =
+            self.checks.iter().filter(|check| check.id == "node-class").map(|c| c.number).collect();
+        let is_like = |of: &&PairedComparison| !of.checks.iter().any(|own| unlike.contains(own));
+        let is_aa_only = all.iter().all(|of| of.is_aa);
+        all.iter().filter(is_like).filter(|of| !of.is_aa || is_aa_only).collect()
+    }
+}

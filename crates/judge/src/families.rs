@@ -1,0 +1,193 @@
+//! What families of workloads add to evidence and checks: their figures, their load levels, their rules.
+
+use crate::evidence::Trial;
+use crate::findings::checks::Rule;
+use crate::text::Message;
+use dyno_facts::{TrialStatus, TrialSummary};
+use dyno_statistics::Metric;
+use dyno_statistics::ratio::FigureBound;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+/// A family of workloads as its trials are judged.
+pub trait JudgedFamily: Sync {
+    /// The name of the workload in suites, which its records have too.
+    fn name(&self) -> &'static str;
+
+    /// Parts of the names of its tests: by them experiments are known that have recorded nothing of the family.
+    fn tests(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// The benchmark of the TPC that a test of it is derived from.
+    fn derived_from(&self, _test: &str) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether the tables of a test are known: else what is recorded of tables is of all in the database.
+    fn knows_tables(&self, _test: &str) -> bool {
+        true
+    }
+
+    /// True where a trial is a pass over statements that are timed one by one: it has no transactions.
+    fn is_pass(&self) -> bool {
+        false
+    }
+
+    /// What ranks its points, where that is not transactions per second.
+    fn throughput(&self) -> Option<Metric> {
+        None
+    }
+
+    /// What comparisons of its trials judge, the one that decides first.
+    fn judged(&self) -> Option<&'static [Metric]> {
+        None
+    }
+
+    /// Generic checks that its own rules replace.
+    fn replaced(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// What tells its load levels apart beside workers and rate.
+    fn level(&self, _: &TrialSummary) -> Option<FamilyLevel> {
+        None
+    }
+
+    /// Fills in what follows from what a trial that was cut off has recorded.
+    fn complete(&self, _: &mut TrialSummary) {}
+
+    /// What a figure of its trials is where it was not measured to its end.
+    fn bound(&self, _: &TrialSummary, _: Metric) -> Option<FigureBound> {
+        None
+    }
+
+    /// Whether a trial without a window has measured something.
+    fn is_measured(&self, _: &TrialSummary) -> bool {
+        false
+    }
+
+    /// Whether sessions are idle by design.
+    fn is_paced(&self, _: &TrialSummary) -> bool {
+        false
+    }
+
+    /// The isolation level that its sessions asked for.
+    fn isolation(&self, _: &TrialSummary) -> Option<String> {
+        None
+    }
+
+    /// The planned weight of a kind of transaction.
+    fn weight(&self, _: &TrialSummary, _kind: &str) -> Option<f64> {
+        None
+    }
+
+    /// How far a trial came that was cut off, where that is no stretch of time.
+    fn progress(&self, _: &TrialSummary) -> Option<Message> {
+        None
+    }
+
+    /// Whether its own rules look at this check of the data.
+    fn judges(&self, _data_check: &str) -> bool {
+        false
+    }
+
+    /// Its checks; they are made in papers with trials that have facts of the family.
+    fn rules(&self) -> &'static [Rule] {
+        &[]
+    }
+}
+
+/// What tells apart the load levels of a family beside workers and rate. Trials that differ in any of it are not
+/// held against each other.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyLevel {
+    /// What stands beside every number.
+    pub setup: Message,
+    /// Levels are listed from the smallest to the largest.
+    pub size: f64,
+    /// In comparisons, such as `5 warehouses, 10 terminals`.
+    pub words: Message,
+    /// The same in names, which are alike in all languages.
+    pub name: String,
+    /// The load alone, such as `10 terminals`.
+    pub load: Message,
+    /// Users whose work the workers execute by turns; `None` where each worker is a user.
+    pub terminals: Option<u32>,
+    pub scale: Option<FamilyScale>,
+}
+
+/// The size of the data that a load level works on.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FamilyScale {
+    /// Among the conditions of published figures.
+    pub name: &'static str,
+    /// What is counted, in the plural.
+    pub label: Message,
+    pub value: f64,
+}
+
+/// A registered family.
+#[derive(Clone, Copy)]
+pub struct KnownFamily(&'static dyn JudgedFamily);
+
+impl KnownFamily {
+    /// The family whose facts a trial has recorded.
+    pub fn of(summary: &TrialSummary) -> Option<KnownFamily> {
+        let own = summary.own.as_ref()?;
+        families().find(|family| family.name() == own.family)
+    }
+
+    /// That of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
+    /// family before the others.
+    pub fn of_experiment(trials: &[&Trial], test: &str) -> Option<KnownFamily> {
+        let test = test.to_ascii_lowercase();
+        let is_named = |family: &KnownFamily| family.tests().iter().any(|part| test.contains(part));
+        let of_facts = trials.iter().find_map(|trial| KnownFamily::of(&trial.summary));
+        of_facts.or_else(|| families().find(is_named))
+    }
+}
+
+impl Deref for KnownFamily {
+    type Target = dyn JudgedFamily;
+
+    fn deref(&self) -> &Self::Target {
+        self.0
+    }
+}
+
+impl PartialEq for KnownFamily {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl fmt::Debug for KnownFamily {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+static FAMILIES: OnceLock<Vec<&'static dyn JudgedFamily>> = OnceLock::new();
+
+/// Registers the families of this process; those of the first call stay. Trials of a family that is not registered
+/// are judged as those of any workload.
+pub fn register(families: Vec<&'static dyn JudgedFamily>) {
+    let _ = FAMILIES.set(families);
+}
+
+/// The registered families, in their order.
+pub fn families() -> impl Iterator<Item = KnownFamily> {
+    FAMILIES.get().into_iter().flatten().copied().map(KnownFamily)
+}
+
+/// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.
+pub fn completed(summary: &TrialSummary) -> TrialSummary {
+    let mut summary = summary.clone();
+    if let (TrialStatus::Interrupted, Some(family)) = (&summary.status, KnownFamily::of(&summary)) {
+        family.complete(&mut summary);
+    }
+    summary.measures = summary.figures();
+    summary
+}

@@ -1,0 +1,493 @@
+//! Checks: what a careful reader would ask of the numbers, computed.
+//!
+//! A [`Rule`] is data: its id, its group, how much a finding weighs, what is expected, what it means
+//! where it is not so, and what to do about it. Each file holds the rules of one group.
+//!
+//! Thresholds are named constants with their source. What is `None` fires nothing; what only a suite states
+//! is marked "stated". The rules of families stand in their crates. `doc/checks.md` and
+//! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
+//! that makes it fire and one just beside it that does not.
+
+mod disclosure;
+pub(crate) mod foreign;
+pub(crate) mod generator;
+mod history;
+mod nodes;
+mod repetition;
+pub(crate) mod same;
+mod sides;
+mod state;
+mod time;
+mod truth;
+mod workload;
+
+mod arithmetic;
+mod case;
+
+pub(crate) use case::Case;
+pub use same::server_changed;
+
+use crate::evidence::{
+    Check, Evidence, Experiment, Finding, Group, Judgment, Level, PairedComparison, PaperTarget,
+    Spot, SpotKind, SteadyRow, Trial, Verdicts,
+};
+use crate::families::{KnownFamily, families};
+use crate::format;
+use crate::text::{Lang, Message, first_sentence};
+use dyno_facts::{CheckTexts, MessageTexts, say};
+use dyno_store::RunData;
+use sides::TargetPair;
+
+/// A check as data.
+pub struct Rule {
+    pub id: &'static str,
+    pub group: Group,
+    pub level: Level,
+    /// What is expected, threshold included: a message, as are the next two.
+    pub rule: &'static MessageTexts,
+    /// What it means where it is found.
+    pub meaning: &'static MessageTexts,
+    /// What to do about it.
+    pub advice: &'static MessageTexts,
+    pub(crate) find: Find,
+}
+
+/// Declares [`Find`] and, for each of its kinds, the function that makes a rule of it.
+macro_rules! kinds_of_rules {
+    ($($(#[$doc:meta])* $seen:vis $name:ident: $kind:ident($find:ty),)+) => {
+        /// What looks for findings: in one thing after the other, or in the whole.
+        pub(crate) enum Find {
+            $($(#[$doc])* $kind($find),)+
+        }
+
+        impl Rule {
+            $($seen const fn $name(group: Group, level: Level, texts: CheckTexts, find: $find) -> Rule {
+                let CheckTexts { id, rule, meaning, advice } = texts;
+                Rule { id, group, level, rule, meaning, advice, find: Find::$kind(find) }
+            })+
+        }
+    };
+}
+
+kinds_of_rules! {
+    pub trial: Trial(fn(&Trial) -> Option<Message>),
+    pub(crate) trial_of_case: TrialOfCase(fn(&Case<'_>, &Trial) -> Option<Message>),
+    pub target: Target(fn(&PaperTarget) -> Option<Message>),
+    /// Of targets that were measured.
+    pub(crate) target_of_case: TargetOfCase(fn(&Case<'_>, &PaperTarget) -> Option<Message>),
+    /// Of experiments that have measured something.
+    pub experiment: Experiment(fn(&Experiment) -> Option<Message>),
+    pub experiment_of_paper: ExperimentOfPaper(fn(&Evidence, &Experiment) -> Option<Message>),
+    pub comparison: Comparison(fn(&PairedComparison) -> Option<Message>),
+    /// Of windows without a reason to be unsteady.
+    pub window: Window(fn(&SteadyRow) -> Option<Message>),
+    pub run: Run(fn(&RunData) -> Option<Message>),
+    /// Of targets that stand beside each other in an experiment.
+    pub(crate) pair: Pair(fn(&TargetPair<'_>) -> Option<Message>),
+    pub evidence: Evidence(fn(&Evidence) -> Vec<Finding>),
+    /// Needs more than the model holds.
+    pub(crate) case: Case(fn(&Case<'_>) -> Vec<Finding>),
+}
+
+/// The rules of every paper, by group; those of families are with their sections.
+const GROUPS: [&[Rule]; 11] = [
+    generator::RULES,
+    time::RULES,
+    repetition::RULES,
+    same::RULES,
+    state::RULES,
+    truth::RULES,
+    arithmetic::RULES,
+    disclosure::RULES,
+    // Of groups that have files of their own above.
+    nodes::RULES,
+    history::RULES,
+    foreign::RULES,
+];
+
+/// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
+pub fn check_ids() -> Vec<&'static str> {
+    let of_families = families().map(|family| family.rules());
+    let all = GROUPS.into_iter().chain(of_families);
+    all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
+}
+
+/// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
+pub fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
+    let has_facts = |family: &KnownFamily| {
+        evidence.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
+    };
+    let of_families = families().filter(has_facts).map(|family| family.rules());
+    let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
+    let case = Case { evidence, verdicts, runs };
+    let rules = groups.into_iter().flatten();
+    let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
+    checks.sort_by_key(|check| (check.findings.is_empty(), check.is_accepted, check.level));
+    for (index, check) in checks.iter_mut().enumerate() {
+        check.number = index + 1;
+    }
+    checks
+}
+
+/// Leaves the numbers of checks at what they concern: a trial's at the trial and its point, those of
+/// targets and experiments at the points, unless they only disclose.
+pub fn marked(
+    mut evidence: Evidence,
+    mut verdicts: Verdicts,
+    checks: &[Check],
+) -> (Evidence, Verdicts) {
+    let numbers = |concerns: &dyn Fn(&Check, &Spot) -> bool| -> Vec<usize> {
+        let is_found =
+            |check: &&Check| check.findings.iter().any(|finding| concerns(check, &finding.place));
+        checks.iter().filter(is_found).map(|check| check.number).collect()
+    };
+    for trial in &mut evidence.trials {
+        let label = &trial.label;
+        trial.checks =
+            numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
+    }
+    for experiment in &mut evidence.experiments {
+        let of_experiment = Spot::experiment(&experiment.name);
+        for point in &mut experiment.points {
+            point.checks = numbers(&|check, spot| match spot.kind {
+                SpotKind::Trial => spot.names.iter().any(|name| point.trials.contains(name)),
+                SpotKind::Target => check.level < Level::I && spot.names.contains(&point.target),
+                SpotKind::Experiment => check.level < Level::I && *spot == of_experiment,
+                SpotKind::Run | SpotKind::Comparison => false,
+            });
+        }
+    }
+    for comparison in &mut verdicts.comparisons {
+        let is_shared = |check: &Check, spot: &Spot| match spot.kind {
+            SpotKind::Target | SpotKind::Experiment => check.level < Level::I,
+            _ => true,
+        };
+        comparison.checks = numbers(&|check, spot| is_shared(check, spot) && comparison.has(spot));
+    }
+    (evidence, verdicts)
+}
+
+fn check(rule: &Rule, case: &Case<'_>) -> Check {
+    let findings = findings(rule, case);
+    let accepts = |run: &RunData| run.header.allowed.iter().any(|id| id == rule.id);
+    let is_accepted =
+        !findings.is_empty() && !case.runs.is_empty() && case.runs.iter().all(accepts);
+    Check {
+        number: 0,
+        id: rule.id,
+        group: rule.group,
+        level: rule.level,
+        rule: Message::of(rule.rule, []),
+        meaning: Message::of(rule.meaning, []),
+        advice: Message::of(rule.advice, []),
+        is_accepted,
+        lines: lines(&findings),
+        findings,
+    }
+}
+
+fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
+    let evidence = case.evidence;
+    let trial = |trial: &Trial| Spot::trial(&trial.label);
+    let target = |target: &PaperTarget| Spot::target(&target.label);
+    let experiment = |own: &Experiment| Spot::experiment(&own.name);
+    match rule.find {
+        Find::Trial(find) => each(&evidence.trials, trial, find),
+        Find::TrialOfCase(find) => each(&evidence.trials, trial, |trial| find(case, trial)),
+        Find::Target(find) => each(&evidence.targets, target, find),
+        Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
+        Find::Experiment(find) => {
+            let is_replaced = |family: KnownFamily| family.replaced().contains(&rule.id);
+            let experiments = case.measured();
+            each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
+        }
+        Find::ExperimentOfPaper(find) => {
+            each(case.measured(), experiment, |one| find(evidence, one))
+        }
+        Find::Comparison(find) => {
+            each(&case.verdicts.comparisons, |of| Spot::comparison(&of.name), find)
+        }
+        Find::Window(find) => each(time::judged(case), |row| Spot::trial(&row.trial), find),
+        Find::Run(find) => {
+            let runs = case.runs.iter().zip(&evidence.runs);
+            each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
+        }
+        Find::Pair(find) => {
+            let place = |pair: &TargetPair<'_>| Spot::targets(&pair.labels());
+            // Once for all experiments in which it is the same.
+            format::unique(each(&sides::pairs(case), place, find))
+        }
+        Find::Evidence(find) => find(evidence),
+        Find::Case(find) => find(case),
+    }
+}
+
+/// What `find` says of one after the other.
+fn each<T: Copy>(
+    all: impl IntoIterator<Item = T>,
+    place: impl Fn(T) -> Spot,
+    find: impl Fn(T) -> Option<Message>,
+) -> Vec<Finding> {
+    let finding = |one| Some(Finding::new(place(one), find(one)?));
+    all.into_iter().filter_map(finding).collect()
+}
+
+/// Places with the same value in one line: `trials 1, 4 and 5: 97 %`.
+fn lines(findings: &[Finding]) -> Vec<Message> {
+    let mut groups: Vec<(SpotKind, &Message, Vec<String>)> = Vec::new();
+    for Finding { place, value, .. } in findings {
+        // Several targets are one finding: joined with others they would be compared wrongly.
+        let is_single = place.names.len() == 1;
+        let same = |group: &&mut (SpotKind, &Message, Vec<String>)| {
+            is_single && (group.0, group.1) == (place.kind, value)
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.2.extend(place.names.iter().cloned()),
+            None => groups.push((place.kind, value, place.names.clone())),
+        }
+    }
+    let line = |(kind, value, names): (SpotKind, &Message, Vec<String>)| {
+        let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
+        let place = Spot { kind, names }.text();
+        say!(place_value, place = place, value = value)
+    };
+    groups.into_iter().map(line).collect()
+}
+
+/// Labels of trials with three and more in a row as a range: `1–7`, `2/3–2/9`.
+fn ranges(labels: &[String]) -> Vec<String> {
+    let number = |label: &str| -> Option<(String, u32)> {
+        let (run, number) = label.rsplit_once('/').unwrap_or(("", label));
+        Some((run.to_owned(), number.parse().ok()?))
+    };
+    let follows = |a: &str, b: &str| match (number(a), number(b)) {
+        (Some((run_a, a)), Some((run_b, b))) => run_a == run_b && b == a + 1,
+        _ => false,
+    };
+    let mut ranges = Vec::new();
+    for row in labels.chunk_by(|a, b| follows(a, b)) {
+        match row {
+            [first, _, .., last] => ranges.push(format!("{first}–{last}")),
+            few => ranges.extend_from_slice(few),
+        }
+    }
+    ranges
+}
+
+/// What each target has, where it is not the same of all: `warehouses: main 1, 2, other 1`.
+pub fn unlike<'a>(
+    name: Option<Message>,
+    values: impl IntoIterator<Item = (&'a str, Message)>,
+) -> Option<Message> {
+    let mut targets: Vec<(&str, Vec<Message>)> = Vec::new();
+    for (target, value) in values {
+        match targets.iter_mut().find(|(known, _)| *known == target) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => targets.push((target, vec![value])),
+        }
+    }
+    let is_same = targets.iter().all(|(_, values)| *values == targets[0].1);
+    let each = targets.iter().map(|(target, values)| {
+        let values = Message::joined(values, ", ", "、");
+        say!(target_values, target = *target, values = values)
+    });
+    let values = Message::joined(&each.collect::<Vec<_>>(), ", ", "，");
+    (!is_same).then(|| match name {
+        Some(name) => say!(name_values, name = name, values = values),
+        None => values,
+    })
+}
+
+/// Evidence that has several parts, set apart by semicolons; `None` without any.
+pub fn parts(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
+    joined(texts, "; ", "；")
+}
+
+/// The same set apart by commas: names and settings.
+fn commas(names: impl IntoIterator<Item = impl Into<Message>>) -> Option<Message> {
+    joined(names.into_iter().map(Into::into), ", ", "、")
+}
+
+/// The same as a list.
+fn list(texts: impl IntoIterator<Item = Message>) -> Option<Message> {
+    let texts: Vec<Message> = texts.into_iter().collect();
+    (!texts.is_empty()).then(|| Message::list(&texts))
+}
+
+fn joined(texts: impl IntoIterator<Item = Message>, en: &str, zh: &str) -> Option<Message> {
+    let texts: Vec<Message> = texts.into_iter().collect();
+    (!texts.is_empty()).then(|| Message::joined(&texts, en, zh))
+}
+
+/// A share with its sign: `97 %`.
+fn percent(share: f64) -> Message {
+    Message::verbatim(format!("{} %", format::percent(share)))
+}
+
+/// A share that is larger than it should be, with as many digits as show that.
+fn above(share: Option<f64>, bound: f64) -> Option<Message> {
+    const MOST_DIGITS: usize = 6;
+    let share = share.filter(|share| *share > bound)?;
+    let shows = |text: &String| text.parse::<f64>().is_ok_and(|shown| shown > 100.0 * bound);
+    let longer = (1..=MOST_DIGITS).map(|digits| format!("{:.digits$}", 100.0 * share));
+    let text = std::iter::once(format::percent(share)).chain(longer).find(shows);
+    Some(text.map_or_else(|| percent(share), |text| Message::verbatim(format!("{text} %"))))
+}
+
+impl Judgment {
+    /// Checks that found something and that a run denies: it ends with exit code 4.
+    pub fn denied(&self) -> Vec<&Check> {
+        let denies = |id: &str| {
+            let mut denied = self.runs.iter().flat_map(|run| &run.header.denied);
+            denied.any(|denied| denied == id)
+        };
+        self.checks.iter().filter(|check| !check.findings.is_empty() && denies(check.id)).collect()
+    }
+
+    /// Checks among these numbers whose findings forbid figures: level E, and accepted by nobody.
+    pub fn forbidding<'a>(&'a self, numbers: &'a [usize]) -> impl Iterator<Item = &'a Check> {
+        let is_open = |check: &&Check| {
+            check.level == Level::E && !check.is_accepted && numbers.contains(&check.number)
+        };
+        self.checks.iter().filter(is_open)
+    }
+
+    /// How many checks of each level found something that nobody has accepted: E, W, I.
+    pub fn check_counts(&self) -> [usize; 3] {
+        [Level::E, Level::W, Level::I].map(|level| {
+            let is_open = |check: &&Check| {
+                check.level == level && !check.findings.is_empty() && !check.is_accepted
+            };
+            self.checks.iter().filter(is_open).count()
+        })
+    }
+
+    /// The same in a few lines: what makes figures unusable in full, the first caveats in words, the others by their
+    /// ids.
+    pub fn checks_brief(&self, lang: Lang, most: usize) -> String {
+        let found = |level: Level| {
+            let is_open = move |check: &&Check| {
+                check.level == level && !check.findings.is_empty() && !check.is_accepted
+            };
+            self.checks.iter().filter(is_open)
+        };
+        let mut lines: Vec<Message> = found(Level::E).flat_map(in_full).collect();
+        let caveats: Vec<&Check> = found(Level::W).collect();
+        let in_words = |check: &&Check| say!(w_in_words, meaning = first_sentence(&check.meaning));
+        lines.extend(caveats.iter().take(most).map(in_words));
+        let more = caveats.get(most..).unwrap_or_default();
+        if !more.is_empty() {
+            let ids: Vec<Message> = more.iter().map(|check| Message::verbatim(check.id)).collect();
+            lines.push(say!(w_and_more, n = more.len(), ids = Message::joined(&ids, ", ", "、")));
+        }
+        lines.iter().map(|line| line.line(lang) + "\n").collect()
+    }
+
+    /// What the checks found, as lines for a terminal: what makes figures unusable in full, a line for
+    /// each caveat, what only discloses by its ids. Ends with a newline; empty when no check was made.
+    pub fn checks_text(&self, lang: Lang) -> String {
+        if self.checks.is_empty() {
+            return String::new();
+        }
+        let line = |text: Message| text.line(lang);
+        let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
+        let made = self.checks.len().to_string();
+        let mut lines = vec![line(say!(
+            checks_make_figures_unusable_e_are,
+            made = made,
+            errors = errors,
+            caveats = caveats,
+            remarks = remarks
+        ))];
+        let found = self.checks.iter().filter(|check| !check.findings.is_empty());
+        let (accepted, open): (Vec<&Check>, Vec<&Check>) =
+            found.partition(|check| check.is_accepted);
+        for check in &open {
+            match check.level {
+                Level::E => lines.extend(in_full(check).into_iter().map(line)),
+                Level::W => lines.push(line(in_a_line(check))),
+                Level::I => {}
+            }
+        }
+        let ids = |checks: &[&Check]| {
+            // As in the columns of notes.
+            let told = |check: &&Check| format!("{} ({:?}{})", check.id, check.level, check.number);
+            let ids: Vec<Message> = checks.iter().map(told).map(Message::verbatim).collect();
+            (!ids.is_empty()).then(|| Message::list(&ids))
+        };
+        let disclosed: Vec<&Check> =
+            open.into_iter().filter(|check| check.level == Level::I).collect();
+        lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids = ids))));
+        lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids = ids))));
+        lines.join("\n") + "\n"
+    }
+}
+
+/// What is expected, where it is not so, and what to do.
+fn in_full(check: &Check) -> Vec<Message> {
+    const MOST_LINES: usize = 4;
+    let mut lines = vec![say!(e_id_rule, number = check.number, id = check.id, rule = &check.rule)];
+    let indented = |text: &Message| say!(line, line = text);
+    lines.extend(check.lines.iter().take(MOST_LINES).map(indented));
+    if let Some(more) = check.lines.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        lines.push(indented(&say!(and_more_lines, n = more)));
+    }
+    lines.push(indented(&check.advice));
+    lines
+}
+
+fn in_a_line(check: &Check) -> Message {
+    let first = check.lines.first().cloned().unwrap_or_default();
+    match check.lines.len() {
+        0 | 1 => say!(w_id_first, number = check.number, id = check.id, first = first),
+        all => say!(
+            w_id_first_more,
+            number = check.number,
+            id = check.id,
+            first = first,
+            more = say!(and_more_lines, n = all as u64 - 1)
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_with_the_same_value_share_a_line() {
+        let finding = |trial: &str, value: &str| Finding::new(Spot::trial(trial), value.into());
+        let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
+        assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
+        let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);
+        assert_eq!(ranges(&labels), ["1–3", "5", "6", "2/1–2/3"]);
+    }
+
+    #[test]
+    fn no_two_checks_share_an_id_and_each_says_what_to_do() {
+        let all = || GROUPS.iter().flat_map(|rules| rules.iter());
+        let mut ids = check_ids();
+        ids.sort_unstable();
+        let count = ids.len();
+        ids.dedup();
+        assert_eq!(ids.len(), count);
+        for rule in all() {
+            for text in [rule.rule.en, rule.meaning.en, rule.advice.en] {
+                assert!(text.ends_with('.'), "{}: {text}", rule.id);
+            }
+        }
+        for (rules, group) in GROUPS.iter().zip([
+            Group::A,
+            Group::B,
+            Group::C,
+            Group::D,
+            Group::E,
+            Group::F,
+            Group::G,
+            Group::H,
+        ]) {
+            assert!(rules.iter().all(|rule| rule.group == group), "{group:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Faults: how the load fared when something was done to a node, and what was lost.
+
+use crate::evidence::{Check, Experiment, Judgment, Spread, Trial};
+use crate::format;
+use crate::text::Message;
+use dyno_facts::{FaultFacts, say};
+
+/// Checks that find what was acknowledged and is not there, or not whole.
+const LOSSES: [&str; 2] = ["lost-acknowledged", "half-done"];
+
+/// Trials of an experiment on a target, with the same number of workers, in which something was done to a node.
+pub struct FaultTrials<'a> {
+    pub experiment: &'a Experiment,
+    pub trials: Vec<(&'a Trial, &'a FaultFacts)>,
+}
+
+impl Judgment {
+    /// The trials with a fault, by what is told of them together.
+    pub fn faults(&self) -> Vec<FaultTrials<'_>> {
+        let mut rows: Vec<FaultTrials<'_>> = Vec::new();
+        for trial in &self.trials {
+            // Where nothing was done, there is no time to tell: that trial is none of a fault.
+            let happened = |facts: &&FaultFacts| !facts.steps.is_empty();
+            let Some(facts) = trial.summary.fault.as_ref().filter(happened) else { continue };
+            let is_own = |known: &&Experiment| known.name == trial.summary.experiment;
+            let Some(experiment) = self.experiments.iter().find(is_own) else { continue };
+            let key = |of: &Trial| (of.target.clone(), of.summary.workers, of.run);
+            let same = |row: &&mut FaultTrials<'_>| {
+                row.experiment.name == experiment.name && key(row.first()) == key(trial)
+            };
+            match rows.iter_mut().find(same) {
+                Some(row) => row.trials.push((trial, facts)),
+                None => rows.push(FaultTrials { experiment, trials: vec![(trial, facts)] }),
+            }
+        }
+        rows
+    }
+
+    /// Acknowledged work that faults have lost or torn, by trial, where neither the experiment (`allow_lost`) nor the
+    /// run (`--allow`) expects it.
+    pub fn lost_work(&self) -> Vec<Message> {
+        let is_allowed = |trial: &Trial| {
+            let run = self.runs.iter().find(|run| run.number == trial.run);
+            let planned = run.and_then(|run| {
+                let mut planned = run.header.experiments.iter();
+                planned.find(|facts| facts.name == trial.summary.experiment)
+            });
+            let fault = planned.and_then(|facts| facts.fault.as_ref());
+            fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
+        };
+        let is_lost = |name: &String| {
+            let trial = self.trials.iter().find(|trial| trial.label == *name);
+            trial.is_some_and(|trial| !is_allowed(trial))
+        };
+        let about = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
+        let findings = self.checks.iter().filter(about).flat_map(|check| &check.findings);
+        let lost = findings.filter(|finding| finding.place.names.iter().any(is_lost));
+        lost.map(|finding| say!(place_value, place = finding.place.text(), value = &finding.value))
+            .collect()
+    }
+}
+
+impl<'a> FaultTrials<'a> {
+    pub fn first(&self) -> &'a Trial {
+        self.trials[0].0
+    }
+
+    pub fn facts(&self) -> impl Iterator<Item = &'a FaultFacts> {
+        self.trials.iter().map(|(_, facts)| *facts)
+    }
+
+    pub fn what(&self) -> Message {
+        what(self.trials[0].1)
+    }
+
+    /// Of the trials that have it.
+    pub fn spread(&self, of: fn(&FaultFacts) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.facts().filter_map(of).collect())
+    }
+
+    /// How many of the trials don't have it.
+    pub fn without(&self, of: fn(&FaultFacts) -> Option<f64>) -> usize {
+        self.facts().filter(|facts| of(facts).is_none()).count()
+    }
+
+    /// Over the trials that tell it; `None` where none does.
+    pub fn sum(&self, of: fn(&FaultFacts) -> Option<u64>) -> Option<u64> {
+        self.facts().filter_map(of).reduce(|a, b| a + b)
+    }
+
+    /// How it went, in a sentence for the summary of a paper.
+    pub fn sentence(&self) -> Message {
+        let trials = self.trials.len();
+        let median = |of| self.spread(of).map(|spread| spread.median);
+        let noticed_s = self.facts().map(|facts| facts.noticed_s).fold(0.0, f64::max);
+        let is_of_some = |without: usize| 0 < without && without < trials;
+        let outage = match self.without(|facts| facts.first_success_after_s) {
+            some if is_of_some(some) => say!(
+                no_commit_followed_in_of_trials,
+                n = some.to_string(),
+                all = trials.to_string()
+            ),
+            _ => outage(median(|facts| facts.first_success_after_s), noticed_s),
+        };
+        let shard = self.trials[0].1.shard.as_ref();
+        let shard = shard.map(|shard| (median(shard_success), shard.noticed_s));
+        let outage = with_shard(outage, &self.trials[0].1.node, shard);
+        let back = match self.without(|facts| facts.recovered_after_s) {
+            some if is_of_some(some) => {
+                say!(not_back_at_90_percent_of, n = some.to_string(), all = trials.to_string())
+            }
+            _ => back(median(|facts| facts.recovered_after_s)),
+        };
+        say!(
+            experiment_target_what_outage_back_lost,
+            experiment = &self.experiment.title,
+            target = &self.first().target,
+            what = self.what(),
+            outage = outage,
+            back = back,
+            lost = lost(
+                self.sum(|facts| facts.acknowledged),
+                self.sum(|facts| facts.lost),
+                [self.sum(half_done), self.sum(in_doubt)].map(|count| count.unwrap_or(0))
+            ),
+            trials = say!(medians_of_trials, n = trials)
+        )
+    }
+}
+
+/// What was done, in words.
+pub fn what(facts: &FaultFacts) -> Message {
+    let node = &facts.node;
+    let done = match facts.action.as_str() {
+        "kill" => say!(node_killed, node = node),
+        "stop" => say!(node_stopped, node = node),
+        "restart" => say!(node_restarted, node = node),
+        "freeze" => say!(node_frozen, node = node),
+        "partition" => say!(cut_off_from_the_network, node = node),
+        _ => say!(treated_by_a_command, node = node),
+    };
+    match &facts.promoted {
+        Some(heir) => say!(done_heir_took_over, done = done, heir = heir),
+        None => done,
+    }
+}
+
+/// How a fault went, in a sentence for a terminal.
+pub fn fault_sentence(facts: &FaultFacts) -> Message {
+    say!(
+        what_outage_back_lost,
+        what = what(facts),
+        outage = with_shard(
+            outage(facts.first_success_after_s, facts.noticed_s),
+            &facts.node,
+            facts.shard.as_ref().map(|shard| (shard.first_success_after_s, shard.noticed_s))
+        ),
+        back = back(facts.recovered_after_s),
+        lost = lost(
+            facts.acknowledged,
+            facts.lost,
+            [half_done(facts), in_doubt(facts)].map(|count| count.unwrap_or(0))
+        )
+    )
+}
+
+fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
+    match first_success_s {
+        Some(0.0) => say!(no_outage_of_s_or_more, s = format::plain(noticed_s)),
+        Some(seconds) => say!(first_success_after_s, s = format::tenth(seconds)),
+        None => say!(no_commit_followed),
+    }
+}
+
+/// The others may have gone on: what lives on the shard itself is told beside it.
+fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
+    let Some((first_success_s, noticed_s)) = shard else { return all };
+    let own = outage(first_success_s, noticed_s);
+    say!(outage_and_that_of_the_shard, all = all, node = node, own = own)
+}
+
+/// When something was acknowledged again whose home is the shard.
+pub fn shard_success(facts: &FaultFacts) -> Option<f64> {
+    facts.shard.as_ref()?.first_success_after_s
+}
+
+fn back(recovered_s: Option<f64>) -> Message {
+    match recovered_s {
+        Some(seconds) => say!(n_90_percent_of_the_throughput_after, s = format::tenth(seconds)),
+        None => say!(not_back_at_90_percent_of_the),
+    }
+}
+
+/// Transactions that some of their shards have and others don't, acknowledged or not.
+pub fn half_done(facts: &FaultFacts) -> Option<u64> {
+    let losses = facts.across_shards.as_ref()?;
+    Some(losses.half_done + losses.unknown_half_done)
+}
+
+pub fn in_doubt(facts: &FaultFacts) -> Option<u64> {
+    Some(facts.across_shards.as_ref()?.in_doubt)
+}
+
+fn lost(acknowledged: Option<u64>, lost: Option<u64>, [half, doubt]: [u64; 2]) -> Message {
+    match (acknowledged, lost) {
+        (Some(acknowledged), Some(lost)) if half + doubt > 0 => say!(
+            of_acknowledged_transactions_lost_or_torn,
+            lost = format::whole(lost as f64),
+            acknowledged = format::whole(acknowledged as f64),
+            half_done = format::whole(half as f64),
+            in_doubt = format::whole(doubt as f64)
+        ),
+        (Some(acknowledged), Some(lost)) => say!(
+            of_acknowledged_transactions_lost,
+            lost = format::whole(lost as f64),
+            acknowledged = format::whole(acknowledged as f64)
+        ),
+        _ => say!(nobody_can_tell_what_was_lost),
+    }
+}

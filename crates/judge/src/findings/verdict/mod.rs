@@ -1,0 +1,97 @@
+//! Which target is faster: comparisons of pairs of trials, gates, scaling, steadiness.
+//!
+//! A ratio is the pseudo-median of the pairs with its exact interval. What is proven follows from p, corrected (Holm) for
+//! the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same system
+//! differs from itself, are said beside and veto nothing; which checks do is said in `veto`. `dyno run` and `dyno compare` take their exit codes from here:
+//! 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates that were held each time are results. What
+//! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/statistics/README.md`.
+
+mod comparisons;
+mod digest;
+mod gates;
+mod levels;
+mod pairs;
+mod parts;
+mod remedy;
+mod scaling;
+mod sessions;
+mod steady;
+pub(crate) mod veto;
+mod words;
+
+pub use pairs::level_of_trial;
+pub use sessions::sessions_of;
+pub use veto::veto_of_level;
+pub use words::{aa, bounds, ratio_of_row};
+
+use crate::evidence::{
+    Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of, judging,
+};
+use crate::text::{Lang, Message};
+use dyno_facts::{StopRule, TrialSummary};
+use dyno_statistics::Metric;
+use dyno_statistics::ratio::{FigureBound, PairedRatio, unit_means};
+
+/// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
+pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
+    let comparisons = comparisons::all(evidence, more_gates);
+    Verdicts {
+        gates: gates::all(evidence, &comparisons, more_gates),
+        comparisons,
+        scaling: scaling::all(evidence),
+        steady: evidence.trials.iter().filter_map(|trial| steady::of(evidence, trial)).collect(),
+    }
+}
+
+/// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended, and those of
+/// `earlier` sessions. So many pairs as a `unit` has count as one.
+fn ratio_of(
+    pairs: &[(&TrialSummary, &TrialSummary)],
+    metric: Metric,
+    stop: StopRule,
+    (unit, earlier): (u32, &[Vec<(f64, f64)>]),
+) -> Option<PairedRatio> {
+    let values: Vec<(u32, (f64, f64))> = pairs
+        .iter()
+        .filter_map(|(a, b)| {
+            let number = a.repeat.saturating_sub(1) / unit;
+            Some((number, (figure_of(a, metric)?, figure_of(b, metric)?)))
+        })
+        .collect();
+    let judging = judging(stop, unit);
+    let bounds = pairs.iter().map(|(a, b)| [bound_of(a, metric), bound_of(b, metric)]);
+    let bound = FigureBound::of_ratio(bounds);
+    let ratio = PairedRatio::of_units(&values, judging)?;
+    let ratio = match earlier {
+        [] => ratio,
+        earlier => ratio.continued(earlier, &unit_means(&values)),
+    };
+    Some(ratio.bounded(bound))
+}
+
+impl Verdicts {
+    /// All comparisons in one sentence; `None` where nothing is compared.
+    pub fn sentence(&self) -> Option<Message> {
+        words::of_all(&self.comparisons)
+    }
+
+    /// How the gates stand together: broken when one is proven broken, else inconclusive when one
+    /// is. `None` where there is no gate.
+    pub fn gate_result(&self) -> Option<GateResult> {
+        self.gates.iter().map(|gate| gate.result).max()
+    }
+
+    /// A line for each gate, for the end of a run; empty where there is none.
+    pub fn gates_text(&self, lang: Lang) -> String {
+        let line = |text: Message| text.line(lang) + "\n";
+        self.gates.iter().map(|gate| line(words::gate(gate))).collect()
+    }
+
+    /// A line for each comparison, for the end of a run; empty where nothing is compared.
+    pub fn text(&self, lang: Lang) -> String {
+        let line = |text: &Message| text.line(lang) + "\n";
+        let levels = |of: &PairedComparison| of.levels.as_ref().map(|levels| line(&levels.words));
+        let lines = |of: &PairedComparison| line(&of.sentence) + &levels(of).unwrap_or_default();
+        self.comparisons.iter().map(lines).collect()
+    }
+}

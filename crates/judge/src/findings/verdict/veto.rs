@@ -1,0 +1,153 @@
+//! What takes verdicts away: the one place that says which checks do, and which verdicts.
+//!
+//! **The rule.** A statistical test excludes chance and nothing else. What a check of level E finds forbids to quote a
+//! result, mostly because it can make a difference all by itself, or hide one. Each comparison that it concerns (its place is the comparison, one
+//! of its trials or its targets) is then undecided in every metric, and every gate on its ratios inconclusive, unless
+//! the check knows how far it reaches: what it found can have moved a ratio by at most that much, perhaps to one side
+//! only, and a verdict that holds also when its interval is moved so far stands. How far, and from when on sides are taken for
+//! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
+
+use crate::evidence::{
+    Call, Check, Finding, GateResult, GateRow, Judgment, Level, Naming, PairedComparison,
+    VerdictRow, Verdicts, Veto, VetoReach,
+};
+use crate::findings::checks::foreign::{FOREIGN_LOAD, UNEVEN_CPU_SECONDARY};
+use crate::text::Message;
+use dyno_facts::say;
+use dyno_statistics::gate::Gate;
+use dyno_store::RunData;
+
+/// Says itself how a comparison stands.
+const AA_DIFFERS: &str = "aa-differs";
+/// The only one that more pairs help against.
+pub(super) const STOPPED: &str = "generator-stopped";
+
+/// Takes away what can be explained otherwise. Checks have left their numbers at the comparisons.
+pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
+    for of in &mut verdicts.comparisons {
+        of.vetoes = vetoes(of, checks);
+        let is_hopeless = of.final_vetoes().next().is_some();
+        for row in &mut of.rows {
+            if is_hopeless && row.call == Call::TooFewPairs {
+                row.pairs_needed = None;
+            }
+            if let Some(veto) = of.vetoes.iter().find(|veto| explains(veto.reach, row, of.margin)) {
+                row.pairs_needed = None;
+                // Where the interval contains 1 there is no difference to explain.
+                if row.call != Call::Undecided {
+                    row.call = Call::Explained;
+                    row.words = say!(undecided_by_check, id = veto.check);
+                }
+            }
+        }
+        of.sentence = super::words::comparison(of);
+        let own = verdicts.gates.iter_mut().filter(|gate| gate.comparison == Some(of.number));
+        for gate in own {
+            let found = of.vetoes.iter().find(|veto| explains_gate(veto.reach, gate, &of.rows));
+            if let Some(veto) = found {
+                (gate.result, gate.needed) = (GateResult::Inconclusive, None);
+                gate.why = say!(check_can_explain, id = veto.check, found = &veto.found);
+            }
+        }
+    }
+}
+
+/// What takes the verdict of this level of an experiment away as a run stands, or which gate on it is open that until
+/// decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
+pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
+    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
+    let name = format!("{experiment} {level}: ");
+    let own: Vec<&PairedComparison> =
+        paper.verdicts.comparisons.iter().filter(|of| of.name.starts_with(&name)).collect();
+    let veto = own.iter().find_map(|of| {
+        let is_lost = |row: &&VerdictRow| matches!(row.call, Call::Explained | Call::TooFewPairs);
+        of.rows.first().filter(is_lost)?;
+        let veto = of.final_vetoes().next().or_else(|| of.deciding_vetoes().next())?;
+        let told = say!(check_with_finding, id = veto.check, found = &veto.found);
+        Some((told, veto.reach != VetoReach::AnyFar))
+    });
+    let is_open = |gate: &&GateRow| {
+        let of = own.iter().find(|of| gate.comparison == Some(of.number));
+        gate.result == GateResult::Inconclusive
+            && of.is_some_and(|of| {
+                let explains = |veto: &Veto| explains_gate(veto.reach, gate, &of.rows);
+                of.stop.is_until_decided && !of.vetoes.iter().any(explains)
+            })
+    };
+    let gate = || paper.verdicts.gates.iter().find(is_open);
+    veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
+}
+
+/// Whether a verdict or a gate of a comparison falls by what reaches so far.
+pub(crate) fn explains_any(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
+    of.rows.iter().any(|row| explains(reach, row, of.margin))
+        || explains_a_gate(reach, of, verdicts)
+}
+
+/// The same of the metric that decides and of the gates.
+pub(crate) fn explains_the_deciding(
+    reach: VetoReach,
+    of: &PairedComparison,
+    verdicts: &Verdicts,
+) -> bool {
+    of.rows.first().is_some_and(|row| explains(reach, row, of.margin))
+        || explains_a_gate(reach, of, verdicts)
+}
+
+fn explains_a_gate(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
+    let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
+    gates.any(|gate| explains_gate(reach, gate, &of.rows))
+}
+
+fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
+    let forbids = |check: &Check| {
+        // The caveats that take away what they reach.
+        let is_caveat = [UNEVEN_CPU_SECONDARY, FOREIGN_LOAD].contains(&check.id);
+        check.level == Level::E && check.id != AA_DIFFERS || is_caveat
+    };
+    let is_open =
+        |check: &&Check| forbids(check) && !check.is_accepted && of.checks.contains(&check.number);
+    let veto = |check: &Check| {
+        // A caveat takes away only what its finding says that it reaches.
+        let reaches =
+            |finding: &&Finding| check.level == Level::E || finding.reach != VetoReach::AnyFar;
+        let own = |finding: &&Finding| of.has(&finding.place) && reaches(finding);
+        let first = check.findings.iter().find(own)?;
+        let reach = match check.id {
+            STOPPED => VetoReach::Pairs,
+            _ => first.reach,
+        };
+        let is_touched = of.rows.is_empty() || of.rows.iter().any(|row| reach.touches(row.metric));
+        is_touched.then(|| Veto { check: check.id, found: first.told(), reach })
+    };
+    checks.iter().filter(is_open).filter_map(veto).collect()
+}
+
+/// Whether something that reaches so far can have made this verdict.
+pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
+    // Too few pairs claim nothing, and a remedy of what was found would leave them too few.
+    if !reach.touches(row.metric) || row.call == Call::TooFewPairs {
+        return false;
+    }
+    let moved = reach.moved(row.metric, row.interval, row.withstood);
+    let Some((low, high)) = moved else { return true };
+    match row.call {
+        Call::Faster | Call::Slower => low <= 1.0 && high >= 1.0,
+        Call::Equivalent => low < 1.0 / (1.0 + margin) || high > 1.0 + margin,
+        // Nothing is claimed.
+        _ => false,
+    }
+}
+
+/// The same of a gate on a ratio; `rows` are the verdicts of its comparison.
+pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]) -> bool {
+    let Ok(gate) = row.gate.parse::<Gate>() else { return false };
+    if !reach.touches(gate.metric) {
+        return false;
+    }
+    let own = rows.iter().find(|row| row.metric == gate.metric);
+    match reach.moved(gate.metric, row.interval, own.and_then(|row| row.withstood)) {
+        None => true,
+        Some((low, high)) => low <= gate.bound && gate.bound <= high,
+    }
+}

@@ -1,0 +1,490 @@
+//! Verdicts in words.
+
+use crate::evidence::{
+    AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow, Veto,
+};
+use crate::format::{self, NumberFormat};
+use crate::text::Message;
+use dyno_facts::{TrialStatus, say};
+use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
+
+/// Larger ratios, and smaller ones, are told as so many times.
+const LARGE_FACTOR: f64 = 10.0;
+/// Beyond so many pairs longer windows are the better remedy.
+pub(super) const MOST_PAIRS: usize = 100;
+
+/// The verdict of one metric, for a table's cell.
+pub(super) fn call(row: &VerdictRow, margin: f64) -> Message {
+    let is_cost = row.metric.is_cost();
+    match row.call {
+        Call::Faster if is_cost => say!(uses_less),
+        Call::Slower if is_cost => say!(uses_more),
+        Call::Faster => say!(faster),
+        Call::Slower => say!(slower),
+        Call::Equivalent => say!(equivalent_within, margin = format::percent(margin)),
+        Call::TooFewPairs => say!(undecided_too_few_pairs),
+        Call::Undecided | Call::Explained => say!(undecided),
+        Call::Unproven => say!(undecided_not_proven_among_all_that),
+    }
+}
+
+/// Like `1.023`: three digits behind the point, fewer of large ones; of small ones three that count.
+pub(crate) fn ratio(ratio: f64) -> String {
+    NumberFormat::Ratio.show(ratio)
+}
+
+/// The same of a row, with `≥` or `≤` before a ratio that is only a bound.
+pub fn ratio_of_row(row: &VerdictRow) -> String {
+    format!("{}{}{}", row.bound, if row.bound.is_empty() { "" } else { " " }, ratio(row.ratio))
+}
+
+pub fn bounds(interval: Bounds) -> String {
+    match interval.high.is_finite() {
+        true => format!("[{}, {}]", ratio(interval.low), ratio(interval.high)),
+        false => format!("[{}, ∞)", ratio(interval.low)),
+    }
+}
+
+/// Why no pair counts: how these trials of both sides ended.
+pub(super) fn no_pair(spoilt: &[&Trial]) -> Message {
+    let failures = spoilt.iter().filter_map(|trial| match &trial.summary.status {
+        TrialStatus::Failed(why) => Some(why),
+        _ => None,
+    });
+    let failures: Vec<&Message> = failures.collect();
+    let cut = spoilt.iter().filter(|trial| trial.status == "interrupted").count();
+    match failures.first() {
+        Some(why) => say!(no_pair_counts_trials_failed, n = failures.len(), why = *why),
+        None if cut > 0 => say!(no_pair_counts_trials_were_cut_off, n = cut),
+        None => say!(no_pair_of_trials_has_figures),
+    }
+}
+
+/// The experiment and its load level; titles of suites may name the level themselves.
+pub(super) fn place(of: &PairedComparison) -> Message {
+    match names_level(&of.title.to_string(), &of.level.to_string()) {
+        true => of.title.clone(),
+        false => say!(experiment_level, experiment = &of.title, level = &of.level),
+    }
+}
+
+/// `2 to 4 workers` names all levels, not the last one.
+fn names_level(title: &str, level: &str) -> bool {
+    title.strip_suffix(level).is_some_and(|before| !before.ends_with(" to "))
+}
+
+/// The comparison in a sentence: what is decided, before the metric that should decide where that does not.
+pub(super) fn comparison(of: &PairedComparison) -> Message {
+    let place = place(of);
+    let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
+        return say!(place_found, place = place, found = &of.no_pair);
+    };
+    let is_first = row.metric == first.metric;
+    let said = match row.call {
+        Call::Faster | Call::Slower if !is_first => beside(of, row),
+        Call::Faster | Call::Slower => difference(of, row),
+        Call::Equivalent if !is_first => say!(
+            both_are_equivalent_in_metric,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            margin = format::percent(of.margin),
+            metric = &row.name
+        ),
+        Call::Equivalent => say!(
+            both_are_equivalent_within,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            margin = format::percent(of.margin)
+        ),
+        _ => say!(
+            whether_or_is_faster_is_undecided,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            why = why(of, row)
+        ),
+    };
+    let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence(row))];
+    if !is_first {
+        let said = match first.call {
+            Call::Equivalent => say!(by_metric_equivalent, margin = format::percent(of.margin)),
+            _ => say!(by_metric_undecided, why = why(of, first)),
+        };
+        sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
+    }
+    // Behind the evidence of the metric that decides, and of the same.
+    sentences.extend(stability(of, first));
+    if !of.sessions.is_empty() {
+        sentences.push(say!(pairs_are_of_sessions, n = of.sessions.len()));
+    }
+    if of.is_of_unlike_sessions() {
+        sentences.push(say!(sessions_are_unlike));
+    }
+    // Else it is why there is no verdict.
+    if of.order == PairOrder::Blocks && row.call != Call::Explained {
+        sentences.push(say!(the_trials_were_not_interleaved_a));
+    }
+    Message::sentences(&sentences)
+}
+
+/// How much the sides vary, where one of them is unstable: it takes no verdict away.
+fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
+    let (a, b) = (row.variation_baseline?, row.variation_candidate?);
+    if a.max(b) <= MOST_VARIATION || row.pairs < LEAST_PAIRS {
+        return None;
+    }
+    let (more, less, high, low) = match b >= a {
+        true => (&of.candidate, &of.baseline, b, a),
+        false => (&of.baseline, &of.candidate, a, b),
+    };
+    let shares = [high, low].map(format::percent);
+    // A few trials tell a deviation to a factor of two or so.
+    Some(match high / low.max(f64::MIN_POSITIVE) {
+        times if times < 2.0 || low == 0.0 => {
+            say!(trials_vary_by, high = &shares[0], more = more, low = &shares[1], less = less)
+        }
+        times => say!(
+            varies_times_as_much_as,
+            more = more,
+            less = less,
+            times = format::short(times),
+            high = &shares[0],
+            low = &shares[1]
+        ),
+    })
+}
+
+fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
+    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
+    if let Some(factor) = factor(row) {
+        let (candidate, baseline) = (&of.candidate, &of.baseline);
+        return match row.call {
+            Call::Faster => say!(
+                is_times_faster,
+                place = place,
+                candidate = candidate,
+                baseline = baseline,
+                factor = factor
+            ),
+            _ => say!(
+                is_times_slower,
+                place = place,
+                candidate = candidate,
+                baseline = baseline,
+                factor = factor
+            ),
+        };
+    }
+    let by = sizes(row);
+    // Of times the ratio is of seconds: half the time is not "50 % faster".
+    match (row.call, row.is_less_better) {
+        (Call::Faster, false) => say!(
+            is_percent_faster_than,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = by
+        ),
+        (_, false) => say!(
+            is_percent_slower_than,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = by
+        ),
+        (Call::Faster, true) => say!(
+            is_faster_than_its_time_is,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = by
+        ),
+        (_, true) => say!(
+            is_slower_than_its_time_is,
+            place = place,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = by
+        ),
+    }
+}
+
+/// A difference in a metric that is not the first.
+fn beside(of: &PairedComparison, row: &VerdictRow) -> Message {
+    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
+    match row.ratio > 1.0 {
+        true => say!(
+            is_percent_higher_in,
+            place = place,
+            metric = &row.name,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = sizes(row)
+        ),
+        false => say!(
+            is_percent_lower_in,
+            place = place,
+            metric = &row.name,
+            candidate = &of.candidate,
+            baseline = &of.baseline,
+            percent = sizes(row)
+        ),
+    }
+}
+
+/// How many times one is the other, with its interval, where a share would say little: `1,380 times (240 to 8,100)`.
+fn factor(row: &VerdictRow) -> Option<Message> {
+    let is_large = !(1.0 / LARGE_FACTOR..=LARGE_FACTOR).contains(&row.ratio);
+    let both = row.interval.filter(|_| is_large && row.bound.is_empty())?;
+    let turned = |ratio: f64| if row.ratio < 1.0 { 1.0 / ratio } else { ratio };
+    let (a, b) = (turned(both.low), turned(both.high));
+    Some(say!(
+        times_with_interval,
+        times = format::short(turned(row.ratio)),
+        low = format::short(a.min(b)),
+        high = format::short(a.max(b))
+    ))
+}
+
+/// From which to which share the difference is.
+fn sizes(row: &VerdictRow) -> Message {
+    let share = |ratio: f64| (ratio - 1.0).abs();
+    let Some(both) = row.interval else { return format::percent(share(row.ratio)).into() };
+    let (low, high) =
+        (share(both.low).min(share(both.high)), share(both.low).max(share(both.high)));
+    match (format::percent(low), format::percent(high)) {
+        (low, _) if !row.bound.is_empty() => say!(at_least_share, share = low),
+        (low, high) if low == high => high.into(),
+        (low, high) => say!(low_to_high, low = low, high = high),
+    }
+}
+
+fn evidence(row: &VerdictRow) -> Message {
+    let pairs = pairs(row);
+    match row.interval {
+        Some(interval) => say!(
+            ratio_of_95_percent_interval,
+            metric = &row.name,
+            ratio = ratio_of_row(row),
+            interval = bounds(interval),
+            pairs = pairs
+        ),
+        None => say!(
+            ratio_of_metric_ratio_pairs,
+            metric = &row.name,
+            ratio = ratio_of_row(row),
+            pairs = pairs
+        ),
+    }
+}
+
+/// How many pairs, and how many of what counts.
+pub(super) fn pairs(row: &VerdictRow) -> Message {
+    let pairs = say!(n_pairs, n = row.pairs);
+    match row.units == row.pairs {
+        true => pairs,
+        false => say!(pairs_that_count_as, pairs = pairs, units = row.units.to_string()),
+    }
+}
+
+/// A comparison of a system with itself: what of it there is twice.
+pub fn aa(of: &PairedComparison) -> Message {
+    match of.aa {
+        AaKind::Trials => say!(the_same_system_a_a),
+        AaKind::Starts => say!(the_same_system_started_anew_a_a),
+        AaKind::Clone => say!(a_second_clone_a_a),
+    }
+}
+
+/// What would decide it.
+fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
+    match (row.call, row.pairs_needed) {
+        (Call::Explained, _) => vetoed(of.deciding_vetoes()),
+        (Call::Undecided, _) if !row.bound.is_empty() => say!(what_was_given_up_is_only_a_bound),
+        (Call::TooFewPairs, _) => {
+            let few = say!(fewer_than_6_pairs, least = of.least_pairs().to_string());
+            // More pairs alone would not do.
+            match of.final_vetoes().next() {
+                Some(_) => Message::joined(&[few, vetoed(of.final_vetoes())], "; ", "；"),
+                None => few,
+            }
+        }
+        (Call::Unproven, _) => say!(not_proven_among_all_that_is),
+        (_, Some(pairs)) if pairs > MOST_PAIRS => {
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+            say!(longer_windows_would_decide_it, pairs = pairs, margin = margin)
+        }
+        (_, Some(pairs)) if pairs > row.pairs => {
+            let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
+            say!(the_interval_holds_1_about_pairs, pairs = pairs, margin = margin)
+        }
+        _ => say!(the_interval_holds_1),
+    }
+}
+
+/// What takes the verdict away.
+fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
+    let told = |veto: &Veto| say!(the_check_with_finding, id = veto.check, found = &veto.found);
+    let found: Vec<Message> = vetoes.map(told).collect();
+    say!(can_explain_it, found = Message::joined(&found, "; ", "；"))
+}
+
+/// All comparisons in a sentence, for the cover; `None` where nothing is compared.
+pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
+    // What a system differs from itself is told only where nothing else is.
+    let is_told = |of: &&PairedComparison| !of.is_aa || verdicts.iter().all(|of| of.is_aa);
+    let all: Vec<&PairedComparison> = verdicts.iter().filter(is_told).collect();
+    let first = match all.as_slice() {
+        [] => return None,
+        [only] => return Some(only.sentence.clone()),
+        [first, ..] => *first,
+    };
+    let is_one_duel =
+        all.iter().all(|of| (&of.baseline, &of.candidate) == (&first.baseline, &first.candidate));
+    let calls: Vec<Call> = all.iter().filter_map(|of| Some(of.rows.first()?.call)).collect();
+    let without = all.len() - calls.len();
+    let counts = match decided_speed(&all) {
+        Some(speed) => {
+            say!(counts_and_speed_where_decided, counts = counted(&calls, without), speed = speed)
+        }
+        None => counted(&calls, without),
+    };
+    let n = format::whole(all.len() as f64);
+    let by_first = match is_one_duel {
+        true => say!(
+            of_load_levels_was_compared_with,
+            n = n,
+            candidate = &first.candidate,
+            baseline = &first.baseline,
+            counts = counts
+        ),
+        false => say!(in_comparisons_the_candidate_was_compared, n = n, counts = counts),
+    };
+    let mut sentences = decided_beside(&all);
+    // What is decided comes first.
+    let place = if calls.iter().any(|call| call.is_difference()) { 0 } else { sentences.len() };
+    sentences.insert(place, by_first);
+    let vetoes = || all.iter().flat_map(|of| of.deciding_vetoes());
+    for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
+        // Where only secondary metrics fall, the verdict stands.
+        let is_first_taken =
+            |of: &PairedComparison| of.rows.first().is_some_and(|row| row.call == Call::Explained);
+        let own = all.iter().filter(|of| of.deciding_vetoes().any(|veto| veto.check == id));
+        let n = own.filter(|of| is_first_taken(of)).count();
+        let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
+        sentences.extend(
+            first.map(|veto| say!(check_takes_verdicts, id = id, found = &veto.found, n = n)),
+        );
+    }
+    if without > 0 {
+        sentences.push(say!(no_pair_counts_at, n = without));
+    }
+    Some(Message::sentences(&sentences))
+}
+
+/// How many verdicts of each kind there are; comparisons without any are undecided.
+fn counted(calls: &[Call], without: usize) -> Message {
+    let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
+    let undecided = count(Call::is_undecided) + without;
+    let (faster, slower, same) = (
+        count(|call| call == Call::Faster),
+        count(|call| call == Call::Slower),
+        count(|call| call == Call::Equivalent),
+    );
+    let told = [
+        (faster > 0).then(|| say!(faster_at_n, n = faster)),
+        (slower > 0).then(|| say!(slower_at_n, n = slower)),
+        (same > 0).then(|| say!(equivalent_at_n, n = same)),
+        (undecided > 0).then(|| say!(undecided_at_n, n = undecided)),
+    ];
+    let told: Vec<Message> = told.into_iter().flatten().collect();
+    Message::joined(&told, ", ", "，")
+}
+
+/// From the slowest to the fastest of the comparisons whose first metric is decided.
+fn decided_speed(all: &[&PairedComparison]) -> Option<Message> {
+    // Half of the time is twice as fast.
+    let speed = |row: &VerdictRow| if row.is_less_better { 1.0 / row.ratio } else { row.ratio };
+    let first = all.iter().filter_map(|of| of.rows.first());
+    let mut speeds: Vec<f64> = first.filter(|row| !row.call.is_undecided()).map(speed).collect();
+    speeds.sort_unstable_by(f64::total_cmp);
+    let [low, high] = [speeds.first()?, speeds.last()?].map(|speed| ratio(*speed));
+    Some(if low == high { low.into() } else { say!(from_to, low = low, high = high) })
+}
+
+/// A sentence for each metric that differs where the first metric of its comparison does not.
+fn decided_beside(all: &[&PairedComparison]) -> Vec<Message> {
+    let told = |of: &&PairedComparison| {
+        let first = of.rows.first()?;
+        let row = of.told_rows().first().copied()?;
+        let is_beside = row.metric != first.metric && row.call.is_difference();
+        is_beside.then(|| (row.name.clone(), first.name.clone(), row.ratio > 1.0))
+    };
+    let found: Vec<(Message, Message, bool)> = all.iter().filter_map(told).collect();
+    let metrics = format::unique(found.iter().map(|(own, first, _)| (own, first)).collect());
+    let sentence = |(metric, first): (&Message, &Message)| {
+        let of = |is_more: bool| {
+            let is = |one: &&(Message, Message, bool)| {
+                (&one.0, &one.1, one.2) == (metric, first, is_more)
+            };
+            found.iter().filter(is).count().to_string()
+        };
+        say!(
+            decided_beside_the_first,
+            metric = metric,
+            first = first,
+            higher = of(true),
+            lower = of(false)
+        )
+    };
+    metrics.into_iter().map(sentence).collect()
+}
+
+/// A gate in a line.
+pub(super) fn gate(row: &GateRow) -> Message {
+    let result = match row.result {
+        GateResult::Pass => say!(passed),
+        GateResult::Inconclusive => say!(inconclusive),
+        GateResult::Broken => say!(broken),
+    };
+    let shown = if row.is_ratio { ratio } else { format::short };
+    let value = row.value.map_or(format::DASH.to_owned(), shown);
+    let found = match row.interval {
+        Some(interval) => say!(
+            n_95_percent_interval_2,
+            value = value,
+            low = shown(interval.low),
+            high = shown(interval.high)
+        ),
+        None => Message::verbatim(value),
+    };
+    let place: Vec<Message> = [row.title.clone(), row.level.clone(), Message::from(&row.target)]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    let line = say!(
+        gate_gate_result_place_found,
+        gate = &row.gate,
+        result = result,
+        place = Message::joined(&place, ", ", "，"),
+        found = found
+    );
+    match row.why.is_empty() {
+        true => line,
+        false => Message::sentences(&[line, row.why.clone()]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_with_a_span_of_levels_names_none() {
+        assert!(names_level("Orders, 4 workers", "4 workers"));
+        assert!(!names_level("Orders, 2 to 4 workers", "4 workers"));
+        assert!(!names_level("Orders", "4 workers"));
+    }
+}

@@ -1,0 +1,20 @@
+//! Evidence of runs, checks and verdicts: who decides on one more pair of trials, how a run ends and what a paper says
+//! builds on the same judgement. Pure functions on values in memory.
+//!
+//! [`Judgment::of`] reads [`Evidence`] from runs, compares targets, makes the checks and takes away the verdicts that
+//! they forbid.
+
+pub mod evidence;
+mod families;
+pub mod findings;
+pub mod format;
+mod text;
+
+dyno_facts::catalogue!();
+
+pub use evidence::Judgment;
+pub use families::{
+    FamilyLevel, FamilyScale, JudgedFamily, KnownFamily, completed, families, register,
+};
+pub use findings::checks::Rule;
+pub use text::first_sentence;

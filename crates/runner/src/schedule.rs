@@ -1,0 +1,592 @@
+//! What comes next in a run, from its plan and the results so far and nothing else: an interrupted run goes on as it would
+//! have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond the
+//! half-width, trials of a search that has ended, repeats for which there is no time.
+//!
+//! Of a pair of which one trial has failed both are made again, and neither alone. A point whose trials fail one after the
+//! other is given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
+//! a comparison would try it for all the pairs that it may take.
+
+use dyno_facts::format::short;
+use dyno_facts::{
+    ComparisonFacts, ExperimentFacts, LatencySummary, Message, Metric, PlanStep, PlannedTrial,
+    Purpose, RunHeader, SAMPLES_BEYOND, StepAction, TrialStatus, TrialSummary, earlier_pairs, say,
+};
+use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
+use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
+use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
+use dyno_statistics::objective::Objective;
+use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
+use dyno_statistics::sequential::{
+    CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
+};
+use dyno_store::RunData;
+use dyno_suite::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Failures of a point in a row after which it is given up.
+const FAILURES: u32 = 3;
+/// Where a search begins: this share of what a closed loop does.
+const FIRST_SHARE: f64 = 0.5;
+
+/// What becomes of a step.
+#[derive(Debug, PartialEq)]
+pub(super) enum Turn {
+    /// Data are loaded or removed.
+    Data,
+    /// A trial is executed, as it is here.
+    Run(Box<PlannedTrial>, Purpose),
+    /// A trial is not needed: why, in a sentence.
+    Skip(Message),
+    /// A trial is left out this time, as what has failed in this process tells.
+    LeaveOut(Option<String>),
+    /// What a trial belongs to has ended; that is noted already.
+    Over,
+}
+
+pub(super) type Level = (u32, Option<u32>, Option<u64>);
+
+/// The steps of a plan that a process has to do, in their order.
+#[derive(Debug)]
+pub(super) struct Schedule<'a> {
+    plan: &'a Plan,
+    steps: Vec<&'a PlanStep>,
+    /// So many have had their turn.
+    begun: usize,
+    /// Failures in a row by experiment, load level and target.
+    in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
+    /// Steps whose trials have failed in this process; the next one makes them again.
+    failed: BTreeSet<String>,
+}
+
+impl<'a> Schedule<'a> {
+    pub(super) fn new(plan: &'a Plan, results: &RunData) -> Self {
+        let complete = results.complete().map(|trial| trial.step.clone()).collect();
+        let skipped = results.header.skipped.keys().cloned().collect();
+        let steps = plan.remaining(&plan.settled(&complete, &skipped));
+        Schedule { plan, steps, begun: 0, in_a_row: BTreeMap::new(), failed: BTreeSet::new() }
+    }
+
+    /// How many steps there are.
+    pub(super) fn len(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Whether all steps have had their turn.
+    pub(super) fn is_over(&self) -> bool {
+        self.begun == self.steps.len()
+    }
+
+    /// The step whose turn it is, and those after it.
+    pub(super) fn left(&self) -> &[&'a PlanStep] {
+        &self.steps[self.begun.saturating_sub(1)..]
+    }
+
+    /// The next step and what becomes of it; `None` where all have had their turn.
+    pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn)> {
+        let step = *self.steps.get(self.begun)?;
+        self.begun += 1;
+        let StepAction::Trial(trial) = &step.action else { return Some((step, Turn::Data)) };
+        let turn = match trial.purpose {
+            _ if self.is_given_up(step, trial) => Turn::LeaveOut(None),
+            _ if self.is_alone(step, trial) => Turn::LeaveOut(Some(format!(
+                "{}: left out, since the other trial of its pair failed. The same command makes both again, if time \
+                     is left.",
+                step.id
+            ))),
+            Purpose::Search => search(self.plan, results, step, trial),
+            Purpose::Confirm => confirm(self.plan, results, step, trial),
+            Purpose::Measure => measure(self.plan, results, step, trial),
+        };
+        Some((step, turn))
+    }
+
+    /// Notes how the trial of a step has ended; true where its point is given up from now on.
+    pub(super) fn ended(&mut self, step: &PlanStep, status: &TrialStatus) -> bool {
+        let StepAction::Trial(trial) = &step.action else { return false };
+        // A search goes to where trials fail.
+        if trial.purpose == Purpose::Search {
+            return false;
+        }
+        let of_level = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
+        let failures = of_level.entry(step.target.clone()).or_default();
+        match status {
+            TrialStatus::Failed(_) => {
+                *failures += 1;
+                self.failed.insert(step.id.clone());
+            }
+            TrialStatus::Complete => *failures = 0,
+            _ => return false,
+        }
+        *failures == FAILURES
+    }
+
+    /// Whether a trial belongs to a point that is given up; where targets are compared, to one on any of them.
+    fn is_given_up(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
+        let Some(of_level) = self.in_a_row.get(&(step.experiment.clone(), level(trial))) else {
+            return false;
+        };
+        let is_compared = comparison_of(self.plan, step).is_some();
+        let mut own = of_level.iter().filter(|(target, _)| is_compared || **target == step.target);
+        trial.purpose != Purpose::Search && own.any(|(_, failures)| *failures >= FAILURES)
+    }
+
+    /// Whether all that a trial is compared with in its round has failed: by itself it is no pair, and takes its time.
+    pub(super) fn is_alone(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
+        let Some(comparison) = comparison_of(self.plan, step) else { return false };
+        let others: Vec<&String> = match step.target == comparison.baseline {
+            true => comparison.candidates.iter().collect(),
+            false if comparison.candidates.contains(&step.target) => vec![&comparison.baseline],
+            false => return false,
+        };
+        let has_failed = |target: &&String| {
+            let mut round = round(self.plan, step, trial);
+            round.any(|other| other.target == **target && self.failed.contains(&other.id))
+        };
+        trial.purpose == Purpose::Measure && others.iter().all(has_failed)
+    }
+}
+
+fn comparison_of<'a>(plan: &'a Plan, step: &PlanStep) -> Option<&'a ComparisonFacts> {
+    plan.experiment(&step.experiment)?.comparison.as_ref()
+}
+
+/// Complete trials of pairs of which the other trial failed or was cut off, and the steps of those: both are made again,
+/// one right after the other. Made alone, the second one would meet whatever has changed since.
+pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
+    let mut halves = BTreeSet::new();
+    for step in &plan.steps {
+        let StepAction::Trial(trial) = &step.action else { continue };
+        let is_left =
+            !results.is_complete(&step.id) && !results.header.skipped.contains_key(&step.id);
+        let is_compared = comparison_of(plan, step).is_some();
+        if !is_left || !is_compared || trial.purpose != Purpose::Measure {
+            continue;
+        }
+        let others = round(plan, step, trial);
+        let made = others.filter_map(|other| results.complete_trial(&other.id));
+        // What was added up from stages has its stages still.
+        let whole = made.filter(|made| made.stages.is_empty());
+        let whole: Vec<String> = whole.map(|made| made.step.clone()).collect();
+        if !whole.is_empty() {
+            // Its starved attempts belong to the pair that is given up.
+            halves.insert(step.id.clone());
+        }
+        halves.extend(whole);
+    }
+    halves
+}
+
+/// Whether time ends the repeats that a step belongs to.
+pub(super) fn is_timed(plan: &Plan, step: &PlanStep) -> bool {
+    let bound = plan.experiment(&step.experiment).and_then(ExperimentFacts::time_bound);
+    bound.is_some() && matches!(step.action, StepAction::Trial(_))
+}
+
+/// Notes what a trial has taken with all that was done around it: the process that goes on with the run has only the rest.
+/// The pace is that of trials that were completed: others end at any moment.
+pub(super) fn spend(header: &mut RunHeader, step: &PlanStep, seconds: f64, is_complete: bool) {
+    *header.spent_s.entry(step.experiment.clone()).or_default() += seconds;
+    if is_complete {
+        let [taken_s, guessed_s] = header.paces.entry(step.experiment.clone()).or_default();
+        *taken_s += seconds;
+        *guessed_s += step.estimated_s;
+    }
+}
+
+/// Another repeat of a point, or another pair.
+fn measure(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
+    if let Some(why) = ended(plan, results, step, trial) {
+        return Turn::Skip(why);
+    }
+    let spent_s = spent_s(results, &step.experiment);
+    let experiment = plan.experiment(&step.experiment);
+    let why = |experiment: &ExperimentFacts| match &experiment.comparison {
+        Some(comparison) => {
+            let of = (experiment, comparison);
+            why_enough(plan, of, results, step, trial, spent_s)
+        }
+        None => why_over(plan, experiment, results, trial.repeat, spent_s),
+    };
+    match experiment.and_then(why) {
+        Some(why) => Turn::Skip(why),
+        None => Turn::Run(Box::new(trial.clone()), Purpose::Measure),
+    }
+}
+
+/// Seconds that an experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial are
+/// noted after it is stored, and a kill -9 may come between.
+fn spent_s(results: &RunData, experiment: &str) -> f64 {
+    let noted_s = results.header.spent_s.get(experiment).copied().unwrap_or(0.0);
+    let own = results.complete().filter(|trial| trial.identity.experiment == experiment);
+    let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
+    noted_s.max(taken_s.sum())
+}
+
+/// Why the repeats of a point have ended before this one, if so: to judge all pairs again for each that is left takes
+/// long.
+pub(super) fn ended(
+    plan: &Plan,
+    results: &RunData,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Option<Message> {
+    let repeat = trial.repeat.checked_sub(1)?;
+    let before = PlannedTrial { repeat, ..trial.clone() };
+    let own = round(plan, step, &before).find(|other| other.target == step.target)?;
+    results.header.skipped.get(&own.id).cloned()
+}
+
+/// The steps of the same pair: the same repeat of the same level on all targets.
+pub(super) fn round<'a>(
+    plan: &'a Plan,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> impl Iterator<Item = &'a PlanStep> {
+    let level = level(trial);
+    plan.steps.iter().filter(move |other| {
+        other.experiment == step.experiment
+            && matches!(&other.action, StepAction::Trial(of) if of.repeat == trial.repeat
+                && of.purpose == trial.purpose && self::level(of) == level)
+    })
+}
+
+pub(super) fn level(trial: &PlannedTrial) -> Level {
+    (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
+}
+
+/// How many load levels an experiment has.
+fn levels(plan: &Plan, experiment: &str) -> usize {
+    let own = plan.steps.iter().filter(|step| step.experiment == experiment);
+    let measured = own.filter_map(|step| match &step.action {
+        StepAction::Trial(trial) if trial.purpose == Purpose::Measure => Some(level(trial)),
+        _ => None,
+    });
+    measured.collect::<BTreeSet<_>>().len()
+}
+
+/// Why no further repeat of an experiment is begun, if so: all its points are repeated equally often.
+fn why_over(
+    plan: &Plan,
+    experiment: &ExperimentFacts,
+    results: &RunData,
+    repeat: u32,
+    spent_s: f64,
+) -> Option<Message> {
+    let (least, seconds) = experiment.time_bound()?;
+    let is_next = |step: &&PlanStep| {
+        step.experiment == experiment.name
+            && matches!(&step.action, StepAction::Trial(of) if of.repeat == repeat
+                && of.purpose == Purpose::Measure)
+    };
+    let next: Vec<&PlanStep> = plan.steps.iter().filter(is_next).collect();
+    if repeat <= least || next.iter().any(|step| results.is_complete(&step.id)) {
+        return None;
+    }
+    let next_s = expected_s(results, &experiment.name, &next);
+    (spent_s + next_s > seconds)
+        .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
+}
+
+/// How long these steps will take: as guessed, at the pace of what the experiment has completed so far.
+fn expected_s(results: &RunData, experiment: &str, next: &[&PlanStep]) -> f64 {
+    let [taken_s, guessed_s] = results.header.paces.get(experiment).copied().unwrap_or_default();
+    let pace = if guessed_s > 0.0 { taken_s / guessed_s } else { 1.0 };
+    pace * next.iter().map(|step| step.estimated_s).sum::<f64>()
+}
+
+/// Why a comparison needs no further pair, if so.
+fn why_enough(
+    plan: &Plan,
+    (experiment, comparison): (&ExperimentFacts, &ComparisonFacts),
+    results: &RunData,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+    spent_s: f64,
+) -> Option<Message> {
+    // What a pair has begun is made to its end.
+    if round(plan, step, trial).any(|other| results.is_complete(&other.id)) {
+        return None;
+    }
+    let stop = comparison.stop;
+    let unit = experiment.pairs_per_unit();
+    // A session that goes on with others makes a unit: with the least there is something to compare them by.
+    let continues = &results.header.continues;
+    let least = if continues.is_empty() { stop.pairs_least } else { unit };
+    // What a restart has begun is made to its end.
+    if trial.repeat <= least || !(trial.repeat - 1).is_multiple_of(unit) {
+        return None;
+    }
+    let summary = |target: &str, repeat: u32| {
+        let of = PlannedTrial { repeat, ..trial.clone() };
+        let same = round(plan, step, &of).find(|other| other.target == target)?;
+        results.complete_trial(&same.id)
+    };
+    let pairs = |candidate: &String| {
+        let pair = |repeat: u32| {
+            let (a, b) = summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
+            Some(((repeat - 1) / unit, a, b))
+        };
+        // Later ones are there where failed ones are made again.
+        (1..=stop.pairs_most).filter_map(pair).collect()
+    };
+    let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
+    let level = pairs.iter().flatten().next().map(|(_, a, _)| level_of_trial(a));
+    let (metric, mut pairs) = judged_pairs(pairs);
+    for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
+        let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
+        own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
+    }
+    let wanted = StoppingPlan {
+        pairs_least: (stop.pairs_least / unit) as usize,
+        pairs_most: (stop.pairs_most / unit) as usize,
+        half_width: stop.half_width,
+        is_until_decided: stop.is_until_decided,
+        comparisons: comparison.candidates.len() * levels(plan, &step.experiment),
+        margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
+        budget_s: stop.budget_s,
+    };
+    let next = (trial.repeat..trial.repeat + unit).flat_map(|repeat| {
+        let of = PlannedTrial { repeat, ..trial.clone() };
+        round(plan, step, &of).collect::<Vec<_>>()
+    });
+    let next_s = expected_s(results, &step.experiment, &next.collect::<Vec<_>>());
+    let mut decided = decide(&wanted, &pairs, spent_s, next_s);
+    if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
+        && let Some((why, may_help)) =
+            level.as_ref().and_then(|level| veto_of_level(results, &experiment.name, level))
+    {
+        if !may_help {
+            return Some(say!(pairs_end_vetoed, n = decided.pairs * unit as usize, why = why));
+        }
+        let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
+        decided = decide(&unended, &pairs, spent_s, next_s);
+    }
+    why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
+}
+
+/// The number of what a pair shares with others, and its trials.
+type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
+
+/// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
+/// first that the trials have. A narrow interval of any other would end too soon.
+fn judged_pairs(pairs: Vec<Vec<NumberedPair<'_>>>) -> (Metric, Vec<CandidatePairs>) {
+    let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
+        let both = |(unit, a, b): &NumberedPair<'_>| {
+            Some((*unit, (figure_of(a, *metric)?, figure_of(b, *metric)?)))
+        };
+        let of = |pairs: &Vec<NumberedPair<'_>>| CandidatePairs {
+            earlier: Vec::new(),
+            pairs: unit_means(&pairs.iter().filter_map(both).collect::<Vec<_>>()),
+            bound: FigureBound::of_ratio(
+                pairs.iter().map(|(_, a, b)| [bound_of(a, *metric), bound_of(b, *metric)]),
+            ),
+        };
+        pairs.iter().map(of).collect()
+    };
+    let metrics =
+        pairs.iter().flatten().next().map(|(_, a, _)| judged_metrics(a)).unwrap_or_default();
+    let mut all = metrics.iter().map(|metric| (*metric, of_metric(metric)));
+    let found = all.find(|(_, found)| found.iter().all(|of| !of.pairs.is_empty()));
+    found.unwrap_or((Metric::Tps, Vec::new()))
+}
+
+/// Why no further pair is made, in a sentence.
+fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
+    let pairs = decision.pairs;
+    let reached = decision.half_width.map(|width| format!("{:.1} %", width * 100.0));
+    match decision.next {
+        Pairing::Continue | Pairing::Stop(Stop::MostPairs) => None,
+        Pairing::Stop(Stop::HalfWidthReached) => {
+            Some(say!(half_width_reached, reached = reached?, n = pairs))
+        }
+        Pairing::Stop(Stop::Decided) => Some(say!(pairs_have_decided, n = pairs)),
+        Pairing::Stop(Stop::OnlyBounds) => Some(say!(pairs_have_only_bounds, n = pairs)),
+        Pairing::Stop(Stop::BudgetSpent) => {
+            let budget = budget_s.unwrap_or_default().to_string();
+            Some(match reached {
+                Some(reached) => {
+                    say!(budget_spent_half_width, budget = budget, n = pairs, reached = reached)
+                }
+                None => say!(budget_spent, budget = budget, n = pairs),
+            })
+        }
+    }
+}
+
+/// The best point of a sweep again.
+fn confirm(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
+    let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
+    for planned in &plan.steps {
+        let StepAction::Trial(of) = &planned.action else { continue };
+        let is_own = planned.experiment == step.experiment && planned.target == step.target;
+        if !is_own || of.purpose != Purpose::Measure {
+            continue;
+        }
+        let Some(better) = results.complete_trial(&planned.id).and_then(merit) else {
+            continue;
+        };
+        match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
+            Some((_, sum, count)) => (*sum, *count) = (*sum + better, *count + 1),
+            None => sums.push((of, better, 1)),
+        }
+    }
+    let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
+    match sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))) {
+        Some((best, ..)) => {
+            let confirmed = PlannedTrial {
+                workers: best.workers,
+                degree: best.degree,
+                rate: best.rate,
+                ..trial.clone()
+            };
+            Turn::Run(Box::new(confirmed), Purpose::Confirm)
+        }
+        None => Turn::Skip(say!(nothing_to_confirm)),
+    }
+}
+
+/// More is better.
+fn merit(summary: &TrialSummary) -> Option<f64> {
+    let shortest = figure_of(summary, Metric::TotalS).map(|total_s| 1.0 / total_s);
+    let merit = shortest.or_else(|| figure_of(summary, Metric::Tps))?;
+    (merit > 0.0 && merit.is_finite()).then_some(merit)
+}
+
+/// The next rate of a search: `dyno-statistics` says which, here is what the trials so far have shown.
+fn search(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
+    let wanted = plan
+        .experiment(&step.experiment)
+        .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
+    let Some((wanted, confirmations)) = wanted else {
+        return Turn::Skip(say!(search_without_objective));
+    };
+    let own: Vec<(&PlanStep, &PlannedTrial)> = of_search(plan, step, trial);
+    let is_over = own.iter().any(|(other, _)| results.header.skipped.contains_key(&other.id));
+    if is_over {
+        return Turn::Over;
+    }
+    let done: Vec<&TrialSummary> = own
+        .iter()
+        .filter(|(_, other)| other.repeat < trial.repeat)
+        .filter_map(|(other, _)| results.complete_trial(&other.id))
+        .collect();
+    if done.len() + 1 < trial.repeat as usize {
+        return Turn::Skip(say!(search_trial_failed));
+    }
+    let Ok(objective) = wanted.objective.parse::<Objective>() else {
+        return Turn::Skip(say!(search_objective_invalid, objective = &wanted.objective));
+    };
+    let at = |rate_per_s: Option<f64>, purpose: Purpose| {
+        Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..trial.clone() }), purpose)
+    };
+    // A lower rate would tell even less.
+    let is_untold = |last: &&&TrialSummary| {
+        last.rate_per_s.is_some() && value(last, objective.metric).is_none()
+    };
+    if done.last().filter(is_untold).is_some() {
+        return Turn::Skip(say!(search_windows_too_short, objective = &objective.text));
+    }
+    let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
+    let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
+        return at(None, Purpose::Search);
+    };
+    let from = Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
+    let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
+    match knee::next(&from, &tried) {
+        knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
+        knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
+        knee::KneeStep::Done(outcome) => Turn::Skip(outcome_of(&outcome, &objective)),
+    }
+}
+
+fn of_search<'a>(
+    plan: &'a Plan,
+    step: &PlanStep,
+    trial: &PlannedTrial,
+) -> Vec<(&'a PlanStep, &'a PlannedTrial)> {
+    let same = plan.steps.iter().filter_map(|other| match &other.action {
+        StepAction::Trial(of) if of.purpose == Purpose::Search && of.point == trial.point => {
+            Some((other, of))
+        }
+        _ => None,
+    });
+    same.filter(|(other, _)| other.experiment == step.experiment).collect()
+}
+
+/// What a trial of the search has shown; `None` of the closed loop before it.
+fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
+    let rate_per_s = trial.rate_per_s?;
+    // Of what really arrived in the window: a Poisson process has its own luck.
+    let counts = &trial.counts;
+    let done = counts.committed + counts.rolled_back + counts.skipped + trial.in_flight;
+    let failed = counts.failed;
+    let offered = trial.offered.filter(|&offered| offered > 0)?;
+    let is_met = objective.is_met(value(trial, objective.metric));
+    Some(Tried {
+        rate_per_s,
+        is_confirmation: trial.purpose == Purpose::Confirm,
+        is_held: knee::is_held(offered as f64, done as f64, failed as f64, objective, is_met),
+    })
+}
+
+/// The metric of an objective; `None` where the window holds too few transactions for it. Arrivals without a latency
+/// are slower than any bound.
+fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
+    let latency: &LatencySummary = &trial.latency;
+    let any = latency.count + latency.missing > 0;
+    let or_beyond = |share: f64, us: f64| if latency.is_known(share) { us } else { f64::INFINITY };
+    let beyond = |share: f64, us: f64| {
+        let is_enough = (latency.count + latency.missing) as f64 * share >= SAMPLES_BEYOND;
+        is_enough.then(|| or_beyond(share, us))
+    };
+    match metric.percentile() {
+        Some((share, latency_us)) => beyond(share, latency_us(latency)).map(|us| us / 1e3),
+        None if metric == Metric::MaxMs => any.then(|| or_beyond(0.0, latency.max_us) / 1e3),
+        None => trial.figure(metric),
+    }
+}
+
+/// How a search ended, in a sentence.
+fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
+    let objective = &objective.text;
+    match outcome {
+        KneeOutcome::Held { rate_per_s, failed_per_s: Some(failed) } => {
+            let (rate, failed) = (short(*rate_per_s), short(*failed));
+            say!(search_ended, rate = rate, objective = objective, failed = failed)
+        }
+        KneeOutcome::Held { rate_per_s, failed_per_s: None } => {
+            say!(search_ended_at_most, rate = short(*rate_per_s), objective = objective)
+        }
+        KneeOutcome::NoneHeld { lowest_per_s } => {
+            say!(search_none_held, rate = short(*lowest_per_s), objective = objective)
+        }
+        KneeOutcome::Unsteady => say!(search_unsteady, objective = objective),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_without_a_latency_are_slower_than_any_bound() {
+        let latency = LatencySummary {
+            count: 99_900,
+            missing: 100,
+            p99_us: 2e3,
+            p999_us: 3e3,
+            max_us: 4e3,
+            ..LatencySummary::default()
+        };
+        let mut trial = TrialSummary { latency, ..TrialSummary::default() };
+        assert_eq!(value(&trial, Metric::P999Ms), Some(3.0));
+        trial.latency.missing = 101;
+        assert_eq!(value(&trial, Metric::P999Ms), Some(f64::INFINITY));
+        assert_eq!(
+            (value(&trial, Metric::P99Ms), value(&trial, Metric::MaxMs)),
+            (Some(2.0), Some(f64::INFINITY))
+        );
+        trial.latency = LatencySummary { missing: 5_000, ..LatencySummary::default() };
+        assert_eq!(value(&trial, Metric::P95Ms), Some(f64::INFINITY), "nothing was answered");
+    }
+}
