@@ -55,22 +55,18 @@ fn echo(properties: &Properties, build: &Build) {
     let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
     let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));
     for key in ["driver", "conn", "user", "password", "warehouses"] {
-        if let Some(value) = value(key) {
-            text.push_str(&format!("{key}={value}\n"));
-        }
+        text.extend(value(key).map(|value| format!("{key}={value}\n")));
     }
-    text.push_str(&match value("loadWorkers") {
-        Some(workers) => format!("loadWorkers={workers}\n"),
-        None => format!("loadWorkers (not defined - using default {})\n", build.load_workers),
-    });
-    text.push_str(&match value("fileLocation") {
-        Some(prefix) => format!("fileLocation={prefix}\n"),
-        None => "fileLocation (not defined)\n".to_owned(),
-    });
-    text.push_str(&match value("csvNullValue") {
-        Some(null) => format!("csvNullValue={null}\n\n"),
-        None => "csvNullValue (not defined - using default 'NULL')\n\n".to_owned(),
-    });
+    let workers = format!(" - using default {}", build.load_workers);
+    for (key, otherwise) in [
+        ("loadWorkers", workers.as_str()),
+        ("fileLocation", ""),
+        ("csvNullValue", " - using default 'NULL'"),
+    ] {
+        let undefined = || format!("{key} (not defined{otherwise})\n");
+        text.push_str(&value(key).map_or_else(undefined, |value| format!("{key}={value}\n")));
+    }
+    text.push('\n');
     output::data(&text);
 }
 

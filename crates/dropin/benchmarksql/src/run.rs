@@ -20,7 +20,6 @@ use dyno_runner::family::{ask, check_settings};
 use dyno_runner::trial_json::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
-use dyno_tpcc::books::Books;
 use dyno_tpcc::family::{
     Before, Need, facts, is_missing, look_after, look_before, not_made, preflight, tpmc_limit,
     trial_needs,
@@ -55,20 +54,6 @@ pub struct BenchmarksqlRun {
     pub json: Option<PathBuf>,
 }
 
-impl BenchmarksqlRun {
-    fn tpcc(&self, run: &Run, place: &Place, loaded: &TpccDatabase, seed: u64) -> TpccOptions {
-        TpccOptions {
-            warehouses: place.warehouses,
-            isolation: self.isolation,
-            ..TpccOptions::new(run.profile, loaded, seed)
-        }
-    }
-
-    fn json_to_stdout(&self) -> bool {
-        self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
-    }
-}
-
 /// Runs and prints. Returns the exit code.
 pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, Failure> {
     let properties = arguments.source.read()?;
@@ -78,7 +63,8 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let json = arguments.json.as_deref();
     let json = json.map(|path| JsonFile::create("dyno benchmarksql run", path)).transpose();
     let json = json.map_err(Failure::new)?;
-    let mut console = Console::new(clock, arguments.json_to_stdout());
+    let is_json_output = arguments.json.as_ref().is_some_and(|path| path.as_os_str() == "-");
+    let mut console = Console::new(clock, is_json_output);
     echo(&console, &properties);
     warn(&reader.warnings);
     let seed = arguments.seed.unwrap_or_else(clock_seed);
@@ -154,7 +140,8 @@ impl Job<'_> {
         console.end();
         print_closing(console, clock, &result);
         let limit = tpmc_limit(&workload, self.settings.terminals);
-        let written = finish(results, failure, &result, limit);
+        let written = results.map_or(Ok(()), |results| results.finish(result.length(), limit));
+        let written = written.and(failure.map_or(Ok(()), Err));
         let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
         // What stops for a full disk has not been interrupted by anybody.
         let is_checked = result.ended != TrialEnd::Interrupted || written.is_err();
@@ -216,24 +203,22 @@ impl Job<'_> {
     ) -> Result<Tpcc, Failure> {
         let pauses = self.settings.pauses;
         let options = TpccOptions {
+            warehouses: self.place.warehouses,
+            isolation: self.arguments.isolation,
             keying_multiplier: pauses.map_or(1.0, |pauses| pauses.keying),
             think_multiplier: pauses.map_or(1.0, |pauses| pauses.think),
-            ..self.arguments.tpcc(self.settings, self.place, loaded, self.seed)
+            ..TpccOptions::new(self.settings.profile, loaded, self.seed)
         };
         let mut workload = Tpcc::new(options, loaded, dialect).map_err(Failure::usage)?;
-        if let Some(ledger) = self.ledger(loaded, before.books())? {
+        if let Some(path) = &self.arguments.ledger {
+            let target = self.place.target.to_string();
+            let ledger = LedgerFile::open(path, &target, loaded, self.seed, before.books())?;
             workload = workload.with_ledger(ledger);
         }
         Ok(match results {
             Some(results) => workload.with_log(results.log()),
             None => workload,
         })
-    }
-
-    fn ledger(&self, loaded: &TpccDatabase, before: &Books) -> Result<Option<LedgerFile>, Failure> {
-        let Some(path) = &self.arguments.ledger else { return Ok(None) };
-        let target = self.place.target.to_string();
-        LedgerFile::open(path, &target, loaded, self.seed, before).map(Some)
     }
 
     /// Makes the result directory, where the file names one.
@@ -375,18 +360,6 @@ impl Job<'_> {
         let percentiles = [50.0, 90.0, 95.0, 99.0];
         json.write(&command_line, summary, &result.total, &percentiles, rows).map_err(Failure::new)
     }
-}
-
-/// Writes what is left of the result directory.
-fn finish(
-    results: Option<Results>,
-    failure: Option<Failure>,
-    result: &TrialResult,
-    tpmc_max: Option<f64>,
-) -> Result<(), Failure> {
-    let Some(results) = results else { return Ok(()) };
-    results.finish(result.length(), tpmc_max)?;
-    failure.map_or(Ok(()), Err)
 }
 
 /// Shows the running average, and keeps the intervals where they are asked for.

@@ -111,11 +111,6 @@ pub struct Profile {
     pub binding: Binding,
     /// Keying and think times; `None` is none.
     pub pacing: Option<PerKind<Pace>>,
-    /// What the 90th percentile of the time from the choice in the menu to the input form must not
-    /// exceed (clause 5.2.5.1); `None` where there is no menu. The form is there at once here: a terminal's
-    /// next transaction is chosen when its last one ends, and whatever the generator is late
-    /// with afterwards is part of the response time.
-    pub menu_limit_s: Option<f64>,
     /// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7).
     /// Of Delivery, the terminal's part.
     pub limits_s: PerKind<f64>,
@@ -148,7 +143,6 @@ pub const BMSQL_5_0: Profile = Profile {
     choice: TransactionChoice::Weights([45, 43, 4, 4, 4]),
     binding: Binding::Drawn,
     pacing: None,
-    menu_limit_s: None,
     limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
     deferred_limit_s: 80.0,
     delivery: DeliveryMode::Inline,
@@ -171,7 +165,6 @@ pub const SPEC: Profile = Profile {
         Pace { keying_s: 2.0, think_mean_s: 5.0 },
         Pace { keying_s: 2.0, think_mean_s: 5.0 },
     ]),
-    menu_limit_s: Some(2.0),
     limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
     deferred_limit_s: 80.0,
     delivery: DeliveryMode::Deferred,

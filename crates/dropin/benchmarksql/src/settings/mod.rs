@@ -203,7 +203,10 @@ impl<'a> Reader<'a> {
         place: &Place,
         asked: Option<&'static Profile>,
     ) -> Result<Run, Failure> {
-        self.refuse_procedures()?;
+        // BenchmarkSQL 6 can run each transaction as a stored procedure: another workload.
+        self.flag("useStoredProcedures", false)?;
+        let plain = [("application", "Generic"), ("useStoredProcedures", "false")];
+        self.refuse_others(plain, "would run stored procedures, which dyno doesn't have")?;
         let has_6 = VERSION_6.iter().any(|key| self.given(key).is_some());
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
         let is_spec = base.name == SPEC.name;
@@ -231,20 +234,16 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// BenchmarkSQL 6 can run each transaction as a stored procedure: another workload.
-    fn refuse_procedures(&self) -> Result<(), Failure> {
-        const REMEDY: &str = "write application=Generic: statements are sent one by one";
-        let other = |entry: &&Entry| !entry.value.trim().eq_ignore_ascii_case("generic");
-        if let Some(entry) = self.given("application").filter(other) {
-            let what = "would run stored procedures, which dyno doesn't have";
-            return Err(self.wrong(entry, what).with_hint(REMEDY));
+    /// Refuses keys that have another value than the usual one, for this reason.
+    fn refuse_others(&self, keys: [(&str, &str); 2], reason: &str) -> Result<(), Failure> {
+        for (key, usual) in keys {
+            let is_other = |entry: &&Entry| !entry.value.trim().eq_ignore_ascii_case(usual);
+            if let Some(entry) = self.given(key).filter(is_other) {
+                let remedy = format!("write {key}={usual}, or leave it out");
+                return Err(self.wrong(entry, reason).with_hint(remedy));
+            }
         }
-        match self.given("useStoredProcedures") {
-            Some(entry) if self.flag("useStoredProcedures", false)? => Err(self
-                .wrong(entry, "would run stored procedures, which dyno doesn't have")
-                .with_hint("write useStoredProcedures=false")),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     fn length(&self) -> Result<Length, Failure> {
@@ -287,7 +286,13 @@ impl<'a> Reader<'a> {
     }
 
     fn pauses(&mut self, place: &Place) -> Result<Pauses, Failure> {
-        self.refuse_parts(place)?;
+        // Several programs of BenchmarkSQL 6 can share the warehouses.
+        let last = place.warehouses.to_string();
+        for key in ["useWarehouseFrom", "useWarehouseTo"] {
+            self.number(key, 1..=place.warehouses)?;
+        }
+        let whole = [("useWarehouseFrom", "1"), ("useWarehouseTo", last.as_str())];
+        self.refuse_others(whole, "would leave warehouses to other programs, which dyno can't do")?;
         let multiplier = |reader: &Self, key| {
             reader.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0))
         };
@@ -314,20 +319,6 @@ impl<'a> Reader<'a> {
             think: multiplier(self, "thinkTimeMultiplier")?,
             rampup_mins: self.number("rampupMins", 0..=MINS_MAX)?.unwrap_or(longest),
         })
-    }
-
-    /// Several programs of BenchmarkSQL 6 can share the warehouses.
-    fn refuse_parts(&self, place: &Place) -> Result<(), Failure> {
-        let all = [("useWarehouseFrom", 1), ("useWarehouseTo", place.warehouses)];
-        for (key, whole) in all {
-            let part = self.number(key, 1..=place.warehouses)?.filter(|&number| number != whole);
-            if let (Some(entry), Some(_)) = (self.given(key), part) {
-                let what = "would leave warehouses to other programs, which dyno can't do";
-                let remedy = format!("write {key}={whole}, or leave it out");
-                return Err(self.wrong(entry, what).with_hint(remedy));
-            }
-        }
-        Ok(())
     }
 
     /// A weight in hundredths of a percent.
@@ -394,16 +385,16 @@ impl<'a> Reader<'a> {
 
     /// Keys that the profile has no use for.
     fn note_unused(&mut self, is_spec: bool) -> Result<(), Failure> {
-        let probability = self.number("restartSUTThreadProbability", 0.0..=1.0)?;
-        if let (Some(entry), Some(true)) =
-            (self.given("restartSUTThreadProbability"), probability.map(|p| p > 0.0))
-        {
-            self.warn(entry, "is ignored: sessions are kept for the whole run");
-        }
-        if let (Some(entry), true) =
-            (self.given("traceTerminalIO"), self.flag("traceTerminalIO", false)?)
-        {
-            self.warn(entry, "is ignored: what terminals show is not written down");
+        self.number("restartSUTThreadProbability", 0.0..=1.0)?;
+        self.flag("traceTerminalIO", false)?;
+        for (key, why) in [
+            ("restartSUTThreadProbability", "is ignored: sessions are kept for the whole run"),
+            ("traceTerminalIO", "is ignored: what terminals show is not written down"),
+        ] {
+            let is_off = |value: &str| ["0", "0.0", "false"].contains(&value);
+            let entry =
+                self.given(key).filter(|entry| !is_off(&entry.value.trim().to_ascii_lowercase()));
+            entry.into_iter().for_each(|entry| self.warn(entry, why));
         }
         let of_other: &[&str] = match is_spec {
             true => &["terminalWarehouseFixed", "limitTxnsPerMin"],

@@ -352,14 +352,22 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a ConditionVerdict>) ->
 }
 
 /// Checks all conditions of a stage, one after another. Reads the whole database: seconds per
-/// warehouse. Nobody may write meanwhile.
+/// warehouse. There must be no writers meanwhile.
 pub async fn check(
     session: &mut AdminSession<'_>,
     stage: Stage,
 ) -> Result<Vec<ConditionVerdict>, DbError> {
+    check_some(session, |condition| condition.applies(stage)).await
+}
+
+/// Checks the conditions that are wanted, one after another.
+pub(crate) async fn check_some(
+    session: &mut AdminSession<'_>,
+    is_wanted: impl Fn(&Condition) -> bool,
+) -> Result<Vec<ConditionVerdict>, DbError> {
     prepare(session).await?;
     let mut verdicts = Vec::new();
-    for condition in CONDITIONS.iter().filter(|condition| condition.applies(stage)) {
+    for condition in CONDITIONS.iter().filter(|condition| is_wanted(condition)) {
         verdicts.push(condition.verdict(session).await?);
     }
     Ok(verdicts)
@@ -367,7 +375,7 @@ pub async fn check(
 
 /// Makes a session ready for [`Condition::verdict`]: MariaDB without statistics would join the derived
 /// tables once per customer.
-pub async fn prepare(session: &mut AdminSession<'_>) -> Result<(), DbError> {
+pub(crate) async fn prepare(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     adopt(session).await?;
     if let Some(sql) = session.capabilities().materialize_derived {
         session.query(sql, &mut Discard).await?;

@@ -5,7 +5,7 @@ use crate::Tpcc;
 use crate::across::on_each_shard;
 use crate::audit::Audit;
 use crate::books::{Books, books};
-use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Mode, Stage, prepare};
+use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Mode, Stage, check_some};
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::{mapped_shards, prove};
 use crate::options::CheckTime;
@@ -285,15 +285,10 @@ async fn look_at_shard(
     stage: Option<Stage>,
 ) -> Result<(Books, Vec<ConditionVerdict>), DbError> {
     let books = books(session).await?;
-    prepare(session).await?;
-    let mut verdicts = Vec::new();
-    let is_wanted = |condition: &&Condition| {
+    let verdicts = check_some(session, |condition| {
         stage.is_some_and(|stage| condition.applies(stage)) && !condition.joins_warehouses()
-    };
-    for condition in CONDITIONS.iter().filter(is_wanted) {
-        verdicts.push(condition.verdict(session).await?);
-    }
-    Ok((books, verdicts))
+    });
+    Ok((books, verdicts.await?))
 }
 
 /// True for a check that should have been made and could not: what it would have said is not known.
