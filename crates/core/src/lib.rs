@@ -2,7 +2,7 @@
 //!
 //! - [`Driver`] and [`Session`]: a protocol, and one open connection; [`AdminDriver`] and [`AdminSession`] where nothing is measured.
 //! - [`Workload`]: the code of transactions.
-//! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt.
+//! - [`Outcome`], [`ErrorClass`], [`DbError`]: the end of an attempt. [`Error`]: of what is not measured.
 //! - [`Tally`]: statements and rows of an attempt.
 //! - [`Rng`]: one random stream per worker and purpose.
 //! - [`ShardRule`], [`ShardMap`], [`Shards`]: what stands behind an endpoint, and which rows lie where.
@@ -16,8 +16,8 @@ mod address;
 mod admin;
 mod capabilities;
 mod error;
+mod failed;
 mod foreign;
-mod hinted;
 mod named;
 mod nearest;
 pub mod offer;
@@ -37,8 +37,8 @@ pub use address::Address;
 pub use admin::{AdminDriver, AdminSession};
 pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
+pub use failed::{Context, Error, ErrorKind};
 pub use foreign::{harmless, harmless_json, in_one_line, is_command};
-pub use hinted::HintedError;
 pub use nearest::nearest;
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;

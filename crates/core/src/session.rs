@@ -341,6 +341,16 @@ pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 
 /// One open connection. Used by one worker at a time.
 ///
+/// | to execute with | when |
+/// |---|---|
+/// | [`Session::query`], [`Session::query_bytes`] | A text is executed once, or has several statements: set-up, checks, simple protocols. |
+/// | [`Session::execute_once`] | A text with parameters is executed once. |
+/// | [`Session::prepare`], then [`Session::execute`] | The same statement is executed again and again, and its rows are read. |
+/// | [`Session::execute_short`] | As before, but rows are only counted, or kept as they come. |
+/// | [`Session::give`], [`Session::poll_given`], [`Session::take_given`] | A transaction is one statement: the parts of [`Session::execute_short`], without a future of its own. |
+/// | [`Session::queue`], [`Session::queue_once`], [`Session::queue_sync`], then [`Session::flush`] | Several statements share one flight. |
+/// | [`Session::bulk_load`], [`Session::copy_in`] | Rows are streamed into a table. |
+///
 /// `prepare`, `execute`, `query` and the pipeline calls are the hot path: they reuse the session's buffers and allocate
 /// nothing once those have grown.
 pub trait Session {

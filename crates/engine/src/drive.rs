@@ -1,13 +1,11 @@
 //! One trial over all loops.
 
 use crate::collect::{Collected, LoopMessage, collect};
-use crate::control::Control;
-use crate::gate::{Release, StartGate};
+use crate::control::{Control, Release, StartGate};
 use crate::generator::{GeneratorWatch, run_delay_of_thread};
 use crate::own_pages::give_back_pages;
 use crate::record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
-use crate::share::first_of;
-use crate::shared::{Local, Shared};
+use crate::shared::{Local, Shared, first_of};
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};
 use crate::worker::worker;
 use dyno_core::{DbError, Driver, MILLISECOND, Nanos, SECOND, Workload};

@@ -2,28 +2,9 @@
 
 use crate::record::{Frame, MeasuredInterval, Phase, Window};
 use crate::trial::{TrialEnd, TrialResult};
-use dyno_core::{DbError, Nanos};
+use dyno_core::{DbError, Error, Nanos};
 use dyno_facts::{GeneratorConditions, HostSample};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MergeError {
-    Empty,
-    /// Different kinds of transactions, or only some have a schedule.
-    Foreign,
-}
-
-impl fmt::Display for MergeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            MergeError::Empty => "no load generator has given a result",
-            MergeError::Foreign => "the load generators have measured different things",
-        })
-    }
-}
-
-impl std::error::Error for MergeError {}
 
 impl TrialResult {
     /// Moves all times to a clock that shows `by_ns` more.
@@ -35,13 +16,13 @@ impl TrialResult {
 
 /// Merges the results of all load generators, with times on one clock ([`TrialResult::shift`]). Counts and histograms
 /// are exact sums; facts of a machine are those of the worst one.
-pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, MergeError> {
+pub fn merge(parts: &[TrialResult]) -> Result<TrialResult, Error> {
     folded(parts, add)
 }
 
 /// Joins the stages of one trial, one after the other: their windows add up, without the gaps between them. Counts and
 /// histograms are exact sums; facts of the machine are those of the worst stage, its load is the mean.
-pub fn join(stages: &[TrialResult]) -> Result<TrialResult, MergeError> {
+pub fn join(stages: &[TrialResult]) -> Result<TrialResult, Error> {
     folded(stages, append)
 }
 
@@ -49,12 +30,13 @@ pub fn join(stages: &[TrialResult]) -> Result<TrialResult, MergeError> {
 fn folded(
     parts: &[TrialResult],
     add: impl Fn(&mut TrialResult, &TrialResult),
-) -> Result<TrialResult, MergeError> {
-    let (first, rest) = parts.split_first().ok_or(MergeError::Empty)?;
+) -> Result<TrialResult, Error> {
+    let (first, rest) =
+        parts.split_first().ok_or_else(|| Error::new("no load generator has given a result"))?;
     let mut sum = first.clone();
     for part in rest {
         if !is_alike(&sum.total, &part.total) || sum.offered.is_some() != part.offered.is_some() {
-            return Err(MergeError::Foreign);
+            return Err(Error::new("the load generators have measured different things"));
         }
         add(&mut sum, part);
     }

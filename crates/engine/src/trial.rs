@@ -2,7 +2,7 @@
 
 use crate::ErrorPolicy;
 use crate::record::{Frame, Window};
-use crate::share::TrialShare;
+use crate::shared::TrialShare;
 use dyno_core::{DbError, Nanos, SECOND};
 use dyno_facts::{GeneratorConditions, HostSample, TableScans};
 use serde::{Deserialize, Serialize};

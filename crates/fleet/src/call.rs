@@ -1,9 +1,8 @@
 //! Questions over NATS.
 
-use crate::error::{FleetError, FleetResult};
-use crate::key::{FleetKey, SealContext};
-use crate::packet::{pack, unpack};
-use crate::protocol::{Answer, Ask, Hello, Question, SentQuestion, check_name};
+use crate::nats::{FleetKey, SealContext};
+use crate::protocol::{Answer, Ask, Hello, Question, SentQuestion, check_name, pack, unpack};
+use crate::{FleetError, FleetResult};
 use async_nats::client::Request;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;

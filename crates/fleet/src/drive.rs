@@ -1,13 +1,13 @@
 //! One trial over the fleet.
 
 use crate::call::{Answered, Caller, Silence, ask, insist};
-use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::flow::Inbox;
 use crate::generator::LEASE;
 use crate::nats::ended_thread;
 use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
 use crate::trial::{Part, PartEvent, Trial};
+use crate::{FleetError, FleetResult};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
 use dyno_facts::{GeneratorMember, Message, say};

@@ -3,11 +3,11 @@
 use crate::NatsOptions;
 use crate::call::{Called, Caller, ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round, calendar_now};
-use crate::error::{FleetError, FleetResult};
 use crate::nats::Link;
 use crate::protocol::{
     Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
 };
+use crate::{FleetError, FleetResult};
 use dyno_facts::FleetMember;
 use dyno_reactor::monotonic_now;
 use futures_util::future::join_all;

@@ -3,8 +3,8 @@
 //! The coordinator asks for what comes after the last byte that it has. So lost questions and answers are asked again,
 //! nothing is taken twice, and a report may be longer than a message of NATS.
 
-use crate::error::{FleetError, FleetResult};
-use crate::packet::{pack, unpack};
+use crate::protocol::{pack, unpack};
+use crate::{FleetError, FleetResult};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::VecDeque;

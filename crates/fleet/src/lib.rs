@@ -12,13 +12,10 @@
 mod call;
 mod clock;
 mod drive;
-mod error;
 mod fleet;
 mod flow;
 mod generator;
-mod key;
 mod nats;
-mod packet;
 mod probe;
 mod protocol;
 mod trial;
@@ -27,11 +24,12 @@ dyno_facts::catalogue!();
 
 pub use clock::ClockOffset;
 pub use drive::{DrivenTogether, Performance, Task};
-pub use error::FleetError;
+pub use dyno_core::Error as FleetError;
 pub use fleet::{Fleet, FleetOptions, PATIENCE, Present, WAIT, present};
 pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};
-pub use key::FleetKey;
-pub use nats::{NatsOptions, NatsSecret};
+pub use nats::{FleetKey, NatsOptions, NatsSecret};
 #[doc(hidden)]
 pub use probe::probe;
 pub use protocol::{FLEET, GeneratorOrder, Hello, TargetSecret, Versions, check_name};
+
+pub(crate) type FleetResult<T> = Result<T, FleetError>;

@@ -1,9 +1,8 @@
 //! Hostile messages: what both ends make of one that has passed the seal, and that nothing passes it otherwise.
 
 use crate::flow::Inbox;
-use crate::key::{FleetKey, SealContext};
-use crate::packet::unpack;
-use crate::protocol::{Answer, Ask, Report, SentQuestion};
+use crate::nats::{FleetKey, SealContext};
+use crate::protocol::{Answer, Ask, Report, SentQuestion, unpack};
 use dyno_engine::record::Window;
 use dyno_engine::{Joined, merge};
 
@@ -61,8 +60,7 @@ fn take(report: Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packet::pack;
-    use crate::protocol::{GeneratorOrder, Question, Versions};
+    use crate::protocol::{GeneratorOrder, Question, Versions, pack};
     use dyno_engine::TrialResult;
     use dyno_engine::record::{Frame, MeasuredInterval, Phase};
     use dyno_facts::{HostSample, PlannedTrial};

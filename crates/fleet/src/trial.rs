@@ -2,10 +2,10 @@
 
 use crate::clock::ClockOffset;
 use crate::drive::{Attempt, DrivenTogether, LostGenerators, Performance, Task};
-use crate::error::{FleetError, FleetResult};
 use crate::fleet::{Fleet, Member};
 use crate::protocol::Report;
-use dyno_core::{DbError, MILLISECOND, Nanos, SECOND};
+use crate::{FleetError, FleetResult};
+use dyno_core::{Context as _, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{Control, Joined, Observer, TrialEnd, TrialResult, TrialSpec, merge};
 use dyno_facts::{GeneratorMember, LatencySummary, Message, say};
@@ -298,7 +298,7 @@ impl<'a> Trial<'a> {
         });
         if let Some((part, message, hint)) = failed {
             let message = format!("load generator {}: {message}", part.name());
-            return Err(FleetError { message, hint: hint.clone() });
+            return Err(FleetError { hint: hint.clone(), ..FleetError::new(message) });
         }
         // When its own user stops one between the agreement and the start, no start was announced yet: the others
         // may begin again.
@@ -318,8 +318,7 @@ impl<'a> Trial<'a> {
                 _ => return Ok(Attempt::Done(DrivenTogether::Interrupted)),
             }
         }
-        let result = merge(&results)
-            .map_err(|error| FleetError::new(format!("The results can't be merged: {error}.")))?;
+        let result = merge(&results).context("The results can't be merged")?;
         let members = self.members(at, &results, &result);
         if self.parts.len() < self.fleet.members.len() {
             let (n, all) = (self.parts.len(), self.fleet.members.len());

@@ -1,6 +1,6 @@
 //! How a load fails.
 
-use crate::piece::is_conflict;
+use crate::sessions::is_conflict;
 use dyno_core::DbError;
 use std::fmt;
 use std::io;

@@ -27,8 +27,6 @@
 
 pub mod catalog;
 mod error;
-mod observer;
-mod piece;
 pub mod query;
 mod report;
 mod sessions;
@@ -38,10 +36,8 @@ mod watch;
 dyno_facts::catalogue!();
 
 pub use error::{LoadError, while_doing};
-pub use observer::{LoadObserver, Unobserved};
-pub use piece::{StoredRows, is_conflict, retrying};
-pub use report::{LoadReport, default_sessions, fallback_reason};
-pub use sessions::{LoadSessions, cancel};
+pub use report::{LoadObserver, LoadReport, Unobserved, default_sessions, fallback_reason};
+pub use sessions::{LoadSessions, StoredRows, cancel, is_conflict, retrying};
 pub use watch::{
     Activity, LOST_NODE_REMEDY, LostNode, Patience, bulk_load, doing, goes_on, look_at, noting,
     watched,

@@ -1,6 +1,9 @@
 //! What a load did.
+//!
+//! What a loader reports while it works.
 
-use dyno_core::{BulkFallback, BulkMethod, BulkReport};
+use crate::{LostNode, Patience};
+use dyno_core::{BulkFallback, BulkMethod, BulkReport, NodeSight};
 use dyno_facts::{Message, say};
 use std::num::NonZero;
 use std::thread;
@@ -75,3 +78,58 @@ pub fn default_sessions() -> u32 {
     let cores = thread::available_parallelism().map_or(2, NonZero::get);
     (2 * cores).clamp(2, 16) as u32
 }
+
+/// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
+/// all loading threads, a few times per second at most. Every method does nothing unless it is
+/// written.
+pub trait LoadObserver: Sync {
+    /// The load will insert this many rows in all; called once, before the first row. Rows that an
+    /// interrupted load has left behind are not among them.
+    fn rows_planned(&self, _rows: u64) {}
+    fn creating_table(&self, _table: &str) {}
+    /// The first of `rows` rows is about to be inserted into `table`.
+    fn inserting(&self, _rows: u64, _table: &str) {}
+    /// This many more rows are stored; sent, where all rows are one transaction.
+    fn rows_done(&self, _rows: u64) {}
+    /// So many rows of these sessions are sent in all, stored or not; called again and again.
+    fn rows_sent(&self, _rows: u64) {}
+    /// A secondary index of `table` is about to be created.
+    fn creating_index(&self, _table: &str) {}
+    /// A table is about to be read into the server's memory.
+    fn prewarming_table(&self, _table: &str) {}
+    fn dropping_table(&self, _table: &str) {}
+    /// A line that the original tool prints here, or a remark of the server as its own client prints it.
+    fn line(&self, _text: &str) {}
+    /// Something the user should know, in one sentence.
+    fn note(&self, _text: &str) {}
+    /// What is done, in its sentences.
+    fn work(&self) -> &'static str {
+        "the load"
+    }
+    /// True when the user wants the end of the load now. Asked about ten times a second.
+    fn is_canceled(&self) -> bool {
+        false
+    }
+    fn patience(&self) -> Patience {
+        Patience::default()
+    }
+    /// A node whose process is known, and that is dead. Asked some times a second.
+    fn lost_node(&self) -> Option<NodeSight> {
+        None
+    }
+    /// Whether nodes are watched, so that [`Self::lost_node`] may tell of one a moment after its sessions are lost.
+    fn watches_nodes(&self) -> bool {
+        false
+    }
+    /// Work is given up because of a node: those who wait for it end.
+    fn give_up(&self, _node: &LostNode) {}
+    /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
+    fn nodes(&self) -> Vec<NodeSight> {
+        Vec::new()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl LoadObserver for Unobserved {}

@@ -1,13 +1,21 @@
 //! The sessions of a load.
+//!
+//! One piece of a load: stored wholly or not at all.
 
-use crate::settings::{self, ServerNeed};
-use crate::watch::{self, LOST_NODE_REMEDY, noted};
-use crate::{Activity, LoadError, LoadObserver, doing, while_doing};
-use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos, NodeSight, SECOND, Session};
+use crate::settings::ServerNeed;
+use crate::watch::{LOST_NODE_REMEDY, noted};
+use crate::{
+    Activity, LoadError, LoadObserver, LoadReport, doing, fallback_reason, settings, watch,
+    while_doing,
+};
+use dyno_core::{
+    AdminDriver, AdminSession, BulkReport, DbError, Dialect, Driver, ErrorClass, Nanos, NodeSight,
+    SECOND, Session,
+};
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -228,6 +236,70 @@ fn seats(sessions: u32, pieces: &[usize]) -> Vec<usize> {
     let taken = all.filter(|&(round, place)| round < pieces[place]);
     let first = pieces.iter().filter(|pieces| **pieces > 0).count();
     taken.take(first.max(sessions as usize)).map(|(_, place)| place).collect()
+}
+
+/// Attempts at a piece that other sessions' locks get in the way of.
+const ATTEMPTS: u32 = 5;
+
+/// True when locks of other sessions were in the way: the same work may succeed.
+pub fn is_conflict(error: &DbError) -> bool {
+    use ErrorClass::{Deadlock, LockTimeout, Serialization};
+    matches!(error.class(), Deadlock | LockTimeout | Serialization)
+}
+
+/// Does `work`, again from its begin where locks of other sessions are in the way, five times at most.
+///
+/// # Errors
+/// Those of `work`; that of the rollback between two attempts.
+pub async fn retrying<T>(
+    session: &mut AdminSession<'_>,
+    mut work: impl AsyncFnMut(&mut AdminSession<'_>) -> Result<T, LoadError>,
+) -> Result<T, LoadError> {
+    for _ in 1..ATTEMPTS {
+        match work(session).await {
+            Err(error) if error.is_conflict() => {
+                let undoing = while_doing("undoing a piece that met a lock");
+                session.rollback().await.map_err(undoing)?;
+            }
+            done => return done,
+        }
+    }
+    work(session).await
+}
+
+/// Counts the rows that the sessions of a load have stored, and keeps how.
+pub struct StoredRows<'a> {
+    observer: &'a dyn LoadObserver,
+    rows: AtomicU64,
+    how: Mutex<Option<BulkReport>>,
+}
+
+impl<'a> StoredRows<'a> {
+    pub fn new(observer: &'a dyn LoadObserver) -> Self {
+        StoredRows { observer, rows: AtomicU64::new(0), how: Mutex::new(None) }
+    }
+
+    /// Counts the rows of a piece, which are committed. The reason of the first piece for a slower method is noted.
+    pub fn add(&self, report: BulkReport) {
+        let rows = report.rows;
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        let mut how = self.how.lock().unwrap_or_else(PoisonError::into_inner);
+        if how.is_none() {
+            if let Some(why) = &report.fallback {
+                self.observer.note(&fallback_reason(why).to_string());
+            }
+            *how = Some(report);
+        }
+        drop(how);
+        self.observer.rows_done(rows);
+    }
+
+    /// All in all, where an earlier load had stored `rows_found` rows.
+    pub fn report(self, rows_found: u64) -> LoadReport {
+        let how = self.how.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let loaded = how.map(LoadReport::from).unwrap_or_default();
+        LoadReport { rows_loaded: self.rows.into_inner(), rows_found, ..loaded }
+    }
 }
 
 #[cfg(test)]

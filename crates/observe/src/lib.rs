@@ -1,14 +1,12 @@
 //! Looks at the load generator's machine and at servers, before, while and after they are measured.
 
-mod environment;
 mod host;
 pub mod proc;
 mod server;
 
 dyno_facts::catalogue!();
 
-pub use environment::environment;
-pub use host::{HostSampler, ServerProcess, ServerUsage, governor, machine};
+pub use host::{HostSampler, ServerProcess, ServerUsage, environment, governor, machine};
 pub use server::{
     Asked, LOCK_CLASS, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow,
     commits_grown, follows, glance, has_reached, look, node_conditions, position, read_facts,

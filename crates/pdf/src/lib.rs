@@ -15,7 +15,7 @@ mod packed;
 #[cfg(any(not(feature = "typst"), test))]
 mod program;
 
-pub use dyno_core::HintedError as PdfError;
+pub use dyno_core::Error as PdfError;
 pub use fonts::{FONT_LICENCES, Font, fonts};
 
 /// Pixels of a PNG for each of the drawing.

@@ -1,9 +1,9 @@
 //! The loop: ready tasks, due times, epoll.
 
-use crate::clock::{Clock, monotonic_now};
 use crate::io::{Io, chosen_io};
 use crate::ring::Ring;
-use crate::source::ready_or_pending;
+use crate::stream::ready_or_pending;
+use crate::timers::{Clock, monotonic_now};
 use dyno_core::Nanos;
 use rustix::event::{Timespec, epoll};
 use rustix::fd::OwnedFd;

@@ -5,19 +5,17 @@
 //! loop of this thread and returns `Pending`. Every waiting future of this crate tolerates early polls.
 
 mod child;
-mod clock;
 mod event_loop;
 mod io;
 mod ring;
-mod source;
 mod stream;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
-pub use clock::{Clock, SharedTime, monotonic_now};
 pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
 pub use io::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
 pub use ring::Peek;
-pub use source::EventSource;
-pub use stream::SocketStream;
-pub use timers::{Elapsed, now, sleep_until, timeout, unless, wake, yield_now};
+pub use stream::{EventSource, SocketStream};
+pub use timers::{
+    Clock, Elapsed, SharedTime, monotonic_now, now, sleep_until, timeout, unless, wake, yield_now,
+};

@@ -24,7 +24,7 @@ pub use dyno_facts::{Lang, Message};
 pub use dyno_judge::format;
 pub use families::{FamilyPaper, FamilyPapers, Method, NamedPaper, register};
 
-pub use dyno_core::HintedError as ReportError;
+pub use dyno_core::Error as ReportError;
 pub use dyno_judge::evidence::*;
 pub use dyno_judge::findings::checks::{check_ids, parts, unlike};
 pub use dyno_judge::findings::fault::fault_sentence;

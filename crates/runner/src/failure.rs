@@ -2,13 +2,12 @@
 
 use crate::databases::STOPPED;
 use crate::signals;
-use dyno_core::{DbError, in_one_line};
+use dyno_core::{DbError, Error, ErrorKind, in_one_line};
 use dyno_engine::DriveError;
 use dyno_facts::{Message, say};
 use dyno_load::LoadError;
 use dyno_store::StoreError;
 use dyno_suite::SuiteError;
-use dyno_topology::ClusterError;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -143,11 +142,12 @@ impl From<SuiteError> for Failure {
     }
 }
 
-impl From<ClusterError> for Failure {
-    fn from(error: ClusterError) -> Self {
-        let failure = match error.is_stopped {
-            true => Failure::interrupted(say!(cluster_stopped)),
-            false => Failure::new(error.message),
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let failure = match error.kind {
+            ErrorKind::Stopped => Failure::interrupted(say!(cluster_stopped)),
+            ErrorKind::Usage => Failure::usage(sentence(&error.message)),
+            ErrorKind::Failed => Failure::new(error.message),
         };
         failure.hinted(error.hint)
     }

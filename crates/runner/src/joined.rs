@@ -2,7 +2,8 @@
 
 use crate::summary::summarise;
 use crate::trial::trial_spec;
-use dyno_engine::{MergeError, TrialResult, join, worsen};
+use dyno_core::Error;
+use dyno_engine::{TrialResult, join, worsen};
 use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, Conditions, DataCheck, Freshness, GeneratorConditions, GeneratorMember,
@@ -17,8 +18,8 @@ pub(crate) fn joined(
     trial: &PlannedTrial,
     stages: &[TrialSummary],
     results: &[TrialResult],
-) -> Result<TrialSummary, MergeError> {
-    let first = stages.first().ok_or(MergeError::Empty)?;
+) -> Result<TrialSummary, Error> {
+    let first = stages.first().ok_or_else(|| Error::new("there are no stages"))?;
     let result = join(results)?;
     let spec = trial_spec(trial);
     let identity = TrialIdentity {

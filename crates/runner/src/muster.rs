@@ -1,8 +1,7 @@
 //! The fleet that a run asks for, and the passwords that its load generators need.
 
-use crate::failure::Failure;
 use dyno_facts::SecretUrl;
-use dyno_fleet::{FleetError, FleetOptions, TargetSecret};
+use dyno_fleet::{FleetOptions, TargetSecret};
 
 /// What a run does when a load generator is lost in a trial, which fails then in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -18,12 +17,6 @@ pub enum OnLostGenerator {
 pub struct Muster {
     pub options: FleetOptions,
     pub lost: OnLostGenerator,
-}
-
-impl From<FleetError> for Failure {
-    fn from(error: FleetError) -> Self {
-        Failure::new(error.message).hinted(error.hint)
-    }
 }
 
 /// The passwords of a target and its nodes that this process knows from URLs and variables.

@@ -2,7 +2,7 @@
 //! addresses at which it logs in with the passwords that it finds.
 
 use crate::databases::cluster_nodes;
-use crate::failure::{Failure, sentence};
+use crate::failure::Failure;
 use dyno_drivers::net::Address;
 use dyno_drivers::target::TargetUrl;
 use dyno_facts::{SecretUrl, TargetFacts};
@@ -43,7 +43,7 @@ impl Permits {
             match text.strip_prefix(CLUSTER) {
                 Some(folder) => {
                     for node in cluster_nodes(folder)? {
-                        let target = parsed(&node.url)?;
+                        let target: TargetUrl = node.url.expose().parse()?;
                         places.extend(target.hosts.0.iter().map(Place::of));
                         permits.own.push(node.url);
                     }
@@ -112,7 +112,7 @@ impl Permits {
             false => nodes.collect(),
         };
         for url in &urls {
-            let place = parsed(url)?;
+            let place: TargetUrl = url.expose().parse()?;
             if place.options.contains_key("passfile") {
                 return Err(Failure::new(
                     "A load generator opens no password file that a run names.",
@@ -220,12 +220,6 @@ fn is_same_host(one: &str, other: &str) -> bool {
         (Ok(one), Ok(other)) => one == other,
         _ => one.eq_ignore_ascii_case(other),
     }
-}
-
-fn parsed(url: &SecretUrl) -> Result<TargetUrl, Failure> {
-    url.expose().parse().map_err(|error: dyno_drivers::target::TargetError| {
-        Failure::usage(sentence(&error.message)).hinted(error.hint)
-    })
 }
 
 #[cfg(test)]

@@ -11,7 +11,8 @@ use crate::joined::joined;
 use crate::output;
 use crate::seeds::BITS_OF_SEEDS;
 use crate::trial::{TrialDone, figures};
-use dyno_engine::{MergeError, TrialResult};
+use dyno_core::Error;
+use dyno_engine::TrialResult;
 use dyno_facts::{PlanStep, PlannedTrial, Purpose, StageOf, TrialStatus, TrialSummary};
 use std::collections::BTreeSet;
 
@@ -66,7 +67,7 @@ impl Runner<'_> {
             self.run.data().stages(&step.id).into_iter().cloned().collect();
         let results = stages.iter().map(|stage| self.run.stage(stage));
         let results: Vec<TrialResult> = results.collect::<Result<_, _>>()?;
-        let sum = joined(trial, &stages, &results).map_err(|error: MergeError| {
+        let sum = joined(trial, &stages, &results).map_err(|error: Error| {
             Failure::new(format!("The stages can't be added up: {error}.")).at(&place)
         })?;
         let status = sum.status.clone();

@@ -2,6 +2,7 @@
 
 use crate::state::{FORMAT, Home};
 use crate::{ClusterError, Result, State, guarded, machine};
+use dyno_core::Context as _;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, Metadata, OpenOptions, Permissions, TryLockError};
@@ -27,8 +28,15 @@ pub(crate) struct Secrets {
 #[derive(Clone, Debug)]
 pub(crate) struct Folder(PathBuf);
 
-pub(crate) fn failed(doing: &str, path: &Path, error: &io::Error) -> ClusterError {
-    failed!("{} can't be {doing}: {error}.", path.display())
+/// Names the file or folder that something could not be done with.
+pub(crate) trait OrFailed<T> {
+    fn or_failed(self, participle: &str, path: &Path) -> Result<T>;
+}
+
+impl<T> OrFailed<T> for io::Result<T> {
+    fn or_failed(self, participle: &str, path: &Path) -> Result<T> {
+        self.context(format_args!("{} can't be {participle}", path.display()))
+    }
 }
 
 fn copied(folder: &Folder, home: &Home) -> ClusterError {
@@ -41,7 +49,7 @@ fn copied(folder: &Folder, home: &Home) -> ClusterError {
 
 /// What is written in another user's folder, that user can replace; what stands in it, that user says.
 fn check_owner(path: &Path) -> Result<()> {
-    let owner = fs::metadata(path).map_err(|error| failed("read", path, &error))?.uid();
+    let owner = fs::metadata(path).or_failed("read", path)?.uid();
     if owner == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
@@ -53,7 +61,7 @@ fn check_owner(path: &Path) -> Result<()> {
 pub(crate) fn random_hex(bytes: usize) -> Result<String> {
     let mut buffer = vec![0; bytes];
     let got = getrandom(&mut buffer[..], GetRandomFlags::empty())
-        .map_err(|error| failed!("The kernel gives no random bytes: {error}."))?;
+        .context("The kernel gives no random bytes")?;
     if got < bytes {
         return Err(ClusterError::new("The kernel gives too few random bytes."));
     }
@@ -73,10 +81,10 @@ impl Drop for FolderLock {
 
 impl Folder {
     pub(crate) fn create(path: &Path) -> Result<Self> {
-        fs::create_dir_all(path).map_err(|error| failed("made", path, &error))?;
-        let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
+        fs::create_dir_all(path).or_failed("made", path)?;
+        let path = path.canonicalize().or_failed("found", path)?;
         check_owner(&path)?;
-        let entries = fs::read_dir(&path).map_err(|error| failed("read", &path, &error))?;
+        let entries = fs::read_dir(&path).or_failed("read", &path)?;
         // An `up` that was killed early leaves only the lock.
         let mut others =
             entries.filter(|entry| entry.as_ref().is_ok_and(|entry| entry.file_name() != LOCK));
@@ -92,7 +100,7 @@ impl Folder {
         }
         // The servers' user has to get through to the folders of the nodes.
         fs::set_permissions(&path, Permissions::from_mode(0o755))
-            .map_err(|error| failed("opened to the servers' user", &path, &error))?;
+            .or_failed("opened to the servers' user", &path)?;
         Ok(Folder(path))
     }
 
@@ -103,7 +111,7 @@ impl Folder {
                 .with_hint(
                     "`dyno cluster up` makes one; --dir names the folder of one that exists",
                 ),
-            _ => failed("read", &file, &error),
+            _ => failed!("{} can't be read: {error}.", file.display()),
         })?;
         check_owner(path)?;
         let mut state: State = serde_json::from_str(&text).map_err(|error| {
@@ -119,7 +127,7 @@ impl Folder {
             .with_hint("use the dyno that made it"));
         }
         state.forget_earlier_boots(&machine::boot_id());
-        let path = path.canonicalize().map_err(|error| failed("found", path, &error))?;
+        let path = path.canonicalize().or_failed("found", path)?;
         let folder = Folder(path);
         match &state.home {
             Some(home) if !folder.is(home)? => Err(copied(&folder, home)),
@@ -129,7 +137,7 @@ impl Folder {
 
     /// Identifies this folder: a copy differs.
     pub(crate) fn home(&self) -> Result<Home> {
-        let metadata = fs::metadata(&self.0).map_err(|error| failed("read", &self.0, &error))?;
+        let metadata = fs::metadata(&self.0).or_failed("read", &self.0)?;
         Ok(Home { path: self.0.clone(), device: metadata.dev(), inode: metadata.ino() })
     }
 
@@ -151,7 +159,7 @@ impl Folder {
             .write(true)
             .mode(0o600)
             .open(&path)
-            .map_err(|error| failed("opened", &path, &error))?;
+            .or_failed("opened", &path)?;
         match file.try_lock() {
             Ok(()) => Ok(FolderLock(file)),
             Err(TryLockError::WouldBlock) => Err(failed!(
@@ -159,7 +167,7 @@ impl Folder {
                 self.0.display()
             )
             .with_hint("wait for it, or stop it with Ctrl-C")),
-            Err(TryLockError::Error(error)) => Err(failed("locked", &path, &error)),
+            Err(TryLockError::Error(error)) => Err(error).or_failed("locked", &path),
         }
     }
 
@@ -167,8 +175,8 @@ impl Folder {
     pub(crate) fn save(&self, state: &State) -> Result<()> {
         let path = self.0.join(STATE);
         let new = self.0.join("cluster.json.new");
-        let mut text = serde_json::to_string_pretty(state)
-            .map_err(|error| failed!("The cluster has no text form: {error}."))?;
+        let mut text =
+            serde_json::to_string_pretty(state).context("The cluster has no text form")?;
         text.push('\n');
         let write = || {
             let mut file = File::create(&new)?;
@@ -179,7 +187,7 @@ impl Folder {
             let _ = File::open(&self.0).map(|folder| folder.sync_all());
             Ok(())
         };
-        write().map_err(|error| failed("written", &path, &error))
+        write().or_failed("written", &path)
     }
 
     pub(crate) fn make_secrets(&self) -> Result<Secrets> {
@@ -188,8 +196,7 @@ impl Folder {
             replication: random_hex(16)?,
             metadata: random_hex(16)?,
         };
-        let text = serde_json::to_string(&secrets)
-            .map_err(|error| failed!("Passwords have no text form: {error}."))?;
+        let text = serde_json::to_string(&secrets).context("Passwords have no text form")?;
         write_private(&self.0.join(SECRETS), &text, None)?;
         write_private(&self.0.join(PASSWORD), &format!("{}\n", random_hex(16)?), None)?;
         Ok(secrets)
@@ -197,14 +204,14 @@ impl Folder {
 
     pub(crate) fn secrets(&self) -> Result<Secrets> {
         let path = self.0.join(SECRETS);
-        let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
+        let text = fs::read_to_string(&path).or_failed("read", &path)?;
         // The text is not repeated in the error: it holds passwords.
         serde_json::from_str(&text).map_err(|_| failed!("{} can't be understood.", path.display()))
     }
 
     pub(crate) fn password(&self) -> Result<String> {
         let path = self.0.join(PASSWORD);
-        let text = fs::read_to_string(&path).map_err(|error| failed("read", &path, &error))?;
+        let text = fs::read_to_string(&path).or_failed("read", &path)?;
         Ok(text.trim().to_owned())
     }
 
@@ -216,7 +223,7 @@ impl Folder {
             fs::set_permissions(&path, Permissions::from_mode(0o700))?;
             give(&path, owner)
         };
-        make().map_err(|error| failed("made", &path, &error))?;
+        make().or_failed("made", &path)?;
         Ok(path)
     }
 
@@ -224,8 +231,7 @@ impl Folder {
     pub(crate) fn check_reach(&self, owner: Option<(u32, u32)>) -> Result<()> {
         let Some((user, group)) = owner else { return Ok(()) };
         for ancestor in self.0.ancestors() {
-            let metadata =
-                fs::metadata(ancestor).map_err(|error| failed("read", ancestor, &error))?;
+            let metadata = fs::metadata(ancestor).or_failed("read", ancestor)?;
             if !may(&metadata, user, group, 1) {
                 return Err(failed!(
                     "The servers don't run as root, and their user can't get through {}.",
@@ -249,7 +255,7 @@ impl Folder {
                 return Ok(());
             }
         }
-        last.map_err(|error| failed("removed", &self.0, &error))
+        last.or_failed("removed", &self.0)
     }
 
     fn remove_all_but_state(&self) -> io::Result<()> {
@@ -287,13 +293,13 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
 /// Writes a file that only its owner can read.
 pub(crate) fn write_private(path: &Path, text: &str, owner: Option<(u32, u32)>) -> Result<()> {
     let written = guarded::write(path, text.as_bytes(), 0o600, owner);
-    written.map_err(|error| failed("written", path, &error))
+    written.or_failed("written", path)
 }
 
 /// Writes a file that the servers' user can read.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
     let written = guarded::write(path, text.as_bytes(), 0o644, None);
-    written.map_err(|error| failed("written", path, &error))
+    written.or_failed("written", path)
 }
 
 /// Gives a file or folder to the user of the servers, if there is one.

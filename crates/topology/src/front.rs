@@ -1,10 +1,9 @@
 //! The endpoint of a cluster: started, asked, renewed after changes of roles.
 
 use crate::admin::Admin;
-use crate::cluster::ENDPOINT;
+use crate::cluster::{ENDPOINT, PROBE_LIMIT_S};
 use crate::endpoint::{self, Front, router};
-use crate::folder::failed;
-use crate::make::PROBE_LIMIT_S;
+use crate::folder::OrFailed;
 use crate::process::Launch;
 use crate::{Cluster, ClusterError, EndpointKind, Result, StateNode, guarded, postgres};
 
@@ -16,7 +15,7 @@ impl Cluster {
         };
         if node.product.is_server() {
             step("Joining the shards behind the coordinator.");
-            postgres::coordinator::join(self, node)?;
+            postgres::replication::join(self, node)?;
         } else {
             step(&format!("Starting {}.", node.product.name()));
             self.launch(ENDPOINT)?;
@@ -66,7 +65,7 @@ impl Cluster {
         {
             let (from, to) = (primary.data().join(from), node.folder.join(to));
             let copy = || guarded::copy(&mut guarded::read(&from)?, &to, 0o600, self.state.run_as);
-            copy().map_err(|error| failed("copied", &from, &error))?;
+            copy().or_failed("copied", &from)?;
         }
         Ok(())
     }

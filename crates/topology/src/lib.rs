@@ -4,10 +4,10 @@
 //! A cluster is a folder. Its `cluster.json` is written before each start, so that [`Cluster::down`] finds
 //! everything also after a kill.
 //!
-//! - `request`: the arguments of `up`. `cluster`: made, opened, taken down. `make`: nodes are started.
+//! - `request`: the arguments of `up`. `cluster`: made, opened, taken down, its nodes started.
 //! - `mysql`, `postgres`, `endpoint`: what each product needs.
-//! - `fault`: kill, stop, start, freeze. `network`: partitions. `roles`: promotion and return. `status`: health. `vitals`:
-//!   process, memory and log of a node that somebody waits for.
+//! - `roles`: kill, stop, start, freeze, promotion and return. `network`: partitions. `status`: health; process, memory and
+//!   log of a node that somebody waits for.
 //!
 //! Every process carries the cluster's random identity in its environment, so that `down` also finds processes
 //! that no file names. Only children of PostgreSQL, which overwrite their environment, are found by the node's
@@ -27,30 +27,27 @@ macro_rules! failed {
 mod admin;
 mod cluster;
 pub mod endpoint;
-mod error;
-mod fault;
 mod folder;
 mod front;
 mod guarded;
 mod machine;
-mod make;
 mod mysql;
 mod network;
 mod postgres;
 mod process;
-mod programs;
 mod request;
 mod roles;
-mod settings;
-mod shared_memory;
 mod state;
 mod status;
-mod vitals;
 
 pub use cluster::Cluster;
-pub use error::ClusterError;
-pub(crate) use error::Result;
+pub use dyno_core::Error as ClusterError;
 pub use request::{REPLICAS_MAX, Replication, Request};
 pub use state::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
-pub use status::{Health, NodeStatus};
-pub use vitals::NodeWatch;
+pub use status::{Health, NodeStatus, NodeWatch};
+
+pub(crate) type Result<T, E = ClusterError> = std::result::Result<T, E>;
+
+fn stopped() -> ClusterError {
+    ClusterError::stopped("Stopped before the cluster was ready.")
+}

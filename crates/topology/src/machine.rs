@@ -1,9 +1,17 @@
 //! Free ports and memory of this machine.
+//!
+//! Programs of servers, and the user who runs them.
+//!
+//! Memory that processes share, which outlives them when they are killed: PostgreSQL's.
 
 use crate::Result;
 use crate::folder::random_hex;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Ports of servers lie below those that the system gives to clients: a restarted server must find its port free.
 const PORTS: std::ops::Range<u16> = 13_000..31_000;
@@ -56,6 +64,130 @@ pub(crate) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Places of servers that packages keep off the path of users.
+const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin"];
+const NOBODY: (u32, u32) = (65_534, 65_534);
+
+/// The first of these names on the path or in the usual places.
+pub(crate) fn find(names: &[&str]) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders: Vec<PathBuf> =
+        std::env::split_paths(&path).chain(SERVER_FOLDERS.map(PathBuf::from)).collect();
+    let found = names.iter().flat_map(|name| folders.iter().map(move |folder| folder.join(name)));
+    found.into_iter().find(|path| path.is_file())
+}
+
+/// As [`find`], or an error that names the package.
+pub(crate) fn need(names: &[&str], package: &str) -> Result<PathBuf> {
+    find(names).ok_or_else(|| {
+        failed!("The program {} is not installed.", names.join(" or "))
+            .with_hint(format!("install it: {package}"))
+    })
+}
+
+/// Libraries in a package of this machine's architecture that was unpacked to `root`.
+pub(crate) fn libraries(root: &Path) -> PathBuf {
+    root.join(format!("usr/lib/{}-linux-gnu", std::env::consts::ARCH))
+}
+
+/// The loader of an unpacked system and the words before the arguments of its `program`; `folders` hold the libraries.
+pub(crate) fn loaded(
+    root: &Path,
+    program: &Path,
+    folders: &[PathBuf],
+) -> Option<(PathBuf, Vec<OsString>)> {
+    let names = ["ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"];
+    let loader =
+        names.map(|name| libraries(root).join(name)).into_iter().find(|it| it.is_file())?;
+    let path = folders.iter().map(|folder| folder.as_os_str()).collect::<Vec<_>>();
+    let (path, program) = (path.join(OsStr::new(":")), program.as_os_str().to_owned());
+    let before = ["--argv0".into(), program.clone(), "--library-path".into(), path, program];
+    Some((loader, before.into()))
+}
+
+/// The newest folder of PostgreSQL's programs in which all of these are.
+pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
+    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let version = entry.file_name().to_str()?.parse().ok()?;
+            Some((version, entry.path().join("bin")))
+        })
+        .collect();
+    versions.sort();
+    let mut folders: Vec<PathBuf> = versions.into_iter().rev().map(|entry| entry.1).collect();
+    // A version on the path was put there on purpose.
+    let on_path = find(&["initdb"]).and_then(|path| path.canonicalize().ok());
+    folders.splice(0..0, on_path.as_deref().and_then(Path::parent).map(Path::to_owned));
+    folders.extend(["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from));
+    let has_all = |folder: &PathBuf| names.iter().all(|name| folder.join(name).is_file());
+    folders.into_iter().find(has_all).ok_or_else(|| {
+        failed!("PostgreSQL's programs {} are not installed.", names.join(", "))
+            .with_hint("install them: postgresql-15 (Debian 12), or postgresql of a later release")
+    })
+}
+
+fn account(name: &str) -> Option<(u32, u32)> {
+    let text = fs::read_to_string("/etc/passwd").ok()?;
+    text.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        (fields.next()? == name).then_some(())?;
+        Some((fields.nth(1)?.parse().ok()?, fields.next()?.parse().ok()?))
+    })
+}
+
+/// User and group of servers when root runs dyno: the first of these users that exists, else `nobody`.
+pub(crate) fn unprivileged(names: &[&str]) -> Option<(u32, u32)> {
+    if !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    Some(names.iter().find_map(|name| account(name)).unwrap_or(NOBODY))
+}
+
+/// Files of PostgreSQL's dynamic shared memory.
+const FILES: &str = "/dev/shm/PostgreSQL.";
+/// How the kernel shows a segment of System V in the map of a process; its number stands for the inode.
+const SEGMENT: &str = "/SYSV";
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct SharedMemory {
+    files: BTreeSet<PathBuf>,
+    segments: BTreeSet<u32>,
+}
+
+impl SharedMemory {
+    /// Notes what a living process shares.
+    pub(crate) fn add(&mut self, pid: u32) {
+        self.add_map(&fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default());
+    }
+
+    fn add_map(&mut self, map: &str) {
+        for line in map.lines() {
+            let mut words = line.split_whitespace().skip(4);
+            let (Some(inode), Some(path)) = (words.next(), words.next()) else { continue };
+            if path.starts_with(FILES) {
+                self.files.insert(Path::new(path).to_owned());
+            } else if path.starts_with(SEGMENT) {
+                self.segments.extend(inode.parse::<u32>().ok());
+            }
+        }
+    }
+
+    /// Removes it. What its processes have removed themselves is gone, which is fine.
+    pub(crate) fn remove(&self) {
+        for file in &self.files {
+            let _ = fs::remove_file(file);
+        }
+        for segment in &self.segments {
+            let mut ipcrm = Command::new("ipcrm");
+            ipcrm.args(["-m", &segment.to_string()]).stdin(Stdio::null());
+            let _ = ipcrm.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,5 +206,19 @@ mod tests {
         ports.sort_unstable();
         ports.dedup();
         assert_eq!(ports.len(), 9);
+    }
+
+    #[test]
+    fn what_a_postgres_shares_is_read_from_its_map() {
+        let mut shared = SharedMemory::default();
+        shared.add_map(
+            "7f1a00000000-7f1a08000000 rw-s 00000000 00:01 1024      /dev/zero (deleted)\n\
+             7f1b00000000-7f1b00100000 rw-s 00000000 00:1a 7         /dev/shm/PostgreSQL.1804289\n\
+             7f1b00200000-7f1b00201000 rw-s 00000000 00:01 98304     /SYSV0052e2c1 (deleted)\n\
+             7f1b00300000-7f1b00301000 rw-s 00000000 00:1a 8         /dev/shm/mine\n\
+             7f1c00000000-7f1c00001000 r-xp 00000000 08:01 77        /usr/bin/postgres\n",
+        );
+        let files = BTreeSet::from([PathBuf::from("/dev/shm/PostgreSQL.1804289")]);
+        assert_eq!(shared, SharedMemory { files, segments: BTreeSet::from([98_304]) });
     }
 }

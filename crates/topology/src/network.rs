@@ -82,8 +82,8 @@ pub(crate) fn check() -> Result<()> {
         return Err(ClusterError::new("Only root may give nodes a network of their own.")
             .with_hint("leave --isolated out; `freeze` silences a node without it"));
     }
-    crate::programs::need(&["ip"], "iproute2")?;
-    crate::programs::need(&["setpriv"], "util-linux").map(drop)
+    crate::machine::need(&["ip"], "iproute2")?;
+    crate::machine::need(&["setpriv"], "util-linux").map(drop)
 }
 
 fn ip(words: &str) -> Result<String> {

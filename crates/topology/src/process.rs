@@ -1,7 +1,7 @@
 //! Processes of a cluster: started detached, known by number and start time, or by a mark in their environment when
 //! no file names them.
 
-use crate::shared_memory::SharedMemory;
+use crate::machine::SharedMemory;
 use crate::{Cluster, ClusterError, Result, State, StateNode, guarded};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -179,7 +179,7 @@ pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Resul
             None if (cluster.is_stopped)() => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(ClusterError::stopped());
+                return Err(crate::stopped());
             }
             None => std::thread::sleep(LOOK_EACH),
         }

@@ -1,12 +1,16 @@
 //! Promotion of a read-only node, and the return of a node that was out.
+//!
+//! Faults: kill, stop, start, freeze a node.
 
 use crate::admin::Admin;
-use crate::folder::{FolderLock, failed};
-use crate::make::not_in_time;
+use crate::cluster::not_in_time;
+use crate::folder::{FolderLock, OrFailed};
 use crate::mysql::replication;
-use crate::process::copy_data;
-use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, postgres};
+use crate::process::{LOOK_EACH, ProcessFilter, copy_data};
+use crate::{Cluster, NodeProduct, Result, StateNode, postgres};
+use rustix::process::Signal;
 use std::fs;
+use std::time::{Duration, Instant};
 
 /// Seconds for asking a node that may be cut off from the network.
 const CUT_OFF_LIMIT_S: u64 = 1;
@@ -61,7 +65,7 @@ impl Cluster {
     /// Begins a change of roles, unless it would stop at its first wait.
     fn change_roles(&mut self) -> Result<FolderLock> {
         match (self.is_stopped)() {
-            true => Err(ClusterError::stopped()),
+            true => Err(crate::stopped()),
             false => self.change(),
         }
     }
@@ -216,7 +220,7 @@ impl Cluster {
         self.shut_down(&spare.name, NEVER)?;
         let data = node.data();
         let copied = fs::remove_dir_all(&data)
-            .map_err(|error| failed("removed", &data, &error))
+            .or_failed("removed", &data)
             .and_then(|()| copy_data(self, &spare, node));
         // Whatever became of the copy, the cluster must have its other node back.
         self.start_again(&spare.name)?;
@@ -224,5 +228,95 @@ impl Cluster {
         // MySQL takes copies with the same identity for one server.
         let _ = fs::remove_file(data.join("auto.cnf"));
         self.start_again(&node.name)
+    }
+}
+
+/// How long a server may take to shut down cleanly.
+const STOP_WITHIN: Duration = Duration::from_secs(120);
+
+impl Cluster {
+    pub(crate) fn processes(&self, node: &StateNode) -> ProcessFilter {
+        ProcessFilter::node(&self.state.id, &node.name, &node.folder, node.process())
+    }
+
+    pub(crate) fn set_stopped(&mut self, name: &str) -> Result<()> {
+        let at = self.position(name)?;
+        let node = &mut self.state.nodes[at];
+        (node.pid, node.pid_started_ticks) = (0, 0);
+        self.save()
+    }
+
+    /// Kills all processes of a node at once (SIGKILL), as when its machine dies. Returns when they are
+    /// gone; the data folder stays.
+    pub fn kill(&mut self, name: &str) -> Result<()> {
+        let _lock = self.change()?;
+        self.processes(self.node(name)?).kill()?;
+        self.set_stopped(name)
+    }
+
+    /// Shuts a node down cleanly and returns when it is gone.
+    pub fn stop(&mut self, name: &str) -> Result<()> {
+        let _lock = self.change()?;
+        self.shut_down(name, self.is_stopped)
+    }
+
+    pub(crate) fn shut_down(&mut self, name: &str, is_stopped: fn() -> bool) -> Result<()> {
+        let node = self.node(name)?;
+        let process = node.process();
+        if process.is_frozen() {
+            self.processes(node).signal(Signal::CONT)?;
+        }
+        // PostgreSQL waits for its clients after SIGTERM, and sends them away after SIGINT.
+        let is_postgres = matches!(node.product, NodeProduct::Postgres | NodeProduct::Pgpool);
+        process.signal(if is_postgres { Signal::INT } else { Signal::TERM })?;
+        let begin = Instant::now();
+        while process.is_alive() {
+            if is_stopped() {
+                return Err(crate::stopped());
+            }
+            if begin.elapsed() > STOP_WITHIN {
+                return Err(failed!(
+                    "Node {name} is still shutting down after {} s.",
+                    STOP_WITHIN.as_secs()
+                )
+                .with_hint("it may wait for transactions; killing it is the other way"));
+            }
+            std::thread::sleep(LOOK_EACH);
+        }
+        self.processes(self.node(name)?).kill()?;
+        self.set_stopped(name)
+    }
+
+    /// Starts a node that was killed or stopped, in the role that `cluster.json` gives it, and returns
+    /// when it takes log-ins. Nothing to do when it runs.
+    pub fn start(&mut self, name: &str) -> Result<()> {
+        let _lock = self.change()?;
+        self.start_again(name)
+    }
+
+    pub(crate) fn start_again(&mut self, name: &str) -> Result<()> {
+        let node = self.node(name)?;
+        if self.check_alive(node).is_ok() {
+            return Ok(());
+        }
+        // Children of a killed PostgreSQL hold its shared memory until they notice.
+        self.processes(node).kill()?;
+        self.launch(name)?;
+        match self.node(name)?.role.as_str() {
+            "endpoint" => self.wait_for_endpoint(),
+            _ => self.wait_for_log_in(name),
+        }
+    }
+
+    /// Stops all processes of a node in their tracks (SIGSTOP): connections stay open, nothing is answered any more.
+    pub fn freeze(&mut self, name: &str) -> Result<()> {
+        let _lock = self.change()?;
+        self.processes(self.node(name)?).signal(Signal::STOP)
+    }
+
+    /// Lets a frozen node go on (SIGCONT).
+    pub fn thaw(&mut self, name: &str) -> Result<()> {
+        let _lock = self.change()?;
+        self.processes(self.node(name)?).signal(Signal::CONT)
     }
 }

@@ -1,7 +1,16 @@
 //! Health of a cluster's nodes.
+//!
+//! What the process, the memory and the log of a node say, for those who wait for it. The server itself is asked
+//! nothing.
 
-use crate::{Cluster, Result, StateNode};
+use crate::process::Process;
+use crate::{Cluster, Result, StateNode, guarded};
+use dyno_core::{NodeHealth, NodeSight};
 use serde::Serialize;
+use std::fs;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -110,5 +119,160 @@ impl Cluster {
         let why =
             || Some(stream.error.clone().unwrap_or("it doesn't follow the primary".to_owned()));
         Ok((stream.lag_s, if stream.is_running { None } else { why() }))
+    }
+}
+
+/// Words of servers that have no memory left, or have given up.
+const TROUBLE: [&str; 4] = ["OutOfMemory", "GC overhead limit", "out of memory", "PANIC"];
+/// Words of servers that end.
+const ENDINGS: [&str; 7] = [
+    "terminated by signal",
+    "got signal",
+    "hutdown",
+    "FATAL:  could not",
+    "Aborting",
+    "fatal error has been detected",
+    "Exception in thread \"main\"",
+];
+/// The CPU is looked at for so long.
+const SPAN: Duration = Duration::from_millis(500);
+/// Of a tick of `/proc`, on all machines that Linux runs on.
+const TICKS_PER_S: f64 = 100.0;
+/// Most of a log that is read.
+const READ_BYTES: u64 = 1 << 20;
+
+/// Watches a node of a cluster from now on.
+#[derive(Clone, Debug)]
+pub struct NodeWatch {
+    folder: PathBuf,
+    name: String,
+    /// Where its log ended when the watch began.
+    log_from: u64,
+}
+
+impl NodeWatch {
+    /// `None` where there is no such node any more.
+    pub fn new(folder: &Path, name: &str) -> Option<Self> {
+        let watch = NodeWatch { folder: folder.to_owned(), name: name.to_owned(), log_from: 0 };
+        let log_from = fs::metadata(watch.node()?.log()).map_or(0, |log| log.len());
+        Some(NodeWatch { log_from, ..watch })
+    }
+
+    /// As `cluster.json` has it now: a node that was started again has another process.
+    fn node(&self) -> Option<StateNode> {
+        Cluster::open(&self.folder).ok()?.node(&self.name).ok().cloned()
+    }
+
+    /// A node whose process is gone; `None` while it is there.
+    pub fn lost(&self) -> Option<NodeSight> {
+        let node = self.node()?;
+        (!node.process().is_alive()).then(|| self.dead(&node))
+    }
+
+    fn dead(&self, node: &StateNode) -> NodeSight {
+        let said = tail(&node.log(), self.log_from, READ_BYTES);
+        let said = self.trouble(node).or_else(|| said.as_deref().and_then(telling_line));
+        let said = said.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
+        let evidence = format!("({}) is dead; its log {said}", node.product.name());
+        NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence }
+    }
+
+    /// Takes half a second.
+    pub fn look(&self) -> Option<NodeSight> {
+        if let Some(lost) = self.lost() {
+            return Some(lost);
+        }
+        let node = self.node()?;
+        let process = node.process();
+        let before = process.cpu_ticks();
+        std::thread::sleep(SPAN);
+        let busy =
+            process.cpu_ticks().zip(before).map(|(after, before)| after.saturating_sub(before));
+        let share = busy.unwrap_or(0) as f64 / TICKS_PER_S / SPAN.as_secs_f64();
+        let is_frozen = process.is_frozen();
+        let runs = if is_frozen { "is frozen" } else { "runs" };
+        let mut evidence = format!("({}) {runs}: CPU {:.0} %", node.product.name(), share * 100.0);
+        if let Some(mib) = resident_mib(process) {
+            evidence.push_str(&format!(", {mib} MiB of memory"));
+        }
+        let trouble = self.trouble(&node);
+        if let Some(line) = &trouble {
+            evidence.push_str(&format!(", and its log says: {line}"));
+        }
+        let health = match trouble {
+            Some(_) => NodeHealth::OutOfMemory,
+            None if is_frozen => NodeHealth::Stuck,
+            None => NodeHealth::Works,
+        };
+        Some(NodeSight { name: self.name.clone(), health, evidence })
+    }
+
+    /// The last line of its log with a word of trouble, since the watch began.
+    fn trouble(&self, node: &StateNode) -> Option<String> {
+        let text = tail(&node.log(), self.log_from, READ_BYTES)?;
+        let line =
+            text.lines().rev().find(|line| TROUBLE.iter().any(|word| line.contains(word)))?;
+        Some(cut(line))
+    }
+}
+
+/// The last line of a log that says how a server has ended. A process that was killed says nothing, and what it said of
+/// something else before is no reason.
+fn telling_line(log: &str) -> Option<String> {
+    let is_telling = |line: &&str| ENDINGS.iter().any(|ending| line.contains(ending));
+    log.lines().rfind(is_telling).map(cut)
+}
+
+/// Long lines of logs carry whole statements.
+fn cut(line: &str) -> String {
+    line.trim().chars().take(300).collect()
+}
+
+/// The last `most` bytes of a file, behind `from` bytes.
+fn tail(path: &Path, from: u64, most: u64) -> Option<String> {
+    let mut file = guarded::read(path).ok()?;
+    let end = file.metadata().ok()?.len();
+    file.seek(SeekFrom::Start(from.max(end.saturating_sub(most)))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn resident_mib(process: Process) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{}/status", process.pid)).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    Some(line.split_whitespace().next()?.parse::<u64>().ok()? / 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_is_quoted_where_it_says_how_the_server_ended() {
+        let log = "LOG:  starting\n2026 LOG:  server process was terminated by signal 9\n\
+                   2026 ERROR:  could not serialize access due to concurrent update\n\
+                   2026 STATEMENT:  UPDATE t\n\tat io.netty.channel.read(Channel.java:12)\n\n";
+        let told = telling_line(log);
+        assert_eq!(told.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
+        let of_a_statement = "[ERROR] CommandExecutorTask - Exception occur: \njava.sql.SQLException: no\n\
+                              [INFO ] ShardingSphere-Proxy start success\n";
+        assert_eq!(telling_line(of_a_statement), None, "it was killed");
+    }
+
+    #[test]
+    fn only_what_a_log_says_later_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let log = folder.path().join("log");
+        fs::write(&log, "old\nnew\n").expect("it can be written");
+        assert_eq!(tail(&log, 4, 99).as_deref(), Some("new\n"));
+        assert_eq!(tail(&folder.path().join("none"), 0, 99), None);
+    }
+
+    #[test]
+    fn a_process_has_memory_and_has_used_the_cpu() {
+        let process = Process::of(std::process::id()).expect("this one");
+        assert!(resident_mib(process).expect("it has some") > 0);
+        assert!(process.cpu_ticks().is_some());
     }
 }

@@ -1,13 +1,12 @@
 //! What the codecs cost: `cargo bench -p dyno-wire --bench codec_cost`.
 
 use dyno_core::{AnswerRow, Discard, Param, ParamType, RowWriter, Rows};
-use dyno_wire::decimal::push_double_15g;
+use dyno_wire::Names;
 use dyno_wire::mysql::row::{MysqlColumn, column_type};
 use dyno_wire::mysql::{Answer, Definitions, Encoding, Prepared};
-use dyno_wire::names::Names;
 use dyno_wire::postgres::backend::row_description;
 use dyno_wire::postgres::frontend::{Execution, execute_once};
-use dyno_wire::text_rows::TextRows;
+use dyno_wire::text_rows::{TextRows, push_double_15g};
 use std::hint::black_box;
 use std::time::Instant;
 

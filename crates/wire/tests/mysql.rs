@@ -2,8 +2,7 @@
 
 use dyno_core::{AnswerRow, ColumnNames, Discard, Executed, KeptColumn, ReadKeptRow, Rows};
 use dyno_testkit::{Headings, Transcript};
-use dyno_wire::mysql::packet::{begin_packet, finish_packet};
-use dyno_wire::mysql::reader::push_lenenc_bytes;
+use dyno_wire::mysql::packet::{begin_packet, finish_packet, push_lenenc_bytes};
 use dyno_wire::mysql::statement::PrepareStep;
 use dyno_wire::mysql::{Answer, AnswerStep, Definitions, Encoding, Malformed, PrepareAnswer};
 use proptest::prelude::*;
@@ -428,7 +427,7 @@ proptest! {
         let _ = answer.scan(&bytes, &mut Definitions::default(), &mut Discard);
         let _ = PrepareAnswer::new(flags.0, bytes.get(3).copied().unwrap_or(0)).scan(&bytes);
         let _ = dyno_wire::mysql::handshake::Greeting::parse(&bytes);
-        let _ = dyno_wire::mysql::rsa::PublicKey::from_pem(&bytes);
+        let _ = dyno_wire::mysql::auth::PublicKey::from_pem(&bytes);
     }
 
     /// However the bytes are cut, the outcome is the same, and so are rows that are read later.

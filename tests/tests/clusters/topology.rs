@@ -1,6 +1,7 @@
 //! Clusters of real servers.
 
 use crate::mine::{Mine, up};
+use dyno_core::ErrorKind;
 use dyno_testkit::{MySql, Scratch, skipped, wait_until};
 use dyno_topology::{Cluster, EndpointKind, Health, Replication, Request, TopologyKind};
 use std::fs;
@@ -306,11 +307,11 @@ fn a_promotion_that_is_given_up_leaves_a_primary() {
     let stopped = Cluster::open(&mine.dir()).unwrap();
     let mut stopped = stopped.stopped_by(|| ASKED.fetch_add(1, Ordering::Relaxed) >= 2);
     let error = stopped.promote("n2").unwrap_err();
-    assert!(error.is_stopped, "{error}");
+    assert_eq!(error.kind, ErrorKind::Stopped, "{error}");
     mine.sql("n1", "INSERT INTO t VALUES (2)");
     // Nothing is begun any more that would be broken off.
-    assert!(stopped.promote("n2").unwrap_err().is_stopped);
-    assert!(stopped.rejoin("n2").unwrap_err().is_stopped);
+    assert_eq!(stopped.promote("n2").unwrap_err().kind, ErrorKind::Stopped);
+    assert_eq!(stopped.rejoin("n2").unwrap_err().kind, ErrorKind::Stopped);
     assert_eq!(stopped.primary().unwrap().name, "n1");
     mine.admin("n2", "START SLAVE SQL_THREAD");
     mine.cluster.promote("n2").unwrap();
@@ -399,7 +400,7 @@ fn what_is_stopped_is_taken_down() {
             Err(error) => error,
             Ok(_) => panic!("it was stopped after {steps} steps"),
         };
-        assert!(error.is_stopped, "{error}");
+        assert_eq!(error.kind, ErrorKind::Stopped, "{error}");
         assert!(!dir.exists());
     }
 }

@@ -14,32 +14,6 @@ fn sources() -> Vec<(String, String)> {
         .collect()
 }
 
-/// The declarations of types that other modules can see.
-fn public_types(text: &str) -> Vec<&str> {
-    let words = text.lines().filter_map(|line| {
-        let rest = line.trim_start().strip_prefix("pub")?;
-        let rest =
-            rest.strip_prefix('(').map_or(Some(rest), |rest| Some(rest.split_once(')')?.1))?;
-        let (kind, rest) = rest.trim_start().split_once(' ')?;
-        let is_type = ["struct", "enum", "trait", "union", "type"].contains(&kind);
-        is_type.then(|| rest.split(|c: char| !c.is_alphanumeric()).next())?
-    });
-    words.collect()
-}
-
-#[test]
-fn names_of_types_are_unique() {
-    let mut count: BTreeMap<String, usize> = BTreeMap::new();
-    for (_, text) in sources() {
-        for name in public_types(&text) {
-            *count.entry(name.to_owned()).or_default() += 1;
-        }
-    }
-    assert!(count.len() > 500, "only {} types were found", count.len());
-    count.retain(|_, count| *count > 1);
-    none_but_known("type_names", &count);
-}
-
 /// `crates/x` and `folder` of `crates/x/src/folder/...`.
 fn folder_of(path: &str) -> Option<(&str, &str)> {
     let (krate, rest) = path.split_once("/src/")?;
@@ -178,7 +152,6 @@ fn only_the_kit_says_skipped() {
 
 #[test]
 fn the_looking_at_structure_works() {
-    assert_eq!(public_types("pub struct A<T>\n  pub(crate) enum B {\nstruct C;"), ["A", "B"]);
     assert_eq!(folder_of("crates/x/src/a/b.rs"), Some(("crates/x", "a")));
     assert_eq!(folder_of("crates/x/src/a.rs"), None);
     assert!(says_nothing("Its file.", "pub file: PathBuf,"));

@@ -1,10 +1,10 @@
 //! Both protocols: whatever a server sends, every reader of the codecs returns.
 
 use dyno_core::{AnswerRow, AnswerTable, Discard};
+use dyno_wire::Names;
+use dyno_wire::mysql::auth::PublicKey;
 use dyno_wire::mysql::handshake::Greeting;
-use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::mysql::{Answer, AnswerStep, Definitions, Encoding, PrepareAnswer, ServerError};
-use dyno_wire::names::Names;
 use dyno_wire::postgres::frame::{next_frame, tag};
 use dyno_wire::postgres::row::data_row;
 use dyno_wire::postgres::scram::{ChannelBinding, ClientFirst};

@@ -8,10 +8,10 @@ use dyno_core::{
     Executed, RowSource, Session, is_shardingsphere,
 };
 use dyno_wire::mysql::Encoding;
-use dyno_wire::mysql::command::{COM_QUERY, push_command};
 use dyno_wire::mysql::error::classify;
 use dyno_wire::mysql::insert::InsertRows;
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
+use dyno_wire::mysql::statement::{COM_QUERY, push_command};
 use dyno_wire::text_rows::TextRows;
 
 /// The name of the virtual file.

@@ -1,15 +1,15 @@
 //! The log-in, from the server's greeting on.
 
+use super::channel::CompressionWish;
 use super::channel::malformed;
-use super::compression::CompressionWish;
 use crate::disclosure::{Disclosure, OptIns};
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
-use dyno_wire::mysql::auth::{FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, SWITCH, clear_text};
+use dyno_wire::mysql::auth::{
+    FAST_PATH_DONE, FULL_PATH, MORE_DATA, Plugin, PublicKey, SWITCH, clear_text,
+};
 use dyno_wire::mysql::handshake::{CapabilityFlags, Greeting, Login as LoginPacket};
-use dyno_wire::mysql::packet::{Framed, Framing, begin_packet, finish_packet};
-use dyno_wire::mysql::reader::PacketReader;
-use dyno_wire::mysql::rsa::PublicKey;
+use dyno_wire::mysql::packet::{Framed, Framing, PacketReader, begin_packet, finish_packet};
 use dyno_wire::mysql::{Malformed, ServerError};
 
 /// Longest packet of a log-in: a peer that is no MySQL server must not fill memory.

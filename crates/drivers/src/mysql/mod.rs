@@ -2,7 +2,6 @@
 
 mod bulk;
 mod channel;
-mod compression;
 mod login;
 mod session;
 
@@ -12,15 +11,14 @@ use crate::TargetUrl;
 use crate::disclosure::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, Spellings, TargetError, spell_hint};
-use channel::Channel;
-use compression::CompressionWish;
+use channel::{Channel, CompressionWish};
 use dyno_core::{
     DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session, in_one_line,
 };
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
+use dyno_wire::mysql::auth::PublicKey;
 use dyno_wire::mysql::insert::push_literal;
-use dyno_wire::mysql::rsa::PublicKey;
 use dyno_wire::server_text;
 use login::{Account, LoggedIn, Login};
 

@@ -9,10 +9,10 @@ use dyno_core::{
     Statement, StatementTable,
 };
 use dyno_wire::mysql::answer::{STATUS_IN_TRANSACTION, STATUS_NO_BACKSLASH_ESCAPES};
-use dyno_wire::mysql::command::{
-    COM_QUERY, COM_QUIT, COM_STMT_CLOSE, COM_STMT_PREPARE, push_command,
+use dyno_wire::mysql::statement::{
+    COM_QUERY, COM_QUIT, COM_STMT_CLOSE, COM_STMT_PREPARE, PrepareStep, WrongParamCount,
+    push_command,
 };
-use dyno_wire::mysql::statement::{PrepareStep, WrongParamCount};
 use dyno_wire::mysql::{Definitions, Encoding, PrepareAnswer, Prepared};
 use std::task::Poll;
 

@@ -3,7 +3,6 @@
 
 mod address;
 mod inbox;
-mod packed;
 mod tls;
 mod transport;
 

@@ -1,8 +1,7 @@
 //! A byte stream to a server: TCP or unix socket, plain or under TLS.
 
 use super::address::Resolved;
-use super::inbox::Inbox;
-use super::packed::Packed;
+use super::inbox::{Inbox, Packed};
 use super::tls::{TlsConfig, explain};
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
 use dyno_reactor::{EventSource, Peek, SocketStream, now, sleep_until, timeout};

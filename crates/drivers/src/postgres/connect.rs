@@ -1,18 +1,25 @@
 //! The way to an open session: TLS by `sslmode`, authentication, startup.
+//!
+//! Cancel requests, each on its own connection.
+//!
+//! The methods of log-in that a target accepts: `require_auth` and `channel_binding`, as libpq has them.
 
 use super::Settings;
 use super::error::{broken, login_error, unsendable};
 use super::link::{Link, MESSAGE_BYTES};
-use super::methods::scram_method;
 use crate::disclosure::Disclosure;
-use crate::net::{Address, Resolved, TlsMode, Transport, random};
-use crate::target::Secret;
-use dyno_core::{Cause, DbError, DbResult, MILLISECOND, Nanos, SessionProof};
-use dyno_reactor::{now, sleep_until};
-use dyno_wire::postgres::backend::{self, Authentication, BackendKey};
+use crate::net::{Address, Resolved, TlsMode, Transport, before, random};
+use crate::target::{Secret, TargetUrl};
+use dyno_core::{Cause, DbError, DbResult, ErrorClass, MILLISECOND, Nanos, SECOND, SessionProof};
+use dyno_reactor::{now, sleep_until, timeout};
+use dyno_wire::postgres::backend::{Authentication, BackendKey, SaslMechanisms};
 use dyno_wire::postgres::frame::tag;
-use dyno_wire::postgres::scram::{ClientFinal, ClientFirst, ScramError};
-use dyno_wire::postgres::{WireError, frontend, md5_password};
+use dyno_wire::postgres::scram::{
+    ChannelBinding, ClientFinal, ClientFirst, MECHANISM, MECHANISM_PLUS, ScramError,
+};
+use dyno_wire::postgres::{WireError, backend, frontend, md5_password, tls_server_end_point};
+use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
@@ -323,6 +330,189 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     thread.join().map_err(|_| DbError::unreachable("The thread of the log-in has panicked."))
 }
 
+/// How long a server may take to note a request that has been sent to it: one that hangs never does.
+const NOTES_WITHIN: Nanos = SECOND / 2;
+
+/// Cancels the statement of one session; valid while the session lives.
+#[derive(Clone)]
+pub struct CancelToken {
+    pub(super) settings: Arc<Settings>,
+    number: u32,
+    key: Option<Arc<BackendKey>>,
+}
+
+impl CancelToken {
+    pub(super) fn new(settings: Arc<Settings>, number: u32, key: Option<BackendKey>) -> Self {
+        CancelToken { settings, number, key: key.map(Arc::new) }
+    }
+
+    /// Of the server.
+    pub(super) fn address(&self) -> &Address {
+        self.settings.hosts.pick(self.number).address()
+    }
+
+    /// Asks the server to cancel, and waits until it has taken note, half a second at most. A cancelled statement ends with SQLSTATE 57014.
+    pub async fn cancel(&self) -> DbResult<()> {
+        let Some(key) = &self.key else {
+            return Err(DbError::protocol(
+                "The server gave this session no key to cancel it with.",
+            )
+            .with_class(ErrorClass::Other));
+        };
+        let host = self.settings.hosts.pick(self.number);
+        let due = now().saturating_add(self.settings.connect_timeout);
+        before(due, host.address(), async {
+            let mut link = dial(&self.settings, host, due).await?;
+            frontend::cancel_request(&mut link.out, key.process, &key.secret);
+            link.transport.send(&link.out).await?;
+            // The server closes the connection silently after the signal.
+            let noted = async { while link.transport.recv(&mut link.inbox).await.is_ok() {} };
+            let _ = timeout(now() + NOTES_WITHIN, noted).await;
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    /// Hides the key, which would let others cancel.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CancelToken")
+    }
+}
+
+/// Those of libpq; dyno speaks the first four.
+const METHODS: [&str; 7] = ["none", "password", "md5", "scram-sha-256", "gss", "sspi", "oauth"];
+
+/// The method when channel binding was part of it.
+const BOUND: &str = "scram-sha-256-plus";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wish {
+    Never,
+    IfOffered,
+    Always,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct AcceptedMethods {
+    /// As it is written; `None` accepts all.
+    required: Option<String>,
+    is_accepted: [bool; METHODS.len()],
+    binding: Wish,
+}
+
+impl AcceptedMethods {
+    pub(super) fn of(target: &TargetUrl) -> DbResult<Self> {
+        let required = target.options.get("require_auth").filter(|text| !text.is_empty());
+        let binding = match target.options.get("channel_binding").map(String::as_str) {
+            Some("disable") => Wish::Never,
+            Some("require") => Wish::Always,
+            _ => Wish::IfOffered,
+        };
+        let is_accepted = match required {
+            Some(list) => accepted(list)?,
+            None => [true; METHODS.len()],
+        };
+        Ok(AcceptedMethods { required: required.cloned(), is_accepted, binding })
+    }
+
+    pub(super) fn requires_binding(&self) -> bool {
+        self.binding == Wish::Always
+    }
+
+    /// Refuses a request for a method that is not accepted. `answered` is the method that the server has been
+    /// answered by before.
+    pub(super) fn check(
+        &self,
+        request: &Authentication<'_>,
+        answered: &'static str,
+        address: &Address,
+    ) -> DbResult<()> {
+        let (method, is_bound) = match request {
+            Authentication::Ok => (answered, answered == BOUND),
+            Authentication::Cleartext => ("password", false),
+            Authentication::Md5(_) => ("md5", false),
+            Authentication::Sasl(offered) => ("scram-sha-256", offered.contains(MECHANISM_PLUS)),
+            Authentication::SaslContinue(_)
+            | Authentication::SaslFinal(_)
+            | Authentication::Unsupported(_) => return Ok(()),
+        };
+        if self.requires_binding() && !is_bound {
+            let message = format!(
+                "The server at {address} logs in without channel binding, which channel_binding=require demands."
+            );
+            return Err(refused(message).with_hint(
+                "give the user a password of scram-sha-256 and the server TLS, and connect with tls=require or higher",
+            ));
+        }
+        let kind = if method == BOUND { "scram-sha-256" } else { method };
+        let mut accepted = METHODS.iter().zip(self.is_accepted);
+        if let Some(required) = &self.required
+            && !accepted.any(|(name, is_accepted)| is_accepted && *name == kind)
+        {
+            let message = format!(
+                "The server at {address} logs in by the method {kind}, which require_auth={required} excludes."
+            );
+            return Err(
+                refused(message).with_hint("name the method in require_auth if it is meant")
+            );
+        }
+        Ok(())
+    }
+
+    /// The binding to answer an offer with.
+    pub(super) fn binding(
+        &self,
+        offered: SaslMechanisms<'_>,
+        transport: &Transport,
+    ) -> DbResult<Option<ChannelBinding>> {
+        let is_bound = offered.contains(MECHANISM_PLUS);
+        if is_bound && !transport.is_tls() {
+            return Err(broken(WireError("it offers channel binding without TLS")));
+        }
+        let wanted = transport.certificate().filter(|_| self.binding != Wish::Never);
+        Ok(match wanted.and_then(tls_server_end_point) {
+            Some(hash) if is_bound => Some(ChannelBinding::EndPoint(hash)),
+            _ if !offered.contains(MECHANISM) || self.requires_binding() => None,
+            Some(_) => Some(ChannelBinding::Unoffered),
+            None => Some(ChannelBinding::Impossible),
+        })
+    }
+}
+
+/// The name of a SCRAM method, as [`SessionProof`](dyno_core::SessionProof) has it.
+pub(super) fn scram_method(binding: &ChannelBinding) -> &'static str {
+    match binding {
+        ChannelBinding::EndPoint(_) => BOUND,
+        ChannelBinding::Impossible | ChannelBinding::Unoffered => "scram-sha-256",
+    }
+}
+
+/// Reads `scram-sha-256,md5` or `!password,!none`.
+fn accepted(list: &str) -> DbResult<[bool; METHODS.len()]> {
+    let is_negative = list.starts_with('!');
+    let mut accepted = [is_negative; METHODS.len()];
+    for word in list.split(',') {
+        let name = word.strip_prefix('!').unwrap_or(word);
+        let number = METHODS.iter().position(|method| *method == name);
+        let Some(number) = number.filter(|_| word.starts_with('!') == is_negative) else {
+            let message = format!("invalid require_auth value: \"{list}\"");
+            return Err(refused(message).with_hint(format!(
+                "it is a list of {}, or of these with a ! before each",
+                METHODS.join(", ")
+            )));
+        };
+        accepted[number] = !is_negative;
+    }
+    Ok(accepted)
+}
+
+fn refused(message: String) -> DbError {
+    // Not 28000: another password would not help.
+    DbError::rejected(0, *b"08004", message)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -355,6 +545,38 @@ mod tests {
         ] {
             assert_eq!(attempts(mode, &tcp), expected, "{mode:?}");
             assert_eq!(attempts(mode, &unix), (Encryption::Never, None), "{mode:?}");
+        }
+    }
+
+    fn methods(query: &str) -> DbResult<AcceptedMethods> {
+        AcceptedMethods::of(&format!("postgres://me@h/d?{query}").parse().unwrap())
+    }
+
+    #[test]
+    fn require_auth_means_what_libpq_means() {
+        let address = Address::Tcp { host: "h".to_owned(), port: 1 };
+        let requests = [
+            (Authentication::Ok, "none"),
+            (Authentication::Cleartext, "none"),
+            (Authentication::Md5([0; 4]), "none"),
+            (Authentication::Ok, "scram-sha-256"),
+        ];
+        for (query, accepted) in [
+            ("", [true; 4]),
+            ("require_auth=", [true; 4]),
+            ("require_auth=scram-sha-256", [false, false, false, true]),
+            ("require_auth=md5,password", [false, true, true, false]),
+            ("require_auth=!none,!password", [false, false, true, true]),
+            ("channel_binding=require", [false; 4]),
+        ] {
+            let methods = methods(query).unwrap();
+            let found = requests.each_ref().map(|(it, by)| methods.check(it, by, &address).is_ok());
+            assert_eq!(found, accepted, "{query}");
+        }
+        let bound = methods("channel_binding=require&require_auth=scram-sha-256").unwrap();
+        assert_eq!(bound.check(&Authentication::Ok, BOUND, &address), Ok(()));
+        for wrong in ["x", "md5,!password", "!md5,password", "md5,", "!"] {
+            assert!(methods(&format!("require_auth={wrong}")).is_err(), "{wrong}");
         }
     }
 }

@@ -5,14 +5,12 @@ use super::error::{broken, notice_line, server_error};
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof, Statement, StatementTable};
-use dyno_wire::names::Names;
-use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::{self, TransactionStatus};
 use dyno_wire::postgres::frame::{self, BODY_LIMIT_BYTES, HEADER_BYTES, MessageHeader, tag};
-use dyno_wire::postgres::frontend;
 use dyno_wire::postgres::row::{CellSpot, data_row};
 use dyno_wire::postgres::types::PostgresColumn;
-use dyno_wire::server_text;
+use dyno_wire::postgres::{WireError, frontend};
+use dyno_wire::{Names, server_text};
 use std::task::{Poll, ready};
 
 /// Longest message of the server after the log-in.

@@ -1,9 +1,9 @@
 //! Sessions that speak the PostgreSQL protocol.
 //!
-//! - `connect`: TLS by `sslmode`, authentication, startup. `methods`: `require_auth` and `channel_binding`.
+//! - `connect`: TLS by `sslmode`, authentication, `require_auth` and `channel_binding`, startup; cancel requests.
 //! - `link`: one connection; sends flights and collects their answers. The hot path.
-//! - `answers`: the progress of answers. `session`: statements, pipelines, transactions on top of a link.
-//! - `copy`: bulk load. `cancel`: cancel requests. `error`: the server's errors. `wanted`: the kinds of servers.
+//! - `answers`: the progress of answers, the kinds of servers. `session`: statements, pipelines, transactions and bulk
+//!   loads on top of a link. `error`: the server's errors.
 //!
 //! A session has the encoding of its database unless `set.client_encoding` names another: values are bytes. What dyno
 //! itself loads and asks for is ASCII, so loaders need no encoding.
@@ -12,30 +12,25 @@
 //! (`c = $1::bpchar`).
 
 mod answers;
-mod cancel;
 mod connect;
-mod copy;
 mod error;
 mod link;
-mod methods;
 mod session;
-mod wanted;
 
-pub use cancel::CancelToken;
-pub use connect::sessions_opened;
+pub use connect::{CancelToken, sessions_opened};
 pub use error::libpq_connection_failure;
 pub use session::PostgresSession;
 
 use crate::disclosure::OptIns;
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before, random};
 use crate::target::{Secret, Spellings, TargetUrl, spell_hint};
+use answers::SessionAttributes;
+use connect::AcceptedMethods;
 use dyno_core::{Cause, DbError, DbResult, Dialect, Driver, Nanos, SECOND};
 use dyno_reactor::now;
-use methods::AcceptedMethods;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
-use wanted::SessionAttributes;
 
 /// Opens sessions to one target. Names are looked up and certificates read when it is made.
 #[derive(Clone, Debug)]

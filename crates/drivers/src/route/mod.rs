@@ -9,7 +9,6 @@ mod class;
 mod session;
 #[cfg(test)]
 mod tests;
-mod words;
 
 pub use session::RoutedSession;
 

@@ -1,5 +1,4 @@
-use super::class::{Class, classify};
-use super::words::{SAFE_FUNCTIONS, TAKES_PARENTHESIS};
+use super::class::{Class, SAFE_FUNCTIONS, TAKES_PARENTHESIS, classify};
 use super::{NodeRouting, Routed, RoutedSession};
 use dyno_core::{
     DbError, Dialect, Discard, Driver, ErrorClass, MILLISECOND, Nanos, Param, ParamType, Session,

@@ -9,9 +9,6 @@
 //! another one has written in between, whatever the time limit. Workloads should therefore open transactions that write
 //! with `BEGIN IMMEDIATE` on this dialect; a plain `BEGIN` stays one.
 
-mod bulk;
-mod error;
-mod row;
 mod session;
 
 #[cfg(test)]
@@ -21,8 +18,8 @@ pub use session::SqliteSession;
 
 use crate::target::TargetUrl;
 use dyno_core::{DbError, DbResult, Dialect, Driver};
-use error::{opening, translate};
 use rusqlite::{Connection, OpenFlags};
+use session::opening;
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! JDBC URLs of Java's properties files. A URL is rewritten as one of dyno's own; parameters without a meaning here are
 //! reported by name.
 
-use super::text::{percent_decode, push_encoded, redact};
+use super::url::{percent_decode, push_encoded, redact};
 use super::{Spellings, TargetError, TargetUrl, url};
 use crate::net::TlsMode;
 use dyno_core::nearest;

@@ -1,12 +1,9 @@
 //! Targets: URLs, and the forms of libpq's programs and of JDBC.
 
-mod conninfo;
 mod jdbc;
 mod libpq;
 mod password;
-mod print;
 mod service;
-mod text;
 mod url;
 
 #[cfg(test)]
@@ -17,7 +14,7 @@ pub use libpq::{LibpqOptions, UNLIMITED_CONNECT_S, system_user};
 pub use password::{FoundPassword, find_password};
 
 use crate::net::{Address, Hosts, TlsOptions};
-use dyno_core::{DbError, Dialect};
+use dyno_core::{DbError, Dialect, ErrorKind};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
@@ -97,9 +94,9 @@ impl TargetUrl {
     pub fn reveal(&self) -> Secret {
         let mut password = String::new();
         if let Some(secret) = &self.password {
-            text::push_encoded(&mut password, secret.reveal(), b"");
+            url::push_encoded(&mut password, secret.reveal(), b"");
         }
-        Secret(print::print(self, &password))
+        Secret(url::print(self, &password))
     }
 
     pub fn scheme(&self) -> &'static str {
@@ -141,18 +138,19 @@ impl FromStr for TargetUrl {
     type Err = TargetError;
 
     fn from_str(text: &str) -> Result<Self, TargetError> {
-        url::parse(text)
+        url::parse(text).map_err(|error| TargetError { kind: ErrorKind::Usage, ..error })
     }
 }
 
 impl fmt::Display for TargetUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&print::print(self, "***"))
+        f.write_str(&url::print(self, "***"))
     }
 }
 
 /// A URL, a password file or an option that can't be used, without a password.
-pub use dyno_core::HintedError as TargetError;
+pub use dyno_core::Error as TargetError;
+
 fn default_port(dialect: Dialect) -> u16 {
     if dialect == Dialect::Postgres { 5432 } else { 3306 }
 }

@@ -1,6 +1,6 @@
 //! Passwords that are not in the URL.
 
-use super::text::push_encoded;
+use super::url::push_encoded;
 use super::{Secret, TargetUrl, url};
 use crate::net::{Address, TlsMode, TlsOptions};
 use dyno_core::Dialect;

@@ -1,11 +1,15 @@
 //! Reading target URLs.
+//!
+//! Text work on URLs: percent-encoding, hiding passwords.
+//!
+//! Printing target URLs.
 
 use super::jdbc::redact_url;
-use super::text::percent_decode;
 use super::{Secret, TargetError, TargetUrl, default_port, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 #[derive(Clone, Copy)]
 enum Value {
@@ -426,4 +430,169 @@ fn is_variable(name: &str) -> bool {
     // The name goes into a SET statement as it is.
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.');
     !name.is_empty() && name.chars().all(is_part)
+}
+
+/// The URL without its password, however broken it is: hides all text between the first colon after the slashes and the
+/// last @, ports that are no numbers, and `password=`.
+pub(super) fn redact(text: &str) -> String {
+    let (head, rest) = match text.find("://") {
+        Some(at) => text.split_at(at + 3),
+        None => ("", text),
+    };
+    let mut url = head.to_owned();
+    let rest = match (rest.find(':'), rest.rfind('@')) {
+        (Some(colon), Some(at)) if colon < at => {
+            url.push_str(&rest[..=colon]);
+            url.push_str("***");
+            &rest[at..]
+        }
+        _ => rest,
+    };
+    let (place, query) = match rest.split_once('?') {
+        Some((place, query)) => (place, Some(query)),
+        None => (rest, None),
+    };
+    url.push_str(&redact_ports(place, !head.is_empty()));
+    for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
+        url.push(if index == 0 { '?' } else { '&' });
+        match pair.split_once('=') {
+            Some((key, _)) if key.to_ascii_lowercase().contains("pass") || key.contains('%') => {
+                let _ = write!(url, "{key}=***");
+            }
+            _ => url.push_str(pair),
+        }
+    }
+    url
+}
+
+fn redact_ports(place: &str, has_hosts: bool) -> String {
+    let end = place.find('/').unwrap_or(place.len());
+    let (hosts, database) = place.split_at(end);
+    // Brackets hold IPv6 addresses, whose colons do not begin a port.
+    match hosts.rfind(':') {
+        Some(colon) if has_hosts && !hosts.contains('[') => {
+            let is_port = |part: &str| {
+                part.split_once(':').is_none_or(|(_, port)| {
+                    port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
+                })
+            };
+            if hosts.split(',').all(is_port) {
+                return place.to_owned();
+            }
+            let first = hosts.find(':').unwrap_or(colon);
+            format!("{}:***", &hosts[..first])
+        }
+        _ => format!("{hosts}{database}"),
+    }
+}
+
+/// `None` for malformed text or text that is not UTF-8.
+pub(super) fn percent_decode(text: &str) -> Option<String> {
+    if !text.contains('%') {
+        return Some(text.to_owned());
+    }
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] == b'%' {
+            let digit = |index: usize| char::from(*bytes.get(index)?).to_digit(16);
+            decoded.push((digit(at + 1)? * 16 + digit(at + 2)?) as u8);
+            at += 3;
+        } else {
+            decoded.push(bytes[at]);
+            at += 1;
+        }
+    }
+    String::from_utf8(decoded).ok()
+}
+
+/// Appends `text` percent-encoded, except letters, digits, `-._~` and `also_plain`.
+pub(super) fn push_encoded(url: &mut String, text: &str, also_plain: &[u8]) {
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) || also_plain.contains(&byte) {
+            url.push(char::from(byte));
+        } else {
+            let _ = write!(url, "%{byte:02X}");
+        }
+    }
+}
+
+/// The URL of a target, with `password` (encoded) in place of its own.
+pub(super) fn print(target: &TargetUrl, password: &str) -> String {
+    let mut query: Vec<(&str, String)> = Vec::new();
+    let mut url = format!("{}:", target.scheme());
+    if target.is_embedded() {
+        push_encoded(&mut url, target.database.as_deref().unwrap_or_default(), b"/:");
+    } else {
+        url.push_str("//");
+        push_login(&mut url, target, password);
+        push_hosts(&mut url, &mut query, target);
+        if let Some(database) = &target.database {
+            url.push('/');
+            push_encoded(&mut url, database, b"");
+        }
+    }
+    if target.tls.mode != TlsMode::default() {
+        query.push(("tls", target.tls.mode.name().to_owned()));
+    }
+    let files = [("ca", &target.tls.ca), ("cert", &target.tls.cert), ("key", &target.tls.key)];
+    for (key, file) in files {
+        query.extend(file.as_ref().map(|path| (key, path.display().to_string())));
+    }
+    query.extend(target.options.iter().map(|(key, value)| (key.as_str(), value.clone())));
+    for (index, (key, value)) in query.iter().enumerate() {
+        url.push(if index == 0 { '?' } else { '&' });
+        push_encoded(&mut url, key, b"");
+        url.push('=');
+        push_encoded(&mut url, value, b"/:,");
+    }
+    url
+}
+
+fn push_login(url: &mut String, target: &TargetUrl, password: &str) {
+    if let Some(user) = &target.user {
+        push_encoded(url, user, b"");
+    }
+    if target.password.is_some() {
+        url.push(':');
+        url.push_str(password);
+    }
+    if target.user.is_some() || target.password.is_some() {
+        url.push('@');
+    }
+}
+
+fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &TargetUrl) {
+    if let ([Address::Unix(path)], Dialect::Mysql) = (target.hosts.0.as_slice(), target.dialect) {
+        url.push_str("localhost");
+        query.push(("socket", path.display().to_string()));
+        return;
+    }
+    for (index, address) in target.hosts.0.iter().enumerate() {
+        if index > 0 {
+            url.push(',');
+        }
+        match address {
+            Address::Tcp { host, port } if host.contains(':') => {
+                url.push('[');
+                push_encoded(url, host, b":");
+                let _ = write!(url, "]:{port}");
+            }
+            Address::Tcp { host, port } => {
+                push_encoded(url, host, b"");
+                let _ = write!(url, ":{port}");
+            }
+            Address::Unix(path) => {
+                let path = path.display().to_string();
+                match path.rsplit_once("/.s.PGSQL.") {
+                    Some((folder, port)) if target.dialect == Dialect::Postgres => {
+                        push_encoded(url, folder, b"");
+                        let _ = write!(url, ":{port}");
+                    }
+                    _ => push_encoded(url, &path, b""),
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! How the load fared after a fault.
 
-use super::summary::error_summaries;
+use super::collector::error_summaries;
 use super::{ErrorTable, MeasuredInterval, Phase};
 use dyno_facts::{FaultFacts, RECOVERED_SHARE, ShardOutage};
 

@@ -4,18 +4,17 @@
 //! with an empty one; the [`Collector`] merges the frames of all loops into [`MeasuredInterval`]s and totals.
 
 mod collector;
-mod cpu;
 mod fault;
 mod frame;
 mod histogram;
 mod recorder;
-mod summary;
 pub mod wire;
 
 pub use collector::{Collector, MeasuredInterval};
-pub use cpu::{process_cpu, thread_cpu};
+pub use collector::{set_totals, statement_counts};
 pub use fault::FaultWatch;
 pub use frame::{Awaited, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;
-pub use recorder::{FramePlace, FrameSink, Phase, Recorder, Times, Window};
-pub use summary::{set_totals, statement_counts};
+pub use recorder::{
+    FramePlace, FrameSink, Phase, Recorder, Times, Window, process_cpu, thread_cpu,
+};

@@ -1,7 +1,10 @@
 //! The recorder of one loop.
+//!
+//! CPU time of this process and its threads.
 
-use super::{Frame, thread_cpu};
+use super::Frame;
 use dyno_core::{Cause, DbError, Nanos, Outcome, Tally, TransactionId};
+use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
 /// When a transaction was due, began and ended, on the loop's clock.
@@ -355,4 +358,18 @@ impl<S: FrameSink> Recorder<S> {
             self.frame.kinds[0].counts.reconnects += 1;
         }
     }
+}
+
+pub fn thread_cpu() -> Nanos {
+    nanos_of(ClockId::ThreadCPUTime)
+}
+
+/// CPU time of this process, all its threads together, in nanoseconds.
+pub fn process_cpu() -> Nanos {
+    nanos_of(ClockId::ProcessCPUTime)
+}
+
+fn nanos_of(clock: ClockId) -> Nanos {
+    let time = clock_gettime(clock);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -1,7 +1,6 @@
 //! One worker: connects, waits for the others, executes transactions.
 
 mod renewal;
-mod scans;
 
 use crate::policy::Action;
 use crate::record::{FrameSink, Phase, Times};

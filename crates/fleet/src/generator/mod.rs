@@ -6,15 +6,13 @@
 use crate::NatsOptions;
 use crate::call::Caller;
 use crate::clock::calendar_now;
-use crate::error::{FleetError, FleetResult};
 use crate::flow::Outbox;
-use crate::key::SealContext;
-use crate::nats::Link;
-use crate::packet::{pack, unpack};
+use crate::nats::{Link, SealContext};
 use crate::protocol::{
     Answer, Ask, GeneratorOrder, Hello, QUESTION_LASTS, Question, Report, SentQuestion, Versions,
-    call_subject, check_name, own_subject,
+    call_subject, check_name, own_subject, pack, unpack,
 };
+use crate::{FleetError, FleetResult};
 use async_nats::{Message, Subscriber};
 use dyno_core::Nanos;
 use dyno_engine::record::{MeasuredInterval, Window};

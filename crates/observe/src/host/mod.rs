@@ -6,7 +6,7 @@ mod machine;
 mod processes;
 mod sample;
 
-pub use machine::{governor, machine};
+pub use machine::{environment, governor, machine};
 pub use processes::{ServerProcess, ServerUsage};
 pub use sample::HostSampler;
 

@@ -1,9 +1,12 @@
 //! How far replicas are: a position of the node that takes writes, and whether another node has reached
 //! it.
+//!
+//! Counters and gauges of a node at one moment, and what two of them say of the time between.
 
 use super::ask::Asker;
 use dyno_core::{AdminSession, DbResult, Dialect, Session};
-use dyno_facts::say;
+use dyno_facts::{Message, NodeRow, say};
+use std::collections::BTreeMap;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogPosition {
@@ -93,6 +96,183 @@ fn plain(position: &str) -> String {
     position.chars().filter(is_plain).collect()
 }
 
+/// By how much two clocks part at most: more than any machine's crystal allows.
+const CLOCK_DRIFT: f64 = 5e-4;
+
+/// Counters and gauges of a node at one moment. Counters count from some moment in the past.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sample {
+    /// Sessions that execute something, without the one that asks.
+    pub active_sessions: Option<f64>,
+    pub waiting_sessions: Option<f64>,
+    pub page_requests: Option<u64>,
+    /// Of these, those that were not in the server's memory.
+    pub page_misses: Option<u64>,
+    pub pages_read: Option<u64>,
+    pub pages_written: Option<u64>,
+    pub log_bytes: Option<u64>,
+    /// Dirty share of the memory for data, 0 to 1.
+    pub dirty_share: Option<f64>,
+    /// Log since the last checkpoint, as a share of what forces one.
+    pub checkpoint_age_share: Option<f64>,
+    pub checkpoints: Option<u64>,
+    /// Says that a checkpoint has ended when it changes.
+    pub last_checkpoint: Option<String>,
+    pub commits: Option<u64>,
+    /// Transactions in other databases of the server, where `commits` are those of one database.
+    pub transactions_elsewhere: Option<u64>,
+    /// When these were read, on the server's clock.
+    pub elsewhere_at_s: Option<f64>,
+    /// True when each statement that is asked here counts as a commit.
+    pub counts_own_commits: bool,
+    pub statements: Option<u64>,
+    /// Of these, those that only read.
+    pub reads: Option<u64>,
+    /// Of these, those that write. What a replica applies may be among them.
+    pub writes: Option<u64>,
+    pub rows_fetched: Option<u64>,
+    pub rows_written: Option<u64>,
+    /// Transactions applied from another node, where they are among the commits.
+    pub replicated: Option<u64>,
+    /// True where transactions of another node are among the commits, and nobody knows how many.
+    pub blurs_commits: bool,
+    /// True where clients can't write: all that is written is applied from another node.
+    pub refuses_writes: bool,
+    /// Commits that did not wait for a semi-synchronous replica, though they should have.
+    pub unacknowledged: Option<u64>,
+    pub purge_backlog: Option<u64>,
+    /// Replicas and how far they are behind, seconds; of a replica itself, under its own name.
+    pub lag_s: BTreeMap<String, f64>,
+    pub background: Vec<String>,
+    /// The server was started between these two moments, in seconds on a clock that is the same for all
+    /// samples of a node; `None` when only `uptime_s` is known.
+    pub started_s: Option<(f64, f64)>,
+    pub uptime_s: Option<f64>,
+}
+
+/// Replication that is further behind than this is told.
+const LAG_S: f64 = 1.0;
+
+/// A log so full since the last checkpoint makes InnoDB flush pages ahead of everything else: its
+/// asynchronous flush point is at 7/8 of the largest age.
+const CROWDED: f64 = 0.875;
+
+/// So many old row versions slow down every read that meets them; the manual of MySQL begins to throttle
+/// by `innodb_max_purge_lag` at figures of this size.
+const PURGE: u64 = 1_000_000;
+
+impl Sample {
+    /// The line of the series that ends at `at_s`; counters are growth since `before`.
+    pub fn row(&self, before: Option<&Sample>, at_s: f64, node: &str) -> NodeRow {
+        let grown =
+            |of: fn(&Sample) -> Option<u64>| Some(of(self)?.checked_sub(of(before?)?)? as f64);
+        NodeRow {
+            at_s,
+            node: node.to_owned(),
+            active_sessions: self.active_sessions,
+            waiting_sessions: self.waiting_sessions,
+            cpu_share: None,
+            pages_read: grown(|sample| sample.pages_read),
+            pages_written: grown(|sample| sample.pages_written),
+            log_bytes: grown(|sample| sample.log_bytes),
+            dirty_share: self.dirty_share,
+            lag_s: self.lag_s.values().copied().reduce(f64::max),
+        }
+    }
+
+    /// True when a checkpoint has ended since `before`; `None` when the server doesn't say.
+    pub fn has_checkpointed(&self, before: &Sample) -> Option<bool> {
+        match (&self.last_checkpoint, &before.last_checkpoint) {
+            (Some(new), Some(old)) => Some(new != old),
+            _ => None,
+        }
+    }
+
+    pub fn events(&self, before: &Sample) -> Vec<Message> {
+        let mut events = Vec::new();
+        if self.was_restarted(before) {
+            events.push(server_restarted());
+            // Its counters begin anew: nothing else can be compared.
+            return events;
+        }
+        if self.checkpoints.zip(before.checkpoints).is_some_and(|(new, old)| new > old) {
+            events.push(say!(checkpoint_began));
+        }
+        if self.has_checkpointed(before) == Some(true) {
+            events.push(say!(checkpoint_ended));
+        }
+        let crossed = |new: Option<f64>, old: Option<f64>, limit: f64| {
+            new.is_some_and(|new| new > limit) && old.is_some_and(|old| old <= limit)
+        };
+        if crossed(self.checkpoint_age_share, before.checkpoint_age_share, CROWDED) {
+            events.push(say!(redo_log_nearly_full));
+        }
+        let backlog = |sample: &Sample| sample.purge_backlog.map(|count| count as f64);
+        if crossed(backlog(self), backlog(before), PURGE as f64) {
+            events.push(say!(purge_backlog));
+        }
+        for work in self.background.iter().filter(|work| !before.background.contains(work)) {
+            events.push(say!(background_began, work = work));
+        }
+        for work in before.background.iter().filter(|work| !self.background.contains(work)) {
+            events.push(say!(background_ended, work = work));
+        }
+        for (replica, &lag_s) in &self.lag_s {
+            let old = before.lag_s.get(replica).copied().unwrap_or(0.0);
+            if lag_s > LAG_S && old <= LAG_S {
+                events.push(say!(
+                    replica_behind,
+                    name = named(replica),
+                    lag = format!("{lag_s:.1}")
+                ));
+            } else if lag_s <= LAG_S && old > LAG_S {
+                events.push(say!(replica_caught_up, name = named(replica)));
+            }
+        }
+        for replica in before.lag_s.keys().filter(|name| !self.lag_s.contains_key(*name)) {
+            events.push(say!(replica_gone, name = named(replica)));
+        }
+        events
+    }
+
+    pub fn was_restarted(&self, before: &Sample) -> bool {
+        // The server's clock and this one part in the course of a long life.
+        let drift_s = CLOCK_DRIFT * before.uptime_s.unwrap_or(0.0);
+        let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0 + drift_s;
+        let shorter = |(new, old): (f64, f64)| new < old;
+        self.started_s.zip(before.started_s).is_some_and(later)
+            || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
+    }
+
+    /// Not restarted since `before`, as far as is known: what that knew of the start is still true, and may be less
+    /// vague than an answer that came late.
+    pub fn stays_started(&mut self, before: &Sample) {
+        if let (Some((_, to_s)), Some((_, known_s))) = (&mut self.started_s, before.started_s) {
+            *to_s = to_s.min(known_s);
+        }
+    }
+}
+
+pub fn server_restarted() -> Message {
+    say!(server_restarted)
+}
+
+/// A replica's name; its own lag is listed as that of `itself`.
+fn named(replica: &str) -> Message {
+    if replica == "itself" { say!(itself) } else { replica.into() }
+}
+
+/// A number among texts, whole or not.
+pub(super) fn number(texts: &BTreeMap<String, String>, name: &str) -> Option<f64> {
+    texts.get(name)?.parse().ok()
+}
+
+/// A whole number among texts; PostgreSQL's differences of log positions come as `1234` or `1234.0`.
+pub(super) fn count(texts: &BTreeMap<String, String>, name: &str) -> Option<u64> {
+    let text = texts.get(name)?;
+    text.parse().ok().or_else(|| text.parse::<f64>().ok().map(|number| number as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,5 +282,67 @@ mod tests {
         assert_eq!(plain("1-3401-7000,2-1-5"), "1-3401-7000,2-1-5");
         assert_eq!(plain("a:1-7,\nb:9"), "a:1-7,b:9");
         assert_eq!(plain("0/16B3748'; DROP"), "0/16B3748DROP");
+    }
+
+    #[test]
+    fn lines_hold_growth_and_what_was_not_said_stays_unknown() {
+        let before = Sample { pages_read: Some(10), ..Sample::default() };
+        let lag_s = BTreeMap::from([("a".to_owned(), 0.5), ("b".to_owned(), 2.0)]);
+        let now = Sample { pages_read: Some(25), log_bytes: Some(7), lag_s, ..Sample::default() };
+        let row = now.row(Some(&before), 1.0, "main");
+        assert_eq!((row.pages_read, row.log_bytes, row.lag_s), (Some(15.0), None, Some(2.0)));
+        assert_eq!(now.row(None, 0.0, "main").pages_read, None);
+    }
+
+    #[test]
+    fn events_are_told_once() {
+        let calm = Sample {
+            checkpoints: Some(1),
+            last_checkpoint: Some("10".to_owned()),
+            checkpoint_age_share: Some(0.5),
+            lag_s: BTreeMap::from([("s1".to_owned(), 0.1)]),
+            started_s: Some((100.0, 100.0)),
+            ..Sample::default()
+        };
+        assert_eq!(calm.events(&calm), Vec::<Message>::new());
+        let busy = Sample {
+            checkpoints: Some(2),
+            last_checkpoint: Some("20".to_owned()),
+            checkpoint_age_share: Some(0.9),
+            background: vec!["autovacuum: VACUUM public.sbtest3".to_owned()],
+            lag_s: BTreeMap::from([("s1".to_owned(), 3.25)]),
+            ..calm.clone()
+        };
+        let told = busy.events(&calm);
+        assert_eq!(told.len(), 5, "{told:?}");
+        assert!(told.iter().any(|event| *event == "The replica s1 is 3.2 s behind."), "{told:?}");
+        assert_eq!(busy.events(&busy), Vec::<Message>::new());
+        let back = calm.events(&busy);
+        assert!(back.iter().any(|event| *event == "The replica s1 has caught up."), "{back:?}");
+        let lost = Sample { lag_s: BTreeMap::new(), ..calm.clone() }.events(&calm);
+        assert_eq!(lost, ["The replica s1 is gone."]);
+    }
+
+    #[test]
+    fn a_restart_is_told_alone() {
+        let before = Sample { uptime_s: Some(50.0), checkpoints: Some(1), ..Sample::default() };
+        let after = Sample { uptime_s: Some(2.0), checkpoints: Some(9), ..Sample::default() };
+        assert_eq!(after.events(&before), ["The server was restarted."]);
+        let started = |from_s, to_s, uptime_s| Sample {
+            started_s: Some((from_s, to_s)),
+            uptime_s: Some(uptime_s),
+            ..Sample::default()
+        };
+        // Back so late that it is up for longer than it was before.
+        let earlier = started(99.0, 100.5, 5.0);
+        assert_eq!(started(110.0, 111.0, 8.0).events(&earlier), ["The server was restarted."]);
+        // An answer that came late says only that the start was not later.
+        let mut late = started(99.2, 120.0, 6.0);
+        assert_eq!(late.events(&earlier), Vec::<Message>::new());
+        // The next one in time says what it was, and is not measured by the late one.
+        late.stays_started(&earlier);
+        assert_eq!(started(110.0, 111.0, 9.0).events(&late), ["The server was restarted."]);
+        let old = started(99.0, 100.5, 36_000.0);
+        assert_eq!(started(110.0, 111.0, 36_001.0).events(&old), Vec::<Message>::new());
     }
 }

@@ -5,25 +5,21 @@
 //! from the products that they are made of. What can't be read is listed and stays unknown.
 
 mod ask;
-mod facts;
 mod follow;
 mod mysql;
 mod postgres;
-mod sample;
 mod sqlite;
 mod state;
 
 pub use ask::Asked;
-pub use facts::read_facts;
-pub use follow::{LogPosition, follows, has_reached, position};
+pub use follow::{LogPosition, Sample, follows, has_reached, position, server_restarted};
 pub use postgres::LOCK_CLASS;
-pub use sample::{Sample, server_restarted};
-pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, was_alone};
+pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, read_facts, was_alone};
 
 use ask::Asker;
 use dyno_core::{AdminSession, DbResult, Dialect, Discard, Session};
 use dyno_facts::{Message, ServerFacts};
-use facts::ask_facts;
+use state::ask_facts;
 use std::time::Instant;
 
 #[derive(Clone, Debug, Default, PartialEq)]

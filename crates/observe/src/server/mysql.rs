@@ -4,8 +4,7 @@
 //! the two differ, both are looked for.
 
 use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
-use super::follow::replica_status;
-use super::sample::{count, number};
+use super::follow::{count, number, replica_status};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, SECOND};
 use dyno_facts::{CommitWait, ReplicaFacts, say};

@@ -4,7 +4,7 @@
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
 use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
-use super::sample::{count, number};
+use super::follow::{count, number};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
 use dyno_facts::{CommitWait, ReplicaFacts, say};

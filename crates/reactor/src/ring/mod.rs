@@ -14,8 +14,8 @@
 mod buffers;
 mod slot;
 
-use crate::clock::monotonic_now;
 use crate::event_loop::ReadyTasks;
+use crate::timers::monotonic_now;
 use buffers::Buffers;
 use dyno_core::Nanos;
 use io_uring::squeue::{Entry, Flags};

@@ -15,7 +15,7 @@ use crate::signals::{EndedBySignal, unless_stopped};
 use crate::watch;
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, Cause, DbError, Driver, Nanos, Session};
 use dyno_drivers::net::Address;
-use dyno_drivers::target::{Secret, TargetError, TargetUrl, find_password};
+use dyno_drivers::target::{Secret, TargetUrl, find_password};
 use dyno_facts::ServerFacts;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, read_facts};
@@ -107,7 +107,7 @@ pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
     if let Some(cluster) = cluster::sharded(name, url)? {
         return reach_planned(&cluster, Path::new(""));
     }
-    reach_target(cluster::loading_url(url)?.parse().map_err(url_failure)?, Some(name))
+    reach_target(cluster::loading_url(url)?.parse()?, Some(name))
 }
 
 /// The same for a target that has been read; without a name, no variable holds its password.
@@ -123,7 +123,7 @@ pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedData
 /// As [`reach`]; also when the database can't be made.
 pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>), Failure> {
     let url = cluster::loading_url(url)?;
-    let target = url.parse().map_err(url_failure)?;
+    let target = url.parse()?;
     let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {
@@ -220,10 +220,6 @@ fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure
     let same_host = target.hosts.0.iter().all(Address::is_local);
     let server = ServerPlace::of(target);
     Ok(ReachedDatabase { database, facts, same_host, server, nodes: Vec::new() })
-}
-
-fn url_failure(error: TargetError) -> Failure {
-    Failure::usage(sentence(&error.message)).hinted(error.hint)
 }
 
 fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {

@@ -1,9 +1,7 @@
 //! Targets with several nodes.
 
 use super::cluster::{check_clusters, secret_url};
-use super::{
-    Database, ReachedDatabase, ServerPlace, Typed, is_denied, open_first, reach, url_failure,
-};
+use super::{Database, ReachedDatabase, ServerPlace, Typed, is_denied, open_first, reach};
 use crate::failure::Failure;
 use dyno_core::{Address, DbError};
 use dyno_drivers::route::NodeRouting;
@@ -69,7 +67,7 @@ fn reach_node(
     node: &TargetNode,
     typed: &mut Typed,
 ) -> Result<(TargetUrl, ReachedNode), Failure> {
-    let place: TargetUrl = secret_url(node).expose().parse().map_err(url_failure)?;
+    let place: TargetUrl = secret_url(node).expose().parse()?;
     let own = std::env::var(target.node_password_variable(node));
     let name = match own.is_ok_and(|password| !password.is_empty()) {
         true => target.node_name(node),

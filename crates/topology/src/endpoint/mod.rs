@@ -7,7 +7,7 @@ mod pgpool;
 pub(crate) mod router;
 mod shardingsphere;
 
-use crate::folder::{self, failed, give};
+use crate::folder::{self, OrFailed, give};
 use crate::process::Launch;
 use crate::{Account, ClusterError, EndpointKind, Result, StateNode, guarded};
 use serde::{Deserialize, Serialize};
@@ -111,7 +111,7 @@ impl Front<'_> {
         let path = self.node.folder.join(name);
         if let Some(folder) = path.parent().filter(|folder| !folder.exists()) {
             let made = fs::create_dir(folder).and_then(|()| give(folder, self.run_as));
-            made.map_err(|error| failed("made", folder, &error))?;
+            made.or_failed("made", folder)?;
         }
         folder::write_private(&path, text, self.run_as)?;
         Ok(path)
@@ -130,7 +130,7 @@ impl Front<'_> {
             give(&folder, self.run_as)?;
             guarded::copy(&mut File::open(file)?, &copy, 0o600, self.run_as)
         };
-        make().map_err(|error| failed("written", &copy, &error))?;
+        make().or_failed("written", &copy)?;
         Ok(copy)
     }
 

@@ -4,7 +4,7 @@
 use super::{EndpointOptions, Front, software};
 use crate::folder::fits_socket;
 use crate::process::Launch;
-use crate::{ClusterError, Result, programs};
+use crate::{ClusterError, Result, machine};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ impl PgpoolSoftware {
     /// Searches the given folder, that of `DYNO_PGPOOL`, or the places of packages.
     pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
         let Some(root) = software(options, "DYNO_PGPOOL") else {
-            let program = programs::find(&["pgpool"]).ok_or_else(|| {
+            let program = machine::find(&["pgpool"]).ok_or_else(|| {
                 ClusterError::new("pgpool-II is not installed.").with_hint(
                     "install the package pgpool2 (on Debian it starts a server of its own: `apt-get \
                      download pgpool2 libpgpool2 libmemcached11 libhashkit2` and `dpkg -x FILE \
@@ -42,7 +42,7 @@ impl PgpoolSoftware {
             failed!("There is no pgpool in {}.", root.display())
                 .with_hint("it is expected as usr/sbin/pgpool, as the package pgpool2 has it")
         })?;
-        let folders = [programs::libraries(&root), root.join("usr/lib"), root.join("lib")];
+        let folders = [machine::libraries(&root), root.join("usr/lib"), root.join("lib")];
         let beside = |name: &str| folders.iter().map(|f| f.join(name)).find(|file| file.is_file());
         Ok(PgpoolSoftware {
             program,

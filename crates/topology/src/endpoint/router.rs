@@ -5,8 +5,8 @@
 
 use super::{EndpointOptions, Front};
 use crate::folder::give;
+use crate::machine::{find, libraries, loaded};
 use crate::process::Launch;
-use crate::programs::{find, libraries, loaded};
 use crate::{ClusterError, Result, StateNode};
 use std::ffi::OsString;
 use std::io::Write as _;

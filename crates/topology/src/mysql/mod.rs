@@ -5,9 +5,7 @@ pub(crate) mod replication;
 use crate::admin::{ADMIN, REPLICATION};
 use crate::folder::{fits_socket, write, write_private};
 use crate::process::{Launch, copy_data, run};
-use crate::{
-    Cluster, ClusterError, NodeProduct, Replication, Result, State, StateNode, machine, programs,
-};
+use crate::{Cluster, ClusterError, NodeProduct, Replication, Result, State, StateNode, machine};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -29,11 +27,11 @@ struct Server {
 
 fn server(state: &State, product: NodeProduct) -> Result<Server> {
     if product == NodeProduct::Mariadb {
-        let program = programs::need(&["mariadbd"], "mariadb-server-core")?;
+        let program = machine::need(&["mariadbd"], "mariadb-server-core")?;
         return Ok(Server { program, ..Server::default() });
     }
     let Some(root) = &state.mysql else {
-        let program = programs::find(&["mysqld"]).filter(|path| !is_mariadb(path));
+        let program = machine::find(&["mysqld"]).filter(|path| !is_mariadb(path));
         let program = program.ok_or_else(|| {
             ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
                 "install mysql-server-core, or unpack it to a folder and name that with --mysql",
@@ -54,9 +52,9 @@ fn is_mariadb(path: &Path) -> bool {
 /// MySQL unpacked with the libraries of its own system: its loader starts it.
 fn unpacked(root: &Path) -> Result<Server> {
     let program = root.join("usr/sbin/mysqld");
-    let libraries = programs::libraries(root);
+    let libraries = machine::libraries(root);
     let folders = [libraries, root.join("usr/lib/mysql/private")];
-    let loaded = programs::loaded(root, &program, &folders).filter(|_| program.is_file());
+    let loaded = machine::loaded(root, &program, &folders).filter(|_| program.is_file());
     let Some((program, before)) = loaded else {
         return Err(failed!("{} holds no unpacked MySQL.", root.display()).with_hint(
             "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
@@ -73,7 +71,7 @@ fn unpacked(root: &Path) -> Result<Server> {
 pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
     server(state, product)?;
     if product == NodeProduct::Mariadb {
-        programs::need(
+        machine::need(
             &["mariadb-install-db", "mysql_install_db"],
             "mariadb-server-core and mariadb-client-core",
         )?;
@@ -96,7 +94,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     }
     for node in &nodes[1..] {
         if (cluster.is_stopped)() {
-            return Err(ClusterError::stopped());
+            return Err(crate::stopped());
         }
         copy_data(cluster, first, node)?;
     }
@@ -121,7 +119,7 @@ fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
         joined("--tmpdir=", &node.folder),
         joined("--datadir=", &node.data()),
     ];
-    let launch = node.launch(programs::need(&names, "mariadb-server-core")?, arguments);
+    let launch = node.launch(machine::need(&names, "mariadb-server-core")?, arguments);
     run(cluster, node, &launch)
 }
 

@@ -1,13 +1,12 @@
 //! PostgreSQL as a node: data folder, configuration, command line.
 
-pub(crate) mod coordinator;
 pub(crate) mod replication;
 
 use crate::admin::{ADMIN, REPLICATION};
-use crate::folder::{failed, write, write_private};
+use crate::folder::{OrFailed, write, write_private};
 use crate::mysql::joined;
 use crate::process::{Launch, copy_data, run};
-use crate::{Cluster, ClusterError, Result, State, StateNode, programs};
+use crate::{Cluster, Result, State, StateNode, machine};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 const PROGRAMS: [&str; 3] = ["initdb", "postgres", "pg_basebackup"];
 
 pub(crate) fn check() -> Result<()> {
-    programs::postgres_folder(&PROGRAMS).map(drop)
+    machine::postgres_folder(&PROGRAMS).map(drop)
 }
 
 fn pass_file(node: &StateNode) -> PathBuf {
@@ -33,9 +32,9 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         vec!["-D".into(), first.data().into(), joined("--pwfile=", &password)];
     let words = "-A scram-sha-256 -E UTF8 --locale=C --no-instructions --no-sync -U";
     arguments.extend(words.split(' ').chain([ADMIN]).map(Into::into));
-    let initdb = programs::postgres_folder(&PROGRAMS)?.join("initdb");
+    let initdb = machine::postgres_folder(&PROGRAMS)?.join("initdb");
     run(cluster, first, &first.launch(initdb, arguments))?;
-    fs::remove_file(&password).map_err(|error| failed("removed", &password, &error))?;
+    fs::remove_file(&password).or_failed("removed", &password)?;
     // Databases and replication alike, from wherever the server listens, never without a password.
     write(
         &first.data().join("pg_hba.conf"),
@@ -47,7 +46,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     }
     for node in &nodes[1..] {
         if (cluster.is_stopped)() {
-            return Err(ClusterError::stopped());
+            return Err(crate::stopped());
         }
         copy_data(cluster, first, node)?;
         if node.role == "read_only" {
@@ -59,7 +58,7 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
 
 pub(crate) fn launch(state: &State, node: &StateNode) -> Result<Launch> {
     configure(state, node, source_of(state, node))?;
-    let program = programs::postgres_folder(&PROGRAMS)?.join("postgres");
+    let program = machine::postgres_folder(&PROGRAMS)?.join("postgres");
     Ok(node.launch(program, vec!["-D".into(), node.data().into()]))
 }
 
@@ -107,7 +106,7 @@ fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode
         let names = synchronous_names(state);
         let _ = writeln!(text, "synchronous_standby_names = '{names}'");
     }
-    text.push_str(coordinator::settings(&node.role));
+    text.push_str(replication::settings(&node.role));
     for (name, value) in &state.settings {
         let _ = writeln!(text, "{name} = '{}'", value.replace('\'', "''"));
     }
@@ -154,13 +153,13 @@ pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()
 pub(crate) fn copy_primary(cluster: &Cluster, primary: &StateNode, node: &StateNode) -> Result<()> {
     let folder = node.data();
     if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(|error| failed("removed", &folder, &error))?;
+        fs::remove_dir_all(&folder).or_failed("removed", &folder)?;
     }
     let connection = format!("host={} port={} user={REPLICATION}", primary.host, primary.port);
     let mut arguments: Vec<OsString> = vec!["-d".into(), connection.into(), "-D".into()];
     arguments.push(folder.clone().into());
     arguments.extend("-X stream -c fast --no-sync -w".split(' ').map(Into::into));
-    let program = programs::postgres_folder(&PROGRAMS)?.join("pg_basebackup");
+    let program = machine::postgres_folder(&PROGRAMS)?.join("pg_basebackup");
     let mut launch = node.launch(program, arguments);
     launch.environment.push(("PGPASSFILE".to_owned(), pass_file(node).into()));
     run(cluster, node, &launch)?;

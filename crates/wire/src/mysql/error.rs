@@ -1,6 +1,6 @@
 //! Error packets and their classes.
 
-use super::{Malformed, Scanned, reader::PacketReader};
+use super::{Malformed, Scanned, packet::PacketReader};
 use dyno_core::{DbError, ErrorClass};
 
 /// Error number of MariaDB's progress reports, which are no errors.

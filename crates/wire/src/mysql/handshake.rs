@@ -3,8 +3,8 @@
 use super::{
     Malformed, Scanned,
     compression::ZSTD_LEVEL,
+    packet::{PacketReader, push_lenenc, push_lenenc_bytes},
     packet::{begin_packet, finish_packet},
-    reader::{PacketReader, push_lenenc, push_lenenc_bytes},
 };
 
 /// Abilities of both sides of a connection. The upper half are MariaDB's own.

@@ -1,6 +1,6 @@
 //! Rows as the text of `INSERT ... VALUES (...), (...)`, and literals.
 
-use crate::decimal::{push_double, push_int};
+use crate::text_rows::{push_double, push_int};
 use dyno_core::{RowSource, RowWriter};
 
 /// Appends text as a quoted literal. `backslash_escapes` is false under the SQL mode NO_BACKSLASH_ESCAPES.

@@ -3,22 +3,19 @@
 //! Protocol" in MariaDB's knowledge base.
 //!
 //! - [`packet`]: packets and their sequence numbers, splitting and joining at 16 MiB.
-//! - [`handshake`], [`auth`], [`rsa`]: greeting, log-in, passwords.
+//! - [`handshake`], [`auth`]: greeting, log-in, passwords.
 //! - [`compression`]: the frames in which compressed packets travel.
-//! - [`command`], [`statement`]: commands of the client. [`insert`]: the text of a multi-row `INSERT`.
+//! - [`statement`]: commands of the client. [`insert`]: the text of a multi-row `INSERT`.
 //! - [`Answer`]: the scanner of answers; [`row`]: their values; [`error`]: error packets and their classes.
 
 pub mod answer;
 pub mod auth;
-pub mod command;
 pub mod compression;
 pub mod error;
 pub mod handshake;
 pub mod insert;
 pub mod packet;
-pub mod reader;
 pub mod row;
-pub mod rsa;
 pub mod statement;
 
 pub use answer::{Answer, AnswerStep, Encoding};

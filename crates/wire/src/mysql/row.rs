@@ -3,9 +3,9 @@
 use super::{
     Malformed, Scanned,
     packet::{HEADER_BYTES, PacketHeader},
-    reader::{PacketReader, TextValue},
+    packet::{PacketReader, TextValue},
 };
-use crate::names::Names;
+use crate::server_text::Names;
 use dyno_core::{AnswerRow, KeptColumn};
 use std::fmt::{Display, Write};
 

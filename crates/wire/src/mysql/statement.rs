@@ -1,14 +1,14 @@
 //! Prepared statements: the answer to their preparation, and their executions.
+//!
+//! Commands without parameters.
 
-use super::{
-    Malformed, Scanned, ServerError,
-    command::{COM_STMT_CLOSE, push_command},
-    error::PROGRESS_REPORT,
-    packet::{Framed, Framing, HEADER_BYTES, finish_packet},
-    reader::{PacketReader, push_lenenc_bytes},
-    row::{Definitions, column_type},
+use super::error::PROGRESS_REPORT;
+use super::packet::{
+    Framed, Framing, HEADER_BYTES, PacketReader, begin_packet, finish_packet, push_lenenc_bytes,
 };
-use crate::fixed_bytes::FixedBytes;
+use super::row::{Definitions, column_type};
+use super::{Malformed, Scanned, ServerError};
+use crate::text_rows::FixedBytes;
 use dyno_core::{Param, ParamType};
 
 const COM_STMT_EXECUTE: u8 = 0x17;
@@ -234,6 +234,21 @@ impl PrepareAnswer {
         u32::from(count) + end
     }
 }
+
+/// Appends a command with its argument. Returns the sequence number of the answer's first packet.
+pub fn push_command(out: &mut Vec<u8>, command: u8, argument: &[u8]) -> u8 {
+    let start = begin_packet(out);
+    out.push(command);
+    out.extend_from_slice(argument);
+    finish_packet(out, start, 0)
+}
+
+/// Ends the session; there is no answer.
+pub const COM_QUIT: u8 = 0x01;
+pub const COM_QUERY: u8 = 0x03;
+/// Ends a prepared statement; there is no answer.
+pub const COM_STMT_CLOSE: u8 = 0x19;
+pub const COM_STMT_PREPARE: u8 = 0x16;
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,10 @@
 //! Bodies of the server's messages, except rows.
 
+use super::frame::MessageReader;
 use super::frame::{HEADER_BYTES, tag};
-use super::reader::MessageReader;
 use super::types::{PostgresColumn, ValueFormat};
 use super::{Read, WireError};
-use crate::names::Names;
+use crate::server_text::Names;
 
 /// Of ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,7 @@
 
 use super::types::{PostgresColumn, ValueFormat, param_oid};
 use super::{Read, WireError};
-use crate::decimal::{LONGEST_INT, push_double_15g, write_int};
-use crate::fixed_bytes::FixedBytes;
+use crate::text_rows::{FixedBytes, LONGEST_INT, push_double_15g, write_int};
 use dyno_core::{Param, ParamType};
 
 /// Protocol 3.0, known to every server since PostgreSQL 7.4.

@@ -6,19 +6,14 @@
 //! or allocates by a length that the peer merely claims.
 
 pub mod backend;
-pub mod binary_rows;
 pub mod frame;
 pub mod frontend;
 pub mod row;
 pub mod scram;
 pub mod types;
 
-mod end_point;
-mod password;
-mod reader;
-
-pub use end_point::tls_server_end_point;
-pub use password::md5_password;
+pub use scram::md5_password;
+pub use scram::tls_server_end_point;
 
 use std::fmt;
 

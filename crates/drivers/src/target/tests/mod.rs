@@ -2,7 +2,7 @@ mod jdbc;
 mod libpq;
 
 use super::password::find_with;
-use super::text::{percent_decode, push_encoded, redact};
+use super::url::{percent_decode, push_encoded, redact};
 use super::*;
 use crate::net::TlsMode;
 use proptest::prelude::*;
@@ -314,7 +314,7 @@ proptest! {
         if let Some(secret) = &target.password {
             push_encoded(&mut password, secret.reveal(), b"");
         }
-        let url = print::print(&target, &password);
+        let url = url::print(&target, &password);
         prop_assert_eq!(url.parse::<TargetUrl>().unwrap(), target, "{}", url);
     }
 

@@ -2,7 +2,7 @@
 
 use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
-use dyno_wire::decimal::{push_double, push_int};
+use dyno_wire::text_rows::{push_double, push_int};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LineFormat {

@@ -1,0 +1,60 @@
+//! The error of everything that is not measured.
+
+use std::fmt;
+
+/// Kinds of errors; each has an exit code of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ErrorKind {
+    #[default]
+    Failed,
+    /// What was given can't be used.
+    Usage,
+    /// The user has stopped it.
+    Stopped,
+}
+
+/// A sentence that names the place and the cause, and a remedy.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    pub kind: ErrorKind,
+    pub message: String,
+    pub hint: Option<String>,
+}
+
+impl Error {
+    pub fn new(message: impl Into<String>) -> Self {
+        Error { kind: ErrorKind::Failed, message: message.into(), hint: None }
+    }
+
+    pub fn stopped(message: impl Into<String>) -> Self {
+        Error { kind: ErrorKind::Stopped, ..Error::new(message) }
+    }
+
+    #[must_use]
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        Error { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Makes an [`Error`] of any cause.
+pub trait Context<T> {
+    /// `{problem}: {cause}.`
+    ///
+    /// # Errors
+    /// That sentence.
+    fn context(self, problem: impl fmt::Display) -> Result<T, Error>;
+}
+
+impl<T, E: fmt::Display> Context<T> for Result<T, E> {
+    fn context(self, problem: impl fmt::Display) -> Result<T, Error> {
+        self.map_err(|cause| Error::new(format!("{problem}: {cause}.")))
+    }
+}
