@@ -12,7 +12,7 @@ macro_rules! named {
         impl $Enum {
             $vis const ALL: [$Enum; [$($name),+].len()] = [$($Enum::$Variant),+];
 
-            $vis fn name(self) -> &'static str {
+            $vis const fn name(self) -> &'static str {
                 match self {
                     $($Enum::$Variant => $name),+
                 }

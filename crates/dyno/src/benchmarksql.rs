@@ -3,7 +3,7 @@
 use crate::choice;
 use crate::terminal::TerminalStreams;
 use clap::{Args, Subcommand};
-use dyno_dropin_benchmarksql::{
+use dyno_dropin::benchmarksql::{
     BenchmarksqlBuild, BenchmarksqlCommand, BenchmarksqlRun, PropertiesSource,
 };
 use dyno_tpcc::Isolation;
@@ -53,7 +53,7 @@ pub(crate) fn run(command: Command) -> ExitCode {
         Command::Run(arguments) => BenchmarksqlCommand::Run(arguments.into()),
         Command::Destroy(source) => BenchmarksqlCommand::Destroy(source.into()),
     };
-    dyno_dropin_benchmarksql::run(&command, &TerminalStreams)
+    dyno_dropin::benchmarksql::run(&command, &TerminalStreams)
 }
 
 #[derive(Debug, Args)]

@@ -44,7 +44,7 @@ pub fn levels(text: &str) -> Option<Vec<u32>> {
 
 /// Executes a run for each level until one fails. `run` leaves what it has measured; the text is a table of that, without
 /// a run that was cut off, and empty where nothing was measured.
-pub fn sweep(
+fn sweep(
     what: &str,
     levels: &[u32],
     mut run: impl FnMut(u32, &mut Option<SweepLevel>) -> Exit,
@@ -76,9 +76,44 @@ pub fn sweep(
     (exit, table)
 }
 
+/// Executes a command line for each level until one fails, and prints the table. `words_of` has a level in place of the
+/// list; with `--json` the results stand in one list. `refuse` prints what went wrong with that file.
+pub fn sweep_words(
+    what: &str,
+    words: &[String],
+    levels: &[u32],
+    words_of: impl Fn(u32) -> Vec<String>,
+    mut run: impl FnMut(&[String], &mut Option<SweepLevel>) -> Exit,
+    mut refuse: impl FnMut(String),
+) -> Exit {
+    let mut json = match JsonList::of(words) {
+        Ok(json) => json,
+        Err(message) => {
+            refuse(message);
+            return Exit::Failed;
+        }
+    };
+    let (exit, table) = sweep(what, levels, |level, measured| {
+        let mut own = words_of(level);
+        if let Some(json) = &json {
+            json.redirect(&mut own);
+        }
+        let exit = run(&own, measured);
+        match json.as_mut().map_or(Ok(()), JsonList::take) {
+            Ok(()) => exit,
+            Err(message) => {
+                refuse(message);
+                Exit::Failed
+            }
+        }
+    });
+    output::data(&table);
+    exit
+}
+
 /// `--json` of a sweep: a list with the result of each level, in one file. Each run writes a file of its own, which is
 /// taken into the list.
-pub struct JsonList {
+struct JsonList {
     /// The place of its word on the command line, and what stands before the path there.
     at: usize,
     before: &'static str,
@@ -91,7 +126,7 @@ impl JsonList {
     ///
     /// # Errors
     /// It is standard output, on which a list could not end where a run fails.
-    pub fn of(words: &[String]) -> Result<Option<Self>, String> {
+    fn of(words: &[String]) -> Result<Option<Self>, String> {
         let option = words.iter().rposition(|word| word == "--json" || word.starts_with("--json="));
         let Some(option) = option else { return Ok(None) };
         let (at, before, path) = match words[option].strip_prefix("--json=") {
@@ -110,7 +145,7 @@ impl JsonList {
     }
 
     /// Has the run of one level write into a file of its own.
-    pub fn redirect(&self, words: &mut [String]) {
+    fn redirect(&self, words: &mut [String]) {
         words[self.at] = format!("{}{}", self.before, self.part());
     }
 
@@ -118,7 +153,7 @@ impl JsonList {
     ///
     /// # Errors
     /// A sentence without its full stop when a file can't be read or written.
-    pub fn take(&mut self) -> Result<(), String> {
+    fn take(&mut self) -> Result<(), String> {
         let part = self.part();
         let failed =
             |path: &str, error: io::Error| format!("The file of --json failed: {path}: {error}");

@@ -8,9 +8,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
-use dyno_sysbench::{
-    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm,
-};
+use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm};
 use dyno_testkit::{
     MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
 };
@@ -177,7 +175,7 @@ fn run_the_usual_tables<D: Driver>(driver: &D) {
 }
 
 fn run_the_old_scripts<D: Driver>(driver: &D) {
-    let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
+    let mut options = SysbenchOptions::new(SysbenchTest::V05Oltp);
     (options.tables, options.table_size) = (2, 1_000);
     prepare(&driver.admin(), &options, 2, 5, &Unobserved).unwrap();
     for test in SysbenchTest::ALL.into_iter().filter(|test| test.is_legacy()) {
@@ -191,7 +189,7 @@ fn run_the_old_scripts<D: Driver>(driver: &D) {
     cleanup(&driver.admin(), &options, 1, &Unobserved).unwrap();
     let keys = SysbenchOptions {
         table_size: 1_000,
-        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::SelectRandomPoints))
+        ..SysbenchOptions::new(SysbenchTest::V05SelectRandomPoints)
     };
     prepare(&driver.admin(), &keys, 1, 5, &Unobserved).unwrap();
     assert_eq!(single(driver, "SELECT COUNT(*) FROM sbtest WHERE k = id"), 1_000);

@@ -32,7 +32,7 @@ pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
 pub use options::{
-    EngineTransactions, LegacyTest, OFFER, OPTIONS, OptionGroup, SysbenchOptions, SysbenchTest,
-    dashed, option_of, options_of,
+    EngineTransactions, OFFER, OPTIONS, OptionGroup, SysbenchOptions, SysbenchTest, dashed,
+    option_of, options_of,
 };
 pub use workload::{Sysbench, SysbenchWorker};

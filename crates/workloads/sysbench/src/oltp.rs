@@ -2,7 +2,7 @@
 //! draws.
 
 use crate::distribution::Sampler;
-use crate::options::{EngineTransactions, LegacyTest, SysbenchOptions, SysbenchTest};
+use crate::options::{EngineTransactions, SysbenchOptions, SysbenchTest};
 use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
 use crate::unique::UniqueIds;
@@ -31,10 +31,7 @@ const RANGES: [Kind; 4] =
 
 impl Shape {
     pub(crate) fn of(options: &SysbenchOptions) -> Shape {
-        let mut shape = match options.test {
-            SysbenchTest::Legacy(legacy) => Shape::legacy(options, legacy),
-            _ => Shape::v1(options),
-        };
+        let mut shape = Shape::of_test(options);
         if options.prepared {
             shape.prepares = prepares(options);
         }
@@ -71,49 +68,30 @@ impl Shape {
             && self.deletes + self.new_rows == 0
     }
 
-    fn v1(options: &SysbenchOptions) -> Shape {
-        let explicit = Shape { explicit: !options.skip_trx, ..Shape::default() };
+    fn of_test(options: &SysbenchOptions) -> Shape {
+        let none = Shape { one_table: options.test.is_legacy(), ..Shape::default() };
+        let explicit = Shape { explicit: !options.skip_trx, ..none.clone() };
         match options.test {
-            SysbenchTest::PointSelect => Shape { point_selects: 1, ..Shape::default() },
             SysbenchTest::ReadOnly => explicit.with_reads(options),
             SysbenchTest::WriteOnly => explicit.with_writes(options),
             SysbenchTest::ReadWrite => explicit.with_reads(options).with_writes(options),
-            SysbenchTest::UpdateIndex => {
-                Shape { index_updates: options.index_updates, ..Shape::default() }
+            SysbenchTest::V05Oltp => {
+                let reads =
+                    if options.write_only { explicit } else { explicit.with_reads(options) };
+                if options.read_only { reads } else { reads.with_writes(options) }
             }
+            SysbenchTest::PointSelect | SysbenchTest::V05OltpSimple | SysbenchTest::V05Select => {
+                Shape { point_selects: 1, ..none }
+            }
+            SysbenchTest::UpdateIndex => Shape { index_updates: options.index_updates, ..none },
             SysbenchTest::UpdateNonIndex => {
-                Shape { non_index_updates: options.non_index_updates, ..Shape::default() }
+                Shape { non_index_updates: options.non_index_updates, ..none }
             }
-            SysbenchTest::Insert => Shape { new_rows: 1, ..Shape::default() },
-            SysbenchTest::Delete => Shape { deletes: 1, ..Shape::default() },
-            SysbenchTest::SelectRandomPoints
-            | SysbenchTest::SelectRandomRanges
-            | SysbenchTest::BulkInsert
-            | SysbenchTest::Legacy(_) => Shape::default(),
-        }
-    }
-
-    fn legacy(options: &SysbenchOptions, test: LegacyTest) -> Shape {
-        let one_table = Shape { one_table: true, ..Shape::default() };
-        match test {
-            LegacyTest::Oltp => {
-                let mut shape = Shape { explicit: !options.skip_trx, ..one_table };
-                if !options.write_only {
-                    shape = shape.with_reads(options);
-                }
-                if !options.read_only {
-                    shape = shape.with_writes(options);
-                }
-                shape
-            }
-            LegacyTest::OltpSimple | LegacyTest::Select => Shape { point_selects: 1, ..one_table },
-            LegacyTest::Insert => Shape { new_rows: 1, ..one_table },
-            LegacyTest::Delete => Shape { deletes: 1, ..one_table },
-            LegacyTest::UpdateIndex => Shape { index_updates: 1, ..one_table },
-            LegacyTest::UpdateNonIndex => Shape { non_index_updates: 1, ..one_table },
-            LegacyTest::BulkInsert
-            | LegacyTest::SelectRandomPoints
-            | LegacyTest::SelectRandomRanges => Shape::default(),
+            SysbenchTest::V05UpdateIndex => Shape { index_updates: 1, ..none },
+            SysbenchTest::V05UpdateNonIndex => Shape { non_index_updates: 1, ..none },
+            SysbenchTest::Insert | SysbenchTest::V05Insert => Shape { new_rows: 1, ..none },
+            SysbenchTest::Delete | SysbenchTest::V05Delete => Shape { deletes: 1, ..none },
+            _ => none,
         }
     }
 
@@ -159,10 +137,10 @@ fn prepares(options: &SysbenchOptions) -> Vec<Kind> {
 
 /// The column of a point select, the sum, and the bounds of a range, in the family's words.
 fn select_words(options: &SysbenchOptions) -> (&'static str, &'static str, String) {
-    let SysbenchTest::Legacy(legacy) = options.test else {
+    if !options.test.is_legacy() {
         return ("c", "SUM(k)", "? AND ?".to_owned());
-    };
-    let column = if legacy == LegacyTest::Select { "pad" } else { "c" };
+    }
+    let column = if options.test == SysbenchTest::V05Select { "pad" } else { "c" };
     // 0.5 leaves the addition to the server.
     (column, "SUM(K)", format!("? AND ?+{}", options.range_size - 1))
 }
@@ -473,7 +451,7 @@ mod tests {
 
     #[test]
     fn myisam_locks_all_tables_unless_told_otherwise() {
-        let mut options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
+        let mut options = SysbenchOptions::new(SysbenchTest::V05Oltp);
         options.tables = 2;
         assert_eq!(lock_tables(&options, Dialect::Mysql), None);
         options.mysql_storage_engine = "MyISAM".to_owned();

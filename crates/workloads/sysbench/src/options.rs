@@ -10,26 +10,7 @@ use dyno_load::settings::ServerNeed;
 /// sysbench 1.0.20 and 0.5 as suites name them. Where both have a test of a name, it is the one of 1.0.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "sysbench",
-    tests: &[
-        v1("oltp_point_select"),
-        v1("oltp_read_only"),
-        v1("oltp_write_only"),
-        v1("oltp_read_write"),
-        v1("oltp_update_index"),
-        v1("oltp_update_non_index"),
-        v1("oltp_insert"),
-        v1("oltp_delete"),
-        v1("select_random_points"),
-        v1("select_random_ranges"),
-        TestOffer { name: "bulk_insert", size: None },
-        v05("oltp"),
-        v05("oltp_simple"),
-        v05("select"),
-        v05("insert"),
-        v05("delete"),
-        v05("update_index"),
-        v05("update_non_index"),
-    ],
+    tests: &TESTS,
     levels: Levels::Workers,
     workers_alias: None,
     options: describe,
@@ -37,13 +18,21 @@ pub const OFFER: WorkloadOffer = WorkloadOffer {
     pace: UsualPace::loading(100_000.0),
 };
 
-const fn v1(name: &'static str) -> TestOffer {
-    tables(name, "table_size", "tables")
-}
-
-const fn v05(name: &'static str) -> TestOffer {
-    tables(name, "oltp_table_size", "oltp_tables_count")
-}
+/// All but the last three, whose names are also those of 1.0.
+const TESTS: [TestOffer; SysbenchTest::ALL.len() - 3] = {
+    let mut tests = [TestOffer { name: "bulk_insert", size: None }; SysbenchTest::ALL.len() - 3];
+    let mut at = 0;
+    while at < tests.len() {
+        let test = SysbenchTest::ALL[at];
+        if test.is_legacy() {
+            tests[at] = tables(test.name(), "oltp_table_size", "oltp_tables_count");
+        } else if !matches!(test, SysbenchTest::BulkInsert) {
+            tests[at] = tables(test.name(), "table_size", "tables");
+        }
+        at += 1;
+    }
+    tests
+};
 
 const fn tables(name: &'static str, rows: &'static str, tables: &'static str) -> TestOffer {
     let rows = Scale { option: rows, default: 10_000 };
@@ -51,98 +40,50 @@ const fn tables(name: &'static str, rows: &'static str, tables: &'static str) ->
     TestOffer { name, size: Some(DataSizing::Tables { rows, tables }) }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SysbenchTest {
-    PointSelect,
-    /// Point and range selects in a transaction.
-    ReadOnly,
-    /// Updates, a delete and an insert in a transaction.
-    WriteOnly,
-    /// The statements of `ReadOnly` and `WriteOnly` in one transaction.
-    #[default]
-    ReadWrite,
-    /// Updates of an indexed column, autocommitted.
-    UpdateIndex,
-    /// Updates of a column without index, autocommitted.
-    UpdateNonIndex,
-    Insert,
-    Delete,
-    SelectRandomPoints,
-    SelectRandomRanges,
-    /// Inserts of many rows per statement; the transaction is one row.
-    BulkInsert,
-    /// A script of sysbench 0.5.
-    Legacy(LegacyTest),
-}
-
 dyno_core::named! {
-    /// A script of sysbench 0.5: text queries, one table per transaction, options of its own.
-    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-    pub enum LegacyTest {
-        /// All statements in a transaction.
-        Oltp = "oltp",
-        /// One point select of `c`.
-        OltpSimple = "oltp_simple",
-        /// One point select of `pad`.
-        Select = "select",
-        Insert = "insert",
-        Delete = "delete",
-        UpdateIndex = "update_index",
-        /// One update of a column without index.
-        UpdateNonIndex = "update_non_index",
+    /// A script of sysbench, by its name without folder and `.lua`. Three names exist in both families.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum SysbenchTest {
+        /// The statements of `ReadOnly` and `WriteOnly` in one transaction.
+        #[default]
+        ReadWrite = "oltp_read_write",
+        /// Point and range selects in a transaction.
+        ReadOnly = "oltp_read_only",
+        /// Updates, a delete and an insert in a transaction.
+        WriteOnly = "oltp_write_only",
+        PointSelect = "oltp_point_select",
+        /// Updates of an indexed column, autocommitted.
+        UpdateIndex = "oltp_update_index",
+        /// Updates of a column without index, autocommitted.
+        UpdateNonIndex = "oltp_update_non_index",
+        Insert = "oltp_insert",
+        Delete = "oltp_delete",
+        SelectRandomPoints = "select_random_points",
+        SelectRandomRanges = "select_random_ranges",
         /// Inserts of many rows per statement; the transaction is one row.
         BulkInsert = "bulk_insert",
+        /// The first script of sysbench 0.5, whose scripts have text queries, one table per transaction and options of
+        /// their own. All statements in a transaction.
+        V05Oltp = "oltp",
+        /// One point select of `c`.
+        V05OltpSimple = "oltp_simple",
+        /// One point select of `pad`.
+        V05Select = "select",
+        V05Insert = "insert",
+        V05Delete = "delete",
+        V05UpdateIndex = "update_index",
+        /// One update of a column without index.
+        V05UpdateNonIndex = "update_non_index",
+        /// As `BulkInsert`.
+        V05BulkInsert = "bulk_insert",
         /// One select of several random keys of the table `sbtest`.
-        SelectRandomPoints = "select_random_points",
+        V05SelectRandomPoints = "select_random_points",
         /// One select of several random key ranges of the table `sbtest`.
-        SelectRandomRanges = "select_random_ranges",
+        V05SelectRandomRanges = "select_random_ranges",
     }
 }
 
 impl SysbenchTest {
-    /// All tests, in the order in which help lists them.
-    pub const ALL: [SysbenchTest; 21] = [
-        SysbenchTest::ReadWrite,
-        SysbenchTest::ReadOnly,
-        SysbenchTest::WriteOnly,
-        SysbenchTest::PointSelect,
-        SysbenchTest::UpdateIndex,
-        SysbenchTest::UpdateNonIndex,
-        SysbenchTest::Insert,
-        SysbenchTest::Delete,
-        SysbenchTest::SelectRandomPoints,
-        SysbenchTest::SelectRandomRanges,
-        SysbenchTest::BulkInsert,
-        SysbenchTest::Legacy(LegacyTest::Oltp),
-        SysbenchTest::Legacy(LegacyTest::OltpSimple),
-        SysbenchTest::Legacy(LegacyTest::Select),
-        SysbenchTest::Legacy(LegacyTest::Insert),
-        SysbenchTest::Legacy(LegacyTest::Delete),
-        SysbenchTest::Legacy(LegacyTest::UpdateIndex),
-        SysbenchTest::Legacy(LegacyTest::UpdateNonIndex),
-        SysbenchTest::Legacy(LegacyTest::BulkInsert),
-        SysbenchTest::Legacy(LegacyTest::SelectRandomPoints),
-        SysbenchTest::Legacy(LegacyTest::SelectRandomRanges),
-    ];
-
-    /// The script's name, without folder and `.lua`. Three names exist in both families.
-    pub fn name(self) -> &'static str {
-        match self {
-            SysbenchTest::PointSelect => "oltp_point_select",
-            SysbenchTest::ReadOnly => "oltp_read_only",
-            SysbenchTest::WriteOnly => "oltp_write_only",
-            SysbenchTest::ReadWrite => "oltp_read_write",
-            SysbenchTest::UpdateIndex => "oltp_update_index",
-            SysbenchTest::UpdateNonIndex => "oltp_update_non_index",
-            SysbenchTest::Insert => "oltp_insert",
-            SysbenchTest::Delete => "oltp_delete",
-            SysbenchTest::SelectRandomPoints => "select_random_points",
-            SysbenchTest::SelectRandomRanges => "select_random_ranges",
-            SysbenchTest::BulkInsert => "bulk_insert",
-            SysbenchTest::Legacy(legacy) => legacy.name(),
-        }
-    }
-
     /// The test that a command line names, by script name or by path (`oltp_read_write`,
     /// `/usr/share/sysbench/oltp_read_write.lua`). Names of both families mean the one of 1.0,
     /// unless the path leads through a folder of the 0.5 scripts (`oltp_legacy`, `tests/db`).
@@ -156,8 +97,8 @@ impl SysbenchTest {
 
     /// True for the scripts of 0.5. The defaults of general options differ, too: 0.5 stops after
     /// 10,000 transactions and has no time limit.
-    pub fn is_legacy(self) -> bool {
-        matches!(self, SysbenchTest::Legacy(_))
+    pub const fn is_legacy(self) -> bool {
+        self as u8 >= SysbenchTest::V05Oltp as u8
     }
 
     /// Whose random arithmetic the test follows.
@@ -167,7 +108,7 @@ impl SysbenchTest {
 
     /// True when the test fills tables of two columns named by worker (`bulk_insert`).
     pub fn is_bulk_insert(self) -> bool {
-        matches!(self, SysbenchTest::BulkInsert | SysbenchTest::Legacy(LegacyTest::BulkInsert))
+        matches!(self, SysbenchTest::BulkInsert | SysbenchTest::V05BulkInsert)
     }
 
     /// True when one statement reads several random keys of one table (`select_random_*`).
@@ -176,15 +117,14 @@ impl SysbenchTest {
             self,
             SysbenchTest::SelectRandomPoints
                 | SysbenchTest::SelectRandomRanges
-                | SysbenchTest::Legacy(
-                    LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges
-                )
+                | SysbenchTest::V05SelectRandomPoints
+                | SysbenchTest::V05SelectRandomRanges
         )
     }
 
     /// True when the test adds rows of its own and deletes none.
     pub fn is_insert(self) -> bool {
-        matches!(self, SysbenchTest::Insert | SysbenchTest::Legacy(LegacyTest::Insert))
+        matches!(self, SysbenchTest::Insert | SysbenchTest::V05Insert)
     }
 
     /// True when an unknown option is passed over, as the original does for scripts that declare
@@ -276,21 +216,18 @@ pub struct SysbenchOptions {
 
 impl SysbenchOptions {
     pub fn writes(&self) -> bool {
-        use LegacyTest as Legacy;
-        !match self.test {
-            SysbenchTest::PointSelect | SysbenchTest::ReadOnly => true,
-            SysbenchTest::SelectRandomPoints | SysbenchTest::SelectRandomRanges => true,
-            SysbenchTest::Legacy(Legacy::Oltp) => self.read_only,
-            SysbenchTest::Legacy(Legacy::OltpSimple | Legacy::Select) => true,
-            SysbenchTest::Legacy(Legacy::SelectRandomPoints | Legacy::SelectRandomRanges) => true,
-            _ => false,
+        use SysbenchTest::{PointSelect, ReadOnly, V05Oltp, V05OltpSimple, V05Select};
+        match self.test {
+            PointSelect | ReadOnly | V05OltpSimple | V05Select => false,
+            V05Oltp => !self.read_only,
+            test => !test.is_select_random(),
         }
     }
 
     /// The needs of a trial. Writes without BEGIN are stored by autocommit only.
     pub fn trial_needs(&self) -> &'static [ServerNeed] {
-        use SysbenchTest::{Legacy, ReadWrite, WriteOnly};
-        let has_begin = matches!(self.test, WriteOnly | ReadWrite | Legacy(LegacyTest::Oltp));
+        use SysbenchTest::{ReadWrite, V05Oltp, WriteOnly};
+        let has_begin = matches!(self.test, WriteOnly | ReadWrite | V05Oltp);
         if self.writes() && (self.skip_trx || !has_begin) {
             &[ServerNeed::WHOLE_ANSWERS, ServerNeed::AUTOCOMMIT]
         } else {
@@ -400,9 +337,9 @@ impl SysbenchOptions {
 
     pub fn table_names(&self, workers: u32) -> Vec<String> {
         match self.test {
-            SysbenchTest::Legacy(LegacyTest::BulkInsert) => numbered(0, workers),
+            SysbenchTest::V05BulkInsert => numbered(0, workers),
             SysbenchTest::BulkInsert => numbered(1, workers),
-            SysbenchTest::Legacy(_) if self.test.is_select_random() => vec!["sbtest".to_owned()],
+            test if test.is_legacy() && test.is_select_random() => vec!["sbtest".to_owned()],
             _ => numbered(1, self.tables),
         }
     }
@@ -452,17 +389,18 @@ type Row = OptionRow<SysbenchOptions>;
 
 /// The options that `test` knows, with the names that they have there.
 pub fn options_of(test: SysbenchTest) -> impl Iterator<Item = (&'static str, &'static Row)> {
-    use SysbenchTest::{Legacy, SelectRandomPoints, SelectRandomRanges};
+    use SysbenchTest::{SelectRandomPoints, SelectRandomRanges};
+    use SysbenchTest::{V05SelectRandomPoints, V05SelectRandomRanges};
     let name_of = move |group: OptionGroup, row: &'static Row| match group {
         OptionGroup::Random | OptionGroup::Database => Some(row.name),
         OptionGroup::Oltp if test.is_legacy() => row.old_name,
         OptionGroup::Oltp => (!test.is_bulk_insert()).then_some(row.name),
         OptionGroup::RandomPoints => {
-            let tests = [SelectRandomPoints, Legacy(LegacyTest::SelectRandomPoints)];
+            let tests = [SelectRandomPoints, V05SelectRandomPoints];
             tests.contains(&test).then_some(row.name)
         }
         OptionGroup::RandomRanges => {
-            let tests = [SelectRandomRanges, Legacy(LegacyTest::SelectRandomRanges)];
+            let tests = [SelectRandomRanges, V05SelectRandomRanges];
             tests.contains(&test).then_some(row.name)
         }
         OptionGroup::Legacy => test.is_legacy().then_some(row.name),

@@ -2,7 +2,7 @@
 //! of the first table. Each worker has its own share of the key range.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
+use crate::options::{SysbenchOptions, SysbenchTest};
 use crate::statements::{placeholders, substitute};
 use dyno_core::{
     DbError, Dialect, Discard, Outcome, Param, ParamType, Rng, Session, Statement, Tally, WorkerId,
@@ -34,7 +34,7 @@ impl RandomKeys {
     pub(crate) fn new(options: &SysbenchOptions) -> Self {
         let ranges = matches!(
             options.test,
-            SysbenchTest::SelectRandomRanges | SysbenchTest::Legacy(LegacyTest::SelectRandomRanges)
+            SysbenchTest::SelectRandomRanges | SysbenchTest::V05SelectRandomRanges
         );
         let table = if options.test.is_legacy() { "sbtest" } else { "sbtest1" };
         let draws = if ranges { options.number_of_ranges } else { options.random_points };

@@ -1,7 +1,7 @@
 //! The contents of the columns `c` and `pad`, and the rows of a loaded table.
 
 use crate::distribution::Sampler;
-use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
+use crate::options::{SysbenchOptions, SysbenchTest};
 use dyno_core::{Rng, RowSource, RowWriter};
 
 /// Letters of `c`: ten groups of eleven digits joined by `-`.
@@ -90,7 +90,7 @@ impl ChunkRows {
         let stream = u64::from(table) << 32 | u64::from(first);
         let legacy_random = matches!(
             options.test,
-            SysbenchTest::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+            SysbenchTest::V05SelectRandomPoints | SysbenchTest::V05SelectRandomRanges
         );
         ChunkRows {
             seed,
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_table_of_the_old_select_random_tests_counts() {
-        let options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::SelectRandomPoints));
+        let options = SysbenchOptions::new(SysbenchTest::V05SelectRandomPoints);
         let rows = all_rows(&mut ChunkRows::new(&options, 5, 0, 1, 3));
         assert_eq!(rows[2], ["3", "3", " ", std::str::from_utf8(LEGACY_PAD).unwrap()]);
         assert_eq!(LEGACY_PAD.len(), 50);

@@ -1,6 +1,6 @@
 //! The tables.
 
-use crate::options::{LegacyTest, SysbenchOptions, SysbenchTest};
+use crate::options::{SysbenchOptions, SysbenchTest};
 use dyno_core::Dialect;
 
 /// The CREATE TABLE of `table`, of the test's family.
@@ -145,7 +145,7 @@ pub(crate) fn has_random_text(options: &SysbenchOptions) -> bool {
     !options.test.is_bulk_insert()
         && !matches!(
             options.test,
-            SysbenchTest::Legacy(LegacyTest::SelectRandomPoints | LegacyTest::SelectRandomRanges)
+            SysbenchTest::V05SelectRandomPoints | SysbenchTest::V05SelectRandomRanges
         )
 }
 
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn the_old_scripts_have_unsigned_columns_and_max_rows_on_mysql() {
-        let options = SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp));
+        let options = SysbenchOptions::new(SysbenchTest::V05Oltp);
         let text = create_table(&options, Dialect::Mysql, "sbtest1");
         assert!(text.contains("id INTEGER UNSIGNED NOT NULL AUTO_INCREMENT"), "{text}");
         assert!(text.contains("k INTEGER UNSIGNED DEFAULT '0' NOT NULL"), "{text}");

@@ -24,7 +24,7 @@ fn prepare_run_cleanup_over_a_list_of_hosts() {
     assert_eq!(ran.code, 0, "{}", ran.all());
     assert_eq!(
         shape(report(&ran)),
-        shape(include_str!("../../../../crates/dropin/sysbench/golden/report.txt"))
+        shape(include_str!("../../../../crates/dropin/golden/sysbench/report.txt"))
     );
     assert!((number(&ran, "total:") - 600.0).abs() < 0.5, "{}", ran.all());
     let ran = on(&hosts, server.port, &[&test[..], &["cleanup"]].concat());

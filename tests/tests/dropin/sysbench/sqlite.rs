@@ -6,7 +6,7 @@ use rustix::process::Signal;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-const REPORT: &str = include_str!("../../../../crates/dropin/sysbench/golden/report.txt");
+const REPORT: &str = include_str!("../../../../crates/dropin/golden/sysbench/report.txt");
 
 /// A folder with the tables of the tests below.
 fn prepared(tables: &str, rows: &str) -> Scratch {
@@ -106,7 +106,7 @@ fn interval_lines_percentiles_histogram_and_json() {
     let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with("[ ")).collect();
     assert_eq!(lines.len(), 2, "{}", ran.all());
     assert!(lines[0].starts_with("[ 1s ] thds: 1 tps: "), "{}", lines[0]);
-    let original = include_str!("../../../../crates/dropin/sysbench/golden/intervals.txt");
+    let original = include_str!("../../../../crates/dropin/golden/sysbench/intervals.txt");
     let original = original.lines().next().expect("a line");
     assert_eq!(shape(lines[1]), shape(original));
     assert!(ran.stdout.contains("Latency histogram (values are in milliseconds)\n"));

@@ -6,8 +6,7 @@ use dyno_load::LoadError;
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
 use dyno_sysbench::{
-    LegacyTest, Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prepare_with_statistics,
-    prewarm,
+    Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prepare_with_statistics, prewarm,
 };
 
 const SEED: u64 = 42;
@@ -150,10 +149,8 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
         assert!(hint.contains("cleanup"), "{hint}");
     }
     refused(&driver, &options(1, 40_000), "holds 30000 rows");
-    let other_size = SysbenchOptions {
-        table_size: 1_000,
-        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))
-    };
+    let other_size =
+        SysbenchOptions { table_size: 1_000, ..SysbenchOptions::new(SysbenchTest::V05Oltp) };
     let hint = refused(&driver, &other_size, "holds 30000 rows");
     assert!(hint.starts_with("give --oltp-table-size=30000 "), "{hint}");
     driver.database().tables.get_mut("sbtest1").unwrap().rows.remove(&7);
@@ -245,10 +242,7 @@ fn preflight_names_what_is_missing_and_how_to_get_it() {
         block_on(preflight(&mut AdminSession::lent(&mut session), &all, 4, MissingRows::Noted))
             .unwrap();
     assert_eq!(notes.unwrap(), ["Note that table 'sbtest3' is empty."]);
-    let legacy = SysbenchOptions {
-        tables: 9,
-        ..SysbenchOptions::new(SysbenchTest::Legacy(LegacyTest::Oltp))
-    };
+    let legacy = SysbenchOptions { tables: 9, ..SysbenchOptions::new(SysbenchTest::V05Oltp) };
     let error = check(&legacy, 4).unwrap_err();
     assert_eq!(error.hint(), Some("run prepare with --oltp-tables-count=9"));
 }

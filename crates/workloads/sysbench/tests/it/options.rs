@@ -5,7 +5,7 @@ use dyno_core::options::OptionError;
 use dyno_core::{Dialect, Rng, Tally, Workload};
 use dyno_reactor::block_on;
 use dyno_sysbench::{
-    KeyDistribution, LegacyTest, OPTIONS, Sysbench, SysbenchOptions, SysbenchTest, options_of,
+    KeyDistribution, OPTIONS, Sysbench, SysbenchOptions, SysbenchTest, options_of,
 };
 use proptest::prelude::*;
 
@@ -21,7 +21,7 @@ fn parse(test: SysbenchTest, words: &[&str]) -> Result<SysbenchOptions, OptionEr
     SysbenchOptions::from_pairs(test, &pairs(words))
 }
 
-const LEGACY: SysbenchTest = SysbenchTest::Legacy(LegacyTest::Oltp);
+const LEGACY: SysbenchTest = SysbenchTest::V05Oltp;
 
 #[test]
 fn the_defaults_of_the_table_are_the_defaults() {
@@ -128,7 +128,7 @@ fn scripts_are_found_by_name_and_path() {
         assert_eq!(SysbenchTest::from_script(&path), Some(test));
     }
     let old = "/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua";
-    assert_eq!(SysbenchTest::from_script(old), Some(SysbenchTest::Legacy(LegacyTest::BulkInsert)));
+    assert_eq!(SysbenchTest::from_script(old), Some(SysbenchTest::V05BulkInsert));
     assert_eq!(SysbenchTest::from_script("sysbench/tests/db/oltp.lua"), Some(LEGACY));
     assert_eq!(SysbenchTest::from_script("oltp"), Some(LEGACY));
     assert_eq!(SysbenchTest::from_script("my.lua"), None);

@@ -211,7 +211,7 @@ pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::read;
+    use crate::sysbench::command_line::read;
     use dyno_core::DbError;
     use dyno_engine::Action;
 

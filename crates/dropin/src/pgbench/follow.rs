@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn lines_have_every_byte_of_the_originals() {
-        for original in include_str!("../golden/progress.txt").lines() {
+        for original in include_str!("../../golden/pgbench/progress.txt").lines() {
             let need = |word: &str| after(original, word).unwrap_or_else(|| panic!("{original}"));
             let retries = before(original, " retried").zip(before(original, " retries"));
             let line = ProgressLine {

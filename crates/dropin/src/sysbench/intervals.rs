@@ -344,7 +344,7 @@ mod tests {
 
     #[test]
     fn lines_have_every_byte_of_the_originals() {
-        for original in include_str!("../golden/intervals.txt").lines() {
+        for original in include_str!("../../golden/sysbench/intervals.txt").lines() {
             let numbers: Vec<f64> = original
                 .replace("r/w/o", "")
                 .split(|c: char| !c.is_ascii_digit() && c != '.')

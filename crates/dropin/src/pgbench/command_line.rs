@@ -300,7 +300,7 @@ pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Length;
+    use crate::pgbench::options::Length;
 
     fn read_line(line: &[&str]) -> Result<(Settings, Loader), Stop> {
         let words: Vec<String> = line.iter().map(|&word| word.to_owned()).collect();
@@ -366,18 +366,18 @@ mod tests {
             hdr: Some("h".into()),
             warmup_s: 3,
             check_balances: true,
-            connection: crate::options::Connection {
+            connection: crate::pgbench::options::Connection {
                 host: Some("a,b".to_owned()),
                 port: Some("1".to_owned()),
                 user: Some("me".to_owned()),
                 dbname: Some("second".to_owned()),
                 target: None,
             },
-            log: crate::options::LogSettings {
+            log: crate::pgbench::options::LogSettings {
                 wanted: true,
                 prefix: Some("p".to_owned()),
                 sampling_rate: Some(0.5),
-                ..crate::options::LogSettings::default()
+                ..crate::pgbench::options::LogSettings::default()
             },
             ..Settings::new(9)
         };

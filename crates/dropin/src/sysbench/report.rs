@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     /// Printed by sysbench 1.0.20 on a real run.
-    const ORIGINAL: &str = include_str!("../golden/report.txt");
+    const ORIGINAL: &str = include_str!("../../golden/sysbench/report.txt");
 
     #[test]
     fn the_error_that_ends_a_run_is_not_ignored() {
@@ -358,7 +358,7 @@ mod histogram_tests {
     use super::*;
 
     /// Printed by sysbench 1.0.20 on a real run.
-    const ORIGINAL: &str = include_str!("../golden/histogram.txt");
+    const ORIGINAL: &str = include_str!("../../golden/sysbench/histogram.txt");
 
     #[test]
     fn the_histogram_has_every_byte_of_the_originals() {

@@ -26,7 +26,7 @@ use dyno_runner::exit::Exit;
 use dyno_runner::level_suite::RunLevels;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, JsonList, SweepLevel};
+use dyno_runner::sweep::{self, SweepLevel, sweep_words};
 use refusal::Refusal;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -55,13 +55,12 @@ pub fn run(
         Ok(None) => main_of(&words),
         Err(refusal) => Err(refusal),
     };
-    match done {
-        Ok(exit) => exit.into(),
-        Err(refusal) => {
-            output::talk_unended(&refusal.to_string());
-            Exit::Failed.into()
-        }
-    }
+    done.unwrap_or_else(refuse).into()
+}
+
+fn refuse(refusal: Refusal) -> Exit {
+    output::talk_unended(&refusal.to_string());
+    Exit::Failed
 }
 
 /// True when a word may hold a password: a URI, or a connection string with the keyword.
@@ -76,23 +75,15 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
             "the file of --hdr holds one run: a list of clients would write it anew for each";
         return Err(Refusal::error(message));
     }
-    let mut json = JsonList::of(words)?;
-    let (mut level, mut refused) = (0, None);
-    let (exit, table) = sweep::sweep("clients", &levels.clients, |clients, measured| {
+    let mut level = 0;
+    let run = |own: &[String], measured: &mut Option<SweepLevel>| {
         level += 1;
-        let mut own = levels.words(words, clients);
-        if let Some(json) = &json {
-            json.redirect(&mut own);
-        }
-        let exit = main_of_one(&own, Some(level), measured);
-        let taken = json.as_mut().map_or(Ok(()), JsonList::take).map_err(Refusal::from);
-        exit.and_then(|exit| taken.map(|()| exit)).unwrap_or_else(|refusal| {
-            refused = Some(refusal);
-            Exit::Failed
-        })
-    });
-    output::data(&table);
-    refused.map_or(Ok(exit), Err)
+        main_of_one(own, Some(level), measured).unwrap_or_else(refuse)
+    };
+    let with = |clients| levels.words(words, clients);
+    Ok(sweep_words("clients", words, &levels.clients, with, run, |message| {
+        refuse(Refusal::from(message));
+    }))
 }
 
 /// A list of clients.

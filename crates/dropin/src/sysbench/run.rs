@@ -500,7 +500,7 @@ fn per_thread(result: &TrialResult, console: &mut Console) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command_line::read;
+    use crate::sysbench::command_line::read;
 
     fn settings(words: &[&str]) -> Settings {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
@@ -508,7 +508,7 @@ mod tests {
     }
 
     /// Printed by sysbench 1.0.20 with the options below.
-    const ORIGINAL: &str = include_str!("../golden/header.txt");
+    const ORIGINAL: &str = include_str!("../../golden/sysbench/header.txt");
 
     #[test]
     fn the_header_is_the_originals() {

@@ -27,8 +27,8 @@ use dyno_runner::failure::Failure;
 use dyno_runner::level_suite::RunLevels;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, JsonList, SweepLevel};
-use dyno_sysbench::{LegacyTest, SysbenchOptions, SysbenchTest};
+use dyno_runner::sweep::{self, SweepLevel, sweep_words};
+use dyno_sysbench::{SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
 use options::{DbDriver, Settings};
 use std::ffi::OsString;
@@ -102,10 +102,14 @@ fn without_secrets(words: &[String]) -> Vec<String> {
 }
 
 fn main_of(words: &[String]) -> Exit {
-    match sweep_of(words) {
-        Some((at, levels)) => swept(words, at, &levels),
-        None => main_of_one(words, &mut None),
-    }
+    let Some((at, levels)) = sweep_of(words) else { return main_of_one(words, &mut None) };
+    let mut console = Console::new(Settings::new().verbosity, false);
+    let with = |threads| {
+        let mut own = words.to_vec();
+        own[at] = format!("--threads={threads}");
+        own
+    };
+    sweep_words("threads", words, &levels, with, main_of_one, |message| console.fatal(message))
 }
 
 /// The place of a list of threads, and its numbers, where the command is `run`.
@@ -118,35 +122,6 @@ fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
     let (_, list) = words[at].split_once('=')?;
     let is_run = words.iter().any(|word| word == "run");
     sweep::levels(list).filter(|_| is_run).map(|levels| (at, levels))
-}
-
-/// A run for each number of threads, and a table of them.
-fn swept(words: &[String], at: usize, levels: &[u32]) -> Exit {
-    let mut console = Console::new(Settings::new().verbosity, false);
-    let mut json = match JsonList::of(words) {
-        Ok(json) => json,
-        Err(message) => {
-            console.fatal(message);
-            return Exit::Failed;
-        }
-    };
-    let (exit, table) = sweep::sweep("threads", levels, |threads, measured| {
-        let mut own = words.to_vec();
-        own[at] = format!("--threads={threads}");
-        if let Some(json) = &json {
-            json.redirect(&mut own);
-        }
-        let exit = main_of_one(&own, measured);
-        match json.as_mut().map_or(Ok(()), JsonList::take) {
-            Ok(()) => exit,
-            Err(message) => {
-                console.fatal(message);
-                Exit::Failed
-            }
-        }
-    });
-    output::data(&table);
-    exit
 }
 
 /// A command line with one number of threads. A run leaves what it has `measured`.
@@ -208,7 +183,7 @@ fn greet(line: &CommandLine, console: &mut Console) {
 fn test_of(line: &CommandLine, console: &mut Console) -> Option<SysbenchTest> {
     match &line.script {
         Script::Test(test) => return Some(*test),
-        Script::ParallelPrepare => return Some(SysbenchTest::Legacy(LegacyTest::Oltp)),
+        Script::ParallelPrepare => return Some(SysbenchTest::V05Oltp),
         Script::None => {
             console.fatal("No test was named");
             console.hint(

@@ -258,17 +258,23 @@ mod tests {
     use dyno_pgbench::script::QueryMode;
 
     const ORIGINALS: [(&str, &str); 11] = [
-        ("plain", include_str!("../golden/reports/plain.txt")),
-        ("seconds_per_command", include_str!("../golden/reports/seconds_per_command.txt")),
-        ("scripts_per_command", include_str!("../golden/reports/scripts_per_command.txt")),
-        ("rate_limit", include_str!("../golden/reports/rate_limit.txt")),
-        ("connect_each", include_str!("../golden/reports/connect_each.txt")),
-        ("scripts_rate_limit", include_str!("../golden/reports/scripts_rate_limit.txt")),
-        ("weight_zero", include_str!("../golden/reports/weight_zero.txt")),
-        ("nothing", include_str!("../golden/reports/nothing.txt")),
-        ("failures", include_str!("../golden/reports/failures.txt")),
-        ("scripts_failures", include_str!("../golden/reports/scripts_failures.txt")),
-        ("partitions", include_str!("../golden/reports/partitions.txt")),
+        ("plain", include_str!("../../golden/pgbench/reports/plain.txt")),
+        (
+            "seconds_per_command",
+            include_str!("../../golden/pgbench/reports/seconds_per_command.txt"),
+        ),
+        (
+            "scripts_per_command",
+            include_str!("../../golden/pgbench/reports/scripts_per_command.txt"),
+        ),
+        ("rate_limit", include_str!("../../golden/pgbench/reports/rate_limit.txt")),
+        ("connect_each", include_str!("../../golden/pgbench/reports/connect_each.txt")),
+        ("scripts_rate_limit", include_str!("../../golden/pgbench/reports/scripts_rate_limit.txt")),
+        ("weight_zero", include_str!("../../golden/pgbench/reports/weight_zero.txt")),
+        ("nothing", include_str!("../../golden/pgbench/reports/nothing.txt")),
+        ("failures", include_str!("../../golden/pgbench/reports/failures.txt")),
+        ("scripts_failures", include_str!("../../golden/pgbench/reports/scripts_failures.txt")),
+        ("partitions", include_str!("../../golden/pgbench/reports/partitions.txt")),
     ];
 
     /// Latencies of this number, mean and deviation in milliseconds.

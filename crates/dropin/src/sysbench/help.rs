@@ -158,9 +158,10 @@ mod tests {
     }
 
     /// Option names and kinds of `sysbench --help`, 1.0.20, one a line.
-    const ORIGINAL_GENERAL: &str = include_str!("../golden/general_options.txt");
+    const ORIGINAL_GENERAL: &str = include_str!("../../golden/sysbench/general_options.txt");
     /// The same of `sysbench oltp_read_write help`.
-    const ORIGINAL_READ_WRITE: &str = include_str!("../golden/oltp_read_write_options.txt");
+    const ORIGINAL_READ_WRITE: &str =
+        include_str!("../../golden/sysbench/oltp_read_write_options.txt");
 
     #[test]
     fn every_option_of_the_original_is_listed_with_its_kind() {

@@ -93,7 +93,7 @@ impl Script {
     pub(super) fn test(&self) -> Option<SysbenchTest> {
         match self {
             Script::Test(test) => Some(*test),
-            Script::ParallelPrepare => Some(SysbenchTest::Legacy(dyno_sysbench::LegacyTest::Oltp)),
+            Script::ParallelPrepare => Some(SysbenchTest::V05Oltp),
             _ => None,
         }
     }
@@ -469,11 +469,11 @@ mod tests {
             script("/usr/share/sysbench/oltp_insert.lua"),
             Script::Test(SysbenchTest::Insert)
         );
-        assert!(matches!(script("tests/db/oltp.lua"), Script::Test(SysbenchTest::Legacy(_))));
-        assert!(matches!(
+        assert_eq!(script("tests/db/oltp.lua"), Script::Test(SysbenchTest::V05Oltp));
+        assert_eq!(
             script("/usr/share/sysbench/tests/include/oltp_legacy/bulk_insert.lua"),
-            Script::Test(SysbenchTest::Legacy(_))
-        ));
+            Script::Test(SysbenchTest::V05BulkInsert)
+        );
         assert_eq!(script("tests/db/parallel_prepare.lua"), Script::ParallelPrepare);
         assert_eq!(script("cpu"), Script::BuiltIn("cpu".to_owned()));
         for nowhere in ["nothing", "./oltp_insert.lua", "nothing/oltp_insert.lua"] {

@@ -3,7 +3,7 @@
 use super::properties::{Properties, redacted};
 use super::settings::{Build, Csv, Place, Reader};
 use super::{PropertiesSource, warn};
-use crate::Done;
+use crate::benchmarksql::Done;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
 use dyno_load::Unobserved;

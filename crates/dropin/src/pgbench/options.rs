@@ -143,7 +143,7 @@ pub(super) static OPTIONS: &[PgbenchOption] = &[
     run("log-prefix", text(|r, v| { r.settings.log.prefix = Some(v.to_owned()); Ok(()) })),
     init("foreign-keys", Flag(|r, on| r.settings.init.foreign_keys = on)),
     run("random-seed", text(|r, v| r.random_seed(v))),
-    any("show-script", text(|_, v| Err(Stop::Show(crate::scripts::find(v)?)))),
+    any("show-script", text(|_, v| Err(Stop::Show(crate::pgbench::scripts::find(v)?)))),
     init("partitions", Whole(0, INT_MAX, |r, n| r.settings.init.partitions = n)),
     init("partition-method", text(|r, v| {
         r.settings.init.partition_method = partition_method(v)?;
