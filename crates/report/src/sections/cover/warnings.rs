@@ -34,6 +34,7 @@ pub(super) fn verdict(paper: &Paper) -> Message {
     let [forbidding, caveats, _] = paper.check_counts();
     match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
+        (0, _) if paper.trials.is_empty() => say!(no_trial_is_complete),
         (0, 0) => say!(no_check_has_objections),
         (0, n) if super::rehearsal(paper).is_some() => say!(caveats_of_rehearsal, n = n),
         (0, n) => match paper.disturbances() {
