@@ -15,7 +15,7 @@ mod state;
 
 pub use ask::Asked;
 pub use facts::read_facts;
-pub use follow::{LogPosition, follows, has_reached, position};
+pub use follow::{LogPosition, follows, has_reached, position, standstill};
 pub use postgres::LOCK_CLASS;
 pub use sample::{Sample, server_restarted};
 pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, was_alone};
