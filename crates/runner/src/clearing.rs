@@ -25,11 +25,11 @@ impl Runner<'_> {
     pub(super) fn tell_left(&self) {
         let header = self.run.header();
         for target in header.tables.keys() {
-            let made: Vec<&str> = header.made(target).collect();
-            if !made.is_empty() {
+            let tables: Vec<&str> = header.made(target).collect();
+            if !tables.is_empty() {
                 output::talk(&format!(
                     "note: tables that this run has made are left on {target}: {}",
-                    made.join(", ")
+                    tables.join(", ")
                 ));
             }
         }

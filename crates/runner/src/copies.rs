@@ -1,4 +1,4 @@
-//! Whether read-only nodes have what is written on the primary: else trials read other data than were loaded.
+//! Read-only nodes must show the data that were loaded: those of a primary that they copy.
 
 use crate::databases::{self, ReachedDatabase, ReachedNode};
 use crate::failure::Failure;
@@ -28,23 +28,23 @@ pub(crate) fn check(reached: &ReachedDatabase) -> Result<(), Failure> {
         return Ok(());
     };
     for node in reached.nodes.iter().filter(|node| node.role == Role::ReadOnly) {
-        let (name, of) = (&node.name, &primary.name);
-        let asked =
+        let (name, origin) = (&node.name, &primary.name);
+        let question =
             async { timeout(now() + PATIENCE, kinship(primary, node)).await.ok().transpose() };
         // What can't be found out now is seen in the trials.
-        let message = match databases::run(asked) {
+        let message = match databases::run(question) {
             Ok(Some(Kinship::SameServer)) => {
-                format!("The read-only node {name} is the same server as the primary {of}.")
+                format!("The read-only node {name} is the same server as the primary {origin}.")
             }
             Ok(Some(Kinship::Stranger)) => format!(
-                "The read-only node {name} is no replica of the primary {of}: a table that was made there has not appeared \
+                "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not appeared \
                  within {} s.",
                 ARRIVES_WITHIN / SECOND
             ),
             Ok(_) | Err(_) => continue,
         };
         return Err(Failure::new(message)
-            .with_hint(format!("Name a replica of {of} instead, or leave the node out.")));
+            .with_hint(format!("Name a replica of {origin} instead, or leave the node out.")));
     }
     Ok(())
 }
@@ -64,7 +64,7 @@ async fn kinship(primary: &ReachedNode, node: &ReachedNode) -> Result<Kinship, D
     .await
 }
 
-/// Whether a lock of one session, which no server replicates, is seen by the other.
+/// True if a lock of one session, which no server replicates, stands in the other's way.
 async fn is_same(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
@@ -72,26 +72,28 @@ async fn is_same(
     if !["PostgreSQL", "MySQL", "MariaDB"].contains(&writer.product().name.as_str()) {
         return Ok(false);
     }
-    let own = process::id();
+    let number = process::id();
     let (begin, lock, look, end) = match writer.dialect() {
         Dialect::Postgres => (
             "BEGIN".to_owned(),
-            format!("SELECT pg_advisory_xact_lock({own}, {own})"),
-            format!("SELECT CASE WHEN pg_try_advisory_xact_lock({own}, {own}) THEN 1 ELSE 0 END"),
+            format!("SELECT pg_advisory_xact_lock({number}, {number})"),
+            format!(
+                "SELECT CASE WHEN pg_try_advisory_xact_lock({number}, {number}) THEN 1 ELSE 0 END"
+            ),
             "ROLLBACK".to_owned(),
         ),
         _ => (
             "DO 0".to_owned(),
-            format!("SELECT GET_LOCK('dyno_{own}', 0)"),
-            format!("SELECT IS_FREE_LOCK('dyno_{own}')"),
-            format!("DO RELEASE_LOCK('dyno_{own}')"),
+            format!("SELECT GET_LOCK('dyno_{number}', 0)"),
+            format!("SELECT IS_FREE_LOCK('dyno_{number}')"),
+            format!("DO RELEASE_LOCK('dyno_{number}')"),
         ),
     };
     writer.query(&begin, &mut Discard).await?;
     let is_locked = answer_if_any(writer, &lock).await?.is_some();
-    let seen = answer_if_any(reader, &look).await?;
+    let answer = answer_if_any(reader, &look).await?;
     answer_if_any(writer, &end).await?;
-    Ok(is_locked && seen.is_some_and(|answer| answer.single() == Some("0")))
+    Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
 }
 
 async fn sees_writes(

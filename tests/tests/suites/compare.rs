@@ -79,7 +79,7 @@ fn compare(b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
     compare_shrunk(1.0, b, pairs, gates, arguments)
 }
 
-/// The same with data of this share of the suite's.
+/// [`compare`] with data of this share of the suite's.
 fn compare_shrunk(shrink: f64, b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
     let dir = Scratch::new();
     let [main, new] = sides(b, pairs);

@@ -190,8 +190,8 @@ fn a_table_made_anew_is_kept(url: &str, ask: impl Fn(&str) -> String, unmark: &s
     running.end();
     ask(unmark);
     let ran = dyno(folder, &arguments);
-    let told = "dropped: sbtest2; kept: sbtest1, not made by this run";
-    assert!(ran.stderr.contains(told), "{}", ran.all());
+    let words = "dropped: sbtest2; kept: sbtest1, not made by this run";
+    assert!(ran.stderr.contains(words), "{}", ran.all());
     assert_eq!(ask(list).trim(), "sbtest1");
 }
 

@@ -288,7 +288,7 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     }
 }
 
-pub(super) /// A URL that would be sent as a database's name, with its password: it is not shown either.
+/// A URL that would be sent as a database's name, with its password: it is not shown either.
 fn misspelt_url(name: &str) -> Option<Refusal> {
     const SCHEMES: [&str; 5] = ["mysql", "mariadb", "sqlite", "postgres", "postgresql"];
     let (scheme, rest) = name.split_once(':')?;
@@ -307,7 +307,7 @@ fn misspelt_url(name: &str) -> Option<Refusal> {
     )))
 }
 
-fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
+pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
     let refused = |takes: String| {
         Refusal::error(format_args!(
             "invalid value \"{value}\" for option --percentiles: it takes {takes}"
@@ -481,10 +481,10 @@ mod tests {
             ("mysql:/u:geheim@h/b", "mysql"),
             ("other://u:geheim@h/b", "mariadb"),
         ] {
-            let refused = refusal(&[name]);
+            let message = refusal(&[name]);
             assert!(
-                refused.contains(&format!(" {scheme}")) && !refused.contains("geheim"),
-                "{refused}"
+                message.contains(&format!(" {scheme}")) && !message.contains("geheim"),
+                "{message}"
             );
         }
         for name in ["a:b", "sqlite:/tmp/x", "mariadb://h/x", "host=a password=x://y"] {

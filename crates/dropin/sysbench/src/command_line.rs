@@ -5,8 +5,8 @@
 //! is one that declares no options in the original.
 
 use super::options::{self, DEPRECATED, Settings, general_option, stands_alone};
-use dyno_core::{is_like_password, nearest};
 use dyno_core::options::{OptionError, OptionValues};
+use dyno_core::{is_like_password, nearest};
 use dyno_runner::failure::Failure;
 use dyno_sysbench::{SysbenchTest, dashed, option_of, options_of};
 use sha2::{Digest, Sha256};

@@ -130,7 +130,7 @@ fn mean_formula(queries: usize, mean_s: f64) -> Message {
     say!(geometric_mean, n = queries, seconds = exact(mean_s))
 }
 
-/// A number with so many digits that what is computed from it comes out as it is shown.
+/// A number with the digits that an equation needs to come out.
 fn exact(number: f64) -> String {
     let before_point = number.max(f64::MIN_POSITIVE).log10().floor() as i32;
     format!("{number:.*}", (6 - before_point).clamp(1, 12) as usize)

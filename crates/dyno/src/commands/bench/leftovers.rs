@@ -86,8 +86,8 @@ impl Leftover {
         }
         run.update(|header| {
             let known = header.tables.entry(self.target.clone()).or_default();
-            let made = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
-            made.for_each(|origin| *origin = TableOrigin::Dropped);
+            let origins = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
+            origins.for_each(|origin| *origin = TableOrigin::Dropped);
         })?;
         run.finish(RunStatus::Interrupted)?;
         Ok(())

@@ -228,7 +228,7 @@ impl Report {
         }))
     }
 
-    /// What is in doubt where it has passed.
+    /// The doubt that is left where it has passed.
     pub(super) fn doubt(&self) -> Option<String> {
         self.ledger.as_ref().and_then(LedgerReport::doubt)
     }

@@ -75,9 +75,13 @@ impl CheckRequest {
 /// The host may be another one after a failover, the database's name and product may not.
 fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failure> {
     let read = |url: &str| url.trim_start_matches("jdbc:").parse::<TargetUrl>().ok();
-    let (Some(own), Some(named)) = (read(&recorded.target), read(target)) else { return Ok(()) };
-    let is_same = own.dialect == named.dialect
-        && (own.is_embedded() || own.database.is_none() || own.database == named.database);
+    let (Some(recorded_url), Some(url)) = (read(&recorded.target), read(target)) else {
+        return Ok(());
+    };
+    let is_same = recorded_url.dialect == url.dialect
+        && (url.is_embedded()
+            || recorded_url.database.is_none()
+            || recorded_url.database == url.database);
     if is_same {
         return Ok(());
     }

@@ -21,7 +21,7 @@ const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
-    /// True where the suite was shrunk: the figures are no results.
+    /// True of a run of less than the suite's full size.
     pub fn is_rehearsal(&self) -> bool {
         let mut plans = self.runs.iter().filter_map(|run| run.header.plan.as_ref());
         plans.any(|plan| plan.shrink < 1.0)
