@@ -39,7 +39,7 @@ pub use capabilities::{Capabilities, PlanForm};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
 pub use failed::{Context, Error, ErrorKind};
 pub use foreign::{harmless, harmless_json, in_one_line, is_command};
-pub use nearest::nearest;
+pub use nearest::{is_like_password, nearest};
 pub use outcome::{Outcome, StatementKind, Tally};
 pub use rng::Rng;
 pub use session::{

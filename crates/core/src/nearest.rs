@@ -21,6 +21,12 @@ pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|(.., name)| name)
 }
 
+/// True of a name whose value may be a password, also where it is misspelt: `mysql-pasword`.
+pub fn is_like_password(name: &str) -> bool {
+    let mut parts = name.split(['-', '_', '.']);
+    parts.any(|part| part.eq_ignore_ascii_case("pwd") || nearest(part, ["password"]).is_some())
+}
+
 fn letters(text: &str) -> Vec<char> {
     text.chars().flat_map(char::to_lowercase).map(|c| if c == '-' { '_' } else { c }).collect()
 }
@@ -65,6 +71,18 @@ mod tests {
             assert_eq!(nearest(word, known), name, "{word}");
         }
         assert_eq!(nearest("threads", []), None);
+    }
+
+    #[test]
+    fn misspelt_passwords_are_known() {
+        for name in
+            ["password", "mysql-pasword", "pgsql_passwrod", "iPassword", "passwd", "MYSQL_PWD"]
+        {
+            assert!(is_like_password(name), "{name}");
+        }
+        for name in ["passes", "user", "mysql-host", "", "port", "warehouses"] {
+            assert!(!is_like_password(name), "{name}");
+        }
     }
 
     #[test]

@@ -171,6 +171,11 @@ impl RunHeader {
         }
     }
 
+    /// The comment of the tables that the run makes, where servers keep comments.
+    pub fn table_mark(&self) -> String {
+        format!("dyno run of {}, seed {}", self.started_at, self.seed)
+    }
+
     /// Tables that the run has made on a target and not dropped.
     pub fn made(&self, target: &str) -> impl Iterator<Item = &str> {
         let known = self.tables.get(target).into_iter().flatten();

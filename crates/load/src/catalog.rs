@@ -3,7 +3,7 @@
 //! On MySQL's protocol it is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse or
 //! send anywhere what reads `information_schema`.
 
-use crate::query;
+use crate::{LoadError, LoadObserver, query, while_doing};
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use std::collections::HashSet;
 
@@ -32,6 +32,47 @@ pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };
     query::column(session, sql).await
+}
+
+/// Gives a table that was just created the observer's mark. Servers that keep no comments refuse.
+///
+/// # Errors
+/// The session is lost.
+pub async fn mark(
+    session: &mut AdminSession<'_>,
+    table: &str,
+    observer: &dyn LoadObserver,
+) -> Result<(), LoadError> {
+    let Some(mark) = observer.table_mark() else { return Ok(()) };
+    let sql = match session.dialect() {
+        Dialect::Mysql => format!("ALTER TABLE {table} COMMENT = '{mark}'"),
+        Dialect::Postgres => format!("COMMENT ON TABLE {table} IS '{mark}'"),
+        Dialect::Sqlite => return Ok(()),
+    };
+    let marked = query::answer_if_any(session, &sql).await;
+    marked.map(drop).map_err(while_doing(format!("marking table {table}")))
+}
+
+/// The tables that have another mark, or none; none of a server that keeps no comments.
+///
+/// # Errors
+/// The session is lost.
+pub async fn unmarked(
+    session: &mut AdminSession<'_>,
+    mark: &str,
+) -> Result<HashSet<String>, DbError> {
+    let (sql, column) = match session.dialect() {
+        Dialect::Mysql => ("SHOW TABLE STATUS", 17),
+        Dialect::Postgres => (
+            "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n \
+             ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY (current_schemas(false))",
+            1,
+        ),
+        Dialect::Sqlite => return Ok(HashSet::new()),
+    };
+    let tables = query::answer_if_any(session, sql).await?.unwrap_or_default().rows.into_iter();
+    let others = tables.filter(|row| row.get(column).is_some_and(|it| it.as_deref() != Some(mark)));
+    Ok(others.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.

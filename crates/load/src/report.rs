@@ -87,6 +87,10 @@ pub trait LoadObserver: Sync {
     /// interrupted load has left behind are not among them.
     fn rows_planned(&self, _rows: u64) {}
     fn creating_table(&self, _table: &str) {}
+    /// The comment by which tables that are created can be told from others of their names.
+    fn table_mark(&self) -> Option<&str> {
+        None
+    }
     /// The first of `rows` rows is about to be inserted into `table`.
     fn inserting(&self, _rows: u64, _table: &str) {}
     /// This many more rows are stored; sent, where all rows are one transaction.

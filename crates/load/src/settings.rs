@@ -61,7 +61,10 @@ fn own_settings(dialect: Dialect) -> impl Iterator<Item = (&'static str, &'stati
 
 /// The settings of a session that loads and trials depend on, by their names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ServerSettings(HashMap<String, String>);
+pub struct ServerSettings {
+    values: HashMap<String, String>,
+    is_postgres: bool,
+}
 
 impl ServerSettings {
     /// Checks that no setting takes one of these needs away.
@@ -72,16 +75,25 @@ impl ServerSettings {
         for need in needs {
             for (name, unfit) in rows(need.0) {
                 let (unfit, fit) = unfit.split_once(" -> ").unwrap_or((unfit, "DEFAULT"));
-                let Some(value) = self.0.get(name).filter(|it| need.is_unfit(it, unfit)) else {
+                let Some(value) = self.values.get(name).filter(|it| need.is_unfit(it, unfit))
+                else {
                     continue;
                 };
                 let consequence = rows("consequence").find(|(name, _)| *name == need.0);
                 let consequence = consequence.map_or("", |(_, text)| text);
                 let problem =
                     format!("The server's setting {name} = {value} is in the way: {consequence}.");
-                let hint = format!(
-                    "set {name} = {fit} for all sessions (SET GLOBAL, or ALTER SYSTEM and a reload)"
-                );
+                let hint = match (self.is_postgres, name) {
+                    (false, _) => format!("set {name} = {fit} for all sessions (SET GLOBAL)"),
+                    // Only a standby has it alone.
+                    (true, "transaction_read_only") => {
+                        "the server is a standby: connect to its primary".to_owned()
+                    }
+                    (true, _) => format!(
+                        "set {name} = {fit} where it is set: ALTER ROLE and ALTER DATABASE override ALTER SYSTEM and a \
+                         reload"
+                    ),
+                };
                 return Err(LoadError::Option { problem, hint: Some(hint) });
             }
         }
@@ -102,6 +114,7 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
     let names: Vec<String> = names.map(|name| format!("'{name}'")).collect();
     let names = names.join(", ");
     let mut limit = None;
+    let is_postgres = session.dialect() == Dialect::Postgres;
     let mut sql = format!("SELECT name, setting FROM pg_settings WHERE name IN ({names})");
     if session.dialect() == Dialect::Mysql {
         // It would cut the answer that lists it.
@@ -122,7 +135,7 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
         settings
             .retain(|name, _| !matches!(name.as_str(), "binlog_format" | "max_binlog_cache_size"));
     }
-    Ok(Some(ServerSettings(settings)))
+    Ok(Some(ServerSettings { values: settings, is_postgres }))
 }
 
 /// True if a table must be created with its primary key.
@@ -149,7 +162,7 @@ pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbE
             false
         }
         Some(before) => {
-            before.0.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
+            before.values.get(*name).is_some_and(|value| !value.eq_ignore_ascii_case(wanted))
         }
         None => true,
     };
@@ -176,14 +189,22 @@ mod tests {
 
     #[test]
     fn unfit_settings_are_refused_with_the_remedy() {
-        let error = |name: &str, value: &str, need| {
+        let error_of = |is_postgres, name: &str, value: &str, need| {
             let settings = HashMap::from([(name.to_owned(), value.to_owned())]);
-            ServerSettings(settings).check(&[need]).err()
+            ServerSettings { values: settings, is_postgres }.check(&[need]).err()
         };
+        let error = |name: &str, value: &str, need| error_of(false, name, value, need);
         let refusal = error("autocommit", "OFF", ServerNeed::AUTOCOMMIT).unwrap();
         let words = "autocommit = OFF is in the way: what a statement outside of a transaction";
         assert!(refusal.to_string().contains(words), "{refusal}");
         assert!(refusal.hint().is_some_and(|hint| hint.contains("autocommit = ON")));
+        for (name, word) in
+            [("transaction_read_only", "primary"), ("default_transaction_read_only", "ALTER ROLE")]
+        {
+            let refusal = error_of(true, name, "on", ServerNeed::WRITES).unwrap();
+            let hint = refusal.hint().unwrap_or_default();
+            assert!(hint.contains(word) && !hint.contains("SET GLOBAL"), "{hint}");
+        }
         assert!(error("autocommit", "ON", ServerNeed::AUTOCOMMIT).is_none());
         assert!(error("autocommit", "OFF", ServerNeed::WRITES).is_none());
         for (name, value, is_too_small) in [

@@ -10,5 +10,5 @@ pub use host::{HostSampler, ServerProcess, ServerUsage, environment, governor, m
 pub use server::{
     Asked, LOCK_CLASS, LogPosition, NodeLook, NodeState, Questions, Sample, ServerWindow,
     commits_grown, follows, glance, has_reached, look, node_conditions, position, read_facts,
-    server_restarted, was_alone,
+    server_restarted, standstill, was_alone,
 };

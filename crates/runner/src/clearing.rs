@@ -21,6 +21,20 @@ impl Runner<'_> {
         }
     }
 
+    /// Names what this run has made and leaves.
+    pub(super) fn tell_left(&self) {
+        let header = self.run.header();
+        for target in header.tables.keys() {
+            let tables: Vec<&str> = header.made(target).collect();
+            if !tables.is_empty() {
+                output::talk(&format!(
+                    "note: tables that this run has made are left on {target}: {}",
+                    tables.join(", ")
+                ));
+            }
+        }
+    }
+
     fn clear_of(&mut self, step: &PlanStep) -> Result<(), Failure> {
         let (experiment, reached) = self.parties(step)?;
         let owner = self.plan.owner(&step.target).to_owned();

@@ -7,6 +7,7 @@ pub mod assist;
 pub mod calibration;
 mod clearing;
 mod command;
+mod copies;
 pub mod databases;
 mod earlier;
 pub mod exit;
@@ -153,6 +154,8 @@ pub fn execute(
             runner.run.event(Event::new(EventKind::Note, failure.message.clone()))?;
             if drops_when_failed {
                 runner.clear();
+            } else {
+                runner.tell_left();
             }
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
@@ -372,6 +375,7 @@ impl Runner<'_> {
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version
             ));
+            copies::check(&reached).map_err(|failure| failure.at(&place))?;
             self.targets.insert(target.name.clone(), reached);
         }
         let facts = facts::targets(self.plan, &self.targets);
@@ -390,13 +394,15 @@ impl Runner<'_> {
         });
         let existing = existing.map_err(|failure| failure.at(&title))?;
         let tables = experiment.tables();
+        self.disown(step)?;
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.run.update(|header| {
             let known = header.tables.entry(owner.clone()).or_default();
             ownership::look(known, &tables, &existing);
         })?;
         let (experiment, reached) = self.parties(step)?;
-        let observer = LoadProgress::new(&place).of_nodes(nodes);
+        let mark = self.run.header().table_mark();
+        let observer = LoadProgress::new(&place).of_nodes(nodes).marking(mark);
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let told =
@@ -420,6 +426,7 @@ impl Runner<'_> {
     }
 
     fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        self.disown(step)?;
         let (experiment, reached) = self.parties(step)?;
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
         let tables = experiment.tables();

@@ -1,7 +1,12 @@
 //! Which tables a run has made itself: it drops no others.
 
-use dyno_facts::{Message, TableOrigin, say};
-use std::collections::{BTreeMap, BTreeSet};
+use super::Runner;
+use super::watch::{WatchedNode, guarded};
+use crate::failure::Failure;
+use crate::family::ask;
+use dyno_facts::{Message, PlanStep, TableOrigin, say};
+use dyno_load::catalog::unmarked;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 type Known = BTreeMap<String, TableOrigin>;
 
@@ -21,6 +26,35 @@ pub(super) fn look(known: &mut Known, tables: &[String], existing: &BTreeSet<Str
 pub(super) struct Parts {
     pub(super) made: Vec<String>,
     pub(super) found: Vec<String>,
+}
+
+/// Notes that `unmarked` tables, which are there, are not the ones that the run has made.
+fn disown(known: &mut Known, unmarked: &HashSet<String>) {
+    for (_, origin) in known.iter_mut().filter(|(table, _)| unmarked.contains(*table)) {
+        *origin = TableOrigin::Found;
+    }
+}
+
+impl Runner<'_> {
+    /// Notes which tables of a target others have made where the run's own were.
+    pub(super) fn disown(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        let (_, reached) = self.parties(step)?;
+        let owner = self.plan.owner(&step.target);
+        if self.run.header().made(owner).next().is_none() {
+            return Ok(());
+        }
+        let place = format!("the tables of {owner}");
+        let nodes = WatchedNode::all(self.plan.target(owner), reached);
+        let mark = self.run.header().table_mark();
+        let unmarked = guarded(&place, "the look at the tables", &nodes, || {
+            ask(&reached.database.primary_admin(), async |session| unmarked(session, &mark).await)
+        })
+        .map_err(|failure| failure.at(&place))?;
+        self.run.update(|header| {
+            disown(header.tables.entry(owner.to_owned()).or_default(), &unmarked);
+        })?;
+        Ok(())
+    }
 }
 
 /// Tells `tables` apart. One that the run has never looked at is not its own; one that it has
@@ -85,6 +119,8 @@ mod tests {
         // A second look finds what the run has made, and a further table.
         look(&mut known, &names("a b c"), &existing("a b"));
         assert_eq!(parts(&known, "a b c"), own("b c", "a"));
+        disown(&mut known, &["c".to_owned()].into());
+        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
         forget(&mut known, &names("b c"));
         assert_eq!(parts(&known, "a b c"), own("", "a"));
         // Somebody else's table under a name that was dropped.
@@ -98,8 +134,8 @@ mod tests {
         let told =
             |made: &str, found: &str| Parts { made: names(made), found: names(found) }.told();
         assert_eq!(told("a", ""), "tables dropped");
-        assert_eq!(told("", "a"), "kept: the tables were there before this run");
-        assert_eq!(told("a b", "c"), "dropped: a, b; kept: c, there before this run");
+        assert_eq!(told("", "a"), "kept: this run has not made the tables");
+        assert_eq!(told("a b", "c"), "dropped: a, b; kept: c, not made by this run");
         assert_eq!(told("", ""), "nothing left to drop");
     }
 }

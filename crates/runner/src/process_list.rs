@@ -3,6 +3,7 @@
 //! The kernel shows a process's arguments from that process's own memory. So they can be
 //! overwritten: `/proc/self/stat` says where they lie, `/proc/self/mem` is that memory.
 
+use dyno_core::is_like_password;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Error, ErrorKind};
 use std::os::unix::fs::FileExt;
@@ -57,11 +58,13 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     let mut follows_key = false;
     for argument in arguments.split(|&byte| byte == 0) {
         let to = from + argument.len();
-        let is_key = argument.eq_ignore_ascii_case(b"password") || argument == b"--token";
+        let word = std::str::from_utf8(argument).unwrap_or_default();
+        let is_key = argument == b"--token" || (!word.contains('=') && is_like_password(word));
         if std::mem::replace(&mut follows_key, is_key) {
             ranges.push((from, to));
         } else if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
-            && is_option(&argument[..equals], names)
+            && (is_option(&argument[..equals], names)
+                || std::str::from_utf8(&argument[..equals]).is_ok_and(is_like_password))
         {
             ranges.push((from + equals + 1, to));
         } else {

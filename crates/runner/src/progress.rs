@@ -120,6 +120,7 @@ pub struct LoadProgress {
     rows: AtomicU64,
     probe: Mutex<FirstRows>,
     nodes: Vec<WatchedNode>,
+    mark: Option<String>,
 }
 
 /// Estimates the time of a load from its first rows.
@@ -155,7 +156,13 @@ impl LoadProgress {
             rows: AtomicU64::new(0),
             probe: Mutex::default(),
             nodes: Vec::new(),
+            mark: None,
         }
+    }
+
+    /// Tables that are created get this comment.
+    pub(crate) fn marking(self, mark: String) -> Self {
+        LoadProgress { mark: Some(mark), ..self }
     }
 
     /// Where nothing goes on, these are looked at.
@@ -178,6 +185,10 @@ impl LoadProgress {
 }
 
 impl LoadObserver for LoadProgress {
+    fn table_mark(&self) -> Option<&str> {
+        self.mark.as_deref()
+    }
+
     fn rows_planned(&self, rows: u64) {
         self.planned.store(rows, Ordering::Relaxed);
         self.progress.set_length(rows);

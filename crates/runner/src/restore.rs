@@ -51,6 +51,7 @@ impl Runner<'_> {
     }
 
     fn reload(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        self.disown(step)?;
         let (experiment, _) = self.parties(step)?;
         let owner = self.plan.owner(&step.target);
         let parts = ownership::split(self.run.header().tables.get(owner), &experiment.tables());

@@ -8,7 +8,7 @@ use dyno_observe::{
     NodeLook, ServerWindow, commits_grown, follows, has_reached, look, node_conditions, position,
 };
 use dyno_reactor::block_on;
-use dyno_testkit::{MariaDb, Scratch, dyno, only_run, server_or_skip, skipped};
+use dyno_testkit::{MariaDb, RunningDyno, Scratch, dyno, only_run, server_or_skip, skipped};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -171,9 +171,10 @@ fn a_node_is_sent_no_password_of_another_one() {
         fs::write(scratch.path().join("nodes.toml"), text).expect("written");
         dyno(scratch.path(), &["run", "nodes.toml"])
     };
-    // It needs none, and would be refused with one.
+    // It needs none, and would be refused with one. That both are one server is found afterwards.
     let ran = run("b");
-    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("n2 is the same server as the primary n1"), "{}", ran.all());
     let ran = run("a");
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stderr.contains("node n2: "), "{}", ran.all());
@@ -183,6 +184,15 @@ fn a_node_is_sent_no_password_of_another_one() {
 
 /// A run of single reads over both nodes, and its first trial.
 fn trial(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) -> Value {
+    write_suite(folder, nodes, route, test);
+    let ran = dyno(folder, &["run", "nodes.toml"]);
+    assert!([0, 3].contains(&ran.code), "{}", ran.all());
+    let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
+    let text = fs::read(run.join("trials/1.json")).expect("a trial");
+    serde_json::from_slice(&text).expect("JSON")
+}
+
+fn write_suite(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) {
     let text = format!(
         "[suite]\nname = \"nodes\"\n\n[target.pair]\nroute = \"{route}\"\nnodes = [\n\
          {{ name = \"n1\", role = \"primary\", url = \"{}\" }},\n\
@@ -193,11 +203,32 @@ fn trial(folder: &Path, nodes: [&MariaDb; 2], route: &str, test: &str) -> Value 
         nodes[1].url()
     );
     fs::write(folder.join("nodes.toml"), text).expect("written");
-    let ran = dyno(folder, &["run", "nodes.toml"]);
+}
+
+#[test]
+fn a_read_only_node_that_is_no_replica_is_refused() {
+    let test = "a_read_only_node_that_is_no_replica_is_refused";
+    let (one, other) = (server_or_skip!(MariaDb, test), server_or_skip!(MariaDb, test));
+    let scratch = Scratch::new();
+    write_suite(scratch.path(), [&one, &other], "split", "oltp_point_select");
+    let ran = dyno(scratch.path(), &["run", "nodes.toml"]);
+    assert_eq!(ran.code, 1, "{}", ran.all());
+    assert!(ran.stderr.contains("n2 is no replica of the primary n1"), "{}", ran.all());
+    assert_eq!(one.sql("SHOW TABLES IN sbtest").expect("an answer").trim(), "");
+}
+
+#[test]
+fn a_run_that_waits_for_a_stopped_replica_says_why() {
+    let test = "a_run_that_waits_for_a_stopped_replica_says_why";
+    let Some((primary, replica)) = pair(test, false) else { return };
+    replica.sql("STOP SLAVE SQL_THREAD").expect("it stops");
+    let scratch = Scratch::new();
+    write_suite(scratch.path(), [&primary, &replica], "split", "oltp_point_select");
+    let mut running = RunningDyno::start(scratch.path(), &["run", "nodes.toml"]);
+    running.wait_until("it waits", |it| it.stderr().contains("START REPLICA SQL_THREAD"));
+    replica.sql("START SLAVE SQL_THREAD").expect("it goes on");
+    let ran = running.end();
     assert!([0, 3].contains(&ran.code), "{}", ran.all());
-    let run = only_run(&folder.join("dyno-runs")).expect("there is a run");
-    let text = fs::read(run.join("trials/1.json")).expect("a trial");
-    serde_json::from_slice(&text).expect("JSON")
 }
 
 #[test]

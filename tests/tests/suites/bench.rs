@@ -114,8 +114,14 @@ fn a_bench_whose_server_dies_says_what_it_leaves() {
     assert!(ran.stderr.contains("has left tables on"), "{}", ran.all());
     assert!(ran.stderr.contains("with `--remove` it only drops them"), "{}", ran.all());
     server.restart().expect("it starts again");
+    // Its user has made one of them anew.
+    server.sbtest("COMMENT ON TABLE sbtest1 IS NULL").expect("it is there");
+    let again = dyno(folder, &bench);
+    assert_eq!(again.code, 1, "{}", again.all());
+    assert!(again.stderr.contains("that are needed: sbtest1."), "{}", again.all());
     let removed = dyno(folder, &["bench", &url, "--remove", "--yes"]);
     assert_eq!(removed.code, 0, "{}", removed.all());
+    assert!(removed.stderr.contains("kept"), "{}", removed.all());
     let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
-    assert_eq!(tables.expect("tables").trim(), "");
+    assert_eq!(tables.expect("tables").trim(), "sbtest1");
 }

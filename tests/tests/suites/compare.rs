@@ -1,8 +1,8 @@
 //! `dyno compare` on run folders that were written by hand: what it says, and its exit codes.
 
 use dyno_facts::{
-    ExperimentFacts, FaultFacts, FaultPlan, RunHeader, RunStatus, TargetFacts, TrialIdentity,
-    TrialStatus, TrialSummary,
+    ExperimentFacts, FaultFacts, FaultPlan, RunHeader, RunPlan, RunStatus, TargetFacts,
+    TrialIdentity, TrialStatus, TrialSummary,
 };
 use dyno_testkit::{Ran, Scratch, dyno_command};
 use std::path::Path;
@@ -76,6 +76,11 @@ fn sides(b: f64, pairs: usize) -> [Vec<f64>; 2] {
 
 /// A run of `main` and `new` in pairs, compared.
 fn compare(b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
+    compare_shrunk(1.0, b, pairs, gates, arguments)
+}
+
+/// [`compare`] with data of this share of the suite's.
+fn compare_shrunk(shrink: f64, b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
     let dir = Scratch::new();
     let [main, new] = sides(b, pairs);
     let trials = (0..2 * pairs).map(|at| {
@@ -83,6 +88,13 @@ fn compare(b: f64, pairs: usize, gates: &[&str], arguments: &[&str]) -> Ran {
         trial_of(target, at as u32 + 1, [8, at as u32 / 2 + 1], tps)
     });
     store(dir.path(), "a", gated(gates), &trials.collect::<Vec<_>>());
+    if shrink < 1.0 {
+        let file = dir.path().join("a/run.json");
+        let text = std::fs::read_to_string(&file).expect("a header");
+        let mut header: RunHeader = serde_json::from_str(&text).expect("JSON");
+        header.plan = Some(RunPlan { shrink, ..RunPlan::default() });
+        std::fs::write(file, serde_json::to_string(&header).expect("JSON")).expect("written");
+    }
     let mut command = dyno_command(dir.path());
     Ran::of(command.args(["compare", "a", "--dir"]).arg(dir.path()).args(arguments))
 }
@@ -116,6 +128,17 @@ fn a_regression_is_proven_a_gain_passes_and_few_pairs_are_inconclusive() {
     assert_eq!(few.code, 3);
     assert!(few.stdout.contains("B undecided: too few pairs, B/A 0.9"), "{few:?}");
     assert!(few.stderr.contains("hint: A verdict needs at least 6 pairs: `--pairs 6`."), "{few:?}");
+}
+
+#[test]
+fn a_rehearsal_proves_nothing() {
+    for b in [900.0, 1000.0, 1100.0] {
+        let ran = compare_shrunk(0.1, b, 6, &[], &[]);
+        assert_eq!(ran.code, 3, "{ran:?}");
+        assert!(ran.stdout.starts_with("REHEARSAL"), "{ran:?}");
+        assert!(!ran.stdout.contains("No check forbids"), "{ran:?}");
+    }
+    assert_eq!(compare_shrunk(0.1, 900.0, 6, &["tps.ratio.low > 0.97"], &[]).code, 5);
 }
 
 #[test]

@@ -2,12 +2,14 @@
 
 use dyno_core::{AdminSession, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip};
+use dyno_testkit::{
+    MariaDb, Postgres, Ran, RunningDyno, Scratch, commits, dyno, only_run, server_or_skip,
+};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
 
-const KEPT: &str = "kept: the tables were there before this run";
+const KEPT: &str = "kept: this run has not made the tables";
 const PGBENCH: [&str; 4] =
     ["pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers"];
 
@@ -127,7 +129,7 @@ fn tables_of_sysbench_that_were_there_survive() {
     // Of a larger data set the run makes, and drops, only what was missing.
     sysbench(folder, 3, "events = 20");
     let ran = run(folder, "larger");
-    let told = "dropped: sbtest3; kept: sbtest1, sbtest2, there before this run";
+    let told = "dropped: sbtest3; kept: sbtest1, sbtest2, not made by this run";
     assert!(ran.stderr.contains(told), "{}", ran.all());
     assert_eq!(tables(folder), ["sbtest1", "sbtest2"]);
 }
@@ -169,6 +171,45 @@ fn what_an_interrupted_run_of_sysbench_has_loaded_is_dropped() {
     let folder = scratch.path();
     sysbench(folder, 2, "duration_s = 3");
     killed_and_gone_on_with(folder, "commits", is_measuring);
+}
+
+/// A run is killed, and its user makes one of its tables anew.
+fn a_table_made_anew_is_kept(url: &str, ask: impl Fn(&str) -> String, unmark: &str, list: &str) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    sysbench(folder, 2, "duration_s = 3");
+    let text = fs::read_to_string(folder.join("own.toml")).expect("the suite");
+    let text = text.replace(&self::url(folder), url);
+    fs::write(folder.join("own.toml"), text).expect("a suite can be written");
+    let arguments = ["run", "own.toml", "--dir", "runs"];
+    let mut running = RunningDyno::start(folder, &arguments);
+    running.wait_until("commits", |_| {
+        only_run(&folder.join("runs")).is_some_and(|run| is_measuring(&run))
+    });
+    running.signal(Signal::KILL);
+    running.end();
+    ask(unmark);
+    let ran = dyno(folder, &arguments);
+    let words = "dropped: sbtest2; kept: sbtest1, not made by this run";
+    assert!(ran.stderr.contains(words), "{}", ran.all());
+    assert_eq!(ask(list).trim(), "sbtest1");
+}
+
+#[test]
+fn a_table_that_its_user_has_made_anew_is_kept() {
+    let server = server_or_skip!(Postgres, "a_table_that_its_user_has_made_anew_is_kept");
+    let ask = |sql: &str| server.sbtest(sql).expect("an answer");
+    let list = "SELECT tablename FROM pg_tables WHERE tablename LIKE 'sbtest%'";
+    a_table_made_anew_is_kept(&server.url(), ask, "COMMENT ON TABLE sbtest1 IS NULL", list);
+}
+
+#[test]
+fn a_table_of_mariadb_that_its_user_has_made_anew_is_kept() {
+    let server = server_or_skip!(MariaDb, "a_table_of_mariadb_that_its_user_has_made_anew_is_kept");
+    let ask = |sql: &str| server.sql(sql).expect("an answer");
+    let list = "SHOW TABLES IN sbtest LIKE 'sbtest%'";
+    let unmark = "ALTER TABLE sbtest.sbtest1 COMMENT = ''";
+    a_table_made_anew_is_kept(&server.url(), ask, unmark, list);
 }
 
 #[test]

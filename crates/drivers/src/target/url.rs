@@ -126,8 +126,11 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
         "postgres" | "postgresql" => Dialect::Postgres,
         "sqlite" => Dialect::Sqlite,
         _ => {
+            let schemes = ["mysql", "mariadb", "postgres", "postgresql", "sqlite"];
+            let near =
+                nearest(&scheme, schemes).map(|name| format!("did you mean {name}? {FORMS}"));
             let message = format!("The target {redacted} has an unknown scheme.");
-            return Err(TargetError::new(message).with_hint(FORMS));
+            return Err(TargetError::new(message).with_hint(near.as_deref().unwrap_or(FORMS)));
         }
     };
     let (place, query) = match rest.split_once('?') {

@@ -193,7 +193,7 @@ fn code(letters: &mut std::str::Chars<'_>) -> Result<u16, String> {
 /// A value as it may be shown: without passwords.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     // Whatever a fork calls it.
-    match key.to_ascii_lowercase().contains("pass") {
+    match key.to_ascii_lowercase().contains("pass") || dyno_core::is_like_password(key) {
         true => "***********".to_owned(),
         false if key == "conn" || value.contains("://") => dyno_drivers::target::redact_url(value),
         false => value.to_owned(),

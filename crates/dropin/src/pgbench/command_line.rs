@@ -5,6 +5,7 @@ use super::getopt::{ArgumentWords, NextWords, leading_double, leading_int, scann
 use super::options::{Mode, Settings};
 use super::refusal::Refusal;
 use super::scripts::{self, Loader, Source};
+use dyno_core::nearest;
 use dyno_pgbench::init::{InitStep, PartitionMethod};
 use dyno_pgbench::script::{Builtin, QueryMode};
 use dyno_runner::output;
@@ -264,6 +265,9 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
     let is_url = |name: &String| {
         ["mysql://", "mariadb://", "sqlite:"].iter().any(|scheme| name.starts_with(scheme))
     };
+    if let Some(refusal) = connection.dbname.as_deref().and_then(misspelt_url) {
+        return Err(refusal);
+    }
     if connection.target.is_none() {
         connection.target = connection.dbname.take_if(|name| is_url(name));
     }
@@ -282,6 +286,25 @@ fn check_target(settings: &mut Settings) -> Result<(), Refusal> {
             "a target's URL names host, port, user and database: {other} can't be given with it"
         ))),
     }
+}
+
+/// A URL that would be sent as a database's name, with its password: it is not shown either.
+fn misspelt_url(name: &str) -> Option<Refusal> {
+    const SCHEMES: [&str; 5] = ["mysql", "mariadb", "sqlite", "postgres", "postgresql"];
+    let (scheme, rest) = name.split_once(':')?;
+    let near = nearest(scheme, SCHEMES);
+    let is_right = match near {
+        Some("sqlite") => scheme == "sqlite",
+        _ => SCHEMES.contains(&scheme) && rest.starts_with("//"),
+    };
+    if is_right || !(rest.starts_with("//") || near.is_some()) || scheme.contains([' ', '=']) {
+        return None;
+    }
+    let meant = near.unwrap_or("mysql, mariadb, sqlite or postgres");
+    let form = if meant == "sqlite" { "sqlite:FILE" } else { "SCHEME://USER@HOST/DATABASE" };
+    Some(Refusal::error(format_args!(
+        "\"{scheme}:\" begins no URL that is known: write {form}, with the scheme {meant}"
+    )))
 }
 
 pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
@@ -452,6 +475,21 @@ mod tests {
         // libpq reads these by itself.
         let dbname = good(&["postgres://h/x"]).connection.dbname;
         assert_eq!(dbname.as_deref(), Some("postgres://h/x"));
+        for (name, scheme) in [
+            ("mysqll://u:geheim@h/b?sslmode=disable", "mysql"),
+            ("postgress://u:geheim@h/b", "postgres"),
+            ("mysql:/u:geheim@h/b", "mysql"),
+            ("other://u:geheim@h/b", "mariadb"),
+        ] {
+            let message = refusal(&[name]);
+            assert!(
+                message.contains(&format!(" {scheme}")) && !message.contains("geheim"),
+                "{message}"
+            );
+        }
+        for name in ["a:b", "sqlite:/tmp/x", "mariadb://h/x", "host=a password=x://y"] {
+            good(&[name]);
+        }
         assert!(
             refusal(&["--target=mysql://h/x", "db"]).contains("a database name can't be given")
         );

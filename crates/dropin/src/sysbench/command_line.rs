@@ -5,8 +5,8 @@
 //! is one that declares no options in the original.
 
 use super::options::{self, DEPRECATED, Settings, general_option, stands_alone};
-use dyno_core::nearest;
 use dyno_core::options::{OptionError, OptionValues};
+use dyno_core::{is_like_password, nearest};
 use dyno_runner::failure::Failure;
 use dyno_sysbench::{SysbenchTest, dashed, option_of, options_of};
 use sha2::{Digest, Sha256};
@@ -248,6 +248,9 @@ impl CommandLine {
 
     fn unknown(&self, given: &GivenOption<'_>) -> Failure {
         let refusal = match given.value {
+            Some(_) if is_like_password(given.name) => {
+                Failure::new(format!("invalid option: --{}=***", given.name))
+            }
             Some(value) => Failure::new(format!("invalid option: --{}={value}", given.name)),
             None => Failure::new(format!("invalid option: --{}", given.name)),
         };
@@ -403,6 +406,8 @@ mod tests {
             "did you mean --table-size?"
         );
         assert_eq!(refusal(&["--foo", "oltp_read_write", "run"]).0, "invalid option: --foo");
+        let masked = refusal(&["--mysql-pasword=geheim", "oltp_read_write", "run"]).0;
+        assert_eq!(masked, "invalid option: --mysql-pasword=***");
         assert_eq!(refusal(&["oltp_read_write", "run", "--"]).0, "invalid option: --");
     }
 

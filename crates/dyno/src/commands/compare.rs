@@ -118,6 +118,11 @@ pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done,
     if truth.is_ok() && !has_gate && !is_compared {
         return Err(nothing_in_common(runs));
     }
+    if truth.is_ok() && !has_gate && paper.is_rehearsal() {
+        let code = GateResult::Inconclusive.exit_code();
+        return Ok(Err(Failure::with_code(code, "A rehearsal proves nothing.")
+            .with_hint("Give the run more time, or leave out --shrink.")));
+    }
     Ok(truth.and_then(|()| judge_claims(paper, lang, |_| true)))
 }
 

@@ -70,6 +70,35 @@ pub(super) async fn replica_status(
     }
 }
 
+/// Why a replica applies nothing, and what lets it go on; `None` where it works, or can't tell.
+pub async fn standstill(session: &mut AdminSession<'_>) -> DbResult<Option<Message>> {
+    let dialect = session.dialect();
+    let mut asker = Asker::new(session);
+    match dialect {
+        Dialect::Postgres => {
+            let sql = "SELECT CASE WHEN pg_is_in_recovery() THEN pg_is_wal_replay_paused() END";
+            let paused = asker.text(say!(asked_recovery), sql).await?;
+            Ok(paused.filter(|text| text.starts_with('t')).map(|_| say!(replay_paused)))
+        }
+        Dialect::Mysql => {
+            let status = replica_status(&mut asker).await?;
+            let is_stopped = |thread: &&str| {
+                let names = ["Replica", "Slave"].map(|word| format!("{word}_{thread}_Running"));
+                names.iter().any(|name| status.get(name).is_some_and(|state| state == "No"))
+            };
+            let thread = ["SQL", "IO"].into_iter().find(is_stopped);
+            Ok(thread.map(|thread| {
+                let error = status.get(&format!("Last_{thread}_Error"));
+                match error.filter(|error| !error.is_empty()) {
+                    Some(error) => say!(replication_failed, thread = thread, error = error),
+                    None => say!(replication_stopped, thread = thread),
+                }
+            }))
+        }
+        Dialect::Sqlite => Ok(None),
+    }
+}
+
 /// Whether this node has applied all up to a position. MySQL and MariaDB wait for it up to a second;
 /// PostgreSQL answers at once. `None` where the server can't tell.
 pub async fn has_reached(

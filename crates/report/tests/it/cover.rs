@@ -242,6 +242,20 @@ fn every_e_and_w_stands_in_the_box() {
 }
 
 #[test]
+fn failed_trials_leave_nothing_to_quote() {
+    let failed = compared(1.2, |run| {
+        for trial in &mut run.trials {
+            trial.summary.status = dyno_facts::TrialStatus::Failed("it is gone".into());
+        }
+    });
+    let verdict = cover(&failed).warnings.verdict.to_string();
+    assert!(
+        verdict.starts_with("No trial is complete") || verdict.contains("forbid quoting"),
+        "{verdict}"
+    );
+}
+
+#[test]
 fn a_shrunk_run_is_called_a_rehearsal() {
     assert!(cover(&compared(1.2, |_| {})).banner.is_empty());
     let shrunk = compared(1.2, |run| {

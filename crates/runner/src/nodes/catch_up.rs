@@ -7,7 +7,7 @@ use crate::output;
 use dyno_core::{AdminDriver, AdminSession, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{Message, Role, say};
-use dyno_observe::{LogPosition, follows, has_reached, position};
+use dyno_observe::{LogPosition, follows, has_reached, position, standstill};
 use dyno_reactor::{now, sleep_until, timeout};
 
 /// How long replicas may take: as long as a load of some size.
@@ -15,8 +15,12 @@ const PATIENCE: Nanos = 1800 * SECOND;
 /// How long one answer may take.
 const ANSWER: Nanos = 10 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
-/// Waiting longer than this is told.
+/// Waiting longer than this is told,
 const LONG: Nanos = SECOND;
+/// and again after each of these.
+const AGAIN: Nanos = 10 * SECOND;
+/// How long one that applies nothing may take: somebody may let it go on.
+const STANDSTILL: Nanos = 30 * SECOND;
 
 enum CatchUp {
     /// It has all, after this time.
@@ -25,6 +29,8 @@ enum CatchUp {
     Unknown,
     /// The time was over, or the user has stopped the run.
     Behind(Nanos),
+    /// It applies nothing, for this reason.
+    Stopped(Message),
 }
 
 impl Nodes<'_> {
@@ -70,7 +76,7 @@ impl Wait<'_> {
         if !timeout(begun + ANSWER, follows(session)).await.map_err(|_| silent())?? {
             return Ok(CatchUp::Unknown);
         }
-        let mut is_told = false;
+        let (mut tell_at, mut stopped_at) = (begun + LONG, None);
         loop {
             let answer = timeout(now() + ANSWER, has_reached(session, self.position)).await;
             let waited = now() - begun;
@@ -82,12 +88,23 @@ impl Wait<'_> {
                 }
                 Some(false) => {}
             }
-            if !is_told && waited > LONG {
-                is_told = true;
+            if now() > tell_at {
+                tell_at = now() + AGAIN;
+                let cause = timeout(now() + ANSWER, standstill(session)).await;
+                let cause = cause.map_err(|_| silent())??;
+                let why = cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
                 output::talk(&format!(
-                    "waiting until {} has applied what {} has written",
-                    self.node, self.primary
+                    "waiting until {} has applied what {} has written, {} s so far{why}",
+                    self.node,
+                    self.primary,
+                    waited / SECOND
                 ));
+                stopped_at = cause.is_some().then(|| stopped_at.unwrap_or_else(now));
+                if let (Some(cause), Some(at)) = (cause, stopped_at)
+                    && now() > at + STANDSTILL
+                {
+                    return Ok(CatchUp::Stopped(cause));
+                }
             }
             sleep_until(now() + STEP).await;
         }
@@ -104,6 +121,9 @@ impl Wait<'_> {
             Ok(CatchUp::Behind(waited)) if !self.control.is_stopped() => {
                 let waited = format!("{:.0}", seconds(waited));
                 Some(say!(replica_still_behind, node = node, primary = primary, waited = waited))
+            }
+            Ok(CatchUp::Stopped(cause)) => {
+                Some(say!(replica_applies_nothing, node = node, primary = primary, cause = cause))
             }
             Err(error) => {
                 let why = error.to_string();

@@ -10,6 +10,7 @@ use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
 use crate::schema::{self, Index};
 use dyno_core::{AdminDriver, AdminSession, Dialect, RowSource, Session};
+use dyno_load::catalog::mark;
 use dyno_load::query::execute;
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
@@ -173,6 +174,7 @@ async fn create(
     let sql = schema::create_table(options, dialect, name);
     let made = execute(session, format!("creating table '{name}'"), &sql).await;
     made.map_err(|error| error.with_sql(&sql))?;
+    mark(session, name, observer).await?;
     let indexes = schema::indexes(options, dialect, name);
     Ok(TableState::new(options, dialect, table, all_chunks(options), indexes))
 }

@@ -63,7 +63,9 @@ pub struct Settlement {
     pub committed: u64,
     /// By how much the districts' next order numbers grew since before the first run.
     pub grown: i64,
-    /// A sentence for each district whose growth the orders do not explain, and for each order of
+    /// By how much more they grew than these orders explain: others have entered orders, too.
+    pub others: u64,
+    /// A sentence for each district that grew by less than its orders, and for each order of
     /// unknown outcome that is there in part. The first ones.
     pub problems: Vec<String>,
 }
@@ -95,6 +97,7 @@ impl Settlement {
         self.unknown += more.unknown;
         self.committed += more.committed;
         self.grown += more.grown;
+        self.others += more.others;
         more.problems.into_iter().for_each(|problem| self.complain(problem));
         let listed = more.listed.len() as u64;
         more.listed.into_iter().for_each(|lost| self.lose(lost));
@@ -149,7 +152,9 @@ pub(crate) async fn settle_part(
         let grown = next.get(&place).copied().unwrap_or(0) - i64::from(books.before);
         settlement.grown += grown;
         let acknowledged = books.acknowledged.len() as u64;
-        if u64::try_from(grown) != Ok(acknowledged + committed) {
+        let explained = acknowledged + committed;
+        settlement.others += u64::try_from(grown).unwrap_or(0).saturating_sub(explained);
+        if u64::try_from(grown).unwrap_or(0) < explained {
             settlement.complain(format!(
                 "The next order number of district {district} of warehouse {warehouse} grew by \
                  {grown}, but {acknowledged} orders were acknowledged, and {committed} of unknown \

@@ -60,7 +60,7 @@ pub fn metrics(
         Timed::Streams { elapsed_s, .. } => {
             metrics.total_s = elapsed_s;
             let seconds = format!("{:.1}", reported_s(elapsed_s));
-            metrics.formulas.push(say!(total_of_streams, seconds = &seconds));
+            metrics.formulas.push(say!(total_of_streams, seconds = seconds));
             metrics.formulas.push(mean_formula(times.len(), mean));
             let throughput = f64::from(streams) * QUERIES as f64 * 3600.0 * scale / elapsed_s;
             metrics.throughput = Some(throughput);
@@ -68,7 +68,7 @@ pub fn metrics(
                 throughput,
                 streams = streams,
                 scale = scale.to_string(),
-                seconds = seconds,
+                seconds = exact(elapsed_s),
                 throughput = format!("{throughput:.1}")
             ));
         }
@@ -97,7 +97,7 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
     metrics.formulas.push(say!(
         power,
         scale = scale.to_string(),
-        mean_s = format!("{mean:.4}"),
+        mean_s = exact(mean),
         power = format!("{power:.1}")
     ));
     if raised > 0 {
@@ -127,7 +127,13 @@ pub fn qphh_formula(power: f64, throughput: f64) -> Message {
 }
 
 fn mean_formula(queries: usize, mean_s: f64) -> Message {
-    say!(geometric_mean, n = queries, seconds = format!("{mean_s:.4}"))
+    say!(geometric_mean, n = queries, seconds = exact(mean_s))
+}
+
+/// A number with the digits that an equation needs to come out.
+fn exact(number: f64) -> String {
+    let before_point = number.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    format!("{number:.*}", (6 - before_point).clamp(1, 12) as usize)
 }
 
 /// 0 where a time is 0. Sums logarithms: a product of many times leaves the range of numbers.
@@ -190,6 +196,11 @@ mod tests {
         near(found.geometric_mean_s, 3f64.sqrt());
         assert_eq!(found.power, None);
         near(qphh(4.0, 9.0), 6.0);
+        // What stands in the equation gives the figure that it gives.
+        let timed = Timed::Streams { streams: 2, elapsed_s: 0.348_326 };
+        let short = metrics(0.01, timed, &two, &pair(1.0)).unwrap();
+        let is_exact = |line: &Message| line.to_string().contains(" 0.01 / 0.348326");
+        assert!(short.formulas.iter().any(is_exact), "{:?}", short.formulas);
     }
 
     #[test]

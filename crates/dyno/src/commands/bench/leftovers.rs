@@ -3,15 +3,15 @@
 use super::all_families;
 use crate::Done;
 use dyno_facts::{RunHeader, RunStatus, SecretUrl, TableOrigin};
-use dyno_load::Unobserved;
-use dyno_runner::databases::ReachedDatabase;
+use dyno_load::{Unobserved, catalog};
+use dyno_runner::databases::{Database, ReachedDatabase};
 use dyno_runner::failure::Failure;
-use dyno_runner::family::remove_tables;
+use dyno_runner::family::{ask, remove_tables};
 use dyno_runner::lock_tables;
 use dyno_runner::progress::LoadProgress;
 use dyno_store::Run;
 use dyno_suite::Plan;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Tables that a run has made on one database and has not dropped.
@@ -51,7 +51,25 @@ pub(super) fn is_known(dir: &Path) -> Result<bool, Failure> {
     Ok(dyno_store::list(dir)?.iter().any(|entry| entry.header.as_ref().is_ok_and(of_bench)))
 }
 
+/// The tables of a database that have not the mark of a run.
+pub(super) fn unmarked(
+    database: &Database,
+    header: &RunHeader,
+) -> Result<HashSet<String>, Failure> {
+    let mark = header.table_mark();
+    ask(&database.primary_admin(), async |session| catalog::unmarked(session, &mark).await)
+}
+
 impl Leftover {
+    /// Finds out which of them others have made by now, and leaves them out.
+    pub(super) fn disown(&mut self, reached: &ReachedDatabase) -> Result<Vec<String>, Failure> {
+        let unmarked = unmarked(&reached.database, &self.header)?;
+        let others =
+            self.tables.iter().filter(|table| unmarked.contains(*table)).cloned().collect();
+        self.tables.retain(|table| !unmarked.contains(table));
+        Ok(others)
+    }
+
     /// Drops them. The run still goes on when its command is given again: it loads anew.
     pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
         let mut run = Run::open(&self.run)?;
@@ -68,7 +86,8 @@ impl Leftover {
         }
         run.update(|header| {
             let known = header.tables.entry(self.target.clone()).or_default();
-            known.extend(self.tables.iter().map(|name| (name.clone(), TableOrigin::Dropped)));
+            let origins = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
+            origins.for_each(|origin| *origin = TableOrigin::Dropped);
         })?;
         run.finish(RunStatus::Interrupted)?;
         Ok(())

@@ -86,7 +86,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
             return Ok(());
         }
         let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.runs.dir, &overrides)?;
+        let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached)?;
         let hint = "Put that right, or name another database.".to_owned();
         Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
     };
@@ -108,17 +108,26 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
     let Err(failure) = done else { return Ok(()) };
-    let left = leftovers_in_words(&arguments.runs.dir, &overrides).unwrap_or_default();
+    let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached).unwrap_or_default();
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
     Err(failure.hinted(hint))
 }
 
 /// Where tables of interrupted runs are, and what becomes of them.
-fn leftovers_in_words(dir: &Path, overrides: &Overrides) -> Result<Option<String>, Failure> {
+fn leftovers_in_words(
+    dir: &Path,
+    overrides: &Overrides,
+    reached: &[(String, ReachedDatabase)],
+) -> Result<Option<String>, Failure> {
     let mut words = Vec::new();
-    for (_, url) in &overrides.targets {
-        for left in leftovers::on(dir, url)? {
+    for ((_, url), (name, target)) in overrides.targets.iter().zip(reached) {
+        for mut left in leftovers::on(dir, url)? {
+            // Of a server that is gone all are named.
+            let _ = asking(name, None, target, || left.disown(target));
+            if left.tables.is_empty() {
+                continue;
+            }
             let (run, tables) = (left.run.display(), left.tables.join(", "));
             words.push(format!("The run {run} has left tables on {}: {tables}.", url.redacted()));
         }
@@ -137,11 +146,8 @@ fn leftovers_in_words(dir: &Path, overrides: &Overrides) -> Result<Option<String
 fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
     let mut found = Vec::new();
     for (name, url) in &overrides.targets {
-        for left in leftovers::on(&arguments.runs.dir, url)? {
-            let tables = left.tables.join(", ");
-            output::talk(&format!("These tables are dropped on {}: {tables}.", url.redacted()));
-            found.push((name, left));
-        }
+        let left = leftovers::on(&arguments.runs.dir, url)?;
+        found.extend(left.into_iter().map(|left| (name, url.redacted(), left)));
     }
     if found.is_empty() && !leftovers::is_known(&arguments.runs.dir)? {
         let message =
@@ -153,13 +159,27 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
         output::talk("No interrupted run has left tables there.");
         return Ok(());
     }
-    agree(arguments)?;
     let reached = reach_all(overrides)?;
-    for (name, left) in found {
-        let target = reached.iter().find(|(other, _)| other == name);
-        target.map_or(Ok(()), |(_, target)| left.drop_from(target))?;
+    let mut all = Vec::new();
+    for (name, url, mut left) in found {
+        let Some((_, target)) = reached.iter().find(|(other, _)| other == name) else { continue };
+        let others = left.disown(target)?.join(", ");
+        if !others.is_empty() {
+            let run = left.run.display();
+            output::talk(&format!(
+                "These tables are kept on {url}, {run} has not made them: {others}."
+            ));
+        }
+        if !left.tables.is_empty() {
+            let tables = left.tables.join(", ");
+            output::talk(&format!("These tables are dropped on {url}: {tables}."));
+        }
+        all.push((target, left));
     }
-    Ok(())
+    if all.iter().any(|(_, left)| !left.tables.is_empty()) {
+        agree(arguments)?;
+    }
+    all.iter().try_for_each(|(target, left)| left.drop_from(target))
 }
 
 /// Asks, unless `--yes` has answered.
@@ -195,7 +215,12 @@ fn all_in_the_way(
     let header = goes_on.map(dyno_store::read_header).transpose()?;
     let mut all = Vec::new();
     for (name, target) in reached {
-        let own: BTreeSet<&str> = header.iter().flat_map(|header| header.made(name)).collect();
+        let mut own: BTreeSet<&str> = header.iter().flat_map(|header| header.made(name)).collect();
+        if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
+            let unmarked =
+                asking(name, None, target, || leftovers::unmarked(&target.database, header))?;
+            own.retain(|table| !unmarked.contains(*table));
+        }
         all.extend(asking(name, None, target, || in_the_way(name, target, families, &own))?);
     }
     Ok(all)

@@ -49,8 +49,8 @@ Examples:
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
-Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 4 something is violated or lost, 130 stopped
-with Ctrl-C.")]
+Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 3 no order is lost, but others have entered
+orders, too, 4 something is violated or lost, 130 stopped with Ctrl-C.")]
 pub(crate) struct Arguments {
     /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
     /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let report = report.map_err(stopped)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
-        None => Ok(()),
+        None => report.doubt().map_or(Ok(()), |doubt| Err(Failure::with_code(3, doubt))),
         Some(complaint) => Err(Failure::denied(complaint)),
     }
 }

@@ -108,6 +108,7 @@ impl LedgerReport {
             row("orders of unknown outcome", &settled.unknown),
             row("of these committed", &settled.committed),
             row("growth of the order numbers", &settled.grown),
+            row("of this by others", &settled.others),
         ];
         let runs = counted(self.runs, "run");
         let mut text = format!("Ledger {} of {runs} on {}\n\n", self.path, self.recorded_target);
@@ -148,9 +149,21 @@ impl LedgerReport {
             "unknown": settled.unknown,
             "unknown_committed": settled.committed,
             "growth": settled.grown,
+            "growth_by_others": settled.others,
             "problems": settled.problems,
             "holds": settled.is_durable(),
             "time_s": self.time_s,
+        })
+    }
+
+    fn doubt(&self) -> Option<String> {
+        let others = self.settlement.others;
+        let orders = counted(others, "order");
+        (others > 0).then(|| {
+            format!(
+                "No acknowledged order is lost. Others have entered {orders} since the ledger was begun: whether each order of \
+                 unknown outcome is there once can't be told from the counts."
+            )
         })
     }
 
@@ -215,6 +228,11 @@ impl Report {
         }))
     }
 
+    /// The doubt that is left where it has passed.
+    pub(super) fn doubt(&self) -> Option<String> {
+        self.ledger.as_ref().and_then(LedgerReport::doubt)
+    }
+
     /// Why the database has not passed.
     pub(super) fn complaint(&self) -> Option<String> {
         let violated: Vec<&str> = self
@@ -250,6 +268,7 @@ mod tests {
             unknown: 3,
             committed: 1,
             grown: 1_235,
+            others: 0,
             problems: Vec::new(),
         };
         let ledger = LedgerReport {

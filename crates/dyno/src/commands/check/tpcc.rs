@@ -4,6 +4,7 @@ use super::Arguments;
 use super::report::{LedgerReport, Line, Report, Verdict};
 use super::target::HOW_TO_NAME_SHARDS;
 use dyno_core::{AdminDriver, counted, is_shardingsphere, nearest};
+use dyno_drivers::target::TargetUrl;
 use dyno_facts::DataCheck;
 use dyno_load::default_sessions;
 use dyno_runner::failure::Failure;
@@ -36,6 +37,9 @@ impl CheckRequest {
                 "No run has begun to write into the ledger: there is nothing to check.",
             ));
         }
+        if let (Some(recorded), Some(target)) = (&ledger, &arguments.target) {
+            refuse_other_database(recorded, target)?;
+        }
         let mut conditions = Vec::new();
         let mut shards = arguments.only.is_empty();
         for name in &arguments.only {
@@ -66,6 +70,27 @@ impl CheckRequest {
     pub(super) fn is_usual(&self) -> bool {
         !self.are_named && self.mode == Mode::Joined && self.ledger.is_none()
     }
+}
+
+/// The host may be another one after a failover, the database's name and product may not.
+fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failure> {
+    let read = |url: &str| url.trim_start_matches("jdbc:").parse::<TargetUrl>().ok();
+    let (Some(recorded_url), Some(url)) = (read(&recorded.target), read(target)) else {
+        return Ok(());
+    };
+    let is_same = recorded_url.dialect == url.dialect
+        && (url.is_embedded()
+            || recorded_url.database.is_none()
+            || recorded_url.database == url.database);
+    if is_same {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "The ledger {} was written on another database: {}.",
+        recorded.path().display(),
+        recorded.target
+    ))
+    .with_hint("Name that one, or the ledger of a run on this one."))
 }
 
 fn condition(name: &str) -> Result<&'static Condition, Failure> {

@@ -21,11 +21,18 @@ const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
+    /// True of a run of less than the suite's full size.
+    pub fn is_rehearsal(&self) -> bool {
+        let mut plans = self.runs.iter().filter_map(|run| run.header.plan.as_ref());
+        plans.any(|plan| plan.shrink < 1.0)
+    }
+
     /// Who is compared, what is faster by how much and how sure, which statement changed most, which checks forbid the
     /// claim, the gates, what the exit code means, and where papers are: at most 13 lines, the gravest where there are
     /// more.
     pub fn digest(&self, lang: Lang, code: u8, papers: &[String]) -> String {
-        let mut lines = self.compared_targets();
+        let banner = self.is_rehearsal().then(|| say!(no_results));
+        let mut lines: Vec<Message> = banner.into_iter().chain(self.compared_targets()).collect();
         let mut last = Vec::new();
         let mut gates: Vec<_> = self.verdicts.gates.iter().collect();
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
@@ -162,7 +169,7 @@ impl Judgment {
         let mut lines = Vec::new();
         if !forbidding.is_empty() {
             lines.push(say!(checks_forbid, checks = joined(&forbidding)));
-        } else if rows.any(|row| !row.call.is_undecided()) {
+        } else if !self.is_rehearsal() && rows.any(|row| !row.call.is_undecided()) {
             lines.push(say!(no_check_forbids));
         }
         if !caveats.is_empty() {

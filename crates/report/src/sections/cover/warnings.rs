@@ -1,9 +1,9 @@
 //! The box "Read this before quoting": every finding that forbids or qualifies a figure, in words.
 
 use crate::blocks::{CoverWarnings, Level, Look, Span, TextLine};
-use crate::evidence::{Check, Experiment, Paper, Spot, SpotKind};
+use crate::evidence::{Check, Experiment, Paper, Spot, SpotKind, Trial};
 use crate::text::{Lang, Message, first_sentence};
-use dyno_facts::say;
+use dyno_facts::{TrialStatus, say};
 
 /// Further caveats of several runs stand in section 4.4 alone.
 const MOST_CAVEATS: usize = 12;
@@ -34,6 +34,7 @@ pub(super) fn verdict(paper: &Paper) -> Message {
     let [forbidding, caveats, _] = paper.check_counts();
     match (forbidding, caveats) {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
+        (0, _) if !paper.trials.iter().any(is_worth_quoting) => say!(no_trial_is_complete),
         (0, 0) => say!(no_check_has_objections),
         (0, n) if super::rehearsal(paper).is_some() => say!(caveats_of_rehearsal, n = n),
         (0, n) => match paper.disturbances() {
@@ -48,6 +49,10 @@ pub(super) fn verdict(paper: &Paper) -> Message {
         },
         (n, _) => say!(findings_forbid_quoting, n = n),
     }
+}
+
+fn is_worth_quoting(trial: &Trial) -> bool {
+    !matches!(trial.summary.status, TrialStatus::Failed(_) | TrialStatus::Interrupted)
 }
 
 /// What forbids a figure says where, and what it means.

@@ -26,6 +26,7 @@ pub use options::{
 pub(crate) use schema::CHILDREN_FIRST;
 
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Driver, ErrorClass, Session};
+use dyno_load::catalog;
 use dyno_load::query::{analyze_error, answer};
 use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
 use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
@@ -180,6 +181,7 @@ impl Init<'_> {
             if !existing.contains(about.table) {
                 let doing = format!("creating table {}", about.table);
                 command(session, step, &doing, &about.sql).await?;
+                catalog::mark(session, about.table, self.observer).await?;
             }
         }
         if existing.contains(schema::ACCOUNTS) {

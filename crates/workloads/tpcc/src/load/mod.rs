@@ -32,6 +32,7 @@ use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, RowSource, Session, ShardMap,
     ShardNode, Shards, counted,
 };
+use dyno_load::catalog;
 use dyno_load::query::{answer, drop_tables, execute};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
@@ -232,6 +233,7 @@ async fn begin(
     };
     if !config::tables(session).await?.contains(CONFIG) {
         execute(session, format!("creating table {CONFIG}"), CREATE_CONFIG).await?;
+        catalog::mark(session, CONFIG, observer).await?;
     }
     let noting = || while_doing("noting the begin of the load");
     config::begin(session, options, loaded_at, shards).await.map_err(noting())?;
@@ -265,7 +267,7 @@ async fn create_table(
         let created = session.query(&sql, &mut Discard).await;
         created.map_err(|error| while_doing(&*doing)(suspect_shard(schema, error)))?;
     }
-    Ok(())
+    catalog::mark(session, name, observer).await
 }
 
 /// A server that isn't distributed understands no shard clause.

@@ -30,6 +30,7 @@ use crate::generate::check_scale;
 use crate::schema::SchemaTable;
 use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
 use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Session};
+use dyno_load::catalog;
 use dyno_load::query::{drop_tables, execute};
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
@@ -143,6 +144,12 @@ pub fn load(
 
 fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
+    if loaded.load.refresh_pairs > 0 {
+        observer.note(
+            "Refresh functions have changed its data since: answers are those of a fresh load only after `dyno tpch drop` \
+             and another load",
+        );
+    }
     let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
     let rows_found = of_load.map(|step| step.rows).sum();
     TpchLoadReport {
@@ -252,6 +259,9 @@ async fn begin(
     let noting = || while_doing("noting the begin of the load");
     for sql in state::create_own_tables(session.dialect()) {
         execute(session, "noting the begin of the load", &sql).await?;
+    }
+    for name in state::OWN_TABLES {
+        catalog::mark(session, name, observer).await?;
     }
     state::begin(session, &wanted, attempt).await.map_err(noting())?;
     let mut done = state::read_steps(session).await?;

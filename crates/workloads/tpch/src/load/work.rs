@@ -14,6 +14,7 @@ use dyno_core::{
     AdminDriver, AdminSession, AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect,
     Discard, MILLISECOND, Nanos, Session,
 };
+use dyno_load::catalog;
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{
@@ -176,7 +177,9 @@ impl Worker<'_> {
                 let keys_first =
                     wants_keys_first(session).await.map_err(while_doing(doing(piece)))?;
                 let with_key = keys_first.then(|| with_primary_key(sql, piece.table));
-                sql_piece(session, piece, with_key.as_ref().unwrap_or(sql), false, &[]).await
+                let sql = with_key.as_ref().unwrap_or(sql);
+                sql_piece(session, piece, sql, false, &[]).await?;
+                catalog::mark(session, piece.table.name(), self.observer).await
             }
             Work::Sql { sql, made: key, proofs } => {
                 sql_piece(session, piece, sql, made.contains(key), proofs).await
