@@ -20,7 +20,15 @@ use std::path::PathBuf;
 
 /// What papers say of the families of these tests.
 pub(crate) const PAPERS: dyno_report::FamilyPapers =
-    &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER];
+    &[&dyno_sysbench::PAPER, &dyno_pgbench::PAPER, &dyno_tpcc::PAPER, &dyno_tpch::PAPER, &SCRIPTS];
+
+const SCRIPTS: dyno_report::NamedPaper = dyno_report::NamedPaper {
+    name: "lua",
+    title: "sysbench scripts",
+    tests: &["lua"],
+    derived_from: &[],
+    own_tables: &["lua"],
+};
 
 /// Names that a hostile suite or server could choose.
 pub(crate) const HOSTILE: &str = "<script>alert(1)</script>|\"'&`](x)";
