@@ -140,7 +140,8 @@ metrics! {
     /// User and system time of all processes of the servers.
     ServerCpuUs = "server_cpu_us", "server CPU per transaction, µs", "每事务服务器 CPU（µs）", less,
         Source::Cost(Metric::CpuS, 1e6);
-    /// How often threads of the servers left a CPU, by themselves or not: threads that lived to the end of the window.
+    /// How often threads of the servers left a CPU, by themselves or not; `None` where one of them has ended in the
+    /// window.
     ServerContextSwitches = "server_context_switches", "context switches of the server per transaction",
         "每事务服务器上下文切换次数", less, Source::Cost(Metric::ContextSwitches, 1.0);
     /// Errors of all attempts by transactions begun, 0 to 1.

@@ -120,7 +120,10 @@ impl ServerUsage {
         let switched = self.switches.iter().map(|(thread, after)| {
             after.checked_sub(*before.switches.get(thread).unwrap_or(&0)).unwrap_or(*after)
         });
-        let switched = (!self.switches.is_empty()).then(|| switched.sum::<u64>() as f64);
+        // What those counted that have ended in between is lost, unlike their CPU time.
+        let is_whole = before.switches.keys().all(|thread| self.switches.contains_key(thread));
+        let is_known = is_whole && !self.switches.is_empty();
+        let switched = is_known.then(|| switched.sum::<u64>() as f64);
         Some([(Metric::CpuS, Some(used_s)), (Metric::ContextSwitches, switched)].into())
     }
 
@@ -290,8 +293,6 @@ mod tests {
             used_s = me.usage().expect("alive").used_s(&before);
         }
         assert!(used_s.is_some_and(|used_s| used_s >= 0.1), "{used_s:?}");
-        let switched = me.usage().expect("alive").since(&before).expect("the same process");
-        assert!(switched.get(Metric::ContextSwitches) >= Some(1.0), "it has waited for each child");
         let mut child = std::process::Command::new("sh");
         let child = child.args(["-c", "while :; do :; done"]).spawn();
         let mut child = child.expect("a shell");
@@ -303,6 +304,25 @@ mod tests {
         child.wait().expect("ended");
         assert_eq!(one.usage(), None);
         assert_eq!(begun.used_s(&begun_of_one), None, "of another process");
+    }
+
+    #[test]
+    fn switches_are_known_where_no_thread_has_ended() {
+        let me = ServerProcess::numbered(std::process::id()).expect("alive");
+        let usage = me.usage().expect("alive");
+        assert!(usage.switches.values().sum::<u64>() > 0);
+        let with = |switches: &[(u32, u64)]| ServerUsage {
+            switches: switches.iter().copied().collect(),
+            group: None,
+            ..usage.clone()
+        };
+        let before = with(&[(1, 5), (2, 7)]);
+        let since = |after: &[(u32, u64)]| {
+            with(after).since(&before).expect("the same process").get(Metric::ContextSwitches)
+        };
+        assert_eq!(since(&[(1, 9), (2, 10), (3, 4)]), Some(11.0));
+        assert_eq!(since(&[(1, 9), (2, 3)]), Some(7.0), "another thread of this number");
+        assert_eq!(since(&[(1, 9), (3, 4)]), None);
     }
 
     #[test]

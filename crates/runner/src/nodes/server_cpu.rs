@@ -33,11 +33,14 @@ pub(super) fn watch(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUs
     };
     wait(window.opens, sampling);
     let (began, before) = (monotonic_now(), read());
-    wait(window.closes, sampling);
+    // Sessions end with the window, and what their processes counted may end with them.
+    let length = window.closes - window.opens;
+    let looks_at = window.closes - LOOK.min(length / 10);
+    wait(looks_at, sampling);
     let (ended, after) = (monotonic_now(), read());
     // This thread may have woken late, like any other.
-    let share = match ended >= window.closes {
-        true => (window.closes - window.opens) as f64 / (ended - began).max(1) as f64,
+    let share = match ended >= looks_at {
+        true => length as f64 / (ended - began).max(1) as f64,
         false => 1.0,
     };
     let both =
