@@ -420,39 +420,47 @@ pub struct AuditFigure {
 }
 
 impl AuditFigure {
+    /// A figure that chance explains if it is within the bound; `is_judged` is false for too few observations.
+    fn new(
+        title: Message,
+        form: FigureForm,
+        [observed, expected, bound]: [f64; 3],
+        of: u64,
+        is_judged: bool,
+    ) -> Self {
+        let verdict = match (is_judged, (observed - expected).abs() <= bound) {
+            (false, _) => CheckVerdict::NotMade,
+            (true, true) => CheckVerdict::Passed,
+            (true, false) => CheckVerdict::Failed,
+        };
+        AuditFigure { title, form, observed, expected, bound, of, verdict }
+    }
+
     pub(crate) fn share(title: Message, (count, of): (u64, u64), expected: f64) -> Self {
         let observed = count as f64 / of.max(1) as f64;
         let bound = chance_of_share(expected, of);
-        let form = FigureForm::Share;
-        let verdict = CheckVerdict::NotMade;
-        AuditFigure { title, form, observed, expected, bound, of, verdict }.with_verdict(of > 0)
+        AuditFigure::new(title, FigureForm::Share, [observed, expected, bound], of, of > 0)
     }
 
     /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
     /// at the begin and at the end vary. What a terminal draws of one of `cards` varies most when
     /// half of them are played, by a quarter of their number.
-    fn in_decks(mut self, terminals: u32, cards: u32) -> Self {
-        let (p, cards) = (self.expected, f64::from(cards));
-        let variance = p * (1.0 - p) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
+    fn in_decks(self, terminals: u32, cards: u32) -> Self {
+        let AuditFigure { title, form, observed, expected, of, .. } = self;
+        let cards = f64::from(cards);
+        let variance = expected * (1.0 - expected) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
         let variance = 2.0 * f64::from(terminals) * variance;
-        self.bound = self.bound.min(chance_of_sum(variance, 1.0) / self.of.max(1) as f64);
-        let has_cases = self.of > 0;
-        self.with_verdict(has_cases)
+        let bound = self.bound.min(chance_of_sum(variance, 1.0) / of.max(1) as f64);
+        AuditFigure::new(title, form, [observed, expected, bound], of, of > 0)
     }
 
     fn lines_per_order(lines: u64, orders: u64) -> Self {
         let count = orders.max(1) as f64;
-        AuditFigure {
-            title: say!(audit_lines_per_order),
-            form: FigureForm::Mean,
-            observed: lines as f64 / count,
-            expected: LINES_MEAN,
-            // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
-            bound: chance_of_sum(10.0 * count, 5.0) / count,
-            of: orders,
-            verdict: CheckVerdict::NotMade,
-        }
-        .with_verdict(orders >= LEAST_ORDERS)
+        // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
+        let bound = chance_of_sum(10.0 * count, 5.0) / count;
+        let figures = [lines as f64 / count, LINES_MEAN, bound];
+        let (title, is_judged) = (say!(audit_lines_per_order), orders >= LEAST_ORDERS);
+        AuditFigure::new(title, FigureForm::Mean, figures, orders, is_judged)
     }
 
     /// The distance of counts from a distribution.
@@ -471,26 +479,10 @@ impl AuditFigure {
                 distance = f64::INFINITY;
             }
         }
-        AuditFigure {
-            title,
-            form: FigureForm::ChiSquare(distribution),
-            observed: distance,
-            expected: 0.0,
-            bound: chi_square_limit(f64::from(classes.max(2) - 1)),
-            of: draws,
-            verdict: CheckVerdict::NotMade,
-        }
-        .with_verdict(draws > 0 && least >= LEAST_IN_CLASS && classes > 1)
-    }
-
-    fn with_verdict(self, is_judged: bool) -> Self {
-        let is_right = (self.observed - self.expected).abs() <= self.bound;
-        let verdict = match (is_judged, is_right) {
-            (false, _) => CheckVerdict::NotMade,
-            (true, true) => CheckVerdict::Passed,
-            (true, false) => CheckVerdict::Failed,
-        };
-        AuditFigure { verdict, ..self }
+        let limit = chi_square_limit(f64::from(classes.max(2) - 1));
+        let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
+        let form = FigureForm::ChiSquare(distribution);
+        AuditFigure::new(title, form, [distance, 0.0, limit], draws, is_judged)
     }
 
     /// The figure as records and papers have it.

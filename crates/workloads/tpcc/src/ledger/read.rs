@@ -56,10 +56,6 @@ impl Recorded {
         self.districts.iter().map(|district| district.unknown.len() as u64).sum()
     }
 
-    pub fn warehouses(&self) -> u32 {
-        self.warehouses
-    }
-
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -255,7 +255,6 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
 struct ConditionRow {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     id: String,
-    /// The rule.
     rule: Message,
     /// Before the trials.
     before: Vec<CountedOutcome>,
