@@ -1,7 +1,7 @@
 //! What is said of the answers.
 
-use crate::check::KNOWN_SCALES;
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
+use crate::paper::{AnswerCount, answers_words};
 use dyno_facts::{CheckVerdict, DataCheck, Message, TrialStatus, TrialSummary, say};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
@@ -89,7 +89,8 @@ pub(super) fn answers_lines(data: &RunData) -> String {
         for facts in trials {
             facts.queries.iter().for_each(|query| push_differences(&mut text, facts, query));
         }
-        text + &format!("answers{whose}: {}\n", verdict_line(trials))
+        let count = AnswerCount::of(trials.iter().copied());
+        text + &format!("answers{whose}: {}\n", answers_words(&count))
     });
     lines.collect()
 }
@@ -102,46 +103,6 @@ fn push_differences(text: &mut String, facts: &TpchFacts, query: &QueryFacts) {
     let (number, degree) = (query.query, facts.degree.asked);
     text.push_str(&format!("Q{number} at degree {degree} differs from {}:\n", answer.against));
     answer.differences.iter().for_each(|difference| text.push_str(&format!("  {difference}\n")));
-}
-
-/// `22 of 22 correct`, and which are not.
-fn verdict_line(trials: &[&TpchFacts]) -> String {
-    let mut right = 0;
-    let (mut wrong, mut unanswered, mut uncompared) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 1..=22_u8 {
-        let all = trials.iter().flat_map(|facts| &facts.queries);
-        let executed: Vec<&QueryFacts> = all.filter(|query| query.query == number).collect();
-        let has = |verdict| executed.iter().any(|query| verdict_of(query) == Some(verdict));
-        let name = format!("Q{number}");
-        if has(CheckVerdict::Failed) {
-            wrong.push(name);
-        } else if executed.is_empty()
-            || executed.iter().any(|query| query.outcome != QueryOutcome::Answered)
-        {
-            unanswered.push(name);
-        } else if has(CheckVerdict::Passed) {
-            right += 1;
-        } else {
-            uncompared.push(name);
-        }
-    }
-    let has_reference = trials.iter().any(|facts| KNOWN_SCALES.contains(&facts.scale));
-    let is_none_compared = right == 0 && wrong.is_empty() && !uncompared.is_empty();
-    let mut line = match (is_none_compared, has_reference) {
-        (true, true) => "none of 22 compared".to_owned(),
-        (true, false) => {
-            "none compared (there are no reference answers for this scale factor)".to_owned()
-        }
-        (false, _) => format!("{right} of 22 correct"),
-    };
-    if is_none_compared {
-        uncompared.clear();
-    }
-    let kinds = [("wrong", wrong), ("not answered", unanswered), ("not compared", uncompared)];
-    for (what, queries) in kinds.iter().filter(|(_, queries)| !queries.is_empty()) {
-        line.push_str(&format!("; {what}: {}", queries.join(", ")));
-    }
-    line
 }
 
 #[cfg(test)]
@@ -165,14 +126,18 @@ mod tests {
         TpchFacts { queries, degree, ..TpchFacts::default() }
     }
 
+    fn line(trials: &[&TpchFacts]) -> String {
+        answers_words(&AnswerCount::of(trials.iter().copied())).to_string()
+    }
+
     #[test]
     fn a_query_is_correct_when_no_execution_of_it_was_wrong() {
         let right = pass(0, |_| Some(CheckVerdict::Passed));
-        assert_eq!(verdict_line(&[&right]), "22 of 22 correct");
+        assert_eq!(line(&[&right]), "22 of 22 correct");
         let wrong = pass(2, |number| {
             Some(if number == 6 { CheckVerdict::Failed } else { CheckVerdict::Passed })
         });
-        assert_eq!(verdict_line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
+        assert_eq!(line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
         let mut text = String::new();
         wrong.queries.iter().for_each(|query| push_differences(&mut text, &wrong, query));
         let expected = "Q6 at degree 2 differs from the reference at scale factor 1:\n  Row 1: 2 \
@@ -192,22 +157,5 @@ mod tests {
         assert_eq!(unknown(&facts, TrialStatus::Interrupted), interrupted);
         facts.queries[0].outcome = QueryOutcome::TimedOut;
         assert_eq!(unknown(&facts, TrialStatus::Complete), "No query was answered.");
-    }
-
-    #[test]
-    fn what_was_not_compared_or_answered_is_not_called_correct() {
-        let unknown = pass(0, |_| None);
-        let none = "none compared (there are no reference answers for this scale factor)";
-        assert_eq!(verdict_line(&[&unknown]), none);
-        let mut refreshed = TpchFacts { scale: 0.01, ..unknown };
-        assert_eq!(verdict_line(&[&refreshed]), "none of 22 compared");
-        refreshed.queries[2].outcome = QueryOutcome::TimedOut;
-        assert_eq!(verdict_line(&[&refreshed]), "none of 22 compared; not answered: Q3");
-        let mut cut = pass(0, |_| Some(CheckVerdict::Passed));
-        cut.queries.truncate(20);
-        cut.queries[2].outcome = QueryOutcome::TimedOut;
-        cut.queries[2].answer = None;
-        let line = verdict_line(&[&cut]);
-        assert_eq!(line, "19 of 22 correct; not answered: Q3, Q21, Q22");
     }
 }

@@ -2,12 +2,10 @@
 
 use super::answers::answers_check;
 use super::cache::bring;
-use crate::facts::{DegreeFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
-use crate::load::LoadError;
+use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use crate::options::TpchSettings;
-use crate::run::{Answerer, PlanFile, RunOptions, TpchTest, TrialWatch, run};
-use crate::state::{TpchDatabase, loaded};
-use dyno_core::AdminDriver;
+use crate::run::{Answerer, PlanFile, RunOptions, TpchTest, TrialWatch, data, known_facts, run};
+use dyno_core::Driver;
 use dyno_engine::Control;
 use dyno_facts::{FamilyFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say};
 use dyno_runner::databases::Database;
@@ -22,7 +20,12 @@ pub(super) fn trial(
 ) -> Result<TrialDone, Failure> {
     let (planned, target, control) = (job.planned, &job.step.target, job.control);
     let degree = planned.degree.unwrap_or(0);
-    let loaded = job.asks(|| look(&database.primary_admin(), options.scale))?;
+    let driver = database.primary_admin();
+    let loaded = job.asks(|| {
+        ask(&driver, async |session| {
+            data(session, options.scale).await.map_err(|error| Failure::from(&error))
+        })
+    })?;
     let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
     if control.is_stopped() {
@@ -45,7 +48,7 @@ pub(super) fn trial(
         identity: TrialIdentity {
             test: test.name().to_owned(),
             workers: streams(test),
-            own: Some(FamilyFacts::new(&known(&asked, loaded))),
+            own: Some(FamilyFacts::new(&known_facts(&asked, driver.dialect(), loaded.load))),
             ..TrialIdentity::default()
         },
         loops: sessions(test),
@@ -66,33 +69,6 @@ pub(super) fn trial(
     })
 }
 
-fn look(driver: &AdminDriver<'_>, scale: f64) -> Result<TpchDatabase, Failure> {
-    let found = ask(driver, async |session| {
-        loaded(session).await.map_err(|error| match &error {
-            LoadError::Data { .. } => Failure::from(&error).with_hint(unprepared(scale)),
-            _ => Failure::from(&error),
-        })
-    })?;
-    match found {
-        Some(loaded) if loaded.scale == scale => Ok(loaded),
-        Some(loaded) => Err(Failure::new(say!(
-            tables_of_other_scale,
-            found = loaded.scale.to_string(),
-            wanted = scale.to_string()
-        ))
-        .with_hint(format!("Ask for scale {}, or load other tables.", loaded.scale))),
-        None => Err(Failure::new(say!(tables_missing)).with_hint(unprepared(scale))),
-    }
-}
-
-/// The remedy for tables that are missing or not complete.
-fn unprepared(scale: f64) -> String {
-    format!(
-        "Load them with `dyno tpch load --scale {scale}`; a suite does it itself where \
-         `prepare = false` is left out."
-    )
-}
-
 fn streams(test: TpchTest) -> u32 {
     match test {
         TpchTest::Throughput { streams, .. } | TpchTest::Performance { streams, .. } => streams,
@@ -111,29 +87,13 @@ fn sessions(test: TpchTest) -> u32 {
 
 /// Queries and refresh functions of a test.
 fn length(test: TpchTest) -> u64 {
-    match test {
-        TpchTest::Queries => 22,
-        TpchTest::Power { refresh } => 22 + 2 * u64::from(refresh),
-        TpchTest::Throughput { streams, refresh } => {
-            u64::from(streams) * (22 + 2 * u64::from(refresh))
-        }
-        TpchTest::Refresh { pairs } => 2 * u64::from(pairs),
-        TpchTest::Performance { streams, runs } => 24 * u64::from(runs) * (1 + u64::from(streams)),
-    }
-}
-
-/// What is known before the trial begins: for a trial that is killed.
-fn known(asked: &RunOptions, found: TpchDatabase) -> TpchFacts {
-    TpchFacts {
-        scale: asked.scale,
-        test: asked.test.name().to_owned(),
-        parameters: asked.parameters.message(),
-        degree: DegreeFacts { asked: asked.degree, ..DegreeFacts::default() },
-        cache: asked.cache.clone(),
-        timeout_s: asked.timeout_s,
-        load: Some(found.load),
-        ..TpchFacts::default()
-    }
+    let passes = match test {
+        TpchTest::Queries | TpchTest::Power { .. } => 1,
+        TpchTest::Throughput { streams, .. } => streams,
+        TpchTest::Refresh { .. } => 0,
+        TpchTest::Performance { streams, runs } => runs * (1 + streams),
+    };
+    22 * u64::from(passes) + 2 * u64::from(test.pairs())
 }
 
 fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {

@@ -16,15 +16,17 @@ pub fn row_count(table: SchemaTable, scale: f64) -> u64 {
     part_row_count(table, scale, 1, 1)
 }
 
+/// The number of a part and how many there are, as tpchgen counts them; `None` where the part has no rows.
+pub(super) fn existing_part(table: SchemaTable, part: u32, parts: u32) -> Option<(i32, i32)> {
+    let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
+    let is_there = (1..=parts).contains(&part) && (part == 1 || !is_small);
+    let (number, of) = (i32::try_from(part).ok()?, i32::try_from(parts).ok()?);
+    is_there.then_some((number, of))
+}
+
 /// The rows of part `part` of `parts`, both from 1: what [`super::TableRows`] makes.
 pub fn part_row_count(table: SchemaTable, scale: f64, part: u32, parts: u32) -> u64 {
-    let small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
-    let (Ok(number), Ok(of)) = (i32::try_from(part), i32::try_from(parts)) else {
-        return 0;
-    };
-    if part == 0 || part > parts || (small && part > 1) {
-        return 0;
-    }
+    let Some((number, of)) = existing_part(table, part, parts) else { return 0 };
     let rows = match table {
         SchemaTable::Region => 5,
         SchemaTable::Nation => 25,

@@ -59,13 +59,9 @@ impl TableRows {
 
 impl Rows {
     fn new(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
-        let small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
-        let (Ok(number), Ok(of)) = (i32::try_from(part), i32::try_from(parts)) else {
+        let Some((number, of)) = count::existing_part(table, part, parts) else {
             return Rows::None;
         };
-        if part == 0 || part > parts || (small && part > 1) {
-            return Rows::None;
-        }
         match table {
             SchemaTable::Region => Rows::Region(RegionGenerator::new(scale, 1, 1).iter()),
             SchemaTable::Nation => Rows::Nation(NationGenerator::new(scale, 1, 1).iter()),

@@ -6,6 +6,7 @@ use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Nanos, SECOND, Session,
 };
 use dyno_load::query::answer;
+use dyno_load::settings::adopt;
 use dyno_reactor::{monotonic_now, timeout};
 use std::pin::pin;
 
@@ -45,10 +46,8 @@ impl<'a> Opening<'a> {
         session: &mut AdminSession<'_>,
         slot: &Slot,
     ) -> Result<Applied, DbError> {
-        if session.dialect() == Dialect::Postgres && session.capabilities().server_views {
-            // The right answers are written so.
-            session.query("set datestyle = 'ISO'", &mut Discard).await?;
-        }
+        // Right answers are those to the texts as they are meant, in one format of days.
+        adopt(session).await?;
         let way = match session.interrupter() {
             Some(interrupter) => StopMethod::Embedded(interrupter),
             None => StopMethod::Server { number, id: server_id(session).await? },

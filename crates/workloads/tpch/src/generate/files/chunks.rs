@@ -1,7 +1,7 @@
 //! Pieces of a table that threads make apart.
 
+use crate::generate::row_count;
 use crate::schema::SchemaTable;
-use tpchgen::generators::{CustomerGenerator, OrderGenerator, PartGenerator, SupplierGenerator};
 
 /// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
 const CHUNK_BYTES: u64 = 512 << 10;
@@ -27,24 +27,14 @@ pub(super) fn row_bytes(table: SchemaTable) -> u64 {
 /// several threads, but right.
 pub(super) fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
     // Lines are made by orders, partsupp by parts.
-    let (units, unit_bytes) = match table {
+    let (maker, rows_each) = match table {
         SchemaTable::Region | SchemaTable::Nation => return 1,
-        SchemaTable::Supplier => {
-            (SupplierGenerator::calculate_row_count(scale, 1, 1), row_bytes(table))
-        }
-        SchemaTable::Part => (PartGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        SchemaTable::Partsupp => {
-            (PartGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table))
-        }
-        SchemaTable::Customer => {
-            (CustomerGenerator::calculate_row_count(scale, 1, 1), row_bytes(table))
-        }
-        SchemaTable::Orders => (OrderGenerator::calculate_row_count(scale, 1, 1), row_bytes(table)),
-        SchemaTable::Lineitem => {
-            (OrderGenerator::calculate_row_count(scale, 1, 1), 4 * row_bytes(table))
-        }
+        SchemaTable::Partsupp => (SchemaTable::Part, 4),
+        SchemaTable::Lineitem => (SchemaTable::Orders, 4),
+        other => (other, 1),
     };
-    let part_units = units as u64 / u64::from(parts.max(1));
+    let unit_bytes = rows_each * row_bytes(table);
+    let part_units = row_count(maker, scale) / u64::from(parts.max(1));
     // The number of a chunk in the whole table is an i32 in tpchgen.
     let chunks_max = (i32::MAX as u64 / u64::from(parts.max(1))).max(1);
     let wanted = (part_units * unit_bytes / CHUNK_BYTES).clamp(1, chunks_max);

@@ -1,11 +1,9 @@
 //! The tables and the refresh sets as files.
 
 mod chunks;
-mod error;
 mod lines;
 mod sink;
 
-pub use error::FileError;
 pub use lines::LineFormat;
 
 use super::refresh::{self, DeletedKeys, RefreshRows};
@@ -14,16 +12,20 @@ use crate::schema::SchemaTable;
 use chunks::{chunks_of_part, row_bytes};
 use dyno_core::RowSource;
 use dyno_load::LoadObserver;
+use dyno_runner::failure::Failure;
 use sink::{Sink, Unwritten};
 use std::fs;
+use std::io;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 /// Rows are handed on in pieces of about this size: they stay in the cache.
 const PIECE_BYTES: usize = 256 << 10;
+
+const OTHER_FOLDER: &str = "Choose a folder that you may write with --out.";
 
 /// About the length of a line with a key alone.
 const KEY_BYTES: u64 = 9;
@@ -129,22 +131,31 @@ pub fn estimated_bytes(options: &FileOptions) -> u64 {
 /// is unfinished at an error is removed.
 ///
 /// # Errors
-/// The first file that exists, or can't be written; [`FileError::Stopped`] after `stop` said so.
+/// The first file that exists, or can't be written; an interruption after `stop` said so.
 pub fn write(
     options: &FileOptions,
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<WrittenFile>, FileError> {
+) -> Result<Vec<WrittenFile>, Failure> {
     let contents = contents(options);
     if !options.overwrite {
         let paths = contents.iter().map(|(path, _)| path);
         let existing: Vec<&PathBuf> = paths.filter(|path| path.exists()).collect();
         if let Some(first) = existing.first() {
-            return Err(FileError::Exists { path: (*first).clone(), others: existing.len() - 1 });
+            let first = first.display();
+            let message = match existing.len() - 1 {
+                0 => format!("The file {first} exists already."),
+                others => format!("The file {first} and {others} more exist already."),
+            };
+            return Err(Failure::usage(message).with_hint(
+                "Add --overwrite to replace them, or choose another folder with --out.",
+            ));
         }
     }
-    fs::create_dir_all(&options.folder)
-        .map_err(|error| FileError::Folder { path: options.folder.clone(), error })?;
+    fs::create_dir_all(&options.folder).map_err(|error| {
+        let folder = options.folder.display();
+        Failure::new(format!("The folder {folder} can't be made: {error}.")).with_hint(OTHER_FOLDER)
+    })?;
     observer.rows_planned(contents.iter().map(|(_, rows)| rows.count(options.scale)).sum());
     let jobs = jobs(contents, options.scale);
     super::prepare();
@@ -153,6 +164,22 @@ pub fn write(
         jobs.iter().for_each(|job| job.sink.discard());
     }
     outcome.map(|()| jobs.iter().map(Job::written).collect())
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
+            "Make room, choose another folder with --out, or write less: fewer --tables, or one --part of several \
+             --parts.",
+        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(OTHER_FOLDER),
+        _ => None,
+    };
+    Failure::new(format!(
+        "The file {} can't be written: {error}. What was unfinished is removed; complete files are kept.",
+        path.display()
+    ))
+    .hinted(hint)
 }
 
 /// The files in the order in which they are written: the largest table first, because its chunks keep
@@ -220,7 +247,7 @@ fn write_jobs(
     jobs: &[Job],
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<(), FileError> {
+) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
     let error = Mutex::new(None);
@@ -235,10 +262,7 @@ fn write_jobs(
             {
                 has_failed.store(true, Ordering::Relaxed);
                 let first = &mut *error.lock().unwrap_or_else(|poison| poison.into_inner());
-                first.get_or_insert(FileError::Write {
-                    path: job.sink.path().to_owned(),
-                    error: cause,
-                });
+                first.get_or_insert_with(|| not_written(job.sink.path(), &cause));
             }
         }
     };
@@ -251,7 +275,9 @@ fn write_jobs(
     let error = error.into_inner().unwrap_or_else(|poison| poison.into_inner());
     match error {
         Some(error) => Err(error),
-        None if stop() => Err(FileError::Stopped),
+        None if stop() => Err(Failure::interrupted(
+            "Stopped. What was unfinished is removed; complete files are kept.",
+        )),
         None => Ok(()),
     }
 }
