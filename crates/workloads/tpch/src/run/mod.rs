@@ -8,7 +8,6 @@ mod answers;
 mod facts;
 mod link;
 mod options;
-mod pages;
 mod performance;
 mod plan;
 mod qphh;
