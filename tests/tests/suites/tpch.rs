@@ -167,7 +167,7 @@ fn mariadb_makes_power_and_throughput_and_has_no_degrees() {
     assert_eq!(server.sql(orders).expect("an answer").trim(), "15000");
     let ran = tpch(folder, "run --scale 0.01 --dir after", &url);
     assert!(!last_line(&ran).contains("22 of 22"), "answers are not known: {}", ran.all());
-    assert!(last_line(&ran).ends_with("none of 22 compared"), "{}", ran.all());
+    assert!(last_line(&ran).ends_with("none compared"), "{}", ran.all());
 }
 
 /// Power and throughput twice, as one trial.

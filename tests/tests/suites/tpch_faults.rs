@@ -201,9 +201,8 @@ fn bounds_leave_nothing_at_work(folder: &Path, server: &Server<'_>) {
     assert!([2, 5, 8].iter().all(|query| given_up.contains(query)), "{}", ran.all());
     assert_eq!(ended(&bounded, "answered").len(), 22 - given_up.len());
     assert_eq!(bounded["own"]["facts"]["metrics"]["penalised"], serde_json::json!(given_up));
-    let names: Vec<String> = given_up.iter().map(|query| format!("Q{query}")).collect();
-    let line = format!("correct; not answered: {}\n", names.join(", "));
-    assert!(ran.stdout.ends_with(&line), "{line}{}", ran.all());
+    let line = format!("answers: {} of 22 correct; without an answer: ", 22 - given_up.len());
+    assert!(ran.stdout.contains(&line), "{line}{}", ran.all());
     for query in bounded["own"]["facts"]["queries"].as_array().expect("a list") {
         if query["outcome"] == "timed_out" {
             assert_eq!(query["seconds"].as_f64(), Some(5.0), "{query:#}");

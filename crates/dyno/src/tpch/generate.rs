@@ -8,7 +8,7 @@ use dyno_runner::failure::Failure;
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::{output, signals};
 use dyno_tpch::generate::files::{
-    self, Content, FileError, FileOptions, LineFormat, WrittenFile, estimated_bytes,
+    self, Content, FileOptions, LineFormat, WrittenFile, estimated_bytes,
 };
 use dyno_tpch::generate::refresh::SET_MAX;
 use dyno_tpch::schema::SchemaTable;
@@ -101,18 +101,9 @@ pub(super) fn run(arguments: &Arguments) -> Done {
         }
         Err(error) => {
             progress.clear();
-            Err(failure(&error))
+            Err(error)
         }
     }
-}
-
-fn failure(error: &FileError) -> Failure {
-    let failure = match error {
-        FileError::Exists { .. } => Failure::usage(error.to_string()),
-        FileError::Stopped => Failure::interrupted(error.to_string()),
-        _ => Failure::new(error.to_string()),
-    };
-    failure.hinted(error.hint())
 }
 
 fn options(arguments: &Arguments) -> Result<FileOptions, Failure> {

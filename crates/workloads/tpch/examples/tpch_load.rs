@@ -76,7 +76,8 @@ fn files(folder: &str, scale: f64, content: Content) -> Result<(), Box<dyn Error
         threads: 2,
         overwrite: true,
     };
-    for file in write(&options, &Unobserved, &|| false)? {
+    let written = write(&options, &Unobserved, &|| false);
+    for file in written.map_err(|failure| failure.message.to_string())? {
         println!("{}", file.path.display());
     }
     Ok(())

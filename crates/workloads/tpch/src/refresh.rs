@@ -7,9 +7,8 @@
 
 use crate::generate::refresh::{self, RefreshRows};
 use crate::schema::SchemaTable;
-use crate::state::{FACTS, note_refresh_pair};
+use crate::state::{fact, note_refresh_pair, set_fact};
 use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, RowWriter, Session};
-use dyno_load::query::answer;
 
 pub use crate::generate::refresh::SET_MAX;
 
@@ -66,8 +65,8 @@ pub async fn position(
     session: &mut AdminSession<'_>,
     pairs: u32,
 ) -> Result<RefreshPosition, DbError> {
-    let sql = format!("select t_value from {FACTS} where t_name = '{POSITION}'");
-    let noted = answer(session, &sql).await?.single().and_then(RefreshPosition::parse);
+    let noted = fact(session, POSITION).await?;
+    let noted = noted.as_deref().and_then(RefreshPosition::parse);
     Ok(noted.unwrap_or(RefreshPosition::start_of(pairs + 1)))
 }
 
@@ -95,7 +94,7 @@ pub async fn execute(
                 _ => delete(session, scale, function.pair, range).await?,
             };
         }
-        note(session, after).await?;
+        set_fact(session, POSITION, &after.text()).await?;
         if after.is_whole() {
             note_refresh_pair(session, function.pair).await?;
         }
@@ -105,14 +104,6 @@ pub async fn execute(
             return Ok(rows);
         }
     }
-}
-
-async fn note(session: &mut AdminSession<'_>, at: RefreshPosition) -> Result<(), DbError> {
-    let delete = format!("delete from {FACTS} where t_name = '{POSITION}'");
-    session.query(&delete, &mut Discard).await?;
-    let text = at.text();
-    let insert = format!("insert into {FACTS} (t_name, t_value) values ('{POSITION}', '{text}')");
-    session.query(&insert, &mut Discard).await.map(drop)
 }
 
 async fn insert(

@@ -3,14 +3,14 @@
 use crate::facts::{LoadStep, TpchLoad};
 use crate::schema::SchemaTable;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
-use dyno_load::query::{column, pairs};
+use dyno_load::query::{answer, column, pairs};
 use dyno_load::{LoadError, while_doing};
 use std::collections::{HashMap, HashSet};
 
 /// Rows of name and value.
-pub(crate) const FACTS: &str = "dyno_tpch";
+const FACTS: &str = "dyno_tpch";
 /// What is done of an unfinished load, piece by piece; of a finished one its steps.
-pub(crate) const STEPS: &str = "dyno_tpch_steps";
+const STEPS: &str = "dyno_tpch_steps";
 
 pub const OWN_TABLES: [&str; 2] = [STEPS, FACTS];
 
@@ -209,16 +209,36 @@ pub async fn loaded(session: &mut AdminSession<'_>) -> Result<Option<TpchDatabas
 /// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
 /// last transaction that applies them.
 pub async fn note_refresh_pair(session: &mut AdminSession<'_>, pair: u32) -> Result<(), DbError> {
-    let sql = format!("UPDATE {FACTS} SET t_value = '{pair}' WHERE t_name = '{REFRESH_PAIRS}'");
-    session.query(&sql, &mut Discard).await.map(drop)
+    set_fact(session, REFRESH_PAIRS, &pair.to_string()).await
 }
 
-async fn set(session: &mut AdminSession<'_>, values: &[(&str, String)]) -> Result<(), DbError> {
+/// What is noted under a name; `None` where nothing is.
+pub(crate) async fn fact(
+    session: &mut AdminSession<'_>,
+    name: &str,
+) -> Result<Option<String>, DbError> {
+    let sql = format!("SELECT t_value FROM {FACTS} WHERE t_name = '{name}'");
+    Ok(answer(session, &sql).await?.single().map(str::to_owned))
+}
+
+/// Notes a value under a name, instead of the one that is there.
+pub(crate) async fn set_fact(
+    session: &mut AdminSession<'_>,
+    name: &str,
+    value: &str,
+) -> Result<(), DbError> {
+    let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
+    session.query(&delete, &mut Discard).await?;
+    let insert = format!("INSERT INTO {FACTS} (t_name, t_value) VALUES ('{name}', '{value}')");
+    session.query(&insert, &mut Discard).await.map(drop)
+}
+
+async fn set_facts(
+    session: &mut AdminSession<'_>,
+    values: &[(&str, String)],
+) -> Result<(), DbError> {
     for (name, value) in values {
-        let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
-        session.query(&delete, &mut Discard).await?;
-        let insert = format!("INSERT INTO {FACTS} (t_name, t_value) VALUES ('{name}', '{value}')");
-        session.query(&insert, &mut Discard).await?;
+        set_fact(session, name, value).await?;
     }
     Ok(())
 }
@@ -237,7 +257,7 @@ pub(crate) async fn begin(
         (ATTEMPTS, attempt.to_string()),
         (REFRESH_PAIRS, "0".to_owned()),
     ];
-    set(session, &values).await?;
+    set_facts(session, &values).await?;
     session.query("COMMIT", &mut Discard).await.map(drop)
 }
 
@@ -264,7 +284,7 @@ pub(crate) async fn complete(
     let mut values = vec![(FINISHED_AT, load.finished_at.clone())];
     values.extend(load.seconds.map(|seconds| (SECONDS, seconds.to_string())));
     values.extend(load.size_bytes.map(|bytes| (SIZE_BYTES, bytes.to_string())));
-    set(session, &values).await?;
+    set_facts(session, &values).await?;
     session.query("COMMIT", &mut Discard).await.map(drop)
 }
 

@@ -157,6 +157,10 @@ const ROWS: &[Row] = &[
         )],
         steps: LOADS_ARE_RIGHT,
     },
+    Row {
+        settings: &[("sql_mode", "PAD_CHAR_TO_FULL_LENGTH")],
+        steps: &[(Step::TpchLoad, Right), (Step::TpchRun, Right), (Step::Bench, Right)],
+    },
     Row { settings: &[("autocommit", "OFF")], steps: NOTHING_IS_LOST },
     Row {
         settings: &[("init_connect", "SET autocommit = 0")],

@@ -1,13 +1,8 @@
 //! How a product is told how many workers may share one query.
 
-mod apply;
-#[cfg(test)]
-mod tests;
-
-pub use apply::Applied;
-
-use dyno_core::{AdminSession, DbError, Dialect, Session};
-use dyno_facts::Message;
+use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
+use dyno_facts::{Message, say};
+use dyno_load::query::answer;
 use serde::Deserialize;
 
 const BUILT_IN: &str = include_str!("degrees.toml");
@@ -104,7 +99,7 @@ impl DegreeRule {
                 self.dialect
             )));
         }
-        let is_known = self.has.is_empty() || apply::value(session, &self.has).await?.is_some();
+        let is_known = self.has.is_empty() || value(session, &self.has).await?.is_some();
         Ok((!is_known).then(|| {
             format!("The degree rule `{name}` sets {}, which this server does not have.", self.has)
         }))
@@ -158,4 +153,184 @@ pub async fn detect(session: &mut AdminSession<'_>) -> Result<Option<DegreeRule>
         }
     }
     Ok(None)
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Applied {
+    /// The statements that set it, as they were sent.
+    pub statements: Vec<String>,
+    /// What bounds it, in sentences: variables that took another value or that no session changes.
+    pub remarks: Vec<Message>,
+    restore: Vec<String>,
+}
+
+impl DegreeRule {
+    /// Sets the degree in a session. What was set is set back when it fails.
+    pub async fn apply(
+        &self,
+        session: &mut AdminSession<'_>,
+        degree: u32,
+    ) -> Result<Applied, DbError> {
+        let mut applied = Applied::default();
+        if !self.is_parallel() {
+            return Ok(applied);
+        }
+        match self.set_all(session, degree, &mut applied).await {
+            Ok(()) => Ok(applied),
+            Err(error) => {
+                applied.restore(session).await.ok();
+                Err(error)
+            }
+        }
+    }
+
+    async fn set_all(
+        &self,
+        session: &mut AdminSession<'_>,
+        degree: u32,
+        applied: &mut Applied,
+    ) -> Result<(), DbError> {
+        for setting in &self.settings {
+            let template = if degree == 0 { &setting.off } else { &setting.on };
+            let wanted = template.replace("{degree}", &degree.to_string());
+            let before = value(session, &setting.name).await?;
+            let Some(before) = before.filter(|_| !wanted.is_empty()) else { continue };
+            let stays = setting.raise && number(&before) >= number(&wanted);
+            if stays {
+                continue;
+            }
+            let statement = assignment(session.dialect(), &setting.name, &wanted);
+            match session.query(&statement, &mut Discard).await {
+                Ok(_) => {}
+                // The administrator's value bounds the degree; only the degree itself has to be set.
+                Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
+                    if !before.eq_ignore_ascii_case(&wanted) {
+                        let setting = &setting.name;
+                        applied.remarks.push(say!(
+                            setting_stays,
+                            setting = setting,
+                            before = before,
+                            wanted = wanted
+                        ));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error),
+            }
+            applied.statements.push(statement);
+            applied.restore.push(assignment(session.dialect(), &setting.name, &before));
+            let now = value(session, &setting.name).await?.unwrap_or_default();
+            if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
+                let setting = &setting.name;
+                let remark = say!(setting_became, setting = setting, now = now, wanted = wanted);
+                applied.remarks.push(remark);
+            }
+        }
+        let own = if degree == 0 { &self.off } else { &self.set };
+        if degree > 0 {
+            applied.restore.extend(self.off.iter().cloned());
+        }
+        for statement in own {
+            let statement = statement.replace("{degree}", &degree.to_string());
+            session.query(&statement, &mut Discard).await?;
+            applied.statements.push(statement);
+        }
+        for limit in self.limits.iter().filter(|_| degree > 0) {
+            let bound = value(session, limit).await?;
+            if let Some(bound) = bound.and_then(|bound| number(&bound))
+                && bound < f64::from(degree)
+            {
+                applied.remarks.push(say!(setting_is, setting = limit, bound = bound.to_string()));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Applied {
+    /// Sets back what was changed, the last first. Goes on after an error.
+    pub async fn restore(&mut self, session: &mut AdminSession<'_>) -> Result<(), DbError> {
+        let mut result = Ok(());
+        while let Some(statement) = self.restore.pop() {
+            let done = session.query(&statement, &mut Discard).await.map(drop);
+            result = result.and(done);
+        }
+        result
+    }
+}
+
+/// The value of a variable in a session; `None` where there is no such variable.
+async fn value(session: &mut AdminSession<'_>, name: &str) -> Result<Option<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => format!("show session variables where variable_name = '{name}'"),
+        // Reading a variable that is not there is an error; this table isn't.
+        _ => match session.capabilities().settings {
+            Some(settings) => format!("{settings} where name = '{name}'"),
+            None => return Ok(None),
+        },
+    };
+    let table = answer(session, &sql).await?;
+    Ok(table.rows.first().and_then(|row| row.get(1).cloned().flatten()))
+}
+
+/// MySQL's errors 1229 and 1238: the variable is that of the whole server, or can't be changed.
+fn is_of_server(error: &DbError) -> bool {
+    matches!(error.errno(), 1229 | 1238)
+}
+
+fn number(value: &str) -> Option<f64> {
+    value.trim().parse().ok()
+}
+
+fn assignment(dialect: Dialect, name: &str, value: &str) -> String {
+    let scope = if dialect == Dialect::Mysql { "session " } else { "" };
+    // MySQL refuses numbers in quotes.
+    match number(value) {
+        Some(_) => format!("set {scope}{name} = {value}"),
+        None => format!("set {scope}{name} = '{}'", value.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn the_rules_can_be_read_and_have_what_they_need() {
+        let rules = rules();
+        let names: HashSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
+        assert_eq!(names.len(), rules.len(), "names are unique");
+        for rule in &rules {
+            assert!(!rule.product.is_empty(), "{}", rule.name);
+            assert_eq!(rule.is_parallel(), !rule.settings.is_empty(), "{}", rule.name);
+            let has_place = rule.settings.iter().any(|setting| setting.on.contains("{degree}"));
+            assert_eq!(has_place, rule.is_parallel(), "{}", rule.name);
+            let has_off = rule.settings.iter().any(|setting| !setting.off.is_empty());
+            assert_eq!(has_off, rule.is_parallel(), "{}", rule.name);
+            assert!(rule.workers.iter().all(|pattern| pattern.matches("{n}").count() == 1));
+        }
+        assert!(rules.iter().any(|rule| rule.fits(Dialect::Sqlite)));
+    }
+
+    #[test]
+    fn workers_are_read_from_plans() {
+        let postgres = named("postgres").unwrap();
+        let both = r#""Workers Planned": 9, "Workers Launched": 2, x "Workers Launched": 12,"#;
+        assert_eq!(postgres.workers(both), Some(12));
+        assert_eq!(postgres.workers(r#""Workers Planned": 9"#), Some(9));
+        assert_eq!(postgres.workers("Seq Scan"), Some(0));
+        let polardb = named("polardb-mysql").unwrap();
+        assert_eq!(polardb.workers("Using where; Parallel scan (4 workers)"), Some(4));
+        assert_eq!(named("tidb").unwrap().workers("Concurrency:OFF, Concurrency:15"), Some(15));
+    }
+
+    #[test]
+    fn own_rules_need_a_place_for_the_degree_and_a_way_back() {
+        let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
+        let (set, off) = (text(&["set dop = {degree}"]), text(&["set dop = 0"]));
+        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok());
+        assert!(DegreeRule::own(off.clone(), off).unwrap_err().contains("{degree}"));
+        assert!(DegreeRule::own(set, vec![]).unwrap_err().contains("degree_off"));
+    }
 }

@@ -5,8 +5,6 @@
 //! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
 //! be resumed and have papers.
 
-mod answers;
-mod cache;
 mod trial;
 
 use crate::degree::{DegreeRule, detect};
@@ -14,7 +12,6 @@ use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, 
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::run::TpchTest;
 use crate::state;
-use answers::answers_lines;
 use dyno_core::{AdminDriver, Driver};
 use dyno_facts::{ExperimentFacts, Message, say};
 use dyno_load::default_sessions;
@@ -28,6 +25,7 @@ use dyno_runner::family::{
 use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
+use trial::answers_lines;
 
 /// TPC-H, for the registry.
 pub static FAMILY: FamilyEntry = FamilyEntry {

@@ -4,7 +4,6 @@
 //! keys of the base data leave.
 
 use super::cells::Cells;
-use super::count;
 use dyno_core::{RowSource, RowWriter};
 use std::fmt;
 use std::ops::Range;
@@ -25,7 +24,7 @@ pub fn orders(scale: f64) -> u64 {
 
 /// The lines of the orders that RF1 inserts with set `set` (1 to [`SET_MAX`]).
 pub fn lines(scale: f64, set: u32) -> u64 {
-    count::lines(orders_before(scale, set), orders(scale))
+    super::lines(orders_before(scale, set), orders(scale))
 }
 
 /// The keys of the orders that RF2 deletes, with their lines, in order.

@@ -1,9 +1,8 @@
 //! What a load will need on the disk and in memory, and whether that is there.
 
 use super::TpchLoadOptions;
-use super::size::size_bytes;
 use dyno_core::{AdminSession, Dialect, Session};
-use dyno_load::query::answer;
+use dyno_load::query::{answer, number};
 use dyno_load::{LoadError, LoadObserver};
 
 /// Memory of the generator in this process: its pool of text and the buffers of some sessions, bytes.
@@ -136,6 +135,33 @@ async fn disk(session: &mut AdminSession<'_>, same_host: bool) -> Option<(String
     // In a container the server's folder may be another one, or none, here.
     let disk = rustix::fs::statvfs(&*folder).ok()?;
     Some((folder, disk.f_bavail * disk.f_frsize))
+}
+
+fn names() -> String {
+    let names = crate::schema::SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
+    names.join(", ")
+}
+
+/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
+/// does not say.
+pub(crate) async fn size_bytes(session: &mut AdminSession<'_>) -> Option<u64> {
+    if let Some(sql) = session.capabilities().file_bytes {
+        return number(session, sql).await.ok().flatten();
+    }
+    let sql = match session.dialect() {
+        Dialect::Sqlite => return None,
+        Dialect::Postgres => format!(
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid \
+             = c.relnamespace WHERE n.nspname = current_schema() AND c.relname IN ({})",
+            names()
+        ),
+        Dialect::Mysql => format!(
+            "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema \
+             = DATABASE() AND table_name IN ({})",
+            names()
+        ),
+    };
+    number(session, &sql).await.ok().flatten()
 }
 
 #[cfg(test)]

@@ -6,14 +6,13 @@
 //!
 //! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
 //! - `binary`: rows in PostgreSQL's binary format.
-//! - `sums`: whether what is stored is what was sent. `times`, `size`: what is told of it.
-//! - `estimate`: whether it will fit.
+//! - `sums`: whether what is stored is what was sent. `times`: how long steps and tables lasted.
+//! - `estimate`: whether it will fit, and how large it is.
 
 mod binary;
 mod ddl;
 mod estimate;
 mod order;
-mod size;
 mod steps;
 mod sums;
 mod times;
@@ -346,7 +345,7 @@ async fn conclude(
     if let Some(sql) = session.capabilities().checkpoint {
         execute(session, "writing all to the file", sql).await?;
     }
-    load.size_bytes = size::size_bytes(session).await;
+    load.size_bytes = estimate::size_bytes(session).await;
     let noting = || while_doing("noting the end of the load");
     state::complete(session, load).await.map_err(noting())?;
     if options.warm_up {

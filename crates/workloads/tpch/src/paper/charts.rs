@@ -1,7 +1,7 @@
 //! Times and speed-ups of the 22 queries as bars.
 
-use super::words;
-use super::{PublishedSeconds, QueryCell, TpchSection, TpchTable};
+use super::tables::{PublishedSeconds, QueryTimes, Speedup, TpchTable};
+use super::{QUERIES, TpchSection, words};
 use dyno_facts::say;
 use dyno_facts::{Lang, Message};
 use dyno_report::Paper;
@@ -12,16 +12,16 @@ use dyno_report::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup};
 /// The charts of a table.
 pub(super) fn of_table(
     paper: &Paper,
-    section: &TpchSection,
-    table: &TpchTable,
+    section: &TpchSection<'_>,
+    table: &TpchTable<'_>,
     lang: Lang,
 ) -> impl Iterator<Item = Drawing> {
     let both = [times(paper, section, table, lang), speedups(paper, section, table, lang)];
     both.into_iter().flatten()
 }
 
-fn place(table: &TpchTable) -> Message {
-    say!(target_setup, target = &table.target, setup = words::setup(&table.setup))
+fn place(table: &TpchTable<'_>) -> Message {
+    say!(target_setup, target = table.target, setup = words::setup(&table.setup))
 }
 
 fn said(text: Message, lang: Lang) -> String {
@@ -54,30 +54,36 @@ fn published_name(published: &PublishedSeconds, degree: u32) -> Message {
     }
 }
 
-fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) -> Option<Drawing> {
+fn times(
+    paper: &Paper,
+    section: &TpchSection<'_>,
+    table: &TpchTable<'_>,
+    lang: Lang,
+) -> Option<Drawing> {
     let published = section.published.first();
     let degrees = published.map_or(&[][..], |published| published.degrees.as_slice());
-    let group = |row: &super::QueryRow| BarGroup {
-        name: format!("Q{}", row.query),
+    let group = |query: u8| BarGroup {
+        name: format!("Q{query}"),
         detail: String::new(),
-        columns: row
-            .cells
+        columns: table
+            .columns
             .iter()
-            .zip(&table.degrees)
-            .map(|(cell, degree)| time(row.query, cell, degree.degree, lang))
+            .map(|column| time(query, &column.times(query), column.degree, lang))
             .collect(),
         marks: degrees
             .iter()
-            .map(|degree| published.and_then(|published| published.at(row.query, *degree)))
+            .map(|degree| published.and_then(|published| published.at(query, *degree)))
             .collect(),
     };
-    let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
+    let groups: Vec<BarGroup> = (1..=QUERIES).map(group).collect();
     let values = heights(&groups)?;
     let y = log_axis(said(say!(seconds_logarithmic_axis), lang), &values, None)?;
     let base = y.scale.ends().0;
     let has_bound = groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound);
-    let limit = table.timeouts_s.first().copied();
-    let limit = limit.filter(|_| has_bound && table.timeouts_s.len() == 1);
+    let limit = match table.timeouts_s()[..] {
+        [bound] if has_bound => Some(bound),
+        _ => None,
+    };
     let bound_name = match limit {
         Some(bound) => {
             say!(given_up_after_s_the_true, s = format::plain(bound))
@@ -85,9 +91,9 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
         None => say!(given_up_the_true_time_lies),
     };
     let names: Vec<Message> = table
-        .degrees
+        .columns
         .iter()
-        .map(|degree| say!(degree_degree, degree = degree.degree.to_string()))
+        .map(|column| say!(degree_degree, degree = column.degree.to_string()))
         .collect();
     let mark_names: Vec<Message> = published.map_or(Vec::new(), |published| {
         degrees.iter().map(|degree| published_name(published, *degree)).collect()
@@ -97,7 +103,7 @@ fn times(paper: &Paper, section: &TpchSection, table: &TpchTable, lang: Lang) ->
         width: charts::WIDE.0,
         height: charts::WIDE.1,
         description: said(say!(seconds_of_the_22_queries_of, place = place(table)), lang),
-        class: charts::colour(paper, &table.target),
+        class: charts::colour(paper, table.target),
         base,
         y,
         limit,
@@ -123,7 +129,7 @@ fn groups_are_spread(groups: &[BarGroup]) -> bool {
     columns.any(|column| column.low_high.is_some_and(|(low, high)| low < high))
 }
 
-fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
+fn time(query: u8, cell: &QueryTimes, degree: u32, lang: Lang) -> BarColumn {
     let seconds = match cell.seconds {
         Some(seconds) => say!(seconds_s, seconds = format::short(seconds.median)),
         None => say!(no_time),
@@ -160,32 +166,30 @@ fn time(query: u8, cell: &QueryCell, degree: u32, lang: Lang) -> BarColumn {
 /// Speed-ups over the first degree; none where there is one degree.
 fn speedups(
     paper: &Paper,
-    section: &TpchSection,
-    table: &TpchTable,
+    section: &TpchSection<'_>,
+    table: &TpchTable<'_>,
     lang: Lang,
 ) -> Option<Drawing> {
-    let first = table.degrees.first()?.degree;
+    let first = table.columns.first()?.degree;
     let published = section.published.first().filter(|published| published.degrees.len() > 1);
-    let is_alone = table.degrees.len() == 2;
-    let group = |row: &super::QueryRow| BarGroup {
-        name: format!("Q{}", row.query),
+    let is_alone = table.columns.len() == 2;
+    let column = |query: u8, place: usize| {
+        let speedup = table.query_speedup(place, query);
+        speedup_bar(query, speedup, table.columns[place].degree, is_alone, lang)
+    };
+    let group = |query: u8| BarGroup {
+        name: format!("Q{query}"),
         detail: String::new(),
-        columns: row
-            .cells
-            .iter()
-            .zip(&table.degrees)
-            .skip(1)
-            .map(|(cell, degree)| speedup(row.query, cell, degree.degree, is_alone, lang))
-            .collect(),
+        columns: (1..table.columns.len()).map(|place| column(query, place)).collect(),
         marks: published
-            .map(|published| published.speedups[usize::from(row.query) - 1])
+            .map(|published| published.speedups[usize::from(query) - 1])
             .into_iter()
             .collect(),
     };
-    let groups: Vec<BarGroup> = table.queries.iter().map(group).collect();
+    let groups: Vec<BarGroup> = (1..=QUERIES).map(group).collect();
     let values = heights(&groups)?;
     let from = first.to_string();
-    let names: Vec<Message> = table.degrees[1..]
+    let names: Vec<Message> = table.columns[1..]
         .iter()
         .map(|own| say!(degree_to_over_from, to = own.degree.to_string(), from = &from))
         .collect();
@@ -195,7 +199,7 @@ fn speedups(
         width: charts::WIDE.0,
         height: charts::WIDE.1 - 60.0,
         description: said(description, lang),
-        class: charts::colour(paper, &table.target),
+        class: charts::colour(paper, table.target),
         y: log_axis(axis, &values, Some(1.0))?,
         base: 1.0,
         limit: None,
@@ -243,8 +247,14 @@ fn published_names(published: Option<&PublishedSeconds>) -> Vec<Message> {
     ends.map(name).into_iter().collect()
 }
 
-fn speedup(query: u8, cell: &QueryCell, degree: u32, is_alone: bool, lang: Lang) -> BarColumn {
-    let Some(speedup) = cell.speedup else {
+fn speedup_bar(
+    query: u8,
+    speedup: Option<Speedup>,
+    degree: u32,
+    is_alone: bool,
+    lang: Lang,
+) -> BarColumn {
+    let Some(speedup) = speedup else {
         let title = said(say!(q_no_speed_up, query = query.to_string()), lang);
         return BarColumn { title, ..BarColumn::default() };
     };

@@ -2,49 +2,37 @@
 //! and deviations.
 
 use super::{facts, words};
-use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use crate::facts::{AnswerFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use dyno_facts::CheckVerdict;
 use dyno_facts::Message;
 use dyno_report::outcomes::{CountedOutcome, Judged, outcomes};
 use dyno_report::{Point, Trial};
 
 /// An answer that differs from the one that it was held against.
-#[derive(Clone)]
-pub(super) struct WrongAnswer {
+pub(super) struct WrongAnswer<'a> {
     /// Labels of the trials in which it differs so.
-    pub(super) trials: Vec<String>,
+    pub(super) trials: Vec<&'a str>,
     /// Label of the target.
-    pub(super) target: String,
+    pub(super) target: &'a str,
     /// 1 to 22.
     pub(super) query: u8,
-    /// What it was held against.
-    pub(super) against: Message,
-    /// The rows that differ.
-    pub(super) differences: Vec<Message>,
+    pub(super) answer: &'a AnswerFacts,
 }
 
 /// The wrong answers; those that differ alike in several trials are told once.
-pub(super) fn wrong(trials: &[&Trial]) -> Vec<WrongAnswer> {
-    let mut rows: Vec<WrongAnswer> = Vec::new();
+pub(super) fn wrong<'a>(trials: &[&'a Trial]) -> Vec<WrongAnswer<'a>> {
+    let mut rows: Vec<WrongAnswer<'a>> = Vec::new();
     for (trial, _, query) in executions(trials) {
-        let Some(answer) = query.answer.as_ref().filter(|a| a.verdict == CheckVerdict::Failed)
-        else {
-            continue;
+        let wrong = query.answer.as_ref().filter(|own| own.verdict == CheckVerdict::Failed);
+        let Some(answer) = wrong else { continue };
+        let (label, target, query) = (trial.label.as_str(), trial.target.as_str(), query.query);
+        let is_alike = |row: &&mut WrongAnswer<'_>| {
+            (row.target, row.query, row.answer) == (target, query, answer)
         };
-        let row = WrongAnswer {
-            trials: vec![trial.label.clone()],
-            target: trial.target.clone(),
-            query: query.query,
-            against: answer.against.clone(),
-            differences: answer.differences.to_vec(),
-        };
-        let key = |row: &WrongAnswer| {
-            (row.target.clone(), row.query, row.against.clone(), row.differences.clone())
-        };
-        match rows.iter_mut().find(|other| key(other) == key(&row)) {
-            Some(known) if known.trials.contains(&trial.label) => {}
-            Some(known) => known.trials.push(trial.label.clone()),
-            None => rows.push(row),
+        match rows.iter_mut().find(is_alike) {
+            Some(known) if known.trials.contains(&label) => {}
+            Some(known) => known.trials.push(label),
+            None => rows.push(WrongAnswer { trials: vec![label], target, query, answer }),
         }
     }
     rows.sort_by_key(|row| row.query);

@@ -4,17 +4,14 @@
 mod charts;
 mod evidence;
 mod load;
-mod plans;
 mod rules;
 mod section;
 mod tables;
 mod words;
 
-use plans::{PlanCell, PlanLink, PlanRow};
-use tables::published_query;
-use tables::{
-    AnswerCount, DegreeColumn, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchTable,
-};
+pub(crate) use tables::AnswerCount;
+use tables::{PublishedSeconds, TpchTable, published_query};
+pub(crate) use words::answers as answers_words;
 
 use rules::RULES;
 
@@ -67,7 +64,7 @@ impl TpchSetup {
 struct TpchSection<'a> {
     trials: Vec<&'a Trial>,
     /// By target and test: the 22 queries at every degree.
-    tables: Vec<TpchTable>,
+    tables: Vec<TpchTable<'a>>,
     /// Published times of the same queries.
     published: Vec<PublishedSeconds>,
 }
@@ -93,7 +90,7 @@ fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<&'a 
     evidence.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
 }
 
-fn tables_of(evidence: &Evidence, experiment: &Experiment) -> Vec<TpchTable> {
+fn tables_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTable<'a>> {
     tables::tables(&trials_of(evidence, experiment), &experiment.points)
 }
 

@@ -1,10 +1,12 @@
 //! The checks that only TPC-H needs.
 
-use super::tables::published;
+use super::tables::{Column, TpchTable, published};
 use super::words::{self, most_of, queries};
-use super::{QUERIES, TpchSetup, facts, plans, setup_of, tables_of, trials_of};
+use super::{QUERIES, TpchSetup, facts, setup_of, tables_of, trials_of};
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use crate::messages::checks;
+use crate::parameters;
+use crate::run::TpchTest;
 use dyno_facts::Message;
 use dyno_facts::{CheckVerdict, say};
 use dyno_report::format::{self, unique};
@@ -206,13 +208,11 @@ fn loads_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message>
 }
 
 fn plans_changed(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    let changed = experiment.points.iter().filter_map(|point| {
-        let own = evidence.trials_of(point);
-        let numbers: Vec<u8> =
-            (1..=QUERIES).filter(|query| plans::is_changed(*query, &own)).collect();
-        let setup = setup_of(&own, point)?;
+    let changed = experiment.points.iter().enumerate().filter_map(|(place, point)| {
+        let column = Column::new(place, point, &evidence.trials_of(point));
+        let numbers = column.changed_plans();
         (!numbers.is_empty())
-            .then(|| on(queries(&numbers), words::at_degree(&point.target, setup.degree)))
+            .then(|| on(queries(&numbers), words::at_degree(&point.target, column.degree)))
     });
     parts(changed)
 }
@@ -223,10 +223,12 @@ fn on(queries: Message, target: Message) -> Message {
 }
 
 fn plans_by_degree(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
-    let of_table = |table: &super::TpchTable| {
-        let differs = |row: &&super::PlanRow| row.cells.iter().any(|cell| cell.differs_from_first);
-        let numbers: Vec<u8> = table.plans.iter().filter(differs).map(|row| row.query).collect();
-        (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(&table.target)))
+    let of_table = |table: &TpchTable<'_>| {
+        let differs = |query: &u8| {
+            (1..table.columns.len()).any(|place| table.differs_from_first(place, *query))
+        };
+        let numbers: Vec<u8> = (1..=QUERIES).filter(differs).collect();
+        (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(table.target)))
     };
     parts(tables_of(evidence, experiment).iter().filter_map(of_table))
 }
@@ -234,8 +236,7 @@ fn plans_by_degree(evidence: &Evidence, experiment: &Experiment) -> Option<Messa
 fn power(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "power")?;
     let order: Vec<u8> = facts.queries.iter().map(|query| query.query).collect();
-    let is_begun = order.len() <= words::POWER_ORDER.len()
-        && order.iter().zip(words::POWER_ORDER).all(|(found, wanted)| *found == wanted);
+    let is_begun = parameters::order(0).starts_with(&order);
     let first_s = facts.queries.first().map_or(f64::INFINITY, |query| query.began_s);
     let last_s = facts.queries.last().map_or(0.0, |query| query.began_s);
     let ran = |function: u8, is_there: &dyn Fn(f64) -> bool| {
@@ -251,7 +252,7 @@ fn power(trial: &Trial) -> Option<Message> {
 
 fn streams(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "throughput")?;
-    let (streams, least) = (trial.summary.workers, words::least_streams(facts.scale));
+    let (streams, least) = (trial.summary.workers, TpchTest::least_streams(facts.scale));
     let pairs = facts.refreshes.iter().filter(|refresh| refresh.function == 2).count();
     let found = [
         (streams < least).then(|| {
@@ -275,12 +276,12 @@ fn streams(trial: &Trial) -> Option<Message> {
 fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let published = published(experiment);
     let published = published.first()?;
-    let of_table = |table: &super::TpchTable| {
+    let of_table = |table: &TpchTable<'_>| {
         let here = table.setup.scale;
         let scale = published.scale.filter(|there| *there != here).map(|there| {
             say!(scale_factor_instead_of, here = format::plain(here), there = format::plain(there))
         });
-        let measured: Vec<u32> = table.degrees.iter().map(|degree| degree.degree).collect();
+        let measured: Vec<u32> = table.columns.iter().map(|column| column.degree).collect();
         let degrees = (measured != published.degrees).then(|| {
             say!(
                 degrees_instead_of,
@@ -289,7 +290,7 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
             )
         });
         parts([scale, degrees].into_iter().flatten())
-            .map(|told| say!(name_values, name = &table.target, values = told))
+            .map(|told| say!(name_values, name = table.target, values = told))
     };
     parts(tables_of(evidence, experiment).iter().filter_map(of_table))
 }

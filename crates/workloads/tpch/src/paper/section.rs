@@ -1,12 +1,10 @@
 //! The section of an experiment that is TPC-H.
 
 use super::evidence::{self, CacheRow, Told, WrongAnswer};
-use super::{
-    DegreeColumn, PlanCell, PlanRow, PublishedSeconds, QueryCell, QueryRow, Speedup, TpchSection,
-    TpchTable, words,
-};
+use super::tables::{Column, PublishedSeconds, QueryPlans, QueryTimes, Speedup, TpchTable};
+use super::{QUERIES, TpchSection, words};
 use super::{charts, load};
-use crate::facts::QueryOutcome;
+use crate::facts::{PlanFacts, QueryOutcome, TpchMetrics};
 use crate::metrics::reported_s;
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use dyno_report::blocks::{
@@ -88,55 +86,71 @@ fn told(one: &Told) -> TextLine {
     line
 }
 
-/// A degree of a table.
-type OfTable<'a> = (&'a TpchTable, &'a DegreeColumn);
-
-fn degrees(tables: &[TpchTable]) -> impl Iterator<Item = OfTable<'_>> {
-    let of = |table| move |degree| (table, degree);
-    tables.iter().flat_map(move |table| table.degrees.iter().map(of(table)))
+/// A degree of a table, by its place.
+#[derive(Clone, Copy)]
+pub(super) struct TableDegree<'a> {
+    table: &'a TpchTable<'a>,
+    place: usize,
 }
 
-fn answers(degree: &DegreeColumn) -> Span {
-    bad_if(!degree.answers.wrong.is_empty(), &degree.answers.words)
+impl<'a> TableDegree<'a> {
+    fn column(self) -> &'a Column<'a> {
+        &self.table.columns[self.place]
+    }
+
+    fn setup(self) -> Message {
+        words::setup(&self.table.setup)
+    }
+
+    fn answers(self) -> Span {
+        let count = self.column().answers();
+        bad_if(!count.wrong.is_empty(), words::answers(&count))
+    }
+}
+
+fn degrees<'a>(tables: &'a [TpchTable<'a>]) -> impl Iterator<Item = TableDegree<'a>> {
+    let of_table = |table: &'a TpchTable<'a>| {
+        (0..table.columns.len()).map(move |place| TableDegree { table, place })
+    };
+    tables.iter().flat_map(of_table)
 }
 
 /// All experiments with queries, for the summary of a paper.
 pub(super) fn summary<'a>(
     paper: &'a Paper,
-    tables: &'a [Vec<TpchTable>],
-) -> PaperRows<(usize, &'a Experiment, OfTable<'a>)> {
+    tables: &'a [Vec<TpchTable<'a>>],
+) -> PaperRows<(usize, &'a Experiment, TableDegree<'a>)> {
     let of = |index, experiment| move |own| (index, experiment, own);
     let experiments = paper.experiments.iter().zip(tables).enumerate();
     let all = experiments
         .flat_map(|(index, (experiment, tables))| degrees(tables).map(of(index, experiment)));
-    let whole = |figure: Option<Spread>, degree: &DegreeColumn| {
-        figure.map(|figure| spread(figure, degree.totals).bound(bound(degree)))
+    let whole = |figure: Option<Spread>, column: &Column<'_>| {
+        figure.map(|figure| spread(figure, column.metrics().count()).bound(bound(column)))
     };
     let title = say!(tpc_h_like_the_22_queries);
     PaperRows::new(title, all)
         .text(say!(experiment), |(index, experiment, _)| {
             link(&experiment.title, format!("#experiment-{}", index + 1))
         })
-        .text(say!(target_test), |(_, _, (table, _))| {
-            Cell::from(&table.target).with(&table.described)
-        })
-        .col(say!(degree_2), Whole, |(_, _, (_, degree))| degree.degree)
-        .col(say!(total_s), Short, |(_, _, (_, degree))| whole(degree.total_s, degree))
+        .text(say!(target_test), |(.., own)| Cell::from(own.table.target).with(own.setup()))
+        .col(say!(degree_2), Whole, |(.., own)| own.column().degree)
+        .col(say!(total_s), Short, |(.., own)| whole(own.column().total_s(), own.column()))
         .class("strong")
-        .col(say!(geometric_mean_s_2), Short, |(_, _, (_, degree))| {
-            whole(degree.geometric_mean_s, degree)
+        .col(say!(geometric_mean_s_2), Short, |(.., own)| {
+            whole(own.column().geometric_mean_s(), own.column())
         })
-        .col(say!(speed_up_of_the_total), Short, |(_, _, (_, degree))| {
-            degree.total_speedup.map(factor)
+        .col(say!(speed_up_of_the_total), Short, |(.., own)| {
+            own.table.total_speedup(own.place).map(factor)
         })
-        .text(say!(answers), |(_, _, (_, degree))| answers(degree))
-        .text(say!(notes), |(_, experiment, (_, degree))| {
-            notes(paper, &experiment.points[degree.point].checks)
+        .text(say!(answers), |(.., own)| own.answers())
+        .text(say!(notes), |(_, experiment, own)| {
+            notes(paper, &experiment.points[own.column().point].checks)
         })
 }
 
-fn bound(degree: &DegreeColumn) -> &'static str {
-    if degree.penalised.is_empty() { "" } else { "≥" }
+/// The sign before a time that is only known to be at least that.
+fn bound(column: &Column<'_>) -> &'static str {
+    if column.is_penalised() { "≥" } else { "" }
 }
 
 fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks {
@@ -150,11 +164,11 @@ fn head(paper: &Paper, experiment: &Experiment, section: &TpchSection) -> Blocks
     blocks.table(
         PaperRows::new(bad(say!(wrong_answers)), &evidence::wrong(&section.trials))
             .look("text")
-            .text(say!(query), |row: &WrongAnswer| format!("Q{}", row.query))
-            .text(say!(target_2), |row| &row.target)
+            .text(say!(query), |row: &WrongAnswer<'_>| format!("Q{}", row.query))
+            .text(say!(target_2), |row| row.target)
             .text(say!(trials), |row| row.trials.join(", "))
-            .text(say!(held_against), |row| &row.against)
-            .text(say!(rows_that_differ), |row| lines(&row.differences)),
+            .text(say!(held_against), |row| &row.answer.against)
+            .text(say!(rows_that_differ), |row| lines(&row.answer.differences)),
     );
     blocks
 }
@@ -163,49 +177,54 @@ fn reached<'a>(
     paper: &'a Paper,
     experiment: &'a Experiment,
     section: &'a TpchSection<'_>,
-) -> PaperRows<OfTable<'a>> {
-    let any = |has: fn(&DegreeColumn) -> bool| degrees(&section.tables).any(|(_, own)| has(own));
-    let title = say!(what_was_asked_for_and_reached);
-    let point = |degree: &DegreeColumn| &experiment.points[degree.point];
-    let total = |degree: &DegreeColumn| {
-        let (penalised, totals) = (degree.penalised.len(), degree.totals);
-        Cell::from(degree.total_s.map(number))
-            .bound(bound(degree))
-            .with_if(penalised > 0, || vec![bad(say!(with_given_up, n = penalised.to_string()))])
-            .with_if(totals > 0 && totals < degree.repeats, || {
-                let (n, all) = (totals.to_string(), degree.repeats.to_string());
-                vec![bad(say!(n_of_all_trials, n = n, all = all))]
-            })
+) -> PaperRows<TableDegree<'a>> {
+    let has = |of: fn(&TpchMetrics) -> Option<f64>| {
+        degrees(&section.tables).any(|own| own.column().figure(of).is_some())
     };
+    let title = say!(what_was_asked_for_and_reached);
+    let point = |own: TableDegree<'a>| &experiment.points[own.column().point];
     PaperRows::new(title, degrees(&section.tables))
-        .text(say!(target_2), |(table, degree)| target_of(&table.target, point(degree).status))
-        .text(say!(test), |(table, _)| &table.described)
-        .col(say!(degree_asked), Whole, |(_, degree)| degree.degree)
-        .col(say!(workers_in_plans), Whole, |(_, degree)| degree.got)
-        .col(say!(trials), Whole, |(_, degree)| degree.repeats)
-        .col(say!(total_s), Short, |(_, degree)| total(degree))
+        .text(say!(target_2), move |own| target_of(own.table.target, point(own).status))
+        .text(say!(test), |own| own.setup())
+        .col(say!(degree_asked), Whole, |own| own.column().degree)
+        .col(say!(workers_in_plans), Whole, |own| own.column().got())
+        .col(say!(trials), Whole, |own| own.column().trials.len())
+        .col(say!(total_s), Short, |own| total(own.column()))
         .class("strong")
-        .col(say!(geometric_mean_s_2), Short, |(_, degree)| {
-            Cell::from(degree.geometric_mean_s.map(number)).bound(bound(degree))
+        .col(say!(geometric_mean_s_2), Short, |own| {
+            Cell::from(own.column().geometric_mean_s().map(number)).bound(bound(own.column()))
         })
-        .when(any(|degree| degree.power.is_some()), |table| {
-            table.col(say!(power_like_size), Fixed(1), |(_, degree)| rate(degree.power, degree))
+        .when(has(|metrics| metrics.power), |table| {
+            table.col(say!(power_like_size), Fixed(1), |own| rate(own, |metrics| metrics.power))
         })
-        .when(any(|degree| degree.throughput.is_some()), |table| {
-            table.col(say!(throughput_like_size), Fixed(1), |(_, degree)| {
-                rate(degree.throughput, degree)
+        .when(has(|metrics| metrics.throughput), |table| {
+            table.col(say!(throughput_like_size), Fixed(1), |own| {
+                rate(own, |metrics| metrics.throughput)
             })
         })
-        .when(any(|degree| degree.qphh.is_some()), |table| {
-            table.col(say!(qphh_like_size), Fixed(1), |(_, degree)| rate(degree.qphh, degree))
+        .when(has(|metrics| metrics.qphh), |table| {
+            table.col(say!(qphh_like_size), Fixed(1), |own| rate(own, |metrics| metrics.qphh))
         })
-        .text(say!(answers), |(_, degree)| answers(degree))
-        .text(say!(notes), |(_, degree)| notes(paper, &point(degree).checks))
+        .text(say!(answers), |own| own.answers())
+        .text(say!(notes), move |own| notes(paper, &point(own).checks))
+}
+
+/// The total of a column, with the queries and the trials that it lacks.
+fn total(column: &Column<'_>) -> Cell {
+    let (penalised, totals) = (column.penalised().len(), column.metrics().count());
+    Cell::from(column.total_s().map(number))
+        .bound(bound(column))
+        .with_if(penalised > 0, || vec![bad(say!(with_given_up, n = penalised.to_string()))])
+        .with_if(totals > 0 && totals < column.trials.len(), || {
+            let (n, all) = (totals.to_string(), column.trials.len().to_string());
+            vec![bad(say!(n_of_all_trials, n = n, all = all))]
+        })
 }
 
 /// A figure of which more is better.
-fn rate(figure: Option<Spread>, degree: &DegreeColumn) -> Cell {
-    Cell::from(figure.map(number)).bound(if degree.penalised.is_empty() { "" } else { "≤" })
+fn rate(own: TableDegree<'_>, of: fn(&TpchMetrics) -> Option<f64>) -> Cell {
+    let column = own.column();
+    Cell::from(column.figure(of).map(number)).bound(if column.is_penalised() { "≤" } else { "" })
 }
 
 fn factor(speedup: Speedup) -> Cell {
@@ -220,24 +239,24 @@ fn factor(speedup: Speedup) -> Cell {
 
 /// A line of the table of queries.
 #[derive(Clone, Copy)]
-enum OfQuery<'a> {
-    One(usize, &'a QueryRow),
+enum TableLine {
+    Query(u8),
     Total,
     Mean,
 }
 
-fn queries(section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
-    let title = [Message::from(&table.target), table.described.clone()];
+fn queries(section: &TpchSection<'_>, table: &TpchTable<'_>, blocks: &mut Blocks) {
+    let title = [Message::from(table.target), words::setup(&table.setup)];
     blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
     blocks.table(of_queries(section, table));
-    if table.degrees.iter().any(|degree| !degree.penalised.is_empty()) {
-        let bounds: Vec<String> = table.timeouts_s.iter().map(|s| format::plain(*s)).collect();
+    if table.columns.iter().any(Column::is_penalised) {
+        let bounds: Vec<String> = table.timeouts_s().iter().map(|s| format::plain(*s)).collect();
         blocks.fine(match bounds.is_empty() {
             false => say!(and_stand_where_a_query_was, bounds = bounds.join(" / ")),
             true => say!(and_stand_where_a_query_was_given),
         });
     }
-    if table.has_gaps {
+    if table.facts().any(|facts| facts.metrics.is_none()) {
         blocks.fine(say!(where_a_query_is_missing_or));
     }
     if is_reported(table) {
@@ -245,15 +264,15 @@ fn queries(section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
     }
 }
 
-fn caption(table: &TpchTable) -> Message {
+fn caption(table: &TpchTable<'_>) -> Message {
     let title = match () {
         () if table.setup.streams > 1 => say!(seconds_of_each_query_medians_of),
-        () if table.degrees.iter().any(|degree| degree.repeats > 1) => {
+        () if table.columns.iter().any(|column| column.trials.len() > 1) => {
             say!(seconds_of_each_query_medians_of_trials)
         }
         () => say!(seconds_of_each_query_2),
     };
-    match &table.parameters {
+    match table.parameters() {
         None => title,
         Some(known) => {
             let known = say!(parameters_parameters, parameters = known);
@@ -262,46 +281,48 @@ fn caption(table: &TpchTable) -> Message {
     }
 }
 
-fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable) -> PaperRows<OfQuery<'a>> {
-    let one = |(place, row)| OfQuery::One(place, row);
-    let rows = table.queries.iter().enumerate().map(one).chain([OfQuery::Total, OfQuery::Mean]);
-    let further = &table.degrees[1.min(table.degrees.len())..];
-    let first = table.degrees.first().map_or(0, |degree| degree.degree);
-    let covered = |row, cell: &dyn Fn(&QueryRow) -> Cell| match row {
-        OfQuery::One(_, query) => cell(query),
+fn of_queries<'a>(section: &'a TpchSection<'_>, table: &'a TpchTable<'_>) -> PaperRows<TableLine> {
+    let rows = (1..=QUERIES).map(TableLine::Query).chain([TableLine::Total, TableLine::Mean]);
+    let first = table.columns.first().map_or(0, |column| column.degree);
+    let covered = |line, cell: &dyn Fn(u8) -> Cell| match line {
+        TableLine::Query(query) => cell(query),
         _ => Cell::covered(),
     };
     let rows = PaperRows::new(caption(table), rows)
         .look("queries")
-        .text(say!(query), |row| match row {
-            OfQuery::One(_, query) => Cell::from(format!("Q{}", query.query)),
-            OfQuery::Total
+        .text(say!(query), |line| match line {
+            TableLine::Query(query) => Cell::from(format!("Q{query}")),
+            TableLine::Total
                 if ["throughput", "performance"].contains(&table.setup.test.as_str()) =>
             {
                 Cell::from(say!(length_of_the_test)).over(3)
             }
-            OfQuery::Total => Cell::from(say!(total)).over(3),
-            OfQuery::Mean => Cell::from(say!(geometric_mean_of_all)).over(3),
+            TableLine::Total => Cell::from(say!(total)).over(3),
+            TableLine::Mean => Cell::from(say!(geometric_mean_of_all)).over(3),
         })
-        .col(say!(rows), Whole, |row| {
-            covered(row, &|query| {
-                query.rows.map(|(least, most)| CellValue::Range([least as f64, most as f64])).into()
+        .col(say!(rows), Whole, |line| {
+            covered(line, &|query| {
+                let rows = table.rows(query);
+                rows.map(|(least, most)| CellValue::Range([least as f64, most as f64])).into()
             })
         })
-        .text(say!(answer), |row| covered(row, &|query| answer(query.answer)))
+        .text(say!(answer), |line| covered(line, &|query| answer(table.answer(query))))
         .group(say!(seconds_2), |rows| {
-            table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
-                let title = say!(degree_degree, degree = degree.degree.to_string());
+            table.columns.iter().fold(rows, |rows, column| {
+                let title = say!(degree_degree, degree = column.degree.to_string());
                 let format = if is_reported(table) { Fixed(1) } else { Short };
-                rows.col(title, format, move |row| seconds(row, place, table)).class("strong")
+                rows.col(title, format, move |line| seconds(line, column, table)).class("strong")
             })
         });
     let rows = rows.group(say!(speed_up), |rows| {
-        further.iter().enumerate().fold(rows, |rows, (place, degree)| {
-            rows.col(over(degree.degree, first), Short, |row| match row {
-                OfQuery::One(_, query) => query.cells[place + 1].speedup.map(factor),
-                OfQuery::Total => degree.total_speedup.map(factor),
-                OfQuery::Mean => degree.mean_speedup.map(factor),
+        table.columns.iter().enumerate().skip(1).fold(rows, |rows, (place, column)| {
+            rows.col(over(column.degree, first), Short, move |line| {
+                let speedup = match line {
+                    TableLine::Query(query) => table.query_speedup(place, query),
+                    TableLine::Total => table.total_speedup(place),
+                    TableLine::Mean => table.speedup(place, Column::geometric_mean_s),
+                };
+                speedup.map(factor)
             })
         })
     });
@@ -314,7 +335,7 @@ fn over(to: u32, from: u32) -> Message {
 }
 
 /// The published times of the same queries beside one's own.
-fn published<'a>(rows: PaperRows<OfQuery<'a>>, own: &PublishedSeconds) -> PaperRows<OfQuery<'a>> {
+fn published(rows: PaperRows<TableLine>, own: &PublishedSeconds) -> PaperRows<TableLine> {
     let title = match own.scale {
         None => say!(published_2),
         Some(scale) => {
@@ -325,9 +346,9 @@ fn published<'a>(rows: PaperRows<OfQuery<'a>>, own: &PublishedSeconds) -> PaperR
         let rows = own.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
             let title = say!(s_degree_degree, degree = degree.to_string());
             let cell = |row| match row {
-                OfQuery::One(query, _) => Cell::from(own.seconds[query][place]),
-                OfQuery::Total => own.totals[place].into(),
-                OfQuery::Mean => Cell::blank(),
+                TableLine::Query(query) => Cell::from(own.seconds[usize::from(query) - 1][place]),
+                TableLine::Total => own.totals[place].into(),
+                TableLine::Mean => Cell::blank(),
             };
             rows.col(title, Short, cell).class("theirs")
         });
@@ -335,9 +356,9 @@ fn published<'a>(rows: PaperRows<OfQuery<'a>>, own: &PublishedSeconds) -> PaperR
         rows.when(ends.is_some(), |rows| {
             let (from, to) = ends.map_or((0, 0), |(from, to)| (*from, *to));
             rows.col(over(to, from), Short, |row| match row {
-                OfQuery::One(query, _) => Cell::from(own.speedups[query]),
-                OfQuery::Total => own.total_speedup.into(),
-                OfQuery::Mean => Cell::blank(),
+                TableLine::Query(query) => Cell::from(own.speedups[usize::from(query) - 1]),
+                TableLine::Total => own.total_speedup.into(),
+                TableLine::Mean => Cell::blank(),
             })
             .class("theirs")
         })
@@ -355,12 +376,11 @@ fn answer(verdict: Option<CheckVerdict>) -> Cell {
 }
 
 /// Whether times are reported as the specification has it: of its own tests.
-fn is_reported(table: &TpchTable) -> bool {
+fn is_reported(table: &TpchTable<'_>) -> bool {
     table.setup.test != "queries"
 }
 
-fn seconds(row: OfQuery<'_>, place: usize, table: &TpchTable) -> Cell {
-    let degree = &table.degrees[place];
+fn seconds(line: TableLine, column: &Column<'_>, table: &TpchTable<'_>) -> Cell {
     let shown = |times: Spread| match is_reported(table) {
         true => Spread {
             min: reported_s(times.min),
@@ -370,14 +390,14 @@ fn seconds(row: OfQuery<'_>, place: usize, table: &TpchTable) -> Cell {
         false => times,
     };
     let total = |figure: Option<Spread>| Cell::from(figure.map(shown).map(number));
-    match row {
-        OfQuery::One(_, query) => of_cell(&query.cells[place], shown),
-        OfQuery::Total => total(degree.total_s).bound(bound(degree)),
-        OfQuery::Mean => total(degree.geometric_mean_s).bound(bound(degree)),
+    match line {
+        TableLine::Query(query) => query_seconds(&column.times(query), shown),
+        TableLine::Total => total(column.total_s()).bound(bound(column)),
+        TableLine::Mean => total(column.geometric_mean_s()).bound(bound(column)),
     }
 }
 
-fn of_cell(cell: &QueryCell, shown: impl Fn(Spread) -> Spread) -> Cell {
+fn query_seconds(cell: &QueryTimes, shown: impl Fn(Spread) -> Spread) -> Cell {
     let Some(times) = cell.seconds.map(shown) else {
         return match (cell.failed, cell.interrupted) {
             (0, 0) => Cell::missing(),
@@ -398,55 +418,59 @@ fn of_cell(cell: &QueryCell, shown: impl Fn(Spread) -> Spread) -> Cell {
         .with_if(cell.failed > 0, || vec![bad(say!(n_failed, n = cell.failed.to_string()))])
 }
 
-fn plans(paper: &Paper, section: &TpchSection<'_>, table: &TpchTable, blocks: &mut Blocks) {
-    if table.plans.is_empty() {
-        blocks.fine(say!(plans_of_were_not_taken, target = &table.target));
+fn plans(paper: &Paper, section: &TpchSection<'_>, table: &TpchTable<'_>, blocks: &mut Blocks) {
+    let planned = table.planned();
+    if planned.is_empty() {
+        blocks.fine(say!(plans_of_were_not_taken, target = table.target));
         return;
     }
-    let all = section.tables.iter().flat_map(|table| &table.plans).flat_map(|row| &row.cells);
-    let has_pages = all.into_iter().any(|cell| cell.pages_read.is_some());
+    let executions = section.tables.iter().flat_map(TpchTable::facts).flat_map(|own| &own.queries);
+    let has_pages = { executions }.any(|own| own.plan.is_some() && own.pages_read.is_some());
     let title = say!(plans_taken_apart_from_the_timed);
-    let rows = PaperRows::new(title, &table.plans)
-        .text(say!(query), |row: &PlanRow| format!("Q{}", row.query));
-    let rows = table.degrees.iter().enumerate().fold(rows, |rows, (place, degree)| {
-        let degree = degree.degree.to_string();
-        rows.col(say!(workers_degree_degree, degree = &degree), Whole, |row| {
-            row.cells[place].workers
+    let rows = PaperRows::new(title, planned).text(say!(query), |query: u8| format!("Q{query}"));
+    let rows = table.columns.iter().enumerate().fold(rows, |rows, (place, column)| {
+        let degree = column.degree.to_string();
+        rows.col(say!(workers_degree_degree, degree = &degree), Whole, |query| {
+            column.plans(query).workers
         })
-        .text(say!(plans_degree_degree, degree = &degree), |row| {
-            let first = table.degrees[0].degree;
-            let cell = &row.cells[place];
-            Cell::from(plan_links(paper, cell))
-                .with_if(cell.is_changed, || vec![bad(say!(changed_between_repeats_2))])
-                .with_if(cell.differs_from_first, || {
-                    let words = say!(other_than_at_degree, degree = first.to_string());
-                    vec![Span::plain(words)]
+        .text(say!(plans_degree_degree, degree = &degree), |query| {
+            let plans = column.plans(query);
+            let differs = place > 0 && table.differs_from_first(place, query);
+            Cell::from(plan_links(paper, &plans))
+                .with_if(plans.is_changed, || vec![bad(say!(changed_between_repeats_2))])
+                .with_if(differs, || {
+                    let first = table.columns[0].degree.to_string();
+                    vec![Span::plain(say!(other_than_at_degree, degree = first))]
                 })
         })
         .when(has_pages, |rows| {
-            rows.col(say!(pages_read_at_most), Whole, |row| row.cells[place].pages_read)
+            rows.col(say!(pages_read_at_most), Whole, |query| column.plans(query).pages_read)
         })
     });
     let mut inner = Blocks::default();
     inner.table(rows);
-    let summary = say!(plans_of_target_setup, target = &table.target, setup = &table.described);
-    let mut line = vec![Span::plain(summary)];
-    if let Some(queries) = &table.changed_plans {
+    let setup = words::setup(&table.setup);
+    let mut line =
+        vec![Span::plain(say!(plans_of_target_setup, target = table.target, setup = setup))];
+    let mut changed: Vec<u8> = table.columns.iter().flat_map(Column::changed_plans).collect();
+    if !changed.is_empty() {
+        changed.sort_unstable();
+        changed.dedup();
         line.push(Span::plain(say!(text_word)));
-        line.push(bad(say!(changed_between_repeats, queries = queries)));
+        line.push(bad(say!(changed_between_repeats, queries = words::queries(&changed))));
     }
     blocks.details(line, false, inner);
 }
 
-fn plan_links(paper: &Paper, cell: &PlanCell) -> TextLine {
-    let one = |own: &super::PlanLink| {
-        let name = say!(trial_names, names = &own.trial);
-        match &paper.runs[own.run - 1].link {
-            Some(to) => link(name, format!("{to}{}", own.file)),
+fn plan_links(paper: &Paper, plans: &QueryPlans<'_>) -> TextLine {
+    let one = |(trial, plan): &(&Trial, &PlanFacts)| {
+        let name = say!(trial_names, names = &trial.label);
+        match &paper.runs[trial.run - 1].link {
+            Some(to) => link(name, format!("{to}{}", plan.file)),
             None => Span::plain(name),
         }
     };
-    dyno_report::sections::separated(cell.links.iter().map(one), ", ")
+    dyno_report::sections::separated(plans.links.iter().map(one), ", ")
 }
 
 /// Failures, refresh functions, caches.

@@ -1,81 +1,37 @@
-//! The 22 queries at every degree, with speed-ups, and the published times of the same queries.
+//! The 22 queries at every degree, with speed-ups, plans and answers, and the published times of the same queries.
+//!
+//! A table borrows the facts of its trials, and computes what it is asked for.
 
-use super::plans::{self, PlanRow};
-use super::{QUERIES, TpchSetup, facts, words};
+use super::{QUERIES, TpchSetup, facts};
 use crate::check::KNOWN_SCALES;
-use crate::facts::{QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
+use crate::facts::{PlanFacts, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
 use dyno_facts::Message;
 use dyno_facts::{CheckVerdict, PublishedRow, PublishedTable};
 use dyno_report::format::unique;
 use dyno_report::{Experiment, Point, Spread, Trial};
 
 /// One test on one target: a column for each degree, a row for each query.
-#[derive(Clone)]
-pub(super) struct TpchTable {
+pub(super) struct TpchTable<'a> {
     /// Label of the target.
-    pub(super) target: String,
+    pub(super) target: &'a str,
     /// What all columns share; the degree is that of the first.
     pub(super) setup: TpchSetup,
-    /// The same in words.
-    pub(super) described: Message,
-    /// What the parameters of the queries are; several where trials differ in them; `None` where no
-    /// trial says.
-    pub(super) parameters: Option<Message>,
-    /// Bounds after which a query was given up, seconds; empty where there was none.
-    pub(super) timeouts_s: Vec<f64>,
-    /// The degrees in ascending order; speed-ups are those over the first.
-    pub(super) degrees: Vec<DegreeColumn>,
-    /// Q1 to Q22.
-    pub(super) queries: Vec<QueryRow>,
-    /// True when some trial has no metrics, as a query is missing or failed.
-    pub(super) has_gaps: bool,
-    /// Their plans; empty where none was taken.
-    pub(super) plans: Vec<PlanRow>,
-    /// Queries whose plan changed between repeats, in words; `None` where none did.
-    pub(super) changed_plans: Option<Message>,
+    /// In ascending order of the degrees; speed-ups are those over the first.
+    pub(super) columns: Vec<Column<'a>>,
 }
 
-/// One parallel degree.
-#[derive(Clone)]
-pub(super) struct DegreeColumn {
+/// The trials at one degree.
+pub(super) struct Column<'a> {
     /// The degree asked for; 0 is off.
     pub(super) degree: u32,
-    /// The most workers that a plan had at work; `None` where plans do not tell.
-    pub(super) got: Option<u32>,
-    /// The rule by which it was set; empty where the product has none.
-    pub(super) rule: String,
-    /// The statements that set it.
-    pub(super) statements: Vec<String>,
-    /// What is to be said of it.
-    pub(super) remarks: Vec<Message>,
     /// Place of its point among those of the experiment.
     pub(super) point: usize,
-    /// Trials that the figures rest on.
-    pub(super) repeats: usize,
-    /// Of these, trials that have metrics: no query is missing or failed.
-    pub(super) totals: usize,
-    /// Sum of the times of the queries; of a throughput test its length. Seconds.
-    pub(super) total_s: Option<Spread>,
-    /// Geometric mean of the times of the queries, seconds.
-    pub(super) geometric_mean_s: Option<Spread>,
-    /// Power, derived from the specification's formula.
-    pub(super) power: Option<Spread>,
-    /// Throughput, likewise.
-    pub(super) throughput: Option<Spread>,
-    /// The composite of both, likewise.
-    pub(super) qphh: Option<Spread>,
-    /// Queries that count with a penalty in some trial because they were given up.
-    pub(super) penalised: Vec<u8>,
-    /// How much shorter the total is than that of the first column.
-    pub(super) total_speedup: Option<Speedup>,
-    /// The same of the geometric mean.
-    pub(super) mean_speedup: Option<Speedup>,
-    pub(super) answers: AnswerCount,
+    pub(super) trials: Vec<(&'a Trial, &'a TpchFacts)>,
 }
 
-/// How the answers of one column compare.
+/// How the answers of trials compare.
 #[derive(Clone, Default)]
-pub(super) struct AnswerCount {
+pub(crate) struct AnswerCount {
     /// Queries all of whose answers are right.
     pub(super) right: u8,
     /// Queries with a wrong answer.
@@ -86,26 +42,11 @@ pub(super) struct AnswerCount {
     pub(super) unanswered: Vec<u8>,
     /// Whether the answers at the scale factor are known beforehand.
     pub(super) has_reference: bool,
-    /// The same in words.
-    pub(super) words: Message,
 }
 
-/// One query.
-#[derive(Clone)]
-pub(super) struct QueryRow {
-    /// 1 to 22.
-    pub(super) query: u8,
-    /// Fewest and most rows received; `None` where no execution was answered.
-    pub(super) rows: Option<(u64, u64)>,
-    /// How its answers compare, over all degrees; `None` where it was not answered.
-    pub(super) answer: Option<CheckVerdict>,
-    /// In the order of the degrees.
-    pub(super) cells: Vec<QueryCell>,
-}
-
-/// One query at one degree.
-#[derive(Clone, Default)]
-pub(super) struct QueryCell {
+/// The times of one query at one degree.
+#[derive(Default)]
+pub(super) struct QueryTimes {
     /// Of all executions that were answered or given up, over repeats and streams.
     pub(super) seconds: Option<Spread>,
     /// Executions that this rests on.
@@ -116,11 +57,25 @@ pub(super) struct QueryCell {
     pub(super) failed: usize,
     /// Executions that the user has interrupted; they have no time.
     pub(super) interrupted: usize,
-    /// Over the first degree; `None` of that itself, and where one of both failed or both were given
-    /// up.
-    pub(super) speedup: Option<Speedup>,
-    /// Most workers of its plans.
+}
+
+/// The plans of one query at one degree.
+#[derive(Default)]
+pub(super) struct QueryPlans<'a> {
+    /// Each plan once, in the order of the trials.
+    pub(super) links: Vec<(&'a Trial, &'a PlanFacts)>,
+    /// Most workers at work at once; `None` where the plans do not tell.
     pub(super) workers: Option<u32>,
+    /// True when executions with the same parameters have plans of different shapes.
+    pub(super) is_changed: bool,
+    /// Most pages that the server read from its files for an execution; `None` where it does not say.
+    pub(super) pages_read: Option<u64>,
+}
+
+impl QueryPlans<'_> {
+    fn shapes(&self) -> impl Iterator<Item = &str> {
+        self.links.iter().map(|(_, plan)| plan.shape.as_str()).filter(|shape| !shape.is_empty())
+    }
 }
 
 /// By what factor a time is shorter than that at the first degree.
@@ -156,140 +111,211 @@ impl Speedup {
 }
 
 /// A table for each test on each target, in the order of the points.
-pub(super) fn tables(trials: &[&Trial], points: &[Point]) -> Vec<TpchTable> {
-    let mut groups: Vec<(&str, TpchSetup, Vec<usize>)> = Vec::new();
-    let has_queries = |point: &Point| {
-        let mut own = trials.iter().filter(|trial| point.trials.contains(&trial.label));
-        own.any(|trial| super::is_measured(trial))
-    };
+pub(super) fn tables<'a>(trials: &[&'a Trial], points: &'a [Point]) -> Vec<TpchTable<'a>> {
+    let mut tables: Vec<TpchTable<'a>> = Vec::new();
     for (place, point) in points.iter().enumerate() {
-        // A test of refresh functions alone has none.
-        let Some(setup) = super::setup_of(trials, point).filter(|_| has_queries(point)) else {
+        let column = Column::new(place, point, trials);
+        // A test of refresh functions alone has no queries.
+        let Some(setup) = super::setup_of(trials, point)
+            .filter(|_| column.facts().any(|facts| !facts.queries.is_empty()))
+        else {
             continue;
         };
-        let like = |degree: u32| TpchSetup { degree, ..setup.clone() };
-        let same = |group: &&mut (&str, TpchSetup, Vec<usize>)| {
-            group.0 == point.target && group.1 == like(group.1.degree)
+        let is_alike = |table: &&mut TpchTable<'a>| {
+            let degree = table.setup.degree;
+            table.target == point.target && table.setup == TpchSetup { degree, ..setup.clone() }
         };
-        match groups.iter_mut().find(same) {
-            Some(group) => group.2.push(place),
-            None => groups.push((&point.target, setup.clone(), vec![place])),
+        match tables.iter_mut().find(is_alike) {
+            Some(table) => table.columns.push(column),
+            None => tables.push(TpchTable { target: &point.target, setup, columns: vec![column] }),
         }
     }
-    let table = |(target, setup, places): (&str, TpchSetup, Vec<usize>)| {
-        let columns: Vec<Column<'_>> = places
-            .iter()
-            .map(|place| Column {
-                point: *place,
-                trials: trials
-                    .iter()
-                    .copied()
-                    .filter(|trial| points[*place].trials.contains(&trial.label))
-                    .collect(),
-            })
-            .collect();
-        let all = || columns.iter().flat_map(Column::facts);
-        let queries: Vec<QueryRow> =
-            (1..=QUERIES).map(|query| query_row(query, &columns)).collect();
-        let plans = plans::rows(&columns);
-        let is_changed = |row: &&PlanRow| row.cells.iter().any(|cell| cell.is_changed);
-        let changed: Vec<u8> = plans.iter().filter(is_changed).map(|row| row.query).collect();
-        TpchTable {
-            target: target.to_owned(),
-            parameters: parameters(all()),
-            timeouts_s: timeouts(all()),
-            degrees: degrees(&columns),
-            plans,
-            changed_plans: (!changed.is_empty()).then(|| words::queries(&changed)),
-            described: words::setup(&setup),
-            has_gaps: all().any(|facts| facts.metrics.is_none()),
-            setup,
-            queries,
-        }
-    };
-    groups.into_iter().map(table).collect()
-}
-
-fn parameters<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
-    let known = facts.map(|facts| &facts.parameters).filter(|parameters| !parameters.is_empty());
-    let known = unique(known.cloned().collect());
-    (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
-}
-
-fn timeouts<'a>(facts: impl Iterator<Item = &'a TpchFacts>) -> Vec<f64> {
-    let mut bounds: Vec<f64> = facts.filter_map(|facts| facts.timeout_s).collect();
-    bounds.sort_by(f64::total_cmp);
-    bounds.dedup();
-    bounds
-}
-
-/// The trials of one degree.
-pub(super) struct Column<'a> {
-    pub(super) point: usize,
-    pub(super) trials: Vec<&'a Trial>,
+    tables
 }
 
 impl<'a> Column<'a> {
-    pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> {
-        self.trials.iter().copied().filter_map(facts)
+    pub(super) fn new(place: usize, point: &Point, trials: &[&'a Trial]) -> Self {
+        let own = trials.iter().filter(|trial| point.trials.contains(&trial.label));
+        let trials: Vec<_> = own.filter_map(|trial| Some((*trial, facts(trial)?))).collect();
+        let degree = trials.first().map_or(0, |(_, facts)| facts.degree.asked);
+        Column { degree, point: place, trials }
+    }
+
+    pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> + Clone {
+        self.trials.iter().map(|(_, facts)| *facts)
+    }
+
+    fn executions(&self, query: u8) -> impl Iterator<Item = (&'a Trial, &'a QueryFacts)> {
+        self.trials.iter().flat_map(move |&(trial, facts)| {
+            let own = facts.queries.iter().filter(move |facts| facts.query == query);
+            own.map(move |facts| (trial, facts))
+        })
+    }
+
+    /// The most workers that a plan had at work; `None` where plans do not tell.
+    pub(super) fn got(&self) -> Option<u32> {
+        self.facts().filter_map(|facts| facts.degree.got).max()
+    }
+
+    /// What is to be said of the degree.
+    pub(super) fn remarks(&self) -> Vec<Message> {
+        unique(self.facts().filter_map(|facts| facts.degree.remark.clone()).collect())
+    }
+
+    /// Metrics of the trials of which no query is missing or failed.
+    pub(super) fn metrics(&self) -> impl Iterator<Item = &'a TpchMetrics> {
+        self.facts().filter_map(|facts| facts.metrics.as_ref())
+    }
+
+    pub(super) fn figure(&self, of: fn(&TpchMetrics) -> Option<f64>) -> Option<Spread> {
+        Spread::of(self.metrics().filter_map(of).collect())
+    }
+
+    /// Sum of the times of the queries; of a throughput test its length. Seconds.
+    pub(super) fn total_s(&self) -> Option<Spread> {
+        self.figure(|metrics| Some(metrics.total_s))
+    }
+
+    /// Geometric mean of the times of the queries, seconds.
+    pub(super) fn geometric_mean_s(&self) -> Option<Spread> {
+        self.figure(|metrics| Some(metrics.geometric_mean_s))
+    }
+
+    /// Queries that count with a penalty in some trial because they were given up.
+    pub(super) fn penalised(&self) -> Vec<u8> {
+        let is_given_up = |query: &u8| {
+            self.executions(*query).any(|(_, facts)| facts.outcome == QueryOutcome::TimedOut)
+        };
+        (1..=QUERIES).filter(is_given_up).collect()
+    }
+
+    pub(super) fn is_penalised(&self) -> bool {
+        !self.penalised().is_empty()
+    }
+
+    pub(super) fn answers(&self) -> AnswerCount {
+        AnswerCount::of(self.facts())
+    }
+
+    pub(super) fn times(&self, query: u8) -> QueryTimes {
+        let mut times = QueryTimes::default();
+        let mut seconds = Vec::new();
+        for (_, facts) in self.executions(query) {
+            match facts.outcome {
+                QueryOutcome::Answered => seconds.push(facts.seconds),
+                QueryOutcome::TimedOut => {
+                    seconds.push(facts.seconds);
+                    times.timed_out += 1;
+                }
+                QueryOutcome::Failed(_) => times.failed += 1,
+                QueryOutcome::Interrupted => times.interrupted += 1,
+            }
+        }
+        times.executions = seconds.len();
+        times.seconds = Spread::of(seconds);
+        times
+    }
+
+    pub(super) fn plans(&self, query: u8) -> QueryPlans<'a> {
+        let mut plans = QueryPlans::default();
+        let mut before: Vec<(&QueryFacts, &PlanFacts)> = Vec::new();
+        for (trial, facts) in self.executions(query) {
+            let Some(plan) = &facts.plan else { continue };
+            plans.is_changed |= before.iter().any(|(other, known)| {
+                other.parameters == facts.parameters
+                    && !plan.shape.is_empty()
+                    && !known.shape.is_empty()
+                    && plan.shape != known.shape
+            });
+            before.push((facts, plan));
+            let is_same =
+                |link: &(&Trial, &PlanFacts)| link.0.label == trial.label && link.1 == plan;
+            if !plans.links.iter().any(is_same) {
+                plans.links.push((trial, plan));
+            }
+            plans.workers = plans.workers.max(plan.workers);
+            plans.pages_read = plans.pages_read.max(facts.pages_read);
+        }
+        plans
+    }
+
+    /// Queries whose plan changed between repeats.
+    pub(super) fn changed_plans(&self) -> Vec<u8> {
+        (1..=QUERIES).filter(|query| self.plans(*query).is_changed).collect()
+    }
+}
+
+impl<'a> TpchTable<'a> {
+    pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> + Clone {
+        self.columns.iter().flat_map(Column::facts)
+    }
+
+    /// What the parameters of the queries are; several where trials differ in them; `None` where no trial says.
+    pub(super) fn parameters(&self) -> Option<Message> {
+        let known = self.facts().map(|facts| &facts.parameters);
+        let known = unique(known.filter(|known| !known.is_empty()).cloned().collect());
+        (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
+    }
+
+    /// Bounds after which a query was given up, seconds; empty where there was none.
+    pub(super) fn timeouts_s(&self) -> Vec<f64> {
+        let mut bounds: Vec<f64> = self.facts().filter_map(|facts| facts.timeout_s).collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        bounds
     }
 
     fn executions(&self, query: u8) -> impl Iterator<Item = &'a QueryFacts> {
-        self.facts().flat_map(|facts| &facts.queries).filter(move |facts| facts.query == query)
+        let columns = self.columns.iter();
+        columns.flat_map(move |column| column.executions(query)).map(|(_, facts)| facts)
     }
-}
 
-fn degrees(columns: &[Column<'_>]) -> Vec<DegreeColumn> {
-    let mut degrees: Vec<DegreeColumn> = Vec::new();
-    for column in columns {
-        let mut own = degree(column);
-        if let Some(base) = degrees.first() {
-            let speedup = |of: fn(&DegreeColumn) -> Option<Spread>| {
-                let penalised = |degree: &DegreeColumn| !degree.penalised.is_empty();
-                Speedup::of(of(base)?, of(&own)?, penalised(base), penalised(&own))
-            };
-            let (total, mean) =
-                (speedup(|degree| degree.total_s), speedup(|degree| degree.geometric_mean_s));
-            (own.total_speedup, own.mean_speedup) = (total, mean);
-        }
-        degrees.push(own);
+    /// Fewest and most rows received of a query; `None` where no execution was answered.
+    pub(super) fn rows(&self, query: u8) -> Option<(u64, u64)> {
+        let answered = self.executions(query).filter(|own| own.outcome == QueryOutcome::Answered);
+        let rows: Vec<u64> = answered.map(|facts| facts.rows).collect();
+        Some((*rows.iter().min()?, *rows.iter().max()?))
     }
-    degrees
-}
 
-fn degree(column: &Column<'_>) -> DegreeColumn {
-    let metrics: Vec<&TpchMetrics> =
-        column.facts().filter_map(|facts| facts.metrics.as_ref()).collect();
-    let spread = |of: fn(&TpchMetrics) -> Option<f64>| {
-        Spread::of(metrics.iter().filter_map(|metrics| of(metrics)).collect())
-    };
-    let mut penalised: Vec<u8> =
-        metrics.iter().flat_map(|metrics| metrics.penalised.iter().copied()).collect();
-    let given_up =
-        |query: &u8| column.executions(*query).any(|facts| facts.outcome == QueryOutcome::TimedOut);
-    penalised.extend((1..=QUERIES).filter(given_up));
-    penalised.sort_unstable();
-    penalised.dedup();
-    let first = column.facts().next();
-    let asked = || column.facts().map(|facts| &facts.degree);
-    DegreeColumn {
-        degree: first.map_or(0, |facts| facts.degree.asked),
-        got: asked().filter_map(|degree| degree.got).max(),
-        rule: first.map_or(String::new(), |facts| facts.degree.rule.clone()),
-        statements: first.map_or(Vec::new(), |facts| facts.degree.statements.clone()),
-        remarks: unique(asked().filter_map(|degree| degree.remark.clone()).collect()),
-        point: column.point,
-        repeats: column.trials.len(),
-        totals: metrics.len(),
-        total_s: spread(|metrics| Some(metrics.total_s)),
-        geometric_mean_s: spread(|metrics| Some(metrics.geometric_mean_s)),
-        power: spread(|metrics| metrics.power),
-        throughput: spread(|metrics| metrics.throughput),
-        qphh: spread(|metrics| metrics.qphh),
-        penalised,
-        total_speedup: None,
-        mean_speedup: None,
-        answers: answers(column),
+    /// How the answers of a query compare, over all degrees; `None` where it was not answered.
+    pub(super) fn answer(&self, query: u8) -> Option<CheckVerdict> {
+        verdict(self.executions(query))
+    }
+
+    /// By what factor a figure of a column is smaller than that of the first; `None` of the first itself.
+    pub(super) fn speedup(
+        &self,
+        place: usize,
+        of: fn(&Column<'a>) -> Option<Spread>,
+    ) -> Option<Speedup> {
+        let (base, own) = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
+        Speedup::of(of(base)?, of(own)?, base.is_penalised(), own.is_penalised())
+    }
+
+    pub(super) fn total_speedup(&self, place: usize) -> Option<Speedup> {
+        self.speedup(place, Column::total_s)
+    }
+
+    /// That of one query; `None` where one of both failed or both were given up, too.
+    pub(super) fn query_speedup(&self, place: usize, query: u8) -> Option<Speedup> {
+        let (base, own) = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
+        let (base, own) = (base.times(query), own.times(query));
+        let is_whole = base.failed + base.interrupted + own.failed + own.interrupted == 0;
+        let (there, here) = base.seconds.zip(own.seconds).filter(|_| is_whole)?;
+        Speedup::of(there, here, base.timed_out > 0, own.timed_out > 0)
+    }
+
+    /// Queries that have a plan; empty where none was taken.
+    pub(super) fn planned(&self) -> Vec<u8> {
+        let has_plan = |query: &u8| self.executions(*query).any(|facts| facts.plan.is_some());
+        (1..=QUERIES).filter(has_plan).collect()
+    }
+
+    /// True when all plans of a query in a column have shapes that none has in the first.
+    pub(super) fn differs_from_first(&self, place: usize, query: u8) -> bool {
+        let (first, own) = (self.columns[0].plans(query), self.columns[place].plans(query));
+        let is_known = first.shapes().next().is_some() && own.shapes().next().is_some();
+        is_known && own.shapes().all(|shape| first.shapes().all(|other| other != shape))
     }
 }
 
@@ -303,60 +329,23 @@ fn verdict<'a>(executions: impl Iterator<Item = &'a QueryFacts>) -> Option<Check
     order.into_iter().find(|verdict| verdicts.contains(verdict))
 }
 
-fn answers(column: &Column<'_>) -> AnswerCount {
-    let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
-        (1..=QUERIES).filter(|query| verdict(column.executions(*query)) == wanted).collect()
-    };
-    let mut count = AnswerCount {
-        right: with(Some(CheckVerdict::Passed)).len() as u8,
-        wrong: with(Some(CheckVerdict::Failed)),
-        not_compared: with(Some(CheckVerdict::NotMade)),
-        unanswered: with(None),
-        has_reference: column.facts().any(|facts| KNOWN_SCALES.contains(&facts.scale)),
-        words: Message::default(),
-    };
-    count.words = words::answers(&count);
-    count
-}
-
-fn query_row(query: u8, columns: &[Column<'_>]) -> QueryRow {
-    let all = || columns.iter().flat_map(|column| column.executions(query));
-    let answered = all().filter(|facts| facts.outcome == QueryOutcome::Answered);
-    let rows = answered
-        .map(|facts| (facts.rows, facts.rows))
-        .reduce(|range, one| (range.0.min(one.0), range.1.max(one.1)));
-    let mut cells: Vec<QueryCell> = columns.iter().map(|column| cell(query, column)).collect();
-    if let Some((base, others)) = cells.split_first_mut() {
-        for cell in others {
-            let is_whole = base.failed + base.interrupted + cell.failed + cell.interrupted == 0;
-            let both = base.seconds.zip(cell.seconds).filter(|_| is_whole);
-            cell.speedup = both.and_then(|(there, here)| {
-                Speedup::of(there, here, base.timed_out > 0, cell.timed_out > 0)
-            });
+impl AnswerCount {
+    pub(crate) fn of<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -> Self {
+        let of_query = |query: u8| {
+            let queries = trials.clone().flat_map(|facts| &facts.queries);
+            verdict(queries.filter(move |facts| facts.query == query))
+        };
+        let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
+            (1..=QUERIES).filter(|query| of_query(*query) == wanted).collect()
+        };
+        AnswerCount {
+            right: with(Some(CheckVerdict::Passed)).len() as u8,
+            wrong: with(Some(CheckVerdict::Failed)),
+            not_compared: with(Some(CheckVerdict::NotMade)),
+            unanswered: with(None),
+            has_reference: trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale)),
         }
     }
-    QueryRow { query, rows, answer: verdict(all()), cells }
-}
-
-fn cell(query: u8, column: &Column<'_>) -> QueryCell {
-    let mut cell = QueryCell::default();
-    let mut seconds = Vec::new();
-    for facts in column.executions(query) {
-        match facts.outcome {
-            QueryOutcome::Answered => seconds.push(facts.seconds),
-            QueryOutcome::TimedOut => {
-                seconds.push(facts.seconds);
-                cell.timed_out += 1;
-            }
-            QueryOutcome::Failed(_) => cell.failed += 1,
-            QueryOutcome::Interrupted => cell.interrupted += 1,
-        }
-        let workers = facts.plan.as_ref().and_then(|plan| plan.workers);
-        cell.workers = cell.workers.max(workers);
-    }
-    cell.executions = seconds.len();
-    cell.seconds = Spread::of(seconds);
-    cell
 }
 
 /// Published times of the queries.

@@ -1,6 +1,7 @@
 //! Every sentence that a paper says of TPC-H alone.
 
-use super::{AnswerCount, QUERIES, Speedup, TpchSetup, TpchTable, facts};
+use super::tables::{AnswerCount, Column, Speedup, TpchTable};
+use super::{QUERIES, TpchSetup, facts};
 use crate::facts::QueryOutcome;
 use dyno_facts::Message;
 use dyno_facts::say;
@@ -21,10 +22,6 @@ pub(super) fn never() -> [Message; 2] {
 pub(super) fn no_cache() -> Message {
     say!(the_trial_has_no_record_of_what)
 }
-
-/// The orders in which streams execute queries begin with that of the power test (appendix A).
-pub(super) const POWER_ORDER: [u8; QUERIES as usize] =
-    [14, 2, 9, 20, 6, 17, 18, 8, 21, 13, 3, 22, 16, 4, 11, 15, 1, 10, 19, 5, 7, 12];
 
 /// The name of a test.
 pub(super) fn test(name: &str) -> Message {
@@ -88,29 +85,27 @@ pub(super) fn at_degree(target: &str, degree: u32) -> Message {
 }
 
 /// How the degrees were set and what is to be said of them.
-pub(super) fn degrees_set(tables: &[TpchTable]) -> Vec<Message> {
-    let of_table = |table: &TpchTable| -> Vec<Message> {
-        let sentence = |degree: &super::DegreeColumn| {
-            let statements = || degree.statements.join("; ");
-            let set = match (degree.statements.is_empty(), degree.rule.is_empty()) {
-                (true, _) => None,
-                (false, true) => Some(say!(set_by_statements, statements = statements())),
-                (false, false) => {
-                    Some(say!(set_by_rule, rule = &degree.rule, statements = statements()))
-                }
-            };
-            let told: Vec<Message> =
-                set.into_iter().chain(degree.remarks.iter().cloned()).collect();
-            (!told.is_empty()).then(|| {
-                say!(
-                    target_degree_degree_told,
-                    target = &table.target,
-                    degree = degree.degree.to_string(),
-                    told = Message::sentences(&told)
-                )
-            })
+pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
+    let sentence = |target: &str, column: &Column<'_>| {
+        let degree = &column.facts().next()?.degree;
+        let statements = degree.statements.join("; ");
+        let set = match (statements.is_empty(), degree.rule.is_empty()) {
+            (true, _) => None,
+            (false, true) => Some(say!(set_by_statements, statements = statements)),
+            (false, false) => Some(say!(set_by_rule, rule = &degree.rule, statements = statements)),
         };
-        table.degrees.iter().filter_map(sentence).collect()
+        let sentences: Vec<Message> = set.into_iter().chain(column.remarks()).collect();
+        (!sentences.is_empty()).then(|| {
+            say!(
+                target_degree_degree_told,
+                target = target,
+                degree = column.degree.to_string(),
+                told = Message::sentences(&sentences)
+            )
+        })
+    };
+    let of_table = |table: &TpchTable<'_>| -> Vec<Message> {
+        table.columns.iter().filter_map(|column| sentence(table.target, column)).collect()
     };
     unique(tables.iter().flat_map(of_table).collect())
 }
@@ -135,7 +130,7 @@ pub(super) fn most_of(numbers: &[u8]) -> Message {
 }
 
 /// `21 of 22 correct; wrong: Q11`.
-pub(super) fn answers(count: &AnswerCount) -> Message {
+pub(crate) fn answers(count: &AnswerCount) -> Message {
     let is_none_compared =
         count.right == 0 && count.wrong.is_empty() && !count.not_compared.is_empty();
     let right = match (is_none_compared, count.has_reference) {
@@ -219,29 +214,30 @@ pub(super) fn speedup(speedup: &Speedup) -> Message {
 }
 
 /// A table in a sentence or two.
-pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
-    let total = |degree: &super::DegreeColumn| match (degree.total_s, degree.degree) {
-        (Some(total), 0) => {
-            say!(s_without_parallel_workers, seconds = format::plain(total.median))
+pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
+    let total = |column: &Column<'_>| {
+        let seconds = column.total_s().map(|total| format::plain(total.median));
+        match (seconds, column.degree) {
+            (Some(seconds), 0) => say!(s_without_parallel_workers, seconds = seconds),
+            (None, 0) => say!(no_total_without_parallel_workers),
+            (Some(seconds), degree) => {
+                say!(s_at_degree, seconds = seconds, degree = degree.to_string())
+            }
+            (None, degree) => say!(no_total_at_degree_as_not, degree = degree.to_string()),
         }
-        (None, 0) => say!(no_total_without_parallel_workers),
-        (Some(total), degree) => {
-            say!(s_at_degree, seconds = format::plain(total.median), degree = degree.to_string())
-        }
-        (None, degree) => say!(no_total_at_degree_as_not, degree = degree.to_string()),
     };
-    let mut took = Message::list(&table.degrees.iter().map(total).collect::<Vec<_>>());
-    let last = table.degrees.last();
-    if let Some((degree, faster)) = last.and_then(|last| Some((last.degree, last.total_speedup?))) {
+    let mut took = Message::list(&table.columns.iter().map(total).collect::<Vec<_>>());
+    let last = table.columns.len() - 1;
+    if let Some(faster) = table.total_speedup(last) {
         took = say!(
             times_as_fast_at_degree_as,
             totals = took,
             factor = speedup(&faster),
-            degree = degree.to_string(),
-            first = table.degrees[0].degree.to_string()
+            degree = table.columns[last].degree.to_string(),
+            first = table.columns[0].degree.to_string()
         );
     }
-    let (experiment, target) = (experiment.clone(), Message::from(&table.target));
+    let (experiment, target) = (experiment.clone(), Message::from(table.target));
     let setup = setup(&table.setup);
     let mut sentences = vec![match table.setup.test.as_str() {
         "throughput" | "performance" => say!(
@@ -259,8 +255,7 @@ pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
             took = took
         ),
     }];
-    let mut given_up: Vec<u8> =
-        table.degrees.iter().flat_map(|degree| degree.penalised.clone()).collect();
+    let mut given_up: Vec<u8> = table.columns.iter().flat_map(Column::penalised).collect();
     given_up.sort_unstable();
     given_up.dedup();
     match given_up.len() {
@@ -268,10 +263,10 @@ pub(super) fn best(experiment: &Message, table: &TpchTable) -> Message {
         1 => sentences.push(say!(was_given_up_at_the_bound, queries = queries(&given_up))),
         _ => sentences.push(say!(were_given_up_at_the_bound, queries = queries(&given_up))),
     }
-    let mut answers: Vec<Message> =
-        table.degrees.iter().map(|degree| degree.answers.words.clone()).collect();
-    answers.dedup();
-    sentences.push(say!(answers_answers, answers = Message::joined(&answers, " and ", "；")));
+    let mut counts: Vec<Message> =
+        table.columns.iter().map(|column| answers(&column.answers())).collect();
+    counts.dedup();
+    sentences.push(say!(answers_answers, answers = Message::joined(&counts, " and ", "；")));
     Message::sentences(&sentences)
 }
 
@@ -379,24 +374,6 @@ fn order(trials: &[&Trial]) -> Vec<Message> {
         }
     };
     by_target.into_iter().map(sentence).collect()
-}
-
-/// Least streams of a throughput test at a scale factor (clause 5.3.4).
-pub(super) fn least_streams(scale: f64) -> u32 {
-    const LEAST: [(f64, u32); 10] = [
-        (1.0, 2),
-        (10.0, 3),
-        (30.0, 4),
-        (100.0, 5),
-        (300.0, 6),
-        (1000.0, 7),
-        (3000.0, 8),
-        (10_000.0, 9),
-        (30_000.0, 10),
-        (100_000.0, 11),
-    ];
-    let reached = LEAST.iter().rfind(|(from, _)| scale >= *from);
-    reached.map_or(LEAST[0].1, |(_, streams)| *streams)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::Before;
 use super::options::{RunOptions, TpchTest};
 use crate::degree::{Applied, DegreeRule};
-use crate::facts::{DegreeFacts, QueryOutcome, TpchFacts};
+use crate::facts::{DegreeFacts, QueryOutcome, TpchFacts, TpchLoad};
 use crate::metrics::{Timed, metrics};
 use crate::parameters::ParameterChoice;
 use crate::queries::{Q15, Rewrite, rewrites};
@@ -13,8 +13,8 @@ use dyno_facts::{Message, say};
 /// Scale factors that the specification knows (clause 4.1.3.1).
 const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
 
-/// What is known before the first query.
-pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> TpchFacts {
+/// What is known before a trial begins, also of one that is killed.
+pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad) -> TpchFacts {
     TpchFacts {
         scale: options.scale,
         test: options.test.name().to_owned(),
@@ -22,9 +22,8 @@ pub(super) fn begin(options: &RunOptions, dialect: Dialect, before: &Before) -> 
         degree: DegreeFacts { asked: options.degree, ..DegreeFacts::default() },
         cache: options.cache.clone(),
         timeout_s: options.timeout_s,
-        load: Some(before.loaded.load.clone()),
+        load: Some(load),
         rewrites: rewrites(dialect, Q15::Cte).iter().map(Rewrite::message).collect(),
-        deviations: deviations(options, before),
         ..TpchFacts::default()
     }
 }
@@ -44,7 +43,7 @@ pub(super) fn data_state(options: &RunOptions, before: &Before) -> Option<String
 }
 
 /// In what the trial departs from the specification.
-fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
+pub(super) fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     let mut said = Vec::new();
     let mut add = |message| said.push(message);
     if !SCALES.contains(&options.scale) {

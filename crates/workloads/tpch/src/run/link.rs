@@ -6,6 +6,7 @@ use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, Nanos, SECOND, Session,
 };
 use dyno_load::query::answer;
+use dyno_load::settings::adopt;
 use dyno_reactor::{monotonic_now, timeout};
 use std::pin::pin;
 
@@ -45,10 +46,8 @@ impl<'a> Opening<'a> {
         session: &mut AdminSession<'_>,
         slot: &Slot,
     ) -> Result<Applied, DbError> {
-        if session.dialect() == Dialect::Postgres && session.capabilities().server_views {
-            // The right answers are written so.
-            session.query("set datestyle = 'ISO'", &mut Discard).await?;
-        }
+        // Right answers are those to the texts as they are meant, in one format of days.
+        adopt(session).await?;
         let way = match session.interrupter() {
             Some(interrupter) => StopMethod::Embedded(interrupter),
             None => StopMethod::Server { number, id: server_id(session).await? },
@@ -163,4 +162,20 @@ pub(super) async fn interrupt(
     };
     let late = |_| Err(DbError::lost("The server did not take note of the request in time."));
     timeout(monotonic_now() + AFTERWARDS, ask).await.unwrap_or_else(late)
+}
+
+/// Pages that the whole server has read from its files so far; `None` where it does not say, or not
+/// to this user. On PostgreSQL what its page cache lacked: the system may have had it.
+pub(super) async fn pages_read_so_far(session: &mut AdminSession<'_>) -> Option<u64> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => "show global status where variable_name = 'Innodb_pages_read'",
+        Dialect::Postgres if session.capabilities().server_views => {
+            // Sessions keep their counts for a second unless they are told to hand them over.
+            let flush = "select pg_stat_force_next_flush()";
+            answer(session, flush).await.ok()?;
+            "select datname, blks_read from pg_stat_database where datname = current_database()"
+        }
+        Dialect::Postgres | Dialect::Sqlite => return None,
+    };
+    answer(session, sql).await.ok()?.rows.first()?.get(1)?.as_deref()?.parse().ok()
 }

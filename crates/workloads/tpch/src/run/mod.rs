@@ -8,7 +8,6 @@ mod answers;
 mod facts;
 mod link;
 mod options;
-mod pages;
 mod performance;
 mod plan;
 mod qphh;
@@ -31,6 +30,7 @@ use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
 use dyno_runner::signals::unless_stopped;
 use dyno_runner::watch::noted;
+pub(crate) use facts::known_facts;
 use link::Opening;
 use qphh::LastPower;
 use stream::News;
@@ -59,7 +59,8 @@ pub fn run(
         complete_pair(&opening, options, &mut before, watch, stop)?;
     }
     let before = before;
-    let mut facts = facts::begin(options, driver.dialect(), &before);
+    let mut facts = known_facts(options, driver.dialect(), before.loaded.load.clone());
+    facts.deviations = facts::deviations(options, &before);
     let answers = Answers {
         scale: options.scale,
         state: facts::data_state(options, &before),
@@ -163,25 +164,33 @@ fn look(driver: &AdminDriver<'_>, options: &RunOptions) -> Result<Before, LoadEr
     looked.map_err(LoadError::Loop)?.unwrap_or(Err(LoadError::Canceled { hint: None }))
 }
 
+/// What the database says of its data, which must be whole and of this scale factor.
+pub(crate) async fn data(
+    session: &mut AdminSession<'_>,
+    scale: f64,
+) -> Result<TpchDatabase, LoadError> {
+    match loaded(session).await? {
+        Some(loaded) if loaded.scale == scale => Ok(loaded),
+        Some(loaded) => Err(LoadError::data(
+            format!("The tables have scale factor {}, but {scale} is required.", loaded.scale),
+            format!("ask for --scale {}, or load again", loaded.scale),
+        )),
+        None => Err(LoadError::data("The database holds no tables of TPC-H.", load_hint(scale))),
+    }
+}
+
+fn load_hint(scale: f64) -> String {
+    format!(
+        "load the data: dyno tpch load --scale {scale}; a suite does it itself where `prepare = \
+         false` is left out"
+    )
+}
+
 async fn look_with(
     session: &mut AdminSession<'_>,
     options: &RunOptions,
 ) -> Result<Before, LoadError> {
-    let scale = options.scale;
-    let found = loaded(session).await.map_err(|error| {
-        let hint = error.hint().unwrap_or("load the data with dyno tpch load").to_owned();
-        LoadError::data(error.to_string(), hint)
-    })?;
-    let load = || format!("load the data: dyno tpch load --scale {scale}");
-    let Some(loaded) = found else {
-        return Err(LoadError::data("The database holds no TPC-H data.", load()));
-    };
-    if loaded.scale != scale {
-        let problem =
-            format!("The database holds TPC-H at scale factor {}, not {scale}.", loaded.scale);
-        let hint = format!("ask for --scale {}, or load again", loaded.scale);
-        return Err(LoadError::data(problem, hint));
-    }
+    let loaded = data(session, options.scale).await?;
     let rule = match &options.rule {
         Some(rule) => match rule.objection(session).await {
             Ok(None) => Some(rule.clone()),
@@ -209,7 +218,7 @@ async fn look_with(
              {SET_MAX} exist: {pairs} more can't be.",
             position.pair - 1
         );
-        return Err(LoadError::data(problem, load()));
+        return Err(LoadError::data(problem, load_hint(options.scale)));
     }
     let last_power = qphh::last_power(session).await;
     let last_power = last_power.map_err(while_doing("asking for the last power test"))?;

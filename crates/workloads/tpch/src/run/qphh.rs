@@ -5,9 +5,8 @@ use super::options::{RunOptions, TpchTest};
 use crate::facts::TpchFacts;
 use crate::metrics::{qphh, qphh_formula};
 use crate::refresh::RefreshPosition;
-use crate::state::FACTS;
-use dyno_core::{AdminDriver, AdminSession, DbError, Discard, Driver, Session};
-use dyno_load::query::answer;
+use crate::state::{fact, set_fact};
+use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Session};
 use dyno_load::settings::adopt;
 
 /// The name under which the database keeps the last power test.
@@ -43,8 +42,7 @@ impl LastPower {
 pub(super) async fn last_power(
     session: &mut AdminSession<'_>,
 ) -> Result<Option<LastPower>, DbError> {
-    let sql = format!("select t_value from {FACTS} where t_name = '{POWER}'");
-    Ok(answer(session, &sql).await?.single().and_then(LastPower::parse))
+    Ok(fact(session, POWER).await?.as_deref().and_then(LastPower::parse))
 }
 
 /// Remembers a whole power test in the database.
@@ -56,15 +54,9 @@ pub(super) async fn remember(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Res
     let value = format!("{power} {} {}", facts.degree.asked, refresh.pair);
     let mut session = driver.connect(0).await?;
     adopt(&mut session).await?;
-    let delete = format!("delete from {FACTS} where t_name = '{POWER}'");
-    let insert = format!("insert into {FACTS} (t_name, t_value) values ('{POWER}', '{value}')");
-    let mut done = Ok(());
-    for sql in [delete, insert] {
-        let executed = session.query(&sql, &mut Discard).await.map(drop);
-        done = done.and(executed);
-    }
+    let noted = set_fact(&mut session, POWER, &value).await;
     session.close().await;
-    done
+    noted
 }
 
 /// Adds the composite to a throughput test that followed a power test at once.

@@ -1,7 +1,6 @@
 //! One stream: jobs that a session executes one after another.
 
-use super::link::{Link, Opening, unless_given_up};
-use super::pages;
+use super::link::{Link, Opening, pages_read_so_far, unless_given_up};
 use super::slot::{Slot, StopReason};
 use crate::degree::Applied;
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts};
@@ -202,7 +201,7 @@ impl<'a> Worker<'a> {
             }
         };
         let pages = match stream.counts_pages {
-            true => pages::read_so_far(&mut link.session).await,
+            true => pages_read_so_far(&mut link.session).await,
             false => None,
         };
         let mut table = AnswerTable::of_workload();
@@ -224,7 +223,7 @@ impl<'a> Worker<'a> {
             facts.rows = executed.rows;
         }
         if let (Some(link), Some(before)) = (&mut self.link, pages) {
-            let after = pages::read_so_far(&mut link.session).await;
+            let after = pages_read_so_far(&mut link.session).await;
             facts.pages_read = after.and_then(|after| after.checked_sub(before));
         }
         self.tell(News::Query(facts, table));

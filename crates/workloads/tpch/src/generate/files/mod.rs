@@ -1,29 +1,26 @@
 //! The tables and the refresh sets as files.
 
-mod chunks;
-mod error;
-mod lines;
 mod sink;
 
-pub use error::FileError;
-pub use lines::LineFormat;
-
-use super::refresh::{self, DeletedKeys, RefreshRows};
-use super::{TableRows, part_row_count};
+use super::refresh::{DeletedKeys, RefreshRows};
+use super::{TableRows, part_row_count, refresh};
+use crate::generate::row_count;
 use crate::schema::SchemaTable;
-use chunks::{chunks_of_part, row_bytes};
-use dyno_core::RowSource;
+use dyno_core::{RowSource, RowWriter};
 use dyno_load::LoadObserver;
+use dyno_runner::failure::Failure;
+use dyno_wire::text_rows::{push_double, push_int};
 use sink::{Sink, Unwritten};
-use std::fs;
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::thread;
+use std::{fs, io, thread};
 
 /// Rows are handed on in pieces of about this size: they stay in the cache.
 const PIECE_BYTES: usize = 256 << 10;
+
+const OTHER_FOLDER: &str = "Choose a folder that you may write with --out.";
 
 /// About the length of a line with a key alone.
 const KEY_BYTES: u64 = 9;
@@ -129,22 +126,31 @@ pub fn estimated_bytes(options: &FileOptions) -> u64 {
 /// is unfinished at an error is removed.
 ///
 /// # Errors
-/// The first file that exists, or can't be written; [`FileError::Stopped`] after `stop` said so.
+/// The first file that exists, or can't be written; an interruption after `stop` said so.
 pub fn write(
     options: &FileOptions,
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<Vec<WrittenFile>, FileError> {
+) -> Result<Vec<WrittenFile>, Failure> {
     let contents = contents(options);
     if !options.overwrite {
         let paths = contents.iter().map(|(path, _)| path);
         let existing: Vec<&PathBuf> = paths.filter(|path| path.exists()).collect();
         if let Some(first) = existing.first() {
-            return Err(FileError::Exists { path: (*first).clone(), others: existing.len() - 1 });
+            let first = first.display();
+            let message = match existing.len() - 1 {
+                0 => format!("The file {first} exists already."),
+                others => format!("The file {first} and {others} more exist already."),
+            };
+            return Err(Failure::usage(message).with_hint(
+                "Add --overwrite to replace them, or choose another folder with --out.",
+            ));
         }
     }
-    fs::create_dir_all(&options.folder)
-        .map_err(|error| FileError::Folder { path: options.folder.clone(), error })?;
+    fs::create_dir_all(&options.folder).map_err(|error| {
+        let folder = options.folder.display();
+        Failure::new(format!("The folder {folder} can't be made: {error}.")).with_hint(OTHER_FOLDER)
+    })?;
     observer.rows_planned(contents.iter().map(|(_, rows)| rows.count(options.scale)).sum());
     let jobs = jobs(contents, options.scale);
     super::prepare();
@@ -153,6 +159,22 @@ pub fn write(
         jobs.iter().for_each(|job| job.sink.discard());
     }
     outcome.map(|()| jobs.iter().map(Job::written).collect())
+}
+
+fn not_written(path: &Path, error: &io::Error) -> Failure {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Some(
+            "Make room, choose another folder with --out, or write less: fewer --tables, or one --part of several \
+             --parts.",
+        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => Some(OTHER_FOLDER),
+        _ => None,
+    };
+    Failure::new(format!(
+        "The file {} can't be written: {error}. What was unfinished is removed; complete files are kept.",
+        path.display()
+    ))
+    .hinted(hint)
 }
 
 /// The files in the order in which they are written: the largest table first, because its chunks keep
@@ -220,7 +242,7 @@ fn write_jobs(
     jobs: &[Job],
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<(), FileError> {
+) -> Result<(), Failure> {
     let next = AtomicUsize::new(0);
     let has_failed = AtomicBool::new(false);
     let error = Mutex::new(None);
@@ -235,10 +257,7 @@ fn write_jobs(
             {
                 has_failed.store(true, Ordering::Relaxed);
                 let first = &mut *error.lock().unwrap_or_else(|poison| poison.into_inner());
-                first.get_or_insert(FileError::Write {
-                    path: job.sink.path().to_owned(),
-                    error: cause,
-                });
+                first.get_or_insert_with(|| not_written(job.sink.path(), &cause));
             }
         }
     };
@@ -251,7 +270,9 @@ fn write_jobs(
     let error = error.into_inner().unwrap_or_else(|poison| poison.into_inner());
     match error {
         Some(error) => Err(error),
-        None if stop() => Err(FileError::Stopped),
+        None if stop() => Err(Failure::interrupted(
+            "Stopped. What was unfinished is removed; complete files are kept.",
+        )),
         None => Ok(()),
     }
 }
@@ -324,5 +345,195 @@ impl Piece<'_> {
         }
         self.job.sink.end(self.chunk, self.buffer, self.over)?;
         Ok(count)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LineFormat {
+    /// As dbgen writes it: `|` behind every column.
+    #[default]
+    Tbl,
+    /// Columns parted by commas and quoted where they hold one (RFC 4180, but lines end with a newline
+    /// alone); the names of the columns are the first line.
+    Csv,
+}
+
+impl LineFormat {
+    /// The end of a file's name.
+    pub fn extension(self) -> &'static str {
+        match self {
+            LineFormat::Tbl => "tbl",
+            LineFormat::Csv => "csv",
+        }
+    }
+
+    fn header(self, table: SchemaTable, columns: usize) -> String {
+        match self {
+            LineFormat::Tbl => String::new(),
+            LineFormat::Csv => {
+                let names = table.columns().iter().take(columns).map(|(name, _)| *name);
+                names.collect::<Vec<_>>().join(",") + "\n"
+            }
+        }
+    }
+
+    /// Appends rows until the buffer holds `limit_bytes`; counts them. Returns false when there are
+    /// no more.
+    pub fn fill(
+        self,
+        rows: &mut dyn RowSource,
+        out: &mut Vec<u8>,
+        limit_bytes: usize,
+        count: &mut u64,
+    ) -> bool {
+        match self {
+            LineFormat::Tbl => fill::<false>(rows, out, limit_bytes, count),
+            LineFormat::Csv => fill::<true>(rows, out, limit_bytes, count),
+        }
+    }
+}
+
+/// Columns with `,` or `|` behind each.
+struct Columns<'a, const CSV: bool>(&'a mut Vec<u8>);
+
+impl<const CSV: bool> Columns<'_, CSV> {
+    const SEPARATOR: u8 = if CSV { b',' } else { b'|' };
+
+    #[inline]
+    fn end_row(&mut self) {
+        match self.0.last_mut() {
+            // The last comma becomes the end of the row.
+            Some(last) if CSV => *last = b'\n',
+            _ => self.0.push(b'\n'),
+        }
+    }
+}
+
+impl<const CSV: bool> RowWriter for Columns<'_, CSV> {
+    #[inline]
+    fn int(&mut self, value: i64) {
+        push_int(self.0, value);
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn double(&mut self, value: f64) {
+        push_double(self.0, value);
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn text(&mut self, value: &[u8]) {
+        self.0.reserve(value.len() + 3);
+        // There are no quotes and no newlines in TPC-H's text.
+        let is_quoted = CSV && value.contains(&b',');
+        if is_quoted {
+            self.0.push(b'"');
+        }
+        self.0.extend_from_slice(value);
+        if is_quoted {
+            self.0.push(b'"');
+        }
+        self.0.push(Self::SEPARATOR);
+    }
+
+    #[inline]
+    fn null(&mut self) {
+        self.0.push(Self::SEPARATOR);
+    }
+}
+
+fn fill<const CSV: bool>(
+    rows: &mut dyn RowSource,
+    out: &mut Vec<u8>,
+    limit_bytes: usize,
+    count: &mut u64,
+) -> bool {
+    let mut columns = Columns::<CSV>(out);
+    while columns.0.len() < limit_bytes {
+        if !rows.next_row(&mut columns) {
+            return false;
+        }
+        columns.end_row();
+        *count += 1;
+    }
+    true
+}
+
+/// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
+const CHUNK_BYTES: u64 = 512 << 10;
+
+/// The mean length of a table's line in bytes, at scale factor 1.
+fn row_bytes(table: SchemaTable) -> u64 {
+    match table {
+        SchemaTable::Region => 78,
+        SchemaTable::Nation => 89,
+        SchemaTable::Supplier => 141,
+        SchemaTable::Part => 121,
+        SchemaTable::Partsupp => 149,
+        SchemaTable::Customer => 163,
+        SchemaTable::Orders => 115,
+        SchemaTable::Lineitem => 127,
+    }
+}
+
+/// Into how many chunks each of `parts` parts of a table goes.
+///
+/// A part is `rows / parts` rows, the last one more; so chunks of a part are parts of the table only if
+/// their number divides the rows of the part. A prime number of rows makes one chunk: slower with
+/// several threads, but right.
+fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
+    // Lines are made by orders, partsupp by parts.
+    let (maker, rows_each) = match table {
+        SchemaTable::Region | SchemaTable::Nation => return 1,
+        SchemaTable::Partsupp => (SchemaTable::Part, 4),
+        SchemaTable::Lineitem => (SchemaTable::Orders, 4),
+        other => (other, 1),
+    };
+    let unit_bytes = rows_each * row_bytes(table);
+    let part_units = row_count(maker, scale) / u64::from(parts.max(1));
+    // The number of a chunk in the whole table is an i32 in tpchgen.
+    let chunks_max = (i32::MAX as u64 / u64::from(parts.max(1))).max(1);
+    let wanted = (part_units * unit_bytes / CHUNK_BYTES).clamp(1, chunks_max);
+    let fits = |chunks: &u64| parts == 1 || part_units.is_multiple_of(*chunks);
+    (1..=wanted).rev().find(fits).unwrap_or(1) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::generate::part_row_count;
+
+    #[test]
+    fn chunks_of_a_part_have_its_rows() {
+        for (scale, parts) in [(1.0, 1), (0.7, 1), (1.0, 4), (1.0, 7), (3.333, 3), (10.0, 16)] {
+            for table in [
+                SchemaTable::Orders,
+                SchemaTable::Part,
+                SchemaTable::Customer,
+                SchemaTable::Supplier,
+            ] {
+                let chunks = chunks_of_part(table, scale, parts);
+                for part in 1..=parts {
+                    let first = (part - 1) * chunks + 1;
+                    let rows = (first..first + chunks)
+                        .map(|chunk| part_row_count(table, scale, chunk, parts * chunks));
+                    assert_eq!(
+                        rows.sum::<u64>(),
+                        part_row_count(table, scale, part, parts),
+                        "{table:?} {scale} {part}/{parts}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn large_tables_make_many_chunks() {
+        assert_eq!(chunks_of_part(SchemaTable::Lineitem, 1.0, 1), 1453);
+        assert!(chunks_of_part(SchemaTable::Lineitem, 1.0, 4) > 100);
+        assert!(chunks_of_part(SchemaTable::Lineitem, 100_000.0, 1000) > 1000);
+        // Seven doesn't divide the orders; what each part has is still divided.
+        assert!(chunks_of_part(SchemaTable::Orders, 1.0, 7) > 1);
     }
 }
