@@ -268,12 +268,12 @@ mod tests {
     }
 
     const PEM: &str = "-----BEGIN PUBLIC KEY-----
-    MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDZAIT+cludnQhb+NS1lDAFrvNq
-    195V9NhDvyJsuBUNEsmDNj+k2r6Ac+Sjs61mGdcN5xR6NoCZ8Iq3fGmkTc6U0Ds8
-    mHp2FC61BNjfv2nlsg82KF7CjZ3Vxk3kpgAiqDrJ+YF8kJCTjyc9FvBPZwZcwa8c
-    cHmnveVQRORgmYgnUwIDAQAB
-    -----END PUBLIC KEY-----
-    ";
+MIGfMA0GCSqGSIb3DQEBAQUAA4GNADCBiQKBgQDZAIT+cludnQhb+NS1lDAFrvNq
+195V9NhDvyJsuBUNEsmDNj+k2r6Ac+Sjs61mGdcN5xR6NoCZ8Iq3fGmkTc6U0Ds8
+mHp2FC61BNjfv2nlsg82KF7CjZ3Vxk3kpgAiqDrJ+YF8kJCTjyc9FvBPZwZcwa8c
+cHmnveVQRORgmYgnUwIDAQAB
+-----END PUBLIC KEY-----
+";
 
     /// Made by this code and decrypted with `openssl pkeyutl -decrypt -pkeyopt
     /// rsa_padding_mode:oaep`, which gave the message back.
