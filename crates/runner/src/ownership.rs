@@ -1,9 +1,9 @@
 //! Which tables a run has made itself: it drops no others.
 
 use super::Runner;
-use super::watch::{WatchedNode, guarded};
 use crate::failure::Failure;
 use crate::family::ask;
+use crate::watch::{self, WatchedNode};
 use dyno_facts::{Message, PlanStep, TableOrigin, say};
 use dyno_load::catalog::unmarked;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -46,7 +46,7 @@ impl Runner<'_> {
         let place = format!("the tables of {owner}");
         let nodes = WatchedNode::all(self.plan.target(owner), reached);
         let mark = self.run.header().table_mark();
-        let unmarked = guarded(&place, "the look at the tables", &nodes, || {
+        let unmarked = watch::guarded(&place, "the look at the tables", &nodes, || {
             ask(&reached.database.primary_admin(), async |session| unmarked(session, &mark).await)
         })
         .map_err(|failure| failure.at(&place))?;
