@@ -1,8 +1,7 @@
 //! The substitution parameters of the 22 queries (2.4) and the order of the streams (5.3.5.4), by the
 //! rules of qgen: the same seed and scale factor give the same values.
 
-use crate::random;
-use crate::random::Stream;
+use crate::random::{self, Stream};
 use dyno_facts::{Message, say};
 use tpchgen::distribution::Distributions;
 
