@@ -313,6 +313,7 @@ of these lost                    2
 orders of unknown outcome        3
 of these committed               1
 growth of the order numbers  1,235
+of this by others                0
 lost: o_w_id 1, o_d_id 2, o_id 3005: there is no such order
 lost: 1 more
 
@@ -324,6 +325,7 @@ C8 is violated by: w_id 1
 C8: 1,199 more
 ";
         assert_eq!(text, expected);
+        assert_eq!(report().doubt(), None);
         let complaint = report().complaint();
         assert_eq!(
             complaint.as_deref(),
