@@ -54,9 +54,7 @@ fn a_suite_loads_measures_skips_and_drops() {
     let ran = dyno(folder, &["run", "own.toml", "--shrink", "0.01", "--long"]);
     assert_eq!(ran.code, 0, "{}", ran.all());
     // The first refresh function runs before the queries of a power test.
-    for words in
-        ["answers of p on main: none compared", "answers of q on main: 22 of 22 correct"]
-    {
+    for words in ["answers of p on main: none compared", "answers of q on main: 22 of 22 correct"] {
         assert!(ran.stdout.lines().any(|line| line == words), "{}", ran.all());
     }
     let refreshed = |function: &str| {

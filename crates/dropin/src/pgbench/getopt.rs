@@ -243,11 +243,6 @@ mod tests {
             assert_eq!(read(line), Err(complaint.to_owned()), "{line:?}");
         }
     }
-}
-
-#[cfg(test)]
-mod numbers_tests {
-    use super::*;
 
     #[test]
     fn doubles_end_where_strtod_ends() {

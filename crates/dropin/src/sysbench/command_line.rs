@@ -525,11 +525,6 @@ mod tests {
         std::fs::remove_dir_all(&folder).expect("the temporary folder");
         assert!(refusal(&[&option]).0.starts_with("The file of --config-file can't be read: "));
     }
-}
-
-#[cfg(test)]
-mod originals_tests {
-    use super::*;
 
     #[test]
     fn digests_depend_on_what_is_executed() {

@@ -525,11 +525,6 @@ mod tests {
         assert_eq!(set("pgsql-ignore-errors", "40001,57P01"), Ok(()));
         assert!(set("pgsql-ignore-errors", "1213").is_err());
     }
-}
-
-#[cfg(test)]
-mod settings_tests {
-    use super::*;
 
     #[test]
     fn forced_shutdown_takes_seconds_percent_and_nothing() {

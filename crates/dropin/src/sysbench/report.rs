@@ -351,11 +351,6 @@ mod tests {
             Fairness { events_mean: 3.0, events_stddev: 1.0, busy_mean_s: 2.0, busy_stddev_s: 1.0 };
         assert_eq!(fairness, expected);
     }
-}
-
-#[cfg(test)]
-mod histogram_tests {
-    use super::*;
 
     /// Printed by sysbench 1.0.20 on a real run.
     const ORIGINAL: &str = include_str!("../../golden/sysbench/histogram.txt");

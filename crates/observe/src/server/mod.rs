@@ -12,7 +12,9 @@ mod sqlite;
 mod state;
 
 pub use ask::Asked;
-pub use follow::{LogPosition, Sample, follows, has_reached, position, server_restarted, standstill};
+pub use follow::{
+    LogPosition, Sample, follows, has_reached, position, server_restarted, standstill,
+};
 pub use postgres::LOCK_CLASS;
 pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, read_facts, was_alone};
 

@@ -211,8 +211,7 @@ impl<'a> Nodes<'a> {
         conditions.freshness = freshness.map(|found| Freshness { unplaced, ..found });
         // Autocommit is no commit to MySQL.
         let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
-        let commits = commits.map(|commits: u64| commits.saturating_sub(asked));
-        let commits = commits.filter(|&commits| commits > 0);
+        let commits = commits.map(|sum: u64| sum.saturating_sub(asked)).filter(|&sum| sum > 0);
         let client = client.map(|client| client.commits(dialect, measured.in_flight));
         let preparing = preparing(dialect, measured.workers, self.tables.len());
         let is_comparable = |client: &u64| commits.is_some() && *client > 0;
