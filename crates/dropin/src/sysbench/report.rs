@@ -353,18 +353,18 @@ mod tests {
     }
 
     /// Printed by sysbench 1.0.20 on a real run.
-    const ORIGINAL: &str = include_str!("../../golden/sysbench/histogram.txt");
+    const HISTOGRAM: &str = include_str!("../../golden/sysbench/histogram.txt");
 
     #[test]
     fn the_histogram_has_every_byte_of_the_originals() {
         let mut buckets = vec![0; BUCKETS];
-        for line in ORIGINAL.lines().filter(|line| line.contains(" |")) {
+        for line in HISTOGRAM.lines().filter(|line| line.contains(" |")) {
             let words: Vec<&str> = line.split_whitespace().collect();
             let value: f64 = words[0].parse().expect(line);
             let count = words.last().and_then(|word| word.parse().ok()).expect(line);
             buckets[bucket_of(value)] = count;
         }
-        assert_eq!(print(&buckets), ORIGINAL);
+        assert_eq!(print(&buckets), HISTOGRAM);
     }
 
     #[test]
