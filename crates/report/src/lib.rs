@@ -8,7 +8,6 @@ pub mod blocks;
 pub mod charts;
 mod evidence;
 mod families;
-mod findings;
 mod forms;
 mod levels;
 pub mod outcomes;

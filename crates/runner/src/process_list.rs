@@ -59,7 +59,8 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     for argument in arguments.split(|&byte| byte == 0) {
         let to = from + argument.len();
         let word = std::str::from_utf8(argument).unwrap_or_default();
-        let is_key = argument == b"--token" || (!word.contains('=') && is_like_password(word));
+        let is_override = !word.starts_with('-') && !word.contains('=');
+        let is_key = argument == b"--token" || (is_override && is_like_password(word));
         if std::mem::replace(&mut follows_key, is_key) {
             ranges.push((from, to));
         } else if let Some(equals) = argument.iter().position(|&byte| byte == b'=')
@@ -164,12 +165,12 @@ mod tests {
     #[test]
     fn values_of_the_named_options_are_found_in_every_spelling() {
         let arguments = b"sysbench\0--mysql-password=geheim\0--mysql_password=a=b\0--threads=4\0\
-                          --mysql-passwords=no\0--pgsql-password=\0--mysql-password\0run\0";
+                          --mysql-passwords=near\0--pgsql-password=\0--mysql-password\0run\0";
         let found: Vec<&[u8]> = secret_ranges(arguments, &NAMES)
             .into_iter()
             .map(|(from, to)| &arguments[from..to])
             .collect();
-        assert_eq!(found, [&b"geheim"[..], b"a=b", b""]);
+        assert_eq!(found, [&b"geheim"[..], b"a=b", b"near", b""]);
     }
 
     #[test]

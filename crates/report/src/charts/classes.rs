@@ -1,9 +1,9 @@
 //! What each target reached at the only load level, beside the published rows: classes on the axis.
 
 use super::{Drawing, SMALL, WIDE, colour, figure, linear_axis, targets_of};
+use crate::evidence::comparison::published_metric;
 use crate::evidence::counterpart;
 use crate::evidence::{Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread};
-use crate::findings::comparison::published_metric;
 use crate::format;
 use crate::levels::Measure;
 use crate::svg::{BarColumn, BarColumns, BarGroup};

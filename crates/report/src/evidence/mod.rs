@@ -1,13 +1,14 @@
 //! What a paper says, before it is given a form.
 
+pub(crate) mod comparison;
 pub(crate) mod distributions;
+mod published;
 pub(crate) mod statements;
 
 pub use distributions::{LatencyDistribution, Quantile};
 pub(crate) use dyno_judge::Judgment;
 pub(crate) use dyno_judge::evidence::*;
 
-use crate::findings::{comparison, published};
 use crate::text::Message;
 use dyno_facts::{Price, PublishedTable};
 use dyno_store::RunData;

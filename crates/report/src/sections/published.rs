@@ -3,11 +3,11 @@
 use super::{clauses, note_spans};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, link, spread};
 use crate::charts::classes;
+use crate::evidence::comparison::{condition_name, published_metric};
 use crate::evidence::{BesidePublished, PerVcpu, Published};
 use crate::evidence::{Comparison, ComparisonRow};
 use crate::evidence::{KeyRow, Paper};
 use crate::families::family_of;
-use crate::findings::comparison::{condition_name, published_metric};
 use crate::format::{
     self,
     NumberFormat::{Percent, Right, Short, Whole},

@@ -246,8 +246,9 @@ async fn begin(
             }
             create_table(session, schema, table, observer).await?;
         }
-        config::note_tables(session).await.map_err(noting())?;
     }
+    // Again also when they were there: a shard that died may have missed it.
+    config::note_tables(session).await.map_err(noting())?;
     if schema.keys == KeyTime::BeforeLoad {
         make_keys(session, schema.late_keys(), observer).await?;
     }

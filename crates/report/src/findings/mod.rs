@@ -1,4 +1,0 @@
-//! Published figures beside measured ones.
-
-pub(crate) mod comparison;
-pub(crate) mod published;
