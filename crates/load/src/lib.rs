@@ -39,6 +39,6 @@ pub use error::{LoadError, while_doing};
 pub use report::{LoadObserver, LoadReport, Unobserved, default_sessions, fallback_reason};
 pub use sessions::{LoadSessions, StoredRows, cancel, is_conflict, retrying};
 pub use watch::{
-    Activity, LOST_NODE_REMEDY, LostNode, Patience, bulk_load, doing, goes_on, look_at, noting,
-    watched,
+    Activity, LOST_NODE_REMEDY, LostNode, Patience, await_loss, bulk_load, doing, goes_on, look_at,
+    noting, watched,
 };

@@ -9,18 +9,14 @@ use crate::{
     while_doing,
 };
 use dyno_core::{
-    AdminDriver, AdminSession, BulkReport, DbError, Dialect, Driver, ErrorClass, Nanos, NodeSight,
-    SECOND, Session,
+    AdminDriver, AdminSession, BulkReport, DbError, Dialect, Driver, ErrorClass, Nanos, SECOND,
+    Session,
 };
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
-
-/// How long after the loss of a connection the process behind it may still be seen.
-const DIES_WITHIN: Duration = Duration::from_secs(1);
 
 /// Opens the sessions of a load. Nothing of it may be called within an event loop.
 pub struct LoadSessions<'a> {
@@ -142,19 +138,14 @@ impl<'a> LoadSessions<'a> {
     /// Names the node whose end is behind a failure, where that can be seen.
     fn explained(&self, error: LoadError) -> LoadError {
         let Some(db_error) = error.db_error() else { return error };
-        let began = Instant::now();
         let is_lost =
             self.observer.watches_nodes() && (db_error.is_fatal() || db_error.is_connect());
-        loop {
-            if let Some(NodeSight { name, evidence, .. }) = self.observer.lost_node() {
-                let problem = format!("{name} {evidence}");
-                return LoadError::Node { problem, hint: LOST_NODE_REMEDY.to_owned() };
-            }
-            if !is_lost || self.observer.is_canceled() || began.elapsed() >= DIES_WITHIN {
-                return error;
-            }
-            thread::sleep(DIES_WITHIN / 20);
-        }
+        let may_die = || is_lost && !self.observer.is_canceled();
+        let Some(node) = watch::await_loss(|| self.observer.lost_node(), may_die) else {
+            return error;
+        };
+        let problem = format!("{} {}", node.name, node.evidence);
+        LoadError::Node { problem, hint: LOST_NODE_REMEDY.to_owned() }
     }
 
     async fn session<T>(

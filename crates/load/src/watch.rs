@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a load waits for what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +102,24 @@ pub struct LostNode {
     pub idle: Nanos,
     /// The same as a sentence without its full stop, perhaps with lines of a log.
     pub problem: String,
+}
+
+/// How long after the loss of a connection the process behind it may still be seen.
+const DIES_WITHIN: Duration = Duration::from_secs(1);
+
+/// The node that `lost` finds; where it `may_die`, that is asked for a second.
+pub fn await_loss(
+    lost: impl Fn() -> Option<NodeSight>,
+    may_die: impl Fn() -> bool,
+) -> Option<NodeSight> {
+    let began = Instant::now();
+    loop {
+        let node = lost();
+        if node.is_some() || !may_die() || began.elapsed() >= DIES_WITHIN {
+            return node;
+        }
+        thread::sleep(DIES_WITHIN / 20);
+    }
 }
 
 /// Does `work`, whose sessions note in `activity` what they do, while a thread beside it says where nothing goes on, and

@@ -8,7 +8,9 @@ use crate::{output, signals};
 use dyno_core::{AdminSession, Discard, Driver, Nanos, NodeHealth, NodeSight, SECOND, Session};
 use dyno_engine::Control;
 use dyno_facts::{Message, TargetFacts, say};
-use dyno_load::{Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, Patience, look_at};
+use dyno_load::{
+    Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, Patience, await_loss, look_at,
+};
 use dyno_reactor::monotonic_now;
 use dyno_topology::NodeWatch;
 use std::path::Path;
@@ -265,7 +267,8 @@ pub(crate) fn guarded<T>(
     let activity = Arc::default();
     let asked = watch_question(&activity, (place, work), nodes, ask);
     asked.map_err(|failure| {
-        let lost = match dead_node(nodes) {
+        let may_die = || nodes.iter().any(|node| node.process.is_some()) && !signals::has_come();
+        let lost = match await_loss(|| dead_node(nodes), may_die) {
             Some(node) => Some(describe(&node)),
             None => activity.verdict().map(|lost| sentence(&lost.problem).into()),
         };
