@@ -1,15 +1,15 @@
-//! The error of everything that is not measured.
+//! The error type of code outside of the measured window.
 
 use std::fmt;
 
-/// Kinds of errors; each has an exit code of its own.
+/// The kind of an error, which determines the exit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ErrorKind {
     #[default]
     Failed,
-    /// What was given can't be used.
+    /// An argument or an option is invalid.
     Usage,
-    /// The user has stopped it.
+    /// The user interrupted the work.
     Stopped,
 }
 

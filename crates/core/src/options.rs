@@ -52,8 +52,8 @@ pub struct OptionRow<S: 'static, E: 'static = String> {
 pub struct OptionError {
     /// The given option, with `.KEY` where that is meant; `None` is the experiment as a whole.
     pub option: Option<String>,
-    /// The value that the option does not take, and what it takes: for front ends with words of their own.
-    pub refused: Option<Box<(String, String)>>,
+    /// The invalid value and the valid values, for front ends that word the error themselves.
+    pub mismatch: Option<Box<(String, String)>>,
     /// True when the value is wrong, false when the name is.
     pub is_value: bool,
     /// A full sentence.
@@ -66,7 +66,7 @@ impl OptionError {
     pub fn value(option: &str, message: String) -> Self {
         OptionError {
             option: Some(option.to_owned()),
-            refused: None,
+            mismatch: None,
             is_value: true,
             message,
             hint: None,
@@ -76,13 +76,13 @@ impl OptionError {
     /// A value that an option does not take; `expected` is the error of [`OptionRow::set`].
     pub fn unsuitable(option: &str, value: &str, expected: &str) -> Self {
         let message = format!("`{option}` can't be `{value}`: it takes {expected}.");
-        let refused = Some(Box::new((value.to_owned(), expected.to_owned())));
-        OptionError { refused, ..OptionError::value(option, message) }
+        let mismatch = Some(Box::new((value.to_owned(), expected.to_owned())));
+        OptionError { mismatch, ..OptionError::value(option, message) }
     }
 
     pub fn experiment<'a>(message: impl Into<String>, hint: impl Into<Option<&'a str>>) -> Self {
         let hint = hint.into().map(str::to_owned);
-        OptionError { option: None, refused: None, is_value: false, message: message.into(), hint }
+        OptionError { option: None, mismatch: None, is_value: false, message: message.into(), hint }
     }
 }
 
@@ -122,12 +122,12 @@ impl<S, E> OptionRow<S, E> {
         OptionRow { name, old_name, letter, kind, metavariable, default, doc, tests: &[] }
     }
 
-    pub const fn of(mut self, tests: &'static [&'static str]) -> Self {
+    pub const fn for_tests(mut self, tests: &'static [&'static str]) -> Self {
         self.tests = tests;
         self
     }
 
-    pub const fn formerly(mut self, old_name: &'static str) -> Self {
+    pub const fn with_old_name(mut self, old_name: &'static str) -> Self {
         self.old_name = Some(old_name);
         self
     }
@@ -137,7 +137,7 @@ impl<S, E> OptionRow<S, E> {
         self
     }
 
-    pub const fn taking(mut self, metavariable: &'static str) -> Self {
+    pub const fn with_metavariable(mut self, metavariable: &'static str) -> Self {
         self.metavariable = metavariable;
         self
     }
@@ -153,7 +153,7 @@ impl<S, E> OptionRow<S, E> {
         }
     }
 
-    /// True when an empty value means something of its own; otherwise it leaves the default.
+    /// True when an empty value is valid; otherwise an empty value selects the default.
     pub fn takes_empty(&self) -> bool {
         matches!(self.kind, OptionValues::Text(..)) && self.metavariable() != "N"
     }
@@ -176,17 +176,19 @@ impl<S, E> OptionRow<S, E> {
 impl<S, E: From<String>> OptionRow<S, E> {
     /// Sets one value; `key` is the part behind the dot of a table or list. An error names the possible values.
     pub fn set(&self, settings: &mut S, key: Option<&str>, value: &str) -> Result<(), E> {
-        let wanted = || E::from(self.kind.words());
+        let valid_values = || E::from(self.kind.words());
         match (&self.kind, key) {
             (OptionValues::Whole(low, high, set), None) => {
                 let number = whole(value).filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(wanted)?);
+                set(settings, number.ok_or_else(valid_values)?);
             }
-            (OptionValues::Long(set), None) => set(settings, value.parse().map_err(|_| wanted())?),
-            (OptionValues::Size(set), None) => set(settings, size(value).ok_or_else(wanted)?),
+            (OptionValues::Long(set), None) => {
+                set(settings, value.parse().map_err(|_| valid_values())?)
+            }
+            (OptionValues::Size(set), None) => set(settings, size(value).ok_or_else(valid_values)?),
             (OptionValues::Decimal(low, high, set), None) => {
                 let number = value.parse().ok().filter(|number| (*low..=*high).contains(number));
-                set(settings, number.ok_or_else(wanted)?);
+                set(settings, number.ok_or_else(valid_values)?);
             }
             (OptionValues::Flag(set), None) => match value {
                 "on" | "true" | "1" => set(settings, true),
@@ -195,7 +197,7 @@ impl<S, E: From<String>> OptionRow<S, E> {
             },
             (OptionValues::Choice(words, set), None) => {
                 let at = words.iter().position(|word| *word == value);
-                set(settings, at.ok_or_else(wanted)?);
+                set(settings, at.ok_or_else(valid_values)?);
             }
             (OptionValues::Text(_, set), None) => set(settings, value)?,
             (OptionValues::List(set), _) => set(settings, value),
@@ -204,7 +206,7 @@ impl<S, E: From<String>> OptionRow<S, E> {
                 let key = keys.first().unwrap_or(&"NAME");
                 return Err(format!("a table: `{} = {{ {key} = ... }}`", self.name).into());
             }
-            (_, Some(_)) => return Err(wanted()),
+            (_, Some(_)) => return Err(valid_values()),
         }
         Ok(())
     }
@@ -276,7 +278,7 @@ pub fn read<'a, S>(
         };
         let refuse = |message: String, hint: String| {
             let option = Some(name.to_owned());
-            Err(OptionError { option, refused: None, is_value: false, message, hint: Some(hint) })
+            Err(OptionError { option, mismatch: None, is_value: false, message, hint: Some(hint) })
         };
         let unknown = || format!("{workload} has no option `{name}` in suites.");
         let Some(row) = table.iter().find(|row| row.name == stem) else {
@@ -398,7 +400,7 @@ mod tests {
         Row::new("size", "1", OptionValues::Whole(1, 100, |s, n| s.size = n), "rows"),
         Row::new("share", "0.5", OptionValues::Decimal(0.0, 1.0, |s, n| s.share = n), "a share"),
         Row::new("fast", "false", OptionValues::Flag(|s, on| s.is_fast = on), "no checks")
-            .of(&["quick"]),
+            .for_tests(&["quick"]),
         Row::new("mode", "a", OptionValues::Choice(&["a", "b", "c"], |s, at| s.mode = at), "how"),
         Row::new("names", "", OptionValues::List(|s, name| s.names.push(name.to_owned())), "who"),
         Row::new("weights", "", OptionValues::Table(&["left", "right"], weight), "percent"),

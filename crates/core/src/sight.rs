@@ -1,4 +1,4 @@
-//! How a node of a target looks to who waits for it.
+//! The state of a node as seen by work that waits for it.
 
 crate::named! {
     /// From good to bad.
@@ -15,11 +15,11 @@ crate::named! {
     }
 }
 
-/// What a look at a node of the target has found.
+/// The health of a node, with evidence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeSight {
     pub name: String,
     pub health: NodeHealth,
-    /// Goes on with a sentence that begins with the name: `answers a new connection`.
+    /// The predicate of a sentence whose subject is the name: `answers a new connection`.
     pub evidence: String,
 }

@@ -106,12 +106,16 @@ async fn sees_writes(
     if answer_if_any(writer, &create).await?.is_none() {
         return Ok(Kinship::Copy);
     }
-    let (until, look) = (now() + ARRIVES_WITHIN, format!("SELECT count(*) FROM {table}"));
-    let mut is_seen = false;
-    while !is_seen && now() < until {
-        is_seen = answer_if_any(reader, &look).await?.is_some();
-        sleep_until(now() + STEP).await;
-    }
+    let look = format!("SELECT count(*) FROM {table}");
+    let arrival = async {
+        while answer_if_any(reader, &look).await?.is_none() {
+            sleep_until(now() + STEP).await;
+        }
+        Ok::<(), DbError>(())
+    };
+    // The table goes whatever becomes of the reader, which may hang.
+    let arrived = timeout(now() + ARRIVES_WITHIN, arrival).await;
     answer_if_any(writer, &format!("DROP TABLE {table}")).await?;
+    let is_seen = arrived.ok().transpose()?.is_some();
     Ok(if is_seen { Kinship::Copy } else { Kinship::Stranger })
 }

@@ -1,6 +1,6 @@
 //! One command out, one answer in.
 //!
-//! Which compression a session asks for.
+//! The compression that a session requests.
 
 use crate::TargetUrl;
 use crate::endless::too_large;
@@ -257,7 +257,7 @@ const UNCOMPRESSED: &str = "uncompressed";
 pub(super) struct CompressionWish(Vec<Option<Compression>>);
 
 impl CompressionWish {
-    pub(super) fn of(target: &TargetUrl) -> DbResult<Self> {
+    pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
         let Some(wanted) = target.options.get("compression") else { return Ok(Self::default()) };
         let way = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
             UNCOMPRESSED => Ok(None),

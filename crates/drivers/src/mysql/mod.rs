@@ -49,7 +49,7 @@ impl MysqlDriver {
             database: target.database.clone().unwrap_or_default(),
             opt_ins: OptIns::of(target),
             public_key: target.options.get("server_public_key").map(read_key).transpose()?,
-            compression: CompressionWish::of(target)?,
+            compression: CompressionWish::from_target(target)?,
             variables: Vec::new(),
             connect_timeout_s: target.connect_timeout_s(),
             spellings: target.spellings,

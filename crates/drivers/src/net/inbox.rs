@@ -133,7 +133,7 @@ pub(super) struct Packed {
     frames: Frames,
     /// Frames as they came.
     received: Inbox,
-    /// What they held, the first `taken` bytes of which are handed over.
+    /// Their content, of which the first `taken` bytes are handed over.
     packets: Vec<u8>,
     taken: usize,
     /// Frames to be sent, the first `sent` bytes of which are.
@@ -157,9 +157,9 @@ impl Packed {
     /// Takes all of `rest` at the first call; true when all of it is sent.
     pub(super) fn try_send(&mut self, socket: &SocketStream, rest: &mut &[u8]) -> DbResult<bool> {
         self.frames.pack(std::mem::take(rest), &mut self.out);
-        let mut left = &self.out[self.sent..];
-        let is_sent = self.below.try_send(socket, &mut left)?;
-        self.sent = self.out.len() - left.len();
+        let mut unsent = &self.out[self.sent..];
+        let is_sent = self.below.try_send(socket, &mut unsent)?;
+        self.sent = self.out.len() - unsent.len();
         if is_sent {
             self.out.clear();
             self.sent = 0;
@@ -199,9 +199,9 @@ impl Packed {
             }
         }
         let space = inbox.space()?;
-        let left = &self.packets[self.taken..];
-        let count = left.len().min(space.len());
-        space[..count].copy_from_slice(&left[..count]);
+        let unread = &self.packets[self.taken..];
+        let count = unread.len().min(space.len());
+        space[..count].copy_from_slice(&unread[..count]);
         inbox.received(count);
         self.taken += count;
         Ok(true)

@@ -154,8 +154,8 @@ pub(super) enum SessionAttributes {
 }
 
 impl SessionAttributes {
-    /// By its checked name.
-    pub(super) fn named(name: Option<&str>) -> Self {
+    /// The attributes with this name, which was checked before.
+    pub(super) fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("read-write") => SessionAttributes::ReadWrite,
             Some("read-only") => SessionAttributes::ReadOnly,

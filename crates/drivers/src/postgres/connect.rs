@@ -330,7 +330,7 @@ async fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) ->
     thread.join().map_err(|_| DbError::unreachable("The thread of the log-in has panicked."))
 }
 
-/// How long a server may take to note a request that has been sent to it: one that hangs never does.
+/// The time limit for a server to accept a cancel request.
 const NOTES_WITHIN: Nanos = SECOND / 2;
 
 /// Cancels the statement of one session; valid while the session lives.
@@ -346,7 +346,7 @@ impl CancelToken {
         CancelToken { settings, number, key: key.map(Arc::new) }
     }
 
-    /// Of the server.
+    /// The address of the server.
     pub(super) fn address(&self) -> &Address {
         self.settings.hosts.pick(self.number).address()
     }
@@ -366,8 +366,8 @@ impl CancelToken {
             frontend::cancel_request(&mut link.out, key.process, &key.secret);
             link.transport.send(&link.out).await?;
             // The server closes the connection silently after the signal.
-            let noted = async { while link.transport.recv(&mut link.inbox).await.is_ok() {} };
-            let _ = timeout(now() + NOTES_WITHIN, noted).await;
+            let closing = async { while link.transport.recv(&mut link.inbox).await.is_ok() {} };
+            let _ = timeout(now() + NOTES_WITHIN, closing).await;
             Ok(())
         })
         .await
@@ -381,7 +381,7 @@ impl fmt::Debug for CancelToken {
     }
 }
 
-/// Those of libpq; dyno speaks the first four.
+/// The authentication methods of libpq; dyno implements the first four.
 const METHODS: [&str; 7] = ["none", "password", "md5", "scram-sha-256", "gss", "sspi", "oauth"];
 
 /// The method when channel binding was part of it.
@@ -403,7 +403,7 @@ pub(super) struct AcceptedMethods {
 }
 
 impl AcceptedMethods {
-    pub(super) fn of(target: &TargetUrl) -> DbResult<Self> {
+    pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
         let required = target.options.get("require_auth").filter(|text| !text.is_empty());
         let binding = match target.options.get("channel_binding").map(String::as_str) {
             Some("disable") => Wish::Never,
@@ -442,7 +442,7 @@ impl AcceptedMethods {
             let message = format!(
                 "The server at {address} logs in without channel binding, which channel_binding=require demands."
             );
-            return Err(refused(message).with_hint(
+            return Err(refusal(message).with_hint(
                 "give the user a password of scram-sha-256 and the server TLS, and connect with tls=require or higher",
             ));
         }
@@ -455,7 +455,7 @@ impl AcceptedMethods {
                 "The server at {address} logs in by the method {kind}, which require_auth={required} excludes."
             );
             return Err(
-                refused(message).with_hint("name the method in require_auth if it is meant")
+                refusal(message).with_hint("name the method in require_auth if it is meant")
             );
         }
         Ok(())
@@ -471,8 +471,8 @@ impl AcceptedMethods {
         if is_bound && !transport.is_tls() {
             return Err(broken(WireError("it offers channel binding without TLS")));
         }
-        let wanted = transport.certificate().filter(|_| self.binding != Wish::Never);
-        Ok(match wanted.and_then(tls_server_end_point) {
+        let certificate = transport.certificate().filter(|_| self.binding != Wish::Never);
+        Ok(match certificate.and_then(tls_server_end_point) {
             Some(hash) if is_bound => Some(ChannelBinding::EndPoint(hash)),
             _ if !offered.contains(MECHANISM) || self.requires_binding() => None,
             Some(_) => Some(ChannelBinding::Unoffered),
@@ -498,7 +498,7 @@ fn accepted(list: &str) -> DbResult<[bool; METHODS.len()]> {
         let number = METHODS.iter().position(|method| *method == name);
         let Some(number) = number.filter(|_| word.starts_with('!') == is_negative) else {
             let message = format!("invalid require_auth value: \"{list}\"");
-            return Err(refused(message).with_hint(format!(
+            return Err(refusal(message).with_hint(format!(
                 "it is a list of {}, or of these with a ! before each",
                 METHODS.join(", ")
             )));
@@ -508,7 +508,7 @@ fn accepted(list: &str) -> DbResult<[bool; METHODS.len()]> {
     Ok(accepted)
 }
 
-fn refused(message: String) -> DbError {
+fn refusal(message: String) -> DbError {
     // Not 28000: another password would not help.
     DbError::rejected(0, *b"08004", message)
 }
@@ -549,7 +549,7 @@ mod tests {
     }
 
     fn methods(query: &str) -> DbResult<AcceptedMethods> {
-        AcceptedMethods::of(&format!("postgres://me@h/d?{query}").parse().unwrap())
+        AcceptedMethods::from_target(&format!("postgres://me@h/d?{query}").parse().unwrap())
     }
 
     #[test]
@@ -570,8 +570,9 @@ mod tests {
             ("channel_binding=require", [false; 4]),
         ] {
             let methods = methods(query).unwrap();
-            let found = requests.each_ref().map(|(it, by)| methods.check(it, by, &address).is_ok());
-            assert_eq!(found, accepted, "{query}");
+            let is_allowed =
+                requests.each_ref().map(|(it, by)| methods.check(it, by, &address).is_ok());
+            assert_eq!(is_allowed, accepted, "{query}");
         }
         let bound = methods("channel_binding=require&require_auth=scram-sha-256").unwrap();
         assert_eq!(bound.check(&Authentication::Ok, BOUND, &address), Ok(()));

@@ -92,7 +92,7 @@ impl PostgresDriver {
         startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        let methods = AcceptedMethods::of(target)?;
+        let methods = AcceptedMethods::from_target(target)?;
         let settings = Settings {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&TlsOptions {
@@ -104,7 +104,7 @@ impl PostgresDriver {
             opt_ins: OptIns::of(target),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
-            wanted: SessionAttributes::named(option("target_session_attrs")),
+            wanted: SessionAttributes::from_name(option("target_session_attrs")),
             order: HostOrder::named(option("load_balance_hosts")),
             spellings: target.spellings,
             user,

@@ -177,14 +177,14 @@ impl Session for PostgresSession {
         let has_rows = prepared.columns.is_some();
         prepared.execution.encode_synced(&mut link.out, params).map_err(unsendable)?;
         link.state.begin_flight();
-        let sent = link.transport.send_buffer(&mut link.out).await;
-        if sent.is_ok()
+        let send_result = link.transport.send_buffer(&mut link.out).await;
+        if send_result.is_ok()
             && link.inbox.filled().is_empty()
             && let Some(executed) = poll_fn(|_| link.poll_plain::<R>(has_rows)).await?
         {
             return Ok(executed);
         }
-        link.collect_one(sent, statements, statement, rows).await
+        link.collect_one(send_result, statements, statement, rows).await
     }
 
     #[inline]
@@ -354,20 +354,23 @@ pub(super) async fn copy_in(link: &mut Link, sql: &str, rows: &mut dyn RowSource
     link.begin()?;
     frontend::query(&mut link.out, sql).map_err(unsendable)?;
     link.state.begin_flight();
-    let sent = link.transport.send(&link.out).await;
+    let send_result = link.transport.send(&link.out).await;
 
     let mut progress = Progress::default();
     let mut stored = 0;
-    let mut done = |outcome: DbResult<dyno_core::Executed>| {
+    let mut count_stored = |outcome: DbResult<dyno_core::Executed>| {
         stored = outcome.map_or(stored, |it| it.affected.saturating_add(stored));
     };
-    let mut stop = link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?;
-    sent?;
+    let mut stop =
+        link.collect(&mut progress, Expect::Text, &mut Discard, &mut count_stored).await?;
+    send_result?;
     let is_wanted = stop == Stop::CopyIn;
     if is_wanted {
-        stop = match stream(link, rows, &mut progress, &mut done).await? {
+        stop = match stream(link, rows, &mut progress, &mut count_stored).await? {
             Some(stop) => stop,
-            None => link.collect(&mut progress, Expect::Text, &mut Discard, &mut done).await?,
+            None => {
+                link.collect(&mut progress, Expect::Text, &mut Discard, &mut count_stored).await?
+            }
         };
     }
     match (progress.error, stop) {
@@ -388,7 +391,7 @@ async fn stream(
     link: &mut Link,
     rows: &mut dyn RowSource,
     progress: &mut Progress,
-    done: &mut impl FnMut(DbResult<dyno_core::Executed>),
+    count_stored: &mut impl FnMut(DbResult<dyno_core::Executed>),
 ) -> DbResult<Option<Stop>> {
     let (mut more, mut is_first) = (true, true);
     while more {
@@ -406,14 +409,14 @@ async fn stream(
         if !more {
             frontend::copy_done(&mut link.out);
         }
-        let sent = link.transport.send_receiving(&link.out, &mut link.inbox).await;
+        let send_result = link.transport.send_receiving(&link.out, &mut link.inbox).await;
         // Without waiting: the server's messages so far are enough.
         let received = link.transport.try_recv(&mut link.inbox);
-        let stop = link.take(progress, Expect::Text, &mut Discard, done)?;
+        let stop = link.take(progress, Expect::Text, &mut Discard, count_stored)?;
         if stop.is_some() {
             return Ok(stop);
         }
-        if let Err(lost) = sent.and(received) {
+        if let Err(lost) = send_result.and(received) {
             return Err(progress.error.take().filter(DbError::is_fatal).unwrap_or(lost));
         }
     }

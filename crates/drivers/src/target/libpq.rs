@@ -387,7 +387,7 @@ pub fn system_user() -> Option<String> {
 
 pub(super) type Pairs = Vec<(String, String)>;
 
-/// True when libpq takes a database name for a connection string.
+/// True for a database name that libpq interprets as a connection string.
 pub(super) fn is_connection_string(text: &str) -> bool {
     is_uri(text) || text.contains('=')
 }
@@ -548,13 +548,13 @@ fn read_parameter(pair: &str) -> Result<(String, String), TargetError> {
 }
 
 fn decode(text: &str, is_secret: bool) -> Result<String, TargetError> {
-    let shown = if is_secret { "***" } else { text };
+    let masked = if is_secret { "***" } else { text };
     let decoded = percent_decode(text).ok_or_else(|| {
-        TargetError::new(format!("invalid percent-encoded token: \"{shown}\""))
+        TargetError::new(format!("invalid percent-encoded token: \"{masked}\""))
             .with_hint("write % itself as %25, and other bytes as % and two hex digits")
     })?;
     if decoded.contains('\0') {
-        let message = format!("forbidden value %00 in percent-encoded value: \"{shown}\"");
+        let message = format!("forbidden value %00 in percent-encoded value: \"{masked}\"");
         return Err(TargetError::new(message));
     }
     Ok(decoded)

@@ -76,7 +76,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// True when somebody watches: a running average in a file would only be in the way.
+    /// True when stdout is a terminal: a file gets no running average.
     pub(super) fn is_watched(&self) -> bool {
         !self.to_stderr && output::is_watched()
     }

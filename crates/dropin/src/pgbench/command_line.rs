@@ -1,5 +1,5 @@
-//! From words to settings, in the order in which pgbench looks at them: what is wrong first is said,
-//! scripts are loaded when their option is met.
+//! Parses arguments in the order of pgbench, which reports the first error; scripts are loaded when their option is
+//! parsed.
 
 use super::getopt::{ArgumentWords, NextWords, leading_double, leading_int, scanned_u64};
 use super::options::{Mode, Settings};
@@ -10,7 +10,7 @@ use dyno_pgbench::init::{InitStep, PartitionMethod};
 use dyno_pgbench::script::{Builtin, QueryMode};
 use dyno_runner::output;
 
-/// What ends the program while options are read.
+/// The reason to end the program during parsing.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Stop {
     Refused(Refusal),
@@ -49,8 +49,8 @@ pub(super) fn read(
     };
     let mut reader = Reader { settings: Settings::new(seed), loader: Loader::default() };
     let (mut modes, mut operands) = (Vec::new(), Vec::new());
-    let mut given = ArgumentWords::new(words);
-    while let Some(next) = given.next() {
+    let mut arguments = ArgumentWords::new(words);
+    while let Some(next) = arguments.next() {
         match next.map_err(Refusal::words)? {
             NextWords::Operand(operand) => operands.push(operand),
             NextWords::Option(option, value) => {

@@ -318,7 +318,7 @@ fn invalid_option(name: &str, value: &str, expected: &str) -> Failure {
 
 /// A refused option of a test, as the command line has it.
 pub(super) fn refused_by_test(error: OptionError) -> Failure {
-    match (&error.option, &error.refused) {
+    match (&error.option, &error.mismatch) {
         (Some(name), Some(refused)) => invalid_option(&dashed(name), &refused.0, &refused.1),
         _ => Failure::new(error.message),
     }

@@ -133,7 +133,7 @@ pub(super) const GENERAL: &[Row] = &[
     Row::new("report-interval", "0", Whole(0, SECONDS_MAX, |s, n| s.report_interval_s = n.into()),
         "Print a line of statistics every so many seconds; 0 prints none"),
     Row::new("report-checkpoints", "", text(|s, v| { s.report_checkpoints_s = whole_list(v, SECONDS_MAX)?; Ok(()) }),
-        "Print a full report and start counting anew at these times, in seconds from the start").taking(LIST),
+        "Print a full report and start counting anew at these times, in seconds from the start").with_metavariable(LIST),
     Row::new("debug", "off", Flag(|s, on| s.debug = on), "Print more about what goes on"),
     Row::new("validate", "off", Flag(|s, on| s.validate = on),
         "Accepted for old scripts; the database tests have \
@@ -172,15 +172,15 @@ pub(super) const DATABASE: &[Row] = &[
 #[rustfmt::skip]
 pub(super) const MYSQL: &[Row] = &[
     Row::new("mysql-host", "localhost", text(|s, v| { s.mysql.hosts = texts(v); Ok(()) }),
-        "Hosts of the servers").taking(LIST),
+        "Hosts of the servers").with_metavariable(LIST),
     Row::new("mysql-port", "3306", text(|s, v| {
         s.mysql.ports = whole_list(v, 65_535)?;
         s.mysql.port_given = true;
         Ok(())
     }),
-        "Ports of the servers").taking(LIST),
+        "Ports of the servers").with_metavariable(LIST),
     Row::new("mysql-socket", "", text(|s, v| { s.mysql.sockets = list(v).map(Into::into).collect(); Ok(()) }),
-        "Unix sockets of the servers, instead of host and port").taking(LIST),
+        "Unix sockets of the servers, instead of host and port").with_metavariable(LIST),
     Row::new("mysql-user", "sbtest", text(|s, v| { s.mysql.user = v.to_owned(); Ok(()) }), "User"),
     Row::new("mysql-password", "", text(|s, v| { s.mysql.password = secret(v); Ok(()) }),
         "Password; without it the environment variable MYSQL_PWD is used"),
@@ -189,11 +189,11 @@ pub(super) const MYSQL: &[Row] = &[
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
         where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
     Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.ssl_key = path(v); Ok(()) }),
-        "The client's private key, PEM").taking(FILE),
+        "The client's private key, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.ssl_cert = path(v); Ok(()) }),
-        "The client's certificate, PEM").taking(FILE),
+        "The client's certificate, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.ssl_ca = path(v); Ok(()) }),
-        "Certificates of the trusted authorities, PEM").taking(FILE),
+        "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-cipher", "", text(|_, v| match v {
         "" => Ok(()),
         _ => Err("left out: dyno chooses the cipher itself".to_owned()),
@@ -202,11 +202,11 @@ pub(super) const MYSQL: &[Row] = &[
     Row::new("mysql-compression", "off", Flag(|s, on| s.mysql.compression = on), "Compress the protocol"),
     Row::new("mysql-compression-algorithms", "zlib", text(|s, v| { s.mysql.compression_algorithms = compressions(v)?; Ok(()) }),
         "With --mysql-compression: zlib, zstd (of MySQL only) and uncompressed, of which the first is taken that the \
-        server has").taking(LIST),
+        server has").with_metavariable(LIST),
     Row::new("mysql-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
     Row::new("mysql-ignore-errors", "1213,1020,1205", text(|s, v| { s.mysql.ignore_errors = mysql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is tried again, by number, all or none; \
-        with 2006, 2011, 2013 or 2055 among them, lost connections are made again").taking(LIST),
+        with 2006, 2011, 2013 or 2055 among them, lost connections are made again").with_metavariable(LIST),
     Row::new("mysql-dry-run", "off", Flag(|s, on| s.mysql.dry_run = on),
         "Of a built-in test's run: make and count the statements, but send nothing and connect to no server"),
 ];
@@ -214,9 +214,9 @@ pub(super) const MYSQL: &[Row] = &[
 #[rustfmt::skip]
 pub(super) const PGSQL: &[Row] = &[
     Row::new("pgsql-host", "localhost", text(|s, v| { s.pgsql.hosts = texts(v); Ok(()) }),
-        "Hosts of the servers; a path is the folder of a unix socket").taking(LIST),
+        "Hosts of the servers; a path is the folder of a unix socket").with_metavariable(LIST),
     Row::new("pgsql-port", "5432", text(|s, v| { s.pgsql.ports = whole_list(v, 65_535)?; Ok(()) }),
-        "Ports of the servers").taking(LIST),
+        "Ports of the servers").with_metavariable(LIST),
     Row::new("pgsql-user", "sbtest", text(|s, v| { s.pgsql.user = v.to_owned(); Ok(()) }), "User"),
     Row::new("pgsql-password", "", text(|s, v| { s.pgsql.password = secret(v); Ok(()) }),
         "Password; without it the environment variable PGPASSWORD is used"),
@@ -233,9 +233,9 @@ pub(super) const DYNO: &[Row] = &[
     Row::new("warmup-time", "0", Whole(0, SECONDS_MAX, |s, n| s.warmup_s = n.into()),
         "Run for so many seconds before measuring"),
     Row::new("percentiles", "", text(|s, v| { s.percentiles = percentiles(v)?; Ok(()) }),
-        "More percentiles of the latency, such as 50,95,99.9: a line each in the report").taking(LIST),
+        "More percentiles of the latency, such as 50,95,99.9: a line each in the report").with_metavariable(LIST),
     Row::new("json", "", text(|s, v| { s.json = path(v); Ok(()) }),
-        "Write the result as JSON to this file; - is stdout, and all other output goes to stderr").taking(FILE),
+        "Write the result as JSON to this file; - is stdout, and all other output goes to stderr").with_metavariable(FILE),
     Row::new("paper", "off", Flag(|s, on| s.paper = on),
         "Run each number of --threads as `dyno run` does, checks and looks at the server included, and write a paper of \
         them into a folder below dyno-runs"),
@@ -255,17 +255,17 @@ pub(super) const DYNO: &[Row] = &[
         "Most memory that the Lua state of one worker may use, for scripts of one's own"),
     Row::new("pgsql-ignore-errors", "40P01,23505,40001", text(|s, v| { s.pgsql.ignore_errors = pgsql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
-        with a state of class 08 among them, lost connections are made again").taking(LIST),
+        with a state of class 08 among them, lost connections are made again").with_metavariable(LIST),
     Row::new("mysql-server-public-key", "", text(|s, v| { s.mysql.server_public_key = v.to_owned(); Ok(()) }),
-        "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends").taking(FILE),
+        "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends").with_metavariable(FILE),
     Row::new("mysql-allow-cleartext", "off", Flag(|s, on| s.mysql.allow_cleartext = on),
         "Send the password in clear text without TLS, to a server that asks for it"),
     Row::new("pgsql-allow-cleartext", "off", Flag(|s, on| s.pgsql.allow_cleartext = on),
         "Send the password in clear text without TLS, to a server that asks for it"),
     Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.ssl_root_cert = path(v); Ok(()) }),
-        "Certificates of the trusted authorities, PEM").taking(FILE),
+        "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
     Row::new("sqlite-db", "sbtest.db", text(|s, v| { s.sqlite_db = path(v).ok_or("the name of a file")?; Ok(()) }),
-        "File of the SQLite database").taking(FILE),
+        "File of the SQLite database").with_metavariable(FILE),
 ];
 
 pub(super) const DEPRECATED: [(&str, &str); 4] = [

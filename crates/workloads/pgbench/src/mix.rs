@@ -46,7 +46,7 @@ impl Mix {
                 let hint = "Names of parameters have letters, digits and `_`.";
                 let option = Some(format!("parameters.{name}"));
                 let hint = Some(hint.to_owned());
-                return Err(OptionError { option, refused: None, is_value: false, message, hint });
+                return Err(OptionError { option, mismatch: None, is_value: false, message, hint });
             }
         }
         let drawn: Vec<Drawn<'_>> = drawn

@@ -49,7 +49,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
          several statements with `;` between them; `@9` at the end, with or without a blank before it, is the \
          weight, 1 if there is none",
     )
-    .of(&[STATEMENTS]),
+    .for_tests(&[STATEMENTS]),
     Row::new(
         "parameters",
         "",
@@ -61,7 +61,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
          `zipfian(1, rows, 1.1)`, `gaussian(1, rows, 5)`, `exponential(1, rows, 5)` and pgbench's other functions: \
          `parameters = { rows = 100000, id = \"uniform(1, rows)\" }`",
     )
-    .of(&[STATEMENTS]),
+    .for_tests(&[STATEMENTS]),
     Row::new(
         "scale",
         "1",

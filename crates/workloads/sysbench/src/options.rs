@@ -303,7 +303,7 @@ impl SysbenchOptions {
         if !self.test.accepts_unknown_options() {
             return Err(OptionError {
                 option: Some(name.to_owned()),
-                refused: None,
+                mismatch: None,
                 is_value: false,
                 message: format!("The test `{test}` has no option `{name}`."),
                 hint: did_you_mean(meant, ""),
@@ -463,42 +463,42 @@ pub const OPTIONS: [(OptionGroup, &[Row]); 6] = [
 #[rustfmt::skip]
 const OLTP: &[Row] = &[
     Row::new("auto_inc", "on", Flag(|o, on| o.auto_inc = on),
-        "Let the server number inserted rows. Otherwise the client does").formerly("oltp-auto-inc"),
+        "Let the server number inserted rows. Otherwise the client does").with_old_name("oltp-auto-inc"),
     Row::new("create_secondary", "on", Flag(|o, on| o.create_secondary = on),
-        "Create an index on column k").formerly("oltp-create-secondary"),
+        "Create an index on column k").with_old_name("oltp-create-secondary"),
     Row::new("create_table_options", "", TABLE_OPTIONS, "Text to append to CREATE TABLE"),
     Row::new("delete_inserts", "1", Whole(0, COUNT_MAX, |o, n| o.delete_inserts = n),
-        "Pairs of DELETE and INSERT per transaction").formerly("oltp-delete-inserts"),
+        "Pairs of DELETE and INSERT per transaction").with_old_name("oltp-delete-inserts"),
     Row::new("distinct_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.distinct_ranges = n),
-        "SELECT DISTINCT range queries per transaction").formerly("oltp-distinct-ranges"),
+        "SELECT DISTINCT range queries per transaction").with_old_name("oltp-distinct-ranges"),
     Row::new("index_updates", "1", Whole(0, COUNT_MAX, |o, n| o.index_updates = n),
-        "Updates of the indexed column per transaction").formerly("oltp-index-updates"),
+        "Updates of the indexed column per transaction").with_old_name("oltp-index-updates"),
     Row::new("mysql_storage_engine", "innodb", ENGINE, "Storage engine of the tables, on MySQL"),
     Row::new("non_index_updates", "1", Whole(0, COUNT_MAX, |o, n| o.non_index_updates = n),
-        "Updates of the column without index per transaction").formerly("oltp-non-index-updates"),
+        "Updates of the column without index per transaction").with_old_name("oltp-non-index-updates"),
     Row::new("order_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.order_ranges = n),
-        "SELECT ... ORDER BY range queries per transaction").formerly("oltp-order-ranges"),
+        "SELECT ... ORDER BY range queries per transaction").with_old_name("oltp-order-ranges"),
     Row::new("pgsql_variant", "", Choice(&["redshift"], |_, _| {}), "Accepted for old scripts; without effect"),
     Row::new("point_selects", "10", Whole(0, COUNT_MAX, |o, n| o.point_selects = n),
-        "Point selects per transaction").formerly("oltp-point-selects"),
+        "Point selects per transaction").with_old_name("oltp-point-selects"),
     Row::new("range_selects", "on", Flag(|o, on| o.range_selects = on),
-        "Off leaves out all range queries").formerly("oltp-range-selects"),
+        "Off leaves out all range queries").with_old_name("oltp-range-selects"),
     Row::new("range_size", "100", Whole(1, ROWS_MAX, |o, n| o.range_size = n),
-        "Rows per range query").formerly("oltp-range-size"),
+        "Rows per range query").with_old_name("oltp-range-size"),
     Row::new("secondary", "off", Flag(|o, on| o.secondary = on),
         "Index id with a secondary index, have no primary key"),
     Row::new("simple_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.simple_ranges = n),
-        "Simple range queries per transaction").formerly("oltp-simple-ranges"),
+        "Simple range queries per transaction").with_old_name("oltp-simple-ranges"),
     Row::new("reconnect", "0", Whole(0, ROWS_MAX, |o, n| o.reconnect = n),
         "Close each connection after so many transactions and open another; 0 is never"),
     Row::new("skip_trx", "off", Flag(|o, on| o.skip_trx = on),
-        "Send no BEGIN and COMMIT: every statement commits itself").formerly("oltp-skip-trx"),
+        "Send no BEGIN and COMMIT: every statement commits itself").with_old_name("oltp-skip-trx"),
     Row::new("sum_ranges", "1", Whole(0, COUNT_MAX, |o, n| o.sum_ranges = n),
-        "SELECT SUM() range queries per transaction").formerly("oltp-sum-ranges"),
+        "SELECT SUM() range queries per transaction").with_old_name("oltp-sum-ranges"),
     Row::new("table_size", "10000", Whole(0, ROWS_MAX, |o, n| o.table_size = n),
-        "Rows per table").formerly("oltp-table-size"),
+        "Rows per table").with_old_name("oltp-table-size"),
     Row::new("tables", "1", Whole(1, COUNT_MAX, |o, n| o.tables = n),
-        "Number of tables").formerly("oltp-tables-count"),
+        "Number of tables").with_old_name("oltp-tables-count"),
 ];
 
 const TABLE_OPTIONS: OptionValues<SysbenchOptions> = Text("a text", |o, text| {
@@ -559,12 +559,12 @@ const RANDOM: &[Row] = &[
         o.random.pareto_h = number(value, |h| h > 0.0 && h < 1.0)
             .ok_or("a number between 0 and 1, both excluded")?;
         Ok(())
-    }), "The h of the power law (pareto)").taking("N"),
+    }), "The h of the power law (pareto)").with_metavariable("N"),
     Row::new("rand-zipfian-exp", "0.8", Text("a number that is not negative", |o, value| {
         o.random.zipfian_exponent =
             number(value, |exponent| exponent >= 0.0).ok_or("a number that is not negative")?;
         Ok(())
-    }), "The exponent (zipfian)").taking("N"),
+    }), "The exponent (zipfian)").with_metavariable("N"),
 ];
 
 const DATABASE: &[Row] = &[Row::new(

@@ -80,21 +80,21 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
         Values::Whole(1, 100_000, |o, n| o.sessions = Some(n)),
         "sessions that execute what the terminals enter; without it one for 100 terminals, at least 8",
     )
-    .of(&[SPEC]),
+    .for_tests(&[SPEC]),
     Row::new(
         "keying_multiplier",
         "1",
         Values::Decimal(0.0, 1_000.0, |o, n| o.run.keying_multiplier = n),
         "keying times are so many times those of clause 5.2.5.7",
     )
-    .of(&[SPEC]),
+    .for_tests(&[SPEC]),
     Row::new(
         "think_multiplier",
         "1",
         Values::Decimal(0.0, 1_000.0, |o, n| o.run.think_multiplier = n),
         "think times are so many times those of clause 5.2.5.7",
     )
-    .of(&[SPEC]),
+    .for_tests(&[SPEC]),
     Row::new(
         "checks",
         "",

@@ -63,7 +63,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.timeout_s = Some(seconds)),
         "seconds after which a query is cancelled; it counts with this time, and every figure that it is in says so",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "cache",
         "",
@@ -92,7 +92,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "values in the queries: `default` is qgen's `-d`, `seed` draws them anew for each repeat (the same for all \
          degrees and targets of it), a number is qgen's `-r`",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "streams",
         "",
@@ -100,21 +100,21 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
         "streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor",
     )
-    .of(&["throughput", "performance"]),
+    .for_tests(&["throughput", "performance"]),
     Row::new(
         "runs",
         "2",
         OptionValues::Whole(1, 100, |o, n| o.written.runs = Some(n)),
         "runs of a power test and, at once, a throughput test; the run with the lower QphH counts",
     )
-    .of(&["performance"]),
+    .for_tests(&["performance"]),
     Row::new(
         "refresh",
         "true",
         OptionValues::Flag(|o, on| o.written.refresh = Some(on)),
         "the refresh functions are executed. Answers are only known before the first of them",
     )
-    .of(&["power", "throughput"]),
+    .for_tests(&["power", "throughput"]),
     Row::new(
         "pairs",
         "1",
@@ -122,7 +122,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         OptionValues::Whole(1, 4_000, |o, n| o.written.pairs = Some(n)),
         "pairs of refresh functions",
     )
-    .of(&["refresh"]),
+    .for_tests(&["refresh"]),
     Row::new(
         "plans",
         "executed",
@@ -131,14 +131,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
          workers and pages are counted, `estimated` does not, `none` takes no plans",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "degree_rule",
         "",
         OptionValues::Text("the name of a rule", |o, name| rule(name).map(|r| o.rule = Some(r))),
         "how the degree is set, by the name of a product; without it as the server says what it is",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "degree_set",
         "",
@@ -146,14 +146,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "your own rule: statements that set the degree, with `{degree}` in them: \
          `degree_set = [\"SET max_parallel_degree = {degree}\"]`",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "degree_off",
         "",
         OptionValues::List(|o, sql| o.written.off.push(sql.to_owned())),
         "your own rule: statements for degree 0; without them those of `degree_set` with 0",
     )
-    .of(QUERIES),
+    .for_tests(QUERIES),
     Row::new(
         "load_sessions",
         "",

@@ -128,28 +128,11 @@ impl RowSource for SmallRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_testkit::RecordedRow;
     use proptest::prelude::*;
 
-    #[derive(Default)]
-    struct Kept(Vec<String>);
-
-    impl RowWriter for Kept {
-        fn int(&mut self, value: i64) {
-            self.0.push(value.to_string());
-        }
-        fn double(&mut self, value: f64) {
-            self.0.push(value.to_string());
-        }
-        fn text(&mut self, value: &[u8]) {
-            self.0.push(String::from_utf8(value.to_vec()).unwrap());
-        }
-        fn null(&mut self) {
-            self.0.push("NULL".to_owned());
-        }
-    }
-
     fn rows(source: &mut dyn RowSource, columns: usize) -> Vec<Vec<String>> {
-        let mut kept = Kept::default();
+        let mut kept = RecordedRow::default();
         while source.next_row(&mut kept) {}
         kept.0.chunks(columns).map(<[String]>::to_vec).collect()
     }

@@ -75,7 +75,7 @@ fn wrong_values_are_refused_with_what_is_right() {
     ] {
         let error = parse(SysbenchTest::ReadWrite, &[&format!("{name}={value}")]).unwrap_err();
         let refused = Box::new((value.to_owned(), expected.to_owned()));
-        assert_eq!((error.option.as_deref(), error.refused), (Some(name), Some(refused)));
+        assert_eq!((error.option.as_deref(), error.mismatch), (Some(name), Some(refused)));
     }
     let both = ["oltp-read-only=on", "oltp-write-only=on"];
     assert_eq!(parse(LEGACY, &both).unwrap_err().option, None);

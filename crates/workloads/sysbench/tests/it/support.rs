@@ -3,9 +3,10 @@
 
 use dyno_core::{
     AnswerRow, BulkMethod, BulkReport, Capabilities, DbError, Dialect, Driver, ErrorClass,
-    Executed, Param, ParamType, Product, RowSource, RowWriter, Rows, Session, Statement,
+    Executed, Param, ParamType, Product, RowSource, Rows, Session, Statement,
 };
 use dyno_load::LoadObserver;
+use dyno_testkit::RecordedRow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -233,7 +234,7 @@ impl Session for FakeSession {
         rows: &mut dyn RowSource,
     ) -> Result<BulkReport, DbError> {
         assert_eq!(columns, ["id", "k", "c", "pad"]);
-        let mut kept = Kept(Vec::new());
+        let mut kept = RecordedRow::default();
         while rows.next_row(&mut kept) {}
         dyno_reactor::yield_now().await;
         let mut database = self.driver.database();
@@ -257,23 +258,6 @@ impl Session for FakeSession {
     }
 
     async fn close(self) {}
-}
-
-struct Kept(Vec<String>);
-
-impl RowWriter for Kept {
-    fn int(&mut self, value: i64) {
-        self.0.push(value.to_string());
-    }
-    fn double(&mut self, value: f64) {
-        self.0.push(value.to_string());
-    }
-    fn text(&mut self, value: &[u8]) {
-        self.0.push(String::from_utf8(value.to_vec()).unwrap());
-    }
-    fn null(&mut self) {
-        self.0.push("NULL".to_owned());
-    }
 }
 
 type Answer = Vec<Vec<Option<String>>>;

@@ -463,32 +463,15 @@ fn address(line: &mut Short<50>, rng: &mut Rng, out: &mut dyn RowWriter) {
 mod tests {
     use super::*;
     use dyno_core::{ShardMap, ShardRule};
+    use dyno_testkit::RecordedRow;
     use std::collections::{BTreeMap, BTreeSet};
-
-    #[derive(Default)]
-    struct Kept(Vec<String>);
-
-    impl RowWriter for Kept {
-        fn int(&mut self, value: i64) {
-            self.0.push(value.to_string());
-        }
-        fn double(&mut self, value: f64) {
-            self.0.push(value.to_string());
-        }
-        fn text(&mut self, value: &[u8]) {
-            self.0.push(String::from_utf8(value.to_vec()).unwrap());
-        }
-        fn null(&mut self) {
-            self.0.push("NULL".to_owned());
-        }
-    }
 
     fn rows_of(chunk: Chunk, dialect: Dialect) -> Vec<Vec<String>> {
         let constants = Constants { c_last: 10, c_id: 20, i_id: 30 };
         let parameters = RowParameters { seed: 7, dialect, loaded_at: Timestamp(0), constants };
         let mut source = ChunkRows::new(parameters, chunk);
         let mut rows = Vec::new();
-        let mut row = Kept::default();
+        let mut row = RecordedRow::default();
         while source.next_row(&mut row) {
             rows.push(std::mem::take(&mut row.0));
         }
