@@ -12,35 +12,28 @@
 //! - [`is_command`], [`harmless`], [`in_one_line`]: texts of others, which nothing must obey.
 //! - [`nearest`]: the known name closest to a misspelt one.
 
-mod address;
 mod admin;
 mod capabilities;
 mod error;
-mod failed;
-mod foreign;
-mod named;
-mod nearest;
 pub mod offer;
 pub mod options;
 mod outcome;
 mod rng;
 mod session;
 mod shards;
-mod sight;
-mod statements;
 mod target;
 mod text;
-mod value;
 mod workload;
 
-pub use address::Address;
 pub use admin::{AdminDriver, AdminSession};
 pub use capabilities::{Capabilities, PlanForm};
+pub use capabilities::{NodeHealth, NodeSight};
 pub use error::{Cause, DbError, DbResult, ErrorClass, ErrorOrigin, ErrorParts};
-pub use failed::{Context, Error, ErrorKind};
-pub use foreign::{harmless, harmless_json, in_one_line, is_command};
-pub use nearest::{is_like_password, nearest};
+pub use error::{Context, Error, ErrorKind};
+pub use error::{harmless, harmless_json, in_one_line, is_command};
+pub use options::{is_like_password, nearest};
 pub use outcome::{Outcome, StatementKind, Tally};
+pub use outcome::{Param, ParamType};
 pub use rng::Rng;
 pub use session::{
     AnswerRow, AnswerTable, BulkFallback, BulkMethod, BulkReport, ColumnNames, Discard, Driver,
@@ -48,11 +41,10 @@ pub use session::{
     Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
-pub use sight::{NodeHealth, NodeSight};
-pub use statements::StatementTable;
+pub use target::Address;
 pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement};
-pub use value::{Param, ParamType};
+pub use workload::StatementTable;
 pub use workload::{
     EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };

@@ -1,7 +1,8 @@
 //! Text for each statement.
 
-use crate::{DbError, DbResult};
 use std::ops::RangeInclusive;
+
+use crate::{DbError, DbResult};
 
 /// Appends an integer in decimal without the formatting machinery.
 #[inline]
@@ -73,6 +74,29 @@ pub fn counted(count: impl Into<u64>, noun: &str) -> String {
         1 => format!("1 {noun}"),
         count => format!("{count} {noun}s"),
     }
+}
+
+/// Makes an enum whose variants have names for people: `ALL` has them in their order, `name` says one.
+#[macro_export]
+macro_rules! named {
+    ($(#[$attribute:meta])* $vis:vis enum $Enum:ident {
+        $($(#[$of_variant:meta])* $Variant:ident = $name:literal,)+
+    }) => {
+        $(#[$attribute])*
+        $vis enum $Enum {
+            $($(#[$of_variant])* $Variant),+
+        }
+
+        impl $Enum {
+            $vis const ALL: [$Enum; [$($name),+].len()] = [$($Enum::$Variant),+];
+
+            $vis const fn name(self) -> &'static str {
+                match self {
+                    $($Enum::$Variant => $name),+
+                }
+            }
+        }
+    };
 }
 
 #[cfg(test)]

@@ -9,7 +9,6 @@
 //! - [`route`]: one driver for all nodes of a target.
 
 mod database;
-mod disclosure;
 pub mod dry;
 mod endless;
 pub mod mysql;
@@ -23,5 +22,5 @@ pub mod target;
 mod tests;
 
 pub use database::Database;
-pub use disclosure::has_used_fetched_key;
+pub use database::has_used_fetched_key;
 pub use target::{Secret, TargetUrl};

@@ -1,9 +1,9 @@
 //! One trial over all loops.
 
-use crate::collect::{Collected, LoopMessage, collect};
+use crate::control::give_back_pages;
 use crate::control::{Control, Release, StartGate};
 use crate::generator::{GeneratorWatch, run_delay_of_thread};
-use crate::own_pages::give_back_pages;
+use crate::merge::{Collected, LoopMessage, collect};
 use crate::record::{Frame, FramePlace, FrameSink, MeasuredInterval, Phase, Recorder, Window};
 use crate::shared::{Local, Shared, first_of};
 use crate::trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};

@@ -6,12 +6,10 @@
 //! ([`arrival`]: one queue for all loops) or from users with pauses, many more than workers ([`terminals`]).
 
 mod arrival;
-mod collect;
 mod control;
 mod drive;
 mod generator;
 mod merge;
-mod own_pages;
 mod policy;
 pub mod record;
 mod shared;
@@ -21,11 +19,11 @@ mod wire;
 mod worker;
 
 pub use arrival::DueArrivals;
+pub use control::give_back_pages;
 pub use control::{Control, Refused, Start};
 pub use drive::{DriveError, Observer, default_loops, drive, drive_simulated};
 pub use generator::{GeneratorWatch, run_delay_of_process};
 pub use merge::{Joined, join, merge, worsen};
-pub use own_pages::give_back_pages;
 pub use policy::{Action, ErrorPolicy, ErrorSet};
 pub use shared::TrialShare;
 pub use trial::{TrialEnd, TrialResult, TrialSpec, WorkerStats};

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ErrorParts")]
 struct PartsForm {
-    #[serde(with = "crate::record::wire::error_class")]
+    #[serde(with = "crate::record::error_class")]
     class: ErrorClass,
     #[serde(with = "CauseForm")]
     cause: Cause,

@@ -1,11 +1,11 @@
 //! One trial over the fleet.
 
-use crate::call::{Answered, Caller, Silence, ask, insist};
 use crate::fleet::{Fleet, Member, PATIENCE};
-use crate::flow::Inbox;
 use crate::generator::LEASE;
 use crate::nats::ended_thread;
+use crate::nats::{Answered, Caller, Silence, ask, insist};
 use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
+use crate::trial::Inbox;
 use crate::trial::{Part, PartEvent, Trial};
 use crate::{FleetError, FleetResult};
 use dyno_core::{Nanos, SECOND};

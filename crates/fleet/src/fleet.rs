@@ -1,9 +1,9 @@
 //! The coordinator's side: the load generators of a run.
 
 use crate::NatsOptions;
-use crate::call::{Called, Caller, ask, ask_all, insist, who};
 use crate::clock::{ClockOffset, Round, calendar_now};
 use crate::nats::Link;
+use crate::nats::{Called, Caller, ask, ask_all, insist, who};
 use crate::protocol::{
     Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
 };

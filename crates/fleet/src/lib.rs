@@ -9,27 +9,24 @@
 //! is silent for 10 s is given up; one that nobody asks for 20 s is free again. All messages are sealed with the
 //! fleet's key ([`FleetKey`]).
 
-mod call;
 mod clock;
 mod drive;
 mod fleet;
-mod flow;
 mod generator;
 mod nats;
-mod probe;
 mod protocol;
 mod trial;
 
 dyno_facts::catalogue!();
 
 pub use clock::ClockOffset;
+#[doc(hidden)]
+pub use clock::probe;
 pub use drive::{DrivenTogether, Performance, Task};
 pub use dyno_core::Error as FleetError;
 pub use fleet::{Fleet, FleetOptions, PATIENCE, Present, WAIT, present};
 pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};
 pub use nats::{FleetKey, NatsOptions, NatsSecret};
-#[doc(hidden)]
-pub use probe::probe;
 pub use protocol::{FLEET, GeneratorOrder, Hello, TargetSecret, Versions, check_name};
 
 pub(crate) type FleetResult<T> = Result<T, FleetError>;

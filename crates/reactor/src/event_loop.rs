@@ -1,8 +1,8 @@
 //! The loop: ready tasks, due times, epoll.
 
-use crate::io::{Io, chosen_io};
 use crate::ring::Ring;
 use crate::stream::ready_or_pending;
+use crate::stream::{Io, chosen_io};
 use crate::timers::{Clock, monotonic_now};
 use dyno_core::Nanos;
 use rustix::event::{Timespec, epoll};

@@ -6,15 +6,14 @@
 
 mod child;
 mod event_loop;
-mod io;
 mod ring;
 mod stream;
 mod timers;
 
 pub use child::{Output, ShellEnd, run_group, shell};
 pub use event_loop::{Loop, Tick, Turn, block_on, run_all, run_spread};
-pub use io::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
 pub use ring::Peek;
+pub use stream::{ChosenIo, Io, IoChoice, choose_io, chosen_io};
 pub use stream::{EventSource, SocketStream};
 pub use timers::{
     Clock, Elapsed, SharedTime, monotonic_now, now, sleep_until, timeout, unless, wake, yield_now,

@@ -3,7 +3,7 @@
 //! The clocks of a loop.
 
 use crate::event_loop::with_state;
-use crate::io::Io;
+use crate::stream::Io;
 use dyno_core::{Nanos, SECOND};
 use rustix::time::{ClockId, clock_gettime};
 use std::collections::BTreeSet;

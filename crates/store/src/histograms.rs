@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use dyno_engine::record::wire::read_cells;
+use dyno_engine::record::read_cells;
 use dyno_engine::record::{Latencies, MeasuredInterval};
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{

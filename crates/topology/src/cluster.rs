@@ -3,12 +3,11 @@
 //! Nodes of a new cluster: data folders, start, replication.
 
 use crate::admin::Admin;
+use crate::folder::FORMAT;
 use crate::folder::{Folder, FolderLock, Secrets, random_hex};
-use crate::mysql::replication;
-use crate::mysql::replication::Stream;
+use crate::mysql::Stream;
 use crate::process::{LOOK_EACH, Launch, ProcessFilter, last_lines, start};
 use crate::request::{Request, SHARDS_USUAL};
-use crate::state::FORMAT;
 use crate::{
     Account, ClusterError, EndpointKind, NodeProduct, Result, State, StateNode, TopologyKind,
     endpoint, machine, mysql, network, postgres,
@@ -336,7 +335,7 @@ impl Cluster {
         }
         step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
         if product == NodeProduct::Postgres {
-            postgres::replication::make_slots(self, &servers[0])?;
+            postgres::make_slots(self, &servers[0])?;
         } else {
             for node in &replicas {
                 self.follow_mysql(node, &servers[0])?;
@@ -348,7 +347,7 @@ impl Cluster {
     /// Has a node of MariaDB or MySQL follow `source` from what it has.
     pub(crate) fn follow_mysql(&self, node: &StateNode, source: &StateNode) -> Result<()> {
         let password = &self.secrets.replication;
-        replication::follow(&self.admin(node)?, node.product, source, password)
+        mysql::follow(&self.admin(node)?, node.product, source, password)
     }
 
     /// The nodes that hold data.
@@ -440,8 +439,8 @@ impl Cluster {
     /// The state of a node's replication; `None` where it has none.
     pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
-            NodeProduct::Postgres => postgres::replication::stream(admin),
-            product => replication::stream(admin, product),
+            NodeProduct::Postgres => postgres::stream(admin),
+            product => mysql::stream(admin, product),
         }
     }
 
@@ -450,14 +449,12 @@ impl Cluster {
         let (admin, of_source) = (self.admin(node)?, self.admin(source)?);
         let what = || format!("doesn't catch up with {}", source.name);
         if node.product == NodeProduct::Postgres {
-            let position = postgres::replication::position(&of_source)?;
-            return self.wait_for(node, || {
-                Ok((postgres::replication::applied(&admin)? < position).then(what))
-            });
+            let position = postgres::position(&of_source)?;
+            return self.wait_for(node, || Ok((postgres::applied(&admin)? < position).then(what)));
         }
-        let position = replication::position(&of_source, source.product)?;
+        let position = mysql::position(&of_source, source.product)?;
         self.wait_for(node, || {
-            Ok((!replication::wait_for(&admin, node.product, &position, 1)?).then(what))
+            Ok((!mysql::wait_for(&admin, node.product, &position, 1)?).then(what))
         })
     }
 
@@ -472,16 +469,16 @@ impl Cluster {
         }
         let admin = self.admin(primary)?;
         if primary.product == NodeProduct::Postgres {
-            postgres::replication::reconfigure(self, primary)?;
+            postgres::reconfigure(self, primary)?;
         } else {
-            replication::wait_for_replicas(&admin, primary.product, true)?;
+            mysql::wait_for_replicas(&admin, primary.product, true)?;
         }
         let name = self.state.replication.name();
         let what = || format!("is not acknowledged to, which {name} replication needs");
         self.wait_for(primary, || {
             let acknowledging = match primary.product {
-                NodeProduct::Postgres => postgres::replication::acknowledging(&admin)?,
-                product => replication::acknowledging(&admin, product)?,
+                NodeProduct::Postgres => postgres::acknowledging(&admin)?,
+                product => mysql::acknowledging(&admin, product)?,
             };
             Ok((acknowledging < wanted).then(what))
         })

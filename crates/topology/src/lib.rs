@@ -28,7 +28,6 @@ mod admin;
 mod cluster;
 pub mod endpoint;
 mod folder;
-mod front;
 mod guarded;
 mod machine;
 mod mysql;
@@ -37,13 +36,12 @@ mod postgres;
 mod process;
 mod request;
 mod roles;
-mod state;
 mod status;
 
 pub use cluster::Cluster;
 pub use dyno_core::Error as ClusterError;
+pub use folder::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
 pub use request::{REPLICAS_MAX, Replication, Request};
-pub use state::{Account, EndpointKind, Home, NodeProduct, State, StateNode, TopologyKind};
 pub use status::{Health, NodeStatus, NodeWatch};
 
 pub(crate) type Result<T, E = ClusterError> = std::result::Result<T, E>;

@@ -5,7 +5,7 @@
 use crate::admin::Admin;
 use crate::cluster::not_in_time;
 use crate::folder::{FolderLock, OrFailed};
-use crate::mysql::replication;
+use crate::mysql;
 use crate::process::{LOOK_EACH, ProcessFilter, copy_data};
 use crate::{Cluster, NodeProduct, Result, StateNode, postgres};
 use rustix::process::Signal;
@@ -90,11 +90,11 @@ impl Cluster {
             return Ok(Some(old.name));
         }
         let admin = self.admin(&old)?;
-        admin.ask(replication::set_read_only(old.product, true))?;
+        admin.ask(mysql::set_read_only(old.product, true))?;
         let caught_up = self.catch_up(next, &old);
         if caught_up.is_err() {
             // One node has to take writes.
-            admin.ask(replication::set_read_only(old.product, false))?;
+            admin.ask(mysql::set_read_only(old.product, false))?;
         }
         caught_up.map(|()| Some(old.name))
     }
@@ -104,17 +104,17 @@ impl Cluster {
         let product = node.product;
         for one in others.iter().chain([node]) {
             let admin = self.admin(one)?;
-            replication::stop_receiving(&admin, product)?;
-            let received = replication::received(&admin, product)?;
+            mysql::stop_receiving(&admin, product)?;
+            let received = mysql::received(&admin, product)?;
             self.wait_for(one, || {
-                let is_applied = replication::wait_for(&admin, product, &received, 1)?;
+                let is_applied = mysql::wait_for(&admin, product, &received, 1)?;
                 Ok((!is_applied).then(|| "doesn't apply what it has received".to_owned()))
             })?;
         }
         let admin = self.admin(node)?;
         for other in others {
-            let position = replication::position(&self.admin(other)?, product)?;
-            if !replication::has(&admin, product, &position)? {
+            let position = mysql::position(&self.admin(other)?, product)?;
+            if !mysql::has(&admin, product, &position)? {
                 self.follow_mysql(node, other)?;
                 self.catch_up(node, other)?;
             }
@@ -125,12 +125,12 @@ impl Cluster {
     fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let (product, admin) = (node.product, self.admin(node)?);
         let is_synchronous = self.state.replication.acknowledgements(others.len()) > 0;
-        replication::follow_nobody(&admin, product)?;
+        mysql::follow_nobody(&admin, product)?;
         if self.state.replication.acknowledgements(1) > 0 {
-            replication::acknowledge(&admin, product, false)?;
-            replication::wait_for_replicas(&admin, product, is_synchronous)?;
+            mysql::acknowledge(&admin, product, false)?;
+            mysql::wait_for_replicas(&admin, product, is_synchronous)?;
         }
-        admin.ask(replication::set_read_only(product, false))?;
+        admin.ask(mysql::set_read_only(product, false))?;
         others.iter().try_for_each(|other| self.follow_mysql(other, node))
     }
 
@@ -138,9 +138,9 @@ impl Cluster {
     fn fetch_rest_postgres(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
         let admin = self.admin(node)?;
         for other in others {
-            let position = postgres::replication::position(&self.admin(other)?)?;
-            if postgres::replication::position(&admin)? < position {
-                postgres::replication::follow(self, node, Some(other))?;
+            let position = postgres::position(&self.admin(other)?)?;
+            if postgres::position(&admin)? < position {
+                postgres::follow(self, node, Some(other))?;
                 self.catch_up(node, other)?;
             }
         }
@@ -152,11 +152,11 @@ impl Cluster {
         if admin.ask("SELECT pg_promote(true, 50)")?.single() != "t" {
             return Err(not_in_time(node, "doesn't become the primary"));
         }
-        postgres::replication::make_slots(self, node)?;
+        postgres::make_slots(self, node)?;
         for other in others {
-            postgres::replication::reconfigure(self, other)?;
+            postgres::reconfigure(self, other)?;
         }
-        postgres::replication::reconfigure(self, node)
+        postgres::reconfigure(self, node)
     }
 
     /// Has a node that was out, such as an old primary, follow the primary again with exactly its data. Returns when it
@@ -178,7 +178,7 @@ impl Cluster {
         }
         match node.product {
             NodeProduct::Postgres => {
-                postgres::replication::make_slots(self, &primary)?;
+                postgres::make_slots(self, &primary)?;
                 postgres::copy_primary(self, &primary, &node)?;
                 self.start_again(name)?;
             }
@@ -193,12 +193,12 @@ impl Cluster {
         let product = node.product;
         self.start_again(&node.name)?;
         let admin = self.admin(node)?;
-        if replication::has_diverged(&admin, &self.admin(primary)?, product)? {
+        if mysql::has_diverged(&admin, &self.admin(primary)?, product)? {
             self.copy_from_another(node, primary)?;
         }
-        replication::begin_from_own(&admin, product)?;
+        mysql::begin_from_own(&admin, product)?;
         if self.state.replication.acknowledgements(1) > 0 {
-            replication::acknowledge(&admin, product, true)?;
+            mysql::acknowledge(&admin, product, true)?;
         }
         self.follow_mysql(node, primary)
     }

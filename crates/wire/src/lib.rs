@@ -2,7 +2,6 @@
 
 pub mod mysql;
 pub mod postgres;
-mod server_text;
 pub mod text_rows;
 
-pub use server_text::{Names, SERVER_TEXT_BYTES, server_text, sqlstate};
+pub use text_rows::{Names, SERVER_TEXT_BYTES, server_text, sqlstate};

@@ -2,7 +2,7 @@
 
 use super::channel::CompressionWish;
 use super::channel::malformed;
-use crate::disclosure::{Disclosure, OptIns};
+use crate::database::{Disclosure, OptIns};
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
 use dyno_wire::mysql::auth::{

@@ -1,6 +1,5 @@
 //! Sessions that speak the MySQL protocol: MySQL, MariaDB and others.
 
-mod bulk;
 mod channel;
 mod login;
 mod session;
@@ -8,7 +7,7 @@ mod session;
 pub use session::MysqlSession;
 
 use crate::TargetUrl;
-use crate::disclosure::OptIns;
+use crate::database::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, Spellings, TargetError, spell_hint};
 use channel::{Channel, CompressionWish};
@@ -18,7 +17,7 @@ use dyno_core::{
 use dyno_reactor::now;
 use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::auth::PublicKey;
-use dyno_wire::mysql::insert::push_literal;
+use dyno_wire::mysql::row::push_literal;
 use dyno_wire::server_text;
 use login::{Account, LoggedIn, Login};
 

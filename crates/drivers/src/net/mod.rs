@@ -1,7 +1,6 @@
 //! Addresses, sockets, TLS and receive buffers. Connecting does not block the loop: a driver resolves its hosts and
 //! builds its [`TlsConfig`] before.
 
-mod address;
 mod inbox;
 mod tls;
 mod transport;
@@ -9,10 +8,10 @@ mod transport;
 #[cfg(test)]
 mod tests;
 
-pub use address::{Hosts, Resolved, ResolvedHosts};
 pub use dyno_core::Address;
 pub use inbox::Inbox;
 pub use tls::{TlsConfig, TlsMode, TlsOptions};
+pub use transport::{Hosts, Resolved, ResolvedHosts};
 pub use transport::{Transport, before};
 
 /// Random bytes for a log-in.

@@ -5,9 +5,9 @@
 //! The methods of log-in that a target accepts: `require_auth` and `channel_binding`, as libpq has them.
 
 use super::Settings;
-use super::error::{broken, login_error, unsendable};
+use super::answers::{broken, login_error, unsendable};
 use super::link::{Link, MESSAGE_BYTES};
-use crate::disclosure::Disclosure;
+use crate::database::Disclosure;
 use crate::net::{Address, Resolved, TlsMode, Transport, before, random};
 use crate::target::{Secret, TargetUrl};
 use dyno_core::{Cause, DbError, DbResult, ErrorClass, MILLISECOND, Nanos, SECOND, SessionProof};

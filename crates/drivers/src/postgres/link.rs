@@ -1,7 +1,7 @@
 //! One connection: sends flights and collects their answers.
 
 use super::answers::{Expect, Prepared, Progress, Step};
-use super::error::{broken, notice_line, server_error};
+use super::answers::{broken, notice_line, server_error};
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
 use dyno_core::{DbError, DbResult, Executed, Rows, SessionProof, Statement, StatementTable};

@@ -13,15 +13,14 @@
 
 mod answers;
 mod connect;
-mod error;
 mod link;
 mod session;
 
+pub use answers::libpq_connection_failure;
 pub use connect::{CancelToken, sessions_opened};
-pub use error::libpq_connection_failure;
 pub use session::PostgresSession;
 
-use crate::disclosure::OptIns;
+use crate::database::OptIns;
 use crate::net::{Address, ResolvedHosts, TlsConfig, TlsMode, TlsOptions, before, random};
 use crate::target::{Secret, Spellings, TargetUrl, spell_hint};
 use answers::SessionAttributes;

@@ -2,9 +2,9 @@
 //!
 //! Bulk load: `COPY ... FROM STDIN` in text format, or in binary format where the rows are written so.
 
+use super::answers::unsendable;
 use super::answers::{Expect, Prepared, Progress, Step};
 use super::connect::CancelToken;
-use super::error::unsendable;
 use super::link::{Link, Stop};
 use crate::endless;
 use dyno_core::{

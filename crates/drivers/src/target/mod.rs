@@ -3,7 +3,6 @@
 mod jdbc;
 mod libpq;
 mod password;
-mod service;
 mod url;
 
 #[cfg(test)]

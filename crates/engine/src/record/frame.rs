@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorCount {
-    #[serde(with = "crate::record::wire::error_class")]
+    #[serde(with = "crate::record::collector::error_class")]
     pub class: ErrorClass,
     /// MySQL's or SQLite's number, 0 where there is none.
     pub errno: u32,
@@ -62,10 +62,10 @@ impl ErrorTable {
 pub struct KindFrame {
     pub counts: Counts,
     /// Statements of attempts that ended as the workload wants (committed, or rolled back by profile).
-    #[serde(with = "crate::record::wire::TallyForm")]
+    #[serde(with = "crate::record::collector::TallyForm")]
     pub work: Tally,
     /// Statements of attempts that failed: done by the server, worth nothing.
-    #[serde(with = "crate::record::wire::TallyForm")]
+    #[serde(with = "crate::record::collector::TallyForm")]
     pub wasted: Tally,
     /// Latency of transactions that did not fail: from the due time where there is a schedule, else from the begin.
     pub latency: Latencies,

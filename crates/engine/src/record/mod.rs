@@ -8,10 +8,10 @@ mod fault;
 mod frame;
 mod histogram;
 mod recorder;
-pub mod wire;
 
+pub(crate) use collector::error_class;
 pub use collector::{Collector, MeasuredInterval};
-pub use collector::{set_totals, statement_counts};
+pub use collector::{read_cells, set_totals, statement_counts};
 pub use fault::FaultWatch;
 pub use frame::{Awaited, ErrorCount, ErrorTable, Frame, KindFrame};
 pub use histogram::Latencies;

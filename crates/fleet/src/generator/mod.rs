@@ -4,14 +4,14 @@
 //! asked for [`LEASE`], the trial is stopped and the load generator is free again.
 
 use crate::NatsOptions;
-use crate::call::Caller;
 use crate::clock::calendar_now;
-use crate::flow::Outbox;
+use crate::nats::Caller;
 use crate::nats::{Link, SealContext};
 use crate::protocol::{
     Answer, Ask, GeneratorOrder, Hello, QUESTION_LASTS, Question, Report, SentQuestion, Versions,
     call_subject, check_name, own_subject, pack, unpack,
 };
+use crate::trial::Outbox;
 use crate::{FleetError, FleetResult};
 use async_nats::{Message, Subscriber};
 use dyno_core::Nanos;
@@ -183,7 +183,7 @@ fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Fleet
     let caller = link.caller.clone();
     let call = call_subject(fleet);
     let taken: Vec<String> = link
-        .wait(async move { crate::call::who(&caller, call, SAME_NAME).await })??
+        .wait(async move { crate::nats::who(&caller, call, SAME_NAME).await })??
         .found
         .into_iter()
         .map(|(hello, _)| hello.name)

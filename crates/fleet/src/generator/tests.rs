@@ -156,7 +156,7 @@ fn reports_wait_until_they_were_received() {
     let Assignment { reporter, .. } = assignments(&told).remove(0);
     reporter.note("One.");
     reporter.note("Two.");
-    let mut inbox = crate::flow::Inbox::default();
+    let mut inbox = crate::trial::Inbox::default();
     let mut texts = Vec::new();
     loop {
         // Each question is asked twice, as if the first answer had been lost.

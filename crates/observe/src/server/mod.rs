@@ -4,25 +4,29 @@
 //! Every question may be refused: accounts differ in what they may see, and managed services differ
 //! from the products that they are made of. What can't be read is listed and stays unknown.
 
-mod ask;
 mod follow;
 mod mysql;
 mod postgres;
 mod sqlite;
 mod state;
 
-pub use ask::Asked;
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use dyno_core::{
+    AdminSession, AnswerRow, AnswerTable, ColumnNames, DbResult, Dialect, Discard, Nanos, Rows,
+    Session,
+};
+use dyno_facts::{Message, ServerFacts};
+use dyno_reactor::{now, timeout};
+
+use state::ask_facts;
+
 pub use follow::{
     LogPosition, Sample, follows, has_reached, position, server_restarted, standstill,
 };
 pub use postgres::LOCK_CLASS;
 pub use state::{NodeState, ServerWindow, commits_grown, node_conditions, read_facts, was_alone};
-
-use ask::Asker;
-use dyno_core::{AdminSession, DbResult, Dialect, Discard, Session};
-use dyno_facts::{Message, ServerFacts};
-use state::ask_facts;
-use std::time::Instant;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeLook {
@@ -126,4 +130,242 @@ async fn round_trip_us(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
     asker.sent(TRIPS as u64);
     trips.sort_unstable_by(f64::total_cmp);
     Ok(Some(trips[TRIPS / 2]))
+}
+
+type Answer = Vec<Vec<Option<String>>>;
+
+struct Asker<'a, 's> {
+    session: &'a mut AdminSession<'s>,
+    not_readable: Vec<Message>,
+    /// Questions that are not to be asked, and those that were refused.
+    left_out: Vec<Message>,
+    refused: Vec<Message>,
+    asked: Asked,
+    /// How long each answer is waited for.
+    within: Option<Nanos>,
+}
+
+/// Statements that were sent, for servers that count them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    pub all: u64,
+    /// Of these, those that a server counts among its SELECTs.
+    pub reads: u64,
+    /// Of these, those that it counts among what writes rows.
+    pub writes: u64,
+}
+
+impl Asked {
+    /// One statement, by its first word.
+    pub fn one(sql: &str) -> Self {
+        let begins = |words: &[&str]| u64::from(words.iter().any(|word| sql.starts_with(word)));
+        let writes = begins(&["INSERT", "UPDATE", "DELETE"]);
+        Asked { all: 1, reads: begins(&["SELECT"]), writes }
+    }
+}
+
+impl std::ops::AddAssign for Asked {
+    fn add_assign(&mut self, other: Asked) {
+        self.all += other.all;
+        self.reads += other.reads;
+        self.writes += other.writes;
+    }
+}
+
+#[derive(Default)]
+struct Named<'a> {
+    names: Vec<String>,
+    table: AnswerTable,
+    /// Rows that begin with the name of another table are not kept: a database may have any number of these.
+    of: Option<&'a Tables<'a>>,
+}
+
+impl Rows for Named<'_> {
+    const DESCRIBED: bool = true;
+
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
+        self.names = (0..columns.count()).map(|column| columns.name(column).to_owned()).collect();
+    }
+
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        let name = self.of.and_then(|_| std::str::from_utf8(row.bytes(0)?).ok());
+        if self.of.zip(name).is_none_or(|(tables, name)| tables.has(name)) {
+            self.table.row(row);
+        }
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        self.table.overflow()
+    }
+}
+
+impl<'a, 's> Asker<'a, 's> {
+    fn new(session: &'a mut AdminSession<'s>) -> Self {
+        Asker::leaving_out(session, &[])
+    }
+
+    /// Without questions (by what they are about) that are not worth asking.
+    fn leaving_out(session: &'a mut AdminSession<'s>, questions: &[Message]) -> Self {
+        let (left_out, asked) = (questions.to_vec(), Asked::default());
+        let (not_readable, refused) = (Vec::new(), Vec::new());
+        Asker { session, not_readable, left_out, refused, asked, within: None }
+    }
+
+    /// Waits no longer for each answer.
+    fn within(self, within: Nanos) -> Self {
+        Asker { within: Some(within), ..self }
+    }
+
+    fn session(&mut self) -> &mut AdminSession<'s> {
+        self.session
+    }
+
+    fn refused(&self) -> Vec<Message> {
+        self.refused.clone()
+    }
+
+    /// Counts SELECTs that were sent beside the asker.
+    fn sent(&mut self, reads: u64) {
+        self.asked += Asked { all: reads, reads, writes: 0 };
+    }
+
+    /// What could not be read, and how many statements were sent.
+    fn end(self) -> (Vec<Message>, Asked) {
+        (self.not_readable, self.asked)
+    }
+
+    /// All rows; none when the server refuses, which is noted with `what` it was about.
+    async fn rows(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Answer> {
+        Ok(self.named(what, sql, None).await?.table.rows)
+    }
+
+    /// The same, without rows that begin with the name of a table which is none of these.
+    async fn rows_of(
+        &mut self,
+        tables: &Tables<'_>,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> DbResult<Answer> {
+        Ok(self.named(what, sql, Some(tables)).await?.table.rows)
+    }
+
+    async fn text(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<String>> {
+        let rows = self.rows(what, sql).await?;
+        Ok(rows.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
+    }
+
+    /// The first value of the answer, where it is a number.
+    async fn number(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<f64>> {
+        Ok(self.text(what, sql).await?.and_then(|text| text.parse().ok()))
+    }
+
+    /// The same of a whole number, rounded down.
+    async fn count(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<u64>> {
+        Ok(self.number(what, sql).await?.map(|number| number as u64))
+    }
+
+    /// The first row by the names of its columns, without what is NULL.
+    async fn record(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+    ) -> DbResult<BTreeMap<String, String>> {
+        let named = self.named(what, sql, None).await?;
+        let first = named.table.rows.into_iter().next().unwrap_or_default();
+        Ok(named
+            .names
+            .into_iter()
+            .zip(first)
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect())
+    }
+
+    async fn named<'t>(
+        &mut self,
+        what: impl Into<Message>,
+        sql: &str,
+        of: Option<&'t Tables<'t>>,
+    ) -> DbResult<Named<'t>> {
+        let mut named = Named { of, ..Named::default() };
+        let what = what.into();
+        if self.left_out.contains(&what) {
+            return Ok(named);
+        }
+        self.asked += Asked::one(sql);
+        let answer = self.session.query(sql, &mut named);
+        let answered = match self.within {
+            Some(within) => {
+                let answered = timeout(now().saturating_add(within), answer).await;
+                match answered {
+                    Ok(answered) => answered,
+                    Err(_) => Err(self.session.unanswered(sql, within).await),
+                }
+            }
+            None => answer.await,
+        };
+        match answered {
+            Ok(_) => Ok(named),
+            Err(error) if error.is_fatal() => Err(error),
+            Err(error) => {
+                let words = [what.clone(), error.to_string().into()];
+                self.not_readable.push(Message::joined(&words, ": ", "："));
+                self.refused.push(what);
+                Ok(Named::default())
+            }
+        }
+    }
+}
+
+/// The text of a column, empty for NULL and for columns that are not there.
+fn cell(row: &[Option<String>], column: usize) -> &str {
+    row.get(column).and_then(Option::as_deref).unwrap_or_default()
+}
+
+/// The name of a column, from a row that begins with its table and itself, and how the rest of the row defines it.
+fn column(row: &[Option<String>]) -> (String, String) {
+    let rest: Vec<&str> = row.iter().skip(2).flatten().map(String::as_str).collect();
+    (format!("{}.{}", cell(row, 0), cell(row, 1)), rest.join(" "))
+}
+
+/// `trigger a.b` and when it fires, with the beginning of a hash of what it does, and its state.
+fn trigger(row: &[Option<String>], state: &str) -> (String, String) {
+    let name = format!("trigger {}.{}", cell(row, 0), cell(row, 1));
+    (name, format!("{}, body {}{state}", cell(row, 2), cell(row, 3)))
+}
+
+/// What a row defines that begins with its table (NULL where it belongs to none), its name and its definition.
+fn property(row: &[Option<String>]) -> (String, String) {
+    (cell(row, 1).to_owned(), cell(row, 2).to_owned())
+}
+
+/// A checksum of rows (FNV-1a, 64 bits): equal for equal rows in the same order. It tells
+/// differences apart; it is no proof against intent.
+fn checksum<'a>(rows: impl Iterator<Item = &'a Vec<Option<String>>>) -> Option<String> {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut is_empty = true;
+    for row in rows {
+        is_empty = false;
+        for column in 0..row.len() {
+            // A byte that no text holds ends each value.
+            for byte in cell(row, column).bytes().chain([0xff]) {
+                hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+            }
+        }
+    }
+    (!is_empty).then(|| format!("{hash:016x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_checksum_tells_values_and_their_borders_apart() {
+        let row = |values: &[&str]| values.iter().map(|&value| Some(value.to_owned())).collect();
+        let sum = |rows: &[Vec<Option<String>>]| checksum(rows.iter());
+        assert_eq!(sum(&[]), None);
+        assert_eq!(sum(&[row(&["a", "b"])]), sum(&[row(&["a", "b"])]));
+        assert_ne!(sum(&[row(&["a", "b"])]), sum(&[row(&["ab", ""])]));
+        assert_ne!(sum(&[row(&["a"]), row(&["b"])]), sum(&[row(&["b"]), row(&["a"])]));
+    }
 }

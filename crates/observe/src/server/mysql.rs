@@ -3,8 +3,8 @@
 //! Names of counters are those of the reference manuals of MySQL 5.6 to 9 and MariaDB 10 and 11; where
 //! the two differ, both are looked for.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::follow::{count, number, replica_status};
+use super::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, SECOND};
 use dyno_facts::{CommitWait, ReplicaFacts, say};

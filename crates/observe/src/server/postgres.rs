@@ -3,8 +3,8 @@
 //! Views move between versions: checkpoints went from `pg_stat_bgwriter` to `pg_stat_checkpointer` in 17,
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
-use super::ask::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::follow::{count, number};
+use super::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
 use dyno_facts::{CommitWait, ReplicaFacts, say};

@@ -1,6 +1,6 @@
 //! Embedded databases: a file, no server that would do anything by itself.
 
-use super::ask::{Asker, cell, checksum};
+use super::{Asker, cell, checksum};
 use super::{NodeState, ServerFacts, Tables};
 use dyno_core::DbResult;
 use dyno_facts::{CommitWait, say};

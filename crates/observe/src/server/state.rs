@@ -2,7 +2,7 @@
 //!
 //! Settings and counters as a server states them, before and after a trial.
 
-use super::ask::Asker;
+use super::Asker;
 use super::{Asked, Sample, postgres};
 use dyno_core::{AdminSession, DbResult, Dialect, Nanos, Session};
 use dyno_facts::{CommitWait, LogInFacts, Message, NodeConditions, ReplicaFacts, ServerFacts, say};

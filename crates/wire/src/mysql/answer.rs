@@ -2,9 +2,10 @@
 
 use super::{
     Malformed, Scanned, ServerError,
-    error::PROGRESS_REPORT,
-    packet::PacketReader,
-    packet::{FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PacketHeader},
+    packet::{
+        FULL_PACKET_BYTES, Framed, Framing, HEADER_BYTES, PROGRESS_REPORT, PacketHeader,
+        PacketReader,
+    },
     row::{
         BinaryRow, CellSpan, Definitions, MysqlColumn, TextRow, kept_joined_row,
         read_kept_binary_row, read_kept_text_row, scan_binary_row, scan_text_row,

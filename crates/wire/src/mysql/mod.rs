@@ -11,16 +11,14 @@
 pub mod answer;
 pub mod auth;
 pub mod compression;
-pub mod error;
 pub mod handshake;
-pub mod insert;
 pub mod packet;
 pub mod row;
 pub mod statement;
 
 pub use answer::{Answer, AnswerStep, Encoding};
-pub use error::ServerError;
 pub use handshake::CapabilityFlags;
+pub use packet::ServerError;
 pub use row::Definitions;
 pub use statement::{PrepareAnswer, Prepared};
 

@@ -2,7 +2,7 @@
 //!
 //! Commands without parameters.
 
-use super::error::PROGRESS_REPORT;
+use super::packet::PROGRESS_REPORT;
 use super::packet::{
     Framed, Framing, HEADER_BYTES, PacketReader, begin_packet, finish_packet, push_lenenc_bytes,
 };

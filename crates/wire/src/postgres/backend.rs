@@ -4,7 +4,7 @@ use super::frame::MessageReader;
 use super::frame::{HEADER_BYTES, tag};
 use super::types::{PostgresColumn, ValueFormat};
 use super::{Read, WireError};
-use crate::server_text::Names;
+use crate::text_rows::Names;
 
 /// Of ReadyForQuery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use crate::machine::LuaError;
 use crate::script::{LuaScript, ScriptSettings};
-use crate::side::{Side, SideState};
 use crate::worker::{LuaCommon, LuaWorker};
+use crate::worker::{Side, SideState};
 use dyno_core::Driver;
 use dyno_drivers::{Database, with_driver};
 use dyno_reactor::{block_on, run_spread};

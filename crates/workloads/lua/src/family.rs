@@ -3,8 +3,8 @@
 use crate::commands::{Begun, begin_at, missing, parallel};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
-use crate::side::{Side, SideState};
 use crate::worker::LuaCommon;
+use crate::worker::{Side, SideState};
 use crate::workload::LuaWorkload;
 use dyno_core::offer::{Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionRow, OptionValues};

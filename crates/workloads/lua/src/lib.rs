@@ -11,22 +11,15 @@
 //!
 //! The folder's README says what is supported, and every deviation.
 
-mod bound;
 mod commands;
 mod connections;
-mod counters;
 mod family;
 mod machine;
 mod prepared;
 mod random;
 mod raw;
-mod reports;
-mod rows;
 mod script;
-mod side;
 mod sql;
-mod turns;
-mod unconnected;
 mod watch;
 mod worker;
 mod workload;
@@ -34,9 +27,9 @@ mod workload;
 pub use commands::{Begun, CommandError, CommandKind, begin, parallel};
 pub use family::{FAMILY, OFFER, PAPER};
 pub use machine::LuaError;
-pub use reports::{ReportHook, ReportStat};
 pub use script::{
     INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, STANDARD_INPUT, ScriptSettings, module_file,
 };
-pub use side::{SideState, side_state};
+pub use watch::{ReportHook, ReportStat};
+pub use worker::{SideState, side_state};
 pub use workload::drive;

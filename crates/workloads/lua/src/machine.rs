@@ -2,13 +2,12 @@
 //!
 //! Code is interpreted, and no hook is set: [`crate::watch`] ends what computes without an end.
 
-use crate::counters::ScriptCounters;
 use crate::random::{Numbers, UniqueNumbers};
 use crate::raw::{self, Halt, LuaRequest, LuaShared, Plain};
-use crate::reports::ReportStat;
-use crate::rows;
 use crate::script::{LuaScript, OptionValue, ScriptSettings};
+use crate::watch::ReportStat;
 use crate::watch::Watch;
+use crate::workload::ScriptCounters;
 use dyno_core::{DbError, ParamType};
 use dyno_sysbench::KeyDistribution;
 use mlua::{
@@ -178,7 +177,7 @@ impl LuaMachine {
         let numbers = Numbers::new(settings.seed, worker, settings.random);
         let shared = Rc::new(LuaShared::new(numbers, unique, settings.memory_max));
         raw::offer(&shared, &lua, &host)?;
-        rows::offer(&shared, &lua, &host)?;
+        crate::prepared::offer_rows(&shared, &lua, &host)?;
         let counters = Rc::new(ScriptCounters::default());
         counters.offer(&lua, &host)?;
         let stat = Rc::new(RefCell::new(ReportStat::default()));

@@ -1,7 +1,17 @@
 //! The statements that a script has prepared, by the numbers that it knows them by.
 
-use dyno_core::{DbError, DbResult, ParamType, Statement, StatementTable};
+use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ops::Range;
+use std::rc::Rc;
+
+use dyno_core::{
+    AnswerRow, AnswerTable, ColumnNames, DbError, DbResult, KeptColumn, Param, ParamType,
+    ReadKeptRow, Rows, Statement, StatementTable,
+};
+use mlua::{Lua, Table};
+
+use crate::raw::LuaShared;
 
 /// So many closed statements stay prepared, for a script that prepares the same texts again and again.
 const CLOSED_MAX: usize = 64;
@@ -107,6 +117,327 @@ impl ScriptStatements {
             self.closed.retain(|closed| *closed != statement);
         }
         had
+    }
+}
+
+/// The values of a statement's parameters.
+#[derive(Debug, Default)]
+pub(crate) struct BoundValues {
+    list: Vec<BoundValue>,
+    texts: Vec<u8>,
+}
+
+/// A parameter that becomes part of a text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Literal<'a> {
+    pub(crate) param: Param<'a>,
+    /// An integer that needs all 64 bits, and none for its sign.
+    pub(crate) unsigned: Option<u64>,
+}
+
+#[derive(Debug)]
+enum BoundValue {
+    Null,
+    Number(f64),
+    /// A part of `texts`.
+    Text(Range<usize>),
+}
+
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
+
+/// Longer texts give their memory back: a bulk insert has half a megabyte.
+pub(crate) const KEPT_BYTES: usize = 1 << 16;
+
+impl BoundValues {
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+        self.texts.clear();
+        self.texts.shrink_to(KEPT_BYTES);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub(crate) fn push_null(&mut self) {
+        self.list.push(BoundValue::Null);
+    }
+
+    #[inline]
+    pub(crate) fn push_number(&mut self, number: f64) {
+        self.list.push(BoundValue::Number(number));
+    }
+
+    #[inline]
+    pub(crate) fn push_text(&mut self, text: &[u8]) {
+        let begin = self.texts.len();
+        self.texts.extend_from_slice(text);
+        self.list.push(BoundValue::Text(begin..self.texts.len()));
+    }
+
+    /// The values as parameters of these types.
+    pub(crate) fn params<'a>(
+        &'a self,
+        types: &'a [ParamType],
+    ) -> impl Iterator<Item = Param<'a>> + 'a {
+        self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
+            (BoundValue::Null, _) => Param::Null,
+            (BoundValue::Number(number), ParamType::Int) => Param::Int(converted(*number)),
+            (BoundValue::Number(number), _) => Param::Double(*number),
+            (BoundValue::Text(text), ParamType::Int) => {
+                let digits = &self.texts[text.clone()];
+                whole(digits).map_or(Param::Text(digits), Param::Int)
+            }
+            (BoundValue::Text(text), _) => Param::Text(&self.texts[text.clone()]),
+        })
+    }
+
+    /// The same for a text.
+    pub(crate) fn literals<'a>(
+        &'a self,
+        types: &'a [ParamType],
+    ) -> impl Iterator<Item = Literal<'a>> + 'a {
+        let numbers = self.list.iter().zip(types).map(|(value, kind)| match (value, kind) {
+            (BoundValue::Number(number), ParamType::Int) => beyond_63_bits(*number),
+            (BoundValue::Text(text), ParamType::Int) => unsigned(&self.texts[text.clone()]),
+            _ => None,
+        });
+        self.params(types).zip(numbers).map(|(param, unsigned)| Literal { param, unsigned })
+    }
+}
+
+/// As C converts it on x86-64: without its fraction. An unsigned number keeps its bits. NaN and what 64 bits don't hold
+/// become the lowest number.
+#[inline]
+fn converted(number: f64) -> i64 {
+    match (-TWO_TO_63..TWO_TO_63).contains(&number) {
+        true => number as i64,
+        false => beyond_63_bits(number).map_or(i64::MIN, |number| number as i64),
+    }
+}
+
+/// The unsigned number of 64 bits that no signed one holds.
+fn beyond_63_bits(number: f64) -> Option<u64> {
+    (TWO_TO_63..2.0 * TWO_TO_63).contains(&number).then_some(number as u64)
+}
+
+/// A 64-bit number that has come as its digits. An unsigned one keeps its bits, as in the original.
+fn whole(digits: &[u8]) -> Option<i64> {
+    let signed = std::str::from_utf8(digits).ok()?.parse().ok();
+    signed.or_else(|| unsigned(digits).map(|number| number as i64))
+}
+
+/// One of these that no signed number holds.
+fn unsigned(digits: &[u8]) -> Option<u64> {
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    i64::try_from(number).is_err().then_some(number)
+}
+
+thread_local! {
+    /// What no result of this thread holds, the one last that was used last. A script that fetches nothing gives its
+    /// buffers back before another worker's answer comes, so that all of a loop use the same ones: a buffer for each
+    /// would push the scripts' own tables out of the processor's caches.
+    static SPARE: RefCell<Spare> = const { RefCell::new(Vec::new()) };
+}
+
+/// In boxes, since a result moves with each answer: one pointer instead of nine.
+type Spare = Vec<Box<Buffers>>;
+
+#[derive(Debug, Default)]
+struct Buffers {
+    bytes: Vec<u8>,
+    /// The end of each value in `bytes`; `None` is NULL.
+    ends: Vec<Option<usize>>,
+    /// Of rows that were kept as they came.
+    columns: Vec<KeptColumn>,
+}
+
+/// A result set: `nrows`, `nfields`, `fetch_row()`, `free()`.
+#[derive(Debug, Default)]
+pub(crate) struct ResultSet {
+    /// `None` without columns, and when they are freed.
+    kept: Option<Box<Buffers>>,
+    /// Reads rows that were kept as they came, and then there are no ends.
+    read: Option<ReadKeptRow>,
+    columns: usize,
+    rows: usize,
+    /// The row and the byte that `fetch_row` goes on with.
+    next: (usize, usize),
+    /// What comes belongs to a later result set.
+    is_over: bool,
+    /// Bytes that are kept at most.
+    bytes_max: usize,
+}
+
+/// The results of all connections of a state, by their numbers.
+#[derive(Debug)]
+pub(crate) struct ConnectionResults {
+    list: RefCell<Vec<ResultSet>>,
+    bytes_max: usize,
+}
+
+impl ConnectionResults {
+    /// Results that have as much memory as the state itself, `memory_max` bytes.
+    pub(crate) fn new(memory_max: usize) -> Self {
+        let bytes_max = memory_max.max(AnswerTable::WORKLOAD_BYTES_MAX);
+        ConnectionResults { list: RefCell::default(), bytes_max }
+    }
+
+    /// Takes the buffers of a connection's result for the next one.
+    pub(crate) fn take(&self, connection: usize) -> ResultSet {
+        let mut results = self.list.borrow_mut();
+        let mut taken = results.get_mut(connection).map(std::mem::take).unwrap_or_default();
+        taken.clear();
+        taken.bytes_max = self.bytes_max;
+        taken
+    }
+
+    /// Keeps the result of a connection's statement.
+    pub(crate) fn keep(&self, connection: usize, result: ResultSet) {
+        let mut results = self.list.borrow_mut();
+        if results.len() <= connection {
+            results.resize_with(connection + 1, ResultSet::default);
+        }
+        results[connection] = result;
+    }
+
+    /// Lends a connection's result, which [`ConnectionResults::give_back`] ends.
+    pub(crate) fn lend(&self, connection: usize) -> ResultSet {
+        let mut results = self.list.borrow_mut();
+        results.get_mut(connection).map(std::mem::take).unwrap_or_default()
+    }
+
+    pub(crate) fn give_back(&self, connection: usize, result: ResultSet) {
+        if let Some(place) = self.list.borrow_mut().get_mut(connection) {
+            *place = result;
+        }
+    }
+}
+
+/// Gives the prelude `size` and `free`.
+pub(crate) fn offer_rows(shared: &Rc<LuaShared>, lua: &Lua, host: &Table) -> mlua::Result<()> {
+    let of = Rc::clone(shared);
+    let size = lua.create_function(move |_, connection: usize| {
+        let results = of.results.list.borrow();
+        Ok(results.get(connection).map_or((0, 0), |result| (result.rows, result.columns)))
+    })?;
+    let of = Rc::clone(shared);
+    let free = lua.create_function(move |_, connection: usize| {
+        if let Some(result) = of.results.list.borrow_mut().get_mut(connection) {
+            result.free();
+        }
+        Ok(true)
+    })?;
+    host.set("size", size)?;
+    host.set("free", free)
+}
+
+impl Rows for ResultSet {
+    const DESCRIBED: bool = true;
+
+    /// Of several result sets the first one with columns is kept, as in the original.
+    fn columns<C: ColumnNames>(&mut self, columns: &C) {
+        if self.columns > 0 {
+            self.is_over = true;
+        } else {
+            self.clear();
+            self.columns = columns.count();
+            self.kept = Some(SPARE.with_borrow_mut(Vec::pop).unwrap_or_default());
+        }
+    }
+
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) else { return };
+        self.rows += 1;
+        for column in 0..self.columns {
+            if row.is_null(column) {
+                kept.ends.push(None);
+                continue;
+            }
+            match row.bytes(column) {
+                Some(bytes) => kept.bytes.extend_from_slice(bytes),
+                None => kept.bytes.extend(row.string(column).unwrap_or_default().into_bytes()),
+            }
+            kept.ends.push(Some(kept.bytes.len()));
+        }
+    }
+
+    /// Most scripts never fetch what they select.
+    const KEPT: bool = true;
+
+    fn kept_columns(&mut self, columns: impl Iterator<Item = KeptColumn>, read: ReadKeptRow) {
+        if let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) {
+            kept.columns.extend(columns);
+            self.read = Some(read);
+        }
+    }
+
+    #[inline]
+    fn kept_rows(&mut self, rows: &[u8], count: usize) {
+        if let Some(kept) = self.kept.as_deref_mut().filter(|_| !self.is_over) {
+            self.rows += count;
+            kept.bytes.extend_from_slice(rows);
+        }
+    }
+
+    fn overflow(&self) -> Option<usize> {
+        let kept = self.kept.as_deref()?;
+        let kept_bytes = kept.bytes.len() + size_of_val(kept.ends.as_slice());
+        (kept_bytes > self.bytes_max).then_some(self.bytes_max)
+    }
+}
+
+impl Buffers {
+    /// They stay, for the next rows, unless they are large.
+    fn clear(&mut self) {
+        const KEPT_BYTES: usize = 1 << 20;
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BYTES);
+        self.ends.clear();
+        self.ends.shrink_to(KEPT_BYTES / 16);
+        self.columns.clear();
+    }
+}
+
+impl ResultSet {
+    fn clear(&mut self) {
+        self.free();
+        (self.columns, self.rows, self.next, self.is_over) = (0, 0, (0, 0), false);
+    }
+
+    /// Gives its buffers back; its size is still known.
+    fn free(&mut self) {
+        if let Some(mut kept) = self.kept.take() {
+            kept.clear();
+            SPARE.with_borrow_mut(|spare| spare.push(kept));
+        }
+        self.read = None;
+        self.next.0 = self.rows;
+    }
+
+    /// The columns of the row that is next; `None` after the last one.
+    pub(crate) fn columns_of_next(&self) -> Option<usize> {
+        (self.next.0 < self.rows).then_some(self.columns)
+    }
+
+    /// Goes on to the next row, which there is, and hands on its values: numbers of columns, and `None` for NULL. False
+    /// where the server has sent something else.
+    pub(crate) fn next_row(&mut self, mut hand_on: impl FnMut(usize, Option<&[u8]>)) -> bool {
+        let (row, mut begin) = self.next;
+        let Some(kept) = self.kept.as_deref() else { return false };
+        if let Some(read) = self.read {
+            let rest = kept.bytes.get(begin..).unwrap_or_default();
+            let taken = read(rest, &kept.columns, &mut hand_on);
+            self.next = (row + 1, begin + taken.unwrap_or(0));
+            return taken.is_some();
+        }
+        let ends = kept.ends.iter().skip(row * self.columns).take(self.columns);
+        for (column, end) in ends.enumerate() {
+            hand_on(column, end.and_then(|end| kept.bytes.get(begin..end)));
+            begin = end.unwrap_or(begin);
+        }
+        self.next = (row + 1, begin);
+        true
     }
 }
 

@@ -4,9 +4,9 @@
 //! protected call for each value of a row. These functions hold no borrow and no lock while they call what may raise an
 //! error of Lua.
 
-use crate::bound::{BoundValues, KEPT_BYTES};
+use crate::prepared::ConnectionResults;
+use crate::prepared::{BoundValues, KEPT_BYTES};
 use crate::random::{Numbers, UniqueNumbers};
-use crate::rows::ConnectionResults;
 use mlua::ffi::{self, lua_CFunction, lua_State};
 use mlua::{Function, Lua, Table};
 use std::cell::{Cell, RefCell};

@@ -1,6 +1,6 @@
 //! Texts of prepared statements.
 
-use crate::bound::Literal;
+use crate::prepared::Literal;
 use dyno_core::{Dialect, Param};
 use std::fmt::Display;
 use std::io::Write as _;

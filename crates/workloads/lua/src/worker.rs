@@ -1,19 +1,21 @@
 //! A Lua state with its connections: executes one function of a script after the other.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, LazyLock};
+
+use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
+use dyno_drivers::{Database, with_driver};
+use dyno_engine::ErrorPolicy;
+use dyno_reactor::{block_on, now, sleep_until};
+use mlua::IntoLuaMulti;
+
 use crate::connections::Connections;
-use crate::counters::EVENT as EVENT_COUNTER;
 use crate::machine::{AGAIN, EVENT, LuaError, LuaMachine, LuaStep};
 use crate::random::UniqueNumbers;
 use crate::raw::Plain;
-use crate::reports::ReportStat;
 use crate::script::{LuaScript, ScriptSettings};
-use crate::turns::Turns;
-use dyno_core::{DbError, Driver, ErrorParts, MILLISECOND, Nanos, Session, Tally};
-use dyno_engine::ErrorPolicy;
-use dyno_reactor::{now, sleep_until};
-use mlua::IntoLuaMulti;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, LazyLock};
+use crate::watch::{ReportHook, ReportStat};
+use crate::workload::EVENT as EVENT_COUNTER;
 
 /// What all workers of a script share.
 pub(crate) struct LuaCommon<'a, D> {
@@ -321,4 +323,194 @@ pub(crate) fn fatal(error: LuaError) -> DbError {
     let Some(failure) = failure else { return ended };
     let ErrorParts { class, errno, sqlstate, statement, .. } = failure.parts().clone();
     ErrorParts { class, errno, sqlstate, statement, ..ended.parts().clone() }.into()
+}
+
+/// A state in which functions of the script are executed one after the other. Its connections are closed after each,
+/// and opened again when they are used.
+pub trait SideState {
+    /// Executes `init` or `done`, if the script has it.
+    ///
+    /// # Errors
+    /// The script's own.
+    fn step(&mut self, function: &'static str) -> Result<(), LuaError>;
+
+    /// Whether the script has set this hook.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn has(&mut self, hook: ReportHook) -> Result<bool, LuaError>;
+
+    /// Calls this hook, which the script has set.
+    ///
+    /// # Errors
+    /// The script's own.
+    fn report(&mut self, hook: ReportHook, stat: &ReportStat) -> Result<(), LuaError>;
+
+    /// Ends what its reports have begun.
+    ///
+    /// # Errors
+    /// Standard output is gone.
+    fn close(&mut self) -> Result<(), LuaError>;
+}
+
+/// Makes such a state, whose `sysbench.tid` is `number`, and executes the script's top level in it.
+///
+/// # Errors
+/// What the script's top level or the options' values have wrong.
+pub fn side_state<'a>(
+    database: &'a Database,
+    script: &'a LuaScript,
+    settings: &'a ScriptSettings,
+    number: u32,
+) -> Result<Box<dyn SideState + 'a>, LuaError> {
+    with_driver!(database, driver => {
+        Ok(Box::new(Side::new(driver, script, settings, number)?))
+    })
+}
+
+pub(crate) struct Side<'a, D: Driver> {
+    worker: LuaWorker<'a, D>,
+}
+
+impl<'a, D: Driver> Side<'a, D> {
+    pub(crate) fn new(
+        driver: &'a D,
+        script: &'a LuaScript,
+        settings: &'a ScriptSettings,
+        number: u32,
+    ) -> Result<Self, LuaError> {
+        let common = LuaCommon::of_commands(driver, script, settings);
+        let worker = block_on(async {
+            let mut worker = LuaWorker::open(&common, number, None::<&mut D::Session>).await?;
+            worker.park().await;
+            Ok::<_, LuaError>(worker)
+        })??;
+        Ok(Side::of(worker))
+    }
+
+    /// The state of a worker whose connections are closed.
+    pub(crate) fn of(worker: LuaWorker<'a, D>) -> Self {
+        Side { worker }
+    }
+
+    fn execute(
+        &mut self,
+        name: &'static str,
+        argument: &'static str,
+    ) -> Result<Option<String>, LuaError> {
+        let worker = &mut self.worker;
+        block_on(async {
+            let ended = worker.finish_step(None::<&mut D::Session>, (name, argument)).await;
+            worker.park().await;
+            ended
+        })?
+    }
+}
+
+impl<D: Driver> SideState for Side<'_, D> {
+    fn step(&mut self, function: &'static str) -> Result<(), LuaError> {
+        self.execute(function, "").map(|_| ())
+    }
+
+    fn has(&mut self, hook: ReportHook) -> Result<bool, LuaError> {
+        Ok(self.execute("has", hook.name())?.is_some())
+    }
+
+    fn report(&mut self, hook: ReportHook, stat: &ReportStat) -> Result<(), LuaError> {
+        self.worker.set_stat(*stat);
+        self.execute("report", hook.name()).map(|_| ())
+    }
+
+    fn close(&mut self) -> Result<(), LuaError> {
+        self.execute("close", "").map(|_| ())
+    }
+}
+
+/// How long it keeps its loop. A turn of the loop costs one or two microseconds.
+const TURN: Nanos = MILLISECOND / 20;
+/// Most events between two looks at the clock, which cost as much as a tenth of an empty event.
+const MOST_EVENTS: u32 = 16;
+
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// Events since the worker last waited for something, or looked at the clock.
+    events: u32,
+    /// Events until it looks again: as many as take half a turn.
+    patience: u32,
+    looked: Nanos,
+    /// When others last had their turn.
+    turned: Nanos,
+}
+
+impl Default for Turns {
+    fn default() -> Self {
+        Turns { events: 0, patience: MOST_EVENTS, looked: 0, turned: 0 }
+    }
+}
+
+impl Turns {
+    /// Others have had their turn.
+    #[inline]
+    pub(crate) fn waited(&mut self) {
+        (self.events, self.patience) = (0, MOST_EVENTS);
+    }
+
+    /// An event begins: true when the others have waited for this worker for long.
+    #[inline]
+    pub(crate) fn has_held_up(&mut self, clock: impl FnOnce() -> Nanos) -> bool {
+        self.events += 1;
+        self.events >= self.patience && self.look(clock())
+    }
+
+    fn look(&mut self, now: Nanos) -> bool {
+        let taken = now.saturating_sub(self.looked).max(1);
+        let patience = u64::from(self.events) * (TURN / 2) / taken;
+        self.patience = patience.clamp(1, u64::from(MOST_EVENTS)) as u32;
+        (self.events, self.looked) = (0, now);
+        let is_long = now.saturating_sub(self.turned) >= TURN;
+        if is_long {
+            self.turned = now;
+        }
+        is_long
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Looks at the clock and turns in 100 ms of events of this length.
+    fn looks_and_turns(event: Nanos) -> (u64, u64) {
+        let mut turns = Turns::default();
+        let (mut looks, mut held_up) = (0, 0);
+        let mut now = 0;
+        while now < 100 * MILLISECOND {
+            now += event;
+            held_up += u64::from(turns.has_held_up(|| {
+                looks += 1;
+                now
+            }));
+        }
+        (looks, held_up)
+    }
+
+    #[test]
+    fn others_have_their_turn_however_long_an_event_is() {
+        let (looks, turns) = looks_and_turns(300);
+        assert!(looks <= 100_000_000 / 300 / 16 + 1, "{looks}: the clock has its price");
+        assert!((1_500..=2_000).contains(&turns), "{turns}");
+        // An event of a loop in Lua: 16 of them would be a sixth of a millisecond.
+        let (_, turns) = looks_and_turns(MILLISECOND / 100);
+        assert!((1_000..=2_000).contains(&turns), "{turns}");
+        assert!(looks_and_turns(MILLISECOND).1 >= 80);
+    }
+
+    #[test]
+    fn a_worker_that_waits_never_looks() {
+        let mut turns = Turns::default();
+        for _ in 0..100 {
+            assert!(!turns.has_held_up(|| unreachable!("no look")));
+            turns.waited();
+        }
+    }
 }

@@ -4,9 +4,9 @@
 use crate::catalog;
 use crate::load::CHUNK_ROWS;
 use crate::options::SysbenchOptions;
+use crate::rows::id_at;
 use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
 use crate::schema;
-use crate::unique::id_at;
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::query;
 use std::fmt;

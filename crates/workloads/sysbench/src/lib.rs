@@ -11,28 +11,24 @@
 mod bulk_insert;
 mod catalog;
 pub mod check;
-mod client_library;
 mod distribution;
 mod family;
 mod load;
-mod maintenance;
 mod oltp;
 mod options;
-mod points;
 mod rows;
 mod schema;
 mod statements;
-mod unique;
 mod workload;
 
 pub use catalog::tables as existing_tables;
-pub use client_library::{PGRES_FATAL_ERROR, mysql_error};
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
 pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
-pub use maintenance::{cleanup, prepare_with_statistics, prewarm};
+pub use load::{cleanup, prepare_with_statistics, prewarm};
 pub use options::{
     EngineTransactions, OFFER, OPTIONS, OptionGroup, SysbenchOptions, SysbenchTest, dashed,
     option_of, options_of,
 };
+pub use options::{PGRES_FATAL_ERROR, mysql_error};
 pub use workload::{Sysbench, SysbenchWorker};

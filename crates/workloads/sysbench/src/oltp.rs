@@ -3,9 +3,9 @@
 
 use crate::distribution::Sampler;
 use crate::options::{EngineTransactions, SysbenchOptions, SysbenchTest};
+use crate::rows::UniqueIds;
 use crate::rows::{C_LENGTH, PAD_LENGTH, fill_groups};
 use crate::statements::{Kind, Statements, Templates};
-use crate::unique::UniqueIds;
 use dyno_core::{DbError, Dialect, Param, Rng, Session};
 use std::ops::Range;
 

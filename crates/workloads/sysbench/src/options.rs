@@ -1,11 +1,14 @@
 //! The tests and their options: a row of a table and the field that it sets are an option.
 
-use crate::distribution::{Era, KeyDistribution, RandomOptions};
+use std::borrow::Cow;
+
 use OptionValues::{Choice, Flag, Text, Whole};
-use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionDoc, OptionError, OptionRow, OptionValues, did_you_mean};
+use dyno_core::{Cause, DbError, nearest};
 use dyno_load::settings::ServerNeed;
+
+use crate::distribution::{Era, KeyDistribution, RandomOptions};
 
 /// sysbench 1.0.20 and 0.5 as suites name them. Where both have a test of a name, it is the one of 1.0.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -598,6 +601,25 @@ const OFTEN_MEANT: &[(&str, &str)] = &[
     ("init_rng", "rand-init"),
 ];
 
+/// What the client library of PostgreSQL calls the result of a statement that failed.
+pub const PGRES_FATAL_ERROR: u32 = 7;
+
+/// What the client library of MySQL answers when a connection is lost within a statement.
+const LOST: (u32, &str) = (2013, "HY000");
+
+/// Number, SQLSTATE and message of an error of a statement in the client library of MySQL. The library gives no reason
+/// where a connection was lost: it is added.
+pub fn mysql_error(error: &DbError) -> (u32, &str, Cow<'_, str>) {
+    let ((lost, state), message) = (LOST, error.message());
+    match (error.cause(), error.errno()) {
+        (Cause::Lost, 0) => {
+            (lost, state, format!("Lost connection to server during query: {message}").into())
+        }
+        (Cause::Protocol, 0) => (lost, state, message.into()),
+        (_, errno) => (errno, error.sqlstate(), message.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -621,5 +643,21 @@ mod tests {
             _ => None,
         });
         assert_eq!(words, Some(&KeyDistribution::ALL.map(KeyDistribution::name)[..]));
+    }
+}
+
+#[cfg(test)]
+mod client_library_tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_number_of_a_server_is_a_lost_connection() {
+        let lost = DbError::lost("gone");
+        let message = "Lost connection to server during query: gone".into();
+        assert_eq!(mysql_error(&lost), (2013, "HY000", message));
+        let broken = DbError::protocol("an answer is too long");
+        assert_eq!(mysql_error(&broken), (2013, "HY000", "an answer is too long".into()));
+        let killed = DbError::closed(1927, *b"70100", "killed");
+        assert_eq!(mysql_error(&killed), (1927, "70100", "killed".into()));
     }
 }

@@ -3,7 +3,7 @@
 use crate::bulk_insert::{self, BulkWorker};
 use crate::oltp::{Oltp, OltpWorker};
 use crate::options::SysbenchOptions;
-use crate::points::{RandomKeys, RandomKeysWorker};
+use crate::statements::{RandomKeys, RandomKeysWorker};
 use dyno_core::{
     DbError, Dialect, Discard, Outcome, Rng, Session, Tally, TransactionId, TransactionKind,
     WorkerId, Workload,
