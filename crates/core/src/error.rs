@@ -542,11 +542,6 @@ mod tests {
             "The server at db:3306 refused the log-in: Access denied (error 1045, SQLSTATE 28000)"
         );
     }
-}
-
-#[cfg(test)]
-mod foreign_tests {
-    use super::*;
 
     /// Letters, and whether they are obeyed.
     const LETTERS: [(&str, bool); 8] = [

@@ -510,11 +510,6 @@ mod tests {
         assert!(table.contains("| `fast` | true or false, `false` | in `quick`: no checks |"));
         assert!(help(&docs).starts_with("  size: a whole number from 1 to 100, 1\n      rows\n"));
     }
-}
-
-#[cfg(test)]
-mod nearest_tests {
-    use super::*;
 
     #[test]
     fn finds_the_intended_name_or_none() {

@@ -120,6 +120,12 @@ fn take(report: Report) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::{GeneratorOrder, Question, Versions, pack};
+    use dyno_engine::TrialResult;
+    use dyno_engine::record::{Frame, MeasuredInterval, Phase};
+    use dyno_facts::{HostSample, PlannedTrial};
+    use serde::Serialize;
+    use std::path::Path;
 
     fn round(asked: Nanos, before: Nanos, trip: Nanos, ahead: i64) -> Round {
         let there = (asked + before).saturating_add_signed(ahead);
@@ -145,17 +151,6 @@ mod tests {
         }
         assert_eq!(ClockOffset::of(&[]), None);
     }
-}
-
-#[cfg(test)]
-mod probe_tests {
-    use super::*;
-    use crate::protocol::{GeneratorOrder, Question, Versions, pack};
-    use dyno_engine::TrialResult;
-    use dyno_engine::record::{Frame, MeasuredInterval, Phase};
-    use dyno_facts::{HostSample, PlannedTrial};
-    use serde::Serialize;
-    use std::path::Path;
 
     fn frame() -> Frame {
         let mut frame = Frame::new(1, true);

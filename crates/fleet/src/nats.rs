@@ -522,6 +522,10 @@ pub(crate) async fn insist(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::NatsOptions;
+    use crate::nats::Link;
+    use dyno_testkit::{Nats, server_or_skip};
+    use std::sync::mpsc::channel;
 
     #[test]
     fn logins_leave_the_addresses() {
@@ -601,15 +605,6 @@ mod tests {
         }
         assert_eq!(format!("{key:?}"), "FleetKey");
     }
-}
-
-#[cfg(test)]
-mod call_tests {
-    use super::*;
-    use crate::NatsOptions;
-    use crate::nats::Link;
-    use dyno_testkit::{Nats, server_or_skip};
-    use std::sync::mpsc::channel;
 
     #[test]
     fn all_are_asked_before_anybody_answers() {

@@ -503,12 +503,6 @@ mod tests {
             assert_eq!(out, [&b"before"[..], &bytes].concat());
         }
     }
-}
-
-#[cfg(test)]
-mod server_text_tests {
-    use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn long_texts_are_cut_between_letters() {

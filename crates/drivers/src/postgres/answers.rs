@@ -433,11 +433,6 @@ mod tests {
             prop_assert_eq!(told, expected);
         }
     }
-}
-
-#[cfg(test)]
-mod error_tests {
-    use super::*;
 
     #[test]
     fn classes_follow_sqlstate_and_severity() {

@@ -365,11 +365,6 @@ mod tests {
         }
         assert!(run_delay_of_process() >= run_delay_of_thread());
     }
-}
-
-#[cfg(test)]
-mod metronome_tests {
-    use super::*;
 
     #[test]
     fn beats_that_were_slept_through_are_late_too() {

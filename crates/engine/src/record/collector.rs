@@ -343,6 +343,7 @@ mod tests {
     use crate::record::{Awaited, FramePlace, FrameSink, Recorder, Times};
     use dyno_core::{DbError, ErrorClass, Outcome, SECOND, Tally};
     use dyno_facts::Counts;
+    use serde::de::value::{Error, U64Deserializer};
     use std::cell::RefCell;
 
     const WINDOW: Window =
@@ -474,12 +475,6 @@ mod tests {
         assert!(missing.is_known(0.05) && missing.is_known(0.01) && !missing.is_known(0.001));
         assert!(complete.is_known(0.0));
     }
-}
-
-#[cfg(test)]
-mod wire_tests {
-    use super::*;
-    use serde::de::value::{Error, U64Deserializer};
 
     #[test]
     fn counts_of_a_packet_leave_room_for_their_sums() {

@@ -374,6 +374,7 @@ pub fn classify(errno: u16, sqlstate: &[u8; 5]) -> ErrorClass {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::Cause;
     use proptest::prelude::*;
 
     fn packet(payload: &[u8], sequence: u8) -> (Vec<u8>, u8) {
@@ -472,12 +473,6 @@ mod tests {
         assert_eq!(PacketReader::new(&[0xfb]).text_value(), Ok(TextValue::Null));
         assert!(PacketReader::new(b"no end").until_nul().is_err());
     }
-}
-
-#[cfg(test)]
-mod error_tests {
-    use super::*;
-    use dyno_core::Cause;
 
     #[test]
     fn reads_packets_with_and_without_state() {

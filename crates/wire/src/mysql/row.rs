@@ -653,11 +653,6 @@ mod tests {
         assert_eq!((row.int(0), row.is_null(1)), (Some(-7), true));
         assert_eq!(row.bytes(2), Some(&b""[..]));
     }
-}
-
-#[cfg(test)]
-mod insert_tests {
-    use super::*;
 
     struct Three(u8);
 

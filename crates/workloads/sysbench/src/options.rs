@@ -644,11 +644,6 @@ mod tests {
         });
         assert_eq!(words, Some(&KeyDistribution::ALL.map(KeyDistribution::name)[..]));
     }
-}
-
-#[cfg(test)]
-mod client_library_tests {
-    use super::*;
 
     #[test]
     fn what_has_no_number_of_a_server_is_a_lost_connection() {

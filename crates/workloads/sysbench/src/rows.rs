@@ -184,6 +184,7 @@ pub(crate) fn id_at(position: u32) -> i64 {
 mod tests {
     use super::*;
     use dyno_testkit::RecordedRow;
+    use std::collections::HashSet;
 
     fn all_rows(source: &mut ChunkRows) -> Vec<Vec<String>> {
         let mut kept = RecordedRow::default();
@@ -241,12 +242,6 @@ mod tests {
         assert!(!is_grouped(&"1".repeat(PAD_LENGTH), PAD_LENGTH));
         assert!(!is_grouped(&"12345678901-".repeat(5), PAD_LENGTH));
     }
-}
-
-#[cfg(test)]
-mod unique_tests {
-    use super::*;
-    use std::collections::HashSet;
 
     #[test]
     fn ids_differ_are_spread_and_continue_where_told() {
