@@ -91,6 +91,16 @@ pub struct PlanStep {
     pub action: StepAction,
 }
 
+impl PlanStep {
+    /// Its trial; `None` if it loads or removes data.
+    pub fn trial(&self) -> Option<&PlannedTrial> {
+        match &self.action {
+            StepAction::Trial(trial) => Some(trial),
+            StepAction::Prepare | StepAction::Cleanup => None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "do")]
 pub enum StepAction {

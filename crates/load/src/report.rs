@@ -95,8 +95,6 @@ pub trait LoadObserver: Sync {
     fn inserting(&self, _rows: u64, _table: &str) {}
     /// This many more rows are stored; sent, where all rows are one transaction.
     fn rows_done(&self, _rows: u64) {}
-    /// So many rows of these sessions are sent in all, stored or not; called again and again.
-    fn rows_sent(&self, _rows: u64) {}
     /// A secondary index of `table` is about to be created.
     fn creating_index(&self, _table: &str) {}
     /// A table is about to be read into the server's memory.

@@ -154,7 +154,6 @@ fn watch(
     let mut sights: Vec<NodeSight> = Vec::new();
     let mut seen_at = 0;
     while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
-        observer.rows_sent(activity.rows_sent());
         if observer.is_canceled() || activity.verdict().is_some() {
             activity.interrupt();
             continue;
@@ -335,7 +334,6 @@ pub struct Activity {
     sessions: Mutex<BTreeMap<u32, Doing>>,
     /// On [`monotonic_now`].
     moved_at: AtomicU64,
-    rows_sent: AtomicU64,
     next_number: AtomicU32,
     verdict: OnceLock<LostNode>,
 }
@@ -395,11 +393,6 @@ impl Activity {
         let _seat = Seat(self, number);
         self.note(number, what.to_owned());
         noted(self, number, work).await
-    }
-
-    /// Rows that servers have taken, committed or not.
-    fn rows_sent(&self) -> u64 {
-        self.rows_sent.load(Ordering::Relaxed)
     }
 
     pub(crate) fn opened(&self, number: u32, session: &AdminSession<'_>) {
@@ -514,7 +507,6 @@ impl RowSource for NotedRows<'_> {
             self.unnoted = 0;
             HERE.with_borrow(|here| {
                 if let Some(here) = here {
-                    here.activity.rows_sent.fetch_add(NOTED_ROWS, Ordering::Relaxed);
                     here.activity.moved();
                 }
             });

@@ -164,10 +164,8 @@ impl Paper {
         let write = |(name, bytes): &(String, Vec<u8>)| {
             let path = dir.join(name);
             write_atomically(&path, bytes).map_err(|error| {
-                let failed = ReportError::new(error.to_string());
-                error
-                    .hint()
-                    .map_or(failed, |hint| ReportError::new(error.to_string()).with_hint(hint))
+                let failed = ReportError::new(error.message);
+                error.hint.map_or(failed.clone(), |hint| failed.with_hint(hint))
             })?;
             Ok(path)
         };

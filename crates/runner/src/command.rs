@@ -27,7 +27,14 @@ pub struct ShellCommand<'a> {
     pub limit: Option<Nanos>,
 }
 
-pub struct Took {
+impl<'a> ShellCommand<'a> {
+    /// A command that is told nothing else and may take any time.
+    pub fn new(target: &'a str, text: &'a str, does: Message, key: &'a str) -> Self {
+        ShellCommand { target, told: &[], text, does, key, limit: None }
+    }
+}
+
+pub struct CommandTiming {
     /// Until it had ended.
     pub ended_s: f64,
     /// Until the server could be reached again.
@@ -73,7 +80,7 @@ pub async fn run(
     driver: &AdminDriver<'_>,
     command: &ShellCommand<'_>,
     control: &Control,
-) -> Result<Option<Took>, Failure> {
+) -> Result<Option<CommandTiming>, Failure> {
     let began = now();
     if !execute(command, || control.is_stopped()).await? {
         return Ok(None);
@@ -82,7 +89,7 @@ pub async fn run(
     let seconds = || (now() - began) as f64 / 1e9;
     let ended_s = seconds();
     let Some(error) = back(driver, control).await else {
-        return Ok((!control.is_stopped()).then(|| Took { ended_s, back_s: seconds() }));
+        return Ok((!control.is_stopped()).then(|| CommandTiming { ended_s, back_s: seconds() }));
     };
     let failure = Failure::new(format!(
         "The server was not back {} s after the command that {does}: {}",

@@ -1,13 +1,13 @@
-//! The one error that ends a verb.
+//! The one error that ends a verb, and exit codes.
 
 use crate::databases::STOPPED;
-use crate::signals;
+use crate::{output, signals};
 use dyno_core::{DbError, Error, ErrorKind, in_one_line};
 use dyno_engine::DriveError;
 use dyno_facts::{Message, say};
 use dyno_load::LoadError;
-use dyno_store::StoreError;
 use dyno_suite::SuiteError;
+use std::process::ExitCode;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
@@ -106,12 +106,6 @@ impl From<DriveError> for Failure {
     }
 }
 
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Failure::new(error.to_string()).hinted(error.hint())
-    }
-}
-
 impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
         let text = sentence(&error.to_string());
@@ -151,6 +145,37 @@ impl From<Error> for Failure {
         };
         failure.hinted(error.hint)
     }
+}
+
+/// How the drop-ins of sysbench and pgbench end, as their originals say it to scripts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Done,
+    Failed,
+    /// sysbench's forced shutdown, or workers that were not ready in time; a client of pgbench that stopped
+    /// before the others.
+    Aborted,
+    /// Ctrl-C or SIGTERM.
+    Interrupted,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(match exit {
+            Exit::Done => 0,
+            Exit::Failed => 1,
+            Exit::Aborted => 2,
+            Exit::Interrupted => signals::exit_code(),
+        })
+    }
+}
+
+/// The exit code of a verb; says why it failed.
+pub fn exit_code(done: Result<u8, Failure>) -> ExitCode {
+    ExitCode::from(done.unwrap_or_else(|failure| {
+        output::error(&failure);
+        failure.code
+    }))
 }
 
 #[cfg(test)]

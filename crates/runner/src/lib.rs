@@ -3,47 +3,30 @@
 //! Before each step the [`schedule`] says what becomes of it, from the results so far and nothing else, so that an
 //! interrupted run goes on as it would have. What is not needed stands in `run.json` as skipped, with the reason.
 
-pub mod assist;
 pub mod calibration;
-mod clearing;
 mod command;
-mod copies;
+mod data;
 pub mod databases;
-mod earlier;
-pub mod exit;
-mod facts;
 pub mod failure;
 pub mod family;
 mod fault;
-mod fleet;
-mod footprint;
-mod joined;
-pub mod level_suite;
-pub mod muster;
+pub mod fleet;
+pub mod front_end;
 mod nodes;
 pub mod output;
-mod owed;
-mod ownership;
-mod pass;
-pub mod percentiles;
 mod permits;
 pub mod process_list;
 pub mod progress;
-mod remaining;
 mod renewal;
-mod restore;
 mod schedule;
-mod seeds;
 pub mod signals;
 mod stages;
 mod starving;
 mod summary;
-pub mod sweep;
 mod target_lock;
 #[cfg(test)]
 mod tests;
 mod trial;
-pub mod trial_json;
 pub mod watch;
 
 dyno_facts::catalogue!();
@@ -53,31 +36,29 @@ pub use permits::Permits;
 pub use summary::{identity, kinds, summarise};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
-use crate::databases::{ReachedDatabase, reach_planned};
-use crate::earlier::EarlierLooks;
+use crate::data::UsedSeeds;
+use crate::databases::{ReachedDatabase, check_copies, reach_planned, target_facts};
 use crate::failure::Failure;
-use crate::family::{Families, LoadOrder, Trials, check_settings, experiment, remove_tables};
-use crate::progress::LoadProgress;
-use crate::watch::WatchedNode;
+use crate::family::{Families, Trials, check_settings, experiment};
+use crate::fault::Injection;
+use crate::fleet::Team;
+use crate::nodes::Nodes;
+use crate::progress::Remaining;
+use crate::schedule::{Schedule, Turn};
+use crate::starving::Starving;
+use crate::target_lock::TargetLocks;
+use crate::trial::{Job, TrialDone};
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, FleetMember, Message, PlanStep, PlannedTrial, Purpose, Renewed, RunStatus,
-    StageOf, StepAction, TrialStatus, say,
+    Event, EventKind, FleetMember, Message, NodeFacts, PlanStep, PlannedTrial, Purpose, Renewed,
+    RunStatus, StageOf, StepAction, TrialStatus, say,
 };
-use dyno_store::Run;
+use dyno_judge::findings::checks::server_changed;
+use dyno_store::{Run, RunData};
 use dyno_suite::Plan;
-use fault::Injection;
-use fleet::Team;
-use nodes::Nodes;
-use remaining::Remaining;
-use schedule::{Schedule, Turn};
-use seeds::UsedSeeds;
-use starving::Starving;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
-use target_lock::TargetLocks;
-use trial::{Job, TrialDone};
 
 /// How a run ended.
 pub struct RunOutcome {
@@ -122,8 +103,8 @@ pub fn execute(
     let mut runner = Runner {
         locks,
         sharing,
-        seeds: UsedSeeds::of(plan, run.data()),
-        earlier: EarlierLooks::of(run.data()),
+        seeds: UsedSeeds::new(plan, run.data()),
+        earlier: earlier_facts(run.data()),
         families,
         plan,
         run,
@@ -155,7 +136,7 @@ pub fn execute(
             if drops_when_failed {
                 runner.clear();
             } else {
-                runner.tell_left();
+                runner.report_left_tables();
             }
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
@@ -177,7 +158,8 @@ struct Runner<'a> {
     locks: TargetLocks,
     /// Whether other runs may work on them all the same.
     sharing: TableSharing,
-    earlier: EarlierLooks,
+    /// By experiment and target: what the nodes said before the last trial of it.
+    earlier: BTreeMap<(String, String), NodeFacts>,
     seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, ReachedDatabase>,
@@ -194,12 +176,12 @@ struct Runner<'a> {
 impl Runner<'_> {
     /// Everything that can be found wrong before anything is executed.
     fn look_ahead(&mut self) -> Result<(), Failure> {
-        for experiment in &self.plan.experiments {
-            let valid = family::experiment(self.families, self.plan, experiment)?;
+        for planned in &self.plan.experiments {
+            let valid = experiment(self.families, self.plan, planned)?;
             for warning in valid.warnings() {
-                output::talk(&format!("warning: {}: {warning}", experiment.name));
+                output::talk(&format!("warning: {}: {warning}", planned.name));
             }
-            self.experiments.insert(experiment.name.clone(), valid);
+            self.experiments.insert(planned.name.clone(), valid);
         }
         self.see_who_restarts()?;
         self.reach_targets()?;
@@ -314,7 +296,7 @@ impl Runner<'_> {
         if self.control.is_stopped() && !self.run.header().owed.is_empty() {
             return Ok(RunStatus::Interrupted);
         }
-        self.hold_owed(|_| true)?;
+        self.settle_owed(|_| true)?;
         Ok(match failed {
             0 => RunStatus::Complete,
             failed => RunStatus::Failed(say!(trials_failed, n = failed)),
@@ -323,7 +305,10 @@ impl Runner<'_> {
 
     /// Does a step; `None` where it is no trial, or one that is left out or over.
     fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>, Failure> {
-        self.hold_owed_before(step)?;
+        // Before a step changes the data.
+        if step.action != StepAction::Prepare {
+            self.settle_owed(|owner| owner == self.plan.owner(&step.target))?;
+        }
         match turn {
             Turn::Data => match step.action {
                 StepAction::Cleanup => self.cleanup(step)?,
@@ -375,86 +360,11 @@ impl Runner<'_> {
                 "target {}: {} {}",
                 target.name, reached.facts.product, reached.facts.version
             ));
-            copies::check(&reached).map_err(|failure| failure.at(&place))?;
+            check_copies(&reached).map_err(|failure| failure.at(&place))?;
             self.targets.insert(target.name.clone(), reached);
         }
-        let facts = facts::targets(self.plan, &self.targets);
+        let facts = target_facts(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
-        Ok(())
-    }
-
-    fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
-        let (experiment, reached) = self.parties(step)?;
-        let title = say!(preparing, experiment = &step.experiment, target = &step.target);
-        let owner = self.plan.owner(&step.target).to_owned();
-        let nodes = WatchedNode::all(self.plan.target(&owner), reached);
-        let place = title.to_string();
-        let existing = watch::guarded(&place, "the look at the tables", &nodes, || {
-            experiment.existing(&reached.database)
-        });
-        let existing = existing.map_err(|failure| failure.at(&title))?;
-        let tables = experiment.tables();
-        self.disown(step)?;
-        // Before anything is made: a run that is killed while it loads still knows what is its own.
-        self.run.update(|header| {
-            let known = header.tables.entry(owner.clone()).or_default();
-            ownership::look(known, &tables, &existing);
-        })?;
-        let (experiment, reached) = self.parties(step)?;
-        let mark = self.run.header().table_mark();
-        let observer = LoadProgress::new(&place).of_nodes(nodes).marking(mark);
-        let (seed, same_host) = (self.plan.seed, reached.same_host);
-        let order = LoadOrder { seed, same_host, observer: &observer };
-        let told =
-            experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
-        if existing.is_empty() {
-            self.fresh.insert(owner.clone());
-            self.seeds.made_anew(&owner);
-        }
-        let found = ownership::split(self.run.header().tables.get(&owner), &tables).found;
-        let told = if found.is_empty() { told } else { say!(data_found, loaded = told) };
-        observer.finish(&told.to_string());
-        let note = say!(
-            data_prepared,
-            experiment = &step.experiment,
-            target = &step.target,
-            loaded = told
-        );
-        let prepared = Some(step.id.clone());
-        self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?;
-        Ok(())
-    }
-
-    fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
-        self.disown(step)?;
-        let (experiment, reached) = self.parties(step)?;
-        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
-        let tables = experiment.tables();
-        let owner = self.plan.owner(&step.target).to_owned();
-        let parts = ownership::split(self.run.header().tables.get(&owner), &tables);
-        let nodes = WatchedNode::all(self.plan.target(&owner), reached);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes);
-        remove_tables(experiment, &reached.database, &parts.made, &observer)
-            .map_err(|failure| failure.at(&title))?;
-        let told = match experiment.keeps_existing() {
-            true => parts.told(),
-            // Nobody knows what it has dropped.
-            false => say!(script_cleaned_up),
-        };
-        observer.finish(&told.to_string());
-        self.run.update(|header| {
-            let known = header.tables.entry(owner).or_default();
-            ownership::forget(known, &parts.made);
-        })?;
-        if !parts.found.is_empty() {
-            let note = say!(
-                data_removed,
-                experiment = &step.experiment,
-                target = &step.target,
-                removed = told
-            );
-            self.run.event(Event::new(EventKind::Note, note))?;
-        }
         Ok(())
     }
 
@@ -477,7 +387,12 @@ impl Runner<'_> {
         // Fields are borrowed one by one: a trial writes to the run folder.
         let (experiment, reached) =
             parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
-        let planned = &self.seeds.sow(planned, experiment.writes(), owner, &place);
+        let seed = match experiment.writes() {
+            true => self.seeds.next(owner, planned.seed, &place),
+            // As others that it is compared with.
+            false => planned.seed,
+        };
+        let planned = &PlannedTrial { seed, ..planned.clone() };
         let (mut tables, idle) = (experiment.tables(), experiment.idle_tables());
         tables.retain(|table| !idle.contains(&table.as_str()));
         let planned_target = self.plan.target(&step.target);
@@ -487,9 +402,8 @@ impl Runner<'_> {
             output::talk(&note.to_string());
             self.run.event(Event::new(EventKind::Note, note))?;
         }
-        if let Some(before) = self.earlier.take(step) {
-            let now = nodes.facts(&nodes.look());
-            earlier::warnings(step, (&before, &now)).iter().for_each(|it| output::talk(it));
+        if let Some(before) = self.earlier.remove(&(step.experiment.clone(), step.target.clone())) {
+            warn_of_changes(step, &before, &nodes.facts(&nodes.look()));
         }
         let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
@@ -497,20 +411,12 @@ impl Runner<'_> {
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
         let starving = Starving::next(run, self.plan, step, stage, reached.same_host);
-        let fault_of = fault.as_ref();
-        let job = Job {
-            step,
-            planned,
-            purpose,
-            stage,
-            nodes,
-            fault: fault_of,
-            team,
-            starving,
-            run,
-            control,
+        let done = {
+            let fault = fault.as_ref();
+            let job =
+                Job { step, planned, purpose, stage, nodes, fault, team, starving, run, control };
+            experiment.trial(&reached.database, job)
         };
-        let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());
         if let Some(why) = fault.and_then(|fault| fault.restore()) {
@@ -539,6 +445,12 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Says something that stays in the run as a note.
+    fn note(&mut self, note: Message) -> Result<(), Failure> {
+        output::talk(&note.to_string());
+        Ok(self.run.event(Event::new(EventKind::Note, note))?)
+    }
+
     fn parties(&self, step: &PlanStep) -> Result<(&dyn Trials, &ReachedDatabase), Failure> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
@@ -549,7 +461,7 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure>
     let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
     let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
     for (planned, writes) in plan.experiments.iter_mut().zip(writes) {
-        let data_state = restore::data_state(planned, writes);
+        let data_state = data::data_state(planned, writes);
         if let Some(comparison) = &mut planned.comparison {
             comparison.data_state = data_state;
         }
@@ -559,9 +471,9 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure>
 
 /// Looks whether load generators on other machines can drive the plan; says what this process does alone.
 pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
-    if let Some(target) = plan.targets.iter().find(|target| !assist::is_server(target.url.expose()))
+    if let Some(target) = plan.targets.iter().find(|target| !fleet::is_server(target.url.expose()))
     {
-        return Err(assist::embedded(&target.name));
+        return Err(fleet::embedded(&target.name));
     }
     for planned in &plan.experiments {
         let family = experiment(families, plan, planned)?;
@@ -590,4 +502,35 @@ fn parties<'a>(
         .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
+}
+
+/// What servers said in the run's own trials and in those of the runs that it continues. What can't be read is named by
+/// its paper.
+fn earlier_facts(run: &RunData) -> BTreeMap<(String, String), NodeFacts> {
+    let folder = run.path.parent().unwrap_or(Path::new("."));
+    let sessions = run.header.continues.iter().map(|session| folder.join(&session.folder));
+    let mut facts = BTreeMap::new();
+    let mut note = |data: &RunData| {
+        for trial in data.trials.iter().filter(|trial| !trial.before.is_empty()) {
+            let key = (trial.summary.experiment.clone(), trial.summary.target.clone());
+            facts.insert(key, trial.before.clone());
+        }
+    };
+    sessions.filter_map(|path| dyno_store::read(&path).ok()).for_each(|data| note(&data));
+    note(run);
+    facts
+}
+
+/// Warns of each node that has changed.
+fn warn_of_changes(step: &PlanStep, before: &NodeFacts, now: &NodeFacts) {
+    for (node, now) in now {
+        let Some(change) = before.get(node).and_then(|before| server_changed(before, now)) else {
+            continue;
+        };
+        let place = if *node == step.target { String::new() } else { format!(", node {node}") };
+        output::talk(&format!(
+            "warning: {} on {}{place}: the server has changed since the last trial here: {change}.",
+            step.experiment, step.target
+        ));
+    }
 }

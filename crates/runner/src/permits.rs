@@ -56,7 +56,7 @@ impl Permits {
     }
 
     /// Reads what [`Permits::named`] has written on another machine.
-    pub(super) fn told(named: &[String]) -> Result<Self, Failure> {
+    pub(super) fn parse_named(named: &[String]) -> Result<Self, Failure> {
         let places: Vec<Place> =
             named.iter().map(|text| Place::parse(text)).collect::<Result<_, _>>()?;
         Ok(Permits { places: (!places.is_empty()).then_some(places), ..Permits::default() })
@@ -246,9 +246,12 @@ mod tests {
     fn only_what_was_named_may_be_reached() {
         let named =
             permits(&["db.example", "10.0.0.1:3307", "[::1]:5432", "fe80::1", "/run/m.sock"]);
-        let told = Permits::told(&named.named()).expect("addresses");
+        let told = Permits::parse_named(&named.named()).expect("addresses");
         assert_eq!(told.places, named.places);
-        assert!(Permits::told(&["cluster:x".to_owned()]).is_err(), "no folder of this machine");
+        assert!(
+            Permits::parse_named(&["cluster:x".to_owned()]).is_err(),
+            "no folder of this machine"
+        );
         let may = |url: &str| named.check(&target(url)).is_ok();
         for url in [
             "mysql://u@DB.example/d",

@@ -5,17 +5,13 @@
 //! is not renewed again by a run that goes on.
 
 use super::Runner;
-use super::command::{self, BACK_WITHIN, ShellCommand};
-use super::schedule::{level, round};
+use crate::command::{self, BACK_WITHIN, ShellCommand};
 use crate::databases::on_loop;
 use crate::failure::Failure;
-use crate::output;
+use crate::schedule::{level, round};
 use crate::signals::ProcessHeld;
 use dyno_facts::format::short;
-use dyno_facts::{
-    Event, EventKind, PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, StepAction,
-    TargetFacts, say,
-};
+use dyno_facts::{PlanStep, PlannedTrial, Purpose, RenewalFacts, Renewed, TargetFacts, say};
 use dyno_topology::Cluster;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -115,15 +111,19 @@ impl<'a> Runner<'a> {
             }
             let own = plan.steps.iter().filter(|of| {
                 of.experiment == step.experiment
-                    && matches!(&of.action, StepAction::Trial(of) if of.purpose == Purpose::Measure && shares(of))
-                    && if each == 1 { of.target == other.target } else { plan.owner(&of.target) == owner }
+                    && of.trial().is_some_and(|of| of.purpose == Purpose::Measure && shares(of))
+                    && if each == 1 {
+                        of.target == other.target
+                    } else {
+                        plan.owner(&of.target) == owner
+                    }
             });
             let first = own.clone().next()?;
             let is_done = self.renewed.contains(&(what, first.id.clone()))
                 || own.clone().any(|of| self.run.data().is_complete(&of.id));
             (!is_done).then_some((other, first))
         };
-        round(plan, step, trial).filter_map(is_due).collect()
+        round(plan, step, trial, trial.repeat).filter_map(is_due).collect()
     }
 
     fn renew_one(
@@ -150,8 +150,7 @@ impl<'a> Runner<'a> {
                 Renewed::Data => say!(data_renewed, target = &target, s = took),
                 Renewed::Server => say!(server_renewed, target = &target, s = took),
             };
-            output::talk(&note.to_string());
-            self.run.event(Event::new(EventKind::Note, note))?;
+            self.note(note)?;
             let facts = RenewalFacts { renewed, target, step: first.id.clone(), took_s };
             self.run.update(|header| header.renewals.push(facts))?;
         }
@@ -176,9 +175,8 @@ impl<'a> Runner<'a> {
                 true
             }
             Restarter::Command(text) => {
-                let (told, does, limit) = (&[], say!(command_restarts), Some(BACK_WITHIN));
-                let command =
-                    ShellCommand { target: owner, told, text, does, key: "restart", limit };
+                let command = ShellCommand::new(owner, text, say!(command_restarts), "restart");
+                let command = ShellCommand { limit: Some(BACK_WITHIN), ..command };
                 self.run_on(step, &command)?
             }
         };

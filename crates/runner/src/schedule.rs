@@ -9,7 +9,7 @@
 use dyno_facts::format::short;
 use dyno_facts::{
     ComparisonFacts, ExperimentFacts, LatencySummary, Message, Metric, PlanStep, PlannedTrial,
-    Purpose, RunHeader, SAMPLES_BEYOND, StepAction, TrialStatus, TrialSummary, earlier_pairs, say,
+    Purpose, RunHeader, SAMPLES_BEYOND, TrialStatus, TrialSummary, earlier_pairs, say,
 };
 use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
@@ -28,7 +28,7 @@ const FAILURES: u32 = 3;
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
 
-/// What becomes of a step.
+/// The fate of a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
     /// Data are loaded or removed.
@@ -85,7 +85,8 @@ impl<'a> Schedule<'a> {
     pub(super) fn next(&mut self, results: &RunData) -> Option<(&'a PlanStep, Turn)> {
         let step = *self.steps.get(self.begun)?;
         self.begun += 1;
-        let StepAction::Trial(trial) = &step.action else { return Some((step, Turn::Data)) };
+        let Some(trial) = step.trial() else { return Some((step, Turn::Data)) };
+        let asked = Asked { plan: self.plan, results, step, trial };
         let turn = match trial.purpose {
             _ if self.is_given_up(step, trial) => Turn::LeaveOut(None),
             _ if self.is_alone(step, trial) => Turn::LeaveOut(Some(format!(
@@ -93,20 +94,19 @@ impl<'a> Schedule<'a> {
                      is left.",
                 step.id
             ))),
-            Purpose::Search => search(self.plan, results, step, trial),
-            Purpose::Confirm => confirm(self.plan, results, step, trial),
-            Purpose::Measure => measure(self.plan, results, step, trial),
+            Purpose::Search => asked.search(),
+            Purpose::Confirm => asked.confirm(),
+            Purpose::Measure => asked.measure(),
         };
         Some((step, turn))
     }
 
     /// Notes how the trial of a step has ended; true where its point is given up from now on.
     pub(super) fn ended(&mut self, step: &PlanStep, status: &TrialStatus) -> bool {
-        let StepAction::Trial(trial) = &step.action else { return false };
         // A search goes to where trials fail.
-        if trial.purpose == Purpose::Search {
+        let Some(trial) = step.trial().filter(|trial| trial.purpose != Purpose::Search) else {
             return false;
-        }
+        };
         let of_level = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
         let failures = of_level.entry(step.target.clone()).or_default();
         match status {
@@ -133,14 +133,16 @@ impl<'a> Schedule<'a> {
     /// Whether all that a trial is compared with in its round has failed: by itself it is no pair, and takes its time.
     pub(super) fn is_alone(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
         let Some(comparison) = comparison_of(self.plan, step) else { return false };
-        let others: Vec<&String> = match step.target == comparison.baseline {
-            true => comparison.candidates.iter().collect(),
-            false if comparison.candidates.contains(&step.target) => vec![&comparison.baseline],
+        let others = match step.target == comparison.baseline {
+            true => comparison.candidates.as_slice(),
+            false if comparison.candidates.contains(&step.target) => {
+                std::slice::from_ref(&comparison.baseline)
+            }
             false => return false,
         };
-        let has_failed = |target: &&String| {
-            let mut round = round(self.plan, step, trial);
-            round.any(|other| other.target == **target && self.failed.contains(&other.id))
+        let has_failed = |target: &String| {
+            let mut round = round(self.plan, step, trial, trial.repeat);
+            round.any(|other| other.target == *target && self.failed.contains(&other.id))
         };
         trial.purpose == Purpose::Measure && others.iter().all(has_failed)
     }
@@ -155,14 +157,14 @@ fn comparison_of<'a>(plan: &'a Plan, step: &PlanStep) -> Option<&'a ComparisonFa
 pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
     let mut halves = BTreeSet::new();
     for step in &plan.steps {
-        let StepAction::Trial(trial) = &step.action else { continue };
+        let Some(trial) = step.trial() else { continue };
         let is_left =
             !results.is_complete(&step.id) && !results.header.skipped.contains_key(&step.id);
         let is_compared = comparison_of(plan, step).is_some();
         if !is_left || !is_compared || trial.purpose != Purpose::Measure {
             continue;
         }
-        let others = round(plan, step, trial);
+        let others = round(plan, step, trial, trial.repeat);
         let made = others.filter_map(|other| results.complete_trial(&other.id));
         // What was added up from stages has its stages still.
         let whole = made.filter(|made| made.stages.is_empty());
@@ -179,7 +181,7 @@ pub(super) fn half_pairs(plan: &Plan, results: &RunData) -> BTreeSet<String> {
 /// Whether time ends the repeats that a step belongs to.
 pub(super) fn is_timed(plan: &Plan, step: &PlanStep) -> bool {
     let bound = plan.experiment(&step.experiment).and_then(ExperimentFacts::time_bound);
-    bound.is_some() && matches!(step.action, StepAction::Trial(_))
+    bound.is_some() && step.trial().is_some()
 }
 
 /// Notes what a trial has taken with all that was done around it: the process that goes on with the run has only the rest.
@@ -193,35 +195,6 @@ pub(super) fn spend(header: &mut RunHeader, step: &PlanStep, seconds: f64, is_co
     }
 }
 
-/// Another repeat of a point, or another pair.
-fn measure(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
-    if let Some(why) = ended(plan, results, step, trial) {
-        return Turn::Skip(why);
-    }
-    let spent_s = spent_s(results, &step.experiment);
-    let experiment = plan.experiment(&step.experiment);
-    let why = |experiment: &ExperimentFacts| match &experiment.comparison {
-        Some(comparison) => {
-            let of = (experiment, comparison);
-            why_enough(plan, of, results, step, trial, spent_s)
-        }
-        None => why_over(plan, experiment, results, trial.repeat, spent_s),
-    };
-    match experiment.and_then(why) {
-        Some(why) => Turn::Skip(why),
-        None => Turn::Run(Box::new(trial.clone()), Purpose::Measure),
-    }
-}
-
-/// Seconds that an experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial are
-/// noted after it is stored, and a kill -9 may come between.
-fn spent_s(results: &RunData, experiment: &str) -> f64 {
-    let noted_s = results.header.spent_s.get(experiment).copied().unwrap_or(0.0);
-    let own = results.complete().filter(|trial| trial.identity.experiment == experiment);
-    let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
-    noted_s.max(taken_s.sum())
-}
-
 /// Why the repeats of a point have ended before this one, if so: to judge all pairs again for each that is left takes
 /// long.
 pub(super) fn ended(
@@ -230,141 +203,238 @@ pub(super) fn ended(
     step: &PlanStep,
     trial: &PlannedTrial,
 ) -> Option<Message> {
-    let repeat = trial.repeat.checked_sub(1)?;
-    let before = PlannedTrial { repeat, ..trial.clone() };
-    let own = round(plan, step, &before).find(|other| other.target == step.target)?;
+    let before = trial.repeat.checked_sub(1)?;
+    let own = round(plan, step, trial, before).find(|other| other.target == step.target)?;
     results.header.skipped.get(&own.id).cloned()
 }
 
-/// The steps of the same pair: the same repeat of the same level on all targets.
+/// The steps of a pair: a repeat of the level of a trial, on all targets.
 pub(super) fn round<'a>(
     plan: &'a Plan,
     step: &PlanStep,
     trial: &PlannedTrial,
+    repeat: u32,
 ) -> impl Iterator<Item = &'a PlanStep> {
-    let level = level(trial);
-    plan.steps.iter().filter(move |other| {
-        other.experiment == step.experiment
-            && matches!(&other.action, StepAction::Trial(of) if of.repeat == trial.repeat
-                && of.purpose == trial.purpose && self::level(of) == level)
-    })
+    let (level, purpose) = (level(trial), trial.purpose);
+    let is_its = move |of: &PlannedTrial| of.repeat == repeat && self::level(of) == level;
+    trials(plan, &step.experiment, purpose).filter(move |(_, of)| is_its(of)).map(|(step, _)| step)
+}
+
+/// The trials of an experiment that have this purpose.
+fn trials<'a>(
+    plan: &'a Plan,
+    experiment: &str,
+    purpose: Purpose,
+) -> impl Iterator<Item = (&'a PlanStep, &'a PlannedTrial)> {
+    let own = plan.steps.iter().filter(move |step| step.experiment == experiment);
+    own.filter_map(|step| Some((step, step.trial()?))).filter(move |(_, of)| of.purpose == purpose)
 }
 
 pub(super) fn level(trial: &PlannedTrial) -> Level {
     (trial.workers, trial.degree, trial.rate.map(f64::to_bits))
 }
 
-/// How many load levels an experiment has.
-fn levels(plan: &Plan, experiment: &str) -> usize {
-    let own = plan.steps.iter().filter(|step| step.experiment == experiment);
-    let measured = own.filter_map(|step| match &step.action {
-        StepAction::Trial(trial) if trial.purpose == Purpose::Measure => Some(level(trial)),
-        _ => None,
-    });
-    measured.collect::<BTreeSet<_>>().len()
+/// A trial whose turn it is, with the results so far.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    plan: &'a Plan,
+    results: &'a RunData,
+    step: &'a PlanStep,
+    trial: &'a PlannedTrial,
 }
 
-/// Why no further repeat of an experiment is begun, if so: all its points are repeated equally often.
-fn why_over(
-    plan: &Plan,
-    experiment: &ExperimentFacts,
-    results: &RunData,
-    repeat: u32,
-    spent_s: f64,
-) -> Option<Message> {
-    let (least, seconds) = experiment.time_bound()?;
-    let is_next = |step: &&PlanStep| {
-        step.experiment == experiment.name
-            && matches!(&step.action, StepAction::Trial(of) if of.repeat == repeat
-                && of.purpose == Purpose::Measure)
-    };
-    let next: Vec<&PlanStep> = plan.steps.iter().filter(is_next).collect();
-    if repeat <= least || next.iter().any(|step| results.is_complete(&step.id)) {
-        return None;
+impl<'a> Asked<'a> {
+    /// The complete trial of a step.
+    fn result(self, step: &PlanStep) -> Option<&'a TrialSummary> {
+        self.results.complete_trial(&step.id)
     }
-    let next_s = expected_s(results, &experiment.name, &next);
-    (spent_s + next_s > seconds)
-        .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
-}
 
-/// How long these steps will take: as guessed, at the pace of what the experiment has completed so far.
-fn expected_s(results: &RunData, experiment: &str, next: &[&PlanStep]) -> f64 {
-    let [taken_s, guessed_s] = results.header.paces.get(experiment).copied().unwrap_or_default();
-    let pace = if guessed_s > 0.0 { taken_s / guessed_s } else { 1.0 };
-    pace * next.iter().map(|step| step.estimated_s).sum::<f64>()
-}
+    fn round(self, repeat: u32) -> impl Iterator<Item = &'a PlanStep> {
+        round(self.plan, self.step, self.trial, repeat)
+    }
 
-/// Why a comparison needs no further pair, if so.
-fn why_enough(
-    plan: &Plan,
-    (experiment, comparison): (&ExperimentFacts, &ComparisonFacts),
-    results: &RunData,
-    step: &PlanStep,
-    trial: &PlannedTrial,
-    spent_s: f64,
-) -> Option<Message> {
-    // What a pair has begun is made to its end.
-    if round(plan, step, trial).any(|other| results.is_complete(&other.id)) {
-        return None;
-    }
-    let stop = comparison.stop;
-    let unit = experiment.pairs_per_unit();
-    // A session that goes on with others makes a unit: with the least there is something to compare them by.
-    let continues = &results.header.continues;
-    let least = if continues.is_empty() { stop.pairs_least } else { unit };
-    // What a restart has begun is made to its end.
-    if trial.repeat <= least || !(trial.repeat - 1).is_multiple_of(unit) {
-        return None;
-    }
-    let summary = |target: &str, repeat: u32| {
-        let of = PlannedTrial { repeat, ..trial.clone() };
-        let same = round(plan, step, &of).find(|other| other.target == target)?;
-        results.complete_trial(&same.id)
-    };
-    let pairs = |candidate: &String| {
-        let pair = |repeat: u32| {
-            let (a, b) = summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
-            Some(((repeat - 1) / unit, a, b))
-        };
-        // Later ones are there where failed ones are made again.
-        (1..=stop.pairs_most).filter_map(pair).collect()
-    };
-    let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
-    let level = pairs.iter().flatten().next().map(|(_, a, _)| level_of_trial(a));
-    let (metric, mut pairs) = judged_pairs(pairs);
-    for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
-        let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
-        own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
-    }
-    let wanted = StoppingPlan {
-        pairs_least: (stop.pairs_least / unit) as usize,
-        pairs_most: (stop.pairs_most / unit) as usize,
-        half_width: stop.half_width,
-        is_until_decided: stop.is_until_decided,
-        comparisons: comparison.candidates.len() * levels(plan, &step.experiment),
-        margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
-        budget_s: stop.budget_s,
-    };
-    let next = (trial.repeat..trial.repeat + unit).flat_map(|repeat| {
-        let of = PlannedTrial { repeat, ..trial.clone() };
-        round(plan, step, &of).collect::<Vec<_>>()
-    });
-    let next_s = expected_s(results, &step.experiment, &next.collect::<Vec<_>>());
-    let mut decided = decide(&wanted, &pairs, spent_s, next_s);
-    if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
-        && let Some((why, may_help)) =
-            level.as_ref().and_then(|level| veto_of_level(results, &experiment.name, level))
-    {
-        if !may_help {
-            return Some(say!(pairs_end_vetoed, n = decided.pairs * unit as usize, why = why));
+    /// Another repeat of a point, or another pair.
+    fn measure(self) -> Turn {
+        let over = ended(self.plan, self.results, self.step, self.trial).or_else(|| {
+            let experiment = self.plan.experiment(&self.step.experiment)?;
+            match &experiment.comparison {
+                Some(comparison) => self.why_enough(experiment, comparison),
+                None => self.why_over(experiment),
+            }
+        });
+        match over {
+            Some(why) => Turn::Skip(why),
+            None => Turn::Run(Box::new(self.trial.clone()), Purpose::Measure),
         }
-        let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
-        decided = decide(&unended, &pairs, spent_s, next_s);
     }
-    why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
+
+    /// Seconds that the experiment has spent: as noted, or as the complete trials have taken at least. Those of a trial
+    /// are noted after it is stored, and a kill -9 may come between.
+    fn spent_s(self) -> f64 {
+        let name = &self.step.experiment;
+        let noted_s = self.results.header.spent_s.get(name).copied().unwrap_or(0.0);
+        let own = self.results.complete().filter(|trial| trial.identity.experiment == *name);
+        let taken_s = own.map(|trial| trial.connect_s + trial.identity.warmup_s + trial.window_s);
+        noted_s.max(taken_s.sum())
+    }
+
+    /// How long these steps will take: as guessed, at the pace of what the experiment has completed so far.
+    fn expected_s(self, next: impl Iterator<Item = &'a PlanStep>) -> f64 {
+        let paces = &self.results.header.paces;
+        let [taken_s, guessed_s] = paces.get(&self.step.experiment).copied().unwrap_or_default();
+        let pace = if guessed_s > 0.0 { taken_s / guessed_s } else { 1.0 };
+        pace * next.map(|step| step.estimated_s).sum::<f64>()
+    }
+
+    /// Why no further repeat of an experiment is begun, if so: all its points are repeated equally often.
+    fn why_over(self, experiment: &ExperimentFacts) -> Option<Message> {
+        let (least, seconds) = experiment.time_bound()?;
+        let repeat = self.trial.repeat;
+        let all = || trials(self.plan, &self.step.experiment, Purpose::Measure);
+        let next = || all().filter(|(_, of)| of.repeat == repeat).map(|(step, _)| step);
+        if repeat <= least || next().any(|step| self.results.is_complete(&step.id)) {
+            return None;
+        }
+        (self.spent_s() + self.expected_s(next()) > seconds)
+            .then(|| say!(repeats_over, seconds = seconds.to_string(), n = repeat - 1))
+    }
+
+    /// Why a comparison needs no further pair, if so.
+    fn why_enough(
+        self,
+        experiment: &ExperimentFacts,
+        comparison: &ComparisonFacts,
+    ) -> Option<Message> {
+        let repeat = self.trial.repeat;
+        // What a pair has begun is made to its end.
+        if self.round(repeat).any(|other| self.results.is_complete(&other.id)) {
+            return None;
+        }
+        let stop = comparison.stop;
+        let unit = experiment.pairs_per_unit();
+        // A session that goes on with others makes a unit: with the least there is something to compare them by.
+        let continues = &self.results.header.continues;
+        let least = if continues.is_empty() { stop.pairs_least } else { unit };
+        // What a restart has begun is made to its end.
+        if repeat <= least || !(repeat - 1).is_multiple_of(unit) {
+            return None;
+        }
+        let summary = |target: &str, repeat: u32| {
+            self.result(self.round(repeat).find(|other| other.target == target)?)
+        };
+        let pairs = |candidate: &String| {
+            let pair = |repeat: u32| {
+                let (a, b) =
+                    summary(&comparison.baseline, repeat).zip(summary(candidate, repeat))?;
+                Some(((repeat - 1) / unit, a, b))
+            };
+            // Later ones are there where failed ones are made again.
+            (1..=stop.pairs_most).filter_map(pair).collect()
+        };
+        let pairs: Vec<Vec<_>> = comparison.candidates.iter().map(pairs).collect();
+        let level = pairs.iter().flatten().next().map(|(_, a, _)| level_of_trial(a));
+        let (metric, mut pairs) = judged_pairs(pairs);
+        for (own, candidate) in pairs.iter_mut().zip(&comparison.candidates) {
+            let key = [&experiment.name, level.as_ref()?, &comparison.baseline, candidate];
+            own.earlier = earlier_pairs(continues, key.map(String::as_str), metric.name());
+        }
+        let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
+        let levels = all.map(|(_, of)| self::level(of)).collect::<BTreeSet<_>>().len();
+        let wanted = StoppingPlan {
+            pairs_least: (stop.pairs_least / unit) as usize,
+            pairs_most: (stop.pairs_most / unit) as usize,
+            half_width: stop.half_width,
+            is_until_decided: stop.is_until_decided,
+            comparisons: comparison.candidates.len() * levels,
+            margin: comparison.equivalence.unwrap_or(DEFAULT_MARGIN),
+            budget_s: stop.budget_s,
+        };
+        let next = (repeat..repeat + unit).flat_map(|repeat| self.round(repeat));
+        let (spent_s, next_s) = (self.spent_s(), self.expected_s(next));
+        let mut decided = decide(&wanted, &pairs, spent_s, next_s);
+        if let Pairing::Stop(Stop::Decided | Stop::HalfWidthReached) = decided.next
+            && let Some((why, may_help)) = level
+                .as_ref()
+                .and_then(|level| veto_of_level(self.results, &experiment.name, level))
+        {
+            if !may_help {
+                let n = decided.pairs * unit as usize;
+                return Some(say!(pairs_end_vetoed, n = n, why = why));
+            }
+            let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
+            decided = decide(&unended, &pairs, spent_s, next_s);
+        }
+        why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
+    }
+
+    /// The best point of a sweep again.
+    fn confirm(self) -> Turn {
+        let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
+        let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
+        for (planned, of) in all.filter(|(planned, _)| planned.target == self.step.target) {
+            let Some(better) = self.result(planned).and_then(merit) else { continue };
+            match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
+                Some((_, sum, count)) => (*sum, *count) = (*sum + better, *count + 1),
+                None => sums.push((of, better, 1)),
+            }
+        }
+        let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
+        let best = sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b)));
+        let Some((PlannedTrial { workers, degree, rate, .. }, ..)) = best else {
+            return Turn::Skip(say!(nothing_to_confirm));
+        };
+        let (workers, degree, rate) = (*workers, *degree, *rate);
+        let confirmed = PlannedTrial { workers, degree, rate, ..self.trial.clone() };
+        Turn::Run(Box::new(confirmed), Purpose::Confirm)
+    }
+
+    /// The next rate of a search: `dyno-statistics` says which, here is what the trials so far have shown.
+    fn search(self) -> Turn {
+        let experiment = self.plan.experiment(&self.step.experiment);
+        let wanted =
+            experiment.and_then(|planned| Some((planned.search.as_ref()?, planned.confirm)));
+        let Some((wanted, confirmations)) = wanted else {
+            return Turn::Skip(say!(search_without_objective));
+        };
+        let all = trials(self.plan, &self.step.experiment, Purpose::Search);
+        let own: Vec<_> = all.filter(|(_, of)| of.point == self.trial.point).collect();
+        if own.iter().any(|(other, _)| self.results.header.skipped.contains_key(&other.id)) {
+            return Turn::Over;
+        }
+        let before = own.iter().filter(|(_, other)| other.repeat < self.trial.repeat);
+        let done: Vec<&TrialSummary> = before.filter_map(|(other, _)| self.result(other)).collect();
+        if done.len() + 1 < self.trial.repeat as usize {
+            return Turn::Skip(say!(search_trial_failed));
+        }
+        let Ok(objective) = wanted.objective.parse::<Objective>() else {
+            return Turn::Skip(say!(search_objective_invalid, objective = &wanted.objective));
+        };
+        let at = |rate_per_s: Option<f64>, purpose: Purpose| {
+            Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..self.trial.clone() }), purpose)
+        };
+        // A lower rate would tell even less.
+        let is_untold = |last: &&&TrialSummary| {
+            last.rate_per_s.is_some() && value(last, objective.metric).is_none()
+        };
+        if done.last().filter(is_untold).is_some() {
+            return Turn::Skip(say!(search_windows_too_short, objective = &objective.text));
+        }
+        let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
+        let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
+            return at(None, Purpose::Search);
+        };
+        let from =
+            Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
+        let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
+        match knee::next(&from, &tried) {
+            knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
+            knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
+            knee::KneeStep::Done(outcome) => Turn::Skip(outcome_of(&outcome, &objective)),
+        }
+    }
 }
 
-/// The number of what a pair shares with others, and its trials.
+/// The number of the unit that a pair shares with others, and its trials.
 type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
 
 /// The figures that pairs are repeated for: those of the metric by which the paper will decide, the
@@ -413,38 +483,6 @@ fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     }
 }
 
-/// The best point of a sweep again.
-fn confirm(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
-    let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
-    for planned in &plan.steps {
-        let StepAction::Trial(of) = &planned.action else { continue };
-        let is_own = planned.experiment == step.experiment && planned.target == step.target;
-        if !is_own || of.purpose != Purpose::Measure {
-            continue;
-        }
-        let Some(better) = results.complete_trial(&planned.id).and_then(merit) else {
-            continue;
-        };
-        match sums.iter_mut().find(|(other, ..)| level(other) == level(of)) {
-            Some((_, sum, count)) => (*sum, *count) = (*sum + better, *count + 1),
-            None => sums.push((of, better, 1)),
-        }
-    }
-    let mean = |(_, sum, count): &(&PlannedTrial, f64, u32)| sum / f64::from(*count);
-    match sums.iter().max_by(|a, b| mean(a).total_cmp(&mean(b))) {
-        Some((best, ..)) => {
-            let confirmed = PlannedTrial {
-                workers: best.workers,
-                degree: best.degree,
-                rate: best.rate,
-                ..trial.clone()
-            };
-            Turn::Run(Box::new(confirmed), Purpose::Confirm)
-        }
-        None => Turn::Skip(say!(nothing_to_confirm)),
-    }
-}
-
 /// More is better.
 fn merit(summary: &TrialSummary) -> Option<f64> {
     let shortest = figure_of(summary, Metric::TotalS).map(|total_s| 1.0 / total_s);
@@ -452,68 +490,7 @@ fn merit(summary: &TrialSummary) -> Option<f64> {
     (merit > 0.0 && merit.is_finite()).then_some(merit)
 }
 
-/// The next rate of a search: `dyno-statistics` says which, here is what the trials so far have shown.
-fn search(plan: &Plan, results: &RunData, step: &PlanStep, trial: &PlannedTrial) -> Turn {
-    let wanted = plan
-        .experiment(&step.experiment)
-        .and_then(|experiment| Some((experiment.search.as_ref()?, experiment.confirm)));
-    let Some((wanted, confirmations)) = wanted else {
-        return Turn::Skip(say!(search_without_objective));
-    };
-    let own: Vec<(&PlanStep, &PlannedTrial)> = of_search(plan, step, trial);
-    let is_over = own.iter().any(|(other, _)| results.header.skipped.contains_key(&other.id));
-    if is_over {
-        return Turn::Over;
-    }
-    let done: Vec<&TrialSummary> = own
-        .iter()
-        .filter(|(_, other)| other.repeat < trial.repeat)
-        .filter_map(|(other, _)| results.complete_trial(&other.id))
-        .collect();
-    if done.len() + 1 < trial.repeat as usize {
-        return Turn::Skip(say!(search_trial_failed));
-    }
-    let Ok(objective) = wanted.objective.parse::<Objective>() else {
-        return Turn::Skip(say!(search_objective_invalid, objective = &wanted.objective));
-    };
-    let at = |rate_per_s: Option<f64>, purpose: Purpose| {
-        Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..trial.clone() }), purpose)
-    };
-    // A lower rate would tell even less.
-    let is_untold = |last: &&&TrialSummary| {
-        last.rate_per_s.is_some() && value(last, objective.metric).is_none()
-    };
-    if done.last().filter(is_untold).is_some() {
-        return Turn::Skip(say!(search_windows_too_short, objective = &objective.text));
-    }
-    let closed = done.iter().find(|trial| trial.rate_per_s.is_none()).map(|trial| trial.tps);
-    let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
-        return at(None, Purpose::Search);
-    };
-    let from = Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
-    let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
-    match knee::next(&from, &tried) {
-        knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
-        knee::KneeStep::Confirm { rate_per_s, .. } => at(Some(rate_per_s), Purpose::Confirm),
-        knee::KneeStep::Done(outcome) => Turn::Skip(outcome_of(&outcome, &objective)),
-    }
-}
-
-fn of_search<'a>(
-    plan: &'a Plan,
-    step: &PlanStep,
-    trial: &PlannedTrial,
-) -> Vec<(&'a PlanStep, &'a PlannedTrial)> {
-    let same = plan.steps.iter().filter_map(|other| match &other.action {
-        StepAction::Trial(of) if of.purpose == Purpose::Search && of.point == trial.point => {
-            Some((other, of))
-        }
-        _ => None,
-    });
-    same.filter(|(other, _)| other.experiment == step.experiment).collect()
-}
-
-/// What a trial of the search has shown; `None` of the closed loop before it.
+/// The findings of a trial of the search; `None` of the closed loop before it.
 fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
     let rate_per_s = trial.rate_per_s?;
     // Of what really arrived in the window: a Poisson process has its own luck.

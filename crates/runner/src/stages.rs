@@ -1,20 +1,27 @@
 //! Trials that are cut into stages: each is driven, looked at and stored as a trial of its own, and the last one is
-//! followed by their sum. A run that goes on makes the stages that are missing.
+//! followed by their sum: what was measured exactly, what surrounded it as far as it adds up. A run that goes on makes the
+//! stages that are missing.
 //!
 //! A stage that was cut off or failed is made again, and what it did counts for nothing: its trial stays in the run folder
 //! and in the paper. Data are restored and servers restarted before the first stage only. Sessions are opened anew for each,
 //! so each has a warm-up: the whole one where the process has just begun, else a tenth of the stage at most.
 
-use super::Runner;
+use crate::data::BITS_OF_SEEDS;
 use crate::failure::Failure;
-use crate::joined::joined;
-use crate::output;
-use crate::seeds::BITS_OF_SEEDS;
-use crate::trial::{TrialDone, figures};
+use crate::summary::summarise;
+use crate::trial::{TrialDone, figures, trial_spec};
+use crate::{Runner, output};
 use dyno_core::Error;
-use dyno_engine::TrialResult;
-use dyno_facts::{PlanStep, PlannedTrial, Purpose, StageOf, TrialStatus, TrialSummary};
+use dyno_engine::{TrialResult, join, worsen};
+use dyno_facts::format::short;
+use dyno_facts::{
+    CheckVerdict, Conditions, DataCheck, Freshness, GeneratorConditions, GeneratorMember,
+    NodeConditions, PlanStep, PlannedTrial, Purpose, StageFacts, StageOf, StatementLatency,
+    Together, TrialIdentity, TrialStatus, TrialSummary, say,
+};
 use std::collections::BTreeSet;
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// Share of a stage that its warm-up may take when the server has just served the stage before it.
 const WARM_SHARE: f64 = 0.1;
@@ -91,9 +98,229 @@ fn part(trial: &PlannedTrial, stage: StageOf, follows: bool) -> PlannedTrial {
     }
 }
 
+/// Adds up stages, in their order, with what each has measured. Of servers' states those before the first stage count.
+pub(crate) fn joined(
+    trial: &PlannedTrial,
+    stages: &[TrialSummary],
+    results: &[TrialResult],
+) -> Result<TrialSummary, Error> {
+    let first = stages.first().ok_or_else(|| Error::new("there are no stages"))?;
+    let result = join(results)?;
+    let spec = trial_spec(trial);
+    let identity = TrialIdentity {
+        stage: None,
+        seed: trial.seed,
+        warmup_s: trial.warmup_s,
+        ..first.identity.clone()
+    };
+    let kinds: Vec<String> = first.kinds.iter().map(|kind| kind.name.clone()).collect();
+    let mut sum = summarise(identity, &kinds, &spec, &result, false);
+    sum.started_at.clone_from(&first.started_at);
+    sum.stages = seams(stages);
+    sum.conditions = conditions(stages, sum.conditions);
+    sum.checks = checks(stages);
+    sum.statement_latencies = statements(stages);
+    let gaps = sum.stages.iter().filter_map(|stage| stage.gap_s);
+    let longest_s = short(gaps.fold(0.0, f64::max));
+    sum.notes.push(say!(
+        measured_in_stages,
+        stages = stages.len().to_string(),
+        seconds = longest_s
+    ));
+    Ok(sum)
+}
+
+fn seams(stages: &[TrialSummary]) -> Vec<StageFacts> {
+    let at = |text: &str| OffsetDateTime::parse(text, &Rfc3339).ok();
+    let mut from_s = 0.0;
+    let mut ended = None;
+    let stage = |stage: &TrialSummary| {
+        let opened = at(&stage.started_at);
+        let gap_s = opened.zip(ended).map(|(opened, ended): (OffsetDateTime, OffsetDateTime)| {
+            (opened - ended).as_seconds_f64().max(0.0)
+        });
+        let facts = StageFacts { trial: stage.trial, from_s, gap_s };
+        from_s += stage.window_s;
+        ended = opened.map(|opened| opened + time::Duration::seconds_f64(stage.window_s));
+        facts
+    };
+    stages.iter().map(stage).collect()
+}
+
+/// `generator` is what the results say; what was found later stands in the summaries.
+fn conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
+    let own = || stages.iter().map(|stage| &stage.conditions);
+    let mut all = Conditions {
+        generator: measured.generator,
+        ..stages.first().map(|first| first.conditions.clone()).unwrap_or_default()
+    };
+    let headrooms: Option<Vec<f64>> = own().map(|stage| stage.generator.headroom).collect();
+    all.generator.headroom = headrooms.map(|all| all.into_iter().fold(f64::INFINITY, f64::min));
+    all.generator.foreign_cpu_share =
+        own().filter_map(|stage| stage.generator.foreign_cpu_share).reduce(f64::max);
+    let starved = own().map(|stage| &stage.generator).filter(|known| known.starved.is_some());
+    let share = |known: &GeneratorConditions| known.starved_share.unwrap_or_default();
+    if let Some(most) = starved.max_by(|one, other| share(one).total_cmp(&share(other))) {
+        all.generator.starved.clone_from(&most.starved);
+        all.generator.starved_share = most.starved_share;
+    }
+    let mut before_s = stages.first().map_or(0.0, |first| first.window_s);
+    for stage in stages.iter().skip(1) {
+        let more = &stage.conditions;
+        for (name, node) in &mut all.nodes {
+            match more.nodes.get(name) {
+                Some(more) => add_node(node, more, (before_s, stage.window_s)),
+                None => {
+                    *node = NodeConditions { role: node.role.clone(), ..NodeConditions::default() }
+                }
+            }
+        }
+        for member in &more.members {
+            match all.members.iter_mut().find(|known| known.name == member.name) {
+                Some(known) => add_member(known, member, before_s),
+                None => all.members.push(member.clone()),
+            }
+        }
+        add_together(&mut all.together, more.together.as_ref());
+        add_freshness(&mut all.freshness, more.freshness.as_ref());
+        before_s += stage.window_s;
+    }
+    all
+}
+
+/// What is known of both parts.
+fn both<T>(one: Option<T>, other: Option<T>, add: impl Fn(T, T) -> T) -> Option<T> {
+    one.zip(other).map(|(one, other)| add(one, other))
+}
+
+fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s): (f64, f64)) {
+    let sum =
+        |count: &mut Option<u64>, more: Option<u64>| *count = both(*count, more, |a, b| a + b);
+    sum(&mut node.reads, more.reads);
+    sum(&mut node.writes, more.writes);
+    sum(&mut node.rows_fetched, more.rows_fetched);
+    sum(&mut node.rows_written, more.rows_written);
+    sum(&mut node.replicated, more.replicated);
+    sum(&mut node.unacknowledged, more.unacknowledged);
+    sum(&mut node.pages_read, more.pages_read);
+    sum(&mut node.checkpoints, more.checkpoints);
+    sum(&mut node.commits, more.commits);
+    sum(&mut node.client_commits, more.client_commits);
+    sum(&mut node.transactions_elsewhere, more.transactions_elsewhere);
+    sum(&mut node.statements, more.statements);
+    node.preparing_commits += more.preparing_commits;
+    node.measures.append(&more.measures, (before_s, own_s));
+    node.elsewhere_s = both(node.elsewhere_s, more.elsewhere_s, |a, b| a + b);
+    node.growth_share =
+        both(node.growth_share, more.growth_share, |a, b| (1.0 + a) * (1.0 + b) - 1.0);
+    for (most, more) in
+        [(&mut node.lag_max_s, more.lag_max_s), (&mut node.lag_p95_s, more.lag_p95_s)]
+    {
+        *most = [*most, more].into_iter().flatten().reduce(f64::max);
+    }
+    let mean =
+        |a: f64, b: f64| (a * before_s + b * own_s) / (before_s + own_s).max(f64::MIN_POSITIVE);
+    node.cpu_share = both(node.cpu_share, more.cpu_share, mean);
+    node.hit_share = both(node.hit_share, more.hit_share, mean);
+    node.down = node.down.take().or_else(|| more.down.clone());
+    node.was_alone &= more.was_alone;
+    for work in &more.background {
+        if !node.background.contains(work) {
+            node.background.push(work.clone());
+        }
+    }
+}
+
+/// Percentiles of one load generator don't add up: those of all do.
+fn add_member(member: &mut GeneratorMember, more: &GeneratorMember, before_s: f64) {
+    member.statements += more.statements;
+    member.committed += more.committed;
+    member.cpu_s = both(member.cpu_s, more.cpu_s, |a, b| a + b);
+    member.late_ms = [member.late_ms, more.late_ms].into_iter().flatten().reduce(f64::max);
+    member.latency = None;
+    member.to_s = before_s + more.to_s;
+    member.lost = member.lost.take().or_else(|| more.lost.clone());
+    worsen(&mut member.conditions, &more.conditions);
+}
+
+fn add_together(all: &mut Option<Together>, more: Option<&Together>) {
+    *all = both(all.take(), more.cloned(), |one, more| Together {
+        commits: both(one.commits, more.commits, |a, b| a + b),
+        client_commits: both(one.client_commits, more.client_commits, |a, b| a + b),
+        preparing_commits: one.preparing_commits + more.preparing_commits,
+        through_endpoint: one.through_endpoint || more.through_endpoint,
+    });
+}
+
+fn add_freshness(all: &mut Option<Freshness>, more: Option<&Freshness>) {
+    *all = both(all.take(), more.cloned(), |one, more| Freshness {
+        asked: one.asked + more.asked,
+        stale: one.stale + more.stale,
+        asked_other: one.asked_other + more.asked_other,
+        stale_other: one.stale_other + more.stale_other,
+        stale_max_ms: [one.stale_max_ms, more.stale_max_ms].into_iter().flatten().reduce(f64::max),
+        unplaced: one.unplaced + more.unplaced,
+    });
+}
+
+/// A check of the trial is the worst of its stages.
+fn checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
+    let Some(last) = stages.last() else { return Vec::new() };
+    let rank = |check: &&DataCheck| match check.verdict {
+        CheckVerdict::Passed => 0,
+        CheckVerdict::NotMade => 1,
+        CheckVerdict::Failed => 2,
+    };
+    let of = |name: &str| {
+        let own = stages.iter().flat_map(|stage| &stage.checks);
+        own.filter(|check| check.name == name).max_by_key(rank)
+    };
+    let joined = |check: &DataCheck| {
+        let all = stages.len().to_string();
+        Some(DataCheck {
+            name: check.name.clone(),
+            verdict: of(&check.name)?.verdict,
+            evidence: say!(
+                check_after_each_stage,
+                stages = all,
+                evidence = &of(&check.name)?.evidence
+            ),
+        })
+    };
+    last.checks.iter().filter_map(joined).collect()
+}
+
+fn statements(stages: &[TrialSummary]) -> Vec<StatementLatency> {
+    let mut all: Vec<StatementLatency> = Vec::new();
+    for one in stages.iter().flat_map(|stage| &stage.statement_latencies) {
+        let known =
+            all.iter_mut().find(|known| (&known.script, known.number) == (&one.script, one.number));
+        let Some(known) = known else {
+            all.push(one.clone());
+            continue;
+        };
+        let count = known.count + one.count;
+        let sum_us = known.mean_us * known.count as f64 + one.mean_us * one.count as f64;
+        known.mean_us = if count > 0 { sum_us / count as f64 } else { 0.0 };
+        if one.count > 0 {
+            let least = if known.count > 0 { known.min_us } else { f64::INFINITY };
+            known.min_us = least.min(one.min_us);
+            known.max_us = known.max_us.max(one.max_us);
+        }
+        known.count = count;
+        known.failures += one.failures;
+        known.retries += one.retries;
+    }
+    all
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::DbError;
+    use dyno_engine::record::Window;
+    use dyno_engine::{Joined, TrialEnd};
+    use dyno_facts::{Counts, KindSummary, StatementCounts};
 
     #[test]
     fn stages_are_equal_parts_with_seeds_of_their_own() {
@@ -110,5 +337,72 @@ mod tests {
         assert_ne!(second.seed, first.seed);
         assert_eq!(of(2, false).warmup_s, 60.0, "a process that has just begun");
         assert!(second.seed < 1 << 53);
+    }
+
+    const SECOND: u64 = 1_000_000_000;
+
+    fn result(committed: u64, in_flight: u64, latency_ns: u64) -> TrialResult {
+        let window = Window { released: 0, opens: 0, closes: 10 * SECOND, interval: SECOND };
+        let part = Joined::new(window, 1, 1, false).lose(0, DbError::lost("gone"));
+        let mut result = part.expect("a result");
+        result.window.closes = 10 * SECOND;
+        let started = committed + in_flight;
+        result.total.kinds[0].counts = Counts { started, committed, ..Counts::default() };
+        (0..committed).for_each(|_| result.total.kinds[0].latency.record(latency_ns));
+        result.in_flight = in_flight;
+        result.ended = TrialEnd::Time;
+        result
+    }
+
+    fn stage(trial: u32, started_at: &str, commits: Option<u64>) -> TrialSummary {
+        let mut stage = TrialIdentity::default().summary(dyno_facts::TrialStatus::Stage);
+        (stage.trial, stage.window_s) = (trial, 10.0);
+        stage.started_at = started_at.to_owned();
+        stage.kinds = vec![KindSummary {
+            name: "one".to_owned(),
+            counts: Counts::default(),
+            statements: StatementCounts::default(),
+            latency: dyno_facts::LatencySummary::default(),
+        }];
+        let node = NodeConditions {
+            commits,
+            cpu_share: Some(0.1 * f64::from(trial)),
+            data_bytes: Some(u64::from(trial)),
+            ..NodeConditions::default()
+        };
+        stage.conditions.nodes.insert("n1".to_owned(), node);
+        let verdict = if trial == 1 { CheckVerdict::NotMade } else { CheckVerdict::Passed };
+        let evidence = format!("of {trial}").into();
+        stage.checks = vec![DataCheck { name: "books".to_owned(), verdict, evidence }];
+        stage
+    }
+
+    #[test]
+    fn stages_add_up_and_say_what_lay_between_them() {
+        let stages =
+            [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(3, "2026-01-01T00:00:12Z", Some(5))];
+        let results = [result(40, 1, 1_000_000), result(60, 2, 3_000_000)];
+        let sum = joined(&PlannedTrial::default(), &stages, &results).expect("a sum");
+        assert_eq!((sum.counts.committed, sum.in_flight, sum.window_s), (100, 3, 20.0));
+        assert_eq!((sum.tps, sum.latency.count), (5.0, 100));
+        assert!((sum.latency.p50_us - 3_000.0).abs() < 3.0, "{:?}", sum.latency);
+        let seams: Vec<_> = sum.stages.iter().map(|it| (it.trial, it.from_s, it.gap_s)).collect();
+        assert_eq!(seams, [(1, 0.0, None), (3, 10.0, Some(2.0))]);
+        let node = &sum.conditions.nodes["n1"];
+        assert_eq!((node.commits, node.data_bytes), (Some(12), Some(1)));
+        assert!((node.cpu_share.expect("a mean") - 0.2).abs() < 1e-9);
+        assert_eq!(sum.checks[0].verdict, CheckVerdict::NotMade);
+        assert!(sum.checks[0].evidence.to_string().contains("of 1"), "{}", sum.checks[0].evidence);
+        assert!(sum.notes.iter().any(|note| note.to_string().contains("at most 2.00 s")));
+    }
+
+    #[test]
+    fn what_one_stage_does_not_know_the_trial_does_not_know() {
+        let stages =
+            [stage(1, "2026-01-01T00:00:00Z", Some(7)), stage(2, "2026-01-01T00:00:12Z", None)];
+        let results = [result(1, 0, 1), result(1, 0, 1)];
+        let sum = joined(&PlannedTrial::default(), &stages, &results).expect("a sum");
+        assert_eq!(sum.conditions.nodes["n1"].commits, None);
+        assert!(joined(&PlannedTrial::default(), &[], &[]).is_err());
     }
 }

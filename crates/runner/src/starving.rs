@@ -5,12 +5,13 @@ use crate::Runner;
 use crate::failure::Failure;
 use crate::output;
 use crate::trial::TrialDone;
+use dyno_core::Error;
 use dyno_facts::format::{percent, short};
 use dyno_facts::{
     GeneratorConditions, GeneratorMember, HostSample, Message, Metric, PlanStep, StageOf,
     TrialStatus, TrialSummary, say,
 };
-use dyno_store::{Run, StoreError};
+use dyno_store::Run;
 use dyno_suite::Plan;
 
 /// Trials are made again until that has taken this share of the plan's time: its estimate holds on a busy machine too.
@@ -99,7 +100,7 @@ pub(crate) fn settled(
     plan: &Plan,
     step: &PlanStep,
     stage: Option<StageOf>,
-) -> Result<Option<TrialSummary>, StoreError> {
+) -> Result<Option<TrialSummary>, Error> {
     let attempts = run.data().starved(&step.id, stage);
     // The last attempt is none that was made again so far.
     let made_again_s = made_again_s(run, plan) - seconds(plan, &step.id, stage);

@@ -10,12 +10,12 @@
 //! Verbs that load or drop tables hold the same lock while they work ([`lock_tables`]). The `run` of front ends takes
 //! none, since of their originals many may work at once. It asks who has the lock, and is warned.
 
-use crate::databases::{Database, ReachedDatabase};
+use crate::databases::{Database, ReachedDatabase, in_time};
 use crate::failure::Failure;
 use crate::output;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, DbResult, Dialect, Discard, Driver, Nanos,
-    SECOND, Session,
+    AdminDriver, AdminSession, AnswerTable, DbResult, Dialect, Discard, Driver, Nanos, SECOND,
+    Session,
 };
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
@@ -298,9 +298,7 @@ fn hold(
 }
 
 async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
-    timeout(monotonic_now() + limit, work)
-        .await
-        .unwrap_or_else(|_| Err(DbError::unreachable("it did not answer in time")))
+    in_time(monotonic_now() + limit, work).await
 }
 
 async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {

@@ -1,33 +1,37 @@
-//! One trial of a plan.
+//! One trial of a plan: one that the engine drives, or a pass that its family executes, one thing after the other, and
+//! tells what has ended. Both stand in one frame: looks at the nodes before and after, samples meanwhile, and what is
+//! stored.
 
-use super::family::{After, Driven, EndedTrial, Ready};
-use super::fault::Injection;
-use super::fleet::{FleetShare, Team};
-use super::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use crate::calibration::Calibration;
+use crate::data;
 use crate::databases::Database;
-use crate::failure::Failure;
-use crate::output;
-use crate::owed;
+use crate::failure::{Failure, sentence};
+use crate::family::{After, Driven, EndedTrial, Ready};
+use crate::fault::Injection;
+use crate::fleet::{FleetShare, Team};
+use crate::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
 use crate::progress::{ProgressBar, TrialProgress};
-use crate::signals;
 use crate::starving::Starving;
-use crate::summary::{self, kinds, missing_table, summarise};
-use crate::watch;
-use dyno_core::{Nanos, counted};
-use dyno_engine::record::{FaultWatch, MeasuredInterval, Window};
-use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, default_loops};
+use crate::summary::{self, kinds, missing_table, resident_mib, summarise};
+use crate::{output, signals, watch};
+use dyno_core::{Error, Nanos, SECOND, counted};
+use dyno_engine::record::{FaultWatch, MeasuredInterval, Window, process_cpu};
+use dyno_engine::{
+    Control, DriveError, GeneratorWatch, Observer, TrialResult, TrialSpec, default_loops,
+    run_delay_of_process,
+};
 use dyno_facts::format::short;
 use dyno_facts::{
-    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, Message, Metric, PlanStep,
-    PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart, TrialStatus, TrialSummary, say,
+    CheckVerdict, Conditions, DataCheck, Event, FaultFacts, GeneratorConditions, GeneratorSummary,
+    Message, Metric, PlanStep, PlannedTrial, Purpose, StageOf, TrialIdentity, TrialStart,
+    TrialStatus, TrialSummary, say,
 };
-use dyno_load::Activity;
-use dyno_store::{Moment, Run, StoreError, TrialWriter};
-
-/// What is done before a trial, in sentences.
-const CHECK_BEFORE: &str = "the check before the trial";
-pub(super) const LOOK_BEFORE: &str = "the look at the nodes";
+use dyno_load::{Activity, LostNode};
+use dyno_observe::HostSampler;
+use dyno_reactor::monotonic_now;
+use dyno_store::{Moment, NodeSeries, Run, TrialWriter};
+use serde::Serialize;
+use std::cell::{Cell, RefCell};
 
 pub struct Job<'a> {
     pub step: &'a PlanStep,
@@ -51,12 +55,11 @@ impl Job<'_> {
 
     /// Asks the nodes something before the trial: who waits for what is said, and no lost node is waited for.
     pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
-        let place = self.place();
-        let asked = watch::guarded(&place, CHECK_BEFORE, &self.nodes.watched, ask);
-        asked.map_err(|failure| failure.at(&place))
+        let place = self.place().into();
+        watch::guarded(&place, "the check before the trial", &self.nodes.watched, ask)
     }
 
-    /// What its trial is; `known` says what does not stand in the plan.
+    /// The trial's identity; `known` supplies what the plan does not contain.
     pub(crate) fn identity(&self, known: TrialIdentity) -> TrialIdentity {
         TrialIdentity {
             step: self.step.id.clone(),
@@ -86,6 +89,39 @@ impl TrialDone {
         TrialDone::Ended { status: TrialStatus::Interrupted, is_denied: false };
 }
 
+/// The surroundings of a trial, however it is executed.
+struct Frame<'a, 'run> {
+    place: &'a str,
+    nodes: &'a Nodes<'a>,
+    /// The fault that is done meanwhile.
+    fault: Option<&'a Injection<'a>>,
+    control: &'a Control,
+    writer: TrialWriter<'run>,
+    sampling: Sampling,
+    before: Vec<Looked>,
+}
+
+impl Frame<'_, '_> {
+    /// Looks at the nodes before the trial; makes the file for their samples.
+    fn open(&mut self) -> Result<NodeSeries, Failure> {
+        let look = || self.nodes.look();
+        self.before =
+            watch::watching(self.place, "the look at the nodes", &self.nodes.watched, look);
+        self.writer.server(Moment::Before, &self.nodes.facts(&self.before))?;
+        Ok(self.writer.node_series()?)
+    }
+
+    /// Looks at the nodes after it; at none where one is `gone`.
+    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<Looked>, Failure> {
+        for event in events(&self.sampling, self.fault) {
+            self.writer.event(event)?;
+        }
+        let after = self.nodes.look_again(seen, gone);
+        self.writer.server(Moment::After, &self.nodes.facts(&after))?;
+        Ok(after)
+    }
+}
+
 /// Runs one trial by the engine and stores it.
 pub fn drive_trial<F: Driven>(
     family: &F,
@@ -95,64 +131,60 @@ pub fn drive_trial<F: Driven>(
     let place = job.place();
     let spec = tuned_spec(family, &job);
     let stem = job.run.next_stem();
-    let look = || family.look_before(database, &spec, &stem);
-    let Some(ready) = look_before(&job, &place, look)? else {
+    let Some(ready) = look_before(&job, || family.look_before(database, &spec, &stem))? else {
         return Ok(TrialDone::INTERRUPTED);
     };
-    let (workload, data, own) = (ready.workload, ready.data, ready.own);
-    let identity =
-        job.identity(TrialIdentity { data, own, ..summary::identity(ready.test, &spec) });
+    let Ready { workload, before, test, data, own, .. } = ready;
+    let identity = job.identity(TrialIdentity { data, own, ..summary::identity(test, &spec) });
     let ledger = family.ledger(database, &stem);
     let Job { step, planned, purpose, stage, nodes, fault, mut team, starving, run, control } = job;
-    let calibration = Calibration::of(&run.header().environment);
-    let start = started(identity.clone(), &spec, kinds(&workload));
-    let mut writer = run.begin_trial(start)?;
-    let title = format!("{place}, {}{}", what(&spec, purpose), of_trial(stage));
-    let client = Client::new(family.rolls_back_reads());
-    let is_recorded = ledger.is_some();
-    let parties = Parties {
-        family,
-        workload: &workload,
-        database,
-        nodes: &nodes,
-        fault,
-        is_recorded,
-        place: &place,
-    };
-    let measured = measure(&parties, &mut team, &spec, &title, (control, client), &mut writer)?;
-    let Some(measured) = measured else {
-        return Ok(TrialDone::INTERRUPTED);
-    };
-    let Measured { result, client, seen, before, after, watch, gone, is_back, progress } = measured;
+    let calibration = Calibration::of(&run.header().environment).filter(|_| !team.is_fleet());
+    let writer = run.begin_trial(started(identity.clone(), &spec, kinds(&workload)))?;
+    let (sampling, none) = (Sampling::default(), Vec::new());
+    let frame =
+        Frame { place: &place, nodes: &nodes, fault, control, writer, sampling, before: none };
+    // Load generators on other machines count by themselves.
+    let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
+    let measured = measure(
+        frame,
+        &spec,
+        Client::new(family.rolls_back_reads()),
+        &format!("{place}, {}{}", describe_load(&spec, purpose), of_trial(stage)),
+        ledger.is_some(),
+        &|| family.acknowledged_on(database, &workload, counted?),
+        &mut |observer| team.drive(family, &workload, database, &spec, control, observer),
+    )?;
+    let Some(measured) = measured else { return Ok(TrialDone::INTERRUPTED) };
+    let Measured { frame, result, client, seen, after, watch, gone, is_back, progress } = measured;
     let is_search = planned.purpose == Purpose::Search;
     let is_late = result.ended.failure().is_none() && result.missed_rate().is_some();
     let starving = Starving { is_late: is_late && !is_search, ..starving };
-    let measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
+    let mut measured = summarise(identity, &kinds(&workload), &spec, &result, is_search);
     let headroom =
         |proof: Calibration| proof.headroom(database.dialect(), spec.workers, measured.qps);
-    let headroom = calibration.filter(|_| !team.is_fleet()).and_then(headroom);
+    let headroom = calibration.and_then(headroom);
+    let generator = &mut measured.conditions.generator;
+    generator.headroom = headroom.or(generator.headroom);
     let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
     let committed: Vec<u64> = client.committed().collect();
     let client = Some(&client).filter(|_| fleet.lost.is_none());
-    let looks = (&before[..], &after[..]);
-    let surroundings = nodes.surround(database.dialect(), looks, &seen, client, &measured);
+    let looks = (&frame.before[..], &after[..]);
+    measured.conditions = nodes.surround(database.dialect(), looks, &seen, client, &measured);
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
-    let committed = &committed[..];
-    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed };
+    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed: &committed };
     // A fault may have left a node down: that says nothing new.
     let watched = watch::living(&nodes.watched);
     let mut after = watch::watching(&place, "the check of the data", &watched, || {
-        family.look_after(database, &workload, ready.before, &ran)
+        family.look_after(database, &workload, before, &ran)
     });
     let lost = after.lost.take();
     let fault = fault.zip(watch).map(|(fault, watch)| (fault.facts(&watch, lost), fault.failure()));
-    let parts =
-        TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving };
+    let parts = TrialParts { measured, gone, fleet, fault, after, starving };
     let is_owed = is_away || are_cut_off(&parts);
-    let done = store(writer, parts, progress, &place)?;
+    let done = store(frame.writer, parts, progress, &place)?;
     let owed = ledger.filter(|_| is_owed);
-    match owed.map(|ledger| owed::note(run, step, &ledger, &nodes)).transpose()? {
+    match owed.map(|ledger| data::note_owed(run, step, &ledger, &nodes)).transpose()? {
         Some(owed) if is_away => Err(owed.at(place)),
         _ => Ok(done),
     }
@@ -165,23 +197,22 @@ fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
     signals::has_come() && is_whole && after.checks.iter().any(not_made)
 }
 
-/// What the family finds before a trial; `None` where the run was stopped meanwhile.
+/// Has the family look before a trial; `None` where the run was stopped meanwhile.
 fn look_before<F: Driven>(
     job: &Job<'_>,
-    place: &str,
     look: impl FnOnce() -> Result<Ready<F>, Failure>,
 ) -> Result<Option<Ready<F>>, Failure> {
-    let ready = match watch::guarded(place, CHECK_BEFORE, &job.nodes.watched, look) {
+    let ready = match job.asks(look) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => return Ok(None),
-        looked => looked.map_err(|failure| failure.at(place))?,
+        ready => ready?,
     };
     let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
     ready.warnings.iter().for_each(warn);
     Ok(Some(ready))
 }
 
-/// What is asked of the engine.
+/// The order to the engine.
 fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
     let mut spec = trial_spec(job.planned);
     family.tune(&mut spec);
@@ -191,31 +222,28 @@ fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
     spec
 }
 
-pub(crate) struct TrialParts {
-    pub(crate) measured: TrialSummary,
-    pub(crate) headroom: Option<f64>,
-    pub(crate) surroundings: Conditions,
+struct TrialParts {
+    measured: TrialSummary,
     /// The server for which the trial was ended.
-    pub(crate) gone: Option<Message>,
-    pub(crate) fleet: FleetShare,
+    gone: Option<Message>,
+    fleet: FleetShare,
     /// What was done to a node, and why it did not happen.
-    pub(crate) fault: Option<(FaultFacts, Option<Message>)>,
-    pub(crate) after: After,
-    pub(crate) starving: Starving,
+    fault: Option<(FaultFacts, Option<Message>)>,
+    after: After,
+    starving: Starving,
 }
 
 /// The summary of a trial, judged by its checks. True when a check of the data failed.
 fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     let is_cut_off = are_cut_off(&parts);
-    let TrialParts { measured, headroom, surroundings, gone, fleet, fault, after, starving } =
-        parts;
+    let TrialParts { measured, gone, fleet, fault, after, starving } = parts;
     let (fault, no_fault) = fault.unzip();
     let denial = denial(&after, fault.as_ref());
     let is_denied = denial.is_some();
     let is_gone = gone.is_some();
     let is_lost = is_gone || fleet.lost.is_some();
     let status = gone.or(fleet.lost).map_or(measured.status, TrialStatus::Failed);
-    let died = if fault.is_none() && !is_gone { died(&surroundings) } else { None };
+    let died = if fault.is_none() && !is_gone { died(&measured.conditions) } else { None };
     let is_about_a_server = died.is_some();
     // Before what the checks say, which is a consequence.
     let no_table = missing_table(&measured.errors);
@@ -230,15 +258,13 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
         }
         (status, _) => status,
     };
-    let mut generator = measured.conditions.generator;
-    generator.headroom = headroom.or(generator.headroom);
     let own = after.own.or(measured.identity.own);
     let mut summary = TrialSummary {
         identity: TrialIdentity { own, ..measured.identity },
         status,
         notes: [measured.notes, fleet.notes, after.notes].concat(),
         statement_latencies: after.statements,
-        conditions: Conditions { generator, members: fleet.members, ..surroundings },
+        conditions: Conditions { members: fleet.members, ..measured.conditions },
         fault,
         checks: after.checks,
         ..measured
@@ -250,7 +276,7 @@ fn conclude(parts: TrialParts) -> (TrialSummary, bool) {
     (summary, is_denied)
 }
 
-pub(crate) fn store(
+fn store(
     writer: TrialWriter<'_>,
     mut parts: TrialParts,
     progress: ProgressBar,
@@ -270,14 +296,14 @@ pub(crate) fn store(
             progress.fail(&format!("starved, {then}: {why} Measured: {figures}"));
         }
     }
-    tell_checks(&summary.checks, place);
+    report_checks(&summary.checks, place);
     let status = summary.status.clone();
     writer.finish(summary)?;
     Ok(TrialDone::Ended { status, is_denied })
 }
 
 /// Each check in a line; those that were not made for the same reason stand in one.
-fn tell_checks(checks: &[DataCheck], place: &str) {
+fn report_checks(checks: &[DataCheck], place: &str) {
     let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
     for (at, check) in checks.iter().enumerate() {
         let same = |other: &&DataCheck| not_made(other) && other.evidence == check.evidence;
@@ -288,12 +314,12 @@ fn tell_checks(checks: &[DataCheck], place: &str) {
             true => checks.iter().filter(same).map(|check| &check.name[..]).collect::<Vec<_>>(),
             false => vec![&check.name[..]],
         };
-        let tell = match check.verdict {
+        let print = match check.verdict {
             CheckVerdict::Passed => output::step,
             _ => output::talk,
         };
         let (names, verdict) = (names.join(", "), check.verdict.name());
-        tell(&format!("{place}: check {names}: {verdict}: {}", check.evidence));
+        print(&format!("{place}: check {names}: {verdict}: {}", check.evidence));
     }
 }
 
@@ -322,22 +348,11 @@ pub fn with_p95(rates: &str, summary: &TrialSummary) -> String {
     }
 }
 
-struct Parties<'a, F: Driven> {
-    family: &'a F,
-    workload: &'a F::Workload,
-    database: &'a Database,
-    nodes: &'a Nodes<'a>,
-    fault: Option<&'a Injection<'a>>,
-    /// Whether what is acknowledged can be looked for one by one.
-    is_recorded: bool,
-    place: &'a str,
-}
-
-struct Measured {
+struct Measured<'a, 'run> {
+    frame: Frame<'a, 'run>,
     result: TrialResult,
     client: Client,
     seen: AllSeen,
-    before: Vec<Looked>,
     after: Vec<Looked>,
     watch: Option<FaultWatch>,
     gone: Option<Message>,
@@ -346,46 +361,45 @@ struct Measured {
     progress: ProgressBar,
 }
 
-/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before
-/// it began.
-fn measure<F: Driven>(
-    parties: &Parties<'_, F>,
-    team: &mut Team<'_>,
+/// Has the engine drive a trial while its nodes are watched. `None` when the user has stopped it before it began.
+///
+/// `is_recorded`: what is acknowledged can be looked for one by one. `acknowledged_on_shard`: what was acknowledged so
+/// far whose home is the shard that the fault is done to.
+fn measure<'a, 'run>(
+    mut frame: Frame<'a, 'run>,
     spec: &TrialSpec,
+    client: Client,
     title: &str,
-    (control, client): (&Control, Client),
-    writer: &mut TrialWriter<'_>,
-) -> Result<Option<Measured>, Failure> {
-    let &Parties { family, workload, database, nodes, fault, is_recorded, place } = parties;
-    // Load generators on other machines count by themselves.
-    let counted = fault.filter(|_| !team.is_fleet()).map(Injection::node);
-    let acknowledged_on_shard = || family.acknowledged_on(database, workload, counted?);
-    let before = watch::watching(place, LOOK_BEFORE, &nodes.watched, || nodes.look());
-    writer.server(Moment::Before, &nodes.facts(&before))?;
-    let series = writer.node_series()?;
+    is_recorded: bool,
+    acknowledged_on_shard: &dyn Fn() -> Option<u64>,
+    drive: &mut dyn FnMut(&mut dyn Observer) -> Result<TrialResult, DriveError>,
+) -> Result<Option<Measured<'a, 'run>>, Failure> {
+    let series = frame.open()?;
+    let Frame { place, nodes, fault, control, .. } = frame;
     let warmup_s = spec.warmup as f64 / 1e9;
     let planned_s = warmup_s + spec.duration.map_or(0.0, |duration| duration as f64 / 1e9);
-    let (sampling, activity) = (Sampling::default(), Activity::default());
+    let activity = Activity::default();
     let mut observer = StoringObserver {
-        writer,
+        writer: &mut frame.writer,
         activity: &activity,
-        sampling: &sampling,
+        sampling: &frame.sampling,
         fault: fault.map(|fault| (fault, fault.watch())),
-        acknowledged_on_shard: &acknowledged_on_shard,
+        acknowledged_on_shard,
         client,
         progress: TrialProgress::new(title, planned_s),
         warmup_s,
         control,
         error: None,
     };
-    let (driven, mut seen) = sampled(nodes, series, &sampling, || {
-        let driven = || team.drive(family, workload, database, spec, control, &mut observer);
+    let (driven, mut seen) = sampled(nodes, series, &frame.sampling, || {
+        let driven = || drive(&mut observer);
         match fault {
             Some(fault) => fault.meanwhile(driven),
             None => watch::watch_trial(&activity, &nodes.watched, control, driven),
         }
     });
-    let StoringObserver { writer, progress, error, client, fault: watched, .. } = observer;
+    let StoringObserver { progress, error, client, fault: watched, .. } = observer;
+    let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
     let result = match driven {
         Ok(result) => result,
         Err(DriveError::Interrupted) => {
@@ -400,21 +414,16 @@ fn measure<F: Driven>(
     if let Some(error) = error {
         return Err(error.into());
     }
-    writer.stage(&result)?;
+    frame.writer.stage(&result)?;
     let gone = activity.verdict().cloned();
     let is_back = gone.is_some() && is_recorded && watch::wait_for_return(&nodes.watched, place);
     if let Some(fault) = fault {
         fault.settle();
         seen.leave_out(&fault.asked());
     }
-    for event in events(&sampling, fault) {
-        writer.event(event)?;
-    }
-    let (watch, progress) = (watched.map(|(_, watch)| watch), progress.progress);
-    let after = nodes.look_again(&seen, gone.as_ref().filter(|_| !is_back));
-    writer.server(Moment::After, &nodes.facts(&after))?;
+    let after = frame.close(&seen, gone.as_ref().filter(|_| !is_back))?;
     let gone = gone.as_ref().map(watch::trial_verdict);
-    Ok(Some(Measured { result, client, seen, before, after, watch, gone, is_back, progress }))
+    Ok(Some(Measured { frame, result, client, seen, after, watch, gone, is_back, progress }))
 }
 
 fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
@@ -445,18 +454,18 @@ fn unproven(after: &After) -> Option<Message> {
     Some(say!(check_not_made, name = &unproven.name, evidence = &unproven.evidence))
 }
 
-/// What load is made and what for, in words.
-pub(super) fn what(spec: &TrialSpec, purpose: Purpose) -> String {
+/// The load and its purpose, in words.
+pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
     let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
     let why = match purpose {
         Purpose::Measure => "",
         Purpose::Search => ", search",
         Purpose::Confirm => ", confirmation",
     };
-    format!("{}{rate}{why}", who(spec))
+    format!("{}{rate}{why}", describe_clients(spec))
 }
 
-fn who(spec: &TrialSpec) -> String {
+fn describe_clients(spec: &TrialSpec) -> String {
     match spec.terminals {
         Some(terminals) => {
             format!("{} over {}", counted(terminals, "terminal"), counted(spec.workers, "session"))
@@ -511,11 +520,11 @@ struct StoringObserver<'a, 'run> {
     progress: TrialProgress,
     warmup_s: f64,
     control: &'a Control,
-    error: Option<StoreError>,
+    error: Option<Error>,
 }
 
 impl StoringObserver<'_, '_> {
-    fn store(&mut self, interval: &MeasuredInterval) -> Result<(), StoreError> {
+    fn store(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
         for event in events(self.sampling, self.fault.as_ref().map(|(fault, _)| *fault)) {
             self.writer.event(event)?;
         }
@@ -549,9 +558,198 @@ impl Observer for StoringObserver<'_, '_> {
             return;
         }
         if let Err(error) = self.store(interval) {
-            output::talk("The run folder can't be written any more; the trial is being stopped.");
             self.error = Some(error);
-            self.control.stop();
+            stop_unwritable(self.control);
         }
+    }
+}
+
+/// Stops a trial of which nothing could be stored any more.
+fn stop_unwritable(control: &Control) {
+    output::talk("The run folder can't be written any more; the trial is being stopped.");
+    control.stop();
+}
+
+pub struct Pass<'a> {
+    /// The identity as far as the family knows it: test, workers, and its own facts.
+    pub identity: TrialIdentity,
+    /// Sessions at once, each with a thread.
+    pub loops: u32,
+    /// What is shown beside experiment and target.
+    pub title: &'a str,
+    pub length: u64,
+}
+
+/// Has a family execute a trial, and stores it. What `execute` returns says what was measured, and the rest.
+pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
+    database: &Database,
+    job: Job<'_>,
+    pass: Pass<'_>,
+    execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
+) -> Result<TrialDone, Failure> {
+    let (place, identity) = (job.place(), job.identity(pass.identity));
+    let Job { nodes, starving, run, control, .. } = job;
+    let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };
+    let (writer, sampling, before) = (run.begin_trial(start)?, Sampling::default(), Vec::new());
+    let mut frame =
+        Frame { place: &place, nodes: &nodes, fault: None, control, writer, sampling, before };
+    let series = frame.open()?;
+    let progress = ProgressBar::new(&format!("{place}, {}", pass.title), pass.length, "queries");
+    let watch = PassWatch {
+        writer: RefCell::new(&mut frame.writer),
+        sampling: &frame.sampling,
+        progress,
+        length: pass.length,
+        control,
+        generator: RefCell::new(OwnWatch::begin()),
+        ended: Cell::new(0),
+        error: RefCell::new(None),
+    };
+    let (passed, seen) = sampled(&nodes, series, &frame.sampling, || {
+        let passed = watch::guarded(&place.as_str().into(), "the pass", &nodes.watched, || {
+            let passed = execute(&watch)?;
+            // What has ended is stored, and a pass that lost its server counts for nothing.
+            match watch::given_up() {
+                Some(lost) => Err(Failure::new(sentence(&lost))),
+                None => Ok(passed),
+            }
+        });
+        watch.over();
+        passed
+    });
+    let PassWatch { progress, error, generator, .. } = watch;
+    if let Some(error) = error.into_inner() {
+        return Err(error.into());
+    }
+    let measured = match passed {
+        Err(_) if control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
+        passed => passed?,
+    };
+    let looked_again = frame.close(&seen, None)?;
+    let (measured, after) = measured(frame.writer.start().clone());
+    let mut measured = generator.into_inner().added(measured);
+    let looks = (&frame.before[..], &looked_again[..]);
+    measured.conditions = nodes.surround(database.dialect(), looks, &seen, None, &measured);
+    let (gone, fleet, fault) = (None, FleetShare::default(), None);
+    store(
+        frame.writer,
+        TrialParts { measured, gone, fleet, fault, after, starving },
+        progress,
+        &place,
+    )
+}
+
+pub struct PassWatch<'a, 'run> {
+    writer: RefCell<&'a mut TrialWriter<'run>>,
+    sampling: &'a Sampling,
+    progress: ProgressBar,
+    length: u64,
+    control: &'a Control,
+    generator: RefCell<OwnWatch>,
+    ended: Cell<u64>,
+    error: RefCell<Option<Error>>,
+}
+
+impl PassWatch<'_, '_> {
+    /// Keeps the first error and stops the trial: nothing of it could be stored any more.
+    fn stored<T: Default>(&self, stored: Result<T, Error>) -> T {
+        stored.unwrap_or_else(|error| {
+            let mut first = self.error.borrow_mut();
+            if first.is_none() {
+                *first = Some(error);
+                stop_unwritable(self.control);
+            }
+            T::default()
+        })
+    }
+
+    /// All that is timed has ended.
+    pub fn over(&self) {
+        self.generator.borrow_mut().end();
+        self.sampling.end();
+    }
+
+    pub fn started(&self) {
+        *self.generator.borrow_mut() = OwnWatch::begin();
+        let now = monotonic_now();
+        // It closes with the last execution.
+        let window = Window { released: now, opens: now, closes: Nanos::MAX, interval: SECOND };
+        self.sampling.released(window);
+    }
+
+    /// An element of a list of the family's facts has ended; `what` is shown of it.
+    pub fn ended<T: Serialize>(&self, list: &str, element: &T, what: &str) {
+        self.stored(self.writer.borrow_mut().executed(list, element));
+        for event in self.sampling.take_events() {
+            self.stored(self.writer.borrow_mut().event(event));
+        }
+        self.ended.set(self.ended.get() + 1);
+        self.progress.at(self.ended.get(), self.length, what);
+    }
+
+    /// Stores a plan of the database; returns where.
+    pub fn plan(&self, name: &str, text: &str, what: &str) -> String {
+        self.progress.at(self.length, self.length, what);
+        self.stored(self.writer.borrow().plan(name, text))
+    }
+
+    pub fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+}
+
+/// The load generator of a pass.
+struct OwnWatch {
+    sampler: HostSampler,
+    watch: GeneratorWatch,
+    cpu_ns: u64,
+    run_delay_ns: Option<u64>,
+    ended: Option<(GeneratorSummary, GeneratorConditions)>,
+}
+
+impl OwnWatch {
+    fn begin() -> Self {
+        let now = monotonic_now();
+        OwnWatch {
+            sampler: HostSampler::new(now),
+            watch: GeneratorWatch::new(now),
+            cpu_ns: process_cpu(),
+            run_delay_ns: run_delay_of_process(),
+            ended: None,
+        }
+    }
+
+    /// All that is timed has ended; what comes later does not count.
+    fn end(&mut self) {
+        if self.ended.is_some() {
+            return;
+        }
+        let now = monotonic_now();
+        let mut conditions = self.watch.close(now);
+        // Threads that have ended meanwhile are not in it: streams wait for the server, hardly for a
+        // CPU.
+        let waited = run_delay_of_process().zip(self.run_delay_ns);
+        conditions.run_delay_s =
+            waited.map(|(after, before)| after.saturating_sub(before) as f64 / 1e9);
+        let loops_cpu_s = process_cpu().saturating_sub(self.cpu_ns) as f64 / 1e9;
+        let host = self.sampler.sample(now);
+        let summary = GeneratorSummary { loops_cpu_s, host, ..GeneratorSummary::default() };
+        self.ended = Some((summary, conditions));
+    }
+
+    /// Adds what is known of the load generator. The CPU of the whole process stands for that of its busiest
+    /// loop: it is never less.
+    fn added(self, mut measured: TrialSummary) -> TrialSummary {
+        let (known, conditions) = self.ended.unwrap_or_default();
+        let statements = measured.statements.total().max(1) as f64;
+        measured.generator = GeneratorSummary {
+            loops: measured.generator.loops,
+            busiest_loop_share: (known.loops_cpu_s / measured.window_s.max(1e-9)).min(1.0),
+            cpu_us_per_statement: known.loops_cpu_s * 1e6 / statements,
+            resident_mib: resident_mib(),
+            ..known
+        };
+        measured.conditions = Conditions { generator: conditions, ..Conditions::default() };
+        measured
     }
 }

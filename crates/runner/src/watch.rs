@@ -2,18 +2,17 @@
 //! (checks, proofs, looks, passes of TPC-H). The watcher itself is [`dyno_load::watched`]. Where no answer comes, the user
 //! hears who waits for what and how the nodes are; where a node is lost, nobody waits any longer.
 
-use crate::databases::{self, Database, ReachedDatabase};
+use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::failure::{Failure, sentence};
 use crate::{output, signals};
 use dyno_core::{AdminSession, Discard, Driver, Nanos, NodeHealth, NodeSight, SECOND, Session};
 use dyno_engine::Control;
-use dyno_facts::{Message, TargetFacts, say};
+use dyno_facts::{Message, say};
 use dyno_load::{
     Activity, LOST_NODE_REMEDY, LoadObserver, LostNode, Patience, await_loss, look_at,
 };
 use dyno_reactor::monotonic_now;
 use dyno_topology::NodeWatch;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
@@ -28,24 +27,16 @@ pub(crate) struct WatchedNode {
 }
 
 impl WatchedNode {
-    /// The nodes of a target that has been reached, as the plan has it.
-    pub(crate) fn all(planned: Option<&TargetFacts>, reached: &ReachedDatabase) -> Vec<Self> {
-        let planned = planned.map_or(&[][..], |planned| &planned.nodes);
-        let node = |(at, reached): (usize, &databases::ReachedNode)| {
-            let cluster = planned.get(at).and_then(|planned| planned.cluster.as_deref());
-            WatchedNode {
-                name: reached.name.clone(),
-                database: reached.database.clone(),
-                process: cluster
-                    .and_then(|folder| NodeWatch::new(Path::new(folder), &reached.name)),
-            }
+    pub(crate) fn all(reached: &ReachedDatabase) -> Vec<Self> {
+        let watch = |node: &databases::ReachedNode| WatchedNode {
+            name: node.name.clone(),
+            database: node.database.clone(),
+            process: match &node.server {
+                ServerPlace::Cluster { folder, node } => NodeWatch::new(folder, node),
+                ServerPlace::Unknown | ServerPlace::Listening(_) => None,
+            },
         };
-        reached.nodes.iter().enumerate().map(node).collect()
-    }
-
-    /// A target that is one server without a cluster.
-    pub(crate) fn only(name: &str, database: &Database) -> Self {
-        WatchedNode { name: name.to_owned(), database: database.clone(), process: None }
+        reached.nodes.iter().map(watch).collect()
     }
 
     fn lost(&self) -> Option<NodeSight> {
@@ -257,8 +248,18 @@ fn watch_question<T>(
     dyno_load::watched(&question.activity, &AskedNodes, || AskedNodes.nodes(), ask)
 }
 
-/// As [`watching`], for what may fail: the failure names a node that is lost. A proxy may wait for a dead one for minutes.
+/// As [`watching`], for what may fail: the failure names the place, and a node that is lost. A proxy may wait for a dead
+/// one for minutes.
 pub(crate) fn guarded<T>(
+    place: &Message,
+    work: &'static str,
+    nodes: &[WatchedNode],
+    ask: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    explained(&place.to_string(), work, nodes, ask).map_err(|failure| failure.at(place))
+}
+
+fn explained<T>(
     place: &str,
     work: &'static str,
     nodes: &[WatchedNode],
@@ -279,23 +280,16 @@ pub(crate) fn guarded<T>(
     })
 }
 
-/// As [`guarded`], for a target that `dyno check` or `dyno bench` looks at; `planned` names its nodes where there are
-/// several.
+/// Looks at a target for `dyno check` or `dyno bench` while its nodes are watched.
 ///
 /// # Errors
 /// Those of `ask`, or that a node is lost.
 pub fn asking<T>(
     place: &str,
-    planned: Option<&TargetFacts>,
     reached: &ReachedDatabase,
     ask: impl FnOnce() -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let mut nodes = WatchedNode::all(planned, reached);
-    if nodes.is_empty() {
-        let place = reached.database.admin().place();
-        nodes.push(WatchedNode::only(&place, &reached.database));
-    }
-    guarded(place, "the check", &nodes, ask)
+    explained(place, "the check", &WatchedNode::all(reached), ask)
 }
 
 /// Follows what is asked now: proofs that are made like loads.

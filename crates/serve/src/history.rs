@@ -6,10 +6,10 @@ use crate::routes::{App, not_found};
 use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
-use dyno_core::harmless;
+use dyno_core::{Error, harmless};
 use dyno_facts::Bilingual;
 use dyno_report::{GateRow, Lang, PairedComparison, Paper};
-use dyno_store::{RunData, RunEntry, StoreError};
+use dyno_store::{RunData, RunEntry};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -117,7 +117,7 @@ async fn printed<T: Send + 'static>(
 ) -> Option<Result<T, String>> {
     let _turn = app.press.lock().await;
     aside(move || {
-        let read: Result<Vec<RunData>, StoreError> =
+        let read: Result<Vec<RunData>, Error> =
             folders.iter().map(|path| dyno_store::read(path)).collect();
         let runs = read.map_err(|error| error.to_string())?;
         let tables: Vec<_> = runs.iter().flat_map(|run| run.header.published()).cloned().collect();

@@ -1,14 +1,15 @@
-//! Files that are whole at any moment, and files that grow by whole lines.
+//! Files that are whole at any moment, files that grow by whole lines, and what goes wrong with them.
 
-use crate::StoreError;
+use dyno_core::Error;
 use dyno_facts::FileSeal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 /// What is made in a folder is for those whom the folder is for.
 fn permissions(path: &Path) -> u32 {
@@ -28,33 +29,33 @@ fn is_trusted(owner: u32) -> bool {
 
 /// Refuses a folder, and a link to one, of another user: who owns it can replace what is written there, and lead it to
 /// other files.
-pub(crate) fn check_owner(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn check_owner(path: &Path) -> Result<(), Error> {
     // A slash at the end would follow the link.
     let path: PathBuf = path.components().collect();
     for found in [fs::symlink_metadata(&path), fs::metadata(&path)] {
-        let found = found.map_err(|error| StoreError::io("look at", &path, &error))?;
+        let found = found.map_err(|error| io_error("look at", &path, &error))?;
         let owner = found.uid();
         if !is_trusted(owner) {
             let what = if found.is_symlink() { "link" } else { "folder" };
             let path = path.display();
-            return Err(StoreError::new(format!(
+            return Err(Error::new(format!(
                 "The {what} {path} belongs to another user (number {owner})."
             ))
-            .hint_is("Act as that user (in a container with --user), make it yours with chown, or choose another one with --dir."));
+            .with_hint("Act as that user (in a container with --user), make it yours with chown, or choose another one with --dir."));
         }
     }
     Ok(())
 }
 
 /// Makes a folder within a folder.
-pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+pub(crate) fn make_folder(path: &Path) -> Result<(), Error> {
     let made = DirBuilder::new().mode(permissions(path) & 0o777).create(path);
-    made.map_err(|error| StoreError::io("make the folder", path, &error))
+    made.map_err(|error| io_error("make the folder", path, &error))
 }
 
 /// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
 /// mixture.
-pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");
     let temporary = PathBuf::from(temporary);
@@ -72,7 +73,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     if let Err(error) = written {
         // Nothing can be done when even this fails; the error that matters is the first one.
         let _ = fs::remove_file(&temporary);
-        return Err(StoreError::io("write", path, &error));
+        return Err(io_error("write", path, &error));
     }
     // The rename is durable only when the folder is; some file systems refuse that, harmlessly.
     if let Some(folder) = path.parent().and_then(|folder| File::open(folder).ok()) {
@@ -81,10 +82,9 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StoreError> {
-    let mut text = serde_json::to_vec_pretty(value).map_err(|error| {
-        StoreError::new(format!("{} can't be stored: {error}.", path.display()))
-    })?;
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let mut text = serde_json::to_vec_pretty(value)
+        .map_err(|error| Error::new(format!("{} can't be stored: {error}.", path.display())))?;
     text.push(b'\n');
     write_atomically(path, &text)
 }
@@ -100,7 +100,7 @@ pub(crate) struct LineFile {
 
 impl LineFile {
     /// Opens `path` for appending; a torn last line of an earlier process is cut off.
-    pub(crate) fn open(path: PathBuf) -> Result<Self, StoreError> {
+    pub(crate) fn open(path: PathBuf) -> Result<Self, Error> {
         let mut lines = LineFile::appending(path)?;
         lines.repair()?;
         Ok(lines)
@@ -108,7 +108,7 @@ impl LineFile {
 
     /// The same for the file that one process at a time writes to; `None` when another one has claimed it. Nothing is
     /// cut off before: its writer may be in the middle of the last line.
-    pub(crate) fn open_claimed(path: PathBuf) -> Result<Option<Self>, StoreError> {
+    pub(crate) fn open_claimed(path: PathBuf) -> Result<Option<Self>, Error> {
         let mut lines = LineFile::appending(path)?;
         if !lines.claim() {
             return Ok(None);
@@ -117,16 +117,16 @@ impl LineFile {
         Ok(Some(lines))
     }
 
-    fn appending(path: PathBuf) -> Result<Self, StoreError> {
+    fn appending(path: PathBuf) -> Result<Self, Error> {
         let mode = permissions(&path) & 0o666;
         match OpenOptions::new().create(true).append(true).mode(mode).open(&path) {
             Ok(file) => Ok(LineFile { path, file, length: 0 }),
-            Err(error) => Err(StoreError::io("write", &path, &error)),
+            Err(error) => Err(io_error("write", &path, &error)),
         }
     }
 
-    fn repair(&mut self) -> Result<(), StoreError> {
-        let failed = |error| StoreError::io("read", &self.path, &error);
+    fn repair(&mut self) -> Result<(), Error> {
+        let failed = |error| io_error("read", &self.path, &error);
         let found = self.file.metadata().map_err(failed)?.len();
         if found > 0 {
             self.length = whole_lines(&fs::read(&self.path).map_err(failed)?).len() as u64;
@@ -138,12 +138,12 @@ impl LineFile {
     }
 
     /// Returns when what was appended is on the disk.
-    pub(crate) fn sync(&self) -> Result<(), StoreError> {
+    pub(crate) fn sync(&self) -> Result<(), Error> {
         synced(&self.path, &self.file)
     }
 
     /// Appends text that ends with a line end.
-    pub(crate) fn append(&mut self, text: &[u8]) -> Result<(), StoreError> {
+    pub(crate) fn append(&mut self, text: &[u8]) -> Result<(), Error> {
         match self.file.write_all(text) {
             Ok(()) => {
                 self.length += text.len() as u64;
@@ -151,7 +151,7 @@ impl LineFile {
             }
             Err(error) => {
                 self.cut();
-                Err(StoreError::io("write", &self.path, &error))
+                Err(io_error("write", &self.path, &error))
             }
         }
     }
@@ -175,24 +175,24 @@ impl LineFile {
     }
 }
 
-fn synced(path: &Path, file: &File) -> Result<(), StoreError> {
+fn synced(path: &Path, file: &File) -> Result<(), Error> {
     match file.sync_all() {
         Ok(()) => Ok(()),
         // Pipes and some file systems have nothing that could be synced.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Ok(()),
-        Err(error) => Err(StoreError::io("write", path, &error)),
+        Err(error) => Err(io_error("write", path, &error)),
     }
 }
 
 /// Has a file on the disk and says what it holds; `None` where there is none.
-pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, StoreError> {
+pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(StoreError::io("read", path, &error)),
+        Err(error) => return Err(io_error("read", path, &error)),
     };
     synced(path, &file)?;
-    let hashed = FileHash::of(file).map_err(|error| StoreError::io("read", path, &error))?;
+    let hashed = FileHash::of(file).map_err(|error| io_error("read", path, &error))?;
     Ok(Some(hashed))
 }
 
@@ -237,12 +237,34 @@ pub(crate) fn whole_lines(text: &[u8]) -> &[u8] {
 }
 
 /// The whole lines of a file, invalid UTF-8 replaced; `None` when there is no such file.
-pub(crate) fn read_whole_lines(path: &Path) -> Result<Option<String>, StoreError> {
+pub(crate) fn read_whole_lines(path: &Path) -> Result<Option<String>, Error> {
     match fs::read(path) {
         Ok(text) => Ok(Some(String::from_utf8_lossy(whole_lines(&text)).into_owned())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(StoreError::io("read", path, &error)),
+        Err(error) => Err(io_error("read", path, &error)),
     }
+}
+
+/// An error of the run folder, with a remedy. `doing` completes the sentence "dyno can't ...", such as `write`.
+pub(crate) fn io_error(doing: &str, path: &Path, error: &io::Error) -> Error {
+    let failed = Error::new(format!("dyno can't {doing} {}: {error}.", path.display()));
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "Free some space there, then give the same command again; what was measured so far is kept. `dyno paper last` writes \
+             the papers of a complete run."
+        }
+        io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {
+            "Make the folder writable for this user, or choose another folder for runs."
+        }
+        io::ErrorKind::NotFound => {
+            "Look whether the folder still exists; `dyno ls` lists the runs."
+        }
+        io::ErrorKind::NotADirectory => {
+            "A part of this path is a file; choose another folder for runs."
+        }
+        _ => return failed,
+    };
+    failed.with_hint(hint)
 }
 
 #[cfg(test)]
@@ -265,7 +287,7 @@ mod tests {
         let mut lines = LineFile::open(full.to_path_buf()).expect("opened");
         let error = lines.append(b"line\n").expect_err("the disk is full");
         assert!(error.to_string().starts_with("dyno can't write /dev/full:"), "{error}");
-        assert!(error.hint().is_some_and(|hint| hint.contains("space")), "{error:?}");
+        assert!(error.hint.as_ref().is_some_and(|hint| hint.contains("space")), "{error:?}");
     }
 
     #[test]

@@ -19,22 +19,16 @@
 //! Whole files are replaced atomically; growing files get whole lines, and a reader ignores a last
 //! line that has no end. [`Run`] and [`TrialWriter`] write; [`read`] and [`list`] read.
 
-mod error;
-mod event;
 mod files;
 mod histograms;
 mod read;
-mod recover;
 mod run;
 mod series;
-mod trial;
 
 dyno_facts::catalogue!();
 
-pub use error::StoreError;
 pub use files::write_atomically;
 pub use histograms::{HistogramLog, read as read_histograms};
 pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
-pub use run::{FolderAccess, Run, now_utc};
+pub use run::{FolderAccess, Moment, NodeSeries, Run, TrialWriter, no_commit, now_utc};
 pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
-pub use trial::{Moment, NodeSeries, TrialWriter, no_commit};

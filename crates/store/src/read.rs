@@ -1,20 +1,24 @@
-//! Reading run folders, also while they grow.
+//! Reading run folders, also while they grow. The summary of a trial that was cut off comes from its series, histograms
+//! and events.
 
-use crate::files::{is_sealed, read_whole_lines};
-use crate::trial::Moment;
-use crate::{StoreError, event, histograms, recover};
-use crate::{read_nodes, read_series};
+use crate::files::{io_error, is_sealed, read_whole_lines};
+use crate::histograms;
+use crate::run::{Moment, parse_events};
+use crate::series::{read_nodes, read_series};
+use dyno_core::Error;
 use dyno_engine::record::Latencies;
 use dyno_facts::{
-    Event, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    StageFacts, StageOf, StepAction, TrialStart, TrialStatus, TrialSummary, say,
+    Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
+    LatencySummary, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION,
+    SeriesRow, StageFacts, StageOf, StatementCounts, StepAction, TrialStart, TrialStatus,
+    TrialSummary, say,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, TryLockError};
-use std::io;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunData {
@@ -65,7 +69,7 @@ impl TrialData {
     /// The latencies of the whole window in nanoseconds, by kind of transaction; with a schedule
     /// also `service` (begin to end) and `lateness` (due to begin). Read when asked for: logs of
     /// long trials are large.
-    pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, StoreError> {
+    pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, Error> {
         let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
         for file in &self.histograms {
             let text = read_whole_lines(file)?.unwrap_or_default();
@@ -110,7 +114,7 @@ pub struct RunEntry {
     /// The run's folder.
     pub path: PathBuf,
     /// `run.json`, or why it can't be read.
-    pub header: Result<RunHeader, StoreError>,
+    pub header: Result<RunHeader, Error>,
     pub trials_ended: usize,
     /// True when a dyno is writing to it right now.
     pub is_growing: bool,
@@ -130,11 +134,11 @@ impl RunEntry {
 /// # Errors
 /// When the folder is no run, or was written by another version of dyno. Anything less is in
 /// [`RunData::warnings`].
-pub fn read(path: &Path) -> Result<RunData, StoreError> {
+pub fn read(path: &Path) -> Result<RunData, Error> {
     let header = header(path)?;
     let is_growing = is_growing(path);
     let text = read_whole_lines(&path.join("events.jsonl"))?.unwrap_or_default();
-    let (events, mut warnings) = event::parse(&text);
+    let (events, mut warnings) = parse_events(&text);
     let mut trials = Vec::new();
     for number in trial_numbers(path)? {
         match trial(path, number, &events, &mut warnings)? {
@@ -203,11 +207,11 @@ fn steps_without_trials(header: &RunHeader, trials: &[TrialData]) -> Option<Mess
 }
 
 /// The runs in `dir`, oldest first; a missing folder holds none.
-pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
+pub fn list(dir: &Path) -> Result<Vec<RunEntry>, Error> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(StoreError::io("read", dir, &error)),
+        Err(error) => return Err(io_error("read", dir, &error)),
     };
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
@@ -224,17 +228,17 @@ pub fn list(dir: &Path) -> Result<Vec<RunEntry>, StoreError> {
 }
 
 /// Reads `run.json` alone.
-pub fn header(path: &Path) -> Result<RunHeader, StoreError> {
+pub fn header(path: &Path) -> Result<RunHeader, Error> {
     match versioned(path, "run.json")? {
-        Some(header) => header.map_err(|error| {
-            error.hint_is(
+        Some(header) => header.map_err(|damage| {
+            Error::new(damage.to_string()).with_hint(
                 "Move its folder away and give the command again: it begins a new run. The files of its trials \
                  are no worse for it.",
             )
         }),
         None => {
             let message = format!("{} is not a run: it has no run.json.", path.display());
-            Err(StoreError::new(message).hint_is("`dyno ls` lists the runs."))
+            Err(Error::new(message).with_hint("`dyno ls` lists the runs."))
         }
     }
 }
@@ -251,14 +255,14 @@ struct Version {
 fn versioned<T: DeserializeOwned>(
     folder: &Path,
     name: &str,
-) -> Result<Option<Result<T, StoreError>>, StoreError> {
+) -> Result<Option<Result<T, Message>>, Error> {
     let file = &folder.join(name);
     let text = match fs::read(file) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(StoreError::io("read", file, &error)),
+        Err(error) => return Err(io_error("read", file, &error)),
     };
-    let damaged = |error: serde_json::Error| StoreError::new(file_damaged(file, &error));
+    let damaged = |error: serde_json::Error| file_damaged(file, &error);
     let version = match serde_json::from_slice(&text) {
         Ok(Version { schema_version }) => schema_version,
         Err(error) => return Ok(Some(Err(damaged(error)))),
@@ -269,25 +273,25 @@ fn versioned<T: DeserializeOwned>(
             folder.display()
         );
         let hint = "The dyno that wrote it still reads it.";
-        return Err(StoreError::new(message).hint_is(hint));
+        return Err(Error::new(message).with_hint(hint));
     }
     Ok(Some(serde_json::from_slice(&text).map_err(damaged)))
 }
 
 /// Numbers of all trials, complete or not, in order.
-pub(crate) fn trial_numbers(path: &Path) -> Result<BTreeSet<u32>, StoreError> {
+pub(crate) fn trial_numbers(path: &Path) -> Result<BTreeSet<u32>, Error> {
     let mut numbers = trial_files(path, "json")?;
     numbers.extend(trial_files(path, "partial.json")?);
     Ok(numbers)
 }
 
-fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, StoreError> {
+fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, Error> {
     let folder = path.join("trials");
     let entries = match fs::read_dir(&folder) {
         Ok(entries) => entries,
         // A kill right after the folder was made.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(BTreeSet::new()),
-        Err(error) => return Err(StoreError::io("read", &folder, &error)),
+        Err(error) => return Err(io_error("read", &folder, &error)),
     };
     let number = |entry: fs::DirEntry| {
         let name = entry.file_name().into_string().ok()?;
@@ -301,7 +305,7 @@ pub(crate) fn trial(
     number: u32,
     events: &[Event],
     warnings: &mut Vec<Message>,
-) -> Result<Option<TrialData>, StoreError> {
+) -> Result<Option<TrialData>, Error> {
     let file = |extension: &str| path.join("trials").join(format!("{number}.{extension}"));
     let text = read_whole_lines(&file("csv"))?.unwrap_or_default();
     let (series, damaged) = read_series(&text);
@@ -322,7 +326,7 @@ pub(crate) fn trial(
             };
             if start.kinds.is_empty() {
                 let text = read_whole_lines(&file("executed.jsonl"))?.unwrap_or_default();
-                let (summary, damaged) = recover::interrupted_lists(start, &text);
+                let (summary, damaged) = interrupted_lists(start, &text);
                 let name = format!("trials/{number}.executed.jsonl");
                 warnings.extend(damaged.into_iter().map(|(line, why)| {
                     let number = line.to_string();
@@ -332,7 +336,7 @@ pub(crate) fn trial(
             } else {
                 let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
                 let events = events.iter().filter(|event| event.trial == Some(number));
-                recover::interrupted(start, &series, &text, events)
+                interrupted(start, &series, &text, events)
             }
         }
     };
@@ -351,8 +355,8 @@ pub(crate) fn trial(
 }
 
 /// What could be read; damage becomes a warning.
-fn undamaged<T>(read: Result<T, StoreError>, warnings: &mut Vec<Message>) -> Option<T> {
-    read.map_err(|damage| warnings.push(damage.into_message())).ok()
+fn undamaged<T>(read: Result<T, Message>, warnings: &mut Vec<Message>) -> Option<T> {
+    read.map_err(|damage| warnings.push(damage)).ok()
 }
 
 fn file_damaged(file: &Path, error: &serde_json::Error) -> Message {
@@ -436,6 +440,182 @@ impl RunData {
     }
 }
 
+fn interrupted<'a>(
+    start: TrialStart,
+    series: &[SeriesRow],
+    histogram_log: &str,
+    events: impl Iterator<Item = &'a Event>,
+) -> TrialSummary {
+    let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
+    let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
+    // Histograms and events of an interval are written before its row: what has no row is left
+    // out, so that everything is about the same window.
+    let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
+    let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
+    let tags = histograms::tags(&start.kinds);
+    let counts = counts(&rows);
+    let statements = StatementCounts {
+        reads: rows.iter().map(|row| row.reads).sum(),
+        writes: rows.iter().map(|row| row.writes).sum(),
+        others: rows.iter().map(|row| row.others).sum(),
+        ..StatementCounts::default()
+    };
+    let wasted_statements: u64 = rows.iter().map(|row| row.wasted).sum();
+    let per_s = |count: u64| if window_s > 0.0 { count as f64 / window_s } else { 0.0 };
+    let mut latency = Latencies::new();
+    tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
+    let mut notes = vec![say!(trial_cut_off)];
+    let kinds = kinds(&start.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
+    let ended_well = counts.committed + counts.rolled_back;
+    if latency.count() != ended_well || damaged > 0 {
+        notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
+    }
+    let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
+    let errors = errors(
+        events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
+    );
+    let generator = generator(&rows, start.loops, statements.total() + wasted_statements);
+    TrialSummary {
+        window_s,
+        counts,
+        in_flight: counts.in_flight(),
+        tps: per_s(counts.committed),
+        qps: per_s(statements.total()),
+        statements,
+        // Of wasted statements the series tells only the number.
+        wasted: StatementCounts { others: wasted_statements, ..StatementCounts::default() },
+        latency: (&latency).into(),
+        service: summary_of("service"),
+        lateness: summary_of("lateness"),
+        kinds,
+        errors,
+        generator,
+        notes,
+        ..start.summary(TrialStatus::Interrupted)
+    }
+}
+
+/// A trial that no engine drove and that was cut off: `executed_lines` are elements of its family's lists.
+/// Returns the numbers of damaged ones, and what is wrong with them.
+fn interrupted_lists(
+    mut start: TrialStart,
+    executed_lines: &str,
+) -> (TrialSummary, Vec<(usize, String)>) {
+    let own = &mut start.identity.own;
+    let mut damaged = Vec::new();
+    for (number, line) in (1..).zip(executed_lines.lines()) {
+        let why = match serde_json::from_str(line) {
+            Ok(line) => match own.as_mut().is_some_and(|own| own.append(line)) {
+                true => continue,
+                false => "it belongs to no list".to_owned(),
+            },
+            Err(error) => error.to_string(),
+        };
+        damaged.push((number, why));
+    }
+    let mut summary = start.summary(TrialStatus::Interrupted);
+    summary.notes.push(say!(pass_cut_off));
+    (summary, damaged)
+}
+
+fn counts(rows: &[&SeriesRow]) -> Counts {
+    let mut sum = Counts::default();
+    for row in rows {
+        sum.add(&Counts {
+            started: row.started,
+            committed: row.committed,
+            rolled_back: row.rolled_back,
+            failed: row.failed,
+            skipped: row.skipped,
+            retries: row.retries,
+            reconnects: row.reconnects,
+            // The lines of a series don't have it: what is recovered is a lower bound.
+            retried: 0,
+        });
+    }
+    sum
+}
+
+fn kinds(
+    names: &[String],
+    tags: &[String],
+    by_tag: &BTreeMap<String, Latencies>,
+    rows: &[&SeriesRow],
+    (counts, statements): (Counts, StatementCounts),
+    notes: &mut Vec<Message>,
+) -> Vec<KindSummary> {
+    if let ([only], [tag]) = (names, tags) {
+        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
+        return vec![KindSummary { name: only.clone(), counts, statements, latency }];
+    }
+    let is_told = rows.iter().all(|row| row.committed_by_kind.len() == names.len());
+    notes.push(match is_told {
+        true => say!(failures_by_kind_unknown),
+        false => say!(outcomes_by_kind_unknown),
+    });
+    let kind = |(index, (name, tag)): (usize, (&String, &String))| {
+        let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
+        let committed = match is_told {
+            true => rows.iter().map(|row| row.committed_by_kind[index]).sum(),
+            false => latency.count,
+        };
+        let counts = Counts {
+            started: latency.count.max(committed),
+            committed,
+            rolled_back: latency.count.saturating_sub(committed),
+            ..Counts::default()
+        };
+        KindSummary { name: name.clone(), counts, statements: StatementCounts::default(), latency }
+    };
+    names.iter().zip(tags).enumerate().map(kind).collect()
+}
+
+fn errors<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<ErrorSummary> {
+    let mut errors: Vec<ErrorSummary> = Vec::new();
+    for event in events.filter(|event| event.kind == EventKind::Error) {
+        let same = |known: &&mut ErrorSummary| {
+            known.class == event.class
+                && known.errno == event.errno
+                && known.sqlstate == event.sqlstate
+        };
+        match errors.iter_mut().find(same) {
+            Some(known) => known.count += event.count,
+            None => errors.push(ErrorSummary {
+                class: event.class.clone(),
+                errno: event.errno,
+                sqlstate: event.sqlstate.clone(),
+                message: event.text.clone(),
+                count: event.count,
+            }),
+        }
+    }
+    errors
+}
+
+fn generator(rows: &[&SeriesRow], loops: u32, statements: u64) -> GeneratorSummary {
+    let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
+    let average = |value: fn(&SeriesRow) -> f64| {
+        let sum: f64 = rows.iter().map(|row| value(row) * row.length_s).sum();
+        if window_s > 0.0 { sum / window_s } else { 0.0 }
+    };
+    let loops_cpu_s: f64 = rows.iter().map(|row| row.loops_cpu_s).sum();
+    GeneratorSummary {
+        loops,
+        loops_cpu_s,
+        cpu_us_per_statement: if statements == 0 {
+            0.0
+        } else {
+            loops_cpu_s * 1e6 / statements as f64
+        },
+        host: HostSample {
+            cpu_share: average(|row| row.host_cpu_share),
+            steal_share: average(|row| row.host_steal_share),
+            ..HostSample::default()
+        },
+        ..GeneratorSummary::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -446,6 +626,6 @@ mod tests {
         fs::write(folder.path().join("run.json"), b"{\"schema_version\"").expect("written");
         let error = header(folder.path()).expect_err("half a file");
         assert!(error.to_string().contains("run.json is damaged: "), "{error}");
-        assert!(error.hint().expect("a remedy").contains("begins a new run"), "{error:?}");
+        assert!(error.hint.as_ref().expect("a remedy").contains("begins a new run"), "{error:?}");
     }
 }

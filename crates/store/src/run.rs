@@ -1,26 +1,32 @@
-//! Writing a run.
+//! Writing a run and its trials.
 
-use crate::StoreError;
-use crate::event;
-use crate::files::{LineFile, check_owner, is_sealed, make_folder, seal, write_json};
-use crate::read::{self, RunData, trial_numbers};
-use crate::trial::TrialWriter;
-use dyno_facts::{
-    Event, RunHeader, RunStatus, SCHEMA_VERSION, TrialStart, TrialStatus, TrialSummary,
+use crate::files::{
+    LineFile, check_owner, io_error, is_sealed, make_folder, seal, write_atomically, write_json,
 };
+use crate::read::{self, RunData, trial_numbers};
+use crate::{histograms, series};
+use dyno_core::Error;
+use dyno_engine::record::{MeasuredInterval, Phase};
+use dyno_facts::{
+    Event, EventKind, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
+    TrialStart, TrialStatus, TrialSummary, say,
+};
+use hdrhistogram::serialization::V2DeflateSerializer;
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
 /// Ends of the files of a trial that its summary seals.
 const SEALED: [&str; 5] = ["csv", "hlog", "nodes.csv", "executed.jsonl", STAGE];
 /// The end of the file with what a stage has measured.
-pub(crate) const STAGE: &str = "stage.json";
+const STAGE: &str = "stage.json";
+
 /// Who may read a new run folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FolderAccess {
@@ -50,7 +56,7 @@ pub struct Run {
 
 impl Run {
     /// As [`Run::create_for`], for its owner.
-    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, StoreError> {
+    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, Error> {
         Self::create_for(FolderAccess::Owner, dir, header)
     }
 
@@ -59,12 +65,12 @@ impl Run {
         access: FolderAccess,
         dir: &Path,
         mut header: RunHeader,
-    ) -> Result<Run, StoreError> {
+    ) -> Result<Run, Error> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
             header.started_at = now_utc();
         }
-        fs::create_dir_all(dir).map_err(|error| StoreError::io("make the folder", dir, &error))?;
+        fs::create_dir_all(dir).map_err(|error| io_error("make the folder", dir, &error))?;
         check_owner(dir)?;
         let path = new_folder(access, dir, &header)?;
         for part in ["trials", "server"] {
@@ -89,7 +95,7 @@ impl Run {
     /// # Errors
     /// When the folder is no run, was written by another version of dyno, belongs to another user, is being written by
     /// another process, or can't be written.
-    pub fn open(path: &Path) -> Result<Run, StoreError> {
+    pub fn open(path: &Path) -> Result<Run, Error> {
         // First: refuses what is no run before anything is written to it.
         read::header(path)?;
         check_owner(path)?;
@@ -134,13 +140,13 @@ impl Run {
     }
 
     /// Changes `run.json`.
-    pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), StoreError> {
+    pub fn update(&mut self, change: impl FnOnce(&mut RunHeader)) -> Result<(), Error> {
         change(&mut self.data.header);
         self.save()
     }
 
     /// Has the complete trials of these steps and their starved attempts count for nothing; they will be made again.
-    pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), StoreError> {
+    pub fn set_aside(&mut self, steps: &BTreeSet<String>) -> Result<(), Error> {
         let mut numbers = Vec::new();
         for step in steps {
             numbers.extend(self.data.complete_trial(step).map(|trial| trial.trial));
@@ -153,7 +159,7 @@ impl Run {
     }
 
     /// Has a starved attempt count with the status that it has now; the others of its step, or stage, never will.
-    pub fn count(&mut self, attempt: &TrialSummary) -> Result<(), StoreError> {
+    pub fn count(&mut self, attempt: &TrialSummary) -> Result<(), Error> {
         let all = self.data.starved(&attempt.step, attempt.stage);
         let numbers = all.iter().map(|other| other.trial);
         let others: Vec<u32> = numbers.filter(|number| *number != attempt.trial).collect();
@@ -173,7 +179,7 @@ impl Run {
     }
 
     /// Begins the next trial.
-    pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter<'_>, StoreError> {
+    pub fn begin_trial(&mut self, mut start: TrialStart) -> Result<TrialWriter<'_>, Error> {
         self.last_trial += 1;
         (start.schema_version, start.trial) = (SCHEMA_VERSION, self.last_trial);
         if start.began_at.is_empty() {
@@ -183,11 +189,11 @@ impl Run {
     }
 
     /// Stores an event; the time is filled in where it is empty.
-    pub fn event(&mut self, mut event: Event) -> Result<(), StoreError> {
+    pub fn event(&mut self, mut event: Event) -> Result<(), Error> {
         if event.at.is_empty() {
             event.at = now_utc();
         }
-        self.events.append(&event::line(&event))?;
+        self.events.append(&event_line(&event))?;
         self.data.events.push(event);
         Ok(())
     }
@@ -198,25 +204,25 @@ impl Run {
     }
 
     /// Removes the folder of a run that could not even begin.
-    pub fn discard(self) -> Result<(), StoreError> {
+    pub fn discard(self) -> Result<(), Error> {
         fs::remove_dir_all(&self.data.path)
-            .map_err(|error| StoreError::io("remove", &self.data.path, &error))
+            .map_err(|error| io_error("remove", &self.data.path, &error))
     }
 
     /// Ends the run.
-    pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, StoreError> {
+    pub fn finish(mut self, status: RunStatus) -> Result<PathBuf, Error> {
         self.data.header.status = status;
         self.data.header.finished_at = Some(now_utc());
         self.save()?;
         Ok(self.data.path)
     }
 
-    fn save(&self) -> Result<(), StoreError> {
+    fn save(&self) -> Result<(), Error> {
         write_json(&self.data.path.join("run.json"), &self.data.header)
     }
 
     /// Stores a summary, which vouches for the trial's other files: they are on the disk before it is.
-    pub(crate) fn store_summary(&mut self, mut summary: TrialSummary) -> Result<(), StoreError> {
+    fn store_summary(&mut self, mut summary: TrialSummary) -> Result<(), Error> {
         let trials = self.trials();
         for end in SEALED {
             if let Some(seal) = seal(&trials.join(format!("{}.{end}", summary.trial)))? {
@@ -232,7 +238,7 @@ impl Run {
     }
 
     /// Takes a trial that is stored into the run so far.
-    fn keep(&mut self, number: u32) -> Result<(), StoreError> {
+    fn keep(&mut self, number: u32) -> Result<(), Error> {
         let RunData { path, trials, events, warnings, .. } = &mut self.data;
         let Some(mut trial) = read::trial(path, number, events, warnings)? else { return Ok(()) };
         trial.join(trials);
@@ -248,34 +254,34 @@ impl Run {
     ///
     /// # Errors
     /// When its file is gone or is not what its summary says.
-    pub fn stage<T: DeserializeOwned>(&self, stage: &TrialSummary) -> Result<T, StoreError> {
+    pub fn stage<T: DeserializeOwned>(&self, stage: &TrialSummary) -> Result<T, Error> {
         let path = self.trials().join(format!("{}.{STAGE}", stage.trial));
         let is_sealed = stage.files.get(STAGE).is_some_and(|seal| is_sealed(&path, seal));
         let read = || fs::read(&path).ok().and_then(|text| serde_json::from_slice(&text).ok());
         read().filter(|_| is_sealed).ok_or_else(|| {
-            StoreError::new(format!("{} is not what was written there.", path.display())).hint_is(
+            Error::new(format!("{} is not what was written there.", path.display())).with_hint(
                 "The trial that it is a stage of can't be added up: `--new` measures it again.",
             )
         })
     }
 
     /// Stores a trial that is the sum of its stages, and has no files of its own.
-    pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), StoreError> {
+    pub fn store_joined(&mut self, mut joined: TrialSummary) -> Result<(), Error> {
         self.last_trial += 1;
         (joined.schema_version, joined.trial) = (SCHEMA_VERSION, self.last_trial);
         self.store_summary(joined)
     }
 }
 
-fn claimed_events(path: &Path) -> Result<LineFile, StoreError> {
+fn claimed_events(path: &Path) -> Result<LineFile, Error> {
     if let Some(events) = LineFile::open_claimed(path.join("events.jsonl"))? {
         return Ok(events);
     }
-    Err(StoreError::new(format!("Another dyno is writing to {}.", path.display()))
-        .hint_is("Wait until it has ended, or stop it; then give this command again."))
+    Err(Error::new(format!("Another dyno is writing to {}.", path.display()))
+        .with_hint("Wait until it has ended, or stop it; then give this command again."))
 }
 
-fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<PathBuf, StoreError> {
+fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<PathBuf, Error> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let suite: String = header.suite.chars().map(plain).collect();
     let utc = header.started_at.replace(':', "");
@@ -289,10 +295,10 @@ fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<Pa
         match DirBuilder::new().mode(access.mode()).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(StoreError::io("make the folder", &path, &error)),
+            Err(error) => return Err(io_error("make the folder", &path, &error)),
         }
     }
-    Err(StoreError::new(format!("{} holds a thousand runs of this second.", dir.display())))
+    Err(Error::new(format!("{} holds a thousand runs of this second.", dir.display())))
 }
 
 /// Now as RFC 3339 in UTC, whole seconds.
@@ -300,4 +306,271 @@ pub fn now_utc() -> String {
     let now = OffsetDateTime::now_utc();
     let now = now.replace_nanosecond(0).unwrap_or(now);
     now.format(&Rfc3339).unwrap_or_default()
+}
+
+/// When server facts were read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Before the trial's workers began.
+    Before,
+    /// After they had ended.
+    After,
+}
+
+impl Moment {
+    pub(crate) fn file(self, trial: u32) -> String {
+        match self {
+            Moment::Before => format!("{trial}-before.json"),
+            Moment::After => format!("{trial}-after.json"),
+        }
+    }
+}
+
+/// Writes a trial. When it is dropped without [`TrialWriter::finish`], the trial counts as
+/// interrupted and is summarised from what was written.
+pub struct TrialWriter<'run> {
+    run: &'run mut Run,
+    number: u32,
+    start: TrialStart,
+    tags: Vec<String>,
+    series: LineFile,
+    histograms: LineFile,
+    /// Made for the first element.
+    executed: Option<LineFile>,
+    serializer: V2DeflateSerializer,
+    /// The longest interval so far: much shorter ones prove nothing.
+    longest_s: f64,
+    /// Commits and seconds of the intervals, warm-up among them, that were no gaps.
+    busy: (u64, f64),
+}
+
+/// Of an interval or a whole trial without a commit.
+pub fn no_commit() -> Message {
+    say!(no_commit)
+}
+
+impl<'run> TrialWriter<'run> {
+    fn begin(run: &'run mut Run, start: TrialStart) -> Result<Self, Error> {
+        let number = start.trial;
+        let mut series = LineFile::open(file(run, number, "csv"))?;
+        series.append(series::header_line().as_bytes())?;
+        let mut histograms = LineFile::open(file(run, number, "hlog"))?;
+        histograms.append(histograms::header_text(number).as_bytes())?;
+        let tags = histograms::tags(&start.kinds);
+        write_json(&file(run, number, "partial.json"), &start)?;
+        Ok(TrialWriter {
+            run,
+            number,
+            start,
+            tags,
+            series,
+            histograms,
+            executed: None,
+            serializer: V2DeflateSerializer::new(),
+            longest_s: 0.0,
+            busy: (0, 0.0),
+        })
+    }
+
+    /// Number of the trial within the run, from 1.
+    pub fn number(&self) -> u32 {
+        self.number
+    }
+
+    pub fn start(&self) -> &TrialStart {
+        &self.start
+    }
+
+    /// Stores one interval: histograms, then errors, reconnects and gaps as events, then the line of
+    /// the series, which vouches for the rest.
+    ///
+    /// # Errors
+    /// When the folder can't be written; lines written before stay whole.
+    pub fn interval(&mut self, interval: &MeasuredInterval) -> Result<(), Error> {
+        let row = SeriesRow::from(interval);
+        if interval.phase == Phase::Measured {
+            let lines =
+                histograms::lines(interval, &self.tags, &mut self.serializer).map_err(|error| {
+                    Error::new(format!(
+                        "A histogram of trial {} can't be stored: {error}.",
+                        self.number
+                    ))
+                })?;
+            self.histograms.append(&lines)?;
+        }
+        for error in &interval.frame.errors.0 {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                class: error.class.name().to_owned(),
+                errno: error.errno,
+                sqlstate: error.sqlstate.clone(),
+                count: error.count,
+                ..Event::new(EventKind::Error, error.message.clone())
+            })?;
+        }
+        if row.reconnects > 0 {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                count: row.reconnects,
+                ..Event::new(EventKind::Reconnect, say!(sessions_reconnected))
+            })?;
+        }
+        self.longest_s = self.longest_s.max(row.length_s);
+        if self.is_gap(&row) && interval.phase == Phase::Measured {
+            self.event(Event {
+                at_s: Some(interval.begins_s),
+                ..Event::new(EventKind::Server, no_commit())
+            })?;
+        }
+        self.series.append(series::line(&row).as_bytes())
+    }
+
+    /// An interval without a commit that neither its shortness nor chance explains.
+    fn is_gap(&mut self, row: &SeriesRow) -> bool {
+        /// Commits to be expected of an interval that chance leaves empty once in a thousand times.
+        const EXPECTED: f64 = 7.0;
+        let (committed, seconds) = self.busy;
+        let expected = committed as f64 / seconds * row.length_s;
+        let is_gap = row.committed == 0
+            && row.length_s >= self.longest_s / 2.0
+            && (committed == 0 || expected >= EXPECTED);
+        if !is_gap {
+            self.busy = (committed + row.committed, seconds + row.length_s);
+        }
+        is_gap
+    }
+
+    /// Stores an event of this trial. Errors and reconnects that are counted in the intervals
+    /// are stored by [`TrialWriter::interval`] already.
+    pub fn event(&mut self, event: Event) -> Result<(), Error> {
+        self.run.event(Event { trial: Some(self.number), ..event })
+    }
+
+    /// Stores an element of a list of the family's record, so that it survives the death of this process.
+    pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), Error> {
+        let mut file = match self.executed.take() {
+            Some(file) => file,
+            None => LineFile::open(file(self.run, self.number, "executed.jsonl"))?,
+        };
+        let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
+        self.executed = Some(file);
+        written
+    }
+
+    /// Stores what a stage has measured, exactly, so that it can be added to other stages; of a whole trial nothing.
+    pub fn stage(&self, measured: &impl Serialize) -> Result<(), Error> {
+        match self.start.identity.stage {
+            Some(_) => write_json(&file(self.run, self.number, STAGE), measured),
+            None => Ok(()),
+        }
+    }
+
+    /// Stores a plan as the server wrote it; returns its file within the run folder, such as
+    /// `trials/3.plans/q09.json`.
+    pub fn plan(&self, name: &str, text: &str) -> Result<String, Error> {
+        let folder = file(self.run, self.number, "plans");
+        if !folder.is_dir() {
+            make_folder(&folder)?;
+        }
+        write_atomically(&folder.join(name), text.as_bytes())?;
+        Ok(format!("trials/{}.plans/{name}", self.number))
+    }
+
+    /// The file for what nodes say while the trial runs. It is written on its own, so another thread
+    /// can do that.
+    pub fn node_series(&self) -> Result<NodeSeries, Error> {
+        let mut lines = LineFile::open(file(self.run, self.number, "nodes.csv"))?;
+        lines.append(series::node_header_line().as_bytes())?;
+        Ok(NodeSeries(lines))
+    }
+
+    /// Stores what the target's nodes (by name) say of themselves.
+    pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), Error> {
+        write_json(&self.run.path().join("server").join(moment.file(self.number)), nodes)
+    }
+
+    /// Stores the summary and ends the trial. Number and schema version are filled in.
+    ///
+    /// # Errors
+    /// When the folder can't be written; the trial then counts as interrupted.
+    pub fn finish(self, summary: TrialSummary) -> Result<(), Error> {
+        let summary =
+            TrialSummary { schema_version: SCHEMA_VERSION, trial: self.number, ..summary };
+        self.run.store_summary(summary)
+    }
+}
+
+/// Writes `trials/<n>.nodes.csv`.
+#[derive(Debug)]
+pub struct NodeSeries(LineFile);
+
+impl NodeSeries {
+    /// Adds a line.
+    ///
+    /// # Errors
+    /// When the folder can't be written; lines written before stay whole.
+    pub fn append(&mut self, row: &NodeRow) -> Result<(), Error> {
+        self.0.append(series::node_line(row).as_bytes())
+    }
+}
+
+fn file(run: &Run, number: u32, extension: &str) -> PathBuf {
+    run.path().join("trials").join(format!("{number}.{extension}"))
+}
+
+fn event_line(event: &Event) -> Vec<u8> {
+    // Strings and finite numbers: serialising them can't fail, and JSON escapes line ends.
+    let mut line = serde_json::to_vec(event).unwrap_or_default();
+    line.push(b'\n');
+    line
+}
+
+/// Reads whole lines; what is not an event is described in the second list.
+pub(crate) fn parse_events(text: &str) -> (Vec<Event>, Vec<Message>) {
+    let mut events = Vec::new();
+    let mut warnings = Vec::new();
+    for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        match serde_json::from_str(line) {
+            Ok(event) => events.push(event),
+            Err(error) => {
+                let (number, why) = ((index + 1).to_string(), error.to_string());
+                let file = "events.jsonl";
+                warnings.push(say!(line_left_out_because, number = number, file = file, why = why));
+            }
+        }
+    }
+    (events, warnings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::EventKind;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn events_round_trip(text in ".*", class in "[a-z_]*", errno: u32, count: u64, at_s in proptest::option::of(-1e6..1e6_f64)) {
+            let event = Event { class, errno, count, at_s, ..Event::new(EventKind::Error, text) };
+            let line = String::from_utf8(event_line(&event)).expect("UTF-8");
+            prop_assert_eq!(line.matches('\n').count(), 1);
+            let (events, warnings) = parse_events(&line);
+            prop_assert!(warnings.is_empty());
+            prop_assert_eq!(events, vec![event]);
+        }
+
+        #[test]
+        fn no_line_makes_the_reader_panic(text in "(\\PC|\n)*") {
+            let (events, warnings) = parse_events(&text);
+            let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+            prop_assert_eq!(events.len() + warnings.len(), lines);
+        }
+    }
+
+    #[test]
+    fn kinds_of_a_newer_dyno_are_kept() {
+        let (events, warnings) = parse_events("{\"kind\":\"eclipse\",\"text\":\"dark\"}\n");
+        assert!(warnings.is_empty());
+        assert_eq!((events[0].kind, events[0].count), (EventKind::Other, 1));
+    }
 }

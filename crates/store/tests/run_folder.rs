@@ -477,7 +477,7 @@ fn a_place_that_can_not_be_written_is_one_error() {
     fs::write(&file, "").expect("written");
     let error = Run::create(&file.join("runs"), header()).expect_err("a file is in the way");
     assert!(error.to_string().contains("file/runs"), "{error}");
-    assert!(error.hint().is_some(), "{error:?}");
+    assert!(error.hint.is_some(), "{error:?}");
 }
 
 #[test]
@@ -499,7 +499,7 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
         for error in [Run::create(&runs, header()).err(), Run::open(&path).err()] {
             let error = error.expect("it is refused");
             assert_eq!(error.to_string(), whose);
-            assert!(error.hint().is_some_and(|hint| hint.contains("--dir")), "{error:?}");
+            assert!(error.hint.as_ref().is_some_and(|hint| hint.contains("--dir")), "{error:?}");
         }
     };
     lchown(&runs, Some(STRANGER), None).expect("given away");
@@ -528,7 +528,7 @@ fn a_disk_that_fills_up_keeps_what_was_written() {
     std::os::unix::fs::symlink("/dev/full", path.join("trials/2.csv")).expect("linked");
     let error = run.begin_trial(start("b")).err().expect("full");
     assert!(error.to_string().contains("trials/2.csv"), "{error}");
-    assert!(error.hint().is_some_and(|hint| hint.contains("space")), "{error:?}");
+    assert!(error.hint.as_ref().is_some_and(|hint| hint.contains("space")), "{error:?}");
     drop(run);
     let data = read(&path).expect("read");
     assert_eq!(data.trials[0].summary.counts.committed, 100);

@@ -1,7 +1,7 @@
 //! Published figures: a CSV file, one row per published row, and a TOML file beside it that says
 //! where the figures come from and what each column means. Both live in `figures/`.
 
-use crate::problem::{Problem, Source};
+use crate::reader::{Problem, Source};
 use crate::suite::{Link, SuiteExperiment, SuiteTarget};
 use dyno_facts::{Message, PublishedRow, PublishedTable};
 use serde::Deserialize;

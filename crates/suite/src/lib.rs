@@ -9,40 +9,27 @@
 //! the options of a workload: those are passed on as text, and [`Plan::option_error`] gives a
 //! complaint about one of them its place in the file.
 
-mod budget;
-mod bundled;
 mod compare;
-mod fault;
 pub mod figures;
 mod load;
-mod logo;
-mod nodes;
-mod options;
 mod parse;
 mod plan;
-mod problem;
 mod publication;
 mod reader;
-mod resume;
-mod scale_out;
-mod scripts;
-mod shrink;
+mod size;
 mod steps;
 mod suite;
 mod targets;
-mod versus;
 
 dyno_facts::catalogue!();
 
-pub use budget::least_budget;
-pub use bundled::{BundledSuite, HANDBOOK, bundled};
-pub use compare::{Compare, WantedStop, pairs, seconds, share};
-pub use plan::{Overrides, Plan};
-pub use problem::{Problem, SuiteError, SuitePlace};
+pub use compare::{Compare, Versus, WantedStop, pairs, seconds, share};
+pub use plan::{Overrides, Plan, fnv1a};
 pub use publication::publication;
-pub use resume::fnv1a;
+pub use reader::{Problem, SuiteError, SuitePlace};
+pub use size::least_budget;
 pub use steps::estimate;
 pub use suite::{
-    Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan,
+    BundledSuite, HANDBOOK, Link, Node, OptionEntry, OptionPart, Suite, SuiteExperiment,
+    SuiteTarget, WithSpan, bundled,
 };
-pub use versus::Versus;

@@ -1,11 +1,11 @@
-//! Reads the tables of a suite file.
+//! Reads the tables of a suite file, and the options of an experiment.
 
-use crate::options::{self, EXPERIMENT_SYNONYMS, TARGET_SYNONYMS, option_entry, read_options};
-use crate::problem::{Problem, Source, Span, hint_of_known};
+use crate::reader::{Problem, Source, Span, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::suite::{Link, Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
-use crate::{compare, fault, figures, load, nodes, publication};
+use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
+use crate::{compare, figures, load, publication, targets};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
+use dyno_core::options::Shape;
 use dyno_facts::{
     ExperimentFacts, PaperTexts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable,
 };
@@ -152,7 +152,7 @@ fn read_target(
         durability: table.text("durability").map(|text| text.value),
         restart: table.text("restart").map(|text| text.value.into()),
         stated: read_stated(sheet, &mut table),
-        shard_rule: nodes::read_shard_rule(&mut table),
+        shard_rule: targets::read_shard_rule(&mut table),
         shards: table.whole("shards", 1..=10_000).map(|shards| shards as u32),
         price: table
             .take("price")
@@ -172,7 +172,7 @@ fn read_target(
         (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
         (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
-    let route = nodes::read_route(&mut table);
+    let route = targets::read_route(&mut table);
     let variable = password_variable(&name.value);
     table.finish(TARGET_SYNONYMS, |key, known| match key.contains("pass") || key.contains("pwd") {
         true => format!("Put the password into the environment variable {variable}."),
@@ -275,10 +275,10 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     let title = table.text("title");
     let [title_zh, description, description_zh] =
         ["title_zh", "description", "description_zh"].map(|key| table.trimmed(key));
-    let is_own_mix = options::is_own_mix(&table);
+    let is_own_mix = is_own_mix(&table);
     let (workload, test) = read_workload_and_test(&mut table, is_own_mix);
     let targets = table.texts("targets");
-    let mix = options::read_own_mix(&mut table, workload);
+    let mix = read_own_mix(&mut table, workload);
     let options = match table.take("options") {
         Some((span, value)) => {
             let reader = Reader::of_value(sheet, "`options`", span, value);
@@ -292,16 +292,16 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     let is_loaded = load.is_some();
     let mut facts = load.unwrap_or_default();
     let compare = compare::read(sheet, &mut table, workload, &mut facts);
-    facts.fault = fault::read(sheet, &mut table, &facts);
+    facts.fault = load::read_fault(sheet, &mut table, &facts);
     if facts.fault.is_some() && !has_interval {
-        facts.interval_s = fault::INTERVAL_S;
+        facts.interval_s = load::FAULT_INTERVAL_S;
     }
     facts.stage_s = load::read_stage(&mut table, workload, &facts);
     let read_only = read_read_only(&mut table, compare.is_some());
     facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
     let retry_starved = load::read_retry_starved(&mut table);
     // Statements of one's own are about tables of one's own, and nobody knows what a script's `cleanup` drops.
-    let is_script = options::is_lua(workload);
+    let is_script = is_lua(workload);
     facts.prepare = table.flag("prepare").unwrap_or(!is_own_mix);
     facts.cleanup = table.flag("cleanup").unwrap_or(!is_own_mix && !is_script);
     let published = match table.take("published") {
@@ -345,7 +345,7 @@ fn read_workload_and_test<'s>(
     table: &mut Reader<'s, '_>,
     is_own_mix: bool,
 ) -> (Option<&'s WorkloadOffer>, Option<Test>) {
-    match options::own_mix(table.sheet).filter(|_| is_own_mix) {
+    match own_mix(table.sheet).filter(|_| is_own_mix) {
         Some((workload, test)) => {
             let span = table.span_of("statements").unwrap_or(0..0);
             (Some(workload), Some((WithSpan { value: test.name.to_owned(), span }, test)))
@@ -553,7 +553,7 @@ fn check_experiment(
             sheet.note(&target.span, Problem::new(message).hint(hint));
         }
     }
-    fault::check_allowed(sheet, experiment, &known);
+    load::check_allowed(sheet, experiment, &known);
     if let Some(measured) = &experiment.targets {
         for target in compared {
             if !measured.iter().any(|other| other.value == target.value) {
@@ -572,3 +572,187 @@ fn check_experiment(
         sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
     }
 }
+
+fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {
+    let sheet = table.sheet;
+    let mut options: Vec<OptionEntry> = Vec::new();
+    let mut given: Vec<String> = Vec::new();
+    for (key, key_span, value) in table.into_entries() {
+        let name = key.replace('-', "_");
+        let note = |message: String, hint: &str| {
+            sheet.note(&key_span, Problem::new(message).hint(hint));
+        };
+        let shape = workload.shape_of(&name);
+        if let Some(remedy) = instead_of_option(&name).filter(|_| shape.is_none()) {
+            note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
+            continue;
+        }
+        if given.contains(&name) {
+            let hint = "Dashes and underscores in names of options are equal.";
+            note(format!("The option `{}` is given twice.", short(key)), hint);
+            continue;
+        }
+        given.push(name.clone());
+        options.extend(entries(sheet, name, key_span, value, shape));
+    }
+    options
+}
+
+/// One option: an entry for each value of a table or a list.
+fn entries(
+    sheet: &Sheet<'_>,
+    name: String,
+    key_span: Span,
+    value: Value<'_>,
+    shape: Option<Shape>,
+) -> Vec<OptionEntry> {
+    let entry = |name, span, value| option_entry(sheet, OPTION, name, span, value);
+    match (value.get_ref(), shape) {
+        (DeValue::Table(_), Some(Shape::Table)) => {
+            let inner = Reader::of_value(sheet, format!("`{name}`"), key_span, value);
+            let inner = inner.into_iter().flat_map(Reader::into_entries);
+            inner
+                .filter_map(|(key, span, value)| entry(format!("{name}.{key}"), span, value))
+                .collect()
+        }
+        (DeValue::Array(items), Some(Shape::List)) => {
+            let items = (1..).zip(items.iter());
+            let of = |(number, item): (u32, _)| {
+                entry(format!("{name}.{number}"), key_span.clone(), item)
+            };
+            items.filter_map(of).collect()
+        }
+        // A list of one needs no brackets.
+        (DeValue::String(_), Some(Shape::List)) => {
+            entry(format!("{name}.1"), key_span, value).into_iter().collect()
+        }
+        _ => entry(name, key_span, value).into_iter().collect(),
+    }
+}
+
+/// The workload and the test of an experiment that says its statements itself.
+const OWN_MIX: (&str, &str) = ("pgbench", "statements");
+
+/// Whether an experiment is plain SQL without further words.
+fn is_own_mix(table: &Reader<'_, '_>) -> bool {
+    table.has("statements") && !table.has("workload")
+}
+
+/// The workload and the test of such an experiment.
+fn own_mix<'s>(sheet: &Sheet<'s>) -> Option<(&'s WorkloadOffer, &'static TestOffer)> {
+    let workload = sheet.offers.iter().find(|workload| workload.name == OWN_MIX.0)?;
+    workload.test(OWN_MIX.1).map(|test| (workload, test))
+}
+
+/// Whether the workload executes sysbench's Lua scripts.
+fn is_lua(workload: Option<&WorkloadOffer>) -> bool {
+    workload.is_some_and(|workload| workload.name == "lua")
+}
+
+/// `statements`, `parameters`, `commands` and `script` of an experiment, which are options of its workload.
+fn read_own_mix(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Vec<OptionEntry> {
+    let mut options = Vec::new();
+    for (key, option, hint) in [
+        ("statements", "statements", "Leave `workload` and `test` out beside `statements`."),
+        ("parameters", "parameters", "They belong to `statements = [...]`."),
+        ("commands", "commands", "They are commands of the script of `workload = \"lua\"`."),
+        ("script", "scripts", "Scripts of pgbench's are `options = { scripts = \"my.sql\" }`."),
+    ] {
+        let Some((span, value)) = table.take(key) else { continue };
+        let Some(workload) = workload else { continue };
+        let shape = workload.shape_of(option);
+        if shape.is_none() || (key == "script" && !is_lua(Some(workload))) {
+            let message = format!("An experiment of `{}` has no `{key}`.", workload.name);
+            table.note(&span, Problem::new(message).hint(hint));
+            continue;
+        }
+        options.extend(entries(table.sheet, option.to_owned(), span, value, shape));
+    }
+    options
+}
+
+const OPTION: &str = "The option";
+
+/// One value as it would stand on a command line; `what` it is, for messages.
+fn option_entry(
+    sheet: &Sheet<'_>,
+    what: &str,
+    name: String,
+    key_span: Span,
+    value: Value<'_>,
+) -> Option<OptionEntry> {
+    let text = match value.get_ref() {
+        DeValue::String(text) => text.to_string(),
+        DeValue::Integer(digits) if digits.radix() == 10 => digits.to_string(),
+        DeValue::Float(digits) => digits.to_string(),
+        DeValue::Boolean(flag) => if *flag { "on" } else { "off" }.to_string(),
+        other => {
+            let message = format!(
+                "{what} `{}` must be a text, a decimal number, true or false, but is {}.",
+                short(&name),
+                found(other)
+            );
+            sheet.note(&value.span(), Problem::new(message));
+            return None;
+        }
+    };
+    Some(OptionEntry { name, value: text, key_span, value_span: value.span() })
+}
+
+/// The remedy for what is no option of a workload, because an experiment or a URL states it; by its name
+/// with underscores.
+fn instead_of_option(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "workers" | "threads" | "num_threads" | "clients" | "client" | "terminals" => {
+            "Write `workers = [...]` in the experiment."
+        }
+        "time" | "max_time" => "Write `duration_s = ...` in the experiment.",
+        "events" | "max_requests" => "Write `events = ...` in the experiment.",
+        "rate" | "tx_rate" => "Write `rate = [...]` in the experiment.",
+        "report_interval" => "Write `interval_s = ...` in the experiment.",
+        "warmup_time" => "Write `warmup_s = ...` in the experiment.",
+        "percentile" => "Write `percentiles = [...]` in the experiment.",
+        "rand_seed" => "Write `seed = ...` in `[suite]`.",
+        "degrees" | "degree" => "Write `degrees = [...]` in the experiment.",
+        "test" => "Write `test = ...` in the experiment.",
+        "db_driver" => "The scheme of the target's `url` chooses the driver.",
+        "report_checkpoints" | "histogram" | "forced_shutdown" | "config_file" | "verbosity" => {
+            "A run folder holds every interval and histogram; leave the option out."
+        }
+        "mysql_ignore_errors" => return None,
+        _ if name.starts_with("mysql_") || name.starts_with("pgsql_") => {
+            "How a server is reached belongs into the `url` of its `[target.NAME]`."
+        }
+        _ => return None,
+    })
+}
+
+/// Words of other tools for keys of an experiment.
+const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
+    ("time", "duration_s"),
+    ("seconds", "duration_s"),
+    ("connections", "workers"),
+    ("threads", "workers"),
+    ("clients", "workers"),
+    ("terminals", "workers"),
+    ("terminal", "workers"),
+    ("concurrency", "workers"),
+    ("max_requests", "events"),
+    ("runs", "repeats"),
+    ("trials", "repeats"),
+    ("report_interval", "interval_s"),
+    ("degree", "degrees"),
+    ("parallel", "degrees"),
+    ("dop", "degrees"),
+];
+
+/// Words of other tools for keys of a target.
+const TARGET_SYNONYMS: &[(&str, &str)] = &[
+    ("host", "url"),
+    ("cpu", "vcpu"),
+    ("cores", "vcpu"),
+    ("memory", "memory_gib"),
+    ("ram", "memory_gib"),
+    ("version", "product"),
+    ("node_class", "class"),
+];

@@ -1,28 +1,22 @@
-//! What will be executed.
+//! What will be executed, and going on with it: is it the same plan, and what is left of it?
 
-use std::ops::Deref;
-
+use crate::compare::Versus;
+use crate::reader::{Problem, Span, SuiteError, hint_of_known};
+use crate::size::PassTimes;
+use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
+use crate::targets::usual_name;
+use crate::targets::{check_data, plan_targets, redirect, redirect_to_nodes};
+use crate::{compare, figures, publication, size, steps, targets};
 use dyno_core::offer::UsualPace;
 use dyno_facts::format::grouped;
 use dyno_facts::{
-    ExperimentFacts, Message, Role, Route, RunHeader, RunPlan, SecretUrl, StepAction, TargetFacts,
-    TargetNode, say,
+    ExperimentFacts, FaultPlan, Message, PlanStep, Role, Route, RunHeader, RunPlan, SecretUrl,
+    StepAction, TargetFacts, TargetNode, mask_secrets, say,
 };
 use serde::{Deserialize, Serialize};
-
-use crate::budget::{self, PassTimes};
-use crate::compare;
-use crate::figures;
-use crate::nodes::usual_name;
-use crate::problem::{Problem, Span, SuiteError, hint_of_known};
-use crate::resume;
-use crate::scale_out;
-use crate::scripts;
-use crate::shrink;
-use crate::steps;
-use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
-use crate::targets::{check_data, plan_targets};
-use crate::versus::{self, Versus};
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Overrides {
@@ -176,14 +170,14 @@ impl Plan {
     /// can't do.
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         match overrides.budget_s {
-            Some(budget_s) => budget::fit(suite, overrides, budget_s),
+            Some(budget_s) => size::fit(suite, overrides, budget_s),
             None => Plan::of_size(suite, overrides, &PassTimes::new()),
         }
     }
 
     /// The smallest that `--budget` could choose, also where it takes longer than the budget: it shows what is long.
     pub fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
-        budget::smallest(suite, overrides)
+        size::smallest(suite, overrides)
     }
 
     /// The same of the size that `shrink` says. Experiments with a time in `passes` repeat theirs until it is over,
@@ -195,13 +189,13 @@ impl Plan {
     ) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
         let taken = match suite.targets.is_empty() {
-            true => Some(versus::take_targets(suite, overrides)?),
+            true => Some(compare::take_targets(suite, overrides)?),
             false => None,
         };
         let suite = taken.as_ref().unwrap_or(suite);
-        let versus = overrides.compare.clone().or_else(|| taken.as_ref().and_then(versus::pair));
+        let versus = overrides.compare.clone().or_else(|| taken.as_ref().and_then(compare::pair));
         let versus = match versus {
-            Some(versus) => Some(versus::apply(suite, &versus, &mut notes)?),
+            Some(versus) => Some(compare::apply(suite, &versus, &mut notes)?),
             None => None,
         };
         let suite = versus.as_ref().unwrap_or(suite);
@@ -217,7 +211,7 @@ impl Plan {
         }
         notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
-        notes.extend(budget::told(suite, overrides, &experiments, passes));
+        notes.extend(size::told(suite, overrides, &experiments, passes));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
             let found = targets.iter().find(|target| target.name == name);
@@ -234,7 +228,7 @@ impl Plan {
         }
         let each: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
         let estimated_s = steps::estimate(&experiments, &each, |_| 0.0);
-        notes.extend(budget::over_time(&experiments, &steps));
+        notes.extend(size::over_time(&experiments, &steps));
         let facts = RunPlan {
             hash: String::new(),
             suite: suite.facts.clone(),
@@ -254,7 +248,7 @@ impl Plan {
             allowed: names(&suite.allow, &overrides.allow, &overrides.deny),
             written: Some(Box::new(suite.clone())),
         };
-        plan.facts.hash = resume::hash(&plan);
+        plan.facts.hash = hash(&plan);
         Ok(plan)
     }
 
@@ -416,13 +410,13 @@ fn plan_experiments(
         };
         let (title, title_zh) = (filled(&planned.title)?, filled(&planned.title_zh)?);
         (planned.title, planned.title_zh) = (title, title_zh);
-        planned.scripts = scripts::read(suite, experiment)?;
+        planned.scripts = publication::read_scripts(suite, experiment)?;
         compare::plan(experiment, &mut planned, targets, notes);
         if let Some(seconds) = passes.get(&planned.name) {
-            budget::repeat(experiment, &mut planned, *seconds);
+            size::repeat(experiment, &mut planned, *seconds);
         }
         planned.retry_starved = compare::retries(experiment, &planned, overrides);
-        scale_out::plan(&suite.text, experiment, &mut planned, targets, notes)?;
+        targets::plan_parts(&suite.text, experiment, &mut planned, targets, notes)?;
         check_data(suite, experiment, &planned, targets)?;
         experiments.push(planned);
     }
@@ -446,7 +440,7 @@ fn capped_at(
     let (most, full) = (most(&planned.workers), most(&experiment.facts.workers));
     let why = match (overrides.max_workers, experiment.sizing.as_ref()) {
         (Some(cap), _) if cap <= most => say!(as_max_workers_wants),
-        (_, Some(sizing)) => shrink::workers_bound(sizing, &planned.options),
+        (_, Some(sizing)) => size::workers_bound(sizing, &planned.options),
         _ => Message::default(),
     };
     say!(capped_at, name = &planned.name, most = most, full = full, why = why)
@@ -530,36 +524,36 @@ fn plan_experiment(
     let full = &experiment.facts;
     let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
-    if let Some(sizing) = sizing.filter(|_| shrink < 1.0 && shrink::is_loaded(suite, experiment)) {
+    if let Some(sizing) = sizing.filter(|_| shrink < 1.0 && size::is_loaded(suite, experiment)) {
         match overrides.budget_s {
-            Some(_) => shrink::data_with_answers(sizing, &mut options, shrink),
-            None => shrink::data(sizing, &mut options, shrink),
+            Some(_) => size::data_with_answers(sizing, &mut options, shrink),
+            None => size::data(sizing, &mut options, shrink),
         }
     }
     // In full size it is the workload that refuses too many.
     let of_data =
-        sizing.filter(|_| shrink < 1.0).and_then(|sizing| shrink::workers_max(sizing, &options));
+        sizing.filter(|_| shrink < 1.0).and_then(|sizing| size::workers_max(sizing, &options));
     let most_workers = [overrides.max_workers, of_data].into_iter().flatten().min();
-    let duration_s = full.duration_s.map(|duration| shrink::seconds(duration, shrink));
+    let duration_s = full.duration_s.map(|duration| size::seconds(duration, shrink));
     // Where both end the window, the count must not end it sooner than it did in full size.
     let shorter = match (full.duration_s, duration_s) {
         (Some(full_s), Some(shrunk_s)) => shrunk_s / full_s,
         _ => shrink,
     };
     ExperimentFacts {
-        data: sizing.and_then(|sizing| shrink::data_size(sizing, &options)),
+        data: sizing.and_then(|sizing| size::data_size(sizing, &options)),
         options,
         targets: names,
-        workers: shrink::cap_workers(&full.workers, most_workers),
-        warmup_s: shrink::seconds(full.warmup_s, shrink),
+        workers: size::cap_workers(&full.workers, most_workers),
+        warmup_s: size::seconds(full.warmup_s, shrink),
         duration_s,
         stage_s: full.stage_s.filter(|stage_s| {
             *stage_s > 0.0 && duration_s.is_some_and(|duration_s| duration_s > *stage_s)
         }),
-        events: full.events.map(|events| shrink::events(events, shorter)),
+        events: full.events.map(|events| size::events(events, shorter)),
         interval_s: full.interval_s.min(duration_s.unwrap_or(f64::INFINITY)),
         gates: [&full.gates[..], &overrides.gates].concat(),
-        fault: full.fault.as_ref().map(|fault| shrink::fault(fault, shorter)),
+        fault: full.fault.as_ref().map(|fault| size::fault(fault, shorter)),
         published: experiment
             .published
             .iter()
@@ -590,4 +584,159 @@ fn some_of(mut names: Vec<Message>) -> Message {
     }
     let listed = Message::joined(&names, ", ", "、");
     if more > 1 { say!(and_n_more, names = listed, n = more) } else { listed }
+}
+
+/// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as
+/// stored plans are compared by it; not meant to withstand anybody.
+pub fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in bytes {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    hash ^ (hash >> 31)
+}
+
+/// Of all that decides what is executed: addresses without passwords, loads, the steps without the guesses of
+/// their length.
+fn hash(plan: &Plan) -> String {
+    let target = |target: &TargetFacts| {
+        let nodes = target.nodes.iter().map(|node| (&node.name, node.role, &node.url));
+        let rule = target.shard_rule.as_ref().map(ToString::to_string);
+        json!((&target.name, &target.url, target.route, nodes.collect::<Vec<_>>(), rule))
+    };
+    let experiment = |one: &ExperimentFacts| {
+        let options: BTreeMap<_, _> =
+            one.options.iter().map(|(name, value)| (name, mask_secrets(value))).collect();
+        let load = (&one.workload, &one.test, options, &one.scripts);
+        // What may be lost decides an exit code, and nothing that is executed.
+        let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
+        let fault = one.fault.as_ref().map(judged);
+        let mut essence =
+            vec![json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))];
+        // Left out where there are none: plans of before there were stages keep their hash.
+        essence.extend(one.stage_s.map(|stage_s| json!(stage_s)));
+        essence.extend(one.repeats_s.map(|repeats_s| json!({ "repeats_s": repeats_s })));
+        match essence.as_slice() {
+            [whole] => whole.clone(),
+            cut => json!(cut),
+        }
+    };
+    let step = |step: &PlanStep| json!((&step.id, &step.action));
+    let essence = json!({
+        "suite": plan.suite.name,
+        "seed": plan.seed,
+        "targets": plan.targets.iter().map(target).collect::<Vec<_>>(),
+        "experiments": plan.experiments.iter().map(experiment).collect::<Vec<_>>(),
+        "steps": plan.steps.iter().map(step).collect::<Vec<_>>(),
+    });
+    format!("{:016x}", fnv1a(essence.to_string().as_bytes()))
+}
+
+impl Plan {
+    /// The steps that are left when those with ids in `done` are complete, in order.
+    ///
+    /// A trial is left until it is done. Data are loaded again only where a trial that needs them
+    /// is left and they have been removed meanwhile; they are removed where they may still exist.
+    pub fn remaining(&self, done: &BTreeSet<String>) -> Vec<&PlanStep> {
+        let mut left = vec![false; self.steps.len()];
+        for target in self.targets.iter().filter(|target| target.owner() == target.name) {
+            // What is measured under a second name needs the same data.
+            let is_its =
+                |(_, step): &(usize, &PlanStep)| self.owner(&step.target) == target.name.as_str();
+            let of_target = self.steps.iter().enumerate().filter(is_its);
+            for life in lives(of_target.collect()) {
+                mark_left(&life, done, &mut left);
+            }
+        }
+        let steps = self.steps.iter().zip(&left);
+        steps.filter(|(_, left)| **left).map(|(step, _)| step).collect()
+    }
+}
+
+impl Plan {
+    /// The name under which the database of a target is known: that of the target whose twin or
+    /// part it is, or its own.
+    pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.owner())
+    }
+
+    /// The name of the target that is connected to for a target's trials.
+    pub fn reached_as<'a>(&'a self, target: &'a str) -> &'a str {
+        self.target(target).map_or(target, |found| found.reached_as())
+    }
+
+    /// The same plan on other addresses of its targets, or other nodes, under a hash of its own.
+    ///
+    /// # Errors
+    /// The plan has no target of such a name, or the nodes don't have its route.
+    pub fn redirected(mut self, given: &Overrides) -> Result<Plan, SuiteError> {
+        for (name, url) in &given.targets {
+            self.each_of(name, |target| redirect(target, url))?;
+        }
+        for (name, nodes) in &given.nodes {
+            self.each_of(name, |target| redirect_to_nodes(target, nodes))?;
+        }
+        self.facts.hash = hash(&self);
+        Ok(self)
+    }
+
+    /// Changes the target of a name, its twins and its parts.
+    fn each_of(
+        &mut self,
+        name: &str,
+        change: impl Fn(&mut TargetFacts) -> Result<(), Problem>,
+    ) -> Result<(), SuiteError> {
+        let known: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let is_its = |target: &&mut TargetFacts| target.name == *name || target.owner() == name;
+        let mut is_known = false;
+        for target in self.targets.iter_mut().filter(is_its) {
+            change(target)?;
+            is_known = true;
+        }
+        if is_known {
+            return Ok(());
+        }
+        let known: Vec<&str> = known.iter().map(String::as_str).collect();
+        let message = format!("The plan has no target `{name}`.");
+        let hint = hint_of_known(name, "Its targets", &known);
+        Err(Problem::new(message).hint(hint).into())
+    }
+}
+
+type Numbered<'a> = (usize, &'a PlanStep);
+
+/// Cuts the steps of one target into the lives of its data: from a prepare, or from the start, to
+/// the next cleanup or prepare. Experiments may share data, so a life may span several.
+fn lives(steps: Vec<Numbered<'_>>) -> Vec<Vec<Numbered<'_>>> {
+    let mut lives: Vec<Vec<Numbered<'_>>> = vec![Vec::new()];
+    let mut ended = false;
+    for (index, step) in steps {
+        if ended || step.action == StepAction::Prepare {
+            lives.push(Vec::new());
+        }
+        ended = step.action == StepAction::Cleanup;
+        if let Some(life) = lives.last_mut() {
+            life.push((index, step));
+        }
+    }
+    lives
+}
+
+fn mark_left(life: &[Numbered<'_>], done: &BTreeSet<String>, left: &mut [bool]) {
+    let is_done = |action: &StepAction| {
+        life.iter().any(|(_, step)| step.action == *action && done.contains(&step.id))
+    };
+    let missing = |step: &PlanStep| !done.contains(&step.id);
+    let trials_left =
+        life.iter().any(|(_, step)| matches!(step.action, StepAction::Trial(_)) && missing(step));
+    let load = trials_left && (!is_done(&StepAction::Prepare) || is_done(&StepAction::Cleanup));
+    for (index, step) in life {
+        left[*index] = match step.action {
+            StepAction::Prepare => load,
+            StepAction::Trial(_) => missing(step),
+            StepAction::Cleanup => load || missing(step),
+        };
+    }
 }

@@ -1,12 +1,23 @@
-//! `[paper]`: what the publisher of a paper says. It decides nothing that is executed.
+//! Texts beside the plan: `[paper]`, what the publisher of a paper says, which decides nothing that is executed; the logo
+//! that it names; and the scripts that an experiment names. A plan holds the files of both, so that a stored run can be
+//! continued and printed without them.
 
-use crate::logo;
-use crate::problem::{Problem, Source, Span, SuiteError, hint_of_known};
-use crate::reader::{Reader, Sheet, short};
-use crate::suite::{SuiteTarget, WithSpan};
-use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, TargetTexts, WHITE};
+use crate::reader::{Problem, Reader, Sheet, Source, Span, SuiteError, hint_of_known, short};
+use crate::suite::{
+    BUNDLED_PREFIX, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan, bundled_scripts,
+};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, ScriptFacts, TargetTexts, WHITE};
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use std::path::{Component, Path};
 use toml::de::DeTable;
+
+/// A logo stands in every paper, and in `run.json`.
+const LOGO_BYTES_MAX: u64 = 64 << 10;
+/// A longer script is refused: it is some other file.
+const SCRIPT_BYTES_MAX: u64 = 1 << 20;
 
 /// The texts, and where names of targets stand.
 #[derive(Default)]
@@ -46,7 +57,7 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     };
     texts.date = table.trimmed("date");
     if let Some(written) = table.text("logo") {
-        match logo::read(&sheet.source.file, &written.value) {
+        match read_logo(&sheet.source.file, &written.value) {
             Ok(data) => texts.logo = data,
             Err((message, hint)) => sheet.note(&written.span, Problem::new(message).hint(hint)),
         }
@@ -130,6 +141,143 @@ pub(crate) fn check_targets(sheet: &Sheet<'_>, own: &Publication, targets: &[Sui
     }
 }
 
+/// A file beside `file`; why it can't be taken completes the sentence "The file ...".
+fn read_beside(file: &str, name: &str, bytes_max: u64) -> Result<Vec<u8>, String> {
+    let path = Path::new(file).parent().unwrap_or(Path::new("")).join(name);
+    let failed = |error: std::io::Error| format!("{} can't be read: {error}.", path.display());
+    // The size first: reading a huge file to refuse it would take long.
+    let size = std::fs::metadata(&path).map_err(failed)?.len();
+    if size > bytes_max {
+        return Err(format!("{} has {size} bytes, more than {bytes_max}.", path.display()));
+    }
+    std::fs::read(&path).map_err(failed)
+}
+
+/// The logo as a `data:` URL; what is wrong comes with a remedy.
+fn read_logo(file: &str, name: &str) -> Result<String, (String, String)> {
+    let refused = |why: String| {
+        let most = LOGO_BYTES_MAX >> 10;
+        let remedy =
+            format!("Name a PNG or an SVG of at most {most} KiB beside the file that names it.");
+        (why, remedy)
+    };
+    if file.starts_with(BUNDLED_PREFIX) {
+        return Err(refused("A bundled suite has no logo.".to_owned()));
+    }
+    let bytes = read_beside(file, name, LOGO_BYTES_MAX)
+        .map_err(|why| refused(format!("The logo {why}")))?;
+    let kind = image_kind(&bytes).map_err(|why| refused(format!("The logo {name} {why}.")))?;
+    Ok(format!("data:image/{kind};base64,{}", BASE64_STANDARD.encode(&bytes)))
+}
+
+fn image_kind(bytes: &[u8]) -> Result<&'static str, &'static str> {
+    if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
+        return Ok("png");
+    }
+    let text = std::str::from_utf8(bytes).map_err(|_| "is neither a PNG nor an SVG")?;
+    if !text.contains("<svg") || !text.contains("http://www.w3.org/2000/svg") {
+        return Err("is neither a PNG nor an SVG");
+    }
+    // A paper works offline, and shows what it holds.
+    let text = text.to_ascii_lowercase();
+    let active = ["<script", "<foreignobject", "href=\"http", "href='http", "url(http", "@import"];
+    match active.iter().any(|part| text.contains(part)) {
+        true => Err("refers to other files or has scripts"),
+        false => Ok("svg+xml"),
+    }
+}
+
+pub(crate) fn read_scripts(
+    suite: &Suite,
+    experiment: &SuiteExperiment,
+) -> Result<Vec<ScriptFacts>, SuiteError> {
+    let is_script = |entry: &&OptionEntry| entry.name.starts_with("scripts.");
+    let named: Vec<&OptionEntry> = experiment.options.iter().filter(is_script).collect();
+    let test = &experiment.test;
+    let takes_scripts = test.value == "script";
+    match named.first() {
+        None if takes_scripts => {
+            let message = "The test `script` has no scripts.";
+            let hint = "Add `scripts = [\"my.sql\"]` to the options: files in the suite's folder.";
+            let problem = Problem::new(message).hint(hint);
+            return Err(problem.at(&suite.text, &test.span).into());
+        }
+        Some(first) if !takes_scripts => {
+            let message = format!("The test `{}` takes no scripts.", test.value);
+            let problem = Problem::new(message).hint("Write `test = \"script\"`.");
+            return Err(problem.at(&suite.text, &first.key_span).into());
+        }
+        _ => {}
+    }
+    let mut scripts = Vec::new();
+    for entry in &named {
+        let script = read_script(suite, &entry.value).map_err(|(message, hint)| {
+            Problem::new(message).hint(hint).at(&suite.text, &entry.value_span)
+        })?;
+        scripts.push(script);
+    }
+    if let (Some(first), true) = (named.first(), scripts.iter().all(|script| script.weight == 0)) {
+        let problem = Problem::new("No script has a weight above 0, so nothing would run.")
+            .hint("Write `FILE@WEIGHT`; without `@` the weight is 1.");
+        return Err(problem.at(&suite.text, &first.value_span).into());
+    }
+    Ok(scripts)
+}
+
+/// `FILE` or `FILE@WEIGHT`; what is wrong comes with a remedy.
+fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, (String, String)> {
+    let (name, weight) = match written.rsplit_once('@') {
+        Some((name, weight)) => match weight.parse::<u32>() {
+            Ok(weight) => (name, weight),
+            Err(_) => {
+                return Err((
+                    format!("`{weight}` is not a weight."),
+                    "Write `FILE@WEIGHT`, the weight being a whole number from 0 on.".to_owned(),
+                ));
+            }
+        },
+        None => (written, 1),
+    };
+    let sha256 = |text: &str| dyno_core::hex(&Sha256::digest(text.as_bytes()));
+    if let Some((_, text)) = suite.script_texts.iter().find(|(given, _)| given == name) {
+        let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
+        return Ok(ScriptFacts { name, weight, text, sha256 });
+    }
+    let is_inside = |path: &Path| {
+        path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    };
+    if name.is_empty() || !is_inside(Path::new(name)) {
+        return Err((
+            format!("The script `{name}` is not in the suite's folder."),
+            "Put the file beside the suite, or into a folder beside it, and write its relative \
+             path."
+                .to_owned(),
+        ));
+    }
+    let text = text_of(&suite.text.file, name)?;
+    Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256(&text), text })
+}
+
+fn text_of(suite_file: &str, name: &str) -> Result<String, (String, String)> {
+    if suite_file.starts_with(BUNDLED_PREFIX) {
+        let mut scripts = bundled_scripts().iter();
+        return scripts.find(|(known, _)| *known == name).map_or_else(
+            || {
+                let names: Vec<&str> = bundled_scripts().iter().map(|(name, _)| *name).collect();
+                let hint = format!("Bundled scripts: {}.", names.join(", "));
+                Err((format!("The script `{name}` is not bundled."), hint))
+            },
+            |(_, text)| Ok((*text).to_owned()),
+        );
+    }
+    let failed = |why: String| {
+        let hint = "Scripts are searched in the folder of the suite.".to_owned();
+        (format!("The script {why}"), hint)
+    };
+    let bytes = read_beside(suite_file, name, SCRIPT_BYTES_MAX).map_err(failed)?;
+    String::from_utf8(bytes).map_err(|error| failed(format!("{name} can't be read: {error}.")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -167,5 +315,43 @@ mod tests {
         let error = publication("p.toml", "organization = \"X\"\n").expect_err("it is wrong");
         let text = error.to_string();
         assert!(text.contains("organization") && text.contains("organisation"), "{text}");
+    }
+
+    const SVG: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 1\"><path d=\"M0,0h2v1z\"/></svg>";
+
+    fn read_of(name: &str, bytes: &[u8]) -> Result<String, (String, String)> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join(name), bytes).expect("written");
+        read_logo(&folder.path().join("paper.toml").to_string_lossy(), name)
+    }
+
+    #[test]
+    fn png_and_svg_become_data_urls() {
+        let png = read_of("a.png", b"\x89PNG\r\n\x1a\nrest").expect("a PNG");
+        assert!(png.starts_with("data:image/png;base64,iVBORw0KGgpyZXN0"), "{png}");
+        let svg = read_of("a.svg", SVG.as_bytes()).expect("an SVG");
+        assert!(svg.starts_with("data:image/svg+xml;base64,PHN2Zy"), "{svg}");
+    }
+
+    #[test]
+    fn other_files_and_large_ones_are_refused_with_a_remedy() {
+        let active = SVG.replace("<path", "<script>alert(1)</script><path");
+        let linked = SVG.replace("<path", "<image href=\"https://example.org/x.png\"/><path");
+        let large = vec![b' '; (LOGO_BYTES_MAX + 1) as usize];
+        for (bytes, why) in [
+            (b"GIF89a".as_slice(), "neither"),
+            (active.as_bytes(), "scripts"),
+            (linked.as_bytes(), "refers to other files"),
+            (&large, "65537 bytes"),
+        ] {
+            let (message, hint) = read_of("logo.x", bytes).expect_err("refused");
+            assert!(message.contains(why) && hint.contains("64 KiB"), "{message} {hint}");
+        }
+        assert!(
+            read_logo("nowhere/paper.toml", "logo.svg")
+                .expect_err("missing")
+                .0
+                .contains("can't be read")
+        );
     }
 }

@@ -5,7 +5,7 @@ use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, Step
 
 use dyno_statistics::order;
 
-use crate::resume::fnv1a;
+use crate::plan::fnv1a;
 
 const COUNTED_PER_S: f64 = 1_000.0;
 /// Connecting, looking at the servers before and after, and storing what was measured.

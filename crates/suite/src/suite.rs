@@ -1,15 +1,13 @@
-//! A suite file as it is written.
+//! A suite file as it is written, and the suites that every dyno carries with it.
 
+use crate::compare::Compare;
+use crate::parse::read_file;
+use crate::reader::{Problem, Source, Span, SuiteError};
+use crate::reader::{Reader, Sheet};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, UsualPace, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
 use toml::de::DeTable;
-
-use crate::bundled::{BUNDLED_PREFIX, bundled};
-use crate::compare::Compare;
-use crate::parse::read_file;
-use crate::problem::{Problem, Source, Span, SuiteError};
-use crate::reader::{Reader, Sheet};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithSpan<T> {
@@ -189,4 +187,54 @@ impl Suite {
     pub fn target(&self, name: &str) -> Option<&SuiteTarget> {
         self.targets.iter().find(|target| target.name.value == name)
     }
+}
+
+/// What an author of suites needs: the format, key by key.
+pub const HANDBOOK: &str = include_str!("../../../suites/README.md");
+
+#[derive(Clone, Copy, Debug)]
+pub struct BundledSuite {
+    pub name: &'static str,
+    pub text: &'static str,
+}
+
+macro_rules! suites {
+    ($($name:literal),* $(,)?) => {
+        &[$(BundledSuite {
+            name: $name,
+            text: include_str!(concat!("../../../suites/", $name, ".toml")),
+        }),*]
+    };
+}
+
+/// What stands before the names of bundled suites where others have a path.
+pub(crate) const BUNDLED_PREFIX: &str = "bundled:";
+
+/// Files of bundled suites, relative to these, and their texts.
+pub(crate) fn bundled_scripts() -> &'static [(&'static str, &'static str)] {
+    macro_rules! scripts {
+        ($($name:literal),*) => {
+            &[$(($name, include_str!(concat!("../../../suites/", $name)))),*]
+        };
+    }
+    scripts!["pgbench/read-only.sql", "pgbench/read-write.sql"]
+}
+
+pub fn bundled() -> &'static [BundledSuite] {
+    suites![
+        "quickstart",
+        "mixed",
+        "oltp",
+        "pgbench",
+        "tpcc",
+        "tpch",
+        "rds-mysql-5.6",
+        "polardb-2018",
+        "polardb-mysql-oltp",
+        "polardb-mysql-scaleout",
+        "polardb-mysql-tpch",
+        "polardb-oracle-pgbench",
+        "polardb-x-tpcc",
+        "failover",
+    ]
 }

@@ -1,14 +1,19 @@
-//! The targets of a plan.
+//! The targets of a plan: their nodes, and how the load reaches them.
+//!
+//! `read_only = [1, 2, 4]` is one cluster, driven on the first one, two and four of its read-only nodes. A number of nodes
+//! is a target like any other: `NAME-ro2` is the same cluster with its first two read-only nodes, reached by itself
+//! (`TargetFacts::reached_as`), while its data belong to NAME (`TargetFacts::owner`), which loads and removes them once. So
+//! trials are interleaved, and figures and verdicts need no further dimension.
 
-use dyno_facts::{ExperimentFacts, Role, SecretUrl, TargetFacts, TargetNode};
-
-use crate::nodes::{self, TargetRoute, check_route, check_rule, check_shards};
 use crate::plan::Overrides;
-use crate::problem::{Problem, SuiteError};
-use crate::suite::{Suite, SuiteExperiment, SuiteTarget};
+use crate::reader::{Problem, Source, SuiteError, hint_of_known};
+use crate::reader::{Reader, short};
+use crate::suite::{Suite, SuiteExperiment, SuiteTarget, WithSpan};
+use dyno_core::{ShardMap, ShardRule, counted};
+use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
 
 /// The same cluster, of which only the first `read_only` read-only nodes are driven and looked at.
-pub(crate) fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
+fn part(whole: &TargetFacts, read_only: u32) -> TargetFacts {
     TargetFacts {
         name: format!("{}-ro{read_only}", whole.name),
         title: String::new(),
@@ -151,7 +156,7 @@ fn way_to(
         };
         return Ok(Some(TargetRoute::single(role, url.clone())));
     }
-    let Some(nodes) = nodes::written(target) else { return Ok(None) };
+    let Some(nodes) = written_nodes(target) else { return Ok(None) };
     match (target.nodes.as_slice(), nodes.is_empty()) {
         (_, true) => Ok(None),
         ([node], _) => {
@@ -206,4 +211,428 @@ pub(crate) fn check_data(
         }
     }
     Ok(())
+}
+
+struct TargetRoute {
+    /// Empty where there is one node that isn't of a cluster.
+    nodes: Vec<TargetNode>,
+    route: Route,
+    shard_rule: Option<ShardRule>,
+    /// Of the node that the load reaches, or of the first one.
+    role: Role,
+    url: SecretUrl,
+}
+
+impl TargetRoute {
+    /// One node, given beside the suite or written there.
+    fn single(role: Role, url: SecretUrl) -> Self {
+        TargetRoute { nodes: Vec::new(), route: Route::default(), shard_rule: None, role, url }
+    }
+
+    /// Several nodes, or those of a cluster.
+    ///
+    /// # Errors
+    /// They have no such route, nobody could load data there, or the rule is for other shards.
+    fn through(
+        target: &str,
+        route: Option<Route>,
+        shard_rule: Option<ShardRule>,
+        nodes: Vec<TargetNode>,
+    ) -> Result<Self, Problem> {
+        let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
+        let route = route.unwrap_or_else(|| Route::of(&roles));
+        check_together(target, &nodes)?;
+        check_route(target, route, &roles)?;
+        let shard_rule = shard_rule.or_else(|| rule_of_clusters(&nodes));
+        check_rule(target, shard_rule.as_ref(), &roles)?;
+        let role = driven_role(route);
+        match nodes.iter().find(|node| node.role == role) {
+            Some(driven) => {
+                Ok(TargetRoute { route, shard_rule, role, url: driven.url.clone(), nodes })
+            }
+            None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
+        }
+    }
+}
+
+/// Shards that `dyno cluster` has made.
+fn rule_of_clusters(nodes: &[TargetNode]) -> Option<ShardRule> {
+    let mut shards = nodes.iter().filter(|node| node.role == Role::Shard).peekable();
+    let is_some = shards.peek().is_some();
+    (is_some && shards.all(|shard| shard.cluster.is_some())).then_some(ShardRule::OF_CLUSTERS)
+}
+
+/// Whether the rule, if there is one, is for the shards among nodes of these roles.
+fn check_rule(target: &str, rule: Option<&ShardRule>, roles: &[Role]) -> Result<(), Problem> {
+    let shards = roles.iter().filter(|role| **role == Role::Shard).count();
+    let checked = rule.map_or(Ok(()), |rule| ShardMap::new(rule.clone(), shards).map(drop));
+    checked.map_err(|message| {
+        let hint = "List every shard in `nodes`, in the order of the rule: `{ role = \"shard\", url = ... }`.";
+        Problem::new(format!("The target `{target}`: {message}")).hint(hint)
+    })
+}
+
+/// Whether there are as many shards among the nodes as the target stands for.
+fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Problem> {
+    let given = nodes.iter().filter(|node| node.role == Role::Shard).count();
+    let Some(wanted) = target.shards.filter(|wanted| *wanted as usize != given) else {
+        return Ok(());
+    };
+    let message = format!(
+        "The target `{}` stands for {}, and what was given has {given}.",
+        target.name,
+        counted(wanted, "shard")
+    );
+    let hint = format!(
+        "Give it a cluster of so many: `dyno cluster up sharded --shards {wanted}`, or name a target of the suite for \
+         {given}."
+    );
+    Err(Problem::new(message).hint(hint))
+}
+
+/// What the node does that the load reaches first.
+fn driven_role(route: Route) -> Role {
+    match route {
+        Route::Primary | Route::Split => Role::Primary,
+        Route::Endpoint => Role::Endpoint,
+        Route::Spread => Role::ReadOnly,
+    }
+}
+
+/// The nodes that a suite has written; `None` where one has no URL.
+fn written_nodes(target: &SuiteTarget) -> Option<Vec<TargetNode>> {
+    let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
+    let planned = target.nodes.iter().enumerate().map(|(index, node)| {
+        let url = &node.url.as_ref()?.value;
+        let name = node.name.as_ref().map(|name| name.value.clone());
+        Some(TargetNode::new(
+            name.unwrap_or_else(|| usual_name(&roles, index)),
+            node.role,
+            url.clone(),
+        ))
+    });
+    planned.collect()
+}
+
+/// The name of a node that has none: its role, with a number where there are several of it.
+pub(crate) fn usual_name(roles: &[Role], index: usize) -> String {
+    let role = roles[index];
+    match roles.iter().filter(|other| **other == role).count() {
+        1 => role.name().to_owned(),
+        _ => {
+            let before = roles[..index].iter().filter(|other| **other == role).count();
+            format!("{}-{}", role.name(), before + 1)
+        }
+    }
+}
+
+/// The scheme of its URL, one word for the two names of a protocol.
+fn protocol(node: &TargetNode) -> &str {
+    match node.url.expose().split(':').next().unwrap_or("") {
+        "mariadb" => "mysql",
+        "postgresql" => "postgres",
+        other => other,
+    }
+}
+
+pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> {
+    let route = table.text("route")?;
+    if let Some(value) = Route::parse(&route.value) {
+        return Some(WithSpan { value, span: route.span });
+    }
+    let message = format!("There is no route `{}`.", short(&route.value));
+    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
+    table.note(&route.span, Problem::new(message).hint(hint));
+    None
+}
+
+pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
+    let text = table.text("shard_rule")?;
+    let rule = text.value.parse();
+    rule.map_err(|message: String| {
+        let hint = "Rules: `modulo` (the warehouse modulo the number of shards), and `ranges 5, 10, 15` (the last \
+                    warehouse of each shard but the last one).";
+        table.note(&text.span, Problem::new(message).hint(hint));
+    })
+    .ok()
+}
+
+/// Nodes of one target have names of their own and speak one protocol.
+fn check_together(target: &str, nodes: &[TargetNode]) -> Result<(), Problem> {
+    let Some(first) = nodes.first() else { return Ok(()) };
+    let is_second = |at: &usize| nodes[..*at].iter().any(|earlier| earlier.name == nodes[*at].name);
+    if let Some(at) = (0..nodes.len()).find(is_second) {
+        let message =
+            format!("Two nodes of the target `{target}` are called `{}`.", nodes[at].name);
+        return Err(Problem::new(message).hint("Give each a name of its own."));
+    }
+    if let Some(other) = nodes.iter().find(|node| protocol(node) != protocol(first)) {
+        let message = format!(
+            "The nodes `{}` and `{}` of the target `{target}` speak different protocols.",
+            first.name, other.name
+        );
+        let hint = "Nodes of a target hold the same data. Make two targets of two systems.";
+        return Err(Problem::new(message).hint(hint));
+    }
+    if nodes.len() > 1 && protocol(first) == "sqlite" {
+        let message = format!("An embedded database has one node, and `{target}` lists several.");
+        return Err(Problem::new(message).hint("Keep one of them."));
+    }
+    Ok(())
+}
+
+/// Whether nodes of these roles have such a route.
+fn check_route(target: &str, route: Route, roles: &[Role]) -> Result<(), Problem> {
+    let count = |role: Role| roles.iter().filter(|other| **other == role).count();
+    for role in [Role::Primary, Role::Endpoint] {
+        if count(role) > 1 {
+            let message =
+                format!("The target `{target}` has {} nodes of role {}.", count(role), role.name());
+            let hint = match role {
+                Role::Endpoint => {
+                    "List the hosts of equal endpoints in one URL: `mysql://user@host1,host2/db`."
+                }
+                _ => "One node takes the writes; what spreads over several is an endpoint.",
+            };
+            return Err(Problem::new(message).hint(hint));
+        }
+    }
+    let needed: &[Role] = match route {
+        Route::Primary => &[Role::Primary],
+        Route::Endpoint => &[Role::Endpoint],
+        Route::Split => &[Role::Primary, Role::ReadOnly],
+        Route::Spread => &[Role::ReadOnly],
+    };
+    let Some(missing) = needed.iter().find(|role| count(**role) == 0) else { return Ok(()) };
+    if count(Role::Shard) == roles.len() {
+        let message = format!("The target `{target}` has only shards, and no load reaches those.");
+        let hint = "Add the node in front of them: `{ role = \"endpoint\", url = ... }`.";
+        return Err(Problem::new(message).hint(hint));
+    }
+    let message = format!(
+        "The route `{}` of the target `{target}` needs a node of role {}, and there is none.",
+        route.name(),
+        missing.name()
+    );
+    let hint = format!(
+        "List one in `nodes`, or write `route = \"{}\"`, for which all are there.",
+        Route::of(roles).name()
+    );
+    Err(Problem::new(message).hint(hint))
+}
+
+/// Replaces the experiment's targets by parts of them, one for each number of read-only nodes that the
+/// target has. A target that is a single address stays as it is: what stands behind it is not known.
+///
+/// # Errors
+/// The load does not go to the read-only nodes, so their number would change nothing.
+pub(crate) fn plan_parts(
+    source: &Source,
+    experiment: &SuiteExperiment,
+    planned: &mut ExperimentFacts,
+    targets: &mut Vec<TargetFacts>,
+    notes: &mut Vec<Message>,
+) -> Result<(), SuiteError> {
+    let Some(first) = experiment.read_only.first() else { return Ok(()) };
+    for name in std::mem::take(&mut planned.targets) {
+        let Some(whole) = targets.iter().find(|target| target.name == name).cloned() else {
+            continue;
+        };
+        if whole.nodes.is_empty() {
+            notes.push(say!(one_address, target = &name, name = &planned.name));
+            planned.targets.push(name);
+            continue;
+        }
+        if !matches!(whole.route, Route::Split | Route::Spread) {
+            return Err(not_spread(source, experiment, &whole, first));
+        }
+        for nodes in chosen(experiment, &whole, notes) {
+            let part = part(&whole, nodes);
+            planned.targets.push(part.name.clone());
+            if !targets.iter().any(|target| target.name == part.name) {
+                let own = |target: &TargetFacts| target.owner() == name;
+                let at = targets.iter().rposition(own).map_or(targets.len(), |at| at + 1);
+                targets.insert(at, part);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
+fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Message>) -> Vec<u32> {
+    let most = whole.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
+    let wanted = || experiment.read_only.iter().map(|nodes| nodes.value);
+    let mut kept: Vec<u32> =
+        wanted().filter(|nodes| *nodes <= u64::from(most)).map(|nodes| nodes as u32).collect();
+    let left_out: Vec<String> =
+        wanted().filter(|nodes| *nodes > u64::from(most)).map(|nodes| nodes.to_string()).collect();
+    if kept.is_empty() {
+        kept.push(most);
+    }
+    if !left_out.is_empty() {
+        notes.push(say!(
+            too_few_read_only_nodes,
+            target = &whole.name,
+            n = most,
+            name = &experiment.name.value,
+            numbers = left_out.join(", "),
+        ));
+    }
+    kept
+}
+
+fn not_spread(
+    source: &Source,
+    experiment: &SuiteExperiment,
+    target: &TargetFacts,
+    first: &WithSpan<u64>,
+) -> SuiteError {
+    let message = format!(
+        "`read_only` of the experiment `{}` chooses among the read-only nodes of `{}`, but the load \
+         goes to its {}.",
+        experiment.name.value,
+        target.name,
+        target.route.name()
+    );
+    let hint = "Write `route = \"spread\"` or `route = \"split\"` in the target's table, or leave \
+                `read_only` out.";
+    Problem::new(message).hint(hint).at(source, &first.span).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Overrides, Plan};
+    use crate::steps::expand;
+    use crate::suite::Suite;
+    use dyno_core::offer::{UsualPace, WorkloadOffer};
+
+    use dyno_facts::{SecretUrl, StepAction, TargetNode};
+
+    const OFFERS: &[WorkloadOffer] = &[dyno_sysbench::OFFER];
+    const SUITE: &str = "
+        [suite]
+        name = 'growing'
+        [target.cluster]
+        url = 'mysql://u@h/d'
+        [[experiment]]
+        name = 'read'
+        workload = 'sysbench'
+        test = 'oltp_read_only'
+        workers = 4
+        duration_s = 1
+        read_only = [1, 2, 4]
+    ";
+
+    fn node(name: &str, role: Role) -> TargetNode {
+        TargetNode::new(name, role, SecretUrl::new(format!("mysql://u@{name}/d")))
+    }
+
+    struct Planned {
+        targets: Vec<TargetFacts>,
+        experiment: ExperimentFacts,
+        notes: Vec<Message>,
+    }
+
+    fn planned(route: Route, read_only: usize) -> Result<Planned, SuiteError> {
+        let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        let (mut targets, mut experiment) = (plan.targets, plan.experiments[0].clone());
+        let mut notes = Vec::new();
+        targets[0].route = route;
+        targets[0].nodes = vec![node("endpoint", Role::Endpoint), node("n1", Role::Primary)];
+        let names: Vec<String> = (2..2 + read_only).map(|number| format!("n{number}")).collect();
+        targets[0].nodes.extend(names.iter().map(|name| node(name, Role::ReadOnly)));
+        let written = &suite.experiments[0];
+        plan_parts(&suite.text, written, &mut experiment, &mut targets, &mut notes)?;
+        Ok(Planned { targets, experiment, notes })
+    }
+
+    #[test]
+    fn parts_have_the_first_nodes_and_share_the_data() {
+        let planned = planned(Route::Spread, 4).expect("planned");
+        assert_eq!(planned.experiment.targets, ["cluster-ro1", "cluster-ro2", "cluster-ro4"]);
+        assert_eq!(planned.notes, Vec::<Message>::new());
+        let names: Vec<&str> = planned.targets.iter().map(|target| target.name.as_str()).collect();
+        assert_eq!(names, ["cluster", "cluster-ro1", "cluster-ro2", "cluster-ro4"]);
+        let two = &planned.targets[2];
+        let nodes: Vec<&str> = two.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(nodes, ["n1", "n2", "n3"], "the endpoint would reach the others");
+        assert_eq!((two.owner(), two.reached_as()), ("cluster", "cluster-ro2"));
+        assert_eq!(two.password_variable(), "DYNO_PASSWORD_CLUSTER");
+
+        let owner = |name: &str| {
+            let target = planned.targets.iter().find(|target| target.name == name);
+            target.expect("a target").owner().to_owned()
+        };
+        let steps = expand(&planned.experiment, |_| UsualPace::loading(1e5), 1, owner);
+        let of = |wanted: &StepAction| -> Vec<&str> {
+            let own = steps.iter().filter(|step| step.action == *wanted);
+            own.map(|step| step.target.as_str()).collect()
+        };
+        assert_eq!(
+            (of(&StepAction::Prepare), of(&StepAction::Cleanup)),
+            (vec!["cluster"], vec!["cluster"])
+        );
+        let trials = steps.iter().filter_map(|step| match &step.action {
+            StepAction::Trial(trial) => Some((step.target.as_str(), trial.seed)),
+            _ => None,
+        });
+        let trials: Vec<(&str, u64)> = trials.collect();
+        assert_eq!(trials.len(), 3);
+        assert!(trials.iter().all(|(_, seed)| *seed == trials[0].1), "all get the same work");
+    }
+
+    #[test]
+    fn a_part_has_as_many_nodes_as_its_name_says_wherever_it_goes() {
+        let planned = planned(Route::Spread, 4).expect("planned");
+        let mut two = planned.targets[2].clone();
+        let url = SecretUrl::new("mysql://u@h/d");
+        let error = redirect(&mut two, &url).expect_err("refused").to_string();
+        assert!(error.contains("drives 2 read-only nodes of `cluster`"), "{error}");
+        let others = |count| -> Vec<TargetNode> {
+            (0..count).map(|number| node(&format!("m{number}"), Role::ReadOnly)).collect()
+        };
+        let error = redirect_to_nodes(&mut two, &others(1)).expect_err("refused").to_string();
+        assert!(error.contains("a cluster with 1"), "{error}");
+        redirect_to_nodes(&mut two, &others(3)).expect("there are enough");
+        assert_eq!(two.nodes, others(2));
+    }
+
+    #[test]
+    fn what_a_cluster_has_not_is_left_out_and_told() {
+        let few = planned(Route::Split, 2).expect("planned");
+        assert_eq!(few.experiment.targets, ["cluster-ro1", "cluster-ro2"]);
+        assert_eq!(
+            few.notes,
+            ["The target `cluster` has 2 read-only nodes: the experiment `read` leaves out 4."]
+        );
+    }
+
+    #[test]
+    fn the_load_must_reach_the_read_only_nodes() {
+        for route in [Route::Primary, Route::Endpoint] {
+            let error = planned(route, 4).map(|_| ()).expect_err("refused").to_string();
+            let goes = format!("but the load goes to its {}.", route.name());
+            assert!(error.contains(&goes), "{error}");
+            assert!(error.contains("growing.toml:12:22"), "{error}");
+            assert!(error.contains("route = \"spread\""), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_single_address_is_measured_as_it_stands() {
+        let suite = Suite::parse("growing.toml", SUITE, OFFERS).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        assert_eq!(plan.experiments[0].targets, ["cluster"]);
+        assert!(plan.notes[0].to_string().contains("is one address"), "{:?}", plan.notes);
+    }
+
+    #[test]
+    fn a_comparison_names_its_targets() {
+        let suite = format!("{SUITE}compare = {{ baseline = 'cluster', aa = true }}");
+        let error = Suite::parse("growing.toml", &suite, OFFERS).expect_err("refused").to_string();
+        assert!(error.contains("has both `compare` and `read_only`"), "{error}");
+    }
 }

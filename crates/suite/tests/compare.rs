@@ -55,6 +55,18 @@ fn with_a_fleet_a_starved_trial_is_made_again() {
 }
 
 #[test]
+fn pairs_that_can_decide_nothing_are_told_before_they_are_made() {
+    let noted = |pairs: &str| {
+        let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = \"PAIRS\" }\n";
+        let plan = build(&experiment(&compare.replace("PAIRS", pairs)), &Overrides::default());
+        let notes = serde_json::to_string(&plan.facts.notes).expect("JSON");
+        notes.contains("too_few_pairs")
+    };
+    // Two load levels are two comparisons, of which each takes seven pairs to be decided.
+    assert_eq!(["6..6", "2..6", "6..7", "7..7"].map(noted), [true, true, false, false]);
+}
+
+#[test]
 fn a_comparison_is_planned_in_pairs() {
     let compare = "compare = { baseline = \"old\", candidates = \"new\", pairs = \"4..20\", \
                    half_width = \"2%\", budget = \"2h\" }\ngate = \"tps.ratio.low > 0.97\"\n";
@@ -164,7 +176,7 @@ fn pairs_of_a_restart_are_whole() {
     let own = &plan.experiments[0];
     assert_eq!((own.pairs_per_unit(), &own.restore), (4, &Restore::Reload));
     assert_eq!(own.comparison.as_ref().expect("a comparison").stop.pairs_most, 8);
-    let note = "8 pairs are 2 of them, too few for a verdict, which takes 24.";
+    let note = "8 pairs are 2 of them, too few for a verdict, which takes 28.";
     assert!(plan.notes.iter().any(|told| told.to_string().contains(note)), "{:?}", plan.notes);
     let each = build(&experiment(&keys("restart_each = \"pair\"")), &Overrides::default());
     assert_eq!(each.experiments[0].restart_each, 1);

@@ -16,8 +16,8 @@ pub use run::BenchmarksqlRun;
 
 use dyno_load::Unobserved;
 use dyno_runner::databases::reach_target;
-use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
+use dyno_runner::failure::exit_code;
 use dyno_runner::lock_tables;
 use dyno_runner::output::{self, Streams};
 use dyno_runner::progress::DroppedTables;

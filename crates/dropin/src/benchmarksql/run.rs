@@ -17,7 +17,7 @@ use dyno_facts::{
 use dyno_runner::databases::{Database, ReachedDatabase, reach_target};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{ask, check_settings};
-use dyno_runner::trial_json::JsonFile;
+use dyno_runner::front_end::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, shared_warning, summarise};
 use dyno_runner::{output, signals};
 use dyno_tpcc::family::{

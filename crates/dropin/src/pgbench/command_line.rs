@@ -313,7 +313,7 @@ pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
             "invalid value \"{value}\" for option --percentiles: it takes {takes}"
         ))
     };
-    let percentiles = dyno_runner::percentiles::percentiles(value).map_err(refused)?;
+    let percentiles = dyno_runner::front_end::percentiles(value).map_err(refused)?;
     match percentiles.is_empty() {
         true => Err(refused("at least one number, such as 99".to_owned())),
         false => Ok(percentiles),

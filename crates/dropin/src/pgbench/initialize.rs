@@ -8,7 +8,7 @@ use dyno_load::{LoadError, LoadObserver};
 use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
-use dyno_runner::exit::Exit;
+use dyno_runner::failure::Exit;
 use dyno_runner::{lock_tables, output, signals};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -22,11 +22,11 @@ mod setup;
 
 use command_line::Stop;
 use dyno_core::text_from_bytes;
-use dyno_runner::exit::Exit;
-use dyno_runner::level_suite::RunLevels;
+use dyno_runner::failure::Exit;
+use dyno_runner::front_end::RunLevels;
+use dyno_runner::front_end::{SweepLevel, parse_levels, sweep_words};
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, SweepLevel, sweep_words};
 use refusal::Refusal;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -113,7 +113,7 @@ fn sweep_of(words: &[String]) -> Option<Levels> {
     let of_word = |at: usize| {
         let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
         let is_whole = words[at].starts_with("-c") || words[at].starts_with("--client=");
-        let levels = sweep::levels(list_of(&words[at])).filter(|_| is_value || is_whole);
+        let levels = parse_levels(list_of(&words[at])).filter(|_| is_value || is_whole);
         levels.map(|clients| Levels { at, clients })
     };
     (0..words.len()).rev().find_map(of_word)

@@ -7,7 +7,7 @@ use super::refusal::Refusal;
 use super::scripts::{Loader, TestOfScripts};
 use super::setup::set_up;
 use super::sweep_of;
-use dyno_runner::level_suite::{LevelSuite, refusal};
+use dyno_runner::front_end::{LevelSuite, refusal};
 use dyno_runner::output;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Where sysbench's words go: everything to stdout but complaints about the command line.
 
+use dyno_runner::front_end::SweepLevel;
 use dyno_runner::output::{DataWriter, TalkWriter};
-use dyno_runner::sweep::SweepLevel;
 use std::fmt::Display;
 use std::io::Write;
 

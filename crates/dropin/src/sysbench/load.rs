@@ -5,7 +5,7 @@ use super::fatal::{self, Place};
 use super::options::{DbDriver, Settings};
 use dyno_drivers::Database;
 use dyno_load::{LoadError, LoadObserver, LoadReport, Unobserved};
-use dyno_runner::exit::Exit;
+use dyno_runner::failure::Exit;
 use dyno_runner::lock_tables;
 use dyno_runner::progress::LoadProgress;
 use dyno_sysbench::{OFFER, SysbenchOptions, cleanup, prepare, prewarm};

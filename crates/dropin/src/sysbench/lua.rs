@@ -16,7 +16,7 @@ use dyno_lua::{
     ReportStat, ScriptSettings, SideState, side_state,
 };
 use dyno_runner::databases::Database;
-use dyno_runner::exit::Exit;
+use dyno_runner::failure::Exit;
 use dyno_sysbench::{RandomOptions, SysbenchOptions, SysbenchTest};
 use std::sync::{Mutex, PoisonError};
 

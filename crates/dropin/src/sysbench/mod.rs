@@ -22,12 +22,12 @@ use command_line::{CommandLine, Script};
 use console::{Console, Level};
 use dyno_core::nearest;
 use dyno_runner::databases::Database;
-use dyno_runner::exit::Exit;
+use dyno_runner::failure::Exit;
 use dyno_runner::failure::Failure;
-use dyno_runner::level_suite::RunLevels;
+use dyno_runner::front_end::RunLevels;
+use dyno_runner::front_end::{SweepLevel, parse_levels, sweep_words};
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
-use dyno_runner::sweep::{self, SweepLevel, sweep_words};
 use dyno_sysbench::{SysbenchOptions, SysbenchTest};
 use load::LoadCommand;
 use options::{DbDriver, Settings};
@@ -121,7 +121,7 @@ fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
     let at = words.iter().rposition(is_threads)?;
     let (_, list) = words[at].split_once('=')?;
     let is_run = words.iter().any(|word| word == "run");
-    sweep::levels(list).filter(|_| is_run).map(|levels| (at, levels))
+    parse_levels(list).filter(|_| is_run).map(|levels| (at, levels))
 }
 
 /// A command line with one number of threads. A run leaves what it has `measured`.

@@ -6,7 +6,7 @@ use OptionValues::{Choice, Flag, Long, Size, Text, Whole};
 use dyno_core::options::{OptionRow, OptionValues};
 use dyno_drivers::Secret;
 use dyno_drivers::net::TlsMode;
-use dyno_runner::percentiles::percentiles;
+use dyno_runner::front_end::percentiles;
 use std::path::PathBuf;
 
 pub(super) type Row = OptionRow<Settings>;

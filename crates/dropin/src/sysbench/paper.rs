@@ -3,7 +3,7 @@
 use super::command_line::{CommandLine, Script};
 use super::{sweep_of, target};
 use dyno_runner::failure::Failure;
-use dyno_runner::level_suite::{LevelSuite, refusal};
+use dyno_runner::front_end::{LevelSuite, refusal};
 use dyno_runner::output;
 use std::fs;
 use std::path::Path;

@@ -9,7 +9,8 @@ use dyno_fleet::{
     Versions, present,
 };
 use dyno_runner::failure::Failure;
-use dyno_runner::{Permits, assist, output, signals};
+use dyno_runner::fleet::{assist, remove_stale_folders};
+use dyno_runner::{Permits, output, signals};
 use std::fs::File;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -250,7 +251,7 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
         }
     })
     .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    assist::remove_stale_folders();
+    remove_stale_folders();
     let fleet = &arguments.nats.fleet;
     let name = arguments.name.as_deref();
     let generator = Generator::open(&nats, fleet, name, versions(), permits.named())?;
@@ -270,7 +271,7 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
                 if signals::has_come() {
                     control.stop();
                 }
-                assist::run(crate::families(), *assignment, &environment, &permits);
+                assist(crate::families(), *assignment, &environment, &permits);
                 *current.lock().unwrap_or_else(PoisonError::into_inner) = None;
             }
         }

@@ -21,10 +21,10 @@ use dyno_runner as runner;
 use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
-use dyno_runner::exit::exit_code;
 use dyno_runner::failure::Failure;
-use dyno_runner::level_suite::{LevelSuite, TARGET};
-use dyno_runner::muster::{Muster, OnLostGenerator};
+use dyno_runner::failure::exit_code;
+use dyno_runner::fleet::{FleetConfig, OnLostGenerator};
+use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{output, signals};
 use dyno_store::{FolderAccess, Run};
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
@@ -130,7 +130,7 @@ const LOST: &[(&str, OnLostGenerator)] =
     &[("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
 
 impl FleetArguments {
-    fn muster(&self) -> Result<Option<Muster>, Failure> {
+    fn muster(&self) -> Result<Option<FleetConfig>, Failure> {
         let Some(nats) = self.nats.options()? else { return Ok(None) };
         let options = FleetOptions {
             nats,
@@ -139,7 +139,7 @@ impl FleetArguments {
             versions: versions(),
             wait: Duration::from_secs(self.wait),
         };
-        Ok(Some(Muster { options, lost: self.lost }))
+        Ok(Some(FleetConfig { options, lost: self.lost }))
     }
 }
 
@@ -278,7 +278,7 @@ pub(crate) struct Keeping<'a> {
     /// The run whose pairs count beside those of this one.
     pub(crate) continued: Option<Continued>,
     /// The load generators that make the load, where it isn't this process.
-    pub(crate) muster: Option<Muster>,
+    pub(crate) muster: Option<FleetConfig>,
     /// Whether other runs may work on the same tables.
     pub(crate) sharing: TableSharing,
     /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.

@@ -7,31 +7,27 @@
 //! commits that were. Client and servers are compared by the sum over all nodes, since nobody knows which
 //! node took which transaction. Embedded databases are not sampled: another session would be in the way.
 
-mod catch_up;
-mod client;
-mod freshness;
-mod sampling;
-mod server_cpu;
-
-pub(crate) use client::Client;
-pub(super) use sampling::{Over, Sampling, sampled};
-
-use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
+use crate::databases::{self, Database, ReachedDatabase, ReachedNode, ServerPlace};
 use crate::watch::{WatchedNode, trial_verdict};
-use client::preparing;
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::postgres::sessions_opened;
+use dyno_engine::record::MeasuredInterval;
 use dyno_facts::{
-    Conditions, Freshness, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
-    TargetFacts, Together, TrialSummary,
+    Conditions, Freshness, Measures, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
+    StatementCounts, TargetFacts, Together, TrialSummary,
 };
 use dyno_load::LostNode;
 use dyno_observe::{
-    Asked, NodeLook, ServerWindow, commits_grown, glance, look, node_conditions, was_alone,
+    Asked, NodeLook, ServerProcess, ServerUsage, ServerWindow, commits_grown, glance, look,
+    node_conditions, was_alone,
 };
-use dyno_reactor::{now, sleep_until};
-use server_cpu::NodeUse;
+use dyno_reactor::{monotonic_now, now, sleep_until};
+pub(super) use sampling::{Over, Sampling, sampled};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+mod replicas;
+mod sampling;
 
 /// Time limit for all questions before or after a trial.
 const PATIENCE: Nanos = 60 * SECOND;
@@ -100,32 +96,17 @@ impl<'a> Nodes<'a> {
         is_sampled: bool,
     ) -> Self {
         let is_listed = planned.is_some_and(|planned| !planned.nodes.is_empty());
-        let mut list: Vec<Node<'_>> = reached
-            .nodes
-            .iter()
-            .map(|node| Node {
-                name: if is_listed { &node.name } else { target }.to_owned(),
-                role: node.role,
-                database: &node.database,
-                same_host: node.same_host,
-                server: &node.server,
-            })
-            .collect();
-        if list.is_empty() {
-            list.push(Node {
-                name: target.to_owned(),
-                role: Role::Primary,
-                database: &reached.database,
-                same_host: reached.same_host,
-                server: &reached.server,
-            });
-        }
+        let node = |node: &'a ReachedNode| Node {
+            name: if is_listed { &node.name } else { target }.to_owned(),
+            role: node.role,
+            database: &node.database,
+            same_host: node.same_host,
+            server: &node.server,
+        };
+        let list = reached.nodes.iter().map(node).collect();
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         let load = &reached.database;
-        let mut watched = WatchedNode::all(planned, reached);
-        if watched.is_empty() {
-            watched.push(WatchedNode::only(target, load));
-        }
+        let watched = WatchedNode::all(reached);
         let folder = planned.and_then(|planned| planned.nodes.first()?.cluster.as_ref());
         let address = match folder {
             Some(folder) => format!("cluster:{folder}"),
@@ -180,7 +161,8 @@ impl<'a> Nodes<'a> {
         measured: &TrialSummary,
     ) -> Conditions {
         let none = ServerWindow::default();
-        let mut conditions = Conditions::default();
+        let generator = measured.conditions.generator.clone();
+        let mut conditions = Conditions { generator, ..Conditions::default() };
         let mut commits = Some(0);
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
@@ -348,6 +330,123 @@ async fn settle(session: &mut AdminSession<'_>) -> Result<(), DbError> {
         sleep_until(now() + STEP).await;
     }
     Ok(())
+}
+
+/// What the client did in all intervals, warm-up among them, by kind of transaction.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Client {
+    kinds: Vec<(u64, StatementCounts)>,
+    rolls_back_reads: bool,
+}
+
+impl Client {
+    /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
+    /// them as commits.
+    pub(crate) fn new(rolls_back_reads: bool) -> Self {
+        Client { kinds: Vec::new(), rolls_back_reads }
+    }
+
+    pub(crate) fn add(&mut self, interval: &MeasuredInterval) {
+        self.kinds.resize(interval.frame.kinds.len(), Default::default());
+        for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
+            *committed += kind.counts.committed;
+            statements.reads += kind.work.reads;
+            statements.writes += kind.work.writes;
+            statements.others += kind.work.others;
+            statements.misses += kind.work.misses;
+        }
+    }
+
+    /// Commits of each kind.
+    pub(crate) fn committed(&self) -> impl Iterator<Item = u64> {
+        self.kinds.iter().map(|(committed, _)| *committed)
+    }
+
+    /// Commits as a server counts them. Those in flight when the window closed are ended before the
+    /// second look.
+    fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {
+        let of_kind = |&(committed, statements): &(u64, StatementCounts)| {
+            let controls = statements.others.saturating_sub(statements.misses);
+            let is_explicit = controls as f64 >= 0.9 * committed as f64;
+            let only_reads = statements.writes + statements.misses == 0;
+            match (is_explicit, dialect) {
+                (true, _) if self.rolls_back_reads && only_reads => 0,
+                (true, _) => committed,
+                // Without COMMIT, each statement is a commit to PostgreSQL, and none to MySQL.
+                (false, Dialect::Postgres) => statements.total(),
+                (false, Dialect::Mysql | Dialect::Sqlite) => 0,
+            }
+        };
+        self.kinds.iter().map(of_kind).sum::<u64>() + in_flight
+    }
+}
+
+/// Commits that PostgreSQL may count for sessions that connect and prepare: workloads prepare up to nine
+/// statements per table, and a few more.
+fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
+    match dialect {
+        Dialect::Postgres => u64::from(workers) * (9 * tables as u64 + 20),
+        Dialect::Mysql | Dialect::Sqlite => 0,
+    }
+}
+
+/// How long the thread sleeps at most before it looks whether the trial is over.
+const LOOK: Nanos = 20_000_000;
+
+/// What a node has used in the window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct NodeUse {
+    measures: Measures,
+    /// Whose it is, with all that descend from it.
+    process: String,
+}
+
+/// Waits for the window and counts what each node uses in it; in the order of the nodes.
+fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUse>> {
+    let Some(window) = sampling.begun() else { return Vec::new() };
+    // Searched for before the window opens: that takes some milliseconds.
+    let processes: Vec<Option<ServerProcess>> =
+        nodes.list.iter().map(|node| node.server.process()).collect();
+    // Of nodes that share a process nobody knows which one used what.
+    let is_shared =
+        |one: &ServerProcess| processes.iter().flatten().filter(|it| *it == one).count() > 1;
+    let read = || -> Vec<Option<ServerUsage>> {
+        let own = processes.iter().map(|process| process.as_ref().filter(|it| !is_shared(it)));
+        own.map(|process| process?.usage()).collect()
+    };
+    wait(window.opens, sampling);
+    let (began, before) = (monotonic_now(), read());
+    // Sessions end with the window, and what their processes counted may end with them.
+    let length = window.closes - window.opens;
+    let looks_at = window.closes - LOOK.min(length / 10);
+    wait(looks_at, sampling);
+    let (ended, after) = (monotonic_now(), read());
+    // This thread may have woken late, like any other.
+    let share = match ended >= looks_at {
+        true => length as f64 / (ended - began).max(1) as f64,
+        false => 1.0,
+    };
+    let both =
+        || before.iter().zip(&after).map(|(before, after)| before.as_ref().zip(after.as_ref()));
+    // What one of them uses makes the sum known well enough.
+    let is_told = both().flatten().any(|(before, after)| after.used_s(before).is_some());
+    let used = |looked: Option<(&ServerUsage, &ServerUsage)>| {
+        let (before, after) = looked.filter(|_| is_told)?;
+        let measures = after.since(before)?.scaled(share);
+        Some(NodeUse { measures, process: after.counted() })
+    };
+    both().map(used).collect()
+}
+
+/// Until a moment, or the end of the trial.
+fn wait(until: Nanos, sampling: &Sampling) {
+    loop {
+        let now = monotonic_now();
+        if now >= until || sampling.is_over() {
+            break;
+        }
+        std::thread::sleep(Duration::from_nanos((until - now).min(LOOK)));
+    }
 }
 
 #[cfg(test)]
@@ -518,5 +617,41 @@ mod tests {
         nodes.list.retain(|node| node.role == Role::Endpoint);
         nodes.route = Route::Endpoint;
         assert!(!nodes.is_probed(), "nobody knows whether there are read-only nodes");
+    }
+
+    fn client_of(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
+        let statements = StatementCounts { reads, others, misses, ..StatementCounts::default() };
+        Client { kinds: vec![(committed, statements)], rolls_back_reads: false }
+    }
+
+    #[test]
+    fn statements_outside_of_transactions_are_commits_to_postgres_only() {
+        let both = |client: Client| {
+            [Dialect::Postgres, Dialect::Mysql].map(|dialect| client.commits(dialect, 3))
+        };
+        // BEGIN, ten reads, COMMIT.
+        assert_eq!(both(client_of(100, 1000, 200, 0)), [103, 103]);
+        // One read each.
+        assert_eq!(both(client_of(100, 100, 0, 0)), [103, 3]);
+        // Ten reads each, without BEGIN and COMMIT.
+        assert_eq!(both(client_of(100, 1000, 0, 0)), [1003, 3]);
+        // Updates that met no row are no controls.
+        assert_eq!(both(client_of(100, 1000, 90, 90)), [1093, 3]);
+    }
+
+    #[test]
+    fn transactions_that_are_rolled_back_by_profile_are_no_commits() {
+        let writes = StatementCounts { writes: 500, others: 100, ..StatementCounts::default() };
+        let mut client = client_of(40, 40, 40, 0);
+        client.kinds.push((100, writes));
+        assert_eq!(client.commits(Dialect::Mysql, 0), 140);
+        client.rolls_back_reads = true;
+        assert_eq!(client.commits(Dialect::Mysql, 0), 100);
+    }
+
+    #[test]
+    fn preparing_counts_where_each_statement_is_a_commit() {
+        assert_eq!(preparing(Dialect::Postgres, 4, 2), 152);
+        assert_eq!(preparing(Dialect::Mysql, 4, 2), 0);
     }
 }

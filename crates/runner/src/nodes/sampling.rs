@@ -1,9 +1,8 @@
 //! Threads that ask each node once a second what it does, in a session of their own. The loops that make
 //! the load know nothing of it.
 
-use super::freshness::{self, Probed};
-use super::server_cpu::{self, NodeUse};
-use super::{AllSeen, Node, Nodes};
+use super::replicas::{self, Probed};
+use super::{AllSeen, Node, NodeUse, Nodes, watch_usage};
 use crate::databases::ServerPlace;
 use crate::signals::unless_stopped;
 use dyno_core::{
@@ -121,12 +120,12 @@ impl<'scope> Watching<'scope> {
             thread("sampler").spawn_scoped(scope, run).ok()
         };
         let probe = nodes.is_probed().then(|| {
-            let run = move || freshness::probe(nodes, sampling);
+            let run = move || replicas::probe(nodes, sampling);
             thread("freshness").spawn_scoped(scope, run).ok()
         });
         let is_here = |node: &Node<'_>| *node.server != ServerPlace::Unknown;
         let cpu = nodes.list.iter().any(is_here).then(|| {
-            thread("server cpu").spawn_scoped(scope, || server_cpu::watch(nodes, sampling)).ok()
+            thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling)).ok()
         });
         Watching {
             nodes: nodes.list.iter().map(sample).collect(),

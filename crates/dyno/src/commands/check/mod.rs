@@ -91,11 +91,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let (reached, planned) = target::reached(target, &arguments.shards).map_err(stopped)?;
+    let reached = target::reached(target, &arguments.shards).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
-    let report = asking("check", planned.as_ref(), &reached, || {
-        check(&reached.database.admin(), &wanted, server)
-    });
+    let report = asking("check", &reached, || check(&reached.database.admin(), &wanted, server));
     let report = report.map_err(stopped)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {

@@ -48,16 +48,11 @@ fn planned(url: &str, arguments: &ShardArguments) -> Result<Option<TargetFacts>,
     }))
 }
 
-pub(super) fn reached(
-    url: &str,
-    arguments: &ShardArguments,
-) -> Result<(ReachedDatabase, Option<TargetFacts>), Failure> {
-    let planned = planned(url, arguments)?;
-    let reached = match &planned {
-        Some(target) => reach_planned(target, Path::new(""))?,
-        None => reach(NAME, url)?,
-    };
-    Ok((reached, planned))
+pub(super) fn reached(url: &str, arguments: &ShardArguments) -> Result<ReachedDatabase, Failure> {
+    match planned(url, arguments)? {
+        Some(target) => reach_planned(&target, Path::new("")),
+        None => reach(NAME, url),
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,24 @@
-//! Several numbers of workers in one command line of a drop-in, such as `1,2,4`: each is a run of its own, and a table
-//! ends them.
+//! What the front ends of original tools share.
+//!
+//! - Several numbers of workers in one command line, such as `1,2,4`: each is a run of its own, and a table ends them.
+//! - `--json`: the result for programs.
+//! - `--paper`: the command line as a suite, which is run as any other and leaves a paper.
 
-use crate::exit::Exit;
-use crate::output;
+use crate::failure::Exit;
+use crate::output::{self, DataWriter};
+use dyno_core::harmless_json;
+use dyno_drivers::TargetUrl;
 use dyno_engine::TrialResult;
+use dyno_engine::record::Frame;
 use dyno_facts::format::{grouped, ms, short};
-use dyno_facts::text_table;
+use dyno_facts::{SeriesRow, TrialStatus, TrialSummary, text_table};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::{fs, io};
 
 /// What a run at one number of workers has measured.
@@ -36,7 +49,7 @@ impl SweepLevel {
 }
 
 /// The numbers of a list such as `1,2,4`, each at least 1; `None` where there is only one, or something else.
-pub fn levels(text: &str) -> Option<Vec<u32>> {
+pub fn parse_levels(text: &str) -> Option<Vec<u32>> {
     let number = |text: &str| text.trim().parse().ok().filter(|&number| number > 0);
     let levels: Option<Vec<u32>> = text.split(',').map(number).collect();
     levels.filter(|levels| levels.len() > 1)
@@ -191,15 +204,204 @@ fn table(what: &str, levels: &[SweepLevel]) -> String {
     format!("\n{}", text_table(&titles, &rows, |_| true))
 }
 
+/// Where the result goes. Opened before the run, so that a folder that can't be written to is found
+/// before the time is spent; what is there stays until there is a result.
+pub struct JsonFile {
+    program: &'static str,
+    path: PathBuf,
+    /// `None` is stdout.
+    file: Option<File>,
+    is_new: bool,
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    program: &'static str,
+    version: &'static str,
+    /// As typed, passwords replaced.
+    command_line: &'a [String],
+    /// Percentiles of the latency asked for, in microseconds.
+    percentiles_us: BTreeMap<String, f64>,
+    /// Why the run is incomplete.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten)]
+    summary: TrialSummary,
+    /// One entry per interval, warm-up included.
+    intervals: Vec<SeriesRow>,
+}
+
+impl JsonFile {
+    /// Creates the file for a result of `program`; `-` is stdout.
+    pub fn create(program: &'static str, path: &Path) -> Result<Self, String> {
+        let mut json = JsonFile { program, path: path.to_owned(), file: None, is_new: false };
+        if path.as_os_str() != "-" {
+            json.is_new = !path.exists();
+            let opened = File::options().write(true).create(true).truncate(false).open(path);
+            json.file = Some(opened.map_err(|error| {
+                format!("The file of --json can't be made: {}: {error}", path.display())
+            })?);
+        }
+        Ok(json)
+    }
+
+    pub fn write(
+        mut self,
+        command_line: &[String],
+        summary: TrialSummary,
+        total: &Frame,
+        percentiles: &[f64],
+        intervals: Vec<SeriesRow>,
+    ) -> Result<(), String> {
+        let latency = total.latency();
+        let error = match &summary.status {
+            TrialStatus::Failed(why) => Some(why.to_string()),
+            _ => None,
+        };
+        let at = |percent: &f64| (percent.to_string(), latency.percentile(*percent) as f64 / 1e3);
+        let document = Document {
+            program: self.program,
+            version: env!("CARGO_PKG_VERSION"),
+            command_line,
+            percentiles_us: percentiles.iter().map(at).collect(),
+            error,
+            summary,
+            intervals,
+        };
+        self.put(&document).map_err(|error| {
+            format!("The file of --json can't be written: {}: {error}", self.path.display())
+        })
+    }
+
+    fn put(&mut self, document: &Document<'_>) -> io::Result<()> {
+        let text = harmless_json(&serde_json::to_string_pretty(document)?) + "\n";
+        match &mut self.file {
+            None => {
+                DataWriter.write_all(text.as_bytes())?;
+                DataWriter.flush()
+            }
+            Some(file) => {
+                // A pipe has no length to set.
+                if file.metadata()?.is_file() {
+                    file.set_len(0)?;
+                }
+                self.is_new = false;
+                file.write_all(text.as_bytes())
+            }
+        }
+    }
+}
+
+/// A run that did not begin leaves no empty file.
+impl Drop for JsonFile {
+    fn drop(&mut self) {
+        if self.is_new {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// How the target of such a suite is called.
+pub const TARGET: &str = "main";
+
+/// Runs the suite that a command line amounts to. Papers are none of the drop-ins' business.
+pub type RunLevels = fn(&LevelSuite) -> ExitCode;
+
+/// What a command line asks for: one experiment on tables that are there, with a trial for each number of workers.
+#[derive(Clone, Debug)]
+pub struct LevelSuite {
+    /// The front end, which is the name of the suite.
+    pub front_end: &'static str,
+    pub workload: &'static str,
+    pub test: String,
+    pub target: TargetUrl,
+    pub workers: Vec<u32>,
+    /// Other keys of the experiment, as the suite format has them.
+    pub keys: Vec<(&'static str, Value)>,
+    /// The options of the test; a name with a dot is a key of a table.
+    pub options: Vec<(String, String)>,
+    /// Names and texts of its scripts.
+    pub scripts: Vec<(String, String)>,
+    pub seed: Option<u64>,
+}
+
+impl LevelSuite {
+    /// The suite in its file format.
+    pub fn text(&self) -> String {
+        let name = format!("{}-{}", self.front_end, plain(&self.test));
+        let title = format!("{}: {}", self.front_end, self.test);
+        let mut text = format!("[suite]\nname = {}\ntitle = {}\n", quoted(&name), quoted(&title));
+        text += "\n[[experiment]]\nprepare = false\ncleanup = false\n";
+        let named = [("name", &plain(&self.test)), ("title", &self.test), ("test", &self.test)];
+        for (key, value) in named {
+            // A script of Lua is a key of its own.
+            if key != "test" || self.workload != "lua" {
+                text += &format!("{key} = {}\n", quoted(value));
+            }
+        }
+        text += &format!("workload = {}\nworkers = {:?}\n", quoted(self.workload), self.workers);
+        for (key, value) in &self.keys {
+            let value = value.as_str().map_or_else(|| value.to_string(), quoted);
+            text += &format!("{key} = {value}\n");
+        }
+        for (name, value) in &self.options {
+            let parts: Vec<String> = name.split('.').map(quoted).collect();
+            text += &format!("options.{} = {}\n", parts.join("."), quoted(value));
+        }
+        text
+    }
+}
+
+/// The refusal of what a run that leaves a paper has no place for.
+pub fn refusal(option: &str) -> (String, &'static str) {
+    (
+        format!("{option} and --paper can't be given together"),
+        "leave one of them out: a run with --paper is one of `dyno run`, whose folder has all intervals, histograms and results",
+    )
+}
+
+/// A text in quotation marks. What JSON escapes, TOML reads; it wants one letter more.
+fn quoted(text: &str) -> String {
+    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
+}
+
+/// A text as the name of a suite or an experiment.
+fn plain(text: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let name: String = text.chars().map(plain).collect();
+    let name = name.trim_matches('-').to_owned();
+    if name.is_empty() { "script".to_owned() } else { name }
+}
+
+/// Percentiles above 0 and up to 100, with commas, in the order given and each of them once.
+///
+/// # Errors
+/// What the option takes, to be put after "the value must be".
+pub fn percentiles(value: &str) -> Result<Vec<f64>, String> {
+    let mut percentiles: Vec<f64> = Vec::new();
+    for part in value.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+        let percent: f64 =
+            part.parse().ok().filter(|percent| *percent > 0.0 && *percent <= 100.0).ok_or(
+                "a list of numbers above 0 and up to 100, with commas, such as 50,95,99.9",
+            )?;
+        if !percentiles.contains(&percent) {
+            percentiles.push(percent);
+        }
+    }
+    Ok(percentiles)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::offer::WorkloadOffer;
+    use dyno_suite::{Overrides, Plan, Suite};
 
     #[test]
     fn a_list_is_a_sweep() {
-        assert_eq!(levels("1,2, 4"), Some(vec![1, 2, 4]));
+        assert_eq!(parse_levels("1,2, 4"), Some(vec![1, 2, 4]));
         for other in ["8", "", "1,x", "1,"] {
-            assert_eq!(levels(other), None, "{other}");
+            assert_eq!(parse_levels(other), None, "{other}");
         }
     }
 
@@ -259,5 +461,55 @@ mod tests {
         assert_eq!(table.trim().lines().count(), 2, "the second run was cut off: {table}");
         let nothing = sweep("threads", &[1, 2], |_, _| Exit::Failed);
         assert_eq!(nothing, (Exit::Failed, String::new()), "a table of nothing");
+    }
+
+    const OFFER: WorkloadOffer = WorkloadOffer {
+        name: "w",
+        tests: &[dyno_core::offer::TestOffer { name: "mix", size: None }],
+        levels: dyno_core::offer::Levels::Workers,
+        workers_alias: None,
+        options: Vec::new,
+        has_stages: true,
+        pace: dyno_core::offer::UsualPace::loading(1.0),
+    };
+
+    #[test]
+    fn a_command_line_is_a_suite() {
+        let text = "-- \"x\" \u{7f}\n".to_owned();
+        let suite = LevelSuite {
+            front_end: "pgbench",
+            workload: "w",
+            test: "mix".to_owned(),
+            target: "sqlite:x.db".parse().expect("a URL"),
+            workers: vec![1, 4],
+            keys: vec![("duration_s", 2.into()), ("percentiles", vec![95].into())],
+            options: vec![("odd".to_owned(), text.clone())],
+            scripts: Vec::new(),
+            seed: Some(7),
+        };
+        let read = Suite::parse("", &suite.text(), &[OFFER]).expect("a suite");
+        let url = dyno_facts::SecretUrl::new(suite.target.reveal().reveal());
+        let overrides =
+            Overrides { targets: vec![(TARGET.to_owned(), url)], ..Overrides::default() };
+        let plan = Plan::build(&read, &overrides).expect("a plan");
+        let experiment = &plan.experiments[0];
+        assert_eq!((experiment.workers.as_slice(), experiment.prepare), (&[1, 4][..], false));
+        assert_eq!(experiment.options.get("odd"), Some(&text));
+        assert_eq!(plan.steps.len(), 2, "{:?}", plan.steps);
+    }
+
+    #[test]
+    fn names_are_plain() {
+        assert_eq!(plain("oltp_read_only"), "oltp-read-only");
+        assert_eq!(plain("<builtin: x>"), "builtin--x");
+        assert_eq!(plain("./"), "script");
+    }
+
+    #[test]
+    fn percentiles_are_above_0_and_up_to_100() {
+        assert_eq!(percentiles("50,99.9, 50"), Ok(vec![50.0, 99.9]));
+        for wrong in ["0", "101", "nan", "x"] {
+            assert!(percentiles(wrong).is_err(), "{wrong}");
+        }
     }
 }

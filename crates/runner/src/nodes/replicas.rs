@@ -1,21 +1,149 @@
-//! Whether reads show what was written just before: a row of a table of dyno's own is written and read
-//! again, on the way that the load takes.
+//! Read-only nodes: waiting until they have what was written before a trial (else it would read old data, and share the
+//! server with what is left to apply), and whether reads show what was written just before: a row of a table of dyno's
+//! own is written and read again, on the way that the load takes.
 
 use super::sampling::{Sampling, at_s};
-use super::{Nodes, Role};
+use super::{Node, Nodes};
+use crate::databases::{self, in_time};
+use crate::output;
 use crate::signals::unless_stopped;
 use dyno_core::{
-    AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session,
+    AdminDriver, AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND,
+    Session,
 };
+use dyno_engine::Control;
 use dyno_engine::record::Window;
-use dyno_facts::{Freshness, Route, say};
-use dyno_observe::Asked;
-use dyno_reactor::{block_on, now, sleep_until, timeout};
+use dyno_facts::{Freshness, Message, Role, Route, say};
+use dyno_observe::{Asked, LogPosition, follows, has_reached, position, standstill};
+use dyno_reactor::{block_on, now, sleep_until};
 use std::collections::BTreeMap;
+
+/// How long replicas may take: as long as a load of some size.
+const CATCH_UP_WITHIN: Nanos = 1800 * SECOND;
+/// How long one answer may take.
+const ANSWER: Nanos = 10 * SECOND;
+const STEP: Nanos = 20 * MILLISECOND;
+/// Waiting longer than this is told,
+const LONG: Nanos = SECOND;
+/// and again after each of these.
+const AGAIN: Nanos = 10 * SECOND;
+/// How long one that applies nothing may take: somebody may let it go on.
+const STANDSTILL: Nanos = 30 * SECOND;
+
+enum CatchUp {
+    /// It has all, after this time.
+    Reached(Nanos),
+    /// It follows nobody, or can't tell where it is.
+    Unknown,
+    /// The time was over, or the user has stopped the run.
+    Behind(Nanos),
+    /// It applies nothing, for this reason.
+    Stopped(Message),
+}
+
+impl Nodes<'_> {
+    /// Waits until all read-only nodes have applied what the primary has written so far; says in sentences
+    /// what is worth knowing of it.
+    pub(crate) fn catch_up(&self, control: &Control) -> Vec<Message> {
+        let Some(primary) = self.list.iter().find(|node| node.role == Role::Primary) else {
+            return Vec::new();
+        };
+        let replicas: Vec<&Node<'_>> =
+            self.list.iter().filter(|node| node.role == Role::ReadOnly).collect();
+        if replicas.is_empty() {
+            return Vec::new();
+        }
+        let ask = async |session: &mut AdminSession<'_>| position(session).await;
+        let asked = databases::ask_within(&primary.database.admin(), ANSWER, ask);
+        let Ok(Some(position)) = asked else { return Vec::new() };
+        let wait = |node: &&Node<'_>| {
+            let wait =
+                Wait { primary: &primary.name, node: &node.name, position: &position, control };
+            let ended = databases::run(wait.run(&node.database.admin()));
+            wait.told(ended)
+        };
+        replicas.iter().filter_map(wait).collect()
+    }
+}
+
+struct Wait<'a> {
+    primary: &'a str,
+    node: &'a str,
+    position: &'a LogPosition,
+    control: &'a Control,
+}
+
+impl Wait<'_> {
+    async fn run(&self, driver: &AdminDriver<'_>) -> Result<CatchUp, DbError> {
+        databases::in_session(driver, async |session| self.ask_until_reached(session).await).await
+    }
+
+    async fn ask_until_reached(&self, session: &mut AdminSession<'_>) -> Result<CatchUp, DbError> {
+        let begun = now();
+        if !in_time(begun + ANSWER, follows(session)).await? {
+            return Ok(CatchUp::Unknown);
+        }
+        let (mut tell_at, mut stopped_at) = (begun + LONG, None);
+        loop {
+            let answer = in_time(now() + ANSWER, has_reached(session, self.position)).await;
+            let waited = now() - begun;
+            match answer? {
+                Some(true) => return Ok(CatchUp::Reached(waited)),
+                None => return Ok(CatchUp::Unknown),
+                Some(false) if waited > CATCH_UP_WITHIN || self.control.is_stopped() => {
+                    return Ok(CatchUp::Behind(waited));
+                }
+                Some(false) => {}
+            }
+            if now() > tell_at {
+                tell_at = now() + AGAIN;
+                let cause = in_time(now() + ANSWER, standstill(session)).await?;
+                let why = cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
+                output::talk(&format!(
+                    "waiting until {} has applied what {} has written, {} s so far{why}",
+                    self.node,
+                    self.primary,
+                    waited / SECOND
+                ));
+                stopped_at = cause.is_some().then(|| stopped_at.unwrap_or_else(now));
+                if let (Some(cause), Some(at)) = (cause, stopped_at)
+                    && now() > at + STANDSTILL
+                {
+                    return Ok(CatchUp::Stopped(cause));
+                }
+            }
+            sleep_until(now() + STEP).await;
+        }
+    }
+
+    fn told(&self, ended: Result<CatchUp, DbError>) -> Option<Message> {
+        let (node, primary) = (self.node, self.primary);
+        let seconds = |waited: Nanos| waited as f64 / 1e9;
+        match ended {
+            Ok(CatchUp::Reached(waited)) if waited > LONG => {
+                let waited = format!("{:.1}", seconds(waited));
+                Some(say!(replica_waited_for, node = node, primary = primary, waited = waited))
+            }
+            Ok(CatchUp::Behind(waited)) if !self.control.is_stopped() => {
+                let waited = format!("{:.0}", seconds(waited));
+                Some(say!(replica_still_behind, node = node, primary = primary, waited = waited))
+            }
+            Ok(CatchUp::Stopped(cause)) => {
+                Some(say!(replica_applies_nothing, node = node, primary = primary, cause = cause))
+            }
+            Err(error) => {
+                let why = error.to_string();
+                let why = why.trim_end_matches('.');
+                Some(say!(replica_not_asked, node = node, primary = primary, why = why))
+            }
+            Ok(_) => None,
+        }
+    }
+}
 
 const EVERY: Nanos = 250 * MILLISECOND;
 /// How often a write that is not shown is looked for at first.
-const STEP: Nanos = 2 * MILLISECOND;
+const FIRST_STEP: Nanos = 2 * MILLISECOND;
 /// Later it is looked for after this part of the time that it has been missed for.
 const LESS_OFTEN: Nanos = 8;
 /// How long it is looked for.
@@ -105,7 +233,7 @@ impl<'a> Probe<'a> {
             return self.open(0).await;
         }
         let node = self.nodes.load.writable();
-        let session = in_time(self.nodes.load.primary_admin().connect(0)).await?;
+        let session = asked_in_time(self.nodes.load.primary_admin().connect(0)).await?;
         Ok(Seated { session, writes_at: node, reads_at: node })
     }
 
@@ -117,7 +245,11 @@ impl<'a> Probe<'a> {
             Route::Split => load.writable(),
             _ => reads_at,
         };
-        Ok(Seated { session: in_time(load.admin().connect(number)).await?, writes_at, reads_at })
+        Ok(Seated {
+            session: asked_in_time(load.admin().connect(number)).await?,
+            writes_at,
+            reads_at,
+        })
     }
 
     async fn set_up(&mut self) -> Result<(), DbError> {
@@ -194,7 +326,7 @@ impl<'a> Probe<'a> {
                 break;
             }
             // The longer it takes, the less often: a replica that is far behind has enough to do.
-            sleep_until(now() + STEP.max((now() - written) / LESS_OFTEN)).await;
+            sleep_until(now() + FIRST_STEP.max((now() - written) / LESS_OFTEN)).await;
         }
         let found = self.probed.found.get_or_insert_default();
         let (asked, stale) = match is_same {
@@ -212,14 +344,14 @@ impl<'a> Probe<'a> {
 
     async fn ask(&mut self, seated: &mut Seated<'_>, sql: &str) -> Result<(), DbError> {
         *self.probed.asked.entry(seated.writes_at).or_default() += Asked::one(sql);
-        in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
+        asked_in_time(seated.session.query(sql, &mut Discard)).await.map(drop)
     }
 
     /// The value that a read shows; `None` where the row or its table is not there yet.
     async fn read(&mut self, seated: &mut Seated<'_>) -> Result<Option<u64>, DbError> {
         *self.probed.asked.entry(seated.reads_at).or_default() += Asked::one(READ);
         let mut table = AnswerTable::default();
-        match in_time(seated.session.query(READ, &mut table)).await {
+        match asked_in_time(seated.session.query(READ, &mut table)).await {
             Ok(_) => Ok(table.single().and_then(|text| text.parse().ok())),
             // No such table, in the words of both.
             Err(error) if error.errno() == 1146 || error.sqlstate() == "42P01" => Ok(None),
@@ -228,8 +360,9 @@ impl<'a> Probe<'a> {
     }
 }
 
-async fn in_time<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
-    let late = || DbError::unreachable("no answer came in time");
-    let answered = unless_stopped(timeout(now() + PATIENCE, task)).await;
-    answered.and_then(Result::ok).unwrap_or_else(|| Err(late()))
+async fn asked_in_time<T>(
+    question: impl Future<Output = Result<T, DbError>>,
+) -> Result<T, DbError> {
+    let answered = unless_stopped(in_time(now() + PATIENCE, question)).await;
+    answered.unwrap_or_else(|| Err(databases::stopped()))
 }

@@ -8,30 +8,27 @@
 //! server's memory), latencies of single statements, and checks of the data. A check that fails makes the
 //! trial fail, and the run ends with exit code 4.
 
-mod registry;
-
-pub use crate::assist::{Assist, Left, drive_part};
-pub use crate::command::{ShellCommand, Took, run as run_command};
+pub use crate::command::{CommandTiming, ShellCommand, run as run_command};
 pub use crate::fault::LostWork;
-pub use crate::footprint::{Footprint, footprint};
-pub use crate::pass::{Pass, PassWatch, drive_pass};
-pub use crate::trial::{Job, TrialDone, drive_trial, with_p95};
-pub use registry::{Families, FamilyEntry, ReadFamily, experiment, offers, remove_tables};
+pub use crate::fleet::{Assist, Left, drive_part};
+pub use crate::trial::{Job, Pass, PassWatch, TrialDone, drive_pass, drive_trial, with_p95};
 
 use crate::databases::{self, Database};
 use crate::failure::{Failure, sentence};
 use crate::progress::LoadProgress;
+use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
-use dyno_core::{AdminDriver, AdminSession, DbError, Workload};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, Workload};
 use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
-    DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency, TrialSummary,
-    say,
+    Catalogue, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, Message, StatementLatency,
+    TrialSummary, say,
 };
-use dyno_load::query::drop_tables;
-use dyno_load::settings::{self, ServerNeed};
-use dyno_load::{LoadError, LoadSessions};
+use dyno_load::query::{answer_if_any, drop_tables, whole};
+use dyno_load::settings::ServerNeed;
+use dyno_load::{LoadError, LoadSessions, settings};
+use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -378,4 +375,129 @@ pub fn refused(plan: &Plan, experiment: &ExperimentFacts, error: OptionError) ->
         Some(option) => plan.option_error(name, &option, part, message, hint).into(),
         None => plan.experiment_error(name, message, hint).into(),
     }
+}
+
+/// An experiment of a family, or why its options are wrong.
+pub type ReadFamily = Result<Box<dyn Trials>, Failure>;
+
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyEntry {
+    /// What suites are read with.
+    pub offer: WorkloadOffer,
+    pub catalogue: Catalogue,
+    /// What is printed last of all when a run has ended.
+    pub last_words: fn(&RunData) -> String,
+    /// Examines the options of an experiment; nothing is connected yet.
+    pub read: fn(&Plan, &ExperimentFacts) -> ReadFamily,
+}
+
+impl FamilyEntry {
+    /// An entry without last words.
+    pub const fn new(
+        offer: WorkloadOffer,
+        catalogue: Catalogue,
+        read: fn(&Plan, &ExperimentFacts) -> ReadFamily,
+    ) -> Self {
+        FamilyEntry { offer, catalogue, last_words: |_| String::new(), read }
+    }
+}
+
+/// Statics of the families' crates: what is generic in an entry is then compiled there, once.
+pub type Families = &'static [&'static FamilyEntry];
+
+/// What suites are read with.
+pub fn offers(families: Families) -> Vec<WorkloadOffer> {
+    families.iter().map(|family| family.offer).collect()
+}
+
+/// An experiment of a plan, with valid options.
+///
+/// # Errors
+/// A wrong option. A stored plan may also name a workload that this process doesn't know.
+pub fn experiment(families: Families, plan: &Plan, planned: &ExperimentFacts) -> ReadFamily {
+    let workload = planned.workload.as_str();
+    match families.iter().find(|family| family.offer.name == workload) {
+        Some(family) => (family.read)(plan, planned),
+        None => {
+            let message = format!("This dyno can't run the workload `{workload}`.");
+            Err(plan.experiment_error(&planned.name, message, None).into())
+        }
+    }
+}
+
+/// Drops those of `tables` that are the family's, in the order that its foreign keys allow.
+///
+/// # Errors
+/// As [`Family::remove`](super::Family::remove).
+pub fn remove_tables(
+    family: &dyn Trials,
+    database: &Database,
+    tables: &[String],
+    observer: &LoadProgress,
+) -> Result<(), Failure> {
+    let mut dropped = family.tables();
+    dropped.retain(|table| tables.contains(table));
+    if dropped.is_empty() {
+        return Ok(());
+    }
+    family.remove(database, &dropped, observer)
+}
+
+/// The size of the tables beside the server's memory for data, both in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
+    /// doesn't say.
+    pub size_bytes: Option<u64>,
+    pub memory_setting: &'static str,
+    /// Its value; `None` when the server doesn't say.
+    pub memory_bytes: Option<u64>,
+}
+
+/// Asks the server for the size of the tables whose names are `LIKE` a pattern, in which `@` escapes, and for its
+/// memory for data. What it refuses to say is left out.
+///
+/// # Errors
+/// Only when the connection is lost.
+pub async fn footprint(
+    session: &mut AdminSession<'_>,
+    pattern: &str,
+) -> Result<Footprint, DbError> {
+    let (memory_setting, size, memory) = match session.dialect() {
+        Dialect::Postgres => (
+            "shared_buffers",
+            // Partitions are tables of their own; their parent has no rows.
+            format!(
+                "SELECT CAST(sum(pg_total_relation_size(oid)) AS bigint) FROM pg_class WHERE relkind = 'r' \
+             AND relname LIKE '{pattern}' ESCAPE '@' AND pg_table_is_visible(oid)"
+            ),
+            "SELECT pg_size_bytes(current_setting('shared_buffers'))",
+        ),
+        Dialect::Mysql => (
+            "innodb_buffer_pool_size",
+            format!(
+                "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables \
+             WHERE table_schema = DATABASE() AND table_name LIKE '{pattern}' ESCAPE '@'"
+            ),
+            "SELECT @@innodb_buffer_pool_size",
+        ),
+        Dialect::Sqlite => (
+            "cache_size",
+            // All tables of the file: it doesn't say whose its pages are.
+            "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, \
+             pragma_freelist_count, pragma_page_size"
+                .to_owned(),
+            // Pages, or KiB when negative.
+            "SELECT CASE WHEN cache_size < 0 THEN -1024 * cache_size ELSE cache_size * page_size END \
+             FROM pragma_cache_size, pragma_page_size",
+        ),
+    };
+    let size_bytes = number(session, &size).await?;
+    let memory_bytes = number(session, memory).await?;
+    Ok(Footprint { size_bytes, memory_setting, memory_bytes })
+}
+
+async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
+    let answer = answer_if_any(session, sql).await?;
+    Ok(answer.and_then(|answer| answer.single().and_then(whole)))
 }

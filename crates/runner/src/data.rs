@@ -1,0 +1,423 @@
+//! The data of a run's targets: how they are loaded, restored and removed, and which seeds they have seen. A run drops
+//! only tables that it has made. Seeds of trials that write are never used twice on the same data: rows would be given
+//! the values that they have, which costs a server nearly nothing.
+//!
+//! Trials that lost a server which did not come back in time, or whose checks the user has cut off, leave a ledger: what
+//! was acknowledged in them is held against the data before these are used again, or dropped.
+
+use crate::command::ShellCommand;
+use crate::failure::Failure;
+use crate::family::{LoadOrder, ask, remove_tables};
+use crate::nodes::Nodes;
+use crate::progress::LoadProgress;
+use crate::watch::{WatchedNode, guarded};
+use crate::{Runner, output, parties};
+use dyno_core::Error;
+use dyno_facts::{
+    Event, EventKind, ExperimentFacts, Message, PlanStep, Restore, StepAction, TableOrigin, say,
+};
+use dyno_load::catalog::unmarked;
+use dyno_store::{Run, RunData};
+use dyno_suite::{Plan, fnv1a};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::path::Path;
+
+type Known = BTreeMap<String, TableOrigin>;
+
+const LOOK: &str = "the look at the tables";
+
+/// Notes where `tables` come from, those in `existing` being there now. What the run has begun to
+/// make is its own also when it exists by now: an interrupted run goes on with it.
+fn note_origins(known: &mut Known, tables: &[String], existing: &BTreeSet<String>) {
+    for table in tables {
+        if known.get(table) != Some(&TableOrigin::Made) {
+            let is_found = existing.contains(table);
+            let origin = if is_found { TableOrigin::Found } else { TableOrigin::Made };
+            known.insert(table.clone(), origin);
+        }
+    }
+}
+
+/// Notes that `unmarked` tables, which are there, are not the ones that the run has made.
+fn disown(known: &mut Known, unmarked: &HashSet<String>) {
+    for (_, origin) in known.iter_mut().filter(|(table, _)| unmarked.contains(*table)) {
+        *origin = TableOrigin::Found;
+    }
+}
+
+/// Notes that `dropped` are gone: tables of these names that appear later are somebody else's.
+fn forget(known: &mut Known, dropped: &[String]) {
+    known.extend(dropped.iter().map(|table| (table.clone(), TableOrigin::Dropped)));
+}
+
+/// The tables of an experiment by who has made them.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Parts {
+    made: Vec<String>,
+    found: Vec<String>,
+}
+
+impl Parts {
+    /// One that the run has never looked at is not its own; one that it has dropped before is neither.
+    fn of(known: Option<&Known>, tables: &[String]) -> Self {
+        let mut parts = Parts::default();
+        for table in tables {
+            match known.and_then(|known| known.get(table)) {
+                Some(TableOrigin::Made) => parts.made.push(table.clone()),
+                Some(TableOrigin::Found) | None => parts.found.push(table.clone()),
+                Some(TableOrigin::Dropped) => {}
+            }
+        }
+        parts
+    }
+
+    fn describe_removal(&self) -> Message {
+        match (self.made.is_empty(), self.found.is_empty()) {
+            (true, true) => say!(tables_none_left),
+            (false, true) => say!(tables_dropped),
+            (true, false) => say!(tables_kept),
+            (false, false) => say!(
+                tables_dropped_and_kept,
+                made = self.made.join(", "),
+                found = self.found.join(", ")
+            ),
+        }
+    }
+}
+
+impl Runner<'_> {
+    fn change_tables(
+        &mut self,
+        owner: &str,
+        change: impl FnOnce(&mut Known),
+    ) -> Result<(), Failure> {
+        let change = |known: &mut BTreeMap<String, Known>| {
+            change(known.entry(owner.to_owned()).or_default());
+        };
+        Ok(self.run.update(|header| change(&mut header.tables))?)
+    }
+
+    fn parts(&self, step: &PlanStep) -> Result<Parts, Failure> {
+        let known = self.run.header().tables.get(self.plan.owner(&step.target));
+        Ok(Parts::of(known, &self.parties(step)?.0.tables()))
+    }
+
+    /// The tables of a step's experiment that are there.
+    fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>, Failure> {
+        let (experiment, reached) = self.parties(step)?;
+        guarded(place, LOOK, &WatchedNode::all(reached), || experiment.existing(&reached.database))
+    }
+
+    /// Notes which tables of a target others have made where the run's own were.
+    fn disown(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        let (_, reached) = self.parties(step)?;
+        let owner = self.plan.owner(&step.target);
+        if self.run.header().made(owner).next().is_none() {
+            return Ok(());
+        }
+        let place = format!("the tables of {owner}").into();
+        let mark = self.run.header().table_mark();
+        let unmarked = guarded(&place, LOOK, &WatchedNode::all(reached), || {
+            ask(&reached.database.primary_admin(), async |session| unmarked(session, &mark).await)
+        })?;
+        self.change_tables(owner, |known| disown(known, &unmarked))
+    }
+
+    pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        let title = say!(preparing, experiment = &step.experiment, target = &step.target);
+        let existing = self.existing(step, &title)?;
+        let owner = self.plan.owner(&step.target).to_owned();
+        self.disown(step)?;
+        let tables = self.parties(step)?.0.tables();
+        // Before anything is made: a run that is killed while it loads still knows what is its own.
+        self.change_tables(&owner, |known| note_origins(known, &tables, &existing))?;
+        let (experiment, reached) = self.parties(step)?;
+        let mark = self.run.header().table_mark();
+        let nodes = WatchedNode::all(reached);
+        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes).marking(mark);
+        let (seed, same_host) = (self.plan.seed, reached.same_host);
+        let order = LoadOrder { seed, same_host, observer: &observer };
+        let loaded =
+            experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
+        if existing.is_empty() {
+            self.fresh.insert(owner.clone());
+            self.seeds.made_anew(&owner);
+        }
+        let is_own = self.parts(step)?.found.is_empty();
+        let loaded = if is_own { loaded } else { say!(data_found, loaded = loaded) };
+        observer.finish(&loaded.to_string());
+        let (experiment, target) = (&step.experiment, &step.target);
+        let note = say!(data_prepared, experiment = experiment, target = target, loaded = loaded);
+        let prepared = Some(step.id.clone());
+        Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
+    }
+
+    pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        self.disown(step)?;
+        let parts = self.parts(step)?;
+        let (experiment, reached) = self.parties(step)?;
+        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
+        let observer = LoadProgress::new(&title.to_string()).of_nodes(WatchedNode::all(reached));
+        remove_tables(experiment, &reached.database, &parts.made, &observer)
+            .map_err(|failure| failure.at(&title))?;
+        let removed = match experiment.keeps_existing() {
+            true => parts.describe_removal(),
+            // Nobody knows what it has dropped.
+            false => say!(script_cleaned_up),
+        };
+        observer.finish(&removed.to_string());
+        self.change_tables(self.plan.owner(&step.target), |known| forget(known, &parts.made))?;
+        if !parts.found.is_empty() {
+            let (experiment, target) = (&step.experiment, &step.target);
+            let note =
+                say!(data_removed, experiment = experiment, target = target, removed = removed);
+            self.run.event(Event::new(EventKind::Note, note))?;
+        }
+        Ok(())
+    }
+
+    /// Restores the data before a trial as the experiment wants it; false when the user has stopped it. Data that no
+    /// trial has touched since this process loaded them are left alone, and those that are reloaded for pairs.
+    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        let planned = self.plan.experiment(&step.experiment);
+        if planned.is_some_and(|planned| planned.reload_each > 0) {
+            return Ok(true);
+        }
+        self.restore(step)
+    }
+
+    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        let owner = self.plan.owner(&step.target);
+        let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
+        match wanted.filter(|_| !self.fresh.contains(owner)) {
+            None | Some(Restore::None) => Ok(true),
+            Some(Restore::Reload) => self.reload(step),
+            Some(Restore::Command(text)) => {
+                let name = self.plan.reached_as(&step.target);
+                // The command may make the database anew, which waits for all sessions in it.
+                self.locks.release(name);
+                let (does, text) = (say!(command_restores_data), text.expose());
+                let command = ShellCommand::new(owner, text, does, "restore");
+                let has_ended = self.run_on(step, &command)?;
+                self.seeds.made_anew(owner);
+                self.lock(name)?;
+                Ok(has_ended)
+            }
+        }
+    }
+
+    fn reload(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+        self.disown(step)?;
+        if let Some(table) = self.parts(step)?.found.first() {
+            return Err(Failure::new(format!(
+                "The data of {} can't be reloaded before each trial: {table} was there before this \
+                 run, and a run drops only what it has made.",
+                step.target
+            ))
+            .with_hint(
+                "Drop the tables, use another database, or write `restore = \"none\"` or a command.",
+            ));
+        }
+        self.cleanup(step)?;
+        self.prepare(step)?;
+        Ok(!self.control.is_stopped())
+    }
+
+    /// Drops what this run has made and not dropped, as far as its plan would have dropped it: a run that fails where
+    /// its tables are not to stay still has the lock of its tables. What can't be dropped stays noted as made.
+    pub(super) fn clear(&mut self) {
+        let plan = self.plan;
+        for step in plan.steps.iter().filter(|step| step.action == StepAction::Cleanup) {
+            if let Err(failure) = self.clear_of(step) {
+                let left = format!("note: tables of {} are left: ", step.target);
+                return output::talk(&format!("{left}{}", failure.message));
+            }
+        }
+    }
+
+    fn clear_of(&mut self, step: &PlanStep) -> Result<(), Failure> {
+        let made = self.parts(step)?.made;
+        if made.is_empty() {
+            return Ok(());
+        }
+        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
+        // One question: what drops tables would wait for a server that is gone.
+        let existing = self.existing(step, &title)?;
+        if made.iter().any(|table| existing.contains(table)) {
+            return self.cleanup(step);
+        }
+        self.change_tables(self.plan.owner(&step.target), |known| forget(known, &made))
+    }
+
+    /// Names what this run has made and leaves.
+    pub(super) fn report_left_tables(&self) {
+        let header = self.run.header();
+        for target in header.tables.keys() {
+            let tables: Vec<&str> = header.made(target).collect();
+            if !tables.is_empty() {
+                output::talk(&format!(
+                    "note: tables that this run has made are left on {target}: {}",
+                    tables.join(", ")
+                ));
+            }
+        }
+    }
+
+    /// Holds what earlier trials have left against the data of the targets that are meant.
+    pub(super) fn settle_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        let owed = self.run.header().owed.clone();
+        for (id, file) in owed {
+            let step = self.plan.steps.iter().find(|step| step.id == id);
+            let Some(step) = step.filter(|step| is_meant(self.plan.owner(&step.target))) else {
+                continue;
+            };
+            let reached_as = self.plan.reached_as(&step.target);
+            let (experiment, reached) =
+                parties(&self.experiments, &self.targets, step, reached_as)?;
+            let nodes = WatchedNode::all(reached);
+            let lost = guarded(&file.as_str().into(), "the look at the ledger", &nodes, || {
+                experiment.settle(&reached.database, &self.run.path().join(&file))
+            })?;
+            let [acknowledged, n] = [lost.acknowledged, lost.lost].map(Option::unwrap_or_default);
+            self.denied += u32::from(n > 0);
+            self.note(say!(
+                owed_settled,
+                step = &id,
+                ledger = &file,
+                acknowledged = acknowledged,
+                lost = n,
+                evidence = lost.evidence
+            ))?;
+            self.run.update(|header| drop(header.owed.remove(&id)))?;
+        }
+        Ok(())
+    }
+}
+
+/// Notes that a trial is still to be held against the data; says how the run goes on.
+pub(crate) fn note_owed(
+    run: &mut Run,
+    step: &PlanStep,
+    ledger: &Path,
+    nodes: &Nodes<'_>,
+) -> Result<Failure, Error> {
+    let file = ledger.strip_prefix(run.path()).unwrap_or(ledger).display().to_string();
+    run.update(|header| drop(header.owed.insert(step.id.clone(), file)))?;
+    let hint = format!(
+        "Start it again, then give the same command: it looks for everything that was acknowledged before it goes on. \
+         By hand: dyno check {} --ledger {} --only ledger",
+        nodes.address,
+        ledger.display()
+    );
+    Ok(Failure::new(say!(losses_owed)).with_hint(hint))
+}
+
+/// The state of the data before each trial: `untouched`, `reloaded`, `grows`, or the command that restores them.
+pub(super) fn data_state(planned: &ExperimentFacts, writes: bool) -> String {
+    match &planned.restore {
+        Restore::Reload if planned.reload_each == 0 => "reloaded".to_owned(),
+        Restore::Command(command) if planned.reload_each == 0 => command.to_string(),
+        _ => if writes { "grows" } else { "untouched" }.to_owned(),
+    }
+}
+
+/// Readers of JSON in other languages keep so many bits of a number.
+pub(crate) const BITS_OF_SEEDS: u64 = (1 << 53) - 1;
+
+/// Seeds that the data have seen which this run has loaded, by the target that owns them.
+#[derive(Debug, Default)]
+pub(crate) struct UsedSeeds(BTreeMap<String, BTreeSet<u64>>);
+
+impl UsedSeeds {
+    /// Those of the trials that the run's folder has, also of such that were cut off.
+    pub(crate) fn new(plan: &Plan, run: &RunData) -> Self {
+        let mut used = UsedSeeds::default();
+        for trial in &run.trials {
+            let owner = plan.owner(&trial.summary.target).to_owned();
+            used.0.entry(owner).or_default().insert(trial.summary.seed);
+        }
+        used
+    }
+
+    /// The data of a target are as a load leaves them.
+    fn made_anew(&mut self, owner: &str) {
+        self.0.insert(owner.to_owned(), BTreeSet::new());
+    }
+
+    /// The seed of the next trial on these data: as planned, unless it was used there, or data were found that another
+    /// run may have used. `trial` is its place: the folder of the run and its number there.
+    pub(crate) fn next(&mut self, owner: &str, planned: u64, trial: &str) -> u64 {
+        match self.0.get_mut(owner).is_some_and(|used| used.insert(planned)) {
+            true => planned,
+            false => (planned ^ fnv1a(trial.as_bytes())) & BITS_OF_SEEDS,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(words: &str) -> Vec<String> {
+        words.split_whitespace().map(str::to_owned).collect()
+    }
+
+    fn parts(known: &Known, tables: &str) -> (String, String) {
+        let parts = Parts::of(Some(known), &names(tables));
+        (parts.made.join(" "), parts.found.join(" "))
+    }
+
+    fn own(made: &str, found: &str) -> (String, String) {
+        (made.to_owned(), found.to_owned())
+    }
+
+    #[test]
+    fn only_what_was_missing_at_the_first_look_is_the_runs_own() {
+        let mut known = Known::new();
+        let existing = |words: &str| names(words).into_iter().collect::<BTreeSet<_>>();
+        note_origins(&mut known, &names("a b"), &existing("a"));
+        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
+        // A second look finds what the run has made, and a further table.
+        note_origins(&mut known, &names("a b c"), &existing("a b"));
+        assert_eq!(parts(&known, "a b c"), own("b c", "a"));
+        disown(&mut known, &["c".to_owned()].into());
+        assert_eq!(parts(&known, "a b c"), own("b", "a c"));
+        forget(&mut known, &names("b c"));
+        assert_eq!(parts(&known, "a b c"), own("", "a"));
+        // Somebody else's table under a name that was dropped.
+        note_origins(&mut known, &names("b c"), &existing("c"));
+        assert_eq!(parts(&known, "b c"), own("b", "c"));
+        assert_eq!(Parts::of(None, &names("a")).found, names("a"));
+    }
+
+    #[test]
+    fn a_cleanup_says_what_it_does() {
+        let told = |made: &str, found: &str| {
+            Parts { made: names(made), found: names(found) }.describe_removal()
+        };
+        assert_eq!(told("a", ""), "tables dropped");
+        assert_eq!(told("", "a"), "kept: this run has not made the tables");
+        assert_eq!(told("a b", "c"), "dropped: a, b; kept: c, not made by this run");
+        assert_eq!(told("", ""), "nothing left to drop");
+    }
+
+    #[test]
+    fn a_seed_is_used_once_on_the_same_data() {
+        let mut used = UsedSeeds::default();
+        used.made_anew("a");
+        assert_eq!(used.next("a", 7, "run/1"), 7);
+        // The second side of a comparison of a target with itself, an attempt that is made again.
+        let others = [used.next("a", 7, "run/2"), used.next("a", 7, "run/3")];
+        assert!(others[0] != 7 && others[1] != 7 && others[0] != others[1], "{others:?}");
+        assert!(others.iter().all(|seed| *seed <= BITS_OF_SEEDS));
+        assert_eq!(used.next("a", 8, "run/4"), 8);
+        used.made_anew("a");
+        assert_eq!(used.next("a", 7, "run/5"), 7);
+    }
+
+    #[test]
+    fn data_that_were_found_may_have_seen_the_seed() {
+        let mut used = UsedSeeds::default();
+        assert_ne!(used.next("a", 7, "run/1"), 7);
+    }
+}

@@ -1,0 +1,674 @@
+//! From a URL to a driver: one server, the nodes of a plan's target, or a cluster of `dyno cluster` (`cluster:FOLDER` where
+//! a URL is taken).
+
+use crate::failure::{Failure, sentence};
+use crate::output::Streams;
+use crate::signals::{EndedBySignal, unless_stopped};
+use crate::{output, watch};
+use dyno_core::{
+    Address, AdminDriver, AdminSession, AnswerTable, Cause, DbError, Dialect, Discard, Driver,
+    MILLISECOND, Nanos, SECOND, Session, ShardRule,
+};
+pub use dyno_drivers::Database;
+use dyno_drivers::route::NodeRouting;
+use dyno_drivers::target::{Secret, TargetUrl, find_password};
+use dyno_facts::{Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
+use dyno_load::query::answer_if_any;
+use dyno_load::{Patience, doing};
+use dyno_observe::{ServerProcess, follows, read_facts};
+use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
+use dyno_suite::{Overrides, Plan, SuiteError};
+use dyno_topology::{Cluster, ClusterError};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process;
+use std::time::Instant;
+
+pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
+    let within = Patience::default().says_after;
+    in_session(driver, async |session| read_facts(session, within).await).await
+}
+
+/// The error of what a signal has ended.
+pub const STOPPED: &str = "stopped by the user";
+
+/// Does something in a session of its own, which ends soon after Ctrl-C, also where the server hangs.
+pub async fn in_session<T, E: From<DbError>>(
+    driver: &AdminDriver<'_>,
+    work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    // In a box: what calls this is moved around, and a driver's connecting takes tens of kilobytes.
+    let done = Box::pin(async {
+        let connected = unless_stopped(driver.connect(0)).await;
+        let mut session = connected.ok_or_else(stopped)??;
+        let _ended = session.interrupter().map(EndedBySignal::new);
+        doing("waiting for an answer");
+        match unless_stopped(work(&mut session)).await {
+            Some(done) => {
+                unless_stopped(session.close()).await;
+                done
+            }
+            None => {
+                dyno_load::cancel(session).await;
+                Err(stopped().into())
+            }
+        }
+    });
+    watch::noted("connecting", done).await
+}
+
+/// The error of a question that nobody waits for any more: the user has stopped it, or a server is lost.
+pub fn stopped() -> DbError {
+    DbError::workload(watch::given_up().unwrap_or_else(|| STOPPED.to_owned()))
+}
+
+/// Runs a short task on a loop of its own.
+pub fn run<T>(task: impl Future<Output = Result<T, DbError>>) -> Result<T, DbError> {
+    block_on(task).unwrap_or_else(|error| Err(DbError::unreachable(error.to_string())))
+}
+
+/// Asks something in a session of its own; nobody waits for that longer than `within`.
+pub fn ask_within<T>(
+    driver: &AdminDriver<'_>,
+    within: Nanos,
+    ask: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
+) -> Result<T, DbError> {
+    let answer = in_session(driver, ask);
+    // An embedded database answers on this thread: no clock could interrupt it.
+    let due = if driver.blocks() { Nanos::MAX } else { monotonic_now().saturating_add(within) };
+    run(in_time(due, answer))
+}
+
+/// Gives up what has not been answered at `due`.
+pub(crate) async fn in_time<T>(
+    due: Nanos,
+    answer: impl Future<Output = Result<T, DbError>>,
+) -> Result<T, DbError> {
+    let silent = || DbError::unreachable("it did not answer in time");
+    timeout(due, answer).await.unwrap_or_else(|_| Err(silent()))
+}
+
+/// As [`run`], for what fails in other ways.
+pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T, Failure> {
+    block_on(task).map_err(|error| Failure::new(format!("No event loop: {error}.")))
+}
+
+pub struct ReachedDatabase {
+    pub database: Database,
+    pub facts: ServerFacts,
+    pub same_host: bool,
+    /// Its nodes in the order of the plan, at least one.
+    pub nodes: Vec<ReachedNode>,
+}
+
+impl ReachedDatabase {
+    /// The server's first process; `None` where it doesn't run on this machine or isn't known.
+    pub fn process(&self) -> Option<ServerProcess> {
+        self.nodes.first().filter(|_| self.nodes.len() == 1)?.server.process()
+    }
+}
+
+/// Finds the password of target `name`, connects once and asks the server who it is. When
+/// the server refuses and somebody sits at the terminal, asks for the password.
+pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
+    if let Some(cluster) = sharded(name, url)? {
+        return reach_planned(&cluster, Path::new(""));
+    }
+    reach_target(loading_url(url)?.parse()?, Some(name))
+}
+
+/// The same for a target that has been read; without a name, no variable holds its password.
+pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase, Failure> {
+    let (target, first) = open_first(target, name, &mut Typed::default())?;
+    reached(&target, first)
+}
+
+/// The same where the database itself may be missing on its server: it is made then. Returns how many
+/// seconds that took, if it was needed.
+///
+/// # Errors
+/// As [`reach`]; also when the database can't be made.
+pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>), Failure> {
+    let url = loading_url(url)?;
+    let target = url.parse()?;
+    let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
+    let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
+    match (&first, &target.database) {
+        (Err(error), Some(name)) if is_missing(error) => {
+            let begun = Instant::now();
+            create_database(&target, name)?;
+            let seconds = begun.elapsed().as_secs_f64();
+            Ok((reached(&target, open(&target))?, Some(seconds)))
+        }
+        _ => Ok((reached(&target, first)?, None)),
+    }
+}
+
+/// Makes the database `name` of a server on which a log-in without it, or with the one that every
+/// PostgreSQL has, is possible.
+fn create_database(target: &TargetUrl, name: &str) -> Result<(), Failure> {
+    let mut server = target.clone();
+    let (other, quote) = match target.dialect {
+        Dialect::Postgres => (Some("postgres".to_owned()), "\""),
+        Dialect::Mysql | Dialect::Sqlite => (None, "`"),
+    };
+    server.database = other;
+    let quoted = name.replace(quote, &quote.repeat(2));
+    let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
+    let created = Database::open(&server).and_then(|database| {
+        run(in_session(&database.admin(), async |session| {
+            session.query(&sql, &mut AnswerTable::default()).await.map(drop)
+        }))
+    });
+    created.map_err(|error| {
+        Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
+            .with_hint("create it by hand, for the user that dyno logs in as")
+    })
+}
+
+/// The first attempt at a target, with its password.
+type First = Result<(Database, ServerFacts), DbError>;
+
+/// A password that was typed for one user of several servers, which are named in the question.
+#[derive(Default)]
+struct Typed {
+    /// Whom it is for beside the server that asked first; empty where that is the only one.
+    others: String,
+    of_user: Option<(Option<String>, Secret)>,
+}
+
+impl Typed {
+    fn password(&self, user: Option<&String>) -> Option<Secret> {
+        let (of, password) = self.of_user.as_ref()?;
+        (of.as_ref() == user).then(|| password.clone())
+    }
+}
+
+/// Finds the password and opens the target; asks at the terminal where that may help. What was `typed`
+/// before is taken where no password is found. No other password gets to a server that it was not given for.
+fn open_first(
+    mut target: TargetUrl,
+    name: Option<&str>,
+    typed: &mut Typed,
+) -> Result<(TargetUrl, First), Failure> {
+    let login = find_password(&target, name);
+    if let Some(warning) = &login.warning {
+        output::talk(&format!("warning: {warning}"));
+    }
+    login.complete(&mut target);
+    target.password = target.password.take().or_else(|| typed.password(target.user.as_ref()));
+    let first = match open(&target) {
+        Err(error) if may_ask(&error, &target) => {
+            let password = ask(&format!("Password for {target}{}: ", typed.others))?;
+            typed.of_user = Some((target.user.clone(), password.clone()));
+            target.password = Some(password);
+            open(&target)
+        }
+        other => other,
+    };
+    let first = first.map_err(|error| with_variable(error, &target, name));
+    Ok((target, first))
+}
+
+/// Adds the variable of a target that has a name to what the driver says of a missing password.
+fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbError {
+    let is_missing = is_denied(&error) && target.password.is_none();
+    let hint = match (name, error.hint()) {
+        (Some(name), Some(hint)) if is_missing => {
+            format!("{hint}; or set the variable {}", dyno_facts::password_variable(name))
+        }
+        _ => return error,
+    };
+    error.with_hint(hint)
+}
+
+fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
+    let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
+    let same_host = target.hosts.0.iter().all(Address::is_local);
+    let node = ReachedNode {
+        name: database.admin().place(),
+        role: Role::default(),
+        database: database.clone(),
+        facts: facts.clone(),
+        same_host,
+        server: ServerPlace::of(target),
+    };
+    Ok(ReachedDatabase { database, facts, same_host, nodes: vec![node] })
+}
+
+fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
+    let database = Database::open(target)?;
+    let facts = run(facts_of(&database.admin()))?;
+    Ok((database, facts))
+}
+
+/// True when a password may help: access was denied without one, and somebody sits at the terminal.
+pub fn may_ask(error: &DbError, target: &TargetUrl) -> bool {
+    is_denied(error) && target.password.is_none() && output::streams().is_some_and(Streams::can_ask)
+}
+
+/// True when the server knows the user not, or not with this password.
+fn is_denied(error: &DbError) -> bool {
+    let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
+    error.cause() == Cause::Rejected && is_told
+}
+
+pub fn ask(prompt: &str) -> Result<Secret, Failure> {
+    let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
+    let typed = streams.ask_password(prompt);
+    typed
+        .map(|typed| Secret::new(&typed))
+        .map_err(|error| Failure::new(format!("The password can't be read: {error}.")))
+}
+
+pub struct ReachedNode {
+    /// Its name in the plan; of a target with one node, the target's.
+    pub name: String,
+    pub role: Role,
+    /// How to speak to this node alone, wherever the load goes.
+    pub database: Database,
+    pub facts: ServerFacts,
+    pub same_host: bool,
+    pub(crate) server: ServerPlace,
+}
+
+/// Reaches all nodes of a target of a plan, in the plan's order; at least one.
+///
+/// # Errors
+/// In words, with the remedy; of several nodes the message names the one.
+pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase, Failure> {
+    if target.nodes.is_empty() {
+        let mut reached = reach(&target.name, target.url_in(run).expose())?;
+        for node in &mut reached.nodes {
+            (node.name, node.role) = (target.name.clone(), target.role);
+        }
+        return Ok(reached);
+    }
+    check_clusters(target)?;
+    // The variable of the target is that of all its nodes, and so is what is typed.
+    let others = format!(" and the other nodes of {} without a password", target.owner());
+    let mut typed = Typed { others, of_user: None };
+    let (mut places, mut nodes) = (Vec::new(), Vec::new());
+    for node in &target.nodes {
+        let (place, reached) = reach_node(target, node, &mut typed)
+            .map_err(|failure| failure.at(format!("node {}", node.name)))?;
+        places.push(place);
+        nodes.push(reached);
+    }
+    let ways = Ways::of(target);
+    let facts = nodes[ways.writable].facts.clone();
+    let mut database = ways.database(&places).map_err(|error| Failure::from(&error))?;
+    let shards = nodes.iter().enumerate().filter(|(_, node)| node.role == Role::Shard);
+    let shards: Vec<_> = shards.map(|(number, node)| (node.name.clone(), number)).collect();
+    if !shards.is_empty() {
+        database = database.with_shards(shards, target.shard_map());
+    }
+    let same_host = nodes.iter().any(|node| node.same_host);
+    Ok(ReachedDatabase { database, facts, same_host, nodes })
+}
+
+/// Reaches one node. `typed` is what was typed for the nodes before it.
+fn reach_node(
+    target: &TargetFacts,
+    node: &TargetNode,
+    typed: &mut Typed,
+) -> Result<(TargetUrl, ReachedNode), Failure> {
+    let place: TargetUrl = secret_url(node).expose().parse()?;
+    let own = std::env::var(target.node_password_variable(node));
+    let name = match own.is_ok_and(|password| !password.is_empty()) {
+        true => target.node_name(node),
+        false => target.owner().to_owned(),
+    };
+    let (place, opened) = open_first(place, Some(&name), typed)?;
+    let (database, facts) = opened.map_err(|error| {
+        let failure = Failure::from(&error);
+        let (all, own) = (target.password_variable(), target.node_password_variable(node));
+        match place.password.is_none() && is_denied(&error) {
+            true => failure.with_hint(format!(
+                "{all} holds the password of all nodes of the target, {own} that of this one; no node is \
+                 sent the password in the URL of another"
+            )),
+            false => failure,
+        }
+    })?;
+    // Isolated nodes have addresses of their own, and are on this machine all the same.
+    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(Address::is_local);
+    let (name, role) = (node.name.clone(), node.role);
+    let server = ServerPlace::of_node(node, &place);
+    Ok((place, ReachedNode { name, role, database, facts, same_host, server }))
+}
+
+struct Ways {
+    way: NodeRouting,
+    /// Of whoever loads, looks and checks.
+    loads: NodeRouting,
+    /// The node that takes writes, or the nearest to one.
+    writable: usize,
+}
+
+impl Ways {
+    fn of(target: &TargetFacts) -> Self {
+        let numbers = |role: Role| -> Vec<usize> {
+            let nodes = target.nodes.iter().enumerate();
+            nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()
+        };
+        let first = |role: Role| numbers(role).first().copied();
+        let endpoint = first(Role::Endpoint);
+        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+        let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
+        Ways {
+            way: match target.route {
+                Route::Primary => NodeRouting::Primary,
+                Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
+                Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
+                Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
+            },
+            loads: if primary.is_some() {
+                NodeRouting::Primary
+            } else {
+                NodeRouting::Through(writable)
+            },
+            writable,
+        }
+    }
+
+    fn database(self, places: &[TargetUrl]) -> Result<Database, DbError> {
+        let Ways { way, loads, writable } = self;
+        Database::open_nodes(places, writable, way, loads)
+    }
+}
+
+/// What stands before the folder.
+const SCHEME: &str = "cluster:";
+
+/// Adds a target given as `NAME=URL`, `NAME:ROLE=URL` or `NAME=cluster:FOLDER`.
+pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> {
+    match text.split_once('=').and_then(|(name, url)| Some((name, url.strip_prefix(SCHEME)?))) {
+        Some((name, folder)) if !name.contains(':') => {
+            overrides.nodes.push((name.to_owned(), cluster_nodes(folder)?));
+            Ok(())
+        }
+        _ => overrides.add_target(text).map_err(|problem| SuiteError::from(problem).into()),
+    }
+}
+
+/// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.
+fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
+    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
+    let nodes = cluster_nodes(folder)?;
+    match TargetNode::loading(&nodes) {
+        Some(node) => Ok(Cow::Owned(node.url.expose().to_owned())),
+        None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
+    }
+}
+
+/// The target that `url` is, where it is a cluster with shards.
+pub fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>, Failure> {
+    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
+    let nodes = cluster_nodes(folder)?;
+    let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);
+    Ok(is_sharded.then(|| TargetFacts {
+        name: name.to_owned(),
+        nodes,
+        route: Route::Endpoint,
+        shard_rule: Some(ShardRule::OF_CLUSTERS),
+        ..TargetFacts::default()
+    }))
+}
+
+/// The URL of a node with its password. A plan that was read back from a run has no passwords, but the
+/// cluster that a node belongs to may still be there.
+fn secret_url(node: &TargetNode) -> SecretUrl {
+    let of_cluster = || {
+        let cluster = Cluster::open(Path::new(node.cluster.as_deref()?)).ok()?;
+        let url = SecretUrl::new(cluster.node_url(&node.name).ok()?);
+        // Another cluster may have been made in the same folder.
+        (url.redacted() == node.url.redacted()).then_some(url)
+    };
+    let of_cluster = if node.url.has_password() { None } else { of_cluster() };
+    of_cluster.unwrap_or_else(|| node.url.clone())
+}
+
+/// Fails where nodes of dyno's own clusters are as nobody would measure them: frozen, or following nobody.
+fn check_clusters(target: &TargetFacts) -> Result<(), Failure> {
+    let folders: BTreeSet<&str> =
+        target.nodes.iter().filter_map(|node| node.cluster.as_deref()).collect();
+    // A folder of another machine's is none here.
+    let mut clusters = folders.into_iter().filter_map(|dir| Cluster::open(Path::new(dir)).ok());
+    clusters.try_for_each(|cluster| cluster.check_followers()).map_err(cluster_failure)
+}
+
+pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>, Failure> {
+    let cluster = Cluster::open(Path::new(folder)).map_err(cluster_failure)?;
+    // A run is gone on with from wherever its user stands.
+    let absolute = std::path::absolute(folder)
+        .map_err(|error| Failure::new(format!("The folder {folder} can't be found: {error}.")))?;
+    let planned = cluster.nodes().iter().map(|node| {
+        let role = Role::parse(&node.role).ok_or_else(|| {
+            Failure::new(format!("The node {} has the unknown role {}.", node.name, node.role))
+        })?;
+        let url = SecretUrl::new(cluster.node_url(&node.name).map_err(cluster_failure)?);
+        let cluster = Some(absolute.to_string_lossy().into_owned());
+        Ok(TargetNode { cluster, ..TargetNode::new(&node.name, role, url) })
+    });
+    planned.collect()
+}
+
+fn cluster_failure(error: ClusterError) -> Failure {
+    Failure::usage(sentence(&error.message)).hinted(error.hint)
+}
+
+/// Where the processes of a node are found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ServerPlace {
+    /// On another machine, in this process, or behind several addresses.
+    Unknown,
+    Listening(Address),
+    /// A node of a cluster of `dyno cluster`, perhaps in a network of its own.
+    Cluster {
+        folder: PathBuf,
+        node: String,
+    },
+}
+
+impl ServerPlace {
+    pub(crate) fn of(target: &TargetUrl) -> Self {
+        match target.hosts.0.as_slice() {
+            [only] if !target.is_embedded() && only.is_local() => {
+                ServerPlace::Listening(only.clone())
+            }
+            _ => ServerPlace::Unknown,
+        }
+    }
+
+    pub(crate) fn of_node(node: &TargetNode, target: &TargetUrl) -> Self {
+        match &node.cluster {
+            Some(folder) => ServerPlace::Cluster { folder: folder.into(), node: node.name.clone() },
+            None => ServerPlace::of(target),
+        }
+    }
+
+    /// A server may have been started anew since the last trial.
+    pub(crate) fn process(&self) -> Option<ServerProcess> {
+        match self {
+            ServerPlace::Unknown => None,
+            ServerPlace::Listening(address) => ServerProcess::listening(address),
+            ServerPlace::Cluster { folder, node } => of_cluster(folder, node),
+        }
+    }
+}
+
+fn of_cluster(folder: &Path, node: &str) -> Option<ServerProcess> {
+    let pid = Cluster::open(folder).ok()?.node(node).ok()?.pid;
+    (pid > 0).then(|| ServerProcess::numbered(pid))?
+}
+
+pub(crate) fn target_facts(
+    plan: &Plan,
+    reached: &BTreeMap<String, ReachedDatabase>,
+) -> Vec<TargetFacts> {
+    let mut targets = plan.targets.clone();
+    for target in &mut targets {
+        let Some(found) = reached.get(target.reached_as()) else { continue };
+        target.product.clone_from(&found.facts.product);
+        target.version.clone_from(&found.facts.version);
+        target.log_in.clone_from(&found.facts.log_in);
+        target.same_host = found.same_host;
+        for node in &mut target.nodes {
+            let Some(found) = found.nodes.iter().find(|at| at.name == node.name) else { continue };
+            node.product.clone_from(&found.facts.product);
+            node.version.clone_from(&found.facts.version);
+            node.log_in.clone_from(&found.facts.log_in);
+            node.same_host = found.same_host;
+        }
+    }
+    targets
+}
+
+/// How long a table may take to appear.
+const ARRIVES_WITHIN: Nanos = 10 * SECOND;
+/// How long all questions to a node may take.
+const KINSHIP_WITHIN: Nanos = 30 * SECOND;
+const STEP: Nanos = 20 * MILLISECOND;
+
+enum Kinship {
+    Copy,
+    SameServer,
+    Stranger,
+}
+
+/// # Errors
+/// A read-only node is the primary itself, or does not show a table that was made there.
+pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<(), Failure> {
+    let Some(primary) = reached.nodes.iter().find(|node| node.role == Role::Primary) else {
+        return Ok(());
+    };
+    for node in reached.nodes.iter().filter(|node| node.role == Role::ReadOnly) {
+        let (name, origin) = (&node.name, &primary.name);
+        let question = async {
+            timeout(now() + KINSHIP_WITHIN, kinship(primary, node)).await.ok().transpose()
+        };
+        // What can't be found out now is seen in the trials.
+        let message = match run(question) {
+            Ok(Some(Kinship::SameServer)) => {
+                format!("The read-only node {name} is the same server as the primary {origin}.")
+            }
+            Ok(Some(Kinship::Stranger)) => format!(
+                "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not appeared \
+                 within {} s.",
+                ARRIVES_WITHIN / SECOND
+            ),
+            Ok(_) | Err(_) => continue,
+        };
+        return Err(Failure::new(message)
+            .with_hint(format!("Name a replica of {origin} instead, or leave the node out.")));
+    }
+    Ok(())
+}
+
+async fn kinship(primary: &ReachedNode, node: &ReachedNode) -> Result<Kinship, DbError> {
+    let (primary, node) = (primary.database.admin(), node.database.admin());
+    in_session(&node, async |reader| {
+        if follows(reader).await? {
+            return Ok(Kinship::Copy);
+        }
+        in_session(&primary, async |writer| match is_same(writer, reader).await? {
+            true => Ok(Kinship::SameServer),
+            false => sees_writes(writer, reader).await,
+        })
+        .await
+    })
+    .await
+}
+
+/// True if a lock of one session, which no server replicates, stands in the other's way.
+async fn is_same(
+    writer: &mut AdminSession<'_>,
+    reader: &mut AdminSession<'_>,
+) -> Result<bool, DbError> {
+    if !["PostgreSQL", "MySQL", "MariaDB"].contains(&writer.product().name.as_str()) {
+        return Ok(false);
+    }
+    let number = process::id();
+    let (begin, lock, look, end) = match writer.dialect() {
+        Dialect::Postgres => (
+            "BEGIN".to_owned(),
+            format!("SELECT pg_advisory_xact_lock({number}, {number})"),
+            format!(
+                "SELECT CASE WHEN pg_try_advisory_xact_lock({number}, {number}) THEN 1 ELSE 0 END"
+            ),
+            "ROLLBACK".to_owned(),
+        ),
+        _ => (
+            "DO 0".to_owned(),
+            format!("SELECT GET_LOCK('dyno_{number}', 0)"),
+            format!("SELECT IS_FREE_LOCK('dyno_{number}')"),
+            format!("DO RELEASE_LOCK('dyno_{number}')"),
+        ),
+    };
+    writer.query(&begin, &mut Discard).await?;
+    let is_locked = answer_if_any(writer, &lock).await?.is_some();
+    let answer = answer_if_any(reader, &look).await?;
+    answer_if_any(writer, &end).await?;
+    Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
+}
+
+async fn sees_writes(
+    writer: &mut AdminSession<'_>,
+    reader: &mut AdminSession<'_>,
+) -> Result<Kinship, DbError> {
+    let table = format!("dyno_copy_{}", process::id());
+    // Who may make no table loads none.
+    let create = format!("CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY)");
+    if answer_if_any(writer, &create).await?.is_none() {
+        return Ok(Kinship::Copy);
+    }
+    let look = format!("SELECT count(*) FROM {table}");
+    let arrival = async {
+        while answer_if_any(reader, &look).await?.is_none() {
+            sleep_until(now() + STEP).await;
+        }
+        Ok::<(), DbError>(())
+    };
+    // The table goes whatever becomes of the reader, which may hang.
+    let arrived = timeout(now() + ARRIVES_WITHIN, arrival).await;
+    answer_if_any(writer, &format!("DROP TABLE {table}")).await?;
+    let is_seen = arrived.ok().transpose()?.is_some();
+    Ok(if is_seen { Kinship::Copy } else { Kinship::Stranger })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_target_with_a_name_has_a_variable_for_its_password() {
+        let mut target: TargetUrl = "postgres://h/d".parse().expect("a URL");
+        let hint = |target: &TargetUrl, name| {
+            let denied = DbError::rejected(0, *b"28P01", "no password").with_hint("give it");
+            with_variable(denied, target, name).hint().map(str::to_owned)
+        };
+        let named = hint(&target, Some("main"));
+        assert_eq!(named.as_deref(), Some("give it; or set the variable DYNO_PASSWORD_MAIN"));
+        assert_eq!(hint(&target, None).as_deref(), Some("give it"));
+        target.password = Some(Secret::new("wrong"));
+        assert_eq!(hint(&target, Some("main")).as_deref(), Some("give it"));
+    }
+
+    #[test]
+    fn places_of_servers_are_on_this_machine() {
+        let of = |url: &str| ServerPlace::of(&url.parse().expect("a URL"));
+        let at =
+            |host: &str| ServerPlace::Listening(Address::Tcp { host: host.to_owned(), port: 3306 });
+        assert_eq!(of("mysql://localhost/x"), at("localhost"));
+        assert_eq!(of("mysql://127.0.0.1/x"), at("127.0.0.1"));
+        assert_eq!(of("mysql://db.example.org/x"), ServerPlace::Unknown);
+        assert_eq!(of("mysql://127.0.0.1,127.0.0.2/x"), ServerPlace::Unknown);
+        assert_eq!(of("sqlite:x.db"), ServerPlace::Unknown);
+        assert_eq!(
+            of("postgres://?host=/run/postgresql"),
+            ServerPlace::Listening(Address::Unix("/run/postgresql/.s.PGSQL.5432".into()))
+        );
+    }
+}

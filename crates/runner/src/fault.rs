@@ -1,0 +1,738 @@
+//! What a suite has done to a node in the middle of a trial. A thread does it at its time, looks which node
+//! takes writes from then on, ends it after its time, and brings the nodes back afterwards.
+//!
+//! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and
+//! those to a server that became read-only are replaced, and what takes longer than
+//! `TrialSpec::answer_limit` is given up. The times of a fault follow from the intervals
+//! (`dyno_engine::record::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
+//! takes writes then and before the nodes are brought back: order by order (TPC-C) or row by row (pgbench).
+//! What is lost is the result of such a trial and doesn't make it fail; the check `lost-acknowledged` says
+//! it.
+
+use crate::command::{BACK_WITHIN, ShellCommand, execute};
+use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};
+use crate::failure::Failure;
+use crate::nodes::Over;
+use crate::signals;
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, MILLISECOND, Nanos, SECOND, Session};
+use dyno_engine::record::{FaultWatch, Window};
+use dyno_engine::{ErrorPolicy, TrialSpec};
+use dyno_facts::{
+    CrossShardLosses, Event, EventKind, FaultAction, FaultFacts, FaultPlan, FaultStep, Message,
+    PlanStep, Role, SecretCommand, TargetFacts, say,
+};
+use dyno_observe::Asked;
+use dyno_reactor::monotonic_now;
+use dyno_suite::Plan;
+use dyno_topology::Cluster;
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+/// How often the thread looks whether something is due.
+const LOOK: Duration = Duration::from_millis(50);
+/// How long a node may take to come back after the trial.
+const NODE_BACK_WITHIN: Nanos = 60 * SECOND;
+/// How long a node may take to say whether it takes writes; one that is dead or frozen takes all of it.
+const PATIENCE: Nanos = 500 * MILLISECOND;
+/// How long work on a cluster goes on when the user has stopped the run: most of it is done by then, and what
+/// is broken off leaves nodes that nobody wants.
+const GRACE: Duration = Duration::from_secs(10);
+
+fn is_given_up() -> bool {
+    signals::came_before(GRACE)
+}
+
+/// What was acknowledged and is not there, as far as a workload can tell.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LostWork {
+    pub acknowledged: Option<u64>,
+    /// Of these, those that were not found.
+    pub lost: Option<u64>,
+    /// Transactions whose outcome nobody was told; see [`FaultFacts::unknown`].
+    pub unknown: Option<u64>,
+    /// Of these, those whose rows lie on several shards.
+    pub across_shards: Option<CrossShardLosses>,
+    /// How they were looked for, or why nobody could look: sentences.
+    pub evidence: Message,
+}
+
+impl LostWork {
+    /// Nobody can tell, for this reason.
+    pub fn untold(why: impl Into<Message>) -> Self {
+        LostWork { evidence: why.into(), ..LostWork::default() }
+    }
+}
+
+pub(crate) struct Injection<'a> {
+    plan: &'a FaultPlan,
+    /// The target's name.
+    target: String,
+    database: &'a Database,
+    nodes: &'a [ReachedNode],
+    node: usize,
+    /// The node that takes over, where the suite wants one to.
+    heir: Option<usize>,
+    /// Whose node it is; `None` where commands of the suite do it.
+    cluster: Option<Mutex<Cluster>>,
+    window: OnceLock<Window>,
+    is_over: AtomicBool,
+    times: Mutex<FaultTimes>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct FaultTimes {
+    /// When the fault began, in seconds from the opening of the window.
+    at_s: Option<f64>,
+    done_s: f64,
+    heal_asked_at_s: Option<f64>,
+    healed_at_s: Option<f64>,
+    /// True once that was tried: it is tried once.
+    is_ended: bool,
+    /// The node that took over, and when it took writes.
+    promoted: Option<(usize, f64)>,
+    steps: Vec<FaultStep>,
+    events: Vec<Event>,
+    /// Why the fault itself did not happen.
+    failure: Option<Message>,
+    /// How often nodes have said whether they take writes.
+    answers: BTreeMap<usize, u64>,
+}
+
+impl<'a> Injection<'a> {
+    /// The fault of the experiment of a step; `None` where it has none.
+    ///
+    /// # Errors
+    /// The target has no such node, or nobody could do that to it.
+    pub(super) fn of(
+        plan: &'a Plan,
+        step: &PlanStep,
+        reached: &'a ReachedDatabase,
+    ) -> Result<Option<Self>, Failure> {
+        let experiment = plan.experiment(&step.experiment);
+        let Some(fault) = experiment.and_then(|experiment| experiment.fault.as_ref()) else {
+            return Ok(None);
+        };
+        let owner = plan.owner(&step.target);
+        let target = plan
+            .target(owner)
+            .ok_or_else(|| Failure::new(format!("The plan has no target {owner}.")))?;
+        Injection::new(fault, target, reached).map(Some)
+    }
+
+    fn new(
+        plan: &'a FaultPlan,
+        target: &TargetFacts,
+        reached: &'a ReachedDatabase,
+    ) -> Result<Self, Failure> {
+        let nodes = &reached.nodes[..];
+        let primary = reached.database.writable();
+        let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
+        if plan.promote.is_some() && node != primary {
+            return Err(not_the_primary(target, &nodes[node].name));
+        }
+        let heir = match plan.promote.as_deref() {
+            None => None,
+            Some(name) => Some(heir(nodes, name, node, primary).ok_or_else(|| match name {
+                "" => no_heir(target),
+                name => missing(target, name),
+            })?),
+        };
+        Ok(Injection {
+            cluster: cluster_of(plan, target, &nodes[node].name)?.map(Mutex::new),
+            plan,
+            target: target.name.clone(),
+            database: &reached.database,
+            nodes,
+            node,
+            heir,
+            window: OnceLock::new(),
+            is_over: AtomicBool::new(false),
+            times: Mutex::default(),
+        })
+    }
+
+    /// The node that it is done to.
+    pub(super) fn node(&self) -> &str {
+        self.name(self.node)
+    }
+
+    fn name(&self, node: usize) -> &str {
+        &self.nodes[node].name
+    }
+
+    pub(super) fn watch(&self) -> FaultWatch {
+        FaultWatch::new(self.plan.at_s)
+    }
+
+    /// Has workers survive it: every error is counted, sessions are replaced, nobody waits without end.
+    pub(super) fn tune(&self, spec: &mut TrialSpec) {
+        spec.errors = ErrorPolicy::following();
+        spec.answer_limit = Some((self.plan.answer_limit_s * 1e9) as Nanos);
+    }
+
+    /// All workers start: the time of the fault is known from now on.
+    pub(super) fn released(&self, window: Window) {
+        // Only the first call counts.
+        let _ = self.window.set(window);
+    }
+
+    /// Does `work` while a thread injects the fault.
+    pub(super) fn meanwhile<T>(&self, work: impl FnOnce() -> T) -> T {
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new().name("fault".to_owned());
+            if let Err(error) = thread.spawn_scoped(scope, || self.run()) {
+                self.fail(say!(fault_without_thread, why = error.to_string()));
+            }
+            // Also when `work` panics: else the scope would wait for ever.
+            let _over = Over::new(&self.is_over);
+            work()
+        })
+    }
+
+    pub(super) fn take_events(&self) -> Vec<Event> {
+        std::mem::take(&mut self.times().events)
+    }
+
+    /// What nodes were asked so far to know who takes writes.
+    pub(super) fn asked(&self) -> BTreeMap<usize, Asked> {
+        let reads = |(node, count): (&usize, &u64)| {
+            (*node, Asked { all: *count, reads: *count, ..Asked::default() })
+        };
+        self.times().answers.iter().map(reads).collect()
+    }
+
+    pub(super) fn facts(&self, watch: &FaultWatch, lost: Option<LostWork>) -> FaultFacts {
+        let has_happened = self.failure().is_none();
+        let mut times = self.times().clone();
+        // A clean shutdown is a fault from its begin on, however long it takes.
+        if !matches!(
+            self.plan.action,
+            FaultAction::Kill | FaultAction::Freeze | FaultAction::Partition
+        ) {
+            times.done_s = f64::NEG_INFINITY;
+        }
+        let lost = lost.unwrap_or_else(|| LostWork::untold(say!(losses_untraceable)));
+        let mut facts = FaultFacts {
+            action: self.plan.action.name().to_owned(),
+            node: self.nodes[self.node].name.clone(),
+            at_s: times.at_s.unwrap_or(self.plan.at_s),
+            heal_asked_at_s: times.heal_asked_at_s,
+            healed_at_s: times.healed_at_s,
+            promoted: times.promoted.map(|(node, _)| self.nodes[node].name.clone()),
+            promoted_at_s: times.promoted.map(|(_, at_s)| at_s),
+            acknowledged: lost.acknowledged,
+            lost: lost.lost,
+            unknown: lost.unknown,
+            across_shards: lost.across_shards,
+            evidence: lost.evidence,
+            // Of a fault that did not happen, nothing came: the status of its trial says why.
+            steps: if has_happened { times.steps } else { Vec::new() },
+            ..FaultFacts::default()
+        };
+        watch.tell(&mut facts, times.done_s);
+        facts
+    }
+
+    /// Why the trial is none of this fault: it did not happen.
+    pub(super) fn failure(&self) -> Option<Message> {
+        let times = self.times();
+        let never = || times.at_s.is_none().then(|| say!(fault_never_came));
+        times.failure.clone().or_else(never)
+    }
+
+    /// Notes a step that has just been made, and tells when that was.
+    fn step(&self, what: Message) -> f64 {
+        let at_s = self.now_s();
+        let mut times = self.times();
+        let event = Event { at_s: Some(at_s), ..Event::new(EventKind::Server, &what) };
+        times.events.push(event);
+        times.steps.push(FaultStep { at_s, what });
+        at_s
+    }
+
+    fn fail(&self, why: Message) {
+        self.step(why.clone());
+        self.times().failure.get_or_insert(why);
+    }
+
+    /// Seconds from the opening of the window.
+    fn now_s(&self) -> f64 {
+        let opens = self.window.get().map_or(0, |window| window.opens);
+        (monotonic_now() as f64 - opens as f64) / 1e9
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    fn times(&self) -> MutexGuard<'_, FaultTimes> {
+        self.times.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn cluster(&self) -> Option<MutexGuard<'_, Cluster>> {
+        Some(self.cluster.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn run(&self) {
+        let is_due = |at_s: f64| self.window.get().is_some() && self.now_s() >= at_s;
+        while !is_due(self.plan.at_s) {
+            if self.is_over() {
+                return;
+            }
+            let left_s = self.plan.at_s - self.now_s();
+            match self.window.get() {
+                Some(_) => std::thread::sleep(LOOK.min(Duration::from_secs_f64(left_s.max(0.0)))),
+                None => std::thread::sleep(LOOK),
+            }
+        }
+        if !self.inject() {
+            return;
+        }
+        self.promote();
+        let heal_at_s = self.plan.heal_after_s.map(|after_s| self.plan.at_s + after_s);
+        while !self.is_over() {
+            if heal_at_s.is_some_and(is_due) && self.may_heal() {
+                self.heal();
+            }
+            self.follow();
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    fn inject(&self) -> bool {
+        let (action, name) = (self.plan.action, self.name(self.node));
+        // The moment is that before it is done: the load feels it while it is being done.
+        let at_s = self.now_s();
+        let result = self.do_fault(action, name);
+        match result {
+            Ok(()) => {
+                self.times().at_s = Some(at_s);
+                let done_s = self.step(done(action, name));
+                self.times().done_s = done_s;
+                if action == FaultAction::Restart {
+                    let mut times = self.times();
+                    (times.healed_at_s, times.is_ended) = (Some(done_s), true);
+                }
+                true
+            }
+            Err(why) => {
+                let fault = action.name();
+                self.fail(say!(fault_failed, fault = fault, node = name, why = why.message));
+                false
+            }
+        }
+    }
+
+    fn promote(&self) {
+        let Some(heir) = self.heir else { return };
+        let name = self.name(heir);
+        let result = self.make_primary(name);
+        match result {
+            Ok(()) => {
+                self.step(say!(node_promoted, node = name));
+                self.follow();
+            }
+            Err(why) => {
+                self.step(say!(node_not_promoted, node = name, why = why.message));
+            }
+        }
+    }
+
+    /// Looks whether another node takes writes, and sends new sessions there.
+    fn follow(&self) {
+        let current = self.database.writable();
+        // Whoever has taken over stays: a node that comes back and takes writes too is a second primary.
+        if self.times().promoted.is_some() || current != self.node {
+            return;
+        }
+        let others = (0..self.nodes.len()).filter(|node| *node != current && self.may_write(*node));
+        for node in others {
+            if self.takes_writes(node) == Some(true) {
+                self.database.switch_primary(node);
+                let at_s = self.step(say!(node_takes_writes, node = self.name(node)));
+                self.times().promoted = Some((node, at_s));
+                return;
+            }
+        }
+    }
+
+    /// Whether a node says that it takes writes. Its answers are noted: it counts them among its reads.
+    fn takes_writes(&self, node: usize) -> Option<bool> {
+        let answer = takes_writes(&self.nodes[node].database);
+        *self.times().answers.entry(node).or_default() += u64::from(answer.is_some());
+        answer
+    }
+
+    /// Waits until a node says that it takes writes (or that it takes none), and no longer than whoever has stopped the
+    /// run.
+    fn wait_for(&self, node: usize, wanted: bool) -> bool {
+        let until = monotonic_now() + NODE_BACK_WITHIN;
+        loop {
+            if self.takes_writes(node) == Some(wanted) {
+                return true;
+            }
+            if monotonic_now() >= until || is_given_up() {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
+    /// True for nodes that hold all data.
+    fn may_write(&self, node: usize) -> bool {
+        matches!(self.nodes[node].role, Role::Primary | Role::ReadOnly)
+    }
+
+    /// Ends the fault, once; why that failed, in a sentence.
+    fn heal(&self) -> Option<Message> {
+        let name = self.name(self.node);
+        // Only what takes its time: a server that recovers.
+        let is_up = matches!(self.plan.action, FaultAction::Freeze | FaultAction::Partition);
+        let asked_at_s = match self.cluster.is_some() && !is_up {
+            true => self.step(say!(node_start_asked, node = name)),
+            false => self.now_s(),
+        };
+        self.times().heal_asked_at_s = Some(asked_at_s);
+        let result = self.end_fault(name);
+        self.times().is_ended = true;
+        match result {
+            Ok(Some(healed)) => {
+                let at_s = self.step(healed);
+                self.times().healed_at_s = Some(at_s);
+            }
+            Ok(None) => {
+                self.step(say!(node_left_by_command, node = name));
+            }
+            Err(why) => {
+                let why = say!(node_not_brought_back, node = name, why = why.message);
+                self.step(why.clone());
+                return Some(why);
+            }
+        }
+        None
+    }
+
+    /// True while the fault should be ended by what ends it. A dead node whose place another one has taken
+    /// is left alone until the trial is over: to follow the new primary, it may need a copy of its data.
+    fn may_heal(&self) -> bool {
+        let is_dead = matches!(self.plan.action, FaultAction::Kill | FaultAction::Stop);
+        let times = self.times();
+        !(times.is_ended || (is_dead && times.promoted.is_some()))
+    }
+
+    /// After the trial: has somebody take writes, so that the data can be looked at. Where nobody has taken
+    /// over, that is the node itself.
+    pub(crate) fn settle(&self) {
+        if self.times().at_s.is_none() {
+            return;
+        }
+        self.follow();
+        let writable = self.database.writable();
+        if self.times().promoted.is_none() && !self.times().is_ended {
+            self.heal();
+        }
+        if !self.wait_for(writable, true) {
+            self.step(say!(node_takes_no_writes_after_trial, node = self.name(writable)));
+        }
+    }
+
+    /// Brings the nodes back to the roles they had before. What could not be done is said in sentences, and
+    /// to whoever has stopped the run how the nodes are left.
+    pub(crate) fn restore(&self) -> Option<Message> {
+        let why = self.bring_back();
+        let is_touched = self.times().at_s.is_some() || self.times().failure.is_some();
+        if !(signals::has_come() && is_touched) {
+            return why;
+        }
+        Some(Message::sentences(&why.into_iter().chain(self.left()).collect::<Vec<_>>()))
+    }
+
+    /// How the nodes are left, in sentences.
+    fn left(&self) -> Vec<Message> {
+        let mut left = vec![say!(run_stopped_nodes_left)];
+        for node in (0..self.nodes.len()).filter(|node| self.may_write(*node)) {
+            let name = self.name(node);
+            left.push(match self.takes_writes(node) {
+                Some(true) => say!(node_takes_writes, node = name),
+                Some(false) => say!(node_takes_reads_only, node = name),
+                None => say!(node_does_not_answer, node = name),
+            });
+        }
+        if self.cluster.is_some() {
+            left.push(say!(run_stopped_cluster_hint));
+        }
+        left
+    }
+
+    fn bring_back(&self) -> Option<Message> {
+        let times = self.times().clone();
+        if times.at_s.is_none() {
+            return times.failure.and_then(|_| self.undo());
+        }
+        // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
+        let is_replaced_and_frozen =
+            times.promoted.is_some() && self.plan.action == FaultAction::Freeze;
+        let is_wanted = self.may_heal() && !is_replaced_and_frozen;
+        let unhealed = is_wanted.then(|| self.heal()).flatten();
+        let Some((heir, _)) = times.promoted else { return unhealed };
+        if self.cluster.is_none() {
+            let primary = say!(heir_still_primary, node = self.name(heir));
+            return Some(Message::sentences(
+                &unhealed.into_iter().chain([primary]).collect::<Vec<_>>(),
+            ));
+        }
+        self.back(heir).err().map(|why| {
+            let (node, other) = (self.name(heir), self.name(self.node));
+            say!(heir_still_primary_because, node = node, other = other, why = why)
+        })
+    }
+
+    /// A fault that failed may have been done in part, such as a restart: the node is brought back. Commands
+    /// of the suite end only what theirs have done.
+    fn undo(&self) -> Option<Message> {
+        self.cluster.as_ref()?;
+        let name = self.name(self.node);
+        let healed = self.end_fault(name);
+        healed.err().map(|why| say!(node_not_brought_back, node = name, why = why.message))
+    }
+
+    /// The node that the fault was done to becomes the primary again.
+    fn back(&self, heir: usize) -> Result<(), Message> {
+        let name = self.name(self.node);
+        self.rejoin(name).map_err(|why| why.message)?;
+        if !self.wait_for(self.node, false) {
+            return Err(say!(node_no_replica));
+        }
+        // The cluster passes the last writes on before the roles change.
+        self.make_primary(name).map_err(|why| why.message)?;
+        if !self.wait_for(self.node, true) {
+            return Err(say!(node_refuses_writes));
+        }
+        self.database.switch_primary(self.node);
+        self.rejoin(self.name(heir)).map_err(|why| why.message)?;
+        match self.wait_for(heir, false) {
+            true => Ok(()),
+            false => Err(say!(node_follows_not, node = self.name(heir))),
+        }
+    }
+
+    fn do_fault(&self, action: FaultAction, node: &str) -> Result<(), Failure> {
+        let Some(mut cluster) = self.cluster() else {
+            let does = say!(command_does_fault, node = node);
+            let command = self.plan.command.as_ref();
+            return self.run_command(command, does, "command", "", signals::has_come);
+        };
+        Ok(match action {
+            FaultAction::Kill => cluster.kill(node),
+            FaultAction::Stop => cluster.stop(node),
+            FaultAction::Restart => cluster.stop(node).and_then(|()| cluster.start(node)),
+            FaultAction::Freeze => cluster.freeze(node),
+            FaultAction::Partition => cluster.partition(node),
+            FaultAction::Command => Ok(()),
+        }?)
+    }
+
+    /// Ends the fault, and says what became of the node; `None` where nobody knows how to end it.
+    fn end_fault(&self, node: &str) -> Result<Option<Message>, Failure> {
+        let Some(mut cluster) = self.cluster() else {
+            let Some(command) = &self.plan.heal_command else { return Ok(None) };
+            let does = say!(command_heals, node = node);
+            self.run_command(Some(command), does, "heal_command", "", is_given_up)?;
+            return Ok(Some(say!(node_brought_back_by_command, node = node)));
+        };
+        let (done, healed) = match self.plan.action {
+            FaultAction::Freeze => (cluster.thaw(node), say!(node_thawed, node = node)),
+            FaultAction::Partition => (cluster.heal(node), say!(node_reached_again, node = node)),
+            _ => (cluster.start(node), say!(node_started_again, node = node)),
+        };
+        done?;
+        Ok(Some(healed))
+    }
+
+    fn make_primary(&self, node: &str) -> Result<(), Failure> {
+        let Some(mut cluster) = self.cluster() else {
+            let does = say!(command_promotes, node = node);
+            let command = self.plan.promote_command.as_ref();
+            return self.run_command(command, does, "promote_command", node, signals::has_come);
+        };
+        Ok(cluster.promote(node).map(drop)?)
+    }
+
+    /// Makes a node a replica of the one that has taken its place.
+    fn rejoin(&self, node: &str) -> Result<(), Failure> {
+        Ok(self.cluster().map_or(Ok(()), |mut cluster| cluster.rejoin(node))?)
+    }
+
+    fn run_command(
+        &self,
+        text: Option<&SecretCommand>,
+        does: Message,
+        key: &str,
+        heir: &str,
+        is_stopped: fn() -> bool,
+    ) -> Result<(), Failure> {
+        let Some(text) = text.map(SecretCommand::expose) else { return Ok(()) };
+        let told = [("DYNO_NODE", self.node()), ("DYNO_PROMOTE", heir)];
+        let (target, limit) = (&self.target, Some(BACK_WITHIN));
+        let command = ShellCommand { target, told: &told, text, does, key, limit };
+        match on_loop(execute(&command, is_stopped))?? {
+            true => Ok(()),
+            false => Err(Failure::new(say!(command_killed, does = command.does))),
+        }
+    }
+}
+
+/// The cluster that can do what `plan` wants; `None` where commands of the suite do it.
+///
+/// # Errors
+/// dyno has not started the node, and the suite has no command for it.
+fn cluster_of(
+    plan: &FaultPlan,
+    target: &TargetFacts,
+    node: &str,
+) -> Result<Option<Cluster>, Failure> {
+    if plan.action == FaultAction::Command {
+        if plan.promote.is_some() && plan.promote_command.is_none() {
+            let message = "The fault promotes a node, and the suite has no command for that.";
+            let hint = "Add `promote_command`, or leave `promote` out of the fault.";
+            return Err(Failure::usage(message).with_hint(hint));
+        }
+        return Ok(None);
+    }
+    let planned = target.nodes.iter().find(|planned| planned.name == node);
+    if let Some(folder) = planned.and_then(|planned| planned.cluster.as_deref()) {
+        return Ok(Some(Cluster::open(Path::new(folder))?.stopped_by(is_given_up)));
+    }
+    Err(Failure::usage(format!(
+        "dyno has not started the node {node} of the target {}, so it can't {} it.",
+        target.name,
+        plan.action.name()
+    ))
+    .with_hint(
+        "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `action = \
+         \"command\"` with a `command` of your own.",
+    ))
+}
+
+/// Whether a node says that it takes writes; `None` when it doesn't answer.
+fn takes_writes(node: &Database) -> Option<bool> {
+    databases::ask_within(&node.admin(), PATIENCE, ask_writable).ok()
+}
+
+async fn ask_writable(session: &mut AdminSession<'_>) -> Result<bool, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => "SELECT CASE WHEN @@global.read_only THEN 0 ELSE 1 END",
+        Dialect::Postgres => "SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE 1 END",
+        // An embedded database is its only node.
+        Dialect::Sqlite => "SELECT 1",
+    };
+    let mut answer = AnswerTable::default();
+    session.query(sql, &mut answer).await?;
+    Ok(answer.single() == Some("1"))
+}
+
+/// The node of this name, or the first one of this role. The primary is whoever takes writes now.
+fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
+    let by_name = nodes.iter().position(|node| node.name == wanted);
+    let by_role = || match wanted {
+        "primary" => Some(primary).filter(|primary| *primary < nodes.len()),
+        role => nodes.iter().position(|node| node.role.name() == role),
+    };
+    by_name.or_else(by_role)
+}
+
+/// The node that takes over: the one of this name, or the first one that holds the data and isn't the one
+/// that the fault is done to.
+fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Option<usize> {
+    let holds_data = |role: Role| matches!(role, Role::Primary | Role::ReadOnly);
+    let mut able = nodes
+        .iter()
+        .enumerate()
+        .filter(|(index, other)| *index != node && *index != primary && holds_data(other.role));
+    able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
+}
+
+fn missing(target: &TargetFacts, name: &str) -> Failure {
+    let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
+    let hint = match nodes.as_slice() {
+        [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`."
+            .to_owned(),
+        nodes => format!("Its nodes: {}.", nodes.join(", ")),
+    };
+    Failure::usage(format!("The target {} has no node `{name}` for the fault.", target.name))
+        .with_hint(hint)
+}
+
+/// Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
+fn not_the_primary(target: &TargetFacts, name: &str) -> Failure {
+    let message = format!(
+        "The fault promotes another node, but {name} of the target {} is not the primary.",
+        target.name
+    );
+    Failure::usage(message)
+        .with_hint("Leave `promote` out of the fault, or write `node = \"primary\"`.")
+}
+
+fn no_heir(target: &TargetFacts) -> Failure {
+    let message = format!("The target {} has no other node that could take over.", target.name);
+    if target.nodes.iter().any(|node| node.role == Role::Shard) {
+        return Failure::usage(message)
+            .with_hint("Leave `promote` out of the fault: shards have no read-only nodes.");
+    }
+    Failure::usage(message).with_hint(
+        "Leave `promote` out of the fault, or give a cluster with replicas: `dyno cluster up mariadb \
+         --replicas 1`, then `--target NAME=cluster:DIR`.",
+    )
+}
+
+fn done(action: FaultAction, node: &str) -> Message {
+    match action {
+        FaultAction::Kill => say!(fault_killed, node = node),
+        FaultAction::Stop => say!(fault_stopped, node = node),
+        FaultAction::Restart => say!(fault_restarted, node = node),
+        FaultAction::Freeze => say!(fault_frozen, node = node),
+        FaultAction::Partition => say!(fault_partitioned, node = node),
+        FaultAction::Command => say!(fault_by_command, node = node),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_facts::ServerFacts;
+
+    /// Nodes of these names and roles, none of which is ever asked.
+    fn nodes(roles: &[(&str, Role)]) -> Vec<ReachedNode> {
+        let node = |(name, role): &(&str, Role)| ReachedNode {
+            name: (*name).to_owned(),
+            role: *role,
+            database: Database::open(&"sqlite:none.db".parse().expect("a URL")).expect("a driver"),
+            facts: ServerFacts::default(),
+            same_host: true,
+            server: crate::databases::ServerPlace::Unknown,
+        };
+        roles.iter().map(node).collect()
+    }
+
+    #[test]
+    fn nodes_are_found_by_name_and_by_role() {
+        let nodes = nodes(&[
+            ("n1", Role::Primary),
+            ("n2", Role::ReadOnly),
+            ("n3", Role::ReadOnly),
+            ("door", Role::Endpoint),
+        ]);
+        assert_eq!(find(&nodes, "primary", 0), Some(0));
+        assert_eq!(find(&nodes, "primary", 2), Some(2), "whoever takes writes now");
+        assert_eq!(find(&nodes, "n3", 0), Some(2));
+        assert_eq!(find(&nodes, "read_only", 0), Some(1));
+        assert_eq!(find(&nodes, "n4", 0), None);
+        assert_eq!(heir(&nodes, "", 0, 0), Some(1));
+        assert_eq!(heir(&nodes, "n3", 0, 0), Some(2));
+        assert_eq!(heir(&nodes, "", 0, 1), Some(2), "not the one that takes writes already");
+        assert_eq!(heir(&nodes, "door", 0, 0), None, "an endpoint holds no data");
+    }
+}
