@@ -17,7 +17,6 @@ pub(crate) const HELP: &str = "\
 Examples:
   dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
   dyno benchmarksql build props.pg warehouses 10           the same with another value
-  dyno benchmarksql build props.pg fileLocation /data/     CSV files instead of a load
   dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
   dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
 
@@ -75,9 +74,6 @@ impl From<SourceArguments> for PropertiesSource {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A build that was interrupted goes on when the same command is given again: what is stored is kept.
-With fileLocation in the file (or as KEY VALUE) ten CSV files are written instead, with the rows that a
-load with the same seed would store; nothing is connected to then. fileLocation is a prefix: a
-folder needs its / at the end.
 
 Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
 for --shard that stand for templates:
@@ -88,8 +84,7 @@ for --shard that stand for templates:
 Examples:
   dyno benchmarksql build props.pg
   dyno benchmarksql build props.my warehouses 100 loadWorkers 16
-  dyno benchmarksql build props.my --shard polardb-x
-  dyno benchmarksql build props.pg fileLocation /data/tpcc/")]
+  dyno benchmarksql build props.my --shard polardb-x")]
 pub(crate) struct BenchmarksqlBuildArguments {
     #[command(flatten)]
     source: SourceArguments,

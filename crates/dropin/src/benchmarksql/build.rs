@@ -1,7 +1,7 @@
 //! `dyno benchmarksql build`.
 
 use super::properties::{Properties, redacted};
-use super::settings::{Build, Csv, Place, Reader};
+use super::settings::{Place, Reader};
 use super::{PropertiesSource, warn};
 use crate::benchmarksql::Done;
 use dyno_core::Dialect;
@@ -11,7 +11,7 @@ use dyno_runner::databases::{ReachedDatabase, reach_target};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output};
-use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load, write_csv};
+use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load};
 use dyno_tpcc::options::OFFER;
 use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
 
@@ -40,24 +40,25 @@ pub(super) fn run(arguments: &BenchmarksqlBuild) -> Done {
     let properties = arguments.source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
-    let build = reader.build()?;
-    echo(&properties, &build);
+    let load_workers = reader.load_workers()?;
+    echo(&properties, load_workers);
     warn(&reader.warnings);
-    let options = options(arguments, &place, &build)?;
-    match &build.csv {
-        Some(csv) => files(&options, place.target.dialect, csv),
-        None => tables(&options, place),
-    }
+    let options = options(arguments, &place, load_workers)?;
+    let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
+    output::talk(&format!("{} {}", facts.product, facts.version));
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
+    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
+    follow_load(load, build_summary).map(drop)
 }
 
 /// What the original says first: every key that it reads.
-fn echo(properties: &Properties, build: &Build) {
+fn echo(properties: &Properties, load_workers: u32) {
     let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
     let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));
     for key in ["driver", "conn", "user", "password", "warehouses"] {
         text.extend(value(key).map(|value| format!("{key}={value}\n")));
     }
-    let workers = format!(" - using default {}", build.load_workers);
+    let workers = format!(" - using default {}", load_workers);
     for (key, otherwise) in [
         ("loadWorkers", workers.as_str()),
         ("fileLocation", ""),
@@ -73,12 +74,12 @@ fn echo(properties: &Properties, build: &Build) {
 fn options(
     arguments: &BenchmarksqlBuild,
     place: &Place,
-    build: &Build,
+    load_workers: u32,
 ) -> Result<TpccLoadOptions, Failure> {
     let shard = shard(arguments)?;
     let usual = place.target.dialect == Dialect::Postgres && shard.is_none();
     Ok(TpccLoadOptions {
-        sessions: build.load_workers,
+        sessions: load_workers,
         seed: arguments.seed,
         keys: arguments.keys,
         foreign_keys: arguments.foreign_keys.unwrap_or(usual),
@@ -132,36 +133,7 @@ fn after(sql: &str) -> ShardClauses {
     ShardClauses { after: Some(sql.to_owned()), ..ShardClauses::default() }
 }
 
-fn files(options: &TpccLoadOptions, dialect: Dialect, csv: &Csv) -> Done {
-    let progress = LoadProgress::new("CSV files");
-    let written = write_csv(options, dialect, (&csv.prefix, &csv.null), &progress);
-    let files = match written {
-        Ok(files) => files,
-        Err(error) => {
-            progress.clear();
-            return Err(Failure::new(error).with_hint(
-                "fileLocation is a prefix: a folder has to exist, and needs its / at the end",
-            ));
-        }
-    };
-    let rows: u64 = files.iter().map(|file| file.rows).sum();
-    progress.finish(&format!("{} rows in {} files", whole(rows as f64), files.len()));
-    for file in &files {
-        let (path, columns) = (file.path.display(), file.columns.join(", "));
-        output::data(&format!("{path}: {} rows of {} ({columns})\n", file.rows, file.table));
-    }
-    Ok(())
-}
-
-fn tables(options: &TpccLoadOptions, place: Place) -> Done {
-    let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
-    output::talk(&format!("{} {}", facts.product, facts.version));
-    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
-    let load = |progress: &LoadProgress| load(&database.admin(), options, progress);
-    follow_load(load, told).map(drop)
-}
-
-fn told(report: &LoadReport) -> String {
+fn build_summary(report: &LoadReport) -> String {
     if report.was_complete {
         return "nothing was missing; all rows are there as an earlier build stored them, whatever seed, keys \
                 or clauses were asked for now"

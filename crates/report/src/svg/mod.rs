@@ -5,13 +5,11 @@
 mod columns;
 mod data;
 mod forest;
-mod marks;
 mod scale;
 
 pub use columns::{BarColumn, BarColumns, BarGroup};
 pub use data::{Datum, Svg};
 pub(crate) use forest::{ForestGroup, ForestRow, forest};
-pub use marks::{Mark, MarkRow, marks};
 pub use scale::AxisScale;
 
 use crate::format;

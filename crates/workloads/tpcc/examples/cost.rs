@@ -19,7 +19,7 @@ use dyno_reactor::block_on;
 use dyno_tpcc::check::{Stage, check};
 use dyno_tpcc::load::{TpccDatabase, TpccLoadOptions, destroy, load};
 use dyno_tpcc::profile::BMSQL_5_0;
-use dyno_tpcc::random::Constants;
+use dyno_tpcc::values::Constants;
 use dyno_tpcc::{Tpcc, TpccOptions};
 use rustix::time::{ClockId, clock_gettime};
 use std::error::Error;

@@ -1,7 +1,6 @@
 //! What a TPC-C trial says of itself beyond what every trial says.
 
-pub use crate::reach::Reach;
-use dyno_facts::{CheckVerdict, FamilyRecord, KindSummary, LatencySummary, Message};
+use dyno_facts::{CheckVerdict, FamilyRecord, KindSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// The record of a trial.
@@ -39,8 +38,8 @@ pub struct TpccFacts {
     pub deliveries_with_skips: u64,
     /// Shards that the warehouses lie on; `None` where nobody knows.
     pub shards: Option<u32>,
-    /// How far the New-Orders and Payments of the window reached.
-    pub reaches: Vec<ReachLine>,
+    /// Share of the New-Orders and Payments whose rows lie on several shards, 0 to 1; `None` if unknown.
+    pub crossing_share: Option<f64>,
     /// The audit: what was executed against what should have been.
     pub audit: Vec<AuditLine>,
     /// The consistency conditions before and after the trial, in their order.
@@ -71,20 +70,6 @@ impl TpccFacts {
         self.tpmc_committed = per_minute(committed_orders);
         self.tpm_total = per_minute(all);
     }
-}
-
-/// Transactions of one kind that reach equally far.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ReachLine {
-    /// `new_order` or `payment`.
-    pub kind: String,
-    pub reach: Reach,
-    /// Their share among the committed ones of their kind that follows from the profile, 0 to 1.
-    pub expected_share: f64,
-    /// Given up with an error.
-    pub failed: u64,
-    /// Of those that were committed, as their kind's latency is counted; exact to 1 %.
-    pub latency: LatencySummary,
 }
 
 /// One consistency condition.

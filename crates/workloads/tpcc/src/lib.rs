@@ -2,10 +2,10 @@
 //! and SQLite.
 //!
 //! - [`profile`]: what is run how: `bmsql-5.0` and `spec`, as data.
-//! - [`random`]: the random values of clauses 2.1.6 and 4.3.2.
+//! - [`values`]: the random values of clauses 2.1.6 and 4.3.2.
 //! - [`schema`], [`load`](mod@load): tables, keys and rows, resumable and in parallel.
 //! - [`Tpcc`]: the five transactions as a [`dyno_core::Workload`].
-//! - [`check`]: the consistency conditions; [`books`](mod@books): what the database holds against
+//! - [`check`]: the consistency conditions; [`settle`](mod@settle): what the database holds against
 //!   what it has acknowledged; [`audit`]: what a run did against what it should have done.
 //!
 //! Clause numbers are those of TPC-C 5.11. The folder's README names sources, versions and every
@@ -13,22 +13,18 @@
 
 mod across;
 pub mod audit;
-pub mod books;
 pub mod check;
 pub mod facts;
 pub mod family;
 pub mod ledger;
 pub mod load;
-pub mod log;
 pub mod options;
 mod paper;
 pub mod profile;
-pub mod random;
-mod reach;
 mod run;
 pub mod schema;
 pub mod settle;
-mod text;
+pub mod values;
 
 dyno_facts::catalogue!();
 
@@ -36,8 +32,10 @@ pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
 pub use options::{Isolation, Staff, TpccOptions};
 pub use paper::PAPER;
-pub use run::{Handover, OrderShown, Terminal, Tpcc, TpccWorker, prepared_statements};
-pub use text::Timestamp;
+pub use run::{
+    Handover, LogEntry, OrderShown, Terminal, TerminalLog, Tpcc, TpccWorker, prepared_statements,
+};
+pub use values::Timestamp;
 
 /// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).
 pub const ITEMS: u32 = 100_000;

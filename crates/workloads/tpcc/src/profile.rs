@@ -1,7 +1,7 @@
 //! What is run how. The transactions are the same code; a profile is data.
 
-use crate::random::LAST_NAME_BYTES;
-use crate::text::Short;
+use crate::values::LAST_NAME_BYTES;
+use crate::values::Short;
 
 dyno_core::named! {
     /// The five transactions (clauses 2.4 to 2.8), in the order of all tables here.
@@ -111,24 +111,25 @@ pub struct Profile {
     pub binding: Binding,
     /// Keying and think times; `None` is none.
     pub pacing: Option<PerKind<Pace>>,
-    /// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7).
-    /// Of Delivery, the terminal's part.
-    pub limits_s: PerKind<f64>,
-    /// The same of the deferred part of Delivery (clause 2.7.2.2).
-    pub deferred_limit_s: f64,
     pub delivery: DeliveryMode,
     /// New-Orders that are rolled back for an unused item, percent (clause 2.4.1.4).
     pub rollback_percent: u32,
-    /// Order lines that another warehouse supplies, percent (clause 2.4.1.5).
-    pub remote_line_percent: u32,
-    /// Payments of a customer of another warehouse, percent (clause 2.5.1.2).
-    pub remote_payment_percent: u32,
     /// Payments and Order-Status that know the customer by last name, percent (clauses 2.5.1.2 and
     /// 2.6.1.2).
     pub by_name_percent: u32,
     /// How Order-Status and Stock-Level end.
     pub read_only_end: ReadOnlyEnd,
 }
+
+/// What the 90th percentile of the response times must not exceed (clauses 5.2.5.3 and 5.2.5.7). Of Delivery, the terminal's
+/// part.
+pub const LIMITS_S: PerKind<f64> = [5.0, 5.0, 5.0, 5.0, 20.0];
+/// The same of the deferred part of Delivery (clause 2.7.2.2).
+pub const DEFERRED_LIMIT_S: f64 = 80.0;
+/// Order lines that another warehouse supplies, percent (clause 2.4.1.5).
+pub const REMOTE_LINE_PERCENT: u32 = 1;
+/// Payments of a customer of another warehouse, percent (clause 2.5.1.2).
+pub const REMOTE_PAYMENT_PERCENT: u32 = 15;
 
 /// Least shares of the mix in percent (clause 5.2.3); New-Order has none.
 pub const MIX_LEAST_PERCENT: PerKind<f64> = [0.0, 43.0, 4.0, 4.0, 4.0];
@@ -143,12 +144,8 @@ pub const BMSQL_5_0: Profile = Profile {
     choice: TransactionChoice::Weights([45, 43, 4, 4, 4]),
     binding: Binding::Drawn,
     pacing: None,
-    limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
-    deferred_limit_s: 80.0,
     delivery: DeliveryMode::Inline,
     rollback_percent: 1,
-    remote_line_percent: 1,
-    remote_payment_percent: 15,
     by_name_percent: 60,
     read_only_end: ReadOnlyEnd::Rollback,
 };
@@ -165,12 +162,8 @@ pub const SPEC: Profile = Profile {
         Pace { keying_s: 2.0, think_mean_s: 5.0 },
         Pace { keying_s: 2.0, think_mean_s: 5.0 },
     ]),
-    limits_s: [5.0, 5.0, 5.0, 5.0, 20.0],
-    deferred_limit_s: 80.0,
     delivery: DeliveryMode::Deferred,
     rollback_percent: 1,
-    remote_line_percent: 1,
-    remote_payment_percent: 15,
     by_name_percent: 60,
     read_only_end: ReadOnlyEnd::Commit,
 };

@@ -9,7 +9,7 @@ pub const CONFIG: &str = "bmsql_config";
 pub(crate) const CREATE_CONFIG: &str = "CREATE TABLE bmsql_config (cfg_name varchar(30) not null primary key, cfg_value \
                                         varchar(50))";
 /// Numbers the rows of the history on PostgreSQL.
-pub(crate) const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
+const HISTORY_SEQUENCE: &str = "bmsql_hist_id_seq";
 
 dyno_core::named! {
     /// The nine tables of clause 1.3, in an order in which foreign keys find their parents.
@@ -345,22 +345,14 @@ impl Schema {
         if !self.foreign_keys {
             return Vec::new();
         }
-        let key = |(name, table, columns, parent, referenced): (
-            &str,
-            TpccTable,
-            &str,
-            TpccTable,
-            &str,
-        )| {
+        let keys = FOREIGN_KEYS.map(|(name, table, columns, parent, referenced)| {
+            let (child, parent) = (table.name(), parent.name());
             let sql = format!(
-                "ALTER TABLE {} ADD CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {} \
-                 ({referenced})",
-                table.name(),
-                parent.name()
+                "ALTER TABLE {child} ADD CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {parent} ({referenced})"
             );
             LateKey { table, name: name.to_owned(), sql }
-        };
-        FOREIGN_KEYS.map(key).into()
+        });
+        keys.into()
     }
 
     /// What lets the server number new rows of the history behind the loaded ones. Repeatable.
@@ -376,6 +368,8 @@ impl Schema {
             format!(
                 "ALTER TABLE {table} ALTER COLUMN hist_id SET DEFAULT nextval('{HISTORY_SEQUENCE}')"
             ),
+            // So that it is dropped with the table.
+            format!("ALTER SEQUENCE {HISTORY_SEQUENCE} OWNED BY {table}.hist_id"),
         ]
     }
 
@@ -415,7 +409,7 @@ mod tests {
         assert!(sqlite.contains("hist_id integer primary key,"), "{sqlite}");
         assert!(sqlite.contains("h_amount integer,"), "{sqlite}");
         let postgres = schema(Dialect::Postgres, KeyTime::AfterLoad).number_history();
-        assert_eq!(postgres.len(), 3);
+        assert_eq!(postgres.len(), 4);
     }
 
     #[test]

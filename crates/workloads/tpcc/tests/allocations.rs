@@ -9,11 +9,11 @@ use dyno_core::{
 use dyno_engine::{Control, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
 use dyno_testkit::{Counting, Scratch, allocations};
-use dyno_tpcc::books::Books;
 use dyno_tpcc::ledger::{LedgerFile, read};
 use dyno_tpcc::load::TpccDatabase;
-use dyno_tpcc::log::{LogEntry, TerminalLog};
 use dyno_tpcc::profile::{Profile, SPEC, TpccTransaction};
+use dyno_tpcc::settle::Books;
+use dyno_tpcc::{LogEntry, TerminalLog};
 use dyno_tpcc::{Tpcc, TpccOptions};
 use std::path::Path;
 use std::sync::Arc;

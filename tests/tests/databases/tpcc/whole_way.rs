@@ -10,12 +10,12 @@ use dyno_load::Unobserved;
 use dyno_testkit::{
     MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
 };
-use dyno_tpcc::books::{Books, books};
 use dyno_tpcc::check::{CONDITIONS, Stage, check};
 use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccLoadOptions, destroy, load, loaded};
 use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::KeyTime;
+use dyno_tpcc::settle::{Books, books};
 use dyno_tpcc::{Timestamp, Tpcc, TpccOptions};
 use std::path::Path;
 

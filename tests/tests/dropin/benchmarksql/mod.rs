@@ -1,7 +1,6 @@
 //! `dyno benchmarksql` as a script sees it.
 
 mod command_line;
-mod csv;
 mod results;
 mod servers;
 mod sqlite;

@@ -3,8 +3,8 @@
 use super::summary::{Line, Summary, Type};
 use dyno_core::{Nanos, Outcome, push_int};
 use dyno_engine::Control;
-use dyno_tpcc::log::{LogEntry, TerminalLog};
 use dyno_tpcc::profile::{DeliveryMode, TpccTransaction};
+use dyno_tpcc::{LogEntry, TerminalLog};
 use std::fs::File;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

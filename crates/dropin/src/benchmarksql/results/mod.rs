@@ -18,7 +18,7 @@ use super::console::WallClock;
 use dyno_core::{MILLISECOND, Nanos};
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
-use dyno_tpcc::log::TerminalLog;
+use dyno_tpcc::TerminalLog;
 use dyno_tpcc::profile::DeliveryMode;
 use lines::{Format, ResultLines};
 use std::fs::{self, File};

@@ -3,7 +3,7 @@
 use super::*;
 use dyno_core::{Outcome, SECOND};
 use dyno_reactor::monotonic_now;
-use dyno_tpcc::log::LogEntry;
+use dyno_tpcc::LogEntry;
 
 struct Directory {
     folder: tempfile::TempDir,

@@ -14,8 +14,6 @@ use std::str::FromStr;
 const TERMINALS_PER_WAREHOUSE: u32 = DISTRICTS;
 /// BenchmarkSQL's own number of loading connections.
 const LOAD_WORKERS: u32 = 4;
-/// What stands for NULL in CSV files unless told otherwise.
-const CSV_NULL: &str = "NULL";
 /// Longest run or ramp-up, minutes.
 const MINS_MAX: u32 = 1_000_000;
 const SESSIONS_MAX: u32 = 100_000;
@@ -28,21 +26,6 @@ pub(super) struct Place {
     pub(super) db: String,
     pub(super) target: TargetUrl,
     pub(super) warehouses: u32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Build {
-    pub(super) load_workers: u32,
-    /// CSV files instead of a load.
-    pub(super) csv: Option<Csv>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Csv {
-    /// What precedes the names of the files.
-    pub(super) prefix: String,
-    /// What stands for NULL.
-    pub(super) null: String,
 }
 
 /// How long a run takes.
@@ -189,12 +172,16 @@ impl<'a> Reader<'a> {
         .map_err(|failure| failure.with_hint(KNOWN))
     }
 
-    pub(super) fn build(&mut self) -> Result<Build, Failure> {
-        let load_workers = self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS);
-        let text = |key| self.given(key).map(|entry| entry.value.clone());
-        let null = text("csvNullValue").unwrap_or_else(|| CSV_NULL.to_owned());
-        let csv = text("fileLocation").map(|prefix| Csv { prefix, null });
-        Ok(Build { load_workers, csv })
+    /// Number of sessions of a build.
+    pub(super) fn load_workers(&self) -> Result<u32, Failure> {
+        if let Some(entry) = self.given("fileLocation") {
+            let hint =
+                "leave fileLocation out: dyno loads the tables itself, with COPY or LOAD DATA";
+            return Err(self
+                .wrong(entry, "asks for CSV files, which dyno doesn't write")
+                .with_hint(hint));
+        }
+        Ok(self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS))
     }
 
     /// What a run is asked for. `asked` is the profile that the command line names.

@@ -78,15 +78,15 @@ fn properties(file: &str, changes: &[(&str, &str)]) -> Properties {
     properties
 }
 
-type Read = (Place, Build, Run, Vec<String>);
+type Read = (Place, u32, Run, Vec<String>);
 
 fn read(file: &str, changes: &[(&str, &str)]) -> Result<Read, Failure> {
     let properties = properties(file, changes);
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
-    let build = reader.build()?;
+    let load_workers = reader.load_workers()?;
     let run = reader.run(&place, None)?;
-    Ok((place, build, run, reader.warnings))
+    Ok((place, load_workers, run, reader.warnings))
 }
 
 fn good(file: &str, changes: &[(&str, &str)]) -> Read {
@@ -95,10 +95,10 @@ fn good(file: &str, changes: &[(&str, &str)]) -> Read {
 
 #[test]
 fn a_file_of_5_0_is_understood_as_it_is() {
-    let (place, build, run, warnings) = good(FILE, &[]);
+    let (place, load_workers, run, warnings) = good(FILE, &[]);
     assert_eq!(place.target.to_string(), "postgres://benchmarksql:***@localhost:5432/postgres");
     assert_eq!(place.target.password.map(|p| p.reveal().to_owned()).as_deref(), Some("PWbmsql"));
-    assert_eq!((place.warehouses, build.load_workers, build.csv), (10, 4, None));
+    assert_eq!((place.warehouses, load_workers), (10, 4));
     assert_eq!(run.profile, BMSQL_5_0);
     assert_eq!((run.terminals, run.length), (8, Length::TxnsPerTerminal(10)));
     assert_eq!((run.limit_per_min, run.pauses, run.report_interval_s), (Some(300), None, 1));
@@ -239,8 +239,7 @@ fn what_the_profile_has_no_use_for_is_told() {
 }
 
 #[test]
-fn csv_files_are_asked_for_by_their_prefix() {
-    let (_, build, ..) = good(FILE, &[("filelocation", "/data/"), ("CSVNULLVALUE", "\\N")]);
-    let csv = build.csv.expect("files");
-    assert_eq!((csv.prefix.as_str(), csv.null.as_str()), ("/data/", "\\N"));
+fn csv_files_are_refused() {
+    let failure = read(FILE, &[("filelocation", "/data/")]).unwrap_err();
+    assert!(failure.message.to_string().contains("fileLocation=/data/"), "{failure:?}");
 }

@@ -7,9 +7,7 @@ use dyno_facts::{
     Metric, NodeConditions, PublishedRow, PublishedTable, SeriesRow, StatementCounts, TrialStatus,
 };
 use dyno_store::{RunData, TrialData};
-use dyno_tpcc::facts::{
-    AuditLine, ConditionLine, ConditionState, PauseFacts, Reach, ReachLine, TpccFacts, TpccKind,
-};
+use dyno_tpcc::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts, TpccKind};
 use std::collections::BTreeMap;
 
 const KINDS: [&str; 6] =
@@ -317,7 +315,7 @@ pub(crate) fn editions() -> RunData {
         let committed = data.summary.counts.committed as f64;
         let mut facts = own_mut::<TpccFacts>(&mut data.summary);
         facts.shards = Some(shards);
-        facts.reaches = reaches(shards, committed);
+        facts.crossing_share = Some(if shards > 1 { 0.05 } else { 0.0 });
         drop(facts);
         data.summary.conditions.nodes = nodes(shards, committed);
         data
@@ -334,24 +332,6 @@ pub(crate) fn editions() -> RunData {
         ..ExperimentFacts::default()
     }];
     run
-}
-
-/// One payment in ten reaches the other warehouse, which is on another shard where there are several, and takes
-/// three times as long.
-fn reaches(shards: u32, committed: f64) -> Vec<ReachLine> {
-    let line = |kind: &str, reach, share: f64, times: f64| ReachLine {
-        kind: kind.to_owned(),
-        reach,
-        expected_share: share,
-        failed: 0,
-        latency: latency((committed * 0.4 * share) as u64, 2_000.0 * times),
-    };
-    let far = if shards > 1 { Reach::Shard } else { Reach::Warehouse };
-    vec![
-        line("new_order", Reach::Home, 1.0, 1.0),
-        line("payment", Reach::Home, 0.9, 1.0),
-        line("payment", far, 0.1, 3.0),
-    ]
 }
 
 /// An endpoint that uses 40 us a transaction, and shards that use 60 us together.

@@ -5,11 +5,11 @@
 //! order has stock on others. A shard commits its part whole or not at all. The part of a customer or of a row
 //! of stock shows in its counters: they grow by more than the shard's own history and order lines explain.
 
-use crate::books::rows;
 use crate::check::derived;
 use crate::ledger::{Across, Entry, LedgerPayment, LedgerWork, Recorded, SupplyKey};
+use crate::settle::rows;
 use crate::settle::{Settlement, settle_part, stored_orders};
-use crate::text::Timestamp;
+use crate::values::Timestamp;
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
 use dyno_facts::{CheckVerdict, CrossShardLosses, DataCheck, Message, say};
 use dyno_load::doing;
@@ -552,8 +552,7 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
         let left = losses.branches_left.unwrap_or(0);
         said.push(say!(across_branches, n = first, left = left, seconds = seconds));
     }
-    let evidence = Message::sentences(&said);
-    DataCheck { name: DataCheck::ACROSS.to_owned(), verdict, evidence }
+    DataCheck { name: DataCheck::ACROSS.to_owned(), verdict, evidence: Message::sentences(&said) }
 }
 
 #[cfg(test)]

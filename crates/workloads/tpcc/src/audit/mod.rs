@@ -4,12 +4,16 @@
 //! with its expected value, and each distribution with its exact one.
 
 use crate::facts::AuditLine;
-use crate::profile::{CustomerKey, PerKind, Profile, TpccTransaction, TransactionChoice};
-use crate::random::{Constants, NuRand};
-use crate::reach::{ReachRoute, any_order_line};
+use crate::profile::{
+    CustomerKey, PerKind, Profile, REMOTE_LINE_PERCENT, REMOTE_PAYMENT_PERCENT, TpccTransaction,
+    TransactionChoice,
+};
+use crate::run::{LINES_MAX, LINES_MIN};
+use crate::values::{Constants, NuRand};
 use dyno_core::Nanos;
 use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// Classes of equal probability that a distribution is divided into.
 const CLASSES: usize = 16;
@@ -57,13 +61,11 @@ type Histogram = [u64; CLASSES];
 /// What the warehouses of one shard did that may lie on other shards, too, and how much of it did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct CrossingCounts {
-    lines: u64,
-    crossing_lines: u64,
+    /// Of all and of those that cross, as of the others.
+    lines: [u64; 2],
     /// Committed ones.
-    orders: u64,
-    crossing_orders: u64,
-    payments: u64,
-    crossing_payments: u64,
+    orders: [u64; 2],
+    payments: [u64; 2],
 }
 
 /// Pauses of terminals around transactions of one kind.
@@ -99,26 +101,44 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn of_shards(shards: usize) -> Self {
-        Counters { shards: vec![CrossingCounts::default(); shards], ..Counters::default() }
+    /// Notes how many lines of an order of a terminal of warehouse `home` come from other shards.
+    #[inline]
+    pub(crate) fn spread_order(
+        &mut self,
+        expected: &Expected,
+        home: i64,
+        suppliers: impl Iterator<Item = i64>,
+        is_committed: bool,
+    ) {
+        let Some(counts) = expected.shard(home).and_then(|at| self.shards.get_mut(at)) else {
+            return;
+        };
+        let (mut lines, mut crossing) = (0, 0);
+        for supplier in suppliers {
+            lines += 1;
+            crossing += u64::from(expected.shard(supplier) != expected.shard(home));
+        }
+        counts.lines = [counts.lines[0] + lines, counts.lines[1] + crossing];
+        counts.orders[0] += u64::from(is_committed);
+        counts.orders[1] += u64::from(is_committed && crossing > 0);
     }
 
-    /// Notes on how many shards a New-Order or a Payment has its rows.
+    /// Notes if the customer of a payment at warehouse `home` lies on another shard.
     #[inline]
-    pub(crate) fn spread(&mut self, route: &ReachRoute, is_committed: bool) {
-        let Some(counts) = self.shards.get_mut(route.home) else { return };
-        match route.is_order {
-            true => {
-                counts.lines += route.rows;
-                counts.crossing_lines += route.crossing;
-                counts.orders += u64::from(is_committed);
-                counts.crossing_orders += u64::from(is_committed && route.crossing > 0);
-            }
-            false => {
-                counts.payments += 1;
-                counts.crossing_payments += route.crossing;
-            }
+    pub(crate) fn spread_payment(&mut self, expected: &Expected, home: i64, customer: i64) {
+        let shard = expected.shard(home);
+        if let Some(counts) = shard.and_then(|at| self.shards.get_mut(at)) {
+            counts.payments[0] += 1;
+            counts.payments[1] += u64::from(expected.shard(customer) != shard);
         }
+    }
+
+    /// The share of transactions of several shards among the New-Orders and Payments; `None` if unknown.
+    pub(crate) fn crossing_share(&self) -> Option<f64> {
+        let sum = |at: usize| {
+            self.shards.iter().map(|it| it.orders[at] + it.payments[at]).sum::<u64>() as f64
+        };
+        (sum(0) > 0.0).then(|| sum(1) / sum(0))
     }
 
     /// A terminal has thought about its last transaction for so long; `keyed` is how long it has keyed in the one
@@ -212,9 +232,8 @@ impl Counters {
             counts.extend([thinks, think_ns, keyings, keying_ns]);
         }
         for shard in &mut self.shards {
-            counts.extend([&mut shard.lines, &mut shard.crossing_lines]);
-            counts.extend([&mut shard.orders, &mut shard.crossing_orders]);
-            counts.extend([&mut shard.payments, &mut shard.crossing_payments]);
+            let CrossingCounts { lines, orders, payments } = shard;
+            counts.extend([lines, orders, payments].into_iter().flatten());
         }
         counts
     }
@@ -270,8 +289,17 @@ pub(crate) struct Expected {
     items: Classes,
     customer_ids: Classes,
     last_names: Classes,
+    /// The shard of each warehouse; empty if unknown.
+    shard_of: Vec<usize>,
     /// By shard: the share of the warehouses other than one's own that lie on other shards.
     elsewhere: Vec<f64>,
+}
+
+/// The share of orders with some line among those that are `share` of all lines. All numbers of lines are alike.
+fn any_order_line(share: f64) -> f64 {
+    let numbers = LINES_MIN..=LINES_MAX;
+    let count = numbers.clone().count() as f64;
+    1.0 - numbers.map(|lines| (1.0 - share).powi(lines as i32)).sum::<f64>() / count
 }
 
 impl Expected {
@@ -285,23 +313,41 @@ impl Expected {
             shares: shares.map(|share| f64::from(share) / f64::from(sum)),
             cards: matches!(profile.choice, TransactionChoice::Deck(_)).then_some(sum),
             rollback: part(profile.rollback_percent),
-            remote_line: remote(profile.remote_line_percent),
-            remote_payment: remote(profile.remote_payment_percent),
+            remote_line: remote(REMOTE_LINE_PERCENT),
+            remote_payment: remote(REMOTE_PAYMENT_PERCENT),
             by_name: part(profile.by_name_percent),
             items: Classes::new(&constants.item()),
             customer_ids: Classes::new(&constants.customer()),
             last_names: Classes::new(&constants.last_name()),
+            shard_of: Vec::new(),
             elsewhere: Vec::new(),
         }
     }
 
-    /// The same for warehouses that lie on shards; `elsewhere` is by shard.
-    pub(crate) fn on_shards(self, elsewhere: Vec<f64>) -> Self {
-        Expected { elsewhere, ..self }
+    /// For warehouses that lie on shards: `shard_of` has the shard of each one that is used.
+    pub(crate) fn on_shards(self, shard_of: Vec<usize>) -> Self {
+        let mut held = vec![0; shard_of.iter().max().map_or(0, |last| last + 1)];
+        shard_of.iter().for_each(|&shard| held[shard] += 1);
+        let others = shard_of.len().max(2) - 1;
+        let share = |held: usize| (shard_of.len() - held) as f64 / others as f64;
+        Expected { elsewhere: held.into_iter().map(share).collect(), shard_of, ..self }
     }
 
-    pub(crate) fn shards(&self) -> usize {
-        self.elsewhere.len()
+    #[inline]
+    fn shard(&self, warehouse: i64) -> Option<usize> {
+        self.shard_of.get(warehouse as usize - 1).copied()
+    }
+
+    /// Counters for as many shards as are known.
+    pub(crate) fn counters(&self) -> Counters {
+        let shards = vec![CrossingCounts::default(); self.elsewhere.len()];
+        Counters { shards, ..Counters::default() }
+    }
+
+    /// The number of shards that warehouses lie on; `None` if unknown.
+    pub(crate) fn shards(&self) -> Option<u32> {
+        let shards: BTreeSet<usize> = self.shard_of.iter().copied().collect();
+        (!shards.is_empty()).then_some(shards.len() as u32)
     }
 
     /// What crosses shards, of all: a shard's own share of it depends on how many warehouses it has.
@@ -323,13 +369,9 @@ impl Expected {
                 AuditFigure::share(title, (crossing, all), sum / all.max(1) as f64)
             };
         vec![
-            share(say!(audit_crossing_lines), |it| [it.lines, it.crossing_lines], &line),
-            share(say!(audit_crossing_orders), |it| [it.orders, it.crossing_orders], &order),
-            share(
-                say!(audit_crossing_payments),
-                |it| [it.payments, it.crossing_payments],
-                &payment,
-            ),
+            share(say!(audit_crossing_lines), |it| it.lines, &line),
+            share(say!(audit_crossing_orders), |it| it.orders, &order),
+            share(say!(audit_crossing_payments), |it| it.payments, &payment),
         ]
     }
 

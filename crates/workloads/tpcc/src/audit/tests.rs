@@ -1,6 +1,5 @@
 use super::*;
 use crate::profile::BMSQL_5_0;
-use crate::reach::ReachLog;
 use dyno_core::Rng;
 
 const CONSTANTS: Constants = Constants { c_last: 77, c_id: 321, i_id: 5_000 };
@@ -115,20 +114,16 @@ fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
 #[test]
 fn what_crosses_shards_is_judged_by_the_warehouses_of_each() {
     // Six warehouses on four shards: 4; 1 and 5; 2 and 6; 3.
-    let elsewhere = ReachLog::new().on_shards(vec![1, 2, 3, 0, 1, 2]).elsewhere();
-    assert_eq!(elsewhere, [1.0, 0.8, 0.8, 1.0]);
-    let expected = expected(6).on_shards(elsewhere);
+    let expected = expected(6).on_shards(vec![1, 2, 3, 0, 1, 2]);
+    assert_eq!((&expected.elsewhere[..], expected.shards()), (&[1.0, 0.8, 0.8, 1.0][..], Some(4)));
     let counted = |shards: &[CrossingCounts]| {
         let counters = Counters { shards: shards.to_vec(), ..Counters::default() };
         expected.crossings(&counters)
     };
     let counts = |payments: u64, crossing_payments: u64| CrossingCounts {
-        payments,
-        crossing_payments,
-        orders: 10_000,
-        crossing_orders: 860,
-        lines: 100_000,
-        crossing_lines: 900,
+        payments: [payments, crossing_payments],
+        orders: [10_000, 860],
+        lines: [100_000, 900],
     };
     // 15 % of 10,000, of which all leave the first shard and 4 in 5 the second.
     let right = counted(&[counts(10_000, 1_500), counts(10_000, 1_200)]);
@@ -144,6 +139,20 @@ fn what_crosses_shards_is_judged_by_the_warehouses_of_each() {
         counted(&[counts(10_000, 750), counts(10_000, 600)])[2].verdict,
         CheckVerdict::Failed
     );
+}
+
+#[test]
+fn what_crosses_shards_is_counted() {
+    let expected = expected(4).on_shards(vec![0, 1, 0, 1]);
+    let mut counters = expected.counters();
+    counters.spread_order(&expected, 2, [2, 1, 4, 3].into_iter(), true);
+    counters.spread_order(&expected, 2, [2, 4].into_iter(), true);
+    counters.spread_payment(&expected, 2, 4);
+    counters.spread_payment(&expected, 1, 2);
+    let [first, second] = counters.shards[..] else { panic!("two shards") };
+    assert_eq!(second, CrossingCounts { lines: [6, 2], orders: [2, 1], payments: [1, 0] });
+    assert_eq!((first.payments, counters.crossing_share()), ([1, 1], Some(0.5)));
+    assert_eq!(Counters::default().crossing_share(), None);
 }
 
 #[test]

@@ -1,10 +1,9 @@
 //! The consistency conditions: the twelve of clause 3.3.2, and further ones for what those don't
 //! see: stock, remote traffic, counters and amounts.
 //!
-//! `apart` and `stream`: those that join rows of different warehouses, compared without that join.
+//! `apart`: those that join rows of different warehouses, compared without that join.
 
 mod apart;
-mod stream;
 
 use crate::messages;
 use dyno_core::{

@@ -2,10 +2,11 @@
 //! is checked before and after it, and what is told of it.
 
 mod checks;
-mod preflight;
 
-pub use checks::{Before, is_missing, look_after, look_before, not_made};
-pub use preflight::{Need, preflight, trial_needs};
+use checks::check;
+pub use checks::{
+    Before, Need, Preflight, is_missing, look_after, look_before, not_made, preflight, trial_needs,
+};
 
 use crate::Handover;
 use crate::across::{
@@ -16,15 +17,15 @@ use crate::audit::AuditFigure;
 use crate::facts::{TpccFacts, TpccKind};
 use crate::ledger::{Counted, LedgerFile, Recorded, read};
 use crate::load::{
-    LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options, destroy_of,
+    LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options,
     existing_tables, load, loaded, mapped_shards,
 };
 use crate::options::{OFFER, TpccSettings};
-use crate::profile::{MIX_LEAST_PERCENT, PerKind, Profile, ReadOnlyEnd, TpccTransaction};
+use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT, ReadOnlyEnd};
 use crate::schema::{CONFIG, table_names};
 use crate::settle::{Settlement, settle};
 use crate::{DISTRICTS, ITEMS, Timestamp, Tpcc, TpccOptions};
-use dyno_core::{AdminDriver, AdminSession, Driver, Workload, counted};
+use dyno_core::{AdminDriver, AdminSession, Driver, TransactionKind, Workload, counted};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{
@@ -35,10 +36,8 @@ use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
-    UNPREPARED_HINT, all_or_none, ask, drive_on, drop_failure, footprint, given, load_failure,
-    refused, with_p95,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused, with_p95,
 };
-use dyno_runner::progress::LoadProgress;
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -96,10 +95,7 @@ impl Family for TpccFamily {
     }
 
     fn settle(&self, database: &Database, ledger: &Path) -> Result<LostWork, Failure> {
-        let driver = &database.primary_admin();
-        let recorded = read(ledger)?;
-        let settled = ask(driver, async |session| settle(session, &recorded, |_| {}).await)?;
-        Ok(lost_of(&settled))
+        look_up(&database.primary_admin(), &read(ledger)?)
     }
 
     fn tables(&self) -> Vec<String> {
@@ -114,16 +110,6 @@ impl Family for TpccFamily {
         let driver = &database.primary_admin();
         let existing = ask(driver, async |session| existing_tables(session).await)?;
         Ok(all_or_none(!existing.is_empty(), self.tables()))
-    }
-
-    fn remove(
-        &self,
-        database: &Database,
-        tables: &[String],
-        observer: &LoadProgress,
-    ) -> Result<(), Failure> {
-        let driver = &database.primary_admin();
-        destroy_of(driver, tables, observer).map(|_| ()).map_err(drop_failure)
     }
 }
 
@@ -243,10 +229,14 @@ impl Driven for TpccFamily {
         let payments = (workload.acknowledged().payments, findings.payments_missing);
         let losses = found.ledger.map(|ledger| match (ran.unchecked.clone(), checked) {
             (Some(why), _) => {
-                findings.checks.extend(mapped.map(|_| across_not_made(&why)));
+                let not_made = || check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone());
+                findings.checks.extend(mapped.map(|_| not_made()));
                 LostWork::untold(why)
             }
-            (None, None) => lost_orders(driver, workload, &ledger),
+            (None, None) => match closed(workload, &ledger).and_then(|it| look_up(driver, &it)) {
+                Ok(lost) => lost,
+                Err(failure) => LostWork::untold(failure.message),
+            },
             (None, Some(shards)) => {
                 let recorded = closed(workload, &ledger);
                 // A load generator that was lost has not handed its part over.
@@ -260,13 +250,15 @@ impl Driven for TpccFamily {
                     Ok(settle_on_shards(shards, &recorded, &found.foreign, branches)?)
                 });
                 let (lost, check) = on_shards(settled, payments);
-                findings.checks.extend(check);
+                findings.checks.push(check);
                 lost
             }
         });
         findings.checks.extend(losses.as_ref().map(ledger_check));
         let warehouses = found.loaded.warehouses;
         let idle = mapped.and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
+        let left = Some(workload.deliveries_left()).filter(|left| *left > 0);
+        let left = left.map(|left| say!(deliveries_left, n = left));
         let unproven = findings.checks.iter().filter(|check| is_missing(check));
         let [tpmc, committed, total] =
             [facts.tpmc, facts.tpmc_committed, facts.tpm_total].map(short);
@@ -277,7 +269,7 @@ impl Driven for TpccFamily {
             headline: Some(with_p95(&rates, ran.summary)),
             checks: findings.checks,
             own: Some(FamilyFacts::new(&facts)),
-            notes: notes(workload).into_iter().chain(idle).collect(),
+            notes: left.into_iter().chain(idle).collect(),
             ..After::default()
         }
     }
@@ -292,7 +284,7 @@ impl TpccFamily {
         &self,
         session: &mut AdminSession<'_>,
         sessions: u32,
-    ) -> Result<preflight::Preflight, Failure> {
+    ) -> Result<Preflight, Failure> {
         let loaded = loaded(session).await.map_err(|error| match error {
             LoadError::Data { problem, .. } => {
                 Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
@@ -315,7 +307,7 @@ impl TpccFamily {
     fn workload(
         &self,
         driver: &AdminDriver<'_>,
-        found: &preflight::Preflight,
+        found: &Preflight,
         spec: &TrialSpec,
     ) -> Result<Tpcc, Failure> {
         let loaded = &found.loaded;
@@ -332,7 +324,7 @@ impl TpccFamily {
         &self,
         session: &mut AdminSession<'_>,
         sessions: u32,
-    ) -> Result<(preflight::Preflight, DataFacts), Failure> {
+    ) -> Result<(Preflight, DataFacts), Failure> {
         let preflight = self.preflight(session, sessions).await?;
         let size = footprint(session, "bmsql@_%").await?;
         let data = DataFacts {
@@ -355,13 +347,6 @@ impl TpccFamily {
     }
 }
 
-/// Looks for every order that was acknowledged.
-fn lost_orders(driver: &AdminDriver<'_>, workload: &Tpcc, ledger: &Path) -> LostWork {
-    let settled = closed(workload, ledger)
-        .and_then(|recorded| ask(driver, async |session| settle(session, &recorded, |_| {}).await));
-    settled.map_or_else(|failure| LostWork::untold(failure.message), |settled| lost_of(&settled))
-}
-
 /// The ledger of a run that has ended.
 fn closed(workload: &Tpcc, ledger: &Path) -> Result<Recorded, Failure> {
     workload.ledger_file().map_or(Ok(()), LedgerFile::close)?;
@@ -372,36 +357,31 @@ fn closed(workload: &Tpcc, ledger: &Path) -> Result<Recorded, Failure> {
 fn on_shards(
     settled: Result<(Settlement, CrossShardWork), Failure>,
     (payments, missing): (Counted, u64),
-) -> (LostWork, Option<DataCheck>) {
+) -> (LostWork, DataCheck) {
     let (settled, work) = match settled {
         Ok(settled) => settled,
-        Err(failure) => {
-            let check = across_not_made(&failure.message);
-            return (LostWork::untold(failure.message), Some(check));
+        Err(Failure { message, .. }) => {
+            let not_made = check(DataCheck::ACROSS, CheckVerdict::NotMade, message.clone());
+            return (LostWork::untold(message), not_made);
         }
     };
     let check = across_check(&work);
-    let of_orders = lost_of(&settled);
     let of_payments = match missing {
         0 => say!(payments_counted),
         n => say!(payments_missing, n = n),
     };
     // Orders that are away from home are among the lost ones by what became of their other parts.
     let lost = settled.lost.saturating_sub(work.orders_away_from_home) + work.losses.lost;
+    let evidence = [settled.evidence(), of_payments, check.evidence.clone()];
     let lost = LostWork {
         acknowledged: Some(settled.acknowledged + payments.acknowledged),
         // Payments on several shards are among the lost ones already.
         lost: Some(lost + missing.saturating_sub(work.payments_away_from_home)),
         unknown: Some(settled.unknown + payments.unknown),
-        evidence: Message::sentences(&[of_orders.evidence, of_payments, check.evidence.clone()]),
+        evidence: Message::sentences(&evidence),
         across_shards: Some(work.losses),
     };
-    (lost, Some(check))
-}
-
-fn across_not_made(why: &Message) -> DataCheck {
-    let (name, verdict) = (DataCheck::ACROSS.to_owned(), CheckVerdict::NotMade);
-    DataCheck { name, verdict, evidence: why.clone() }
+    (lost, check)
 }
 
 /// What was acknowledged, each by itself: the books compare sums only.
@@ -414,26 +394,20 @@ fn ledger_check(lost: &LostWork) -> DataCheck {
     let counted = lost.acknowledged.zip(lost.lost);
     let counted = counted
         .map(|(acknowledged, lost)| say!(ledger_counted, acknowledged = acknowledged, lost = lost));
-    let evidence = counted.into_iter().chain([lost.evidence.clone()]);
-    let evidence = Message::sentences(&evidence.collect::<Vec<_>>());
-    DataCheck { name: DataCheck::LEDGER.to_owned(), verdict, evidence }
+    let evidence: Vec<_> = counted.into_iter().chain([lost.evidence.clone()]).collect();
+    check(DataCheck::LEDGER, verdict, Message::sentences(&evidence))
 }
 
-/// What came of the orders, in numbers and sentences.
-fn lost_of(settled: &Settlement) -> LostWork {
-    LostWork {
+/// Looks for every order that was acknowledged.
+fn look_up(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LostWork, Failure> {
+    let settled = ask(driver, async |session| settle(session, recorded, |_| {}).await)?;
+    Ok(LostWork {
         acknowledged: Some(settled.acknowledged),
         lost: Some(settled.lost),
         unknown: Some(settled.unknown),
         across_shards: None,
         evidence: settled.evidence(),
-    }
-}
-
-/// What the reader should know of deferred Deliveries.
-fn notes(workload: &Tpcc) -> Vec<Message> {
-    let left = workload.deliveries_left();
-    (left > 0).then(|| say!(deliveries_left, n = left)).into_iter().collect()
+    })
 }
 
 /// The facts of a run that has ended, from its kinds and the length of its window. The conditions are
@@ -464,7 +438,7 @@ pub fn facts(
         deliveries: audit.deliveries,
         deliveries_with_skips: audit.deliveries_with_skips,
         shards: workload.shards(),
-        reaches: workload.reaches(),
+        crossing_share: workload.crossing_share(),
         audit: audit.figures.iter().map(AuditFigure::line).collect(),
         ..TpccFacts::default()
     };
@@ -481,35 +455,20 @@ pub fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
     options.tpmc_max().map(|limit| limit * crowd)
 }
 
-fn shares_percent(profile: &Profile) -> PerKind<f64> {
-    let shares = profile.choice.shares();
-    let sum: u32 = shares.iter().sum();
-    shares.map(|share| 100.0 * f64::from(share) / f64::from(sum.max(1)))
-}
-
-fn kind_facts(profile: &Profile, name: &str) -> TpccKind {
-    let kind = TpccTransaction::ALL.into_iter().find(|kind| kind.name() == name);
-    let (limit_p90_s, share_percent, least_share_percent) = match kind {
-        Some(kind) => (
-            profile.limits_s[kind.index()],
-            shares_percent(profile)[kind.index()],
-            MIX_LEAST_PERCENT[kind.index()],
-        ),
-        // The deferred part of Delivery is no part of the mix.
-        None => (profile.deferred_limit_s, 0.0, 0.0),
-    };
-    let name = name.to_owned();
-    TpccKind { name, limit_p90_s, share_percent, least_share_percent, pauses: None }
-}
-
+/// What each kind is held against. The deferred part of Delivery comes last, and is no part of the mix.
 fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
     let profile = &workload.options().profile;
-    let kinds = workload.transactions().iter().map(|kind| kind_facts(profile, &kind.name));
-    let mut kinds: Vec<TpccKind> = kinds.collect();
-    for (kind, pauses) in kinds.iter_mut().zip(workload.pauses().into_iter().flatten()) {
-        kind.pauses = Some(pauses);
-    }
-    kinds
+    let (shares, pauses) = (profile.choice.shares(), workload.pauses());
+    let sum: u32 = shares.iter().sum();
+    let percent = |share: &u32| 100.0 * f64::from(*share) / f64::from(sum.max(1));
+    let kind = |(at, kind): (usize, &TransactionKind)| TpccKind {
+        name: kind.name.clone(),
+        limit_p90_s: LIMITS_S.get(at).copied().unwrap_or(DEFERRED_LIMIT_S),
+        share_percent: shares.get(at).map_or(0.0, percent),
+        least_share_percent: MIX_LEAST_PERCENT.get(at).copied().unwrap_or(0.0),
+        pauses: pauses.and_then(|pauses| pauses.get(at).copied()),
+    };
+    workload.transactions().iter().enumerate().map(kind).collect()
 }
 
 #[cfg(test)]
@@ -565,12 +524,8 @@ mod tests {
         assert_eq!((facts.isolation, facts.terminals, facts.sessions), (None, 100, 8));
         let names: Vec<&str> = facts.kinds.iter().map(|kind| kind.name.as_str()).collect();
         assert_eq!(names.last(), Some(&TpccFacts::DEFERRED));
-    }
-
-    #[test]
-    fn the_deferred_part_of_delivery_has_its_own_limit() {
-        let deferred = kind_facts(&SPEC, TpccFacts::DEFERRED);
+        let deferred = facts.kinds.last().unwrap();
         assert_eq!((deferred.limit_p90_s, deferred.share_percent), (80.0, 0.0));
-        assert_eq!(kind_facts(&SPEC, "stock_level").least_share_percent, 4.0);
+        assert_eq!(facts.kinds[4].least_share_percent, 4.0);
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::books::Books;
 use crate::load::TpccDatabase;
+use crate::settle::Books;
 use dyno_testkit::Scratch;
 use std::fs::{self, OpenOptions};
 use std::io::Write;

@@ -8,36 +8,32 @@
 //! are created through the endpoint and each shard is filled directly. The end of the load proves that the endpoint
 //! finds every row where it lies.
 //!
-//! - `rows`: chunks and their rows. `csv`: the same rows as files.
-//! - `survey`: what is stored, and whether it lies on its shards. `config`: what the database says of its load.
+//! - `rows`: chunks and their rows.
+//! - `survey`: what is stored, and whether it lies on its shards.
 
-mod config;
-mod csv;
 mod rows;
 mod survey;
 
-pub use config::{TpccDatabase, existing_tables, foreign_keys, loaded};
-pub use csv::{CsvFile, write_csv};
 pub use dyno_load::{LoadError, LoadReport};
 pub(crate) use rows::LOAD_NEEDS;
 pub use survey::{ShardProof, prove};
 
 use crate::schema::{
-    CONFIG, CREATE_CONFIG, HISTORY_SEQUENCE, KeyTime, LateKey, Schema, Shard, TpccTable,
-    table_names,
+    CONFIG, CREATE_CONFIG, FOREIGN_KEYS, KeyTime, LateKey, Schema, Shard, TpccTable,
+    primary_key_name, table_names,
 };
-use crate::text::Timestamp;
-use config::DatabaseState;
+use crate::values::Constants;
+use crate::values::Timestamp;
 use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, RowSource, Session, ShardMap,
     ShardNode, Shards, counted,
 };
 use dyno_load::catalog;
-use dyno_load::query::{answer, drop_tables, execute};
+use dyno_load::query::{answer, column, drop_tables, execute, pairs};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
 use rows::{Chunk, ChunkRows, HEADS, RowParameters, item_chunks, warehouse_chunks};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use survey::Survey;
 
 const RESUME: &str =
@@ -90,7 +86,7 @@ pub fn load(
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&LOAD_NEEDS);
     let schema = schema_of(&loader, options, dialect, observer)?;
     let shards = mapped_shards(driver).map_or(0, |(map, _)| map.shards());
-    let copies = config::configs_on_shards(driver, observer)?;
+    let copies = configs_on_shards(driver, observer)?;
     let begin = async |session: &mut AdminSession<'_>| {
         begin(session, options, &schema, (shards, copies), observer).await
     };
@@ -143,8 +139,7 @@ fn schema_of(
     }
     if dialect == Dialect::Postgres
         && schema.shard.is_none()
-        && loader
-            .one(async |session: &mut AdminSession<'_>| config::is_coordinator(session).await)?
+        && loader.one(async |session: &mut AdminSession<'_>| is_coordinator(session).await)?
     {
         schema.shard = Some(Shard::of_coordinator());
         if std::mem::take(&mut schema.foreign_keys) {
@@ -189,27 +184,10 @@ pub fn destroy(
     driver: &AdminDriver<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    let all: Vec<String> = table_names().map(str::to_owned).collect();
-    destroy_of(driver, &all, observer)
-}
-
-/// Removes some of the tables, in the order of [`table_names`], as [`destroy`] does.
-pub(crate) fn destroy_of(
-    driver: &AdminDriver<'_>,
-    names: &[String],
-    observer: &dyn LoadObserver,
-) -> Result<Vec<String>, LoadError> {
     LoadSessions::new(driver, observer, 1).one(async |session: &mut AdminSession<'_>| {
-        let existing = config::tables(session).await?;
-        let is_there = |name: &&String| existing.contains(name.as_str());
-        let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
-        drop_tables(session, &there, observer).await?;
-        let has_history = names.iter().any(|name| name == TpccTable::History.name());
-        if has_history && driver.dialect() == Dialect::Postgres {
-            let sql = format!("DROP SEQUENCE IF EXISTS {HISTORY_SEQUENCE}");
-            execute(session, format!("executing {sql}"), &sql).await?;
-        }
-        Ok(there)
+        let existing = existing_tables(session).await?;
+        drop_tables(session, &existing, observer).await?;
+        Ok(existing)
     })
 }
 
@@ -222,24 +200,22 @@ async fn begin(
     (shards, copies): (usize, HashMap<String, String>),
     observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, bool)>, LoadError> {
-    let state = config::inspect(session, options, shards, copies).await?;
-    let (loaded_at, has_tables) = match state {
-        DatabaseState::Complete => return Ok(None),
-        DatabaseState::Nothing => (options.loaded_at, false),
-        DatabaseState::Unfinished { loaded_at, has_tables } => {
-            observer.note("Going on with an unfinished load");
-            (loaded_at, has_tables)
-        }
+    let Some((begun_at, has_tables)) = inspect(session, options, shards, copies).await? else {
+        return Ok(None);
     };
-    if !config::tables(session).await?.contains(CONFIG) {
+    if begun_at.is_some() {
+        observer.note("Going on with an unfinished load");
+    }
+    let loaded_at = begun_at.unwrap_or(options.loaded_at);
+    if !tables(session).await?.contains(CONFIG) {
         execute(session, format!("creating table {CONFIG}"), CREATE_CONFIG).await?;
         catalog::mark(session, CONFIG, observer).await?;
     }
     let noting = || while_doing("noting the begin of the load");
-    config::begin(session, options, loaded_at, shards).await.map_err(noting())?;
+    note_begin(session, options, loaded_at, shards).await.map_err(noting())?;
     if !has_tables {
         for table in TpccTable::ALL {
-            if state != DatabaseState::Nothing {
+            if begun_at.is_some() {
                 // It may be there without what follows CREATE TABLE.
                 let sql = format!("DROP TABLE IF EXISTS {}", table.name());
                 execute(session, format!("executing {sql}"), &sql).await?;
@@ -248,7 +224,7 @@ async fn begin(
         }
     }
     // Again also when they were there: a shard that died may have missed it.
-    config::note_tables(session).await.map_err(noting())?;
+    put(session, &[(TABLES_MADE, "made".to_owned())]).await.map_err(noting())?;
     if schema.keys == KeyTime::BeforeLoad {
         make_keys(session, schema.late_keys(), observer).await?;
     }
@@ -287,7 +263,7 @@ async fn make_keys(
     keys: Vec<LateKey>,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    let existing = config::keys(session).await?;
+    let existing = existing_keys(session).await?;
     for key in keys.into_iter().filter(|key| !existing.contains(&key.name)) {
         make_key(session, &key, observer).await?;
     }
@@ -497,7 +473,7 @@ impl<'a> Load<'a> {
     /// What follows the rows: keys and indexes, several at once, then the rest.
     fn finish(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
         let existing =
-            self.loader.one(async |session: &mut AdminSession<'_>| config::keys(session).await)?;
+            self.loader.one(async |session: &mut AdminSession<'_>| existing_keys(session).await)?;
         let mut missing = self.schema.late_keys();
         missing.retain(|key| !existing.contains(&key.name));
         self.loader.each(
@@ -513,7 +489,7 @@ impl<'a> Load<'a> {
         self.loader.one(async |session: &mut AdminSession<'_>| {
             let (warehouses, constants) = (self.options.warehouses, &self.parameters.constants);
             let noting = while_doing("noting the end of the load");
-            config::complete(session, warehouses, constants).await.map_err(noting)
+            note_end(session, warehouses, constants).await.map_err(noting)
         })
     }
 
@@ -559,7 +535,7 @@ async fn has_items_on_shard(
     session: &mut AdminSession<'_>,
     shard: &str,
 ) -> Result<bool, LoadError> {
-    let tables = config::tables(session).await?;
+    let tables = tables(session).await?;
     let by_warehouse = |table: &&TpccTable| table.warehouse_column().is_some();
     let missing = TpccTable::ALL.iter().filter(by_warehouse).find(|it| !tables.contains(it.name()));
     if let Some(table) = missing {
@@ -571,4 +547,277 @@ async fn has_items_on_shard(
         return Err(LoadError::data(problem, hint));
     }
     Ok(tables.contains(TpccTable::Item.name()))
+}
+
+/// Keys of the configuration while a load is under way.
+const BUILDING: &str = "dyno.warehouses";
+const BUILDING_SEED: &str = "dyno.seed";
+const BUILDING_AT: &str = "dyno.loadedAt";
+/// Number of shards that the rows go to directly.
+const BUILDING_AT_SHARDS: &str = "dyno.shards";
+/// Set once all tables exist: what follows CREATE TABLE on a distributed database may be missing before. No row is
+/// stored earlier.
+const TABLES_MADE: &str = "dyno.tables";
+
+/// What a complete database says about itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TpccDatabase {
+    pub warehouses: u32,
+    /// NURand's constant of C_LAST that the load used; a run has to keep a distance from it
+    /// (clause 2.1.6.1).
+    pub c_last: u64,
+}
+
+/// The tables that statements without a schema name can reach.
+pub(super) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
+    catalog::tables(session).await.map_err(while_doing("listing the tables"))
+}
+
+/// The first table of the workload that doesn't exist. What is not listed is asked for: a proxy may
+/// list the shards of a table under other names.
+async fn missing_table(
+    session: &mut AdminSession<'_>,
+    listed: &HashSet<String>,
+) -> Result<Option<&'static str>, LoadError> {
+    for name in
+        TpccTable::ALL.map(TpccTable::name).into_iter().filter(|name| !listed.contains(*name))
+    {
+        let sql = format!("SELECT 1 FROM {name} WHERE 1 = 0");
+        match session.query(&sql, &mut Discard).await {
+            Ok(_) => {}
+            Err(error) if error.is_fatal() => return Err(while_doing("listing the tables")(error)),
+            Err(_) => return Ok(Some(name)),
+        }
+    }
+    Ok(None)
+}
+
+/// Those of [`crate::schema::table_names`] that exist.
+pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<Vec<String>, LoadError> {
+    let existing = tables(session).await?;
+    Ok(table_names().map(str::to_owned).filter(|name| existing.contains(name)).collect())
+}
+
+/// The keys and indexes that exist, by the names that [`crate::schema`] gives them.
+async fn existing_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
+    let found = match session.dialect() {
+        Dialect::Mysql => mysql_keys(session).await,
+        Dialect::Postgres => column(session, POSTGRES_KEYS).await,
+        Dialect::Sqlite => {
+            column(session, "SELECT name FROM sqlite_master WHERE type = 'index'").await
+        }
+    };
+    found.map_err(while_doing("listing the keys"))
+}
+
+const POSTGRES_KEYS: &str = "SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+    WHERE relkind IN ('i', 'I') AND nspname = ANY (current_schemas(false)) UNION SELECT conname FROM \
+    pg_constraint c JOIN pg_namespace n ON n.oid = c.connamespace WHERE nspname = ANY \
+    (current_schemas(false))";
+
+async fn mysql_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
+    let mut found = HashSet::new();
+    for table in TpccTable::ALL {
+        let name = table.name();
+        for index in catalog::mysql_indexes(session, name).await? {
+            found.insert(if index == "PRIMARY" { primary_key_name(table) } else { index });
+        }
+        found.extend(catalog::mysql_foreign_keys(session, name).await?);
+    }
+    Ok(found)
+}
+
+/// How many of the foreign keys of [`crate::schema`] exist.
+pub async fn foreign_keys(session: &mut AdminSession<'_>) -> Result<usize, LoadError> {
+    let keys = existing_keys(session).await?;
+    Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
+}
+
+/// Whether the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
+async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
+    let sql = "SELECT 1 WHERE to_regprocedure('dyno_shards.distribute(text,text)') IS NOT NULL";
+    let found = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
+    Ok(!found.rows.is_empty())
+}
+
+async fn read_config(session: &mut AdminSession<'_>) -> Result<HashMap<String, String>, DbError> {
+    pairs(session, &format!("SELECT cfg_name, cfg_value FROM {CONFIG}")).await
+}
+
+fn other_data(problem: String) -> LoadError {
+    let hint = "destroy the database first, or use another one; to use it as it is, run with the \
+                warehouses it has";
+    LoadError::data(problem, hint)
+}
+
+fn incomplete(table: &str) -> LoadError {
+    let problem = format!("Table {table} doesn't exist: not all that was loaded is there.");
+    LoadError::data(problem, "destroy what is left, and build the database again")
+}
+
+/// The configuration, as far as there is one.
+async fn config_found(
+    session: &mut AdminSession<'_>,
+) -> Result<HashMap<String, String>, LoadError> {
+    if !tables(session).await?.contains(CONFIG) {
+        return Ok(HashMap::new());
+    }
+    read_config(session).await.map_err(while_doing(format!("reading {CONFIG}")))
+}
+
+/// The copies of the configuration on shards, merged: the endpoint reads any one of them, and a shard that
+/// died has perhaps missed what the others were given.
+fn configs_on_shards(
+    driver: &AdminDriver<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<HashMap<String, String>, LoadError> {
+    let mut together = HashMap::new();
+    for node in mapped_shards(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
+        let loader = LoadSessions::new(&node.driver, observer, 1);
+        let read = async |session: &mut AdminSession<'_>| config_found(session).await;
+        together.extend(loader.one(read)?);
+    }
+    Ok(together)
+}
+
+/// Inspects the database, and checks that it fits what was asked for. `copies` is what the copies of the configuration on
+/// shards say: where one of them is unfinished, all are. Returns the point in time of an unfinished load, if there is one,
+/// and whether its tables exist; `None` for a complete load.
+async fn inspect(
+    session: &mut AdminSession<'_>,
+    options: &TpccLoadOptions,
+    shards: usize,
+    copies: HashMap<String, String>,
+) -> Result<Option<(Option<Timestamp>, bool)>, LoadError> {
+    let tables = tables(session).await?;
+    let mut config = copies;
+    config.extend(config_found(session).await?);
+    let count = |text: &str| counted(text.parse::<u32>().unwrap_or(0), "warehouse");
+    if let Some(warehouses) = config.get(BUILDING) {
+        let seed = config.get(BUILDING_SEED).map(String::as_str).unwrap_or_default();
+        let (wanted, wanted_seed) = (options.warehouses, options.seed);
+        if *warehouses != wanted.to_string() || seed != wanted_seed.to_string() {
+            return Err(other_data(format!(
+                "An unfinished load of {} with seed {seed} is there, and {wanted} with seed {wanted_seed} was asked for.",
+                count(warehouses)
+            )));
+        }
+        let begun = config.get(BUILDING_AT_SHARDS).and_then(|text| text.parse().ok()).unwrap_or(0);
+        if begun != shards {
+            let route = |shards: usize| match shards {
+                0 => "through the address of the target".to_owned(),
+                shards => format!("directly into {}", counted(shards as u64, "shard")),
+            };
+            let (begun, wanted) = (route(begun), route(shards));
+            return Err(LoadError::data(
+                format!("An unfinished load went {begun}, and this one would go {wanted}."),
+                "give the target the same nodes and the same `shard_rule` as before, or destroy the database first",
+            ));
+        }
+        let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
+        let loaded_at = at.map_or(options.loaded_at, Timestamp);
+        return Ok(Some((Some(loaded_at), config.contains_key(TABLES_MADE))));
+    }
+    if let Some(warehouses) = config.get("warehouses") {
+        // Tables are dropped one by one, the configuration last.
+        if let Some(name) = missing_table(session, &tables).await? {
+            return Err(incomplete(name));
+        }
+        if *warehouses == options.warehouses.to_string() {
+            return Ok(None);
+        }
+        let (has, wanted) = (count(warehouses), options.warehouses);
+        return Err(other_data(format!("The tables hold {has}, and {wanted} were asked for.")));
+    }
+    match TpccTable::ALL.map(TpccTable::name).iter().find(|name| tables.contains(**name)) {
+        None => Ok(Some((None, false))),
+        Some(table) => Err(other_data(format!(
+            "Table {table} exists, but {CONFIG} does not say who loaded it and how."
+        ))),
+    }
+}
+
+/// Notes that a load is under way. Repeatable: a shard that died may have missed it, and has no copy of it then.
+async fn note_begin(
+    session: &mut AdminSession<'_>,
+    options: &TpccLoadOptions,
+    loaded_at: Timestamp,
+    shards: usize,
+) -> Result<(), DbError> {
+    let rows = [
+        (BUILDING, options.warehouses.to_string()),
+        (BUILDING_SEED, options.seed.to_string()),
+        (BUILDING_AT, loaded_at.0.to_string()),
+        (BUILDING_AT_SHARDS, shards.to_string()),
+    ];
+    put(session, &rows).await?;
+    // Left by an end that was interrupted.
+    remove(session, &FACTS).await
+}
+
+/// Inserts or replaces rows of the configuration.
+async fn put(session: &mut AdminSession<'_>, rows: &[(&str, String)]) -> Result<(), DbError> {
+    let replacing = match session.dialect() {
+        Dialect::Mysql => "ON DUPLICATE KEY UPDATE cfg_value = VALUES(cfg_value)",
+        Dialect::Postgres | Dialect::Sqlite => {
+            "ON CONFLICT (cfg_name) DO UPDATE SET cfg_value = excluded.cfg_value"
+        }
+    };
+    let rows: Vec<String> =
+        rows.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    let rows = rows.join(", ");
+    let sql = format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {rows} {replacing}");
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+async fn remove(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), DbError> {
+    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({})", names.join(", "));
+    session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// What BenchmarkSQL's runs read.
+const FACTS: [&str; 4] = ["warehouses", "nURandCLast", "nURandCC_ID", "nURandCI_ID"];
+
+/// Notes that the load is complete: what BenchmarkSQL's runs read is there, what the loader needed
+/// is gone.
+async fn note_end(
+    session: &mut AdminSession<'_>,
+    warehouses: u32,
+    constants: &Constants,
+) -> Result<(), DbError> {
+    let Constants { c_last, c_id, i_id } = *constants;
+    let [count, last, customer, item] = FACTS;
+    let warehouses = u64::from(warehouses);
+    let facts = [(count, warehouses), (last, c_last), (customer, c_id), (item, i_id)];
+    put(session, &facts.map(|(name, value)| (name, value.to_string()))).await?;
+    // Until then another build resumes here.
+    let names = [BUILDING_SEED, BUILDING_AT, BUILDING_AT_SHARDS, TABLES_MADE, BUILDING];
+    remove(session, &names).await
+}
+
+/// What the database says about its load.
+///
+/// # Errors
+/// When there is no complete load: no tables, an unfinished load, another program's tables.
+pub async fn loaded(session: &mut AdminSession<'_>) -> Result<TpccDatabase, LoadError> {
+    let build = |problem: String| LoadError::data(problem, "build the database first");
+    let tables = tables(session).await?;
+    if !tables.contains(CONFIG) {
+        return Err(build(format!("Table {CONFIG} doesn't exist: nothing is loaded here.")));
+    }
+    let config = read_config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?;
+    if config.contains_key(BUILDING) {
+        let problem = "The load of this database has not been completed.";
+        let hint = "build it again with the same options: what is stored is kept";
+        return Err(LoadError::data(problem, hint));
+    }
+    if let Some(name) = missing_table(session, &tables).await? {
+        return Err(incomplete(name));
+    }
+    let number = |name: &str| {
+        let missing = || build(format!("{CONFIG} has no row {name} with a number."));
+        config.get(name).and_then(|value| value.parse().ok()).ok_or_else(missing)
+    };
+    Ok(TpccDatabase { warehouses: number("warehouses")? as u32, c_last: number("nURandCLast")? })
 }

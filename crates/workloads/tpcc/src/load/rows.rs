@@ -3,9 +3,9 @@
 //! A row is a function of the seed, its table and its place: each district, and each part of stock and items, has a
 //! random stream for itself. So a chunk can be made anywhere and at any time, and its rows counted without making them.
 
-use crate::random::{self, Constants, stream};
 use crate::schema::TpccTable;
-use crate::text::{Decimal, Short, TIMESTAMP_BYTES, Timestamp};
+use crate::values::{self, Constants, stream};
+use crate::values::{Decimal, Short, TIMESTAMP_BYTES, Timestamp};
 use crate::{CUSTOMERS, DISTRICTS, FIRST_UNDELIVERED, ITEMS};
 use dyno_core::{Dialect, Rng, RowSource, RowWriter};
 use dyno_load::settings::{ServerNeed, load_needs};
@@ -177,7 +177,7 @@ impl Orders {
         for (customer, number) in self.customers.iter_mut().zip(1..) {
             *customer = number;
         }
-        random::shuffle(&mut self.customers, &mut rng);
+        values::shuffle(&mut self.customers, &mut rng);
         self.carriers.fill_with(|| rng.uniform(1, 10) as u8);
     }
 }
@@ -272,11 +272,11 @@ impl ChunkRows {
     #[inline]
     fn item(&mut self, out: &mut dyn RowWriter) {
         out.int(i64::from(self.number));
-        random::letters(&mut self.short, 14, 24, &mut self.rng);
+        values::letters(&mut self.short, 14, 24, &mut self.rng);
         out.text(self.short.get());
         let price = self.rng.uniform(100, 10_000) as i64;
         Decimal::cents(price).write(self.parameters.dialect, out);
-        random::original_data(&mut self.short, &mut self.rng);
+        values::original_data(&mut self.short, &mut self.rng);
         out.text(self.short.get());
         out.int(self.rng.uniform(1, 10_000) as i64);
     }
@@ -289,11 +289,11 @@ impl ChunkRows {
         for _ in ["s_ytd", "s_order_cnt", "s_remote_cnt"] {
             out.int(0);
         }
-        random::original_data(&mut self.short, &mut self.rng);
+        values::original_data(&mut self.short, &mut self.rng);
         out.text(self.short.get());
         let mut dist = [0; 24];
         for _ in 0..DISTRICTS {
-            random::fill_letters(&mut dist, &mut self.rng);
+            values::fill_letters(&mut dist, &mut self.rng);
             out.text(&dist);
         }
     }
@@ -303,7 +303,7 @@ impl ChunkRows {
         out.int(i64::from(self.chunk.warehouse));
         Decimal::cents(30_000_000).write(dialect, out);
         Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
-        random::letters(&mut self.short, 6, 10, &mut self.rng);
+        values::letters(&mut self.short, 6, 10, &mut self.rng);
         out.text(self.short.get());
         address(&mut self.short, &mut self.rng, out);
     }
@@ -315,7 +315,7 @@ impl ChunkRows {
         Decimal::cents(3_000_000).write(dialect, out);
         Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
         out.int(i64::from(CUSTOMERS + 1));
-        random::letters(&mut self.short, 6, 10, &mut self.rng);
+        values::letters(&mut self.short, 6, 10, &mut self.rng);
         out.text(self.short.get());
         address(&mut self.short, &mut self.rng, out);
     }
@@ -333,8 +333,8 @@ impl ChunkRows {
             number @ 1..=1_000 => u64::from(number - 1),
             _ => self.parameters.constants.last_name().draw(rng),
         };
-        out.text(random::last_name(name).get());
-        random::letters(&mut self.short, 8, 16, rng);
+        out.text(values::last_name(name).get());
+        values::letters(&mut self.short, 8, 16, rng);
         out.text(self.short.get());
         Decimal::cents(5_000_000).write(dialect, out);
         Decimal::cents(-1_000).write(dialect, out);
@@ -343,11 +343,11 @@ impl ChunkRows {
         out.int(0);
         address(&mut self.short, rng, out);
         let mut phone = [0; 16];
-        random::fill_digits(&mut phone, rng);
+        values::fill_digits(&mut phone, rng);
         out.text(&phone);
         out.text(&self.now);
         out.text(b"OE");
-        random::letters(&mut self.data, 300, 500, rng);
+        values::letters(&mut self.data, 300, 500, rng);
         out.text(self.data.get());
     }
 
@@ -362,7 +362,7 @@ impl ChunkRows {
         }
         out.text(&self.now);
         Decimal::cents(1_000).write(self.parameters.dialect, out);
-        random::letters(&mut self.short, 12, 24, &mut self.rng);
+        values::letters(&mut self.short, 12, 24, &mut self.rng);
         out.text(self.short.get());
     }
 
@@ -408,7 +408,7 @@ impl ChunkRows {
         out.int(warehouse);
         out.int(5);
         let mut dist = [0; 24];
-        random::fill_letters(&mut dist, &mut self.rng);
+        values::fill_letters(&mut dist, &mut self.rng);
         out.text(&dist);
         if self.line == self.orders.lines[self.number as usize - 1] {
             self.line = 0;
@@ -450,13 +450,13 @@ impl RowSource for ChunkRows {
 /// Writes two streets, city, state and zip code.
 fn address(line: &mut Short<50>, rng: &mut Rng, out: &mut dyn RowWriter) {
     for _ in ["street_1", "street_2", "city"] {
-        random::letters(line, 10, 20, rng);
+        values::letters(line, 10, 20, rng);
         out.text(line.get());
     }
     let mut state = [0; 2];
-    random::fill_capitals(&mut state, rng);
+    values::fill_capitals(&mut state, rng);
     out.text(&state);
-    out.text(&random::zip(rng));
+    out.text(&values::zip(rng));
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@
 //! Each shard is asked for its rows, and so is the endpoint for the warehouses of that shard only: it goes by its own rule
 //! then, which may be another one than that of the target.
 
-use super::config::tables;
-use super::mapped_shards;
 use super::rows::Chunk;
+use super::{mapped_shards, tables};
 use crate::schema::{CONFIG, TpccTable};
 use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
 use dyno_facts::{Message, say};

@@ -1,21 +1,19 @@
 //! TPC-C in a paper: what its points, its tables, its checks and its charts say beyond those of
 //! every workload.
 
-mod charts;
-mod editions;
 mod rows;
 mod rules;
 mod section;
-mod words;
 
 use rules::RULES;
 
 use crate::facts::TpccFacts;
 use dyno_facts::{FamilyFacts, FamilyRecord, KindSummary, Lang, Message, TrialSummary, say};
 use dyno_report::blocks::Blocks;
+use dyno_report::format::{self, unique, whole};
 use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, JudgedFamily, Method,
-    Paper, Point, Rule, Spread, Trial, glossary_row,
+    Paper, PaperTarget, Point, Rule, Spread, Trial, glossary_row,
 };
 use dyno_statistics::Metric;
 
@@ -48,16 +46,6 @@ fn tpcc_of<'a>(evidence: &'a Evidence, point: &Point) -> Option<TpccPoint<'a>> {
     })
 }
 
-/// The trials of an experiment that are TPC-C.
-fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<&'a Trial> {
-    evidence.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
-}
-
-/// The trials that each point of an experiment rests on.
-fn trials_of_points<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Vec<&'a Trial>> {
-    experiment.points.iter().map(|point| evidence.trials_of(point)).collect()
-}
-
 fn has_deferred(trial: &Trial) -> bool {
     let is_it = |kind: &KindSummary| kind.name == TpccFacts::DEFERRED && kind.counts.started > 0;
     trial.summary.kinds.iter().any(is_it)
@@ -65,7 +53,7 @@ fn has_deferred(trial: &Trial) -> bool {
 
 /// True when the pauses are those of the specification, and with them its bounds.
 fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
-    facts.tpmc_limit.is_some_and(|limit| words::is_of_spec(limit, facts.warehouses))
+    facts.tpmc_limit.is_some_and(|limit| is_of_spec(limit, facts.warehouses))
 }
 
 /// TPC-C in a paper.
@@ -98,13 +86,13 @@ impl JudgedFamily for TpccPaper {
     fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
         let facts = summary.own::<TpccFacts>()?;
         let (warehouses, terminals) = (facts.warehouses, facts.terminals);
-        let load = words::terminals(terminals);
+        let load = terminals_text(terminals);
         Some(FamilyLevel {
-            setup: words::setup(facts),
+            setup: setup_text(facts),
             size: f64::from(warehouses) * 1e6 + f64::from(terminals),
             words: say!(
                 warehouses_terminals,
-                warehouses = words::warehouses(warehouses),
+                warehouses = warehouses_text(warehouses),
                 terminals = load.clone()
             ),
             name: format!("warehouses={warehouses} terminals={terminals}"),
@@ -153,11 +141,11 @@ impl FamilyPaper for TpccPaper {
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
         let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
         let has_deferred = trials.iter().any(|trial| has_deferred(trial));
-        (!facts.is_empty()).then(|| Method::Arrival(words::method(&facts, has_deferred)))
+        (!facts.is_empty()).then(|| Method::Arrival(method_sentences(&facts, has_deferred)))
     }
 
     fn best(&self, paper: &Paper, experiment: &Experiment, best: &Point) -> Option<Message> {
-        Some(words::best(&experiment.title, &best.target, &tpcc_of(paper, best)?))
+        Some(best_sentence(&experiment.title, &best.target, &tpcc_of(paper, best)?))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
@@ -177,4 +165,226 @@ impl FamilyPaper for TpccPaper {
             glossary_row(say!(ledger_2), say!(glossary_of_ledger)),
         ]
     }
+}
+
+/// The highest tpmC of a warehouse that keying and think times allow (clause 4.2.2), and the lowest
+/// that the specification takes for a result.
+const PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
+/// Least length of a measurement interval, seconds.
+const LEAST_INTERVAL_S: f64 = 7200.0;
+/// Terminals of a warehouse (clause 4.2.2).
+const TERMINALS_PER_WAREHOUSE: u32 = 10;
+
+/// The name that the specification gives to a kind of transaction.
+fn kind_name(name: &str) -> Message {
+    match name {
+        "new_order" => Message::verbatim("New-Order"),
+        "payment" => Message::verbatim("Payment"),
+        "order_status" => Message::verbatim("Order-Status"),
+        "delivery" => Message::verbatim("Delivery"),
+        "delivery_deferred" => say!(delivery_deferred_part),
+        "stock_level" => Message::verbatim("Stock-Level"),
+        other => Message::verbatim(other),
+    }
+}
+
+/// The isolation that sessions asked for.
+fn isolation_text(asked: Option<&str>) -> Message {
+    asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
+}
+
+/// What a profile means, in a sentence.
+fn profile_text(name: &str) -> Message {
+    match name {
+        "bmsql-5.0" => say!(as_bmsql_does),
+        "spec" => say!(as_the_specification_says),
+        other => say!(as_the_profile_says, profile = other),
+    }
+}
+
+/// `1 terminal`, `10 terminals`.
+fn terminals_text(number: u32) -> Message {
+    say!(n_terminals, n = number)
+}
+
+/// `1 warehouse`, `10 warehouses`.
+fn warehouses_text(number: u32) -> Message {
+    say!(n_warehouses, n = number)
+}
+
+/// What stands beside every number: `10 terminals over 4 sessions, 2 of 5 warehouses, ...`.
+fn setup_text(setup: &TpccFacts) -> Message {
+    let entered = match setup.sessions {
+        sessions if sessions == setup.terminals => terminals_text(setup.terminals),
+        sessions => say!(
+            terminals_over_sessions,
+            terminals = terminals_text(setup.terminals),
+            sessions = say!(n_sessions, n = sessions)
+        ),
+    };
+    let used = if setup.warehouses == setup.warehouses_loaded {
+        warehouses_text(setup.warehouses)
+    } else {
+        say!(
+            used_of_loaded_warehouses,
+            used = whole(setup.warehouses.into()),
+            loaded = whole(setup.warehouses_loaded.into())
+        )
+    };
+    say!(
+        terminals_warehouses_profile_isolation,
+        terminals = entered,
+        warehouses = used,
+        profile = profile_text(&setup.profile),
+        isolation = isolation_text(setup.isolation.as_deref())
+    )
+}
+
+/// The point with the most tpmC in a sentence.
+fn best_sentence(experiment: &Message, target: &str, point: &TpccPoint) -> Message {
+    say!(
+        reached_tpmc_tpmtotal_with,
+        experiment = experiment,
+        target = target,
+        tpmc = format::short(point.tpmc.median),
+        committed = format::short(point.tpmc_committed.median),
+        total = format::short(point.tpm_total.median),
+        setup = setup_text(point.facts)
+    )
+}
+
+/// True when the pauses that allow this tpmC are those of the specification.
+fn is_of_spec(limit: f64, warehouses: u32) -> bool {
+    (limit / (PER_WAREHOUSE.1 * f64::from(warehouses)) - 1.0).abs() < 1e-3
+}
+
+/// What the bound that pauses set says of a point.
+fn bound_sentence(point: &TpccPoint<'_>) -> Message {
+    let (setup, tpmc) = (point.facts, point.tpmc);
+    let (floor, most) = PER_WAREHOUSE;
+    let Some(limit) = setup.tpmc_limit else {
+        return say!(the_bound_of_tpmc_per_warehouse, most = most.to_string());
+    };
+    let reached = say!(
+        is_percent_of_that_bound,
+        tpmc = format::plain(tpmc.median),
+        share = format::percent(tpmc.median / limit)
+    );
+    let warehouses = warehouses_text(setup.warehouses);
+    if !is_of_spec(limit, setup.warehouses) {
+        return say!(
+            with_the_keying_and_think_times,
+            warehouses = warehouses,
+            limit = format::plain(limit),
+            reached = reached
+        );
+    }
+    let judged = match tpmc.median / f64::from(setup.warehouses.max(1)) {
+        of_one if of_one > most => say!(more_than_the_pauses_allow_in),
+        of_one if of_one < floor => {
+            say!(less_than_the_specification_takes_for)
+        }
+        _ => say!(within_what_the_specification_wants),
+    };
+    say!(
+        with_keying_and_think_times_must,
+        warehouses = warehouses,
+        least = format::plain(floor * f64::from(setup.warehouses)),
+        floor = floor.to_string(),
+        limit = format::plain(limit),
+        most = most.to_string(),
+        reached = reached,
+        judged = judged
+    )
+}
+
+/// Who sends transactions when, and what response times are counted from.
+fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
+    let setups = unique(facts.iter().map(|facts| setup_text(facts)).collect());
+    let is_paced = facts.iter().any(|facts| facts.tpmc_limit.is_some());
+    let mut sentences = vec![say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"))];
+    sentences.push(if is_paced {
+        say!(a_terminal_keys_its_input_enters)
+    } else {
+        say!(a_terminal_enters_its_next_transaction)
+    });
+    if has_deferred {
+        sentences.push(say!(a_delivery_is_only_queued_by));
+    }
+    sentences
+}
+
+/// In what trials depart from the specification, as far as it can be told from them.
+fn deviations(paper: &Paper, trials: &[&Trial]) -> Vec<Message> {
+    let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
+    let any = |is_so: fn(&TpccFacts) -> bool| facts.iter().any(|facts| is_so(facts));
+    let has_other_pauses = any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
+    let is_inline = !trials.iter().all(|trial| has_deferred(trial));
+    let shortest_s = trials.iter().map(|trial| trial.summary.window_s).reduce(f64::min);
+    let too_short = shortest_s.filter(|shortest_s| *shortest_s < LEAST_INTERVAL_S);
+    let found = [
+        any(|facts| facts.tpmc_limit.is_none()).then(|| say!(terminals_neither_key_nor_think_they)),
+        has_other_pauses.then(|| say!(keying_and_think_times_are_not)),
+        crowded(&facts),
+        any(|facts| facts.warehouses == 1).then(|| say!(with_one_warehouse_nothing_is_remote)),
+        weak_isolation(&facts),
+        is_inline.then(|| say!(deliveries_were_executed_by_the_terminals)),
+        too_short.map(|shortest_s| {
+            let minutes = format::plain(shortest_s / 60.0);
+            say!(the_shortest_measurement_interval_lasted_min, minutes = minutes)
+        }),
+        durability(paper, trials),
+    ];
+    // What the specification asks for and no run of dyno does.
+    let never = say!(the_tests_of_atomicity_isolation_and);
+    found.into_iter().flatten().chain([never]).collect()
+}
+
+fn crowded(setups: &[&TpccFacts]) -> Option<Message> {
+    let crowded: Vec<Message> = setups
+        .iter()
+        .filter(|setup| setup.terminals != TERMINALS_PER_WAREHOUSE * setup.warehouses)
+        .map(|setup| {
+            say!(
+                terminals_on_warehouses_2,
+                terminals = whole(setup.terminals.into()),
+                warehouses = whole(setup.warehouses.into())
+            )
+        })
+        .collect();
+    (!crowded.is_empty())
+        .then(|| say!(a_warehouse_has_ten_terminals_in, pairs = Message::list(&unique(crowded))))
+}
+
+fn weak_isolation(setups: &[&TpccFacts]) -> Option<Message> {
+    let levels = setups.iter().map(|setup| isolation_text(setup.isolation.as_deref()));
+    let weak: Vec<Message> = levels.filter(|isolation| *isolation != "serializable").collect();
+    (!weak.is_empty()).then(|| {
+        say!(isolation_was_the_specification_wants_every, levels = Message::list(&unique(weak)))
+    })
+}
+
+fn durability(paper: &Paper, trials: &[&Trial]) -> Option<Message> {
+    let is_own = |target: &&PaperTarget| trials.iter().any(|trial| trial.target == target.label);
+    let words = |PaperTarget { label: target, settings, .. }: &PaperTarget| {
+        let weak: Vec<Message> = settings
+            .iter()
+            .filter(|setting| setting.is_weak)
+            .map(|setting| Message::verbatim(format!("{} = {}", setting.name, setting.value)))
+            .collect();
+        match (settings.is_empty(), weak.is_empty()) {
+            (true, _) => Some(say!(did_not_tell_its_settings, target = target)),
+            (false, true) => None,
+            (false, false) => {
+                Some(say!(target_has_settings, target = target, settings = Message::list(&weak)))
+            }
+        }
+    };
+    let told: Vec<Message> = paper.targets.iter().filter(is_own).filter_map(words).collect();
+    (!told.is_empty()).then(|| {
+        say!(
+            durability_which_the_specification_demands_of,
+            settings = Message::joined(&told, "; ", "；")
+        )
+    })
 }

@@ -1,12 +1,17 @@
-//! Kinds of transactions at a point: the mix, the response times, the pauses; and how far New-Orders and Payments reach.
+//! Kinds of transactions at a point (the mix, the response times, the pauses), and editions of a database beside each other:
+//! what each carries at how many terminals, and what that costs.
 
-use super::{facts, words};
+use super::{TpccPoint, facts, kind_name, tpcc_of};
 use crate::audit::least_mean_of_exponentials;
-use crate::facts::{PauseFacts, Reach, ReachLine, TpccFacts, TpccKind};
-use dyno_facts::{Counts, KindSummary, LatencySummary, Message, SAMPLES_BEYOND, say};
-use dyno_report::blocks::{Blocks, PaperRows, spread};
-use dyno_report::format::NumberFormat::{Fixed, Ms, Short, Whole};
-use dyno_report::{Spread, Trial};
+use crate::facts::{PauseFacts, TpccFacts, TpccKind};
+use dyno_facts::{
+    Counts, KindSummary, LatencySummary, Message, Metric, PublishedRow, SAMPLES_BEYOND, say,
+};
+use dyno_report::blocks::{Blocks, Cell, PaperRows, spread};
+use dyno_report::charts;
+use dyno_report::format::NumberFormat::{Percent, Plain, Short, Whole};
+use dyno_report::format::unique;
+use dyno_report::{Experiment, Paper, Point, Spread, Trial};
 
 /// One kind of transaction at a point, over all repeats.
 pub(super) struct KindRow<'a> {
@@ -23,17 +28,12 @@ pub(super) struct KindRow<'a> {
     /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
     pub(super) unknown: Option<u64>,
     /// Latencies of each repeat.
-    latencies: Vec<LatencySummary>,
+    pub(super) latencies: Vec<LatencySummary>,
     /// Pauses of terminals around it.
     pub(super) pauses: Option<PauseFacts>,
 }
 
 impl KindRow<'_> {
-    /// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
-    pub(super) fn executed(&self) -> u64 {
-        executed(&self.counts)
-    }
-
     /// The least share that the specification allows, percent; `None` without a bound.
     pub(super) fn least_percent(&self) -> Option<f64> {
         self.held.map(|held| held.least_share_percent).filter(|percent| *percent > 0.0)
@@ -48,29 +48,15 @@ impl KindRow<'_> {
         self.latencies.iter().map(|latency| latency.count).sum()
     }
 
-    pub(super) fn repeats(&self) -> usize {
-        self.latencies.len()
-    }
-
-    /// A percentile over the repeats, for the share of transactions beyond it; `None` where one has too few.
+    /// A figure over the repeats, for the share of transactions beyond it; `None` where one has too few.
     pub(super) fn spread(&self, beyond: f64, value: fn(&LatencySummary) -> f64) -> Option<Spread> {
-        spread_of(&self.latencies, beyond, value)
-    }
-
-    pub(super) fn mean_us(&self) -> Option<Spread> {
-        self.spread(SAMPLES_BEYOND, |latency| latency.mean_us)
+        let is_enough = |it: &LatencySummary| it.count as f64 * beyond >= SAMPLES_BEYOND;
+        let values = self.latencies.iter().map(|it| is_enough(it).then(|| value(it)));
+        Spread::of(values.collect::<Option<Vec<f64>>>()?)
     }
 
     pub(super) fn p90_us(&self) -> Option<Spread> {
         self.spread(0.1, |latency| latency.p90_us)
-    }
-
-    pub(super) fn p95_us(&self) -> Option<Spread> {
-        self.spread(0.05, |latency| latency.p95_us)
-    }
-
-    pub(super) fn p99_us(&self) -> Option<Spread> {
-        self.spread(0.01, |latency| latency.p99_us)
     }
 
     /// Largest of all repeats; `None` where there was none of its kind.
@@ -119,7 +105,7 @@ pub(super) fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
         KindRow {
             target: &trials[0].target,
             terminals: first.terminals,
-            kind: words::kind(&sum.name),
+            kind: kind_name(&sum.name),
             held: facts_of(first, &sum.name),
             counts: sum.counts,
             share_percent: share_percent(&sums, &sum.name),
@@ -171,7 +157,8 @@ pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
     (all > 0).then(|| 100.0 * executed(&own.counts) as f64 / all as f64)
 }
 
-fn executed(counts: &Counts) -> u64 {
+/// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
+pub(super) fn executed(counts: &Counts) -> u64 {
     counts.committed + counts.rolled_back
 }
 
@@ -180,113 +167,114 @@ pub(super) fn p90_us(latency: &LatencySummary) -> Option<f64> {
     (latency.count as f64 * 0.1 >= SAMPLES_BEYOND).then_some(latency.p90_us)
 }
 
-/// A figure over the repeats, where each has enough transactions beyond.
-fn spread_of<'a>(
-    latencies: impl IntoIterator<Item = &'a LatencySummary>,
-    beyond: f64,
-    value: fn(&LatencySummary) -> f64,
-) -> Option<Spread> {
-    let is_enough = |latency: &LatencySummary| latency.count as f64 * beyond >= SAMPLES_BEYOND;
-    let values = latencies.into_iter().map(|latency| is_enough(latency).then(|| value(latency)));
-    Spread::of(values.collect::<Option<Vec<f64>>>()?)
+/// An edition at a number of terminals: measured, published, or both.
+struct EditionRow<'a> {
+    name: Message,
+    vcpu: Option<f64>,
+    measured: Option<Measured<'a>>,
+    terminals: f64,
+    warehouses: Option<f64>,
+    published: Option<f64>,
+    /// The checks that forbid what was measured.
+    marks: String,
 }
 
-/// Transactions of one kind at a point that reach equally far, over all repeats.
-struct ReachRow {
-    target: String,
-    terminals: u32,
-    kind: Message,
-    reach: Message,
-    committed: u64,
-    failed: u64,
-    share_percent: Option<f64>,
-    expected_percent: f64,
-    mean_us: Option<Spread>,
-    p50_us: Option<Spread>,
-    p95_us: Option<Spread>,
-    /// The median by that of transactions that stay at home.
-    by_home: Option<f64>,
+struct Measured<'a> {
+    point: &'a Point,
+    own: TpccPoint<'a>,
 }
 
-/// The share of transactions of several shards among the New-Orders and Payments of a point; `None` if unknown.
-pub(super) fn crossing(trials: &[&Trial]) -> Option<f64> {
-    let all: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
-    all.iter().all(|facts| facts.shards.is_some()).then_some(())?;
-    let lines = || all.iter().flat_map(|facts| &facts.reaches);
-    let sum = |of: &dyn Fn(&&ReachLine) -> bool| -> u64 {
-        lines().filter(of).map(|line| line.latency.count).sum()
-    };
-    let whole = sum(&|_| true);
-    (whole > 0).then(|| sum(&|line| line.reach == Reach::Shard) as f64 / whole as f64)
-}
-
-/// The table, where some target has shards; those of the others are the other half of the comparison.
-pub(super) fn reach_blocks(points: &[Vec<&Trial>], blocks: &mut Blocks) {
-    let mut trials = points.iter().flatten().filter_map(|trial| facts(trial));
-    if !trials.any(|facts| facts.shards.is_some()) {
-        return;
+/// The table, in the section of the first experiment that has some of them; nothing if there is one edition only.
+pub(super) fn edition_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let rows = edition_rows(paper, experiment);
+    if !rows.is_empty() {
+        blocks.table(edition_table(&rows));
+        blocks.fine(say!(an_edition_is_a_target));
     }
-    let rows: Vec<ReachRow> = points.iter().flat_map(|trials| reach_rows(trials)).collect();
-    blocks.table(reach_table(&rows));
-    blocks.fine(say!(a_transaction_reaches_another_shard));
 }
 
-fn reach_rows(trials: &[&Trial]) -> Vec<ReachRow> {
-    let Some(first) = trials.first().and_then(|trial| facts(trial)) else { return Vec::new() };
-    let row = |line: &ReachLine| {
-        let own = lines_of(trials, &line.kind, Some(line.reach));
-        let count = |lines: &[&ReachLine]| lines.iter().map(|line| line.latency.count).sum::<u64>();
-        let (committed, all) = (count(&own), count(&lines_of(trials, &line.kind, None)));
-        let median = |reach| {
-            let lines = lines_of(trials, &line.kind, Some(reach));
-            spread_of(lines.iter().map(|line| &line.latency), 0.5, |latency| latency.p50_us)
-        };
-        let spread_us = |beyond, value: fn(&LatencySummary) -> f64| {
-            spread_of(own.iter().map(|line| &line.latency), beyond, value)
-        };
-        let by_home = median(line.reach).zip(median(Reach::Home));
-        ReachRow {
-            target: trials[0].target.clone(),
-            terminals: first.terminals,
-            kind: words::kind(&line.kind),
-            reach: words::reach(line.reach, first.shards.is_some()),
-            committed,
-            failed: own.iter().map(|line| line.failed).sum(),
-            share_percent: (all > 0).then(|| 100.0 * committed as f64 / all as f64),
-            expected_percent: 100.0 * line.expected_share,
-            mean_us: spread_us(SAMPLES_BEYOND, |latency| latency.mean_us),
-            p50_us: median(line.reach),
-            p95_us: spread_us(0.05, |latency| latency.p95_us),
-            by_home: by_home
-                .filter(|(_, home)| home.median > 0.0)
-                .map(|(own, home)| own.median / home.median),
-        }
+/// The points without pauses, which are about the same thing: what a database can carry.
+fn measured<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Vec<Measured<'a>> {
+    let points = experiment.points.iter().filter(|point| !point.has_fault);
+    let points = points.filter_map(|point| Some(Measured { point, own: tpcc_of(paper, point)? }));
+    points.filter(|measured| measured.own.facts.tpmc_limit.is_none()).collect()
+}
+
+fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
+    let all: Vec<(&Experiment, Vec<Measured<'_>>)> = paper
+        .experiments
+        .iter()
+        .map(|own| (own, measured(paper, own)))
+        .filter(|(_, points)| !points.is_empty())
+        .collect();
+    let is_first = all.first().is_some_and(|(first, _)| first.name == experiment.name);
+    let names = all.iter().flat_map(|(_, points)| points).map(|it| it.point.target.as_str());
+    if !is_first || unique(names.collect()).len() < 2 {
+        return Vec::new();
+    }
+    let tables = || all.iter().flat_map(|(own, _)| &own.published);
+    let published: Vec<&PublishedRow> = {
+        let rows = tables().flat_map(|table| &table.table.rows);
+        unique(rows.filter(|row| row.metrics.contains_key("tpmc")).collect())
     };
-    first.reaches.iter().map(row).collect()
+    let place = |target: &str| paper.targets.iter().position(|known| known.label == target);
+    let mut points: Vec<Measured<'_>> = all.into_iter().flat_map(|(_, points)| points).collect();
+    points.sort_by_key(|one| place(&one.point.target));
+    let is_of = |row: &PublishedRow, target: &str| row.targets.iter().any(|own| own == target);
+    let mut rows: Vec<EditionRow<'_>> = points
+        .into_iter()
+        .map(|one| {
+            let target = paper.targets.iter().find(|known| known.label == one.point.target);
+            let name = target.map_or("", |target| target.facts.name.as_str());
+            let counterpart = published.iter().find(|row| is_of(row, name));
+            EditionRow {
+                name: Message::from(&one.point.target),
+                vcpu: target.and_then(|target| target.facts.vcpu),
+                terminals: one.own.facts.terminals.into(),
+                warehouses: Some(one.own.facts.warehouses.into()),
+                published: counterpart.map(|row| row.metrics["tpmc"]),
+                marks: charts::forbidding(paper, &one.point.checks),
+                measured: Some(one),
+            }
+        })
+        .collect();
+    let is_shown =
+        |row: &PublishedRow| paper.targets.iter().any(|target| is_of(row, &target.facts.name));
+    rows.extend(published.iter().filter(|row| !is_shown(row)).map(|row| EditionRow {
+        name: say!(published_edition, edition = &row.label),
+        vcpu: row.vcpu(),
+        measured: None,
+        terminals: row.workers().unwrap_or_default(),
+        warehouses: row.number("warehouses"),
+        published: Some(row.metrics["tpmc"]),
+        marks: String::new(),
+    }));
+    rows
 }
 
-/// The lines of a kind over all repeats, of one reach or of all.
-fn lines_of<'a>(trials: &[&'a Trial], kind: &str, reach: Option<Reach>) -> Vec<&'a ReachLine> {
-    let lines = trials.iter().filter_map(|trial| facts(trial)).flat_map(|facts| &facts.reaches);
-    lines
-        .filter(|line| line.kind == kind && reach.is_none_or(|reach| reach == line.reach))
-        .collect()
-}
-
-fn reach_table(rows: &[ReachRow]) -> PaperRows<&ReachRow> {
-    PaperRows::new(say!(how_far_new_orders_and_payments_reach), rows)
-        .text(say!(target_2), |row| &row.target)
+fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
+    let own = |row: &'a EditionRow<'a>| row.measured.as_ref();
+    let shown = |row: &'a EditionRow<'a>, of: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
+        own(row).map(|one| spread(of(&one.own), one.point.repeats))
+    };
+    PaperRows::new(say!(editions_beside_each_other), rows)
+        .text(say!(edition), |row| &row.name)
+        .col(say!(shards), Whole, |row| own(row).and_then(|one| one.own.facts.shards))
+        .col(say!(vcpu_stated), Plain, |row| row.vcpu)
+        .col(say!(warehouses_used), Whole, |row| row.warehouses)
         .col(say!(terminals), Whole, |row| row.terminals)
-        .text(say!(transaction_2), |row| &row.kind)
-        .text(say!(it_reaches), |row| &row.reach)
-        .col(say!(committed_transactions), Whole, |row| row.committed)
-        .col(say!(failed_transactions), Whole, |row| row.failed)
-        .col(say!(share_of_its_kind_percent), Fixed(3), |row| row.share_percent)
+        .col("tpmC", Short, move |row| {
+            let marks = Message::verbatim(row.marks.trim());
+            shown(row, |own| own.tpmc).map(|cell| cell.with(marks))
+        })
         .class("strong")
-        .col(say!(expected_percent), Fixed(3), |row| row.expected_percent)
-        .col(say!(mean_ms_2), Ms, |row| row.mean_us.map(|us| spread(us, 1)))
-        .col(say!(median_ms_2), Ms, |row| row.p50_us.map(|us| spread(us, 1)))
-        .class("strong")
-        .col(say!(p95_ms_2), Ms, |row| row.p95_us.map(|us| spread(us, 1)))
-        .col(say!(median_by_that_at_home), Short, |row| row.by_home)
+        .col("tpmTOTAL", Short, move |row| shown(row, |own| own.tpm_total))
+        .col(say!(published_tpmc), Short, |row| row.published)
+        .class("theirs")
+        .col(say!(across_shards_percent), Percent, |row| {
+            own(row).and_then(|one| one.own.facts.crossing_share)
+        })
+        .col(say!(server_cpu_us_2), Short, |row| {
+            own(row).and_then(|one| one.point.costs.get(&Metric::ServerCpuUs)).map(|us| us.median)
+        })
 }

@@ -1,7 +1,10 @@
 //! The checks that only TPC-C needs.
 
 use super::rows::{are_short, facts_of, p90_us, share_percent};
-use super::{facts, has_pauses_of_spec, tpcc_of, words};
+use super::{
+    LEAST_INTERVAL_S, PER_WAREHOUSE, TERMINALS_PER_WAREHOUSE, facts, has_pauses_of_spec,
+    isolation_text, kind_name, terminals_text, tpcc_of, warehouses_text,
+};
 use crate::audit::{chance_of_share, chance_of_sum};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
@@ -22,9 +25,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
-        let most = words::TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1);
+        let most = TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1);
         let (terminals, warehouses) =
-            (words::terminals(facts.terminals), words::warehouses(facts.warehouses));
+            (terminals_text(facts.terminals), warehouses_text(facts.warehouses));
         (facts.terminals > most)
             .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
     }),
@@ -95,19 +98,18 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::W, checks::tpcc_no_pauses, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
         let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-        let is_above = !has_pauses_of_spec(facts) && per_warehouse > words::PER_WAREHOUSE.1;
+        let is_above = !has_pauses_of_spec(facts) && per_warehouse > PER_WAREHOUSE.1;
         is_above.then(|| of_warehouse(per_warehouse))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_below_floor, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
         let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-        let is_below = has_pauses_of_spec(facts) && per_warehouse < words::PER_WAREHOUSE.0;
+        let is_below = has_pauses_of_spec(facts) && per_warehouse < PER_WAREHOUSE.0;
         is_below.then(|| of_warehouse(per_warehouse))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_interval, |trial| {
         let facts = trial.summary.own::<TpccFacts>()?;
-        let is_short =
-            facts.tpmc_limit.is_some() && trial.summary.window_s < words::LEAST_INTERVAL_S;
+        let is_short = facts.tpmc_limit.is_some() && trial.summary.window_s < LEAST_INTERVAL_S;
         is_short.then(|| say!(minutes_min, minutes = format::plain(trial.summary.window_s / 60.0)))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_cached, cached),
@@ -171,7 +173,7 @@ fn conditions_not_made(trial: &Trial) -> Option<Message> {
 fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) -> Option<Message> {
     trial.summary.own::<TpccFacts>()?;
     let found = trial.summary.kinds.iter().filter_map(|kind| {
-        Some(say!(kind_found, kind = words::kind(&kind.name), found = find(kind)?))
+        Some(say!(kind_found, kind = kind_name(&kind.name), found = find(kind)?))
     });
     parts(found)
 }
@@ -240,7 +242,7 @@ fn isolation_in_force(trial: &Trial, facts: &TpccFacts) -> Message {
         let mut nodes = trial.summary.conditions.nodes.values();
         nodes.find_map(|node| Some(node.isolation.as_ref()?.replace('-', " ")))
     };
-    words::isolation(facts.isolation.clone().or_else(given).as_deref())
+    isolation_text(facts.isolation.clone().or_else(given).as_deref())
 }
 
 fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {

@@ -1,28 +1,28 @@
 //! The section of an experiment that is TPC-C: its levels, its kinds of transactions, and what speaks for its trials.
 
-use super::rows::{KindRow, are_short, kinds, reach_blocks};
-use super::{tpcc_of, trials_of, trials_of_points, words};
+use super::rows::{KindRow, are_short, edition_blocks, executed, kinds};
+use super::{bound_sentence, deviations, facts, isolation_text, terminals_text, tpcc_of};
 use crate::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts};
-use dyno_facts::{CheckVerdict, DataCheck, Lang, Message, say};
+use dyno_facts::{CheckVerdict, DataCheck, Lang, Message, SAMPLES_BEYOND, SeriesRow, say};
 use dyno_report::blocks::{Blocks, Cell, PaperRows, Span, Style, bad, spread, strong};
-use dyno_report::charts;
+use dyno_report::charts::{self, Drawing, Rate};
 use dyno_report::format::{
     self,
     NumberFormat::{Fixed, Ms, Right, Short, Whole},
 };
 use dyno_report::outcomes::{self, CountedOutcome};
 use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
+use dyno_report::svg::{Series, Stroke};
 use dyno_report::{Experiment, Paper, Point, Trial};
 
 /// The section with its charts; `None` where no trial is TPC-C.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
-    super::editions::blocks(paper, experiment, lang, &mut blocks);
+    edition_blocks(paper, experiment, &mut blocks);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
-    let rows = mix_and_responses(paper, experiment, &mut blocks);
-    blocks.figures(super::charts::responses(paper, experiment, &rows, lang));
-    let over_time = super::charts::all_over_time(paper, experiment, lang);
+    mix_and_responses(paper, experiment, &mut blocks);
+    let over_time = all_over_time(paper, experiment, lang);
     if over_time.is_empty() {
         blocks.fine(say!(tpmc_over_time_is_not_drawn));
     } else {
@@ -31,7 +31,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
     }
     evidence(&trials, &mut blocks);
     blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
-    blocks.list(Style::Plain, plain_items(&words::deviations(paper, &trials)));
+    blocks.list(Style::Plain, plain_items(&deviations(paper, &trials)));
     Some(blocks)
 }
 
@@ -39,14 +39,15 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
-    super::editions::terminal(paper, experiment, &mut blocks);
+    edition_blocks(paper, experiment, &mut blocks);
     mix_and_responses(paper, experiment, &mut blocks);
     evidence(&trials, &mut blocks);
     Some(blocks)
 }
 
 fn own_trials<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<Vec<&'a Trial>> {
-    Some(trials_of(paper, experiment)).filter(|trials| !trials.is_empty())
+    let trials = paper.trials_in(experiment).filter(|trial| facts(trial).is_some());
+    Some(trials.collect::<Vec<_>>()).filter(|trials| !trials.is_empty())
 }
 
 fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
@@ -61,7 +62,7 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
         blocks.table(levels(paper, experiment));
         let own = experiment.points.iter().filter_map(|point| tpcc_of(paper, point));
         let mut words = vec![say!(tpmtotal_counts_committed_transactions_of_all)];
-        words.extend(format::unique(own.map(|own| words::bound(&own)).collect()));
+        words.extend(format::unique(own.map(|own| bound_sentence(&own)).collect()));
         blocks.fine(Message::sentences(&words));
     }
     blocks
@@ -85,7 +86,7 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .text(say!(profile_2), |p| setup(p).map(|setup| &setup.profile))
         .class("keep")
         .text(say!(isolation_2), |p| {
-            setup(p).map(|setup| words::isolation(setup.isolation.as_deref()))
+            setup(p).map(|setup| isolation_text(setup.isolation.as_deref()))
         })
         .col("tpmC", Short, |p| own(p).map(|own| spread(own.tpmc, p.repeats)))
         .class("strong")
@@ -106,14 +107,10 @@ fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Poi
         .text(say!(notes), |p| notes(paper, &p.checks))
 }
 
-/// The mix and the response times by point and kind; the latter are charted, too.
-fn mix_and_responses<'a>(
-    paper: &'a Paper,
-    experiment: &Experiment,
-    blocks: &mut Blocks,
-) -> Vec<KindRow<'a>> {
-    let points = trials_of_points(paper, experiment);
-    let rows: Vec<KindRow<'_>> = points.iter().flat_map(|point| kinds(point)).collect();
+/// The mix and the response times by point and kind.
+fn mix_and_responses(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let points = experiment.points.iter().map(|point| paper.trials_of(point));
+    let rows: Vec<KindRow<'_>> = points.flat_map(|trials| kinds(&trials)).collect();
     if !rows.is_empty() {
         blocks.table(mix(&rows));
         blocks.fine(say!(executed_are_those_that_ended_as));
@@ -126,8 +123,6 @@ fn mix_and_responses<'a>(
         blocks.table(pauses_table(&paced));
         blocks.fine(say!(pauses_are_means_of_the_window));
     }
-    reach_blocks(&points, blocks);
-    rows
 }
 
 fn pauses_table<'a>(
@@ -168,7 +163,7 @@ fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .text(say!(target_2), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
-        .col(say!(executed), Whole, |row| row.executed())
+        .col(say!(executed), Whole, |row| executed(&row.counts))
         .group(say!(share_of_the_mix_percent), |table| {
             table
                 .col(say!(observed), Fixed(3), |row| match row.share_percent {
@@ -194,7 +189,7 @@ fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
 }
 
 fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
-    let title = match rows.iter().any(|row| row.repeats() > 1) {
+    let title = match rows.iter().any(|row| row.latencies.len() > 1) {
         true => say!(response_times_in_ms_medians_of),
         false => say!(response_times_in_ms),
     };
@@ -208,11 +203,13 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
         .col(say!(count), Whole, |row| row.count())
-        .col(say!(mean_2), Ms, |row| row.mean_us().map(|us| spread(us, 1)))
-        .col(say!(n_90th), Ms, |row| row.p90_us().map(|us| spread(us, row.repeats())))
+        .col(say!(mean_2), Ms, |row| {
+            row.spread(SAMPLES_BEYOND, |it| it.mean_us).map(|us| spread(us, 1))
+        })
+        .col(say!(n_90th), Ms, |row| row.p90_us().map(|us| spread(us, row.latencies.len())))
         .class("strong")
-        .col(say!(n_95th), Ms, |row| row.p95_us().map(|us| spread(us, 1)))
-        .col(say!(n_99th), Ms, |row| row.p99_us().map(|us| spread(us, 1)))
+        .col(say!(n_95th), Ms, |row| row.spread(0.05, |it| it.p95_us).map(|us| spread(us, 1)))
+        .col(say!(n_99th), Ms, |row| row.spread(0.01, |it| it.p99_us).map(|us| spread(us, 1)))
         .col(say!(maximum), Ms, |row| row.max_us())
         .col(say!(limit_of_the_90th_s), Whole, |row| row.limit_s())
         .text(say!(limit), |row| judged(row.is_within_limit(), say!(met), say!(exceeded)))
@@ -223,14 +220,7 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
 
 /// Conditions, books and audits.
 fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
-    let mut rows = condition_rows(trials);
-    let left_out = common_reasons(&mut rows);
-    if rows.is_empty() {
-        blocks.fine(say!(consistency_conditions_not_made_no_trial));
-    } else {
-        blocks.table(conditions(&rows));
-        blocks.fine(left_out.unwrap_or_default());
-    }
+    conditions(trials, blocks);
     blocks.table(
         PaperRows::new(say!(what_was_acknowledged_against_what_the), &proofs(trials))
             .look("text")
@@ -238,7 +228,7 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
             .text(say!(outcome), |(_, ended)| outcomes(ended, false)),
     );
     for trial in trials {
-        let lines = super::facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
+        let lines = facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
         if lines.is_empty() {
             let (trial, target) = (&trial.label, &trial.target);
             blocks.fine(say!(audit_of_trial_on_not_made, trial = trial, target = target));
@@ -251,47 +241,53 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
     }
 }
 
-/// One condition over the trials of an experiment.
-struct ConditionRow {
-    /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
-    id: String,
-    rule: Message,
-    /// Before the trials.
-    before: Vec<CountedOutcome>,
-    /// After them.
-    after: Vec<CountedOutcome>,
-}
+/// A condition before the trials, or after them.
+type Side = fn(&ConditionLine) -> Option<&ConditionState>;
 
-/// Every condition that some trial has recorded.
-fn condition_rows(trials: &[&Trial]) -> Vec<ConditionRow> {
-    let lines = |trial: &Trial| -> Vec<ConditionLine> {
-        trial.summary.own::<TpccFacts>().map(|facts| facts.conditions.clone()).unwrap_or_default()
+/// Every condition that some trial has recorded; a reason that all of a side have is told once.
+fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
+    const SIDES: [Side; 2] = [|line| line.before.as_ref(), |line| line.after.as_ref()];
+    let all = || trials.iter().filter_map(|trial| facts(trial)).flat_map(|own| &own.conditions);
+    let reasons = SIDES.map(|side| {
+        let first = all().find_map(side)?;
+        let is_common = all().filter_map(side).all(|state| state == first);
+        (is_common && first.verdict == CheckVerdict::NotMade).then_some(&first.evidence)
+    });
+    let ended = |id: &str, side: usize| {
+        outcomes::outcomes(trials, |trial| {
+            let line = facts(trial).and_then(|own| own.conditions.iter().find(|it| it.id == id));
+            match line.map(SIDES[side]) {
+                Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
+                    (Some(state.verdict), None)
+                }
+                Some(Some(state)) => (Some(state.verdict), non_empty(&state.evidence)),
+                Some(None) => (None, Some(say!(need_not_hold_then))),
+                None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
+            }
+        })
     };
-    let mut conditions: Vec<ConditionLine> = Vec::new();
-    for line in trials.iter().flat_map(|trial| lines(trial)) {
-        if !conditions.iter().any(|other| other.id == line.id) {
-            conditions.push(line);
+    let mut rows: Vec<(&ConditionLine, [Vec<CountedOutcome>; 2])> = Vec::new();
+    for line in all() {
+        if !rows.iter().any(|(other, _)| other.id == line.id) {
+            rows.push((line, [ended(&line.id, 0), ended(&line.id, 1)]));
         }
     }
-    let state =
-        |trial: &Trial, id: &str, of: fn(ConditionLine) -> Option<ConditionState>| match lines(
-            trial,
-        )
-        .into_iter()
-        .find(|line| line.id == id)
-        .map(of)
-        {
-            Some(Some(state)) => (Some(state.verdict), non_empty(&state.evidence)),
-            Some(None) => (None, Some(say!(need_not_hold_then))),
-            None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
-        };
-    let row = |line: ConditionLine| ConditionRow {
-        before: outcomes::outcomes(trials, |trial| state(trial, &line.id, |line| line.before)),
-        after: outcomes::outcomes(trials, |trial| state(trial, &line.id, |line| line.after)),
-        id: line.id,
-        rule: line.rule.clone(),
-    };
-    conditions.into_iter().map(row).collect()
+    if rows.is_empty() {
+        blocks.fine(say!(consistency_conditions_not_made_no_trial));
+        return;
+    }
+    blocks.table(
+        PaperRows::new(say!(consistency_conditions_of_clause_3_3), &rows)
+            .look("text")
+            .text(say!(condition), |(line, _)| &line.id)
+            .text(say!(what_has_to_hold), |(line, _)| &line.rule)
+            .text(say!(before), |(_, ended)| outcomes(&ended[0], true))
+            .text(say!(after), |(_, ended)| outcomes(&ended[1], true)),
+    );
+    let [before, after] = reasons;
+    let before = before.map(|reason| say!(before_not_made, reason = reason));
+    let after = after.map(|reason| say!(after_not_made, reason = reason));
+    blocks.fine(Message::sentences(&before.into_iter().chain(after).collect::<Vec<_>>()));
 }
 
 /// Evidence as it was stored.
@@ -299,39 +295,11 @@ fn non_empty(evidence: &Message) -> Option<Message> {
     (!evidence.is_empty()).then(|| evidence.clone())
 }
 
-/// Takes a reason out of the rows that is the same for all of them, and returns it in a sentence.
-fn common_reasons(rows: &mut [ConditionRow]) -> Option<Message> {
-    let before = common_reason(rows.iter_mut().flat_map(|row| &mut row.before));
-    let after = common_reason(rows.iter_mut().flat_map(|row| &mut row.after));
-    let sentences: Vec<Message> = [
-        before.map(|reason| say!(before_not_made, reason = reason)),
-        after.map(|reason| say!(after_not_made, reason = reason)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
-    (!sentences.is_empty()).then(|| Message::sentences(&sentences))
-}
-
-fn common_reason<'a>(outcomes: impl Iterator<Item = &'a mut CountedOutcome>) -> Option<Message> {
-    let mut outcomes: Vec<&mut CountedOutcome> =
-        outcomes.filter(|outcome| outcome.verdict.is_some()).collect();
-    let reason = outcomes.first()?.evidence.clone()?;
-    let has_reason = |outcome: &&mut CountedOutcome| {
-        outcome.verdict == Some(CheckVerdict::NotMade) && outcome.evidence.as_ref() == Some(&reason)
-    };
-    let is_common = outcomes.len() > 1 && outcomes.iter().all(has_reason);
-    if is_common {
-        outcomes.iter_mut().for_each(|outcome| outcome.evidence = None);
-    }
-    is_common.then_some(reason)
-}
-
 /// A comparison of what was acknowledged with what the database holds, and how that ended.
 type Proof = (Message, Vec<CountedOutcome>);
 
 /// The books and the ledger.
-fn proofs(trials: &[&Trial]) -> Vec<Proof> {
+fn proofs(trials: &[&Trial]) -> [Proof; 2] {
     let proof = |title, name: &str, absent: Message| -> Proof {
         let ended = outcomes::outcomes(trials, |trial| {
             match trial.summary.checks.iter().find(|check| check.name == name) {
@@ -345,11 +313,9 @@ fn proofs(trials: &[&Trial]) -> Vec<Proof> {
         });
         (title, ended)
     };
-    let (books, ledger) = (
-        say!(books_what_was_acknowledged_by_district),
-        say!(ledger_every_acknowledged_order_is_found),
-    );
-    vec![
+    let books = say!(books_what_was_acknowledged_by_district);
+    let ledger = say!(ledger_every_acknowledged_order_is_found);
+    [
         proof(books, DataCheck::BOOKS, say!(the_trial_has_no_record_of)),
         proof(ledger, DataCheck::LEDGER, say!(no_durable_ledger_was_kept_option)),
     ]
@@ -357,16 +323,6 @@ fn proofs(trials: &[&Trial]) -> Vec<Proof> {
 
 fn with(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
     lines.iter().filter(|line| line.verdict == verdict).count()
-}
-
-fn conditions(rows: &[ConditionRow]) -> PaperRows<&ConditionRow> {
-    let title = say!(consistency_conditions_of_clause_3_3);
-    PaperRows::new(title, rows)
-        .look("text")
-        .text(say!(condition), |row| &row.id)
-        .text(say!(what_has_to_hold), |row| &row.rule)
-        .text(say!(before), |row| outcomes(&row.before, true))
-        .text(say!(after), |row| outcomes(&row.after, true))
 }
 
 fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
@@ -394,4 +350,113 @@ fn audit_lines<'a>(trial: &Trial, lines: &'a [AuditLine]) -> PaperRows<&'a Audit
         .col(say!(bound), Right, |line| &line.bound)
         .col(say!(observations), Whole, |line| line.of)
         .text(say!(verdict), |line| verdict_of(line.verdict))
+}
+
+/// tpmC over time, a chart per trial.
+fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+    let own: Vec<&Trial> = paper.trials_in(experiment).collect();
+    let width = if own.len() == 1 { charts::WIDE.0 } else { charts::SMALL.0 };
+    own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
+}
+
+/// How many of so many intervals make a stretch that has some twenty orders; at least ten stretches.
+fn sparse(intervals: usize, orders: f64) -> usize {
+    const ORDERS: f64 = 20.0;
+    let wanted = (ORDERS * intervals as f64 / orders.max(1.0)).ceil() as usize;
+    wanted.clamp(1, (intervals / 10).max(1))
+}
+
+/// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
+fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Drawing> {
+    let facts = trial.summary.own::<TpccFacts>()?;
+    let kinds = &trial.summary.kinds;
+    let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
+    let is_told = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();
+    if trial.series.len() < 2 || !trial.series.iter().all(is_told) {
+        return None;
+    }
+    let series = &trial.series;
+    let orders = |row: &SeriesRow| row.committed_by_kind[place] as f64;
+    let usual = charts::stretches(series);
+    let sparse = sparse(series.len(), series.iter().map(orders).sum());
+    let is_sparse = sparse > usual[0].len();
+    let stretches = if is_sparse { series.chunks(sparse).collect() } else { usual };
+    let longest = stretches[0].len();
+    let tpmc = Rate { name: "tpmC", of: &orders, per_s: 60.0 };
+    let class = charts::colour(paper, &trial.target);
+    let mut line = charts::rate_over_time(&stretches, &tpmc, &class);
+    if is_sparse {
+        // Of a few orders the range of single intervals shows chance alone.
+        line.band.clear();
+    }
+    let deferred = kinds.iter().position(|kind| kind.name == TpccFacts::DEFERRED);
+    let transactions = |row: &SeriesRow| {
+        let of_all = row.committed_by_kind.iter().enumerate();
+        of_all.filter(|(kind, _)| Some(*kind) != deferred).map(|(_, count)| *count as f64).sum()
+    };
+    let total = Rate { name: "tpmTOTAL", of: &transactions, per_s: 60.0 };
+    let mut total = charts::rate_over_time(&stretches, &total, &class);
+    total.band.clear();
+    total.stroke = Stroke::Dotted;
+    let drawn = total.points.iter().filter_map(|(_, value)| *value);
+    let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
+    let mut lines = vec![line, total];
+    let last = &series[series.len() - 1];
+    let span = (series[0].begins_s, last.begins_s + last.length_s);
+    lines.extend(facts.tpmc_limit.map(|limit| limit_line(limit, span, lang)));
+    let y = charts::linear_axis(
+        say!(per_minute_tpmc_and_tpmtotal).render(lang).as_str(),
+        [highest, facts.tpmc_limit.unwrap_or(0.0)].into_iter(),
+        4,
+    );
+    let mut chart = charts::panel(trial, &"tpmC".into(), y, lines, lang);
+    chart.width = width;
+    chart.height += 40.0;
+    let thinned = match (longest, is_sparse) {
+        (1, _) => None,
+        (n, true) => Some(say!(drawn_in_stretches_of_intervals_means, n = n.to_string())),
+        (n, false) => Some(say!(drawn_in_stretches_of_intervals_mean_with, n = n.to_string())),
+    };
+    let caption = say!(
+        trial_tpmc_over_time_repeat,
+        trial = &trial.label,
+        target = &trial.target,
+        terminals = terminals_text(facts.terminals),
+        repeat = trial.summary.repeat.to_string()
+    );
+    let caption: Vec<Message> = [caption].into_iter().chain(thinned).collect();
+    Some(Drawing {
+        caption: Message::sentences(&caption).render(lang),
+        legend: charts::legend(&chart),
+        svgs: vec![chart.svg()],
+        halves: vec![charts::halved(chart).svg()],
+        ..Drawing::default()
+    })
+}
+
+/// The most tpmC that keying and think times allow.
+fn limit_line(limit: f64, (begin_s, end_s): (f64, f64), lang: Lang) -> Series {
+    Series {
+        name: say!(most_that_keying_and_think_times).render(lang),
+        class: "published".to_owned(),
+        stroke: Stroke::Dashed,
+        points: vec![(begin_s, Some(limit)), (end_s, Some(limit))],
+        band: Vec::new(),
+        has_dots: false,
+        has_line: true,
+        end_label: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_orders_are_drawn_in_long_stretches() {
+        assert_eq!(sparse(200, 100_000.0), 1, "500 in each interval");
+        assert_eq!(sparse(200, 400.0), 10, "2 in each interval");
+        assert_eq!(sparse(200, 0.0), 20, "ten stretches, whatever is in them");
+        assert_eq!(sparse(5, 1.0), 1);
+    }
 }

@@ -1,51 +1,43 @@
 //! The transactions as a [`Workload`].
 //!
-//! - `terminal`: what terminals enter, what they do in between, and when. `statements`: the texts. `link`: how they travel.
-//! - `new_order`, `payment`, `delivery`: one transaction each, the same code for both profiles. `queries`: the two that
-//!   only read.
+//! - `terminal`: what terminals enter, what they do in between, and when. `link`: the statements, and how they travel.
+//! - `transactions`: the same code for both profiles.
 
-mod delivery;
-mod handover;
 mod link;
-mod new_order;
-mod payment;
-mod queries;
-mod statements;
 mod terminal;
+mod transactions;
 
-pub use handover::Handover;
-pub use new_order::OrderShown;
-pub use statements::prepared_statements;
+pub use link::prepared_statements;
 pub use terminal::Terminal;
 pub(crate) use terminal::{LINES_MAX, LINES_MIN, Pacing};
+pub use transactions::OrderShown;
 
 use crate::audit::{Audit, Counters, Expected};
-use crate::books::Books;
-use crate::facts::{PauseFacts, ReachLine};
+use crate::facts::PauseFacts;
 use crate::ledger::{Counted, DistrictBooks, Ledger, LedgerFile};
 use crate::load::{TpccDatabase, UTC};
-use crate::log::{TerminalLog, WorkerLog};
 use crate::options::{Isolation, TpccOptions};
 use crate::profile::{
     Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, ReadOnlyEnd, TpccTransaction,
 };
-use crate::random::{self, Constants, is_c_last_allowed};
-use crate::reach::{ReachLog, ReachRoute};
+use crate::settle::Books;
+use crate::values::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
     DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, SECOND, Session,
     ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
 };
 use dyno_facts::Message;
-use link::{Flight, Link};
-use payment::Namesakes;
-use statements::{Sql, Statements};
+use link::{Flight, Link, Sql, Statements};
+use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use terminal::{
     DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
     note_pause,
 };
+use transactions::Namesakes;
 
 /// The deferred part of a Delivery as a transaction of the workload.
 const DEFERRED: TransactionId = TpccTransaction::ALL.len();
@@ -64,7 +56,6 @@ pub struct Tpcc {
     pacing: Pacing,
     ledger: Ledger,
     counters: Mutex<Counters>,
-    reaches: ReachLog,
     /// Workers that have not left yet, and terminals that have played cards.
     workers: AtomicU32,
     terminals: AtomicU32,
@@ -96,8 +87,6 @@ pub struct TpccWorker {
     flight: Flight,
     names: Namesakes,
     input: Input,
-    /// Where that has its rows, if it may have some elsewhere.
-    route: Option<ReachRoute>,
     counters: Box<Counters>,
     shown: OrderShown,
     /// Districts without an order that its last transaction has met.
@@ -128,14 +117,13 @@ impl Tpcc {
                 options.warehouses
             ));
         }
-        options.check()?;
         let mut rng = Rng::new(options.seed, "tpcc run", 0);
         let constants = Constants::for_run(loaded.c_last, &mut rng);
         debug_assert!(is_c_last_allowed(loaded.c_last, constants.c_last));
         let mut places = Vec::new();
         if options.profile.binding != Binding::Home {
             places = (0..options.warehouses * DISTRICTS).collect();
-            random::shuffle(&mut places, &mut rng);
+            values::shuffle(&mut places, &mut rng);
         }
         let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
@@ -156,7 +144,6 @@ impl Tpcc {
             pacing: Pacing::new(&options),
             ledger: Ledger::new(options.warehouses),
             counters: Mutex::new(Counters::default()),
-            reaches: ReachLog::new(),
             workers: AtomicU32::new(0),
             terminals: AtomicU32::new(0),
             log: None,
@@ -181,8 +168,7 @@ impl Tpcc {
     /// ledger if there is one.
     pub fn with_shards(mut self, map: ShardMap) -> Self {
         let warehouses = 1..=self.options.warehouses;
-        self.reaches = self.reaches.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
-        self.expected = self.expected.on_shards(self.reaches.elsewhere());
+        self.expected = self.expected.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
         self.ledger.shards = Some(map);
         self
     }
@@ -232,7 +218,7 @@ impl Tpcc {
     /// Compares what the database holds beyond `before` with what it has acknowledged to this
     /// workload; returns a sentence for each difference. Nobody else may have written in between.
     pub fn reconcile(&self, before: &Books, after: &Books) -> Vec<Message> {
-        crate::books::reconcile(&self.ledger, before, after)
+        crate::settle::reconcile(&self.ledger, before, after)
     }
 
     /// Acknowledged payments that the history lacks, at least: one of unknown outcome may stand in for a lost one.
@@ -260,14 +246,14 @@ impl Tpcc {
         Some(kinds)
     }
 
-    /// How far the New-Orders and Payments of the measured window reached.
-    pub fn reaches(&self) -> Vec<ReachLine> {
-        self.reaches.lines(&self.options.profile, self.options.warehouses)
+    /// Share of the New-Orders and Payments whose rows lie on several shards; `None` if unknown.
+    pub fn crossing_share(&self) -> Option<f64> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).crossing_share()
     }
 
     /// The number of shards that warehouses lie on; `None` where nobody knows.
     pub fn shards(&self) -> Option<u32> {
-        self.reaches.shards()
+        self.expected.shards()
     }
 
     /// The audit of what the workers did that have left (see [`Workload::retire`]).
@@ -353,8 +339,7 @@ impl Workload for Tpcc {
             flight: Flight::new(),
             names: Namesakes::new(),
             input,
-            route: None,
-            counters: Box::new(Counters::of_shards(self.expected.shards())),
+            counters: Box::new(self.expected.counters()),
             shown: OrderShown::default(),
             skipped: 0,
             delivered: [0; DISTRICTS as usize],
@@ -389,7 +374,6 @@ impl Workload for Tpcc {
             if attempt == 0 {
                 worker.counters.begin(kind);
                 worker.input = draw(&mut worker.terminal, &self.world, kind);
-                worker.route = route(&self.reaches, &worker.input);
             }
             if kind == TpccTransaction::Delivery && worker.is_seated && self.kinds.len() > DEFERRED
             {
@@ -405,11 +389,13 @@ impl Workload for Tpcc {
             ReadOnlyEnd::Rollback => Sql::Rollback,
         };
         let outcome = match &*input {
-            Input::NewOrder(input) => new_order::run(&mut link, input, shown).await,
-            Input::Payment(input) => payment::run(&mut link, input, names).await,
-            Input::OrderStatus(input) => queries::order_status(&mut link, input, names, end).await,
-            Input::Delivery(input) => delivery::run(&mut link, input, delivered).await,
-            Input::StockLevel(input) => queries::stock_level(&mut link, input, end).await,
+            Input::NewOrder(input) => transactions::new_order(&mut link, input, shown).await,
+            Input::Payment(input) => transactions::payment(&mut link, input, names).await,
+            Input::OrderStatus(input) => {
+                transactions::order_status(&mut link, input, names, end).await
+            }
+            Input::Delivery(input) => transactions::delivery(&mut link, input, delivered).await,
+            Input::StockLevel(input) => transactions::stock_level(&mut link, input, end).await,
         }?;
         if let Input::Delivery(_) = input {
             worker.skipped = delivered.iter().filter(|&&order| order == 0).count() as u32;
@@ -417,9 +403,6 @@ impl Workload for Tpcc {
         }
         if transaction != DEFERRED {
             count(counters, &self.expected, input, outcome);
-            if let Some(route) = &worker.route {
-                counters.spread(route, outcome == Outcome::Committed);
-            }
         }
         Ok(outcome)
     }
@@ -428,9 +411,6 @@ impl Workload for Tpcc {
     fn ended(&self, worker: &mut TpccWorker, ended: &EndedTransaction) {
         if let Some(log) = &mut worker.log {
             log.note(ended, worker.skipped);
-        }
-        if let (true, Some(route)) = (ended.is_measured, &worker.route) {
-            self.reaches.note(route, ended);
         }
         if worker.is_seated {
             note_pause(&mut worker.counters, &mut worker.terminal, ended);
@@ -466,7 +446,6 @@ impl Workload for Tpcc {
     #[inline]
     fn take_errand(&self, worker: &mut TpccWorker, ticket: u64, _left: Nanos) {
         worker.input = Input::Delivery(DeliveryInput::of_ticket(ticket));
-        worker.route = None;
     }
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
@@ -492,15 +471,19 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
         Input::NewOrder(order) => {
             let is_rolled_back = outcome == Outcome::RolledBack;
             counters.order(expected, order.customer, is_rolled_back);
-            let valid = order.count - usize::from(order.is_rolled_back);
-            for line in &order.lines[..valid] {
+            let valid = &order.lines[..order.count - usize::from(order.is_rolled_back)];
+            for line in valid {
                 let is_remote = line.supply_warehouse != order.warehouse;
                 counters.line(expected, line.item, is_remote);
             }
+            let suppliers = valid.iter().map(|line| line.supply_warehouse);
+            let is_committed = outcome == Outcome::Committed;
+            counters.spread_order(expected, order.warehouse, suppliers, is_committed);
         }
         Input::Payment(payment) => {
             let is_remote = payment.customer_warehouse != payment.warehouse;
             counters.payment(is_remote);
+            counters.spread_payment(expected, payment.warehouse, payment.customer_warehouse);
             counters.customer(expected, &payment.who);
         }
         Input::OrderStatus(status) => counters.customer(expected, &status.who),
@@ -508,20 +491,130 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
     }
 }
 
-/// Where a New-Order or a Payment has its rows.
-#[inline]
-fn route(reaches: &ReachLog, input: &Input) -> Option<ReachRoute> {
-    match input {
-        Input::NewOrder(order) => {
-            let lines = &order.lines[..order.count - usize::from(order.is_rolled_back)];
-            let suppliers = lines.iter().map(|line| line.supply_warehouse);
-            Some(reaches.route(true, order.warehouse, suppliers))
+/// What one of several load generators leaves of its workload, besides what the engine has measured: its
+/// side of the books, and what it has executed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Handover {
+    /// The districts in which something was acknowledged or is unknown, by index.
+    districts: Vec<(u32, DistrictBooks)>,
+    delivered: Counted,
+    counters: Counters,
+    /// Workers that were cut off, and terminals that have played cards.
+    workers: u32,
+    terminals: u32,
+    queued: u64,
+    executed: u64,
+    /// What its ledger has noted of commits, where there is one.
+    ledger: String,
+}
+
+impl Tpcc {
+    /// What this workload has kept itself, after its trial.
+    pub fn leave(&self) -> Result<Handover, String> {
+        let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
+        let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
+        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Handover {
+            districts: (0..).zip(districts).filter(is_used).collect(),
+            delivered: self.ledger.delivered(),
+            counters,
+            workers: self.workers.load(Ordering::Relaxed),
+            terminals: self.terminals.load(Ordering::Relaxed),
+            queued: self.queued.load(Ordering::Relaxed),
+            executed: self.executed.load(Ordering::Relaxed),
+            ledger: match self.ledger_file() {
+                Some(file) => file.steps().map_err(|failure| failure.message.to_string())?,
+                None => String::new(),
+            },
+        })
+    }
+
+    /// Adds what the workload of another load generator has left, as if its workers had been this
+    /// one's.
+    ///
+    /// # Errors
+    /// When it used more warehouses than this one, or its ledger can't be added to this one's; nothing is added then.
+    pub fn absorb(&self, left: Handover) -> Result<(), String> {
+        let districts = self.ledger.districts() as u64;
+        if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
+            return Err("Another load generator has used more warehouses than this run.".to_owned());
         }
-        Input::Payment(payment) => {
-            let others = std::iter::once(payment.customer_warehouse);
-            Some(reaches.route(false, payment.warehouse, others))
+        if let Some(file) = self.ledger_file() {
+            file.absorb(&left.ledger).map_err(|failure| failure.message.to_string())?;
         }
-        Input::OrderStatus(_) | Input::Delivery(_) | Input::StockLevel(_) => None,
+        for (index, books) in &left.districts {
+            self.ledger.absorb(*index as usize, books);
+        }
+        self.ledger.absorb_delivered(left.delivered);
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(left.counters);
+        self.workers.fetch_add(left.workers, Ordering::Relaxed);
+        self.terminals.fetch_add(left.terminals, Ordering::Relaxed);
+        self.queued.fetch_add(left.queued, Ordering::Relaxed);
+        self.executed.fetch_add(left.executed, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// One transaction that ended inside the measured window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogEntry {
+    /// Its kind, an index into the workload's transactions.
+    pub transaction: TransactionId,
+    pub outcome: Outcome,
+    /// Districts that a Delivery found without an order; 0 of other kinds.
+    pub skipped: u32,
+    /// When it was due; without a schedule the same as `began`.
+    pub due: Nanos,
+    /// When its first attempt began.
+    pub began: Nanos,
+    /// When its last attempt was answered.
+    pub ended: Nanos,
+}
+
+/// Takes what workers have noted, from many threads.
+pub trait TerminalLog: fmt::Debug + Send + Sync {
+    /// Takes all entries out of `entries`, which are one worker's in the order of their ends, and
+    /// leaves its capacity. Must not wait for a disk: a loop calls it.
+    fn take(&self, entries: &mut Vec<LogEntry>);
+}
+
+/// Entries that a worker hands over at once.
+const BLOCK: usize = 128;
+/// How long an entry waits at most for others of its worker.
+const AGE_MAX: Nanos = SECOND;
+
+/// What one worker has noted and not yet handed over. Hands it over when it is dropped.
+#[derive(Debug)]
+struct WorkerLog {
+    log: Arc<dyn TerminalLog>,
+    entries: Vec<LogEntry>,
+    handed_over: Nanos,
+}
+
+impl WorkerLog {
+    fn new(log: &Arc<dyn TerminalLog>) -> Self {
+        WorkerLog { log: Arc::clone(log), entries: Vec::with_capacity(BLOCK), handed_over: 0 }
+    }
+
+    #[inline]
+    fn note(&mut self, ended: &EndedTransaction, skipped: u32) {
+        if !ended.is_measured || ended.outcome == Outcome::Skipped {
+            return;
+        }
+        let &EndedTransaction { transaction, outcome, due, began, ended, .. } = ended;
+        self.entries.push(LogEntry { transaction, outcome, skipped, due, began, ended });
+        if self.entries.len() == BLOCK || ended.saturating_sub(self.handed_over) > AGE_MAX {
+            self.log.take(&mut self.entries);
+            self.handed_over = ended;
+        }
+    }
+}
+
+impl Drop for WorkerLog {
+    fn drop(&mut self) {
+        if !self.entries.is_empty() {
+            self.log.take(&mut self.entries);
+        }
     }
 }
 
@@ -559,5 +652,55 @@ mod tests {
             let error = Tpcc::new(options, &loaded, Dialect::Mysql).unwrap_err();
             assert!(error.contains("3 are loaded"), "{error}");
         }
+    }
+
+    #[derive(Debug, Default)]
+    struct Blocks(Mutex<Vec<Vec<LogEntry>>>);
+
+    impl TerminalLog for Blocks {
+        fn take(&self, entries: &mut Vec<LogEntry>) {
+            self.0.lock().unwrap().push(std::mem::replace(entries, Vec::with_capacity(BLOCK)));
+        }
+    }
+
+    fn entry_at(at: Nanos) -> EndedTransaction {
+        EndedTransaction {
+            transaction: 1,
+            outcome: Outcome::Committed,
+            due: at - 3,
+            began: at - 2,
+            ended: at,
+            attempts: 1,
+            is_measured: true,
+        }
+    }
+
+    fn blocks(ends: impl IntoIterator<Item = EndedTransaction>) -> Vec<usize> {
+        let blocks = Arc::new(Blocks::default());
+        let mut worker = WorkerLog::new(&(blocks.clone() as Arc<dyn TerminalLog>));
+        ends.into_iter().for_each(|ended| worker.note(&ended, 0));
+        drop(worker);
+        let blocks = blocks.0.lock().unwrap();
+        blocks.iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn entries_are_handed_over_in_blocks_and_the_rest_at_the_end() {
+        let ends = (0..300).map(|number| entry_at(10 + number));
+        assert_eq!(blocks(ends), [128, 128, 44]);
+        assert_eq!(blocks([]), [0; 0]);
+    }
+
+    #[test]
+    fn a_slow_worker_is_not_a_second_behind() {
+        let ends = [0, 4, 8, 12, 13].map(|tenths| entry_at(SECOND / 2 + tenths * SECOND / 10));
+        assert_eq!(blocks(ends), [3, 2]);
+    }
+
+    #[test]
+    fn only_what_counts_is_noted() {
+        let late = EndedTransaction { is_measured: false, ..entry_at(10) };
+        let skipped = EndedTransaction { outcome: Outcome::Skipped, ..entry_at(10) };
+        assert_eq!(blocks([late, skipped, entry_at(10)]), [1]);
     }
 }

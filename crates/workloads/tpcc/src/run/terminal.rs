@@ -4,10 +4,11 @@
 use crate::audit::Counters;
 use crate::options::TpccOptions;
 use crate::profile::{
-    Binding, CustomerKey, Pace, PerKind, Profile, TpccTransaction, TransactionChoice,
+    Binding, CustomerKey, Pace, PerKind, Profile, REMOTE_LINE_PERCENT, REMOTE_PAYMENT_PERCENT,
+    TpccTransaction, TransactionChoice,
 };
-use crate::random::{Constants, NuRand, last_name};
-use crate::text::Timestamp;
+use crate::values::Timestamp;
+use crate::values::{Constants, NuRand, last_name};
 use crate::{DISTRICTS, ITEMS};
 use dyno_core::{EndedTransaction, Nanos, Rng, SECOND, TerminalPlan, TransactionId};
 
@@ -174,7 +175,7 @@ impl Terminal {
         let mut lines = [LineInput::default(); LINES_MAX];
         for (line, number) in lines[..count].iter_mut().zip(1..) {
             let item = world.item.draw(&mut self.rng) as i64;
-            let is_remote = self.happens(world.profile.remote_line_percent);
+            let is_remote = self.happens(REMOTE_LINE_PERCENT);
             let supply_warehouse =
                 if is_remote { self.other_warehouse(world, warehouse) } else { warehouse };
             let quantity = self.rng.uniform(1, 10) as i64;
@@ -195,7 +196,7 @@ impl Terminal {
     pub(crate) fn payment(&mut self, world: &World) -> PaymentInput {
         let warehouse = self.next_warehouse(world);
         let district = self.any_district();
-        let is_remote = self.happens(world.profile.remote_payment_percent) && world.warehouses > 1;
+        let is_remote = self.happens(REMOTE_PAYMENT_PERCENT) && world.warehouses > 1;
         let (customer_warehouse, customer_district) = if is_remote {
             (self.other_warehouse(world, warehouse), self.any_district())
         } else {
