@@ -3,14 +3,13 @@
 //! Everything is optional: what could not be read is `None` and is not taken for zero. Shares are 0
 //! to 1. "Window" is the measured window of the trial.
 
-use crate::{HostSample, LatencySummary, Measures, Message};
+use crate::{LatencySummary, Measures, Message};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a trial was executed for.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// To measure a point of the plan.
@@ -22,26 +21,22 @@ pub enum Purpose {
     Confirm,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Conditions {
     pub generator: GeneratorConditions,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub nodes: BTreeMap<String, NodeConditions>,
     /// The load generators, where several made the load together; empty where one made all of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<GeneratorMember>,
     /// What all nodes together counted, where there are several; each node's own share is with the node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub together: Option<Together>,
     /// Whether what was written could be read at once; `None` where nobody looked.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub freshness: Option<Freshness>,
 }
 
 /// What several nodes counted together from before to after a trial, beside what the client counted over
 /// the same time. dyno's own questions and what replicas apply are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Together {
     /// Commits that the servers counted.
@@ -57,7 +52,7 @@ pub struct Together {
 
 /// Reads after writes through the target as the load reaches it, while the trial ran: a row of a table of
 /// dyno's own was written and read again at once, in autocommit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Freshness {
     /// Writes that were read again by the session that wrote.
@@ -72,7 +67,6 @@ pub struct Freshness {
     pub stale_max_ms: Option<f64>,
     /// Statements of this that went through an endpoint: nobody knows which nodes executed them, so that
     /// they are among what the nodes counted. On other ways each node's own are left out of its counts.
-    #[serde(skip_serializing_if = "is_zero")]
     pub unplaced: u64,
 }
 
@@ -86,12 +80,8 @@ impl GeneratorConditions {
     }
 }
 
-fn is_zero(count: &u64) -> bool {
-    *count == 0
-}
-
 /// One of several load generators that made the load of a trial together.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct GeneratorMember {
     pub name: String,
@@ -99,12 +89,10 @@ pub struct GeneratorMember {
     pub host: String,
     pub workers: u32,
     /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<String>,
     /// Statements that it counted in its own window, of transactions that did not fail.
     pub statements: u64,
     /// Latency of its transactions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<LatencySummary>,
     /// How long after the agreed moment its workers started, by its own clock.
     pub late_ms: Option<f64>,
@@ -113,12 +101,10 @@ pub struct GeneratorMember {
     /// CPU seconds of its loops in the window.
     pub cpu_s: Option<f64>,
     /// What its machine did in the window.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host_load: Option<HostSample>,
     /// What held it back in the window.
     pub conditions: GeneratorConditions,
     /// Why it was given up, in a sentence, where it was: it died or answered no more.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lost: Option<Message>,
     /// Transactions that it counted as committed in its own window.
     pub committed: u64,
@@ -131,7 +117,7 @@ pub struct GeneratorMember {
 }
 
 /// The load generator and its machine in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct GeneratorConditions {
     /// Share of the window in which some task waited for a CPU (`/proc/pressure/cpu`, some).
@@ -142,7 +128,6 @@ pub struct GeneratorConditions {
     pub io_pressure_share: Option<f64>,
     /// Share of the machine's CPUs that neither the load generator nor the target's servers used; `None` where a server
     /// of the target is elsewhere, or its own share can't be known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub foreign_cpu_share: Option<f64>,
     /// Seconds that the loops waited for a CPU although they could run (`schedstat`), all together.
     pub run_delay_s: Option<f64>,
@@ -167,12 +152,10 @@ pub struct GeneratorConditions {
     pub headroom: Option<f64>,
     /// What starved it of its time, where that was so much that the trial is not to be trusted. Found from conditions
     /// alone, never from what was measured.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub starved: Option<Message>,
     /// The share of the window (0 to 1) that it lost by that, which is what took the most; with several load generators
     /// of the one that lost the most, with stages of that stage. It is 1 where the load generator stood still or its
     /// machine was suspended: any other attempt is better.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub starved_share: Option<f64>,
 }
 
@@ -199,14 +182,13 @@ impl GeneratorConditions {
 }
 
 /// What a node was like before a trial, and what it did in the window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct NodeConditions {
     /// What was counted in the window, or before it began.
     #[serde(flatten)]
     pub measures: Measures,
     /// `primary`, `read_only`, `endpoint` or `shard`; `None` in runs of before there were several nodes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Statements that only read, as the server counted them from before to after the trial
     /// (`Com_select`); `None` where it doesn't tell them apart.
@@ -223,22 +205,18 @@ pub struct NodeConditions {
     pub lag_p95_s: Option<f64>,
     /// Transactions that it applied from another node over the same time; they are in none of the counts
     /// above and below. `None` where it applies none, or doesn't say.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub replicated: Option<u64>,
     /// Commits over the same time that did not wait for a semi-synchronous replica, though they should
     /// have: none answered in time, or none was there.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub unacknowledged: Option<u64>,
     /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
     /// away or began anew.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub down: Option<Message>,
     /// Median of the round trip of the smallest statement, before the trial.
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
     pub cpu_share: Option<f64>,
     /// The process whose CPU the measures have, with all that descend from it; its control group, where it has one of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_of: Option<String>,
     pub isolation: Option<String>,
     /// The server's memory for data, bytes.
@@ -260,7 +238,6 @@ pub struct NodeConditions {
     /// Seconds between two checkpoints, as the settings want it.
     pub checkpoint_interval_s: Option<f64>,
     /// Work of its own that was seen at some moment of the window: `autovacuum: sbtest3`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<String>,
     /// Commits that the server counted from before to after the trial, warm-up among them.
     pub commits: Option<u64>,
@@ -270,10 +247,8 @@ pub struct NodeConditions {
     pub preparing_commits: u64,
     /// Transactions over the same time in other databases of the server, where `commits` are those of the measured one
     /// alone (PostgreSQL): nobody's but others', and its CPU is theirs too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions_elsewhere: Option<u64>,
     /// Seconds over which these were counted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere_s: Option<f64>,
     /// True where it is certain that nobody else executed anything in this database meanwhile: what the server counts
     /// beyond the client's commits is its own work, such as that of parallel workers.
@@ -286,26 +261,22 @@ pub struct NodeConditions {
     /// Whether a cache of whole answers is on; `None` where the product has none.
     pub query_cache: Option<bool>,
     /// Tables of the workload that the optimiser has no statistics of.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tables_without_statistics: Vec<String>,
     /// Tables and indexes of the workload as the server describes them, as one checksum.
     pub schema_checksum: Option<String>,
     /// Rows of the workload's tables as the server estimates or counts them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub table_rows: BTreeMap<String, u64>,
     /// How copies are kept; empty where there are none or none could be read.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,
     /// How the connection was made: `tcp`, `unix socket`, with `, tls` where it is encrypted.
     pub transport: Option<String>,
     /// Of an endpoint: the servers that it reaches by postgres_fdw.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub foreign_servers: Vec<String>,
 }
 
 /// What a commit waits for, in words of the product: `local`, `1 semi-sync replica`, `any 2 of 3`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CommitWait {
     /// This node alone, or nothing at all.
@@ -327,7 +298,7 @@ impl CommitWait {
 }
 
 /// A copy as the node that feeds it describes it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ReplicaFacts {
     /// Its name or address.
@@ -344,4 +315,65 @@ impl NodeConditions {
     pub fn joins_foreign_shards(&self) -> bool {
         self.foreign_servers.len() > 1
     }
+}
+
+/// Settings of the machine that bear on measurements. `None` where the kernel doesn't say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// The CPUs' frequency governor, such as `performance`; several are joined with a comma.
+    pub governor: Option<String>,
+    /// Transparent huge pages: `always`, `madvise` or `never`.
+    pub huge_pages: Option<String>,
+    /// Memory that can be swapped out to disk, MiB; 0 without swap.
+    pub swap_mib: Option<u64>,
+    /// Such as `virtual machine (Google Compute Engine)`, `container`; `none` on bare metal.
+    pub virtualisation: Option<String>,
+    /// What the file system of the root is on: `vda, ext4`, with the model where it has one.
+    pub disk: Option<String>,
+    /// Which CPUs the kernel hands received packets to (`rps_cpus`), by interface: `eth0 f`. `0` is
+    /// the one that took the interrupt.
+    pub packet_steering: Option<String>,
+}
+
+/// What the host did since the sample before. Shares are of all CPUs together, 0 to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+pub struct HostSample {
+    /// Busy CPU: everything but idle and waiting for disks.
+    pub cpu_share: f64,
+    /// CPU taken by the hypervisor for others.
+    pub steal_share: f64,
+    /// CPU idle while a disk request was open.
+    pub iowait_share: f64,
+    /// Memory that programs can still get, MiB.
+    pub memory_available_mib: f64,
+    /// Bytes received on all interfaces but loopback, per second.
+    pub network_received_bytes_per_s: f64,
+    /// Bytes sent on all interfaces but loopback, per second.
+    pub network_sent_bytes_per_s: f64,
+}
+
+/// The load generator's machine and binary. What can't be found out is empty or 0.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct Environment {
+    pub host: String,
+    /// Such as `Debian GNU/Linux 12 (bookworm)`.
+    pub system: String,
+    /// Such as `Linux 6.1.0-18-amd64 x86_64`.
+    pub kernel: String,
+    /// Such as `AMD EPYC 7B13`.
+    pub cpu_model: String,
+    /// Processors that dyno may use.
+    pub cores: u32,
+    /// Memory of the machine, MiB.
+    pub memory_mib: f64,
+    /// Settings of the machine that bear on measurements.
+    pub machine: Machine,
+    /// How loops receive and send: `io_uring` (loops of one or two workers use epoll unless `--io uring` was given), or
+    /// `epoll` and why it is not io_uring.
+    pub loops_io: String,
+    pub dyno_version: String,
+    /// SHA-256 of the running binary, hexadecimal.
+    pub binary_sha256: String,
 }

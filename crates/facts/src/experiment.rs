@@ -1,22 +1,155 @@
-//! The experiments of a plan.
+//! The plan of a run, whose targets stand beside it in the header: its steps and experiments.
 
-use crate::{Message, SecretCommand};
+use crate::{Message, PaperTexts, Purpose, SecretCommand};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct RunPlan {
+    /// 16 hexadecimal digits over all that decides what is executed: equal in runs that may go on with each
+    /// other. Titles, published figures and passwords do not change it.
+    pub hash: String,
+    pub suite: SuiteFacts,
+    /// Whether servers are asked each second of a trial what they do.
+    pub sample_servers: bool,
+    /// 1, or the share of the suite's data and durations that is executed.
+    pub shrink: f64,
+    /// How long the run was to take, where that decided its size.
+    pub budget_s: Option<f64>,
+    pub steps: Vec<PlanStep>,
+    /// A guess of the whole time in seconds: windows and warm-ups as stated, loads, checks and passes at the usual pace
+    /// of their workload, counted windows at 1,000 transactions/s; comparisons as long as they may take.
+    pub estimated_s: f64,
+    /// What the user should know, in sentences: what was left out, capped or shrunk.
+    pub notes: Vec<Message>,
+}
+
+impl RunPlan {
+    /// The steps of trials that need not be executed any more: those that are `complete`, those that were
+    /// `skipped`, and what follows in a search after a step of it was skipped.
+    pub fn settled(
+        &self,
+        complete: &BTreeSet<String>,
+        skipped: &BTreeSet<String>,
+    ) -> BTreeSet<String> {
+        let mut ended: BTreeSet<&str> = BTreeSet::new();
+        let mut settled = BTreeSet::new();
+        for step in &self.steps {
+            let StepAction::Trial(trial) = &step.action else { continue };
+            if skipped.contains(&step.id) && trial.purpose == Purpose::Search {
+                ended.insert(&trial.point);
+            }
+            if complete.contains(&step.id)
+                || skipped.contains(&step.id)
+                || ended.contains(trial.point.as_str())
+            {
+                settled.insert(step.id.clone());
+            }
+        }
+        settled
+    }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct SuiteFacts {
+    pub name: String,
+    /// One line.
+    pub title: String,
+    /// The same in Chinese, or empty.
+    pub title_zh: String,
+    /// Paragraphs, or empty.
+    pub description: String,
+    pub description_zh: String,
+    /// The published paper that is reproduced.
+    pub paper: Option<String>,
+    /// Where that paper is to be found.
+    pub source: Option<String>,
+    /// What the publisher of its papers says (`[paper]`).
+    #[serde(skip_serializing_if = "PaperTexts::is_empty")]
+    pub publication: PaperTexts,
+    /// The file as the user named it, or `bundled:NAME.toml`; empty where there is none.
+    pub file: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+pub struct PlanStep {
+    /// Unique in the plan and stable from run to run: `EXPERIMENT/TARGET/prepare`,
+    /// `EXPERIMENT/TARGET/workers=8/repeat=1`, `EXPERIMENT/TARGET/workers=8/rate=100/repeat=1`,
+    /// `EXPERIMENT/TARGET/degree=16/repeat=1`, `EXPERIMENT/TARGET/workers=8/search/repeat=1`,
+    /// `EXPERIMENT/TARGET/confirm/repeat=1`, `EXPERIMENT/TARGET/cleanup`.
+    pub id: String,
+    pub experiment: String,
+    pub target: String,
+    /// A guess of its length in seconds.
+    pub estimated_s: f64,
+    pub action: StepAction,
+}
+
+impl PlanStep {
+    /// Its trial; `None` if it loads or removes data.
+    pub fn trial(&self) -> Option<&PlannedTrial> {
+        match &self.action {
+            StepAction::Trial(trial) => Some(trial),
+            StepAction::Prepare | StepAction::Cleanup => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "do")]
+pub enum StepAction {
+    Prepare,
+    /// One timed execution of a point.
+    Trial(PlannedTrial),
+    Cleanup,
+}
+
+/// One timed execution of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct PlannedTrial {
+    /// From 1, over the whole plan, in the order of execution.
+    pub number: u32,
+    /// Decides where the load comes from: the plan, the trials of the search before it (a search that has ended
+    /// leaves its other steps out), or the best point of the sweep before it.
+    pub purpose: Purpose,
+    /// The point's id: the step's id without the repeat.
+    pub point: String,
+    /// Workers (of [`Purpose::Confirm`] the most that it may be); 1 in a pass over queries, whose test knows its
+    /// sessions.
+    pub workers: u32,
+    /// Parallel degree of a pass over queries; 0 is off.
+    pub degree: Option<u32>,
+    /// Offered rate in transactions per second; `None` is a closed loop.
+    pub rate: Option<f64>,
+    /// Which repeat of the point, from 1.
+    pub repeat: u32,
+    /// Seconds before the measured window.
+    pub warmup_s: f64,
+    /// Seconds of the measured window.
+    pub duration_s: Option<f64>,
+    /// The window ends after this many transactions, if that is sooner.
+    pub events: Option<u64>,
+    /// Seconds between two lines of the interval series.
+    pub interval_s: f64,
+    /// The seed of this trial's random streams, below 2^53. Repeats have different ones; the
+    /// targets of one repeat of a point share one, so that they are given the same work.
+    pub seed: u64,
+}
 
 /// An experiment of a plan, shrunk and capped as it is executed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ExperimentFacts {
     pub name: String,
     pub title: String,
     /// The title in Chinese, or empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub title_zh: String,
     /// Paragraphs, or empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub description_zh: String,
     /// Such as `sysbench`.
     pub workload: String,
@@ -26,37 +159,29 @@ pub struct ExperimentFacts {
     #[serde(serialize_with = "crate::secret::serialize_masked")]
     pub options: BTreeMap<String, String>,
     /// The scripts that it runs, where the suite brings its own.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptFacts>,
     /// The size of the data that the options state, if the test has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<DataSize>,
     /// Names of the targets that are measured.
     pub targets: Vec<String>,
     /// Numbers of workers; empty if a trial is a pass over queries.
     pub workers: Vec<u32>,
     /// Parallel degrees of a pass over queries; 0 is off. Empty otherwise.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub degrees: Vec<u32>,
     /// Offered rates in transactions per second; empty means a closed loop.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rates: Vec<f64>,
     /// Seconds of warm-up planned before each window.
     pub warmup_s: f64,
     /// Seconds planned for each window; `None` when a count of transactions ends a trial.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
     /// Its trials are cut into stages of at most so many seconds; `None` where they are measured in one piece.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub stage_s: Option<f64>,
     /// The window ends after this many transactions.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<u64>,
     /// The most of them where time ends them.
     pub repeats: u32,
     /// Seconds after which the experiment begins no further repeat; the first is made in any case. Of pairs the
     /// comparison says it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub repeats_s: Option<f64>,
     /// Seconds between two lines of the interval series.
     pub interval_s: f64,
@@ -67,37 +192,24 @@ pub struct ExperimentFacts {
     /// Percentiles of the latency, in (0, 100].
     pub percentiles: Vec<f64>,
     /// What is compared, where the suite compares.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonFacts>,
     /// Gates as they are written, such as `tps.ratio.low > 0.97`.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<String>,
     /// The search for the highest rate that an objective allows.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<RateSearch>,
     /// How often the best point of a sweep is measured again, or the result of a search.
     pub confirm: u32,
     /// How the data come back to their first state before each trial.
-    #[serde(skip_serializing_if = "Restore::is_none")]
     pub restore: Restore,
     /// Servers are restarted before the first of so many pairs; 0 is never.
-    #[serde(skip_serializing_if = "is_none_again")]
     pub restart_each: u32,
     /// Data are restored before the first of so many pairs; 0 is before each trial, where they are restored.
-    #[serde(skip_serializing_if = "is_none_again")]
     pub reload_each: u32,
     /// How often a trial is made again whose load generator was starved.
-    #[serde(skip_serializing_if = "is_none_again")]
     pub retry_starved: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fault: Option<FaultPlan>,
     /// Published figures to stand beside the results.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedTable>,
-}
-
-fn is_none_again(times: &u32) -> bool {
-    *times == 0
 }
 
 impl ExperimentFacts {
@@ -137,7 +249,7 @@ impl ExperimentFacts {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ScriptFacts {
     /// Its file, relative to the suite.
@@ -148,20 +260,17 @@ pub struct ScriptFacts {
     #[serde(serialize_with = "crate::secret::serialize_script")]
     pub text: String,
     /// Of the text, as hexadecimal digits; empty in runs of older versions.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub sha256: String,
 }
 
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 pub struct DataSize {
     pub tables: u64,
     pub rows_per_table: u64,
 }
 
 /// Which targets an experiment compares, and how long it repeats.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct ComparisonFacts {
     /// The target that ratios are taken to.
@@ -173,7 +282,6 @@ pub struct ComparisonFacts {
     #[serde(flatten)]
     pub stop: StopRule,
     /// Ratios that differ from 1 by less are equivalent, such as 0.03.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub equivalence: Option<f64>,
     /// How the data come back to the same state before each trial:
     /// `untouched` (nothing is written), `reloaded`, `grows`, or a command.
@@ -181,18 +289,16 @@ pub struct ComparisonFacts {
 }
 
 /// When pairs have been repeated often enough.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct StopRule {
     pub pairs_least: u32,
     pub pairs_most: u32,
     /// Half-width of the 95 % interval of the ratio at which repetition ends, such as 0.02.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub half_width: Option<f64>,
     /// True where a verdict ends the repetition.
     pub is_until_decided: bool,
     /// Seconds after which the experiment begins no further pair.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget_s: Option<f64>,
 }
 
@@ -205,21 +311,19 @@ impl StopRule {
 }
 
 /// The search for the highest rate that an objective allows.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RateSearch {
     /// As it is written: `p99 < 20ms`.
     pub objective: String,
     /// The first rate, per second; without it half of what a closed loop does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub start_rate: Option<f64>,
     /// No higher rate is tried.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub most_rate: Option<f64>,
 }
 
 /// How the data come back to their first state before each trial.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Restore {
     /// Not at all: what a trial writes, the next one finds.
@@ -247,9 +351,7 @@ impl Restore {
     }
 }
 
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FaultAction {
     /// Its process is ended at once, by SIGKILL.
@@ -283,7 +385,7 @@ impl FaultAction {
 }
 
 /// A fault that is injected into each trial of an experiment.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct FaultPlan {
     pub action: FaultAction,
@@ -292,25 +394,19 @@ pub struct FaultPlan {
     /// Seconds from the opening of the window.
     pub at_s: f64,
     /// Seconds from the fault until it is ended: the node started, let go on, reached again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub heal_after_s: Option<f64>,
     /// The node that is made the primary after the fault: its name, or empty for the first read-only
     /// node. `None` makes none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub promote: Option<String>,
     /// A transaction that takes longer is given up, and its session replaced.
     pub answer_limit_s: f64,
     /// A command of the shell that does it, for clusters that dyno has not started.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<SecretCommand>,
     /// The command that ends it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub heal_command: Option<SecretCommand>,
     /// The command that makes another node the primary.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub promote_command: Option<SecretCommand>,
     /// Targets of which a loss of acknowledged transactions is the expected answer; `*` are all.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allow_lost: Vec<String>,
 }
 
@@ -329,7 +425,7 @@ impl FaultPlan {
 
 /// A published table, cut to the rows that an experiment refers to. Complete in itself, so that
 /// a stored run can be printed by a dyno whose bundled figures have changed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct PublishedTable {
     pub experiment: String,
@@ -345,7 +441,7 @@ pub struct PublishedTable {
     pub rows: Vec<PublishedRow>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct PublishedRow {
     /// Such as a node class.

@@ -1,13 +1,14 @@
-//! `run.json`.
+//! `run.json`, what it knows of earlier sessions, and `events.jsonl`.
 
 use crate::{
-    EarlierSession, Environment, ExperimentFacts, Message, PublishedTable, RunPlan, SCHEMA_VERSION,
+    Environment, ExperimentFacts, Message, NodeFacts, PublishedTable, RunPlan, SCHEMA_VERSION,
     TargetFacts,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
     /// Begun and not ended; when nobody writes to the folder any more, it was killed.
@@ -22,7 +23,7 @@ pub enum RunStatus {
 }
 
 /// Whose a table is: a run drops only its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TableOrigin {
     /// It was there before the run first prepared its data.
@@ -33,7 +34,7 @@ pub enum TableOrigin {
     Dropped,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct FleetMember {
     pub name: String,
@@ -42,7 +43,7 @@ pub struct FleetMember {
 
 /// What is made anew before a pair, so that verdicts hold for more than one of its kind.
 #[derive(
-    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema, Deserialize,
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema, Deserialize,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Renewed {
@@ -51,7 +52,7 @@ pub enum Renewed {
 }
 
 /// Servers that were restarted, or data that were restored, before the first of some pairs.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
 pub struct RenewalFacts {
     pub renewed: Renewed,
     /// The target; of twins and parts the one whose database it is.
@@ -63,7 +64,7 @@ pub struct RenewalFacts {
 }
 
 /// What became of a known effect that went the whole way from the load to a verdict (`dyno calibrate --effects`).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct EffectFacts {
     /// `null server`, or the product and the redacted address.
@@ -87,7 +88,7 @@ pub struct EffectFacts {
 }
 
 /// `run.json`: everything that is known before the first trial.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct RunHeader {
     /// [`SCHEMA_VERSION`] of the writer.
@@ -99,7 +100,6 @@ pub struct RunHeader {
     pub plan: Option<RunPlan>,
     pub environment: Environment,
     /// What this binary had found of known effects on this machine before the run; empty where that was not tried.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<EffectFacts>,
     /// The command as it was given, passwords removed by the caller.
     pub command_line: Vec<String>,
@@ -107,47 +107,34 @@ pub struct RunHeader {
     /// Its targets as they were found.
     pub targets: Vec<TargetFacts>,
     /// The load generators that make the load together; empty where this machine makes all of it.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fleet: Vec<FleetMember>,
     /// The folder of the run whose plan is executed again, where it is.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reproduces: Option<String>,
     /// The runs whose pairs count beside its own, the oldest first (`--continue`).
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub continues: Vec<EarlierSession>,
     /// The experiments in the order of the plan.
     pub experiments: Vec<ExperimentFacts>,
     /// By target: the tables of the experiments that the run has prepared so far.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub tables: BTreeMap<String, BTreeMap<String, TableOrigin>>,
     /// By id: steps of the plan that can't be executed on their target, and why, in a sentence.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub skipped: BTreeMap<String, Message>,
     /// By experiment, where time ends its repeats: seconds that its trials have taken in all processes of the run, with
     /// what was done around them. Trials that failed or were interrupted are in it, but none that a kill -9 has cut off.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub spent_s: BTreeMap<String, f64>,
     /// By experiment: the seconds of `spent_s` that completed trials have taken, and those that were guessed for them.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paces: BTreeMap<String, [f64; 2]>,
     /// Trials that count for nothing: both of their pair are made again, or an attempt that was starved less counts.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub set_aside: BTreeSet<u32>,
     /// Servers that were restarted and data that were restored before pairs, in order.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub renewals: Vec<RenewalFacts>,
     /// By id: steps whose trial lost a server that did not come back, and the record of what was acknowledged in it,
     /// in the run folder: it is held against the data before these are used again.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub owed: BTreeMap<String, String>,
     /// Checks whose findings end the run with exit code 4.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<String>,
     /// Checks whose findings are accepted; they are shown as such.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<String>,
     /// By target: another run that held its tables when this one began, where that was allowed (`--share-target`).
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub shared: BTreeMap<String, Message>,
     /// RFC 3339, UTC.
     pub started_at: String,
@@ -185,5 +172,121 @@ impl RunHeader {
     /// The published figures that its plan names.
     pub fn published(&self) -> impl Iterator<Item = &PublishedTable> {
         self.experiments.iter().flat_map(|experiment| &experiment.published)
+    }
+}
+
+/// A finished or interrupted run whose pairs count beside those of the run that goes on with it. Complete in itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct EarlierSession {
+    /// The name of its folder.
+    pub folder: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    pub environment: Environment,
+    /// By target: product and version, as the server stated them.
+    pub versions: BTreeMap<String, String>,
+    pub comparisons: Vec<SessionPairs>,
+    /// By target: settings and tables of its nodes before its first trial.
+    pub looks: BTreeMap<String, NodeFacts>,
+}
+
+/// The pairs of two targets at one load level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct SessionPairs {
+    pub experiment: String,
+    /// Such as `workers=8`.
+    pub level: String,
+    /// The name of the target that ratios are taken to.
+    pub baseline: String,
+    pub candidate: String,
+    /// By metric: baseline and candidate of each pair, in their order.
+    pub metrics: BTreeMap<String, Vec<(f64, f64)>>,
+}
+
+/// The pairs of each earlier session of a comparison by a metric; a session without any is left out.
+pub fn earlier_pairs(
+    sessions: &[EarlierSession],
+    [experiment, level, baseline, candidate]: [&str; 4],
+    metric: &str,
+) -> Vec<Vec<(f64, f64)>> {
+    let is_own = |of: &&SessionPairs| {
+        [&of.experiment, &of.level, &of.baseline, &of.candidate].map(String::as_str)
+            == [experiment, level, baseline, candidate]
+    };
+    let of = |session: &EarlierSession| {
+        let own = session.comparisons.iter().find(is_own)?;
+        own.metrics.get(metric).filter(|pairs| !pairs.is_empty()).cloned()
+    };
+    sessions.iter().filter_map(of).collect()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventKind {
+    /// Attempts or connects that met an error: one event per interval, class and code.
+    Error,
+    /// Sessions that were connected again: one event per interval.
+    Reconnect,
+    /// Something the server did or had done to it (checkpoint, restart, failover).
+    Server,
+    /// A remark of dyno.
+    Note,
+    /// Written by a newer dyno.
+    #[serde(other)]
+    Other,
+}
+
+/// One line of `events.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema, Deserialize)]
+pub struct Event {
+    /// RFC 3339, UTC: when it was written; filled by the store when empty.
+    #[serde(default)]
+    pub at: String,
+    pub trial: Option<u32>,
+    /// Seconds from the opening of the trial's window; negative in warm-up.
+    pub at_s: Option<f64>,
+    pub kind: EventKind,
+    /// In words; of an error the server's message.
+    pub text: Message,
+    /// The id of the step of the plan that has loaded its data by now.
+    pub prepared: Option<String>,
+    /// Of an error its class, such as `deadlock`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub class: String,
+    /// Of an error MySQL's or SQLite's number; 0 where there is none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errno: u32,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub sqlstate: String,
+    /// How often it happened in the interval.
+    #[serde(default = "one")]
+    pub count: u64,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl Event {
+    /// An event of that kind that happened once, outside of any trial.
+    pub fn new(kind: EventKind, text: impl Into<Message>) -> Self {
+        Event {
+            at: String::new(),
+            trial: None,
+            at_s: None,
+            kind,
+            text: text.into(),
+            prepared: None,
+            class: String::new(),
+            errno: 0,
+            sqlstate: String::new(),
+            count: 1,
+        }
     }
 }

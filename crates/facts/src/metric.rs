@@ -4,49 +4,15 @@
 //! and the place that counts, if nothing counts it yet.
 
 use crate::{LatencySummary, Message, MessageTexts, TrialSummary};
-use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     More,
     Less,
-}
-
-/// How figures of several nodes, or of stages that follow each other, become one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AddUp {
-    /// `None` where one of them isn't known.
-    Sum,
-    /// By time; `None` where one of them isn't known.
-    Mean,
-    /// The largest of those that are known.
-    Most,
-    /// That of the first, such as a state before it began.
-    First,
-    /// Growth upon growth, as shares; `None` where one of them isn't known.
-    Growth,
-}
-
-impl AddUp {
-    /// `seconds` are the lengths of both.
-    fn both(self, one: Option<f64>, next: Option<f64>, seconds: (f64, f64)) -> Option<f64> {
-        let add = |one: f64, next: f64| match self {
-            AddUp::Mean => {
-                let all_s = (seconds.0 + seconds.1).max(f64::MIN_POSITIVE);
-                (one * seconds.0 + next * seconds.1) / all_s
-            }
-            AddUp::Growth => (1.0 + one) * (1.0 + next) - 1.0,
-            AddUp::Sum | AddUp::Most | AddUp::First => one + next,
-        };
-        match self {
-            AddUp::First => one,
-            AddUp::Most => [one, next].into_iter().flatten().reduce(f64::max),
-            _ => one.zip(next).map(|(one, next)| add(one, next)),
-        }
-    }
 }
 
 /// A latency in microseconds.
@@ -61,8 +27,8 @@ enum Source {
     Percentile(f64, LatencyUs),
     /// A number in the record of its family: the family, and a JSON pointer.
     Record(&'static str, &'static str),
-    /// Each node by itself: how nodes add up, and how stages do.
-    Node(AddUp, AddUp),
+    /// Counted on each node: the sum of nodes, and of stages that follow each other; `None` where one isn't known.
+    Node,
     /// What all nodes counted of that, times this, for a transaction.
     Cost(Metric, f64),
 }
@@ -151,15 +117,15 @@ metrics! {
     });
     /// CPU seconds (user and system) of all processes of a node in the window; `None` where they can't be seen: on
     /// another machine, in a container, shared with another node, begun anew.
-    CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node(AddUp::Sum, AddUp::Sum);
+    CpuS = "cpu_s", "CPU of a node, s", "节点 CPU（s）", fact, Source::Node;
     ContextSwitches = "context_switches", "context switches of a node", "节点上下文切换次数", fact,
-        Source::Node(AddUp::Sum, AddUp::Sum);
+        Source::Node;
 }
 
 impl Metric {
     /// Those of a whole trial: gates, comparisons and tables are about them.
     pub fn of_trials() -> impl Iterator<Item = Metric> {
-        Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node(..)))
+        Metric::ALL.into_iter().filter(|metric| !matches!(metric.row().source, Source::Node))
     }
 
     /// What a transaction costs the servers, of whatever they counted.
@@ -228,17 +194,18 @@ impl TrialSummary {
             Source::Record(family, pointer) => {
                 self.own.as_ref().filter(|own| own.family == family)?.number(pointer)
             }
-            Source::Node(nodes, _) => {
-                let figures = self.conditions.nodes.values().map(|node| node.measures.get(metric));
-                figures.reduce(|one, next| nodes.both(one, next, (1.0, 1.0)))?
-            }
+            Source::Node => self.sum_of_nodes(|node| node.get(metric)),
             Source::Cost(..) => {
-                self.has_rates().then_some(())?;
-                let nodes = self.conditions.nodes.values();
-                let costs = nodes.map(|node| self.cost_of(&node.measures, metric));
-                costs.sum::<Option<f64>>().filter(|_| !self.conditions.nodes.is_empty())
+                let cost = self.sum_of_nodes(|node| self.cost_of(node, metric));
+                cost.filter(|_| self.has_rates())
             }
         }
+    }
+
+    fn sum_of_nodes(&self, figure: impl Fn(&Measures) -> Option<f64>) -> Option<f64> {
+        let nodes = &self.conditions.nodes;
+        let sum = nodes.values().map(|node| figure(&node.measures)).sum::<Option<f64>>();
+        sum.filter(|_| !nodes.is_empty())
     }
 
     /// What a transaction that was committed, or rolled back as its profile asks, cost the node that measured this.
@@ -262,7 +229,7 @@ impl TrialSummary {
 }
 
 /// Figures by metric: those that are known.
-#[derive(Clone, Debug, Default, PartialEq, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
 pub struct Measures(#[schemars(with = "BTreeMap<String, f64>")] BTreeMap<Metric, f64>);
 
 impl Measures {
@@ -293,11 +260,12 @@ impl Measures {
         self.0.extend(&others.0);
     }
 
-    /// Adds those of a node in the next stage; `seconds` are the lengths of all before it, and its own.
-    pub fn append(&mut self, next: &Measures, seconds: (f64, f64)) {
+    /// Adds those of a node in the next stage.
+    pub fn append(&mut self, next: &Measures) {
         for metric in Metric::ALL {
-            if let Source::Node(_, stages) = metric.row().source {
-                self.set(metric, stages.both(self.get(metric), next.get(metric), seconds));
+            if matches!(metric.row().source, Source::Node) {
+                let sum = self.get(metric).zip(next.get(metric)).map(|(one, next)| one + next);
+                self.set(metric, sum);
             }
         }
     }
@@ -336,31 +304,12 @@ impl Serialize for Figure {
     }
 }
 
+/// What is no metric of this version is left out.
 impl<'de> Deserialize<'de> for Measures {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(ByName)
-    }
-}
-
-struct ByName;
-
-impl<'de> Visitor<'de> for ByName {
-    type Value = Measures;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("figures by the names of metrics")
-    }
-
-    /// What is no metric of this version is left out.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Measures, A::Error> {
-        let mut measures = Measures::default();
-        while let Some(name) = map.next_key::<String>()? {
-            match Metric::ALL.into_iter().find(|metric| metric.name() == name) {
-                Some(metric) => measures.set(metric, map.next_value()?),
-                None => drop(map.next_value::<IgnoredAny>()?),
-            }
-        }
-        Ok(measures)
+        let figures = BTreeMap::<String, Value>::deserialize(deserializer)?;
+        let figure = |metric: Metric| Some((metric, figures.get(metric.name())?.as_f64()));
+        Ok(Metric::ALL.into_iter().filter_map(figure).collect())
     }
 }
 
@@ -370,14 +319,14 @@ mod tests {
     use crate::NodeConditions;
 
     #[test]
-    fn stages_add_up_as_their_rows_say() {
-        let stages = |rule: AddUp, one, next| rule.both(one, next, (1.0, 3.0));
-        assert_eq!(stages(AddUp::Sum, Some(1.0), Some(2.0)), Some(3.0));
-        assert_eq!(stages(AddUp::Mean, Some(1.0), Some(2.0)), Some(1.75));
-        assert_eq!(stages(AddUp::Most, Some(1.0), None), Some(1.0));
-        assert_eq!(stages(AddUp::First, Some(1.0), None), Some(1.0));
-        assert_eq!(stages(AddUp::Growth, Some(1.0), Some(1.0)), Some(3.0));
-        assert_eq!(stages(AddUp::Sum, Some(1.0), None), None);
+    fn stages_add_up_where_both_are_known() {
+        let stage = |cpu_s, switches| -> Measures {
+            [(Metric::CpuS, cpu_s), (Metric::ContextSwitches, switches), (Metric::Tps, Some(1.0))]
+                .into()
+        };
+        let mut all = stage(Some(1.0), Some(5.0));
+        all.append(&stage(Some(2.0), None));
+        assert_eq!(all, stage(Some(3.0), None));
     }
 
     #[test]

@@ -2,13 +2,14 @@
 //! has been through [`without_password`] or [`mask_line`]. Both rather hide too much than too
 //! little, as a password may contain any character.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
 /// A URL as it was given, password included. It is shown and stored without the password.
-#[derive(Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SecretUrl(String);
 
@@ -112,7 +113,7 @@ pub fn mask_line(line: &str) -> String {
 }
 
 /// A command of the shell as it was given. It is shown, stored and hashed by [`mask_secrets`].
-#[derive(Clone, Default, PartialEq, Eq, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SecretCommand(String);
 

@@ -1,16 +1,15 @@
 //! The targets of a plan, with what was found where they were reached.
 
 use crate::secret::password_variable;
-use crate::{LogInFacts, SecretCommand, SecretUrl};
+use crate::{Message, SecretCommand, SecretUrl};
 use dyno_core::{ShardMap, ShardRule};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What a node does in its target.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
     #[default]
@@ -37,9 +36,7 @@ impl Role {
 }
 
 /// How the load reaches the nodes of a target.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema, Deserialize,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Route {
     /// All of it goes to the primary.
@@ -80,7 +77,7 @@ impl Route {
     }
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct Price {
     /// Of the whole target for an hour.
@@ -90,20 +87,16 @@ pub struct Price {
 }
 
 /// A target of a plan. What was found there is empty until it was reached.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TargetFacts {
     pub name: String,
     /// What papers call it; empty where that is its name.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub title: String,
     /// The title in Chinese, or empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub title_zh: String,
     /// Paragraphs, or empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub description: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub description_zh: String,
     /// Of the node that the load reaches first; `{run}` stands for the run folder.
     pub url: SecretUrl,
@@ -115,51 +108,41 @@ pub struct TargetFacts {
     /// How the load reaches them; without meaning where there are none.
     pub route: Route,
     /// By which rule rows lie on the shards among them, where that is known.
-    #[serde(skip_serializing_if = "Option::is_none", with = "rule_text")]
+    #[serde(with = "rule_text")]
     #[schemars(with = "Option<String>")]
     pub shard_rule: Option<ShardRule>,
     /// How many shards it stands for, where the suite says so.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub shards: Option<u32>,
     /// The target whose database this is, under another name: to measure the noise.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub twin_of: Option<String>,
     /// The target whose cluster this is, of which only the first read-only nodes are driven.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub part_of: Option<String>,
     /// Node class, where the suite names one.
     pub class: String,
     /// Virtual CPUs of a node, where the suite states them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub vcpu: Option<f64>,
     /// Memory of a node in GiB, where the suite states it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_gib: Option<f64>,
     /// How a commit is made durable, where the suite states it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<String>,
     /// Facts that the suite states because nobody can read them, by the name of the fact.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stated: BTreeMap<String, String>,
     /// The command of the shell that restarts its servers, where the suite has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<SecretCommand>,
     /// What an hour costs, where the suite states it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
     /// Such as `MariaDB`, as the server states it.
     pub product: String,
     /// As the server states it.
     pub version: String,
     /// How its sessions were opened; `None` for embedded databases.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_in: Option<LogInFacts>,
     /// True when a node is on the load generator's own machine.
     pub same_host: bool,
 }
 
 /// A node of a target with several. What was found there is empty until it was reached.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema, Deserialize)]
 #[serde(default)]
 pub struct TargetNode {
     /// Unique in its target: its name in the suite, or its role and number.
@@ -168,14 +151,12 @@ pub struct TargetNode {
     pub url: SecretUrl,
     /// The folder of the cluster of `dyno cluster` that it belongs to, under the same name there: only such
     /// a node can be killed, stopped or started by dyno itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
     /// Such as `MariaDB`, as the server states it.
     pub product: String,
     /// As the server states it.
     pub version: String,
     /// How its sessions were opened; `None` for embedded databases.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub log_in: Option<LogInFacts>,
     /// True when it is on the load generator's own machine.
     pub same_host: bool,
@@ -301,4 +282,62 @@ fn dealt(nodes: Vec<TargetNode>, generator: usize, generators: usize) -> Vec<Tar
         return nodes;
     }
     nodes.into_iter().skip(generator % count).step_by(generators).collect()
+}
+
+/// What one node said of itself at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+pub struct ServerFacts {
+    pub product: String,
+    /// Such as `10.11.19-MariaDB`.
+    pub version: String,
+    /// All settings (`SHOW GLOBAL VARIABLES`, `pg_settings`, pragmas), secrets left out.
+    pub settings: BTreeMap<String, String>,
+    /// All counters (`SHOW GLOBAL STATUS`, `pg_stat_database` ...). Numbers as text, as sent.
+    pub counters: BTreeMap<String, String>,
+    /// Columns (`sbtest1.k`) and indexes (`index sbtest1.k_1`) of the workload's tables, and how they are defined.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub schema: BTreeMap<String, String>,
+    /// How the session that has asked was opened; `None` for embedded databases.
+    pub log_in: Option<LogInFacts>,
+    /// What could not be read, and why.
+    pub not_readable: Vec<Message>,
+}
+
+/// What server and user have proven to each other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+#[serde(default)]
+pub struct LogInFacts {
+    /// Such as `TLS 1.3`.
+    pub tls: Option<String>,
+    /// A certificate has proven who the server is.
+    pub is_verified: bool,
+    /// Such as `scram-sha-256`; `none` where nothing was asked.
+    pub method: String,
+}
+
+impl ServerFacts {
+    /// By how much a numeric counter grew from `before` to `self`.
+    pub fn growth(&self, before: &ServerFacts, counter: &str) -> Option<f64> {
+        let number = |facts: &ServerFacts| facts.counters.get(counter)?.parse::<f64>().ok();
+        Some(number(self)? - number(before)?)
+    }
+}
+
+/// What the nodes of a target said of themselves, by the node's name.
+pub type NodeFacts = BTreeMap<String, ServerFacts>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_needs_numbers_on_both_sides() {
+        let facts = |value: &str| ServerFacts {
+            counters: BTreeMap::from([("Com_select".to_owned(), value.to_owned())]),
+            ..ServerFacts::default()
+        };
+        assert_eq!(facts("15").growth(&facts("5"), "Com_select"), Some(10.0));
+        assert_eq!(facts("15").growth(&facts("ON"), "Com_select"), None);
+        assert_eq!(facts("15").growth(&facts("5"), "Com_insert"), None);
+    }
 }

@@ -1,16 +1,15 @@
 //! What a suite and a publisher say to readers, in both languages.
 
 use crate::Message;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// A text in both languages; where one is missing the other stands in its place.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct BothTexts {
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub en: String,
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub zh: String,
 }
 
@@ -26,7 +25,7 @@ impl BothTexts {
 }
 
 /// What the publisher of a paper says: `[paper]` of a suite, or the file of `dyno paper --paper`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PaperTexts {
     pub title: BothTexts,
@@ -36,7 +35,6 @@ pub struct PaperTexts {
     /// As it is printed.
     pub date: String,
     /// Of the organisation, as a `data:` URL of a PNG or an SVG; may be empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub logo: String,
     /// Markdown before the summary.
     pub preface: BothTexts,
@@ -59,7 +57,7 @@ impl PaperTexts {
 }
 
 /// What the publisher says of a target; what is missing is as the suite has it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TargetTexts {
     /// The name that tables and charts show.
@@ -68,6 +66,94 @@ pub struct TargetTexts {
     pub vcpu: Option<f64>,
     pub memory_gib: Option<f64>,
     /// In charts: `#rrggbb`, legible on white; may be empty.
-    #[serde(skip_serializing_if = "String::is_empty")]
     pub colour: String,
+}
+
+/// White paper.
+pub const WHITE: Colour = Colour([255, 255, 255]);
+/// The background of a dark page.
+pub const DARK: Colour = Colour([0x16, 0x18, 0x1b]);
+/// Contrast that text needs (WCAG 2.2, 1.4.3): names stand in charts in the colour of their line.
+pub const CONTRAST_MIN: f64 = 4.5;
+
+/// Red, green, blue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Colour([u8; 3]);
+
+impl Colour {
+    /// Of `#rrggbb`.
+    pub fn parse(text: &str) -> Option<Colour> {
+        let is_hex = |digits: &&str| digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let digits = text.strip_prefix('#').filter(|digits| digits.len() == 6).filter(is_hex)?;
+        let number = u32::from_str_radix(digits, 16).ok()?;
+        let [_, colours @ ..] = number.to_be_bytes();
+        Some(Colour(colours))
+    }
+
+    /// As `#rrggbb`.
+    pub fn hex(self) -> String {
+        let [red, green, blue] = self.0;
+        format!("#{red:02x}{green:02x}{blue:02x}")
+    }
+
+    /// From 1 (none) to 21 (black on white), as WCAG defines it.
+    pub fn contrast(self, other: Colour) -> f64 {
+        let (a, b) = (self.luminance(), other.luminance());
+        (a.max(b) + 0.05) / (a.min(b) + 0.05)
+    }
+
+    /// How far two colours are from each other: 0 to 441.
+    pub fn distance(self, other: Colour) -> f64 {
+        let squares =
+            self.0.iter().zip(other.0).map(|(a, b)| (f64::from(*a) - f64::from(b)).powi(2));
+        squares.sum::<f64>().sqrt()
+    }
+
+    /// The same hue on a dark page: mixed with white until it can be read there.
+    pub fn on_dark(self) -> Colour {
+        let mixed = |tenths: u32| {
+            let mix = |own: u8| ((u32::from(own) * (10 - tenths) + 255 * tenths) / 10) as u8;
+            Colour(self.0.map(mix))
+        };
+        let is_legible = |colour: &Colour| colour.contrast(DARK) >= CONTRAST_MIN;
+        (0..=10).map(mixed).find(is_legible).unwrap_or(WHITE)
+    }
+
+    fn luminance(self) -> f64 {
+        let linear = self.0.map(|part| match f64::from(part) / 255.0 {
+            low if low <= 0.040_45 => low / 12.92,
+            high => ((high + 0.055) / 1.055).powf(2.4),
+        });
+        0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn colour(text: &str) -> Colour {
+        Colour::parse(text).expect(text)
+    }
+
+    #[test]
+    fn contrasts_are_those_of_wcag() {
+        assert!((colour("#000000").contrast(WHITE) - 21.0).abs() < 1e-9);
+        // The lightest grey that passes on white, and its neighbour that does not.
+        assert!(colour("#767676").contrast(WHITE) >= CONTRAST_MIN);
+        assert!(colour("#777777").contrast(WHITE) < CONTRAST_MIN);
+        for text in ["red", "#fff", "#12345g", "123456", "#+12345"] {
+            assert_eq!(Colour::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_dark_page_gets_a_lighter_colour_only_where_it_needs_one() {
+        for text in ["#000000", "#0068a8", "#7a0000"] {
+            let own = colour(text);
+            assert!(own.on_dark().contrast(DARK) >= CONTRAST_MIN, "{text}");
+            assert_ne!(own.on_dark(), own, "{text}");
+        }
+        assert_eq!(colour("#ff8800").on_dark().hex(), "#ff8800");
+    }
 }

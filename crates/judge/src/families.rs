@@ -2,12 +2,10 @@
 
 use crate::evidence::Trial;
 use crate::findings::checks::Rule;
-use crate::text::Message;
-use dyno_facts::{TrialStatus, TrialSummary};
+use dyno_facts::{Message, TrialStatus, TrialSummary};
 use dyno_statistics::Metric;
 use dyno_statistics::ratio::FigureBound;
 use std::fmt;
-use std::ops::Deref;
 use std::sync::OnceLock;
 
 /// A family of workloads as its trials are judged.
@@ -129,31 +127,23 @@ pub struct FamilyScale {
 }
 
 /// A registered family.
-#[derive(Clone, Copy)]
-pub struct KnownFamily(&'static dyn JudgedFamily);
+pub type KnownFamily = dyn JudgedFamily;
 
 impl KnownFamily {
     /// The family whose facts a trial has recorded.
-    pub fn of(summary: &TrialSummary) -> Option<KnownFamily> {
+    pub fn of(summary: &TrialSummary) -> Option<&'static KnownFamily> {
         let own = summary.own.as_ref()?;
         families().find(|family| family.name() == own.family)
     }
 
     /// That of an experiment: facts decide before names, as a script of pgbench may be called oltp, and the first
     /// family before the others.
-    pub fn of_experiment(trials: &[&Trial], test: &str) -> Option<KnownFamily> {
+    pub fn of_experiment(trials: &[&Trial], test: &str) -> Option<&'static KnownFamily> {
         let test = test.to_ascii_lowercase();
-        let is_named = |family: &KnownFamily| family.tests().iter().any(|part| test.contains(part));
+        let is_named =
+            |family: &&KnownFamily| family.tests().iter().any(|part| test.contains(part));
         let of_facts = trials.iter().find_map(|trial| KnownFamily::of(&trial.summary));
         of_facts.or_else(|| families().find(is_named))
-    }
-}
-
-impl Deref for KnownFamily {
-    type Target = dyn JudgedFamily;
-
-    fn deref(&self) -> &Self::Target {
-        self.0
     }
 }
 
@@ -169,17 +159,17 @@ impl fmt::Debug for KnownFamily {
     }
 }
 
-static FAMILIES: OnceLock<Vec<&'static dyn JudgedFamily>> = OnceLock::new();
+static FAMILIES: OnceLock<Vec<&'static KnownFamily>> = OnceLock::new();
 
 /// Registers the families of this process; those of the first call stay. Trials of a family that is not registered
 /// are judged as those of any workload.
-pub fn register(families: Vec<&'static dyn JudgedFamily>) {
+pub fn register(families: Vec<&'static KnownFamily>) {
     let _ = FAMILIES.set(families);
 }
 
 /// The registered families, in their order.
-pub fn families() -> impl Iterator<Item = KnownFamily> {
-    FAMILIES.get().into_iter().flatten().copied().map(KnownFamily)
+pub fn families() -> impl Iterator<Item = &'static KnownFamily> {
+    FAMILIES.get().into_iter().flatten().copied()
 }
 
 /// A summary with all that follows from what was recorded; a store can't tell that of a trial that was cut off.

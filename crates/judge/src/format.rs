@@ -1,6 +1,8 @@
 //! Numbers as a reader wants them: a few digits, thousands set apart.
 
 pub use dyno_facts::format::{DASH, bytes, ms, percent, plain, short, tenth, whole};
+
+use dyno_facts::{Lang, Message};
 use serde::Serialize;
 
 /// How a number is shown.
@@ -78,4 +80,15 @@ pub fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
         is_new
     });
     words
+}
+
+/// The first sentence of a text.
+pub fn first_sentence(text: &Message) -> Message {
+    let [en, zh] = Lang::ALL.map(|lang| text.render(lang));
+    let cut = |text: &str, ends: [&str; 2], stop: &str| {
+        let first = ends.iter().filter_map(|end| text.split_once(end)).map(|(first, _)| first);
+        let first = first.min_by_key(|first| first.len());
+        first.map_or_else(|| text.to_owned(), |first| format!("{first}{stop}"))
+    };
+    Message::both(cut(&en, [". ", "; "], "."), cut(&zh, ["。", "；"], "。"))
 }

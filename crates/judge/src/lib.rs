@@ -8,7 +8,6 @@ pub mod evidence;
 mod families;
 pub mod findings;
 pub mod format;
-mod text;
 
 dyno_facts::catalogue!();
 
@@ -17,4 +16,4 @@ pub use families::{
     FamilyLevel, FamilyScale, JudgedFamily, KnownFamily, completed, families, register,
 };
 pub use findings::checks::Rule;
-pub use text::first_sentence;
+pub use format::first_sentence;

@@ -209,7 +209,7 @@ fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s):
     sum(&mut node.transactions_elsewhere, more.transactions_elsewhere);
     sum(&mut node.statements, more.statements);
     node.preparing_commits += more.preparing_commits;
-    node.measures.append(&more.measures, (before_s, own_s));
+    node.measures.append(&more.measures);
     node.elsewhere_s = both(node.elsewhere_s, more.elsewhere_s, |a, b| a + b);
     node.growth_share =
         both(node.growth_share, more.growth_share, |a, b| (1.0 + a) * (1.0 + b) - 1.0);

@@ -7,7 +7,7 @@
 //! Statistical Society 4 (1937); A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 14 (1943), for the first;
 //! J. Besag and P. Clifford, Biometrika 78 (1991), for when to stop permuting.
 
-use crate::{deviation, median, theil_sen};
+use crate::{MOST_TREND_POINTS, deviation, median, trend_line};
 use dyno_core::Rng;
 
 /// The chance that any test of a run's family fires although there is nothing.
@@ -134,9 +134,9 @@ impl Permuted {
 
     /// Growth of the logarithm from one place to the next.
     fn slope(&self) -> Option<f64> {
-        let stride = self.places.len().div_ceil(theil_sen::MOST_POINTS);
+        let stride = self.places.len().div_ceil(MOST_TREND_POINTS);
         let points = self.places.iter().copied().zip(self.centred.iter().copied());
-        Some(theil_sen::line(&points.step_by(stride).collect::<Vec<_>>())?.slope)
+        Some(trend_line(&points.step_by(stride).collect::<Vec<_>>())?.slope)
     }
 
     /// What a straight line through them leaves, the same for all groups (least squares).

@@ -5,7 +5,7 @@
 //! interval, from the highest rate that was held again and again to the lowest that failed.
 
 use crate::Metric;
-use crate::objective::Objective;
+use crate::gate::Objective;
 
 /// The share of its rate that a trial must reach.
 pub const HELD_SHARE: f64 = 0.99;

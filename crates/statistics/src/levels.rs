@@ -7,6 +7,8 @@
 
 use crate::ratio::{LEAST_PAIRS, RANKS_BY_T, pairs_needed};
 use crate::{deviation, mean};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// Numbers of a level within the next one that are tried.
 const TRIED: [usize; 13] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 50];
@@ -38,7 +40,8 @@ pub fn components(logs: &[f64], within: &[usize]) -> Option<Vec<f64>> {
 }
 
 /// How often each level is made, and what that takes.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "LevelNumbers")]
 pub struct Allocation {
     /// How many of each level make one of the next.
     pub within: Vec<usize>,

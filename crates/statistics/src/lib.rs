@@ -9,46 +9,39 @@
 //! | The estimate, interval and test behind it | [`rank`] |
 //! | The same when somebody looks after every pair | [`anytime`] |
 //! | Which of a pair, and which load level, comes first? | [`order`] |
-//! | How much do two trials of the same system differ? | [`noise`] |
+//! | How much do two trials of the same system differ? | [`noise_floor`] |
 //! | Are more pairs needed? | [`sequential`] |
 //! | What do starts and loads add, and how many of each cost least? | [`levels`] |
-//! | Which rate is held under an objective? | [`knee`], [`objective`] |
+//! | Which rate is held under an objective? | [`knee`], [`gate::Objective`] |
 //! | Does a result break a gate? | [`gate`] |
 //! | Has the order of trials left a mark on them? | [`history`] |
-//! | Was the system steady in the window? | [`steady`], [`theil_sen`] |
-//! | How does throughput scale? | [`usl`] |
+//! | Was the system steady in the window? | [`steady`], [`trend_line`] |
+//! | Do more workers do less? | [`scaling_peak`] |
 //!
 //! Everything is deterministic: draws take a seed from the caller.
 
 pub mod anytime;
-pub mod bootstrap;
 pub mod gate;
 pub mod history;
-pub mod holm;
 pub mod knee;
 pub mod levels;
-pub mod noise;
-pub mod objective;
 pub mod order;
 pub mod rank;
 pub mod ratio;
 pub mod sequential;
 pub mod steady;
-pub mod theil_sen;
-pub mod usl;
-
-mod words;
 
 pub use dyno_facts::{Better, Metric};
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// The share of intervals that hold the true value: 95 %.
-pub const CONFIDENCE: f64 = 0.95;
 /// The chance of a false verdict that is accepted.
 pub const ALPHA: f64 = 0.05;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "Bounds")]
 pub struct ConfidenceInterval {
     pub low: f64,
     pub high: f64,
@@ -121,9 +114,117 @@ pub fn mean_interval(values: &[f64]) -> Option<ConfidenceInterval> {
     Some(ConfidenceInterval { low: mean - reach, high: mean + reach })
 }
 
+/// Holm's correction (of twenty metrics, one shows a "difference" by chance): adjusts p values, so that the chance of any false verdict among them all stays below the level.
+pub fn holm(p: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..p.len()).collect();
+    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let mut adjusted = vec![1.0; p.len()];
+    let mut highest = 0.0_f64;
+    for (rank, index) in order.iter().enumerate() {
+        let factor = (p.len() - rank) as f64;
+        highest = highest.max((p[*index] * factor).min(1.0));
+        adjusted[*index] = highest;
+    }
+    adjusted
+}
+
+/// The noise floor: the largest difference that an A/A comparison with this interval shows, such as 0.015: the end that is
+/// farther from 1. Smaller effects are noise.
+pub fn noise_floor(interval: ConfidenceInterval) -> f64 {
+    interval.low.ln().abs().max(interval.high.ln().abs()).exp() - 1.0
+}
+
+/// True when the ratio differs from 1 by less than the floor's share.
+pub fn is_below_noise(ratio: f64, share: f64) -> bool {
+    ratio.ln().abs() < share.ln_1p()
+}
+
+/// The cost grows with their square.
+pub const MOST_TREND_POINTS: usize = 400;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TrendLine {
+    /// Growth of y per unit of x.
+    pub slope: f64,
+    /// Two-sided p of no trend (Mann-Kendall).
+    pub p: f64,
+}
+
+/// The straight line through points that resists outliers, with the median of the slopes between all of them (Theil and
+/// Sen) (x, y); `None` under four points with different x, or above [`MOST_TREND_POINTS`].
+pub fn trend_line(points: &[(f64, f64)]) -> Option<TrendLine> {
+    if points.len() < 4 || points.len() > MOST_TREND_POINTS {
+        return None;
+    }
+    let mut slopes = Vec::with_capacity(points.len() * (points.len() - 1) / 2);
+    let mut balance = 0_i64;
+    for (index, (x, y)) in points.iter().enumerate() {
+        for (other_x, other_y) in &points[index + 1..] {
+            let slope = (other_y - y) / (other_x - x);
+            if slope.is_finite() {
+                balance += i64::from(slope > 0.0) - i64::from(slope < 0.0);
+                slopes.push(slope);
+            }
+        }
+    }
+    slopes.sort_by(f64::total_cmp);
+    let slope = median(&slopes)?;
+    let n = points.len() as f64;
+    let error = (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+    let continuity = balance.signum() as f64;
+    let p = normal_p((balance as f64 - continuity) / error);
+    Some(TrendLine { slope, p })
+}
+
+/// The load level with the most throughput, where trials prove that more workers do less.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ScalingPeak {
+    pub workers: f64,
+    /// Throughput of the most workers by that of the best level.
+    pub left: f64,
+    /// One-sided p of "nothing is lost", by the number of levels that could have been best.
+    pub p: f64,
+}
+
+/// The peak of (workers, throughput) of single trials; `None` without evidence, so always where levels have one trial.
+///
+/// Welch's test of the logarithms (B. Welch, Biometrika 34, 1947), corrected for the choice of the best level.
+pub fn scaling_peak(trials: &[(f64, f64)]) -> Option<ScalingPeak> {
+    let levels = by_level(trials);
+    let (last, others) = levels.split_last()?;
+    let centre = |level: &(f64, Vec<f64>)| mean(&level.1).unwrap_or(f64::NEG_INFINITY);
+    let best = others.iter().max_by(|a, b| centre(a).total_cmp(&centre(b)))?;
+    let lost = centre(best) - centre(last);
+    let part = |level: &(f64, Vec<f64>)| {
+        let count = level.1.len() as f64;
+        Some((deviation(&level.1)?.powi(2) / count, count - 1.0))
+    };
+    let ((a, a_freedom), (b, b_freedom)) = (part(best)?, part(last)?);
+    let freedom = (a + b).powi(2) / (a * a / a_freedom + b * b / b_freedom);
+    let one_sided =
+        if a + b > 0.0 { t_p(lost / (a + b).sqrt(), freedom as usize) / 2.0 } else { 0.0 };
+    let p = one_sided * others.len() as f64;
+    (lost > 0.0 && p <= ALPHA).then(|| ScalingPeak { workers: best.0, left: (-lost).exp(), p })
+}
+
+/// Logarithms of throughput by workers, fewest first.
+fn by_level(trials: &[(f64, f64)]) -> Vec<(f64, Vec<f64>)> {
+    let is_usable = |(n, x): &&(f64, f64)| *n >= 1.0 && *x > 0.0 && x.is_finite();
+    let mut levels: Vec<(f64, Vec<f64>)> = Vec::new();
+    for (workers, throughput) in trials.iter().filter(is_usable) {
+        match levels.iter_mut().find(|level| level.0 == *workers) {
+            Some(level) => level.1.push(throughput.ln()),
+            None => levels.push((*workers, vec![throughput.ln()])),
+        }
+    }
+    levels.sort_by(|a, b| a.0.total_cmp(&b.0));
+    levels
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::Rng;
 
     #[test]
     fn quantiles_are_those_of_the_tables() {
@@ -142,5 +243,78 @@ mod tests {
         assert_eq!(variation(&[0.0, 0.0]), None);
         assert_eq!(median(&[3.0, 1.0, 2.0, 10.0]), Some(2.5));
         assert_eq!(variation(&[9.0, 11.0]), Some(2.0_f64.sqrt() / 10.0));
+    }
+
+    #[test]
+    fn smaller_ones_are_multiplied_by_more() {
+        let found = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let wanted = [0.03, 0.06, 0.06, 0.02];
+        let is_near = |(a, b): (&f64, &f64)| (a - b).abs() < 1e-12;
+        assert!(found.iter().zip(&wanted).all(is_near), "{found:?}");
+        assert_eq!(holm(&[0.5, 0.9]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn the_floor_is_the_far_end_of_the_interval() {
+        let share = noise_floor(ConfidenceInterval { low: 0.99, high: 1.02 });
+        assert!((share - 0.02).abs() < 1e-12, "{share}");
+        assert!(is_below_noise(1.01, share) && is_below_noise(0.99, share));
+        assert!(!is_below_noise(1.05, share) && !is_below_noise(0.9, share));
+    }
+
+    #[test]
+    fn outliers_do_not_bend_it() {
+        let mut points: Vec<(f64, f64)> =
+            (0..30).map(|x| (f64::from(x), 5.0 + 2.0 * f64::from(x))).collect();
+        points[7].1 = 1e6;
+        points[20].1 = -1e6;
+        let line = trend_line(&points).expect("points");
+        assert!((line.slope - 2.0).abs() < 1e-9, "{line:?}");
+        assert!(line.p < 1e-6);
+    }
+
+    #[test]
+    fn noise_alone_has_a_trend_in_one_of_twenty() {
+        let mut rng = Rng::new(3, "test", 0);
+        let trends = (0..1000).filter(|_| {
+            let points: Vec<(f64, f64)> = (0..20).map(|x| (f64::from(x), rng.unit())).collect();
+            let line = trend_line(&points).expect("points");
+            line.p < 0.05
+        });
+        let trends = trends.count();
+        assert!((25..=75).contains(&trends), "{trends} of 1000");
+    }
+
+    #[test]
+    fn too_few_points_have_no_line() {
+        assert_eq!(trend_line(&[(0.0, 1.0), (1.0, 2.0), (2.0, 3.0)]), None);
+        assert_eq!(trend_line(&[(1.0, 1.0); 9]), None);
+    }
+
+    fn law(n: f64) -> f64 {
+        1_000.0 * n / (1.0 + 0.03 * (n - 1.0) + 0.000_4 * n * (n - 1.0))
+    }
+
+    /// Three trials a level, with noise of 2 %.
+    fn trials(seed: u64, of: impl Fn(f64) -> f64) -> Vec<(f64, f64)> {
+        let mut rng = Rng::new(seed, "trials", 0);
+        let mut noise = || 1.0 + 0.02 * ((0..12).map(|_| rng.unit()).sum::<f64>() - 6.0);
+        let levels = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+        levels.iter().flat_map(|n| [0, 1, 2].map(|_| (*n, of(*n) * noise()))).collect()
+    }
+
+    #[test]
+    fn a_peak_is_told_on_evidence_alone() {
+        // One queue with a delay: saturated from 16 workers on.
+        let saturated = [1.0, 1.98, 3.86, 7.11, 9.89, 10.0, 10.0, 10.0];
+        let queue = |n: f64| saturated[n.log2() as usize];
+        let claims = (0..400).filter(|seed| scaling_peak(&trials(*seed, queue)).is_some()).count();
+        assert!(claims <= 20, "{claims} of 400");
+        let found = (0..100).filter_map(|seed| scaling_peak(&trials(seed, law)));
+        let found: Vec<ScalingPeak> = found.collect();
+        assert!(found.len() > 90, "{}", found.len());
+        assert!(found.iter().all(|peak| peak.workers == 32.0 || peak.workers == 64.0));
+        assert_eq!(scaling_peak(&[(1.0, 1.0), (2.0, 3.0), (4.0, 2.0), (8.0, 1.0)]), None);
     }
 }

@@ -132,7 +132,7 @@ fn many_comparisons_find_no_more_by_chance_than_one() {
             PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs")
         };
         let p: Vec<f64> = (0..comparisons).map(|number| ratio(number).p).collect();
-        let p = if is_corrected { holm::adjusted(&p) } else { p };
+        let p = if is_corrected { holm(&p) } else { p };
         p.iter().any(|p| *p <= 0.05)
     };
     let (plain, corrected) =

@@ -14,8 +14,7 @@ use dyno_facts::{
     ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule, TargetFacts,
     say,
 };
-use dyno_statistics::gate::{Gate, Mistake};
-use dyno_statistics::objective::Objective;
+use dyno_statistics::gate::{Gate, Mistake, Objective};
 use dyno_statistics::{ALPHA, rank};
 use std::ops::RangeInclusive;
 use toml::de::DeValue;

@@ -4,17 +4,12 @@
 //! [`say!`](crate::say) makes a [`Message`] where a fact arises; it is stored as its key and arguments and becomes
 //! text at the end, in the language of the reader.
 
-mod fill;
-mod form;
-
 use dyno_core::in_one_line;
-use fill::Filling;
-use form::StoredMessage;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{PoisonError, RwLock};
+use std::{fmt, slice};
 
 /// A language of papers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -105,68 +100,38 @@ fn registered(key: &str) -> Option<&'static MessageTexts> {
     REGISTERED.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
 }
 
-/// What is said, in every language.
-#[derive(
-    Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema,
-)]
-#[serde(from = "StoredMessage", into = "StoredMessage")]
-#[schemars(with = "StoredMessage")]
+/// What is said, in every language. As JSON: `"a name"`, `{"key": "runner.n_trials_failed", "args": {"n": 3}, "en": "3
+/// trials failed."}`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+#[schemars(with = "Form")]
 pub struct Message(Box<Form>);
 
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "Message")]
 enum Form {
     /// The same in all languages: a name, a figure, a server's own words.
     Verbatim(String),
-    /// A key of a catalogue with its arguments, by place.
-    Keyed { key: Key, args: BTreeMap<String, Arg> },
+    /// A key of a catalogue with its arguments, by place. The English is for readers of a file, and for programs that do
+    /// not have the key.
+    Keyed {
+        key: String,
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        args: BTreeMap<String, Arg>,
+        en: String,
+    },
     /// Texts in a row, with what stands between them in English and in Chinese.
-    Joined { parts: Vec<Message>, between: [String; 2] },
+    Joined { joined: Vec<Message>, between: [String; 2] },
     /// `a, b and c`.
-    List(Vec<Message>),
+    List { list: Vec<Message> },
     /// Both languages as a user has written them.
     Both { en: String, zh: String },
 }
 
-#[derive(Clone, Debug)]
-enum Key {
-    Known(&'static MessageTexts),
-    /// Of a run folder, with its English there: no registered catalogue has it.
-    Unknown {
-        name: String,
-        en: String,
-    },
-}
-
-impl Key {
-    fn name(&self) -> &str {
-        match self {
-            Key::Known(entry) => entry.key,
-            Key::Unknown { name, .. } => name,
-        }
-    }
-}
-
-impl PartialEq for Key {
-    fn eq(&self, other: &Self) -> bool {
-        self.name() == other.name()
-    }
-}
-
-impl Eq for Key {}
-
-impl PartialOrd for Key {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Key {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.name().cmp(other.name())
-    }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "StoredArg")]
 pub enum Arg {
     /// A count: digits in groups of three; decides between singular and plural in the place `n`.
     Count(u64),
@@ -206,15 +171,25 @@ impl Message {
 
     /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
     pub fn of<const N: usize>(entry: &'static MessageTexts, args: [(&str, Arg); N]) -> Message {
-        let args = args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
-        Message::from(Form::Keyed { key: Key::Known(entry), args })
+        if registered(entry.key).is_none() {
+            register(&[slice::from_ref(entry)]);
+        }
+        let args: BTreeMap<String, Arg> =
+            args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
+        let is_one = args.get("n").is_some_and(Arg::is_one);
+        let mut filling = Filling { lang: Lang::En, text: String::new() };
+        filling.pattern(entry.one.filter(|_| is_one).unwrap_or(entry.en), &args);
+        Message::from(Form::Keyed { key: entry.key.to_owned(), args, en: filling.text })
     }
 
     /// The text in one language.
     pub fn render(&self, lang: Lang) -> String {
-        let mut filling = Filling::new(lang);
+        let mut filling = Filling { lang, text: String::new() };
         filling.message(self);
-        filling.finish()
+        match lang {
+            Lang::En => filling.text,
+            Lang::Zh => nested(filling.text),
+        }
     }
 
     /// The text in one language and one line, so that words of others forge no line of dyno's.
@@ -227,7 +202,9 @@ impl Message {
         match &*self.0 {
             Form::Verbatim(text) | Form::Both { en: text, .. } => text.is_empty(),
             Form::Keyed { .. } => false,
-            Form::Joined { parts, .. } | Form::List(parts) => parts.iter().all(Message::is_empty),
+            Form::Joined { joined: parts, .. } | Form::List { list: parts } => {
+                parts.iter().all(Message::is_empty)
+            }
         }
     }
 
@@ -239,14 +216,14 @@ impl Message {
     /// With what stands between them in each language.
     pub fn joined(parts: &[Message], en: &str, zh: &str) -> Message {
         let between = [en.to_owned(), zh.to_owned()];
-        Message::from(Form::Joined { parts: parts.to_vec(), between })
+        Message::from(Form::Joined { joined: parts.to_vec(), between })
     }
 
     /// `a`, `a and b`, `a, b and c`.
     pub fn list(parts: &[Message]) -> Message {
         match parts {
             [only] => only.clone(),
-            parts => Message::from(Form::List(parts.to_vec())),
+            parts => Message::from(Form::List { list: parts.to_vec() }),
         }
     }
 }
@@ -285,23 +262,9 @@ impl fmt::Display for Message {
 }
 
 /// Compares the English.
-impl PartialEq<str> for Message {
-    fn eq(&self, other: &str) -> bool {
-        self.render(Lang::En) == *other
-    }
-}
-
-/// Compares the English.
-impl PartialEq<&str> for Message {
-    fn eq(&self, other: &&str) -> bool {
-        self.render(Lang::En) == *other
-    }
-}
-
-/// Compares the English.
-impl PartialEq<String> for Message {
-    fn eq(&self, other: &String) -> bool {
-        self.render(Lang::En) == *other
+impl<T: AsRef<str> + ?Sized> PartialEq<T> for Message {
+    fn eq(&self, other: &T) -> bool {
+        self.render(Lang::En) == other.as_ref()
     }
 }
 
@@ -346,6 +309,131 @@ macro_rules! counts {
 }
 
 counts!(u8, u16, u32, u64, usize);
+
+/// A text that grows, in one language.
+struct Filling {
+    lang: Lang,
+    text: String,
+}
+
+impl Filling {
+    fn message(&mut self, message: &Message) {
+        match &*message.0 {
+            Form::Verbatim(text) => self.push(text),
+            Form::Both { en, zh } => self.push(match self.lang {
+                Lang::En => en,
+                Lang::Zh => zh,
+            }),
+            Form::Keyed { key, args, en } => match (self.lang, registered(key)) {
+                (Lang::Zh, Some(entry)) => self.pattern(entry.zh, args),
+                _ => self.push(en),
+            },
+            Form::Joined { joined, between: [en, zh] } => {
+                let between = if self.lang == Lang::En { en } else { zh };
+                for (index, part) in joined.iter().enumerate() {
+                    if index > 0 {
+                        self.text.push_str(between);
+                    }
+                    // Each on its own: blanks at its ends are not those of a place.
+                    self.text.push_str(&part.render(self.lang));
+                }
+            }
+            Form::List { list } => self.list(list),
+        }
+    }
+
+    fn list(&mut self, parts: &[Message]) {
+        let (comma, and) = match self.lang {
+            Lang::En => (", ", " and "),
+            Lang::Zh => ("、", " 和 "),
+        };
+        for (index, part) in parts.iter().enumerate() {
+            match index {
+                0 => {}
+                _ if index + 1 == parts.len() => self.push(and),
+                _ => self.push(comma),
+            }
+            self.push(&part.render(self.lang));
+        }
+    }
+
+    /// Fills `{name}` with its argument. What is in braces and no name of an argument stays as it is.
+    fn pattern(&mut self, pattern: &str, args: &BTreeMap<String, Arg>) {
+        let mut rest = pattern;
+        while let Some(at) = rest.find('{') {
+            self.push(&rest[..at]);
+            let inside = &rest[at + 1..];
+            let named = inside.find('}').and_then(|end| Some((end, args.get(&inside[..end])?)));
+            match named {
+                Some((end, arg)) => {
+                    let text = match arg {
+                        Arg::Count(count) => crate::format::grouped(count),
+                        Arg::Message(message) => message.render(self.lang),
+                    };
+                    self.push(&text);
+                    rest = &inside[end + 1..];
+                }
+                None => {
+                    self.text.push('{');
+                    rest = inside;
+                }
+            }
+        }
+        self.push(rest);
+    }
+
+    /// Appends a part. Chinese has a blank between its characters and Latin ones, and none between two of its
+    /// own: which of both an argument is, its pattern can't know.
+    fn push(&mut self, part: &str) {
+        let mut part = part;
+        if self.lang == Lang::Zh {
+            let ends_wide = |text: &str| text.chars().next_back().is_some_and(is_wide);
+            let begins_wide = |text: &str| text.chars().next().is_some_and(is_wide);
+            if begins_wide(part) && self.text.strip_suffix(' ').is_some_and(ends_wide) {
+                self.text.pop();
+            }
+            if ends_wide(&self.text)
+                && let Some(after) = part.strip_prefix(' ').filter(|after| begins_wide(after))
+            {
+                part = after;
+            }
+        }
+        self.text.push_str(part);
+    }
+}
+
+/// Brackets within brackets are square ones: an argument can't know where it is filled in.
+fn nested(text: String) -> String {
+    let mut depth = 0_usize;
+    let mut is_nested = false;
+    let square = |c: char| {
+        let is_outer = match c {
+            '（' => {
+                depth += 1;
+                depth == 1
+            }
+            '）' => {
+                depth = depth.saturating_sub(1);
+                depth == 0
+            }
+            _ => true,
+        };
+        is_nested |= !is_outer;
+        match c {
+            _ if is_outer => c,
+            '（' => '［',
+            _ => '］',
+        }
+    };
+    let made: String = text.chars().map(square).collect();
+    // Parts of a line may open a bracket that another one closes.
+    if is_nested && depth == 0 { made } else { text }
+}
+
+/// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.
+fn is_wide(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
+}
 
 /// Declares the catalogue of a crate whose `build.rs` calls `dyno_catalogue::generate()`: the module `messages`
 /// with a constant for each key, and `CATALOGUE` for [`register`].

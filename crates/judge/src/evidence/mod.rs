@@ -1,44 +1,34 @@
 //! What was read of runs, before anything is said of it.
 
-mod experiments;
-mod figures;
-mod fleet;
 mod model;
-mod naming;
 mod nodes;
-pub mod points;
-mod published;
-pub mod runs;
-pub mod scaling;
+mod runs;
 pub mod settings;
 mod verdicts;
 
-pub use figures::why_no_figure;
-pub use figures::{bound_of, figure_of, judged_metrics};
-pub use fleet::{by_nodes, start_spread_ms, strayed};
-pub use model::{BEYOND_MEMORY, IN_MEMORY};
-pub use model::{
-    Check, Counter, Evidence, Experiment, Finding, Gap, Group, Judgment, KeyRow, Level,
-    PaperTarget, Point, PointData, RunFacts, SettingRow, Spot, SpotKind, TargetPlace, Trial,
-    Verdicts,
-};
-pub use model::{GlossaryRow, glossary_row};
-pub use naming::Naming;
-pub use nodes::{is_autocommit, node_role, nodes_of, only_reads, place_of_role, reads, reads_of};
-pub use points::Spread;
-pub use published::{Published, counterpart};
-pub use runs::why_set_aside;
-pub use scaling::NodeScaling;
+pub use model::*;
+pub use nodes::*;
+pub use runs::{Naming, why_set_aside};
 pub use settings::of_queries as settings_of_queries;
-pub use verdicts::judging;
-pub use verdicts::{
-    AaKind, Bounds, Call, GateResult, GateRow, LevelChange, LevelNumbers, PairOrder,
-    PairedComparison, RepetitionLevel, RepetitionLevels, Scaling, SessionRow, StallRow, SteadyRow,
-    VerdictRow, Veto, VetoReach,
-};
+pub use verdicts::*;
 
-use dyno_facts::{NodeConditions, PublishedTable, Purpose};
-use dyno_store::RunData;
+use crate::families::{FamilyLevel, FamilyScale, KnownFamily, completed};
+use crate::format::{self, shell_word, unique};
+use dyno_core::is_shardingsphere;
+use dyno_facts::{
+    ComparisonFacts, DataFacts, Event, EventKind, ExperimentFacts, KindSummary, Lang,
+    LatencySummary, Message, NodeConditions, NodeRow, PaperTexts, PublishedRow, PublishedTable,
+    Purpose, Role, Route, RunHeader, RunStatus, SAMPLES_BEYOND, ScriptFacts, SeriesRow,
+    ServerFacts, StopRule, SuiteFacts, TargetFacts, TargetTexts, TrialStatus, TrialSummary, say,
+};
+use dyno_statistics::gate::Objective;
+use dyno_statistics::knee::{self, Tried};
+use dyno_statistics::ratio::{FigureBound, Judging};
+use dyno_statistics::{Better, Metric, sequential};
+use dyno_store::{RunData, TrialData};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 
 impl Evidence {
     /// What was read of these runs, beside these published figures, before anything is found in it.
@@ -51,12 +41,12 @@ impl Evidence {
             texts.order.iter().position(|name| *name == target.facts.name).unwrap_or(usize::MAX)
         };
         targets.sort_by_key(place);
-        let published = &published::merged(published);
+        let published = &merged(published);
         let all = numbered().flat_map(|(index, run)| runs::trials(runs, index, run, naming));
         let (set_aside, trials): (Vec<Trial>, Vec<Trial>) =
             all.partition(|trial| runs::is_set_aside(&runs[trial.run - 1], &trial.summary));
         let (stages, trials) = runs::stages(trials);
-        let experiments = experiments::experiments(runs, &targets, &trials, published);
+        let experiments = experiments(runs, &targets, &trials, published);
         let is_elsewhere = |table: &&PublishedTable| {
             !experiments.iter().any(|experiment| experiment.name == table.experiment)
         };
@@ -67,8 +57,8 @@ impl Evidence {
             run.link = Some(String::new());
         }
         Evidence {
-            title: naming::title(runs, &texts),
-            subtitle: naming::subtitle(runs, &texts),
+            title: runs::title(runs, &texts),
+            subtitle: runs::subtitle(runs, &texts),
             texts,
             runs: run_facts,
             other_published: published.iter().filter(is_elsewhere).map(Published::from).collect(),
@@ -129,4 +119,177 @@ impl Evidence {
         let own = self.trials.iter().filter(move |trial| trial.target == target);
         own.flat_map(|trial| nodes::nodes_of(trial).map(|(_, node)| node))
     }
+}
+
+fn experiments(
+    runs: &[RunData],
+    targets: &[PaperTarget],
+    trials: &[Trial],
+    published: &[PublishedTable],
+) -> Vec<Experiment> {
+    let mut known: Vec<ExperimentFacts> = Vec::new();
+    for facts in runs.iter().flat_map(|run| &run.header.experiments) {
+        if !known.iter().any(|other| other.name == facts.name) {
+            known.push(facts.clone());
+        }
+    }
+    for trial in trials {
+        let name = &trial.summary.experiment;
+        if !known.iter().any(|facts| facts.name == *name) {
+            let test = trial.summary.test.clone();
+            known.push(ExperimentFacts {
+                name: name.clone(),
+                title: name.clone(),
+                test,
+                ..ExperimentFacts::default()
+            });
+        }
+    }
+    let experiment = |facts: ExperimentFacts| {
+        let place = |trial: &&Trial| targets.iter().position(|target| target.label == trial.target);
+        let mut own: Vec<&Trial> =
+            trials.iter().filter(|trial| trial.summary.experiment == facts.name).collect();
+        own.sort_by_key(place);
+        let measured =
+            own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
+        let published: Vec<&PublishedTable> =
+            published.iter().filter(|table| table.experiment == facts.name).collect();
+        let points = model::points(&own);
+        let test = facts.load();
+        Experiment {
+            planned_window_s: facts.duration_s,
+            is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
+            shortest_window_s: measured.reduce(f64::min),
+            family: KnownFamily::of_experiment(&own, &test),
+            published: published.into_iter().map(Published::from).collect(),
+            node_scaling: nodes::scaling_by_nodes(&points, targets),
+            points,
+            comparison: facts.comparison,
+            restart_each: facts.restart_each,
+            reload_each: facts.reload_each,
+            gates: facts.gates,
+            objective: facts.search.map(|search| search.objective),
+            title: match facts.title.as_str() {
+                "" => Message::verbatim(&facts.name),
+                title => Message::either(title, &facts.title_zh),
+            },
+            description: Message::either(&facts.description, &facts.description_zh),
+            name: facts.name,
+            test,
+            options: facts.options,
+            scripts: facts.scripts,
+        }
+    };
+    known.into_iter().map(experiment).collect()
+}
+
+/// Why [`figure_of`] has no figure of it above zero, in a few words.
+pub fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
+    match figure_of(trial, metric) {
+        Some(_) => say!(figure_is_zero),
+        None if metric.percentile().is_some() => say!(too_few_transactions_for_it),
+        None => say!(it_has_no_such_figure),
+    }
+}
+
+/// As [`TrialSummary::figure`].
+pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
+    trial.figure(metric)
+}
+
+/// What a figure is that was not measured to its end.
+pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
+    KnownFamily::of(trial)?.bound(trial, metric)
+}
+
+/// What comparisons of such trials judge, the one that decides first, and what a transaction costs. Of what follows from
+/// another (statements from transactions, in a closed loop the mean latency from the throughput) only one is judged:
+/// every judgement costs the others some power.
+pub fn judged_metrics(trial: &TrialSummary) -> Vec<Metric> {
+    let own = KnownFamily::of(trial).and_then(|family| family.judged());
+    let first = own.unwrap_or(match trial.rate_per_s {
+        Some(_) => &[Metric::P99Ms, Metric::P95Ms, Metric::P50Ms],
+        None => &[Metric::Tps, Metric::P95Ms, Metric::P99Ms],
+    });
+    first.iter().copied().chain(Metric::costs()).collect()
+}
+
+/// A published table with its columns, as a paper shows it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Published {
+    pub table: PublishedTable,
+    /// Names of the conditions that some row states, the row's label left out.
+    pub conditions: Vec<String>,
+    /// Names of the metrics that some row has.
+    pub metrics: Vec<String>,
+    /// The condition that states the number of workers; empty when none does.
+    pub load_level: &'static str,
+}
+
+impl From<&PublishedTable> for Published {
+    fn from(table: &PublishedTable) -> Self {
+        let mut conditions = BTreeSet::new();
+        let mut metrics = BTreeSet::new();
+        for row in &table.rows {
+            let is_no_label = |(_, value): &(&String, &String)| **value != row.label;
+            conditions
+                .extend(row.conditions.iter().filter(is_no_label).map(|(name, _)| name.clone()));
+            metrics.extend(row.metrics.keys().cloned());
+        }
+        let mut metrics: Vec<String> = metrics.into_iter().collect();
+        // Throughput first, as everywhere in the paper.
+        metrics.sort_by_key(|name| match name.as_str() {
+            "tps" => 0,
+            "qps" => 1,
+            "data_qps" => 2,
+            _ => 3,
+        });
+        let states = |name: &&&str| conditions.contains(**name);
+        let load_level = PublishedRow::LOAD_LEVELS.iter().find(states).copied().unwrap_or_default();
+        let conditions = conditions.into_iter().collect();
+        Published { table: table.clone(), conditions, metrics, load_level }
+    }
+}
+
+/// Tables that several runs of a suite stand beside, each once: a row is the counterpart of the targets of all runs.
+fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
+    let mut merged: Vec<PublishedTable> = Vec::new();
+    for table in tables {
+        let is_same = |known: &&mut PublishedTable| {
+            let is_row = |(a, b): (&PublishedRow, &PublishedRow)| {
+                (&a.label, &a.conditions) == (&b.label, &b.conditions)
+            };
+            (&known.experiment, &known.title) == (&table.experiment, &table.title)
+                && known.rows.len() == table.rows.len()
+                && known.rows.iter().zip(&table.rows).all(is_row)
+        };
+        match merged.iter_mut().find(is_same) {
+            Some(known) => {
+                for (row, other) in known.rows.iter_mut().zip(&table.rows) {
+                    for target in &other.targets {
+                        if !row.targets.contains(target) {
+                            row.targets.push(target.clone());
+                        }
+                    }
+                }
+            }
+            None => merged.push(table.clone()),
+        }
+    }
+    merged
+}
+
+/// What was measured in the place of a published row.
+pub fn counterpart<'a>(
+    experiment: &'a Experiment,
+    row: &PublishedRow,
+    target: &str,
+) -> Option<&'a Point> {
+    let is_own = |point: &&Point| {
+        point.target_name == target && point.status == "complete" && !point.has_fault
+    };
+    let own = || experiment.points.iter().filter(is_own);
+    let is_level = |point: &&Point| row.workers().is_none_or(|workers| workers == point.load());
+    // With a cap on workers no point has the published number: the nearest is shown.
+    own().find(is_level).or_else(|| own().max_by(|a, b| a.load().total_cmp(&b.load())))
 }

@@ -1,8 +1,6 @@
 //! The nodes of a target, and how the load reaches them.
 
-use super::Trial;
-use crate::text::Message;
-use dyno_facts::{KindSummary, NodeConditions, Route, TargetFacts, say};
+use super::*;
 
 const ROLES: [&str; 4] = ["primary", "read_only", "shard", "endpoint"];
 
@@ -66,4 +64,211 @@ pub fn only_reads(trial: &Trial) -> bool {
 pub fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
     let commits_are_reads = only_reads(trial);
     move |node| reads(node, commits_are_reads)
+}
+
+/// Between the first and the last start of a trial's load generators, as their clocks were known.
+pub fn start_spread_ms(trial: &Trial) -> Option<f64> {
+    let members = trial.summary.conditions.members.iter();
+    let late: Vec<f64> = members.filter_map(|member| member.late_ms).collect();
+    let first = late.iter().copied().reduce(f64::min)?;
+    let last = late.iter().copied().reduce(f64::max)?;
+    (late.len() > 1).then_some(last - first)
+}
+
+/// Statements of the load generators by the nodes over which their workers were spread. Those with the same nodes
+/// are counted together.
+pub fn by_nodes(trial: &Trial) -> BTreeMap<&[String], f64> {
+    let mut groups: BTreeMap<&[String], f64> = BTreeMap::new();
+    for member in trial.summary.conditions.members.iter().filter(|one| !one.nodes.is_empty()) {
+        *groups.entry(&member.nodes).or_default() += member.statements as f64;
+    }
+    groups
+}
+
+/// Where load generators have nodes of their own: by how much the servers' counts of reads on these differ from what
+/// their load generators did, the largest share of all reads, and the nodes of that.
+pub fn strayed(
+    trial: &Trial,
+    reads: impl Fn(&NodeConditions) -> Option<u64>,
+) -> Option<(f64, String)> {
+    let conditions = &trial.summary.conditions;
+    let groups = by_nodes(trial);
+    if groups.len() < 2 || conditions.members.iter().any(|member| member.lost.is_some()) {
+        return None;
+    }
+    let counted = |names: &[String]| {
+        let counts = names.iter().map(|name| conditions.nodes.get(name).and_then(&reads));
+        counts.sum::<Option<u64>>().map(|count| count as f64)
+    };
+    let counts = groups.keys().map(|names| counted(names)).collect::<Option<Vec<f64>>>()?;
+    let (done, all) = (groups.values().sum::<f64>(), counts.iter().sum::<f64>());
+    if done <= 0.0 || all <= 0.0 {
+        return None;
+    }
+    let differs = groups.iter().zip(&counts);
+    let differs = differs.map(|((names, done_there), counted)| {
+        ((counted / all - done_there / done).abs(), names.join(", "))
+    });
+    differs.reduce(|one, other| if other.0 > one.0 { other } else { one })
+}
+
+/// What a target with so many read-only nodes reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeScaling {
+    pub target: String,
+    /// What the series is called: the label of the cluster of which the target is a part; where targets are
+    /// clusters of their own, the product or the label of the series' first target, and empty where there is
+    /// one such series.
+    pub cluster: String,
+    pub nodes: u32,
+    /// True when the suite states their number (`read_only_nodes`), and false when it lists them.
+    pub is_stated: bool,
+    /// Workers of its best load level.
+    pub workers: u32,
+    pub qps: Spread,
+    /// Median statements per second by the number of nodes.
+    pub qps_per_node: f64,
+    /// Times the throughput of the fewest nodes.
+    pub speedup: f64,
+    /// That, by how many times the nodes are; 1 is perfect.
+    pub efficiency: f64,
+}
+
+/// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
+pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec<NodeScaling> {
+    let best = |target: &PaperTarget| {
+        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
+        let own = points.iter().filter(|p| p.target == target.label).filter(is_usable);
+        own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
+    };
+    let reached = targets.iter().filter_map(|target| {
+        let (nodes, is_stated) = read_only_nodes(target)?;
+        Some(BestLevel { nodes, is_stated, target, point: best(target)? })
+    });
+    let all = series(reached.collect());
+    all.iter().flat_map(|own| scaling_rows(own, &cluster(own, &all))).collect()
+}
+
+/// The best load level of a target with so many read-only nodes.
+#[derive(Clone, Copy)]
+struct BestLevel<'a> {
+    nodes: u32,
+    is_stated: bool,
+    target: &'a PaperTarget,
+    point: &'a Point,
+}
+
+/// What belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
+/// own, those of the same product and class, of several runs together only where none has a number of
+/// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
+/// there is no series.
+fn series(reached: Vec<BestLevel<'_>>) -> Vec<Vec<BestLevel<'_>>> {
+    let whole = |one: &BestLevel<'_>| {
+        let target = one.target;
+        match &target.part_of {
+            Some(whole) => [whole.clone(), String::new(), String::new()],
+            None => [String::new(), target.product.clone(), target.facts.class.clone()],
+        }
+    };
+    let mut found = Vec::new();
+    for own in grouped(reached, whole) {
+        match is_series(&own) {
+            true => found.push(own),
+            false => found.extend(grouped(own, |one| one.target.run)),
+        }
+    }
+    found.retain(|own| own.len() > 1 && is_series(own));
+    found
+}
+
+/// In groups with the same key, in the order in which these come, by numbers of nodes.
+fn grouped<K: PartialEq>(
+    all: Vec<BestLevel<'_>>,
+    key: impl Fn(&BestLevel<'_>) -> K,
+) -> Vec<Vec<BestLevel<'_>>> {
+    let mut groups: Vec<(K, Vec<BestLevel<'_>>)> = Vec::new();
+    for one in all {
+        let of = key(&one);
+        match groups.iter_mut().find(|(key, _)| *key == of) {
+            Some((_, own)) => own.push(one),
+            None => groups.push((of, vec![one])),
+        }
+    }
+    for (_, own) in &mut groups {
+        own.sort_by_key(|one| one.nodes);
+    }
+    groups.into_iter().map(|(_, own)| own).collect()
+}
+
+/// True where each number of nodes is there once.
+fn is_series(own: &[BestLevel<'_>]) -> bool {
+    own.is_sorted_by(|a, b| a.nodes < b.nodes)
+}
+
+/// What a series is called: its cluster, else its product where there are several, else by its first target.
+fn cluster(own: &[BestLevel<'_>], all: &[Vec<BestLevel<'_>>]) -> String {
+    let target = own[0].target;
+    let plain = |series: &&Vec<BestLevel<'_>>| series[0].target.part_of.is_none();
+    let of_product = |series: &&Vec<BestLevel<'_>>| series[0].target.product == target.product;
+    match &target.part_of {
+        Some(whole) => whole.clone(),
+        None if all.iter().filter(plain).count() == 1 => String::new(),
+        None if all.iter().filter(plain).filter(of_product).count() == 1 => target.product.clone(),
+        None => target.label.clone(),
+    }
+}
+
+/// The number of read-only nodes that a target's load can reach, and whether it is only stated.
+fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
+    if target.facts.nodes.is_empty() {
+        let stated = target.facts.stated.get("read_only_nodes")?;
+        return stated.trim().parse::<u32>().ok().filter(|nodes| *nodes > 0).map(|n| (n, true));
+    }
+    let count = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
+    (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
+}
+
+fn scaling_rows(own: &[BestLevel<'_>], cluster: &str) -> Vec<NodeScaling> {
+    let (fewest, base) = (f64::from(own[0].nodes), own[0].point.qps.median);
+    if base <= 0.0 {
+        return Vec::new();
+    }
+    let row = |&BestLevel { nodes, is_stated, target, point }: &BestLevel<'_>| {
+        let speedup = point.qps.median / base;
+        NodeScaling {
+            target: target.label.clone(),
+            cluster: cluster.to_owned(),
+            nodes,
+            is_stated,
+            workers: point.workers,
+            qps: point.qps,
+            qps_per_node: point.qps.median / f64::from(nodes),
+            speedup,
+            efficiency: speedup / (f64::from(nodes) / fewest),
+        }
+    };
+    own.iter().map(row).collect()
+}
+
+/// What the most nodes of each cluster did beside the fewest.
+pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
+    let rows = &experiment.node_scaling;
+    let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);
+    let of_cluster = |part: &[NodeScaling]| {
+        let (first, last) = (part.first()?, part.last()?);
+        let (title, cluster) = (&experiment.title, &last.cluster);
+        let title = match is_one {
+            true => title.clone(),
+            false => say!(experiment_cluster, experiment = title, cluster = cluster),
+        };
+        Some(say!(
+            executed_times_the_statements_per_second,
+            experiment = title,
+            most = say!(read_only_node_or_more, n = last.nodes),
+            factor = format::plain(last.speedup),
+            fewest = first.nodes.to_string(),
+            efficiency = format::percent(last.efficiency),
+        ))
+    };
+    rows.chunk_by(|a, b| a.cluster == b.cluster).filter_map(of_cluster).collect()
 }

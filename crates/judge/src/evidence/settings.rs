@@ -1,10 +1,6 @@
 //! Settings that decide what a commit is worth, and counters that tell what the server did.
 
-use crate::evidence::{Counter, PaperTarget, SettingRow};
-use crate::format;
-use crate::text::Message;
-use dyno_facts::{ServerFacts, say};
-use std::collections::BTreeMap;
+use super::*;
 
 /// What a setting decides.
 type Meaning = fn() -> Message;

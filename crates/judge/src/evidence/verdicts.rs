@@ -1,11 +1,9 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
-use super::{Judgment, Spot, SpotKind, Spread};
-use crate::text::Message;
-use dyno_facts::StopRule;
-use dyno_statistics::ratio::Judging;
-use dyno_statistics::{Better, Metric, sequential};
-use serde::Serialize;
+use super::*;
+pub use dyno_statistics::ConfidenceInterval as Bounds;
+pub use dyno_statistics::levels::Allocation as LevelNumbers;
+pub use dyno_statistics::steady::LevelShift as LevelChange;
 
 /// Two targets held against each other at one load level.
 #[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
@@ -231,15 +229,6 @@ pub struct RepetitionLevel {
     pub seconds: f64,
 }
 
-/// How often each level is made for a half-width.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct LevelNumbers {
-    /// How many of each level make one of the next, from pairs outwards.
-    pub within: Vec<usize>,
-    pub units: usize,
-    pub total_s: f64,
-}
-
 /// How the trials of two targets follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -299,13 +288,6 @@ pub struct VerdictRow {
     pub is_equivalent: bool,
     pub call: Call,
     pub words: Message,
-}
-
-/// An interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, schemars::JsonSchema)]
-pub struct Bounds {
-    pub low: f64,
-    pub high: f64,
 }
 
 /// What a comparison says of one metric.
@@ -387,34 +369,17 @@ pub struct GateRow {
     pub why: Message,
 }
 
-/// Throughput of a target against concurrency, as the Universal Scalability Law describes it.
+/// Whether more workers do less: a target at several load levels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scaling {
-    /// Number of the experiment in the paper, from 0.
-    pub experiment_index: usize,
     pub title: Message,
     pub target: String,
-    pub single: f64,
-    /// σ: the share that is done one after the other.
-    pub contention: f64,
-    /// κ: what workers have to agree on.
-    pub coherency: f64,
-    /// 95 % intervals of both by drawing the trials again; `None` where levels have one trial.
-    pub intervals: Option<[Bounds; 2]>,
-    /// The number of workers with the most throughput, where trials prove that more of them do less.
-    pub peak: Option<f64>,
-    /// What bounds throughput whatever the curve says: from so many workers on more of them can't do more.
-    pub bound_workers: f64,
     /// The fewest and the most workers measured.
     pub workers: [f64; 2],
-    /// Share of the variance that the curve explains.
-    pub r2: f64,
-    /// Largest distance of a point from the curve, as a share.
-    pub largest_miss: f64,
+    /// The number of workers with the most throughput, where trials prove that more of them do less.
+    pub peak: Option<f64>,
     /// What it means, in a sentence.
     pub words: Message,
-    /// The curve (workers, throughput), from the fewest to the most workers measured.
-    pub curve: Vec<(f64, f64)>,
 }
 
 /// Whether a target was steady in the window of a trial.
@@ -439,16 +404,6 @@ pub struct SteadyRow {
     pub changes: Vec<LevelChange>,
     /// Seconds below half of the median.
     pub stalls: Vec<StallRow>,
-}
-
-/// A change of a trial's level.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LevelChange {
-    /// Seconds from the opening of the window.
-    pub at_s: f64,
-    /// Mean commits per second before.
-    pub before_per_s: f64,
-    pub after_per_s: f64,
 }
 
 /// Seconds in which less than half of the usual was done.

@@ -2,8 +2,7 @@
 
 use crate::evidence::{Check, Experiment, Judgment, Spread, Trial};
 use crate::format;
-use crate::text::Message;
-use dyno_facts::{FaultFacts, say};
+use dyno_facts::{FaultFacts, Message, say};
 
 /// Checks that find what was acknowledged and is not there, or not whole.
 const LOSSES: [&str; 2] = ["lost-acknowledged", "half-done"];

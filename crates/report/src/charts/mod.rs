@@ -129,7 +129,7 @@ fn throughput(
 ) -> Drawing {
     let published = published_points(experiment, levels, measure);
     let mut series: Vec<Series> = Vec::new();
-    // Intervals and curves are of what an experiment is ranked by.
+    // Intervals are of what an experiment is ranked by.
     let is_main = measure.metric == Measure::of(experiment).metric;
     let interval = |point: &Point| verdict::throughput_interval(paper, point).filter(|_| is_main);
     let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
@@ -150,11 +150,7 @@ fn throughput(
             end_label: Some(target.to_owned()),
             ..Series::line(target.to_owned(), colour(paper, target), points)
         });
-        if levels.is_clients && is_main {
-            series.extend(verdict::curve_of(paper, &experiment.name, target, lang));
-        }
     }
-    let has_curve = series.iter().any(|series| series.stroke == Stroke::Dashed);
     let has_band = series.iter().any(|series| !series.band.is_empty());
     if !published.is_empty() {
         let points = published.iter().map(|(x, y)| (*x, Some(*y))).collect();
@@ -177,12 +173,7 @@ fn throughput(
         levels = &levels.label,
     );
     let y = throughput_axis(&measure.label, &own, &published, lang);
-    let shown = ThroughputExtras {
-        has_band,
-        has_intervals,
-        has_curve,
-        has_published: !published.is_empty(),
-    };
+    let shown = ThroughputExtras { has_band, has_intervals, has_published: !published.is_empty() };
     let caption = throughput_caption(measure, levels, shown);
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
@@ -230,7 +221,6 @@ fn figure(
 struct ThroughputExtras {
     has_band: bool,
     has_intervals: bool,
-    has_curve: bool,
     has_published: bool,
 }
 
@@ -242,9 +232,6 @@ fn throughput_caption(measure: &Measure, levels: &Levels, shown: ThroughputExtra
             true => say!(lines_join_the_medians_the_band),
             false => say!(lines_join_the_medians_the_band_spans),
         });
-    }
-    if shown.has_curve {
-        caption.push(say!(dashed_the_universal_scalability_law_as));
     }
     if shown.has_published {
         caption.push(say!(published_figures_in_grey));

@@ -3,7 +3,7 @@
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
 use crate::format;
-use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, Series, Stroke, forest};
+use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
 use dyno_judge::findings::verdict::{bounds, ratio_of_row};
@@ -188,25 +188,6 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
         true => AxisScale::Linear { from: low, to: high }.ticks(WANTED),
         false => AxisScale::log(low, high).ticks(WANTED),
     }
-}
-
-/// The fitted curve of a target, for the chart of its throughput; `None` where none was fitted.
-pub(super) fn curve_of(
-    paper: &Paper,
-    experiment: &str,
-    target: &str,
-    lang: Lang,
-) -> Option<Series> {
-    let is_own = |index: usize| paper.experiments.get(index).is_some_and(|e| e.name == experiment);
-    let scaling = paper
-        .verdicts
-        .scaling
-        .iter()
-        .find(|row| row.target == target && is_own(row.experiment_index))?;
-    let name = say!(target_fitted, target = target);
-    let points = scaling.curve.iter().map(|(x, y)| (*x, Some(*y))).collect();
-    let line = Series::line(name.render(lang), colour(paper, target), points);
-    Some(Series { stroke: Stroke::Dashed, ..line })
 }
 
 /// 95 % interval of the mean throughput over the repeats of a point; `None` under four, where it

@@ -6,7 +6,7 @@ use crate::evidence::{Scaling, SteadyRow};
 use crate::families::family_of;
 use crate::format::{
     self,
-    NumberFormat::{Fixed, Percent, Right, Short, Whole},
+    NumberFormat::{Percent, Right, Short, Whole},
 };
 use crate::text::Message;
 use dyno_facts::{ErrorSummary, Event, EventKind, say};
@@ -41,7 +41,7 @@ pub(super) fn blocks(paper: &Paper) -> Blocks {
 }
 
 fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
-    let title = say!(throughput_against_concurrency_universal_scalability_law);
+    let title = say!(throughput_against_concurrency);
     PaperRows::new(title, &paper.verdicts.scaling)
         .text(say!(experiment), |row| &row.title)
         .text(say!(target_2), |row| &row.target)
@@ -49,19 +49,7 @@ fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
             let [least, most] = row.workers.map(format::whole);
             format!("{least}{}{most}", format::DASH)
         })
-        .col(say!(one_worker_per_s), Short, |row| row.single)
-        .col(say!(contention_sigma), Short, |row| with_interval(row.contention, row, 0))
-        .col(say!(coherency_kappa), Short, |row| with_interval(row.coherency, row, 1))
-        .col(say!(from_workers_on_no_more), Short, |row| row.bound_workers)
-        .col("R²", Fixed(3), |row| row.r2)
-        .col(say!(largest_miss_percent), Percent, |row| row.largest_miss)
         .text(say!(peak), |row| &row.words)
-}
-
-/// A parameter with its interval by drawing the trials again.
-fn with_interval(value: f64, row: &Scaling, place: usize) -> Cell {
-    let interval = row.intervals.map(|both| super::verdict::ends(both[place], Short));
-    interval.into_iter().fold(Cell::from(value), Cell::with)
 }
 
 fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {

@@ -2,7 +2,7 @@
 
 use super::{notes, why_forbidden, with_objections};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, scaling};
+use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, node_scaling_sentences};
 use crate::families::{families, family_of};
 use crate::format::{
     self,
@@ -88,7 +88,7 @@ fn sentences(paper: &Paper) -> Vec<Message> {
         true => say!(section_6_has_the_others),
         false => say!(the_table_has_the_others),
     }));
-    sentences.extend(paper.experiments.iter().flat_map(scaling::sentences));
+    sentences.extend(paper.experiments.iter().flat_map(node_scaling_sentences));
     sentences
 }
 

@@ -201,12 +201,11 @@ fn what_was_run_again_is_what_is_judged_and_searches_are_not() {
 }
 
 #[test]
-fn scaling_is_fitted_and_a_peak_is_told_only_where_trials_prove_it() {
+fn a_peak_is_told_only_where_trials_prove_it() {
     let far = paper(two_targets(&[1, 4, 16, 64, 128, 256], 3, 12));
     assert_eq!(far.verdicts.scaling.len(), 2, "both targets");
     // The made-up throughput peaks at 62 workers.
     assert_eq!(far.verdicts.scaling[0].peak, Some(64.0), "{:?}", far.verdicts.scaling[0]);
-    assert!(far.verdicts.scaling[0].intervals.is_some());
     // One trial a level proves nothing.
     let once = paper(two_targets(&[1, 4, 16, 64, 128, 256], 1, 12));
     assert_eq!(once.verdicts.scaling[0].peak, None);
@@ -215,8 +214,6 @@ fn scaling_is_fitted_and_a_peak_is_told_only_where_trials_prove_it() {
     assert!(
         near.verdicts.scaling[0].words.to_string().contains("no peak is proven up to 8 workers")
     );
-    let html = near.html(Lang::En).expect("rendered");
-    assert!(html.contains("data-name=\"maria, fitted\""), "the curve is drawn");
     assert!(
         paper(two_targets(&[1, 2, 4], 1, 12)).verdicts.scaling.is_empty(),
         "three levels are too few"

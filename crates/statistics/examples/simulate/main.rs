@@ -7,7 +7,7 @@ mod model;
 
 use dyno_statistics::gate::{Gate, GateVerdict};
 use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
-use dyno_statistics::{Better, rank, usl};
+use dyno_statistics::{Better, rank, scaling_peak};
 use model::{
     NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, trials_of,
     verdict,
@@ -174,7 +174,7 @@ fn peak_of_saturation(seed: u64) -> bool {
         let own = trials_of(&mut session, 3);
         own.into_iter().map(move |tps| (f64::from(1 << power), level * tps))
     });
-    usl::peak(&trials.collect::<Vec<_>>()).is_some()
+    scaling_peak(&trials.collect::<Vec<_>>()).is_some()
 }
 
 /// Which way to draw orders, and which test: ranks and Student's t.

@@ -16,7 +16,6 @@
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
 use crate::ratio::{FigureBound, LEAST_PAIRS, PairedRatio, pairs_needed};
-use crate::words::Reader;
 use crate::{ConfidenceInterval, Metric, deviation, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
@@ -69,8 +68,8 @@ pub struct Gate {
 /// A text that is no gate or no objective.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    pub(crate) kind: &'static str,
-    pub(crate) text: String,
+    kind: &'static str,
+    text: String,
     /// The character of the mistake, from 1.
     pub column: usize,
     pub message: String,
@@ -131,26 +130,33 @@ impl FromStr for Gate {
     }
 }
 
-/// The metric, and whether its name left the unit out.
+/// The metric, and whether its name left the unit out. Objectives are about latencies and errors.
 fn metric(reader: &mut Reader<'_>) -> Result<(Metric, bool), Mistake> {
     let at = reader.at();
     let word = reader.word();
-    if let Some(metric) = Metric::of_name(word) {
-        return Ok((metric, false));
-    }
+    let is_gate = reader.kind == "gate";
+    let is_allowed =
+        |metric: &Metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms");
     let is_short = |metric: &Metric| {
         metric.unit().is_some_and(|unit| metric.name() == format!("{word}_{unit}"))
     };
-    if let Some(metric) = Metric::of_trials().find(is_short) {
-        return Ok((metric, true));
-    }
-    let names: Vec<&str> = Metric::of_trials().map(Metric::name).collect();
-    let hint = format!("Metrics are {}.", names.join(", "));
-    let message = match word {
-        "" => "The name of a metric was expected.".to_owned(),
-        word => format!("`{word}` is no metric."),
-    };
-    Err(reader.mistake(at, message, hint))
+    let metrics: Vec<Metric> = Metric::of_trials().filter(is_allowed).collect();
+    let whole = metrics.iter().find(|metric| metric.name() == word);
+    let short = || metrics.iter().find(|metric| is_short(metric));
+    let known = whole.map(|metric| (*metric, false));
+    known.or_else(|| Some((*short()?, true))).ok_or_else(|| {
+        let noun = if is_gate { "metric" } else { "latency" };
+        let names = metrics.iter().map(|metric| match is_gate {
+            true => metric.name(),
+            false => metric.name().trim_end_matches("_ms"),
+        });
+        let names: Vec<&str> = names.collect();
+        let message = match word {
+            "" => format!("The name of a {noun} was expected."),
+            word => format!("`{word}` is no {noun}."),
+        };
+        reader.mistake(at, message, format!("Known are {}.", names.join(", ")))
+    })
 }
 
 fn figure(reader: &mut Reader<'_>) -> Result<GateFigure, Mistake> {
@@ -214,7 +220,7 @@ fn bound(
 }
 
 /// The factor of a unit, or the known units.
-pub(crate) fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String> {
+fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String> {
     let known = || {
         let names: Vec<&str> =
             units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
@@ -321,6 +327,136 @@ impl Gate {
             (true, _) => GateVerdict::Pass,
             (false, false) => GateVerdict::Broken,
             (false, true) => GateVerdict::Inconclusive(GateReason::IntervalHoldsBound),
+        }
+    }
+}
+
+/// A condition for rates, such as `p99 < 20ms`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Objective {
+    /// As written, without blanks at the ends.
+    pub text: String,
+    /// A latency, or [`Metric::Errors`].
+    pub metric: Metric,
+    /// [`Relation::Below`] or [`Relation::AtMost`].
+    pub relation: Relation,
+    pub bound: f64,
+}
+
+impl Objective {
+    /// False for a trial without the value (too few samples for the percentile).
+    pub fn is_met(&self, value: Option<f64>) -> bool {
+        value.is_some_and(|value| self.relation.holds(value, self.bound))
+    }
+}
+
+impl FromStr for Objective {
+    type Err = Mistake;
+
+    fn from_str(text: &str) -> Result<Objective, Mistake> {
+        let text = text.trim();
+        let mut reader = Reader::new(text, "objective");
+        let (metric, needs_unit) = metric(&mut reader)?;
+        reader.skip_blanks();
+        let at = reader.at();
+        let relation = reader.relation()?;
+        if !matches!(relation, Relation::Below | Relation::AtMost) {
+            let message = "An objective bounds a latency from above.".to_owned();
+            return Err(reader.mistake(at, message, format!("Write `{} < ...`.", metric.name())));
+        }
+        let bound = bound(&mut reader, metric, needs_unit, GateFigure::Value)?;
+        reader.end()?;
+        Ok(Objective { text: text.to_owned(), metric, relation, bound })
+    }
+}
+
+/// Reads what gates and objectives are written in.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    /// `gate` or `objective`.
+    kind: &'static str,
+}
+
+impl<'a> Reader<'a> {
+    fn new(text: &'a str, kind: &'static str) -> Reader<'a> {
+        Reader { text, at: 0, kind }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn skip_blanks(&mut self) {
+        self.at += self.rest().len() - self.rest().trim_start().len();
+    }
+
+    /// A mistake at a byte offset.
+    fn mistake(&self, at: usize, message: String, hint: impl Into<String>) -> Mistake {
+        let column = self.text[..at].chars().count() + 1;
+        Mistake { kind: self.kind, text: self.text.to_owned(), column, message, hint: hint.into() }
+    }
+
+    fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Letters, digits and underscores; may be empty.
+    fn word(&mut self) -> &'a str {
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let rest = self.rest();
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        self.at += end;
+        &rest[..end]
+    }
+
+    fn has(&mut self, sign: &str) -> bool {
+        let is_next = self.rest().starts_with(sign);
+        if is_next {
+            self.at += sign.len();
+        }
+        is_next
+    }
+
+    fn relation(&mut self) -> Result<Relation, Mistake> {
+        self.skip_blanks();
+        Relation::ALL.into_iter().find(|relation| self.has(relation.name())).ok_or_else(|| {
+            let message = format!("A comparison was expected{}.", self.found());
+            self.mistake(self.at, message, "Comparisons are <, <=, > and >=.")
+        })
+    }
+
+    /// A number and the unit behind it, which may be empty.
+    fn number(&mut self) -> Result<(f64, &'a str), Mistake> {
+        self.skip_blanks();
+        let rest = self.rest();
+        let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '+';
+        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
+        let Ok(number) = rest[..end].parse::<f64>() else {
+            let message = format!("A number was expected{}.", self.found());
+            let example = if self.kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
+            return Err(self.mistake(self.at, message, format!("An example: `{example}`.")));
+        };
+        self.at += end;
+        self.skip_blanks();
+        let unit = if self.has("%") { "%" } else { self.word() };
+        Ok((number, unit))
+    }
+
+    fn end(&mut self) -> Result<(), Mistake> {
+        self.skip_blanks();
+        if self.rest().is_empty() {
+            return Ok(());
+        }
+        let message = format!("Nothing was expected any more{}.", self.found());
+        let hint = format!("One comparison is one {}; write several as a list.", self.kind);
+        Err(self.mistake(self.at, message, hint))
+    }
+
+    fn found(&self) -> String {
+        match self.rest().split_whitespace().next() {
+            Some(word) => format!(", but `{word}` was found"),
+            None => ", but the text ends here".to_owned(),
         }
     }
 }

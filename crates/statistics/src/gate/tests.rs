@@ -120,3 +120,31 @@ fn facts_need_one_trial() {
     assert_eq!(judge(&[0.0, 0.002]), GateVerdict::Broken);
     assert_eq!(judge(&[]), GateVerdict::Inconclusive(GateReason::NoValue));
 }
+
+#[test]
+fn units_are_understood() {
+    let bound = |text: &str| text.parse::<Objective>().expect(text).bound;
+    assert_eq!(bound("p99 < 20ms"), 20.0);
+    assert_eq!(bound("p95<=0.5 s"), 500.0);
+    assert_eq!(bound(" p999_ms < 7"), 7.0);
+    assert_eq!(bound("max < 800us"), 0.8);
+    assert_eq!(bound("errors < 0.1%"), 0.001);
+}
+
+#[test]
+fn mistakes_name_the_place_and_the_remedy() {
+    let mistake = |text: &str| {
+        let mistake = text.parse::<Objective>().expect_err(text);
+        (mistake.column, mistake.to_string(), mistake.hint)
+    };
+    let (column, text, hint) = mistake("p98 < 20ms");
+    assert_eq!(column, 1);
+    assert_eq!(text, "`p98 < 20ms` is no objective, character 1: `p98` is no latency.");
+    assert_eq!(hint, "Known are mean, p50, p95, p99, p999, max, errors.");
+    assert_eq!(mistake("p99 > 20ms").0, 5);
+    assert_eq!(mistake("p99 < 20").2, "Units are us, ms, s, min, h.");
+    assert_eq!(mistake("p99 < 20 parsecs").0, 10);
+    assert_eq!(mistake("p99 < fast").0, 7);
+    assert_eq!(mistake("p99 < 20ms, p95 < 3ms").0, 11);
+    assert_eq!(mistake("").0, 1);
+}

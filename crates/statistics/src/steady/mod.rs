@@ -1,6 +1,6 @@
 //! Steadiness of a system in the measured window.
 
-use crate::{mean, median, theil_sen};
+use crate::{mean, median, trend_line};
 
 /// Largest difference between first and last third, as a share of the median.
 pub const MOST_DRIFT: f64 = 0.03;
@@ -114,7 +114,7 @@ fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp
     let last_per_s = median(&rates[rates.len() - third..])?;
     let points: Vec<(f64, f64)> =
         blocks.iter().map(|block| (block.begins_s, block.rate())).collect();
-    let line = theil_sen::line(&points)?;
+    let line = trend_line(&points)?;
     let (from, to) = (blocks.first()?.begins_s, blocks.last()?.begins_s);
     let drift = (last_per_s - first_per_s) / median_per_s;
     let agrees = line.p < 0.05 && line.slope.signum() == drift.signum();
@@ -171,7 +171,7 @@ fn is_slope(rates: &[f64], at: usize) -> bool {
     let slope = |part: &[f64]| {
         let points: Vec<(f64, f64)> =
             part.iter().enumerate().map(|(x, rate)| (x as f64, *rate)).collect();
-        theil_sen::line(&points).filter(|line| line.p < 0.05).map(|line| line.slope)
+        trend_line(&points).filter(|line| line.p < 0.05).map(|line| line.slope)
     };
     match (slope(&rates[..at]), slope(&rates[at..]), slope(rates)) {
         (Some(a), Some(b), Some(all)) => a.signum() == all.signum() && b.signum() == all.signum(),

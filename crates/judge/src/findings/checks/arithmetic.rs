@@ -1,13 +1,6 @@
 //! G: arithmetic. Figures that can't all be right together.
 
-use super::case::each_node;
-use super::sides::has_unknown_statements;
-use super::{Rule, parts, percent};
-use crate::evidence::{Finding, Group, Level, Spot, Trial, VetoReach};
-use crate::families::KnownFamily;
-use crate::messages::checks;
-use crate::text::Message;
-use dyno_facts::{GeneratorMember, NodeConditions, say};
+use super::*;
 
 /// By how much workers times time may differ from the sum of latencies, as a share.
 const LITTLE: f64 = 0.05;

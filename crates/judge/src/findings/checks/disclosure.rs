@@ -1,13 +1,6 @@
 //! H: disclosure.
 
-use super::{Case, Rule, commas, each, list, parts};
-use crate::evidence::{Finding, Group, Level, PaperTarget, RunFacts, Spot, nodes_of};
-use crate::format;
-use crate::messages::checks;
-use crate::text::Message;
-use dyno_facts::{ExperimentFacts, RunStatus, has_secret, say};
-use dyno_store::RunData;
-use serde_json::Value;
+use super::*;
 
 pub(super) const RULES: &[Rule] = &[
     Rule::run(Group::H, Level::E, checks::secrets, secrets),

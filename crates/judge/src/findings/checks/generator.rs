@@ -1,19 +1,6 @@
 //! A: the load generator.
 
-use super::case::{Case, each_generator, each_member, generator};
-use super::{Rule, above, parts, percent};
-use crate::evidence::runs::why_set_aside;
-use crate::evidence::{
-    Finding, Group, Level, Spot, TargetPlace, Trial, VetoReach, nodes_of, start_spread_ms,
-};
-use crate::findings::verdict::veto;
-use crate::format;
-use crate::messages::checks;
-use crate::text::Message;
-use dyno_facts::{
-    GeneratorConditions, GeneratorMember, LatencySummary, Purpose, Role, SAMPLES_BEYOND,
-    TargetFacts, say,
-};
+use super::*;
 
 /// CPU of a machine of its own, and of both together on a shared one.
 const CPU_UNUSABLE: f64 = 0.95;

@@ -8,35 +8,36 @@
 //! `doc/checks.zh.md` list all rules and are kept by a test; `tests/it/checks` has, for every id, a change
 //! that makes it fire and one just beside it that does not.
 
+mod arithmetic;
 mod disclosure;
-pub(crate) mod foreign;
 pub(crate) mod generator;
-mod history;
 mod nodes;
 mod repetition;
-pub(crate) mod same;
-mod sides;
+mod same;
 mod state;
-mod time;
 mod truth;
-mod workload;
 
-mod arithmetic;
-mod case;
-
-pub(crate) use case::Case;
 pub use same::server_changed;
 
-use crate::evidence::{
-    Check, Evidence, Experiment, Finding, Group, Judgment, Level, PairedComparison, PaperTarget,
-    Spot, SpotKind, SteadyRow, Trial, Verdicts,
-};
+use super::verdict::veto;
+use crate::evidence::*;
 use crate::families::{KnownFamily, families};
-use crate::format;
-use crate::text::{Lang, Message, first_sentence};
-use dyno_facts::{CheckTexts, MessageTexts, say};
-use dyno_store::RunData;
-use sides::TargetPair;
+use crate::format::{self, first_sentence};
+use crate::messages::checks;
+use dyno_facts::{
+    CheckTexts, CheckVerdict, DataFacts, Environment, ExperimentFacts, GeneratorConditions,
+    GeneratorMember, KindSummary, Lang, LatencySummary, Message, MessageTexts, NodeConditions,
+    NodeFacts, Purpose, Role, Route, RunStatus, SAMPLES_BEYOND, ServerFacts, StatementCounts,
+    TargetFacts, TrialStatus, TrialSummary, has_secret, say,
+};
+use dyno_statistics::history::{self, FAMILY_ALPHA, HistoryMark, PlacedFigure};
+use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
+use dyno_statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
+use dyno_store::{RunData, TrialData};
+use nodes::{conflicts, joined_shards};
+use same::{ROWS_TIMES_OF_ESTIMATES, TargetPair, has_copy, has_unknown_statements};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A check as data.
 pub struct Rule {
@@ -89,36 +90,33 @@ kinds_of_rules! {
     pub(crate) case: Case(fn(&Case<'_>) -> Vec<Finding>),
 }
 
-/// The rules of every paper, by group; those of families are with their sections.
-const GROUPS: [&[Rule]; 11] = [
+/// The rules of every paper, by group but for those about nodes; those of families are with their sections.
+const RULES: [&[Rule]; 9] = [
     generator::RULES,
-    time::RULES,
+    state::TIME_RULES,
     repetition::RULES,
     same::RULES,
     state::RULES,
     truth::RULES,
     arithmetic::RULES,
     disclosure::RULES,
-    // Of groups that have files of their own above.
     nodes::RULES,
-    history::RULES,
-    foreign::RULES,
 ];
 
 /// The ids of all checks, for `--deny` and `--allow`, in no order that matters.
 pub fn check_ids() -> Vec<&'static str> {
     let of_families = families().map(|family| family.rules());
-    let all = GROUPS.into_iter().chain(of_families);
+    let all = RULES.into_iter().chain(of_families);
     all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
 }
 
 /// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
 pub fn make(evidence: &Evidence, verdicts: &Verdicts, runs: &[RunData]) -> Vec<Check> {
-    let has_facts = |family: &KnownFamily| {
+    let has_facts = |family: &&KnownFamily| {
         evidence.trials.iter().any(|trial| KnownFamily::of(&trial.summary) == Some(*family))
     };
     let of_families = families().filter(has_facts).map(|family| family.rules());
-    let groups: Vec<&[Rule]> = GROUPS.into_iter().chain(of_families).collect();
+    let groups: Vec<&[Rule]> = RULES.into_iter().chain(of_families).collect();
     let case = Case { evidence, verdicts, runs };
     let rules = groups.into_iter().flatten();
     let mut checks: Vec<Check> = rules.map(|rule| check(rule, &case)).collect();
@@ -197,7 +195,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Target(find) => each(&evidence.targets, target, find),
         Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
         Find::Experiment(find) => {
-            let is_replaced = |family: KnownFamily| family.replaced().contains(&rule.id);
+            let is_replaced = |family: &KnownFamily| family.replaced().contains(&rule.id);
             let experiments = case.measured();
             each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
         }
@@ -207,7 +205,9 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Comparison(find) => {
             each(&case.verdicts.comparisons, |of| Spot::comparison(&of.name), find)
         }
-        Find::Window(find) => each(time::judged(case), |row| Spot::trial(&row.trial), find),
+        Find::Window(find) => {
+            each(state::judged_windows(case), |row| Spot::trial(&row.trial), find)
+        }
         Find::Run(find) => {
             let runs = case.runs.iter().zip(&evidence.runs);
             each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
@@ -215,7 +215,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Pair(find) => {
             let place = |pair: &TargetPair<'_>| Spot::targets(&pair.labels());
             // Once for all experiments in which it is the same.
-            format::unique(each(&sides::pairs(case), place, find))
+            format::unique(each(&same::pairs(case), place, find))
         }
         Find::Evidence(find) => find(evidence),
         Find::Case(find) => find(case),
@@ -451,6 +451,108 @@ fn in_a_line(check: &Check) -> Message {
     }
 }
 
+/// What a paper is made of, before its checks.
+pub(crate) struct Case<'a> {
+    pub(crate) evidence: &'a Evidence,
+    pub(crate) verdicts: &'a Verdicts,
+    pub(crate) runs: &'a [RunData],
+}
+
+impl<'a> Case<'a> {
+    /// The run that a trial or target of this number belongs to.
+    fn run(&self, number: usize) -> Option<&'a RunData> {
+        self.runs.get(number.checked_sub(1)?)
+    }
+
+    /// What the header of its run says of a target.
+    fn facts(&self, target: &PaperTarget) -> Option<&'a TargetFacts> {
+        self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
+    }
+
+    /// What the suites say of an experiment, one for each run that has it.
+    fn planned(&self, experiment: &Experiment) -> Vec<&'a ExperimentFacts> {
+        let all = self.runs.iter().flat_map(|run| &run.header.experiments);
+        all.filter(|facts| facts.name == experiment.name).collect()
+    }
+
+    /// The trials of an experiment.
+    fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
+        let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
+        self.evidence.trials.iter().filter(own).collect()
+    }
+
+    /// Targets that were measured.
+    fn targets(&self) -> impl Iterator<Item = &'a PaperTarget> {
+        let is_own = |target: &PaperTarget, trial: &Trial| trial.target == target.label;
+        let trials = &self.evidence.trials;
+        self.evidence
+            .targets
+            .iter()
+            .filter(move |own| trials.iter().any(|trial| is_own(own, trial)))
+    }
+
+    /// The experiment of a trial, if it has measured something.
+    fn experiment(&self, trial: &Trial) -> Option<&'a Experiment> {
+        self.measured().find(|experiment| experiment.name == trial.summary.experiment)
+    }
+
+    /// What its run says of the target of a trial.
+    fn target_of(&self, trial: &Trial) -> Option<&'a TargetFacts> {
+        self.facts(self.evidence.targets.iter().find(|target| target.label == trial.target)?)
+    }
+
+    /// Experiments that have measured something.
+    fn measured(&self) -> impl Iterator<Item = &'a Experiment> {
+        self.evidence.experiments.iter().filter(|experiment| !experiment.points.is_empty())
+    }
+}
+
+/// The load generator's conditions, where they were collected at all: older runs have none.
+fn generator(trial: &Trial) -> Option<&GeneratorConditions> {
+    let conditions = &trial.summary.conditions.generator;
+    (*conditions != GeneratorConditions::default()).then_some(conditions)
+}
+
+/// What `find` says of the load generators of a trial, each with its name where there are several.
+fn each_generator(
+    trial: &Trial,
+    find: impl Fn(&GeneratorConditions) -> Option<Message>,
+) -> Option<Message> {
+    each_member(trial, |member| find(&member.conditions), || find(generator(trial)?))
+}
+
+/// What `of_one` says of the load generators of a fleet, each with its name; where there is no fleet, what
+/// `alone` says.
+fn each_member(
+    trial: &Trial,
+    of_one: impl Fn(&GeneratorMember) -> Option<Message>,
+    alone: impl FnOnce() -> Option<Message>,
+) -> Option<Message> {
+    let members = &trial.summary.conditions.members;
+    if members.is_empty() {
+        return alone();
+    }
+    // Of one that was lost nothing is known but that.
+    let told = |member: &GeneratorMember| {
+        let value = of_one(member)?;
+        Some(say!(node_value, node = &member.name, value = value))
+    };
+    parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
+}
+
+/// What `find` says of the nodes of a trial, each with its name where there are several.
+fn each_node(trial: &Trial, find: impl Fn(&NodeConditions) -> Option<Message>) -> Option<Message> {
+    let is_one = trial.summary.conditions.nodes.len() == 1;
+    let told = |(name, node): (&str, &NodeConditions)| {
+        let value = find(node)?;
+        Some(match is_one {
+            true => value,
+            false => say!(node_value, node = name, value = value),
+        })
+    };
+    parts(nodes_of(trial).filter_map(told))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -466,7 +568,7 @@ mod tests {
 
     #[test]
     fn no_two_checks_share_an_id_and_each_says_what_to_do() {
-        let all = || GROUPS.iter().flat_map(|rules| rules.iter());
+        let all = || RULES.iter().flat_map(|rules| rules.iter());
         let mut ids = check_ids();
         ids.sort_unstable();
         let count = ids.len();
@@ -477,7 +579,7 @@ mod tests {
                 assert!(text.ends_with('.'), "{}: {text}", rule.id);
             }
         }
-        for (rules, group) in GROUPS.iter().zip([
+        for (rules, group) in RULES.iter().zip([
             Group::A,
             Group::B,
             Group::C,

@@ -1,17 +1,7 @@
 //! Of several nodes: who executed what, how far replicas were behind, and whether all were there. Their
 //! groups are those of what they concern.
 
-use super::case::each_node;
-use super::same::ROWS_TIMES_OF_ESTIMATES;
-use super::sides::has_copy;
-use super::{Case, Rule, parts, percent};
-use crate::evidence::{
-    Group, Level, PaperTarget, Trial, is_autocommit, nodes_of, only_reads, reads, reads_of, strayed,
-};
-use crate::format;
-use crate::messages::checks;
-use crate::text::Message;
-use dyno_facts::{NodeConditions, Route, say};
+use super::*;
 
 /// Of the part of the reads that read-only nodes would have if all nodes had the same.
 const READS_MOVED: f64 = 0.5;

@@ -1,33 +1,21 @@
 //! Comparisons of two targets: from pairs of trials to verdicts.
 
-use super::pairs::{self, Duel, Pairs};
-use super::{levels, ratio_of, sessions, words};
-use crate::evidence::{
-    AaKind, Bounds, Call, Evidence, Experiment, PairedComparison, PaperTarget, RunFacts, Spread,
-    Trial, VerdictRow, figure_of, judged_metrics, judging,
-};
-use crate::findings::checks::generator::stopped;
-use crate::text::Message;
-use dyno_facts::{ComparisonFacts, ExperimentFacts, StopRule, TrialSummary};
-use dyno_statistics::gate::{Gate, GateFigure};
-use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, Judging, RatioVerdict, unit_means};
-use dyno_statistics::{ALPHA, Better, ConfidenceInterval, Metric, holm, noise, rank};
-use std::collections::BTreeSet;
+use super::*;
 
 /// Every comparison of the paper, with verdicts that are corrected for each other.
 pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedComparison> {
     let mut found = Vec::new();
     for (index, experiment) in evidence.experiments.iter().enumerate() {
-        for duel in duels(evidence, experiment) {
-            let levels = pairs::of(evidence, &experiment.name, &duel);
-            let compared = |pairs| comparison(evidence, (experiment, index), &duel, pairs);
+        for plan in comparison_plans(evidence, experiment) {
+            let levels = pairs_by_level(evidence, &experiment.name, &plan);
+            let compared = |pairs| comparison(evidence, (experiment, index), &plan, pairs);
             found.extend(levels.iter().map(compared));
         }
     }
     let floors: Vec<NoiseFloor> = found.iter().flat_map(floors).collect();
     for comparison in &mut found {
         for row in &mut comparison.rows {
-            row.noise_floor = noise_floor(
+            row.noise_floor = noise_floor_at(
                 evidence,
                 &floors,
                 comparison.experiment_index,
@@ -56,7 +44,10 @@ fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a Compariso
 
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
 /// the same target of both; where each has one, whatever their names are.
-fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
+fn comparison_plans<'a>(
+    evidence: &'a Evidence,
+    experiment: &Experiment,
+) -> Vec<ComparisonPlan<'a>> {
     let is_used =
         |target: &&PaperTarget| experiment.points.iter().any(|p| p.target == target.label);
     let used: Vec<&PaperTarget> = evidence.targets.iter().filter(is_used).collect();
@@ -75,21 +66,22 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
             [restart.max(facts.restart_each), reload.max(facts.reload_each)]
         })
     };
-    let duel = |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| Duel {
-        baseline: &baseline.label,
-        candidate: &candidate.label,
-        is_aa: is_aa || is_same(baseline, candidate),
-        aa: match renewed([baseline.run, candidate.run]) {
-            _ if !is_same(baseline, candidate) => AaKind::Clone,
-            [1, _] => AaKind::Starts,
-            _ => AaKind::Trials,
-        },
-        restart_each: renewed([baseline.run, candidate.run])[0],
-        reload_each: renewed([baseline.run, candidate.run])[1],
-        is_planned: false,
-        stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
-        margin: margin(wanted),
-    };
+    let plan =
+        |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| ComparisonPlan {
+            baseline: &baseline.label,
+            candidate: &candidate.label,
+            is_aa: is_aa || is_same(baseline, candidate),
+            aa: match renewed([baseline.run, candidate.run]) {
+                _ if !is_same(baseline, candidate) => AaKind::Clone,
+                [1, _] => AaKind::Starts,
+                _ => AaKind::Trials,
+            },
+            restart_each: renewed([baseline.run, candidate.run])[0],
+            reload_each: renewed([baseline.run, candidate.run])[1],
+            is_planned: false,
+            stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
+            margin: margin(wanted),
+        };
     let mut found = Vec::new();
     for (run, facts) in of_runs() {
         let is_aa = facts.is_aa && facts.candidates.len() == 1;
@@ -101,25 +93,25 @@ fn duels<'a>(evidence: &'a Evidence, experiment: &Experiment) -> Vec<Duel<'a>> {
         };
         let Some(baseline) = of_name(&facts.baseline) else { continue };
         let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
-        found.extend(candidates.map(|candidate| Duel {
+        found.extend(candidates.map(|candidate| ComparisonPlan {
             is_planned: true,
             stop: facts.stop,
             margin: margin(Some(facts)),
-            ..duel(baseline, candidate, is_aa)
+            ..plan(baseline, candidate, is_aa)
         }));
     }
     let is_alike =
         |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
     match used.as_slice() {
         [a, b] if !is_alike(a, b) => {}
-        [a, b] if a.run != b.run || wanted.is_none() => found.push(duel(a, b, false)),
+        [a, b] if a.run != b.run || wanted.is_none() => found.push(plan(a, b, false)),
         [_, _] => {}
         _ if evidence.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
             let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
             let both = both.filter(|(a, b)| is_alike(a, b));
-            found.extend(both.map(|(a, b)| duel(a, b, false)));
+            found.extend(both.map(|(a, b)| plan(a, b, false)));
         }
         _ => {}
     }
@@ -153,50 +145,50 @@ fn is_same(a: &PaperTarget, b: &PaperTarget) -> bool {
 fn comparison(
     evidence: &Evidence,
     (experiment, experiment_index): (&Experiment, usize),
-    duel: &Duel<'_>,
+    plan: &ComparisonPlan<'_>,
     pairs: &Pairs<'_>,
 ) -> PairedComparison {
     let first = pairs.trials.first().map_or(pairs.any, |pair| pair.0);
     let summaries: Vec<(&TrialSummary, &TrialSummary)> =
         pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let metrics = judged_metrics(&first.summary);
-    let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, duel);
+    let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, plan);
     let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
     let sessions = rows.first().and_then(|row| {
         let own = values(&pairs.trials, row.metric);
-        Some(sessions::rows(evidence, *pairs.trials.first()?, row.metric, &own))
+        Some(session_rows(evidence, *pairs.trials.first()?, row.metric, &own))
     });
     PairedComparison {
         number: 0,
         name: format!(
             "{} {}: {} / {}",
             experiment.name,
-            pairs::level_name(first),
-            duel.candidate,
-            duel.baseline
+            level_name(first),
+            plan.candidate,
+            plan.baseline
         ),
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         experiment_index,
-        level: pairs::level_words(first),
-        baseline: duel.baseline.to_owned(),
-        candidate: duel.candidate.to_owned(),
-        is_aa: duel.is_aa,
-        aa: duel.aa,
-        unit_pairs: duel.unit(),
+        level: level_words(first),
+        baseline: plan.baseline.to_owned(),
+        candidate: plan.candidate.to_owned(),
+        is_aa: plan.is_aa,
+        aa: plan.aa,
+        unit_pairs: plan.unit(),
         levels: levels::of(
             evidence,
-            duel,
+            plan,
             &summaries,
-            &pairs::level_words(first),
+            &level_words(first),
             metrics.first().copied(),
         ),
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
         pairs_lost: pairs.lost,
         sessions: sessions.unwrap_or_default(),
-        stop: duel.stop,
-        margin: duel.margin,
+        stop: plan.stop,
+        margin: plan.margin,
         no_pair: if rows.is_empty() { words::no_pair(&pairs.spoilt) } else { Message::default() },
         rows,
         sentence: Message::default(),
@@ -217,17 +209,16 @@ fn row(
     evidence: &Evidence,
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
-    duel: &Duel<'_>,
+    plan: &ComparisonPlan<'_>,
 ) -> Option<VerdictRow> {
     let summaries: Vec<(&TrialSummary, &TrialSummary)> =
         pairs.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
-    let earlier = sessions::earlier(evidence, *pairs.first()?, metric);
-    let ratio = ratio_of(&summaries, metric, duel.stop, (duel.unit(), &earlier))?;
-    let whole = |units: usize| units * duel.unit() as usize;
+    let earlier = earlier(evidence, *pairs.first()?, metric);
+    let ratio = ratio_of(&summaries, metric, plan.stop, (plan.unit(), &earlier))?;
+    let whole = |units: usize| units * plan.unit() as usize;
     let values = values(pairs, metric);
     let all: Vec<(f64, f64)> = earlier.iter().flatten().chain(&values).copied().collect();
-    let bounds = |interval: ConfidenceInterval| Bounds { low: interval.low, high: interval.high };
-    let call = called(ratio.verdict(metric.better(), duel.margin));
+    let call = called(ratio.verdict(metric.better(), plan.margin));
     Some(VerdictRow {
         metric,
         name: metric.title(),
@@ -247,10 +238,10 @@ fn row(
             Some(FigureBound::AtMost) => "≤",
             Some(FigureBound::Unknown) => "?",
         },
-        interval: ratio.interval.map(bounds),
-        withstood: withstood(pairs, metric, duel).filter(|_| ratio.bound.is_none()).map(bounds),
+        interval: ratio.interval,
+        withstood: withstood(pairs, metric, plan).filter(|_| ratio.bound.is_none()),
         half_width: ratio.half_width(),
-        interval_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| bounds(t.interval)),
+        interval_t: ratio.t.filter(|_| !ratio.is_anytime).map(|t| t.interval),
         p: ratio.p,
         p_adjusted: None,
         // A fixed number of pairs is what Student's t presumes.
@@ -258,11 +249,11 @@ fn row(
         variation_baseline: ratio.variation_baseline,
         variation_candidate: ratio.variation_candidate,
         noise_floor: None,
-        pairs_needed: match duel.stop.half_width {
+        pairs_needed: match plan.stop.half_width {
             Some(wanted) if !call.is_undecided() => ratio.pairs_needed(wanted).map(whole),
-            _ => ratio.pairs_to_decide(duel.margin).map(whole),
+            _ => ratio.pairs_to_decide(plan.margin).map(whole),
         },
-        is_equivalent: ratio.is_equivalent(duel.margin),
+        is_equivalent: ratio.is_equivalent(plan.margin),
         call,
         words: Message::default(),
     })
@@ -272,10 +263,10 @@ fn row(
 fn withstood(
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
-    duel: &Duel<'_>,
-) -> Option<ConfidenceInterval> {
-    let Judging::Level(alpha) = judging(duel.stop, duel.unit()) else { return None };
-    let unit = |(a, _): &(&Trial, &Trial)| a.summary.repeat.saturating_sub(1) / duel.unit();
+    plan: &ComparisonPlan<'_>,
+) -> Option<Bounds> {
+    let Judging::Level(alpha) = judging(plan.stop, plan.unit()) else { return None };
+    let unit = |(a, _): &(&Trial, &Trial)| a.summary.repeat.saturating_sub(1) / plan.unit();
     let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
     let lost: BTreeSet<u32> = pairs.iter().filter(is_stopped).map(unit).collect();
     let figures = |pair: &(&Trial, &Trial)| {
@@ -286,7 +277,7 @@ fn withstood(
     let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
     let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
-    Some(ConfidenceInterval { low: both.low.exp(), high: both.high.exp() })
+    Some(Bounds { low: both.low.exp(), high: both.high.exp() })
 }
 
 fn called(verdict: RatioVerdict) -> Call {
@@ -309,13 +300,11 @@ struct NoiseFloor {
 
 fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
     let floor = |row: &VerdictRow| {
-        let interval = row.interval?;
-        let interval = ConfidenceInterval { low: interval.low, high: interval.high };
         Some(NoiseFloor {
             experiment_index: of.experiment_index,
             level: of.level.clone(),
             metric: row.metric,
-            share: noise::floor(interval),
+            share: noise_floor(row.interval?),
         })
     };
     if of.is_aa { of.rows.iter().filter_map(floor).collect() } else { Vec::new() }
@@ -324,7 +313,7 @@ fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
 /// The noise floor of a metric: of the same experiment and load level; else of another load level, or
 /// of another experiment with the same test (a suite measures the noise in one of its own), which tells
 /// more than none.
-fn noise_floor(
+fn noise_floor_at(
     evidence: &Evidence,
     floors: &[NoiseFloor],
     experiment_index: usize,
@@ -375,7 +364,7 @@ fn judge(found: &mut [PairedComparison], gated: impl Fn(usize) -> Vec<Metric>) {
             };
             let judged: Vec<usize> = own.iter().filter(judged).copied().collect();
             let p: Vec<f64> = judged.iter().map(|at| found[*at].rows[place].p).collect();
-            for (at, p) in judged.into_iter().zip(holm::adjusted(&p)) {
+            for (at, p) in judged.into_iter().zip(holm(&p)) {
                 let rows = &mut found[at].rows;
                 let is_alone = rows[place].metric.is_cost() || gated.contains(&rows[place].metric);
                 let before = rows[..place].iter().filter_map(|row| row.p_adjusted);
@@ -399,4 +388,318 @@ fn corrected(row: &VerdictRow) -> Call {
         (true, true) => Call::Equivalent,
         (true, false) => Call::Unproven,
     }
+}
+
+/// Two targets of an experiment that are compared.
+pub(super) struct ComparisonPlan<'a> {
+    pub(super) baseline: &'a str,
+    pub(super) candidate: &'a str,
+    pub(super) is_aa: bool,
+    pub(super) aa: AaKind,
+    /// Servers are restarted and data restored before the first of so many pairs; 0 is never.
+    pub(super) restart_each: u32,
+    pub(super) reload_each: u32,
+    /// The suite asks for it.
+    pub(super) is_planned: bool,
+    pub(super) stop: StopRule,
+    /// What counts as equivalent.
+    pub(super) margin: f64,
+}
+
+impl ComparisonPlan<'_> {
+    /// Pairs that count as one.
+    pub(super) fn unit(&self) -> u32 {
+        self.restart_each.max(self.reload_each).max(1)
+    }
+}
+
+/// The pairs of two targets at one load level.
+pub(super) struct Pairs<'a> {
+    pub(super) trials: Vec<(&'a Trial, &'a Trial)>,
+    /// Any trial of the baseline at this level.
+    pub(super) any: &'a Trial,
+    /// Trials of both that were made at this level, where no pair counts.
+    pub(super) spoilt: Vec<&'a Trial>,
+    pub(super) order: PairOrder,
+    /// Pairs of which a trial was made, but not both count.
+    pub(super) lost: usize,
+}
+
+/// What has to be the same for two trials to be compared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct LoadLevel<'a> {
+    workers: u32,
+    rate_per_s: Option<f64>,
+    of_family: Option<&'a FamilyLevel>,
+}
+
+impl LoadLevel<'_> {
+    /// Levels are told from the smallest to the largest.
+    pub(super) fn size(&self) -> f64 {
+        match self.of_family {
+            Some(level) => level.size,
+            None => self.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(self.workers),
+        }
+    }
+}
+
+pub(super) fn level_of(trial: &Trial) -> LoadLevel<'_> {
+    let (workers, rate_per_s) = (trial.summary.workers, trial.summary.rate_per_s);
+    LoadLevel { workers, rate_per_s, of_family: trial.level.as_ref() }
+}
+
+/// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
+/// is judged by the second time alone where that has pairs enough; steps of a search are judged by nothing.
+/// Where they are compared, a level at which both have ended trials but no pair counts is there without pairs.
+pub(super) fn pairs_by_level<'a>(
+    evidence: &'a Evidence,
+    experiment: &str,
+    plan: &ComparisonPlan<'_>,
+) -> Vec<Pairs<'a>> {
+    let own = |target: &str| -> Vec<&'a Trial> {
+        let is_own = |trial: &&Trial| {
+            trial.summary.experiment == experiment
+                && trial.target == target
+                && trial.status != "running"
+                && trial.summary.purpose != Purpose::Search
+                // An outage decides there, not the speed.
+                && trial.summary.fault.is_none()
+        };
+        evidence.trials.iter().filter(is_own).collect()
+    };
+    let (baseline, candidate) = (own(plan.baseline), own(plan.candidate));
+    let mut levels: Vec<(LoadLevel<'_>, &Trial)> = Vec::new();
+    for trial in &baseline {
+        let level = level_of(trial);
+        if !levels.iter().any(|(known, _)| *known == level) {
+            levels.push((level, trial));
+        }
+    }
+    levels.sort_by(|a, b| a.0.size().total_cmp(&b.0.size()));
+    let pairs = |(level, any): (LoadLevel<'a>, &'a Trial)| {
+        let at_level = |trial: &&&'a Trial| level_of(trial) == level;
+        let is_whole = |trial: &&&'a Trial| at_level(trial) && trial.status == "complete";
+        let mut found: Vec<(&Trial, &Trial)> = Vec::new();
+        for first in baseline.iter().filter(is_whole) {
+            let is_partner = |trial: &&&'a Trial| {
+                is_whole(trial)
+                    && trial.summary.repeat == first.summary.repeat
+                    && trial.summary.purpose == first.summary.purpose
+            };
+            found.extend(candidate.iter().find(is_partner).map(|second| (*first, *second)));
+        }
+        let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
+        let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
+        let lost = begun(evidence, experiment, plan, level).saturating_sub(whole);
+        let again = found.iter().filter(|pair| is_again(pair)).count();
+        // Too few of them would take the verdict away that the planned pairs carry.
+        match again >= LEAST_PAIRS || again == found.len() {
+            true => found.retain(is_again),
+            false => found.retain(|pair| !is_again(pair)),
+        }
+        let order = order(&found);
+        let is_of_both = found.is_empty() && candidate.iter().any(|trial| at_level(&trial));
+        let sides = baseline.iter().chain(&candidate).filter(|_| is_of_both);
+        let spoilt = sides.filter(at_level).copied().collect();
+        Pairs { trials: found, any, spoilt, order, lost }
+    };
+    let mut all: Vec<Pairs<'_>> = levels.into_iter().map(pairs).collect();
+    let is_compared = plan.is_planned || all.iter().any(|pairs| !pairs.trials.is_empty());
+    all.retain(|of| !of.trials.is_empty() || (is_compared && !of.spoilt.is_empty()));
+    all
+}
+
+/// Pairs of which at least one trial has been made, however it ended.
+fn begun(
+    evidence: &Evidence,
+    experiment: &str,
+    plan: &ComparisonPlan<'_>,
+    level: LoadLevel<'_>,
+) -> usize {
+    let is_own = |trial: &&Trial| {
+        let summary = &trial.summary;
+        summary.experiment == experiment
+            && [plan.baseline, plan.candidate].contains(&trial.target.as_str())
+            && summary.purpose == Purpose::Measure
+            && summary.fault.is_none()
+            && trial.status != "running"
+            && level_of(trial) == level
+    };
+    let repeats = evidence.trials.iter().filter(is_own).map(|trial| trial.summary.repeat);
+    repeats.collect::<BTreeSet<u32>>().len()
+}
+
+/// Interleaved when each pair has ended before the next one began.
+fn order(pairs: &[(&Trial, &Trial)]) -> PairOrder {
+    let is_one_run = pairs.iter().all(|(a, b)| a.run == b.run && a.run == pairs[0].0.run);
+    let ends = |pair: &(&Trial, &Trial)| {
+        let (a, b) = (pair.0.summary.trial, pair.1.summary.trial);
+        (a.min(b), a.max(b))
+    };
+    let mut spans: Vec<(u32, u32)> = pairs.iter().map(ends).collect();
+    spans.sort_unstable();
+    match is_one_run && spans.windows(2).all(|two| two[0].1 < two[1].0) {
+        true => PairOrder::Interleaved,
+        false => PairOrder::Blocks,
+    }
+}
+
+/// A load level in words.
+pub(super) fn level_words(trial: &Trial) -> Message {
+    if let Some(level) = &trial.level {
+        return level.words.clone();
+    }
+    let workers = say!(n_workers, n = trial.summary.workers);
+    match trial.summary.rate_per_s {
+        Some(rate) => {
+            say!(at_per_second, workers = workers, rate = format::plain(rate))
+        }
+        None => workers,
+    }
+}
+
+/// The same for names that are the same in all languages.
+pub(super) fn level_name(trial: &Trial) -> String {
+    level_of_trial(&trial.summary)
+}
+
+/// The load level of a trial by its name, as sessions keep it.
+pub fn level_of_trial(trial: &TrialSummary) -> String {
+    if let Some(level) = KnownFamily::of(trial).and_then(|family| family.level(trial)) {
+        return level.name;
+    }
+    let workers = trial.workers;
+    match trial.rate_per_s {
+        Some(rate) => format!("workers={workers} rate={}", format::plain(rate)),
+        None => format!("workers={workers}"),
+    }
+}
+
+/// What a run that goes on with this one has to know of it, and of those before it: the oldest first.
+///
+/// # Errors
+/// In a sentence, why its pairs can't count in another run.
+pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
+    let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
+    let folder = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut comparisons = Vec::new();
+    for of in &paper.verdicts.comparisons {
+        if of.order == PairOrder::Blocks && of.pairs.len() > 1 {
+            return Err(format!("{folder} did not interleave the trials of {}.", of.name));
+        }
+        comparisons.extend(pairs_of(&paper.trials, of).map_err(|why| format!("{folder}: {why}"))?);
+    }
+    let own = EarlierSession { looks: looks(run), ..session(&run.header, &folder, comparisons) };
+    Ok(run.header.continues.iter().cloned().chain([own]).collect())
+}
+
+/// What the servers of a run said before the first trial of each target: settings and tables, by which a later session
+/// sees whether they are still the same.
+fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
+    let mut looks = BTreeMap::new();
+    for trial in run.trials.iter().filter(|trial| !trial.before.is_empty()) {
+        let kept = |(node, facts): (&String, &ServerFacts)| {
+            let (settings, schema) = (facts.settings.clone(), facts.schema.clone());
+            (node.clone(), ServerFacts { settings, schema, ..ServerFacts::default() })
+        };
+        let own = || trial.before.iter().map(kept).collect();
+        looks.entry(trial.summary.target.clone()).or_insert_with(own);
+    }
+    looks
+}
+
+/// `None` where no pair counts.
+fn pairs_of(trials: &[Trial], of: &PairedComparison) -> Result<Option<SessionPairs>, String> {
+    let find = |label: &str| trials.iter().find(|trial| trial.label == label);
+    let pairs: Vec<(&Trial, &Trial)> =
+        of.pairs.iter().filter_map(|[a, b]| Some((find(a)?, find(b)?))).collect();
+    let Some((first, second)) = pairs.first() else { return Ok(None) };
+    let mut metrics = BTreeMap::new();
+    for metric in Metric::ALL.into_iter().filter(|metric| !metric.is_fact()) {
+        let is_bound = |trial: &Trial| bound_of(&trial.summary, metric).is_some();
+        if pairs.iter().any(|(a, b)| is_bound(a) || is_bound(b)) {
+            return Err(format!(
+                "a figure of {} is only a bound, which no session can add to.",
+                of.name
+            ));
+        }
+        let both = |(a, b): &(&Trial, &Trial)| {
+            Some((figure_of(&a.summary, metric)?, figure_of(&b.summary, metric)?))
+        };
+        let values: Vec<(f64, f64)> = pairs.iter().filter_map(both).collect();
+        if !values.is_empty() {
+            metrics.insert(metric.name().to_owned(), values);
+        }
+    }
+    Ok(Some(SessionPairs {
+        experiment: of.experiment.clone(),
+        level: level_name(first),
+        baseline: first.summary.target.clone(),
+        candidate: second.summary.target.clone(),
+        metrics,
+    }))
+}
+
+fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> EarlierSession {
+    let version = |target: &TargetFacts| {
+        let text = format!("{} {}", target.product, target.version);
+        (target.name.clone(), text.trim().to_owned())
+    };
+    EarlierSession {
+        folder: folder.to_owned(),
+        started_at: header.started_at.clone(),
+        environment: header.environment.clone(),
+        versions: header.targets.iter().map(version).collect(),
+        comparisons,
+        looks: BTreeMap::new(),
+    }
+}
+
+/// The pairs of sessions that the run of these two trials goes on with.
+pub(super) fn earlier(
+    evidence: &Evidence,
+    (a, b): (&Trial, &Trial),
+    metric: Metric,
+) -> Vec<Vec<(f64, f64)>> {
+    let own = run_of(evidence, (a, b)).map_or(&[][..], |run| &run.header.continues);
+    let key = [&a.summary.experiment, &level_name(a), &a.summary.target, &b.summary.target];
+    earlier_pairs(own, key.map(String::as_str), metric.name())
+}
+
+fn run_of<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a RunFacts> {
+    let run = evidence.runs.iter().find(|run| run.number == a.run)?;
+    (a.run == b.run).then_some(run)
+}
+
+/// All sessions of a comparison by its first metric, its own the last; none where it is one session alone.
+pub(super) fn session_rows(
+    evidence: &Evidence,
+    both: (&Trial, &Trial),
+    metric: Metric,
+    own: &[(f64, f64)],
+) -> Vec<SessionRow> {
+    let Some(run) = run_of(evidence, both).filter(|run| !run.header.continues.is_empty()) else {
+        return Vec::new();
+    };
+    let names = [&both.0.summary.target, &both.1.summary.target];
+    let row = |session: &EarlierSession, pairs: &[(f64, f64)]| {
+        let of_targets = names.iter().filter_map(|name| session.versions.get(*name).cloned());
+        let logs: Vec<f64> = pairs.iter().map(|(a, b)| (b / a).ln()).collect();
+        let Environment { host, cpu_model, kernel, dyno_version, .. } = &session.environment;
+        SessionRow {
+            folder: session.folder.clone(),
+            started_at: session.started_at.clone(),
+            machine: format!("{host}: {cpu_model}, {kernel}"),
+            versions: format::unique(of_targets.collect()).join(", "),
+            dyno: dyno_version.clone(),
+            pairs: pairs.len(),
+            ratio: mean(&logs).map(f64::exp),
+        }
+    };
+    let level = level_name(both.0);
+    let key = [&both.0.summary.experiment, &level, names[0], names[1]].map(String::as_str);
+    let earlier = run.header.continues.iter().map(|session| {
+        row(session, &earlier_pairs(std::slice::from_ref(session), key, metric.name()).concat())
+    });
+    earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), own)]).collect()
 }

@@ -1,10 +1,6 @@
 //! What `dyno compare` prints: so few lines that they can be pasted into a mail.
 
-use super::words::{self, bounds, ratio};
-use crate::evidence::{Call, Check, Judgment, Level, PairedComparison, VerdictRow};
-use crate::format;
-use crate::text::{Lang, Message};
-use dyno_facts::say;
+use super::*;
 
 /// With the error and the hint on the other stream these are 15.
 const MOST_LINES: usize = 13;
@@ -49,7 +45,7 @@ impl Judgment {
         let room = room.saturating_sub(rows.len());
         let facts = self.facts_that_differ(room);
         // What may explain the difference comes before what only describes it.
-        let mut parts = self.parts_that_changed(self.duel().map(|_| ["A", "B"]));
+        let mut parts = self.parts_that_changed(self.only_target_pair().map(|_| ["A", "B"]));
         parts.truncate(room.saturating_sub(facts.len()).min(MOST_PARTS));
         lines.extend(rows);
         lines.extend(parts);
@@ -60,7 +56,7 @@ impl Judgment {
     }
 
     /// Both targets where there are two, called A and B in the lines that follow.
-    fn duel(&self) -> Option<[&str; 2]> {
+    fn only_target_pair(&self) -> Option<[&str; 2]> {
         let sides = |of: &PairedComparison| [of.baseline.clone(), of.candidate.clone()];
         let first = self.verdicts.comparisons.first()?;
         let is_one = self.verdicts.comparisons.iter().all(|of| sides(of) == sides(first));
@@ -75,7 +71,7 @@ impl Judgment {
                 None => Message::verbatim(format!("{name}: {label}")),
             }
         };
-        if let Some([a, b]) = self.duel() {
+        if let Some([a, b]) = self.only_target_pair() {
             return vec![told("A", a), told("B", b)];
         }
         let sides = self.verdicts.comparisons.iter().flat_map(|of| [&of.baseline, &of.candidate]);
@@ -110,7 +106,7 @@ impl Judgment {
             places.truncate(room.saturating_sub(1));
             places.sort_unstable();
         }
-        let names = self.duel().map(|_| ["A", "B"]);
+        let names = self.only_target_pair().map(|_| ["A", "B"]);
         let line = |&(at, row): &(usize, usize)| {
             let of: &PairedComparison = &comparisons[at];
             let [a, b] = names.unwrap_or([&of.baseline, &of.candidate]);
@@ -258,5 +254,192 @@ fn cut(line: String) -> String {
     match line.char_indices().nth(MOST_CHARACTERS) {
         Some((at, _)) => line[..at].to_owned() + "…",
         None => line,
+    }
+}
+
+/// Executions of a part below which a trial says nothing of it.
+const LEAST_COUNT: u64 = 20;
+/// Less than this, as a ratio, is not worth a line.
+const LEAST_CHANGE: f64 = 1.03;
+/// Of a statement; the rest is cut off.
+const MOST_STATEMENT_CHARACTERS: usize = 70;
+
+impl Judgment {
+    /// A line for each comparison that is decided by its first metric and has parts, those of slower candidates first.
+    /// `sides` is how a line calls both targets.
+    pub(super) fn parts_that_changed(&self, sides: Option<[&str; 2]>) -> Vec<Message> {
+        let first = |of: &PairedComparison| of.rows.first().map(|row| row.call);
+        let of_call = |call: Call| {
+            let own = self
+                .verdicts
+                .comparisons
+                .iter()
+                .filter(move |of| !of.is_aa && first(of) == Some(call));
+            own.filter_map(|of| {
+                self.changed_most(of, sides.unwrap_or([&of.baseline, &of.candidate]))
+            })
+        };
+        of_call(Call::Slower).chain(of_call(Call::Faster)).collect()
+    }
+
+    fn changed_most(&self, of: &PairedComparison, [a, b]: [&str; 2]) -> Option<Message> {
+        let summary = |label: &String| {
+            self.trials.iter().find(|trial| trial.label == *label).map(|trial| &trial.summary)
+        };
+        let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        let mut pairs = 0;
+        for [baseline, candidate] in &of.pairs {
+            let (baseline, candidate) =
+                (means_us(summary(baseline)?), means_us(summary(candidate)?));
+            pairs += 1;
+            for (name, before) in baseline {
+                let both = candidate.get(&name).map(|after| after / before);
+                ratios.entry(name).or_default().extend(both);
+            }
+        }
+        let mut parts: Vec<(String, f64)> = ratios
+            .into_iter()
+            .filter(|(_, ratios)| ratios.len() == pairs)
+            .filter_map(|(name, ratios)| Some((name, median(&ratios)?)))
+            .collect();
+        parts.sort_by(|a, b| b.1.ln().abs().total_cmp(&a.1.ln().abs()));
+        let ((name, most), others) = parts.split_first()?;
+        let others = median(&others.iter().map(|(_, ratio)| *ratio).collect::<Vec<f64>>())?;
+        if most.ln().abs() < LEAST_CHANGE.ln() {
+            return None;
+        }
+        Some(say!(
+            part_changed_most,
+            place = words::place(of),
+            part = name,
+            sides = format!("{b}/{a}"),
+            ratio = ratio(*most),
+            others = ratio(others),
+        ))
+    }
+}
+
+/// Mean latency of each statement of its scripts, or where it tells none of each kind of transaction, microseconds.
+fn means_us(summary: &TrialSummary) -> BTreeMap<String, f64> {
+    let counts = |count: u64, mean_us: f64| count >= LEAST_COUNT && mean_us > 0.0;
+    let statements = summary.statement_latencies.iter().map(|one| {
+        let text: String = one.text.trim().chars().take(MOST_STATEMENT_CHARACTERS).collect();
+        (format!("`{text}` ({} {})", one.script, one.number), one.count, one.mean_us)
+    });
+    let mut parts: Vec<(String, u64, f64)> = statements.collect();
+    if parts.is_empty() {
+        let kind = |kind: &dyno_facts::KindSummary| {
+            (kind.name.clone(), kind.latency.count, kind.latency.mean_us)
+        };
+        parts = summary.kinds.iter().map(kind).collect();
+    }
+    let known = parts.into_iter().filter(|(_, count, mean_us)| counts(*count, *mean_us));
+    known.map(|(name, _, mean_us)| (name, mean_us)).collect()
+}
+
+/// The check of trials that do not take turns.
+const BLOCK_ORDER: &str = "block-order";
+
+/// Pairs of a comparison that would prove a difference among all comparisons of its experiment.
+pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
+    let adjusted = row.p_adjusted.unwrap_or(row.p);
+    let units = dyno_statistics::ratio::pairs_to_prove(
+        row.units,
+        row.p,
+        adjusted,
+        of.stop.is_until_decided,
+    );
+    units * of.unit_pairs as usize
+}
+
+impl Verdicts {
+    /// What helps, in a sentence: gates decide where there are some, else the first metric of each comparison.
+    pub fn remedy(&self) -> Message {
+        if self.is_open_by_order() {
+            return say!(only_turns_give_a_verdict);
+        }
+        let deciding = self.comparisons.iter().filter(|_| self.gates.is_empty());
+        let deciding = deciding.flat_map(|of| of.deciding_vetoes());
+        let of_gates = self
+            .comparisons
+            .iter()
+            .flat_map(|of| of.vetoes.iter().filter(move |veto| self.opens_a_gate(of, veto)));
+        let vetoes: BTreeSet<&str> = deciding.chain(of_gates).map(|veto| veto.check).collect();
+        if !vetoes.is_empty() {
+            let is_of_pairs = vetoes.iter().all(|id| *id == STOPPED);
+            let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
+            let ids = Message::list(&ids);
+            return match is_of_pairs {
+                true => say!(pairs_outweigh_what_checks_found, ids = ids),
+                false => say!(take_away_what_checks_found, ids = ids),
+            };
+        }
+        let mut first = self.comparisons.iter().filter_map(|of| of.rows.first());
+        if first.any(|row| row.call == Call::Undecided && !row.bound.is_empty()) {
+            return say!(a_longer_time_out_would_decide);
+        }
+        if !self.gates.is_empty() {
+            let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
+            let ratios = open.filter(|gate| gate.is_ratio);
+            let needed: Vec<Option<usize>> = ratios.map(|gate| gate.needed).collect();
+            // Of what is too near its bound nobody can say how many.
+            if needed.contains(&None) {
+                return say!(no_number_of_pairs_is_known);
+            }
+            return match needed.into_iter().flatten().max() {
+                None => say!(more_repeats_narrow_the_interval),
+                Some(pairs) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+                Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),
+            };
+        }
+        let rows = self.comparisons.iter().filter_map(|of| Some((of, of.rows.first()?)));
+        let needed = rows.filter(|(_, row)| row.call.is_undecided()).map(|(of, row)| {
+            let pairs = match row.call {
+                Call::TooFewPairs => of.least_pairs(),
+                Call::Unproven => pairs_to_prove(of, row),
+                _ => row.pairs_needed.unwrap_or(usize::MAX),
+            };
+            (pairs, row.call, of.margin)
+        });
+        match needed.max_by_key(|(pairs, ..)| *pairs) {
+            None => say!(trials_failed_mend_the_cause),
+            Some((pairs, ..)) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
+            Some((pairs, Call::Undecided, margin)) => {
+                let pairs = format::whole(pairs as f64);
+                say!(pairs_would_show_margin, pairs = pairs, margin = format::percent(margin))
+            }
+            Some((pairs, Call::TooFewPairs, _)) => {
+                say!(verdict_needs_pairs, pairs = format::whole(pairs as f64))
+            }
+            Some((pairs, ..)) => {
+                say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
+            }
+        }
+    }
+
+    /// Whether what is open is so because trials did not take turns, as those of two runs: the check finds it from two
+    /// pairs on, and may be accepted.
+    fn is_open_by_order(&self) -> bool {
+        let is_in_blocks = |of: &&PairedComparison| {
+            of.order == PairOrder::Blocks
+                && (of.pairs.len() == 1 || of.vetoes.iter().any(|veto| veto.check == BLOCK_ORDER))
+        };
+        let is_open = |of: &PairedComparison| match self.gates.is_empty() {
+            true => of.rows.first().is_some_and(|row| row.call.is_undecided()),
+            false => self.open_gates(of).next().is_some(),
+        };
+        self.comparisons.iter().filter(is_in_blocks).any(is_open)
+    }
+
+    /// Whether a gate on a comparison is inconclusive by a veto.
+    fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {
+        self.open_gates(of).any(|gate| explains_gate(veto.reach, gate, &of.rows))
+    }
+
+    /// The inconclusive gates on a comparison.
+    fn open_gates(&self, of: &PairedComparison) -> impl Iterator<Item = &GateRow> {
+        let is_own = |gate: &&GateRow| gate.comparison == Some(of.number);
+        let own = self.gates.iter().filter(is_own);
+        own.filter(|gate| gate.result == GateResult::Inconclusive)
     }
 }

@@ -1,18 +1,6 @@
 //! Gates of suites and of the command line, judged.
 
-use super::pairs::{Level, level_of, level_words};
-use super::remedy::pairs_to_prove;
-use super::sessions;
-use crate::evidence::{
-    Bounds, Call, Evidence, Experiment, GateResult, GateRow, PairedComparison, Trial, bound_of,
-    figure_of, why_no_figure,
-};
-use crate::format;
-use crate::text::Message;
-use dyno_facts::{Purpose, say};
-use dyno_statistics::Metric;
-use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
-use dyno_statistics::ratio::{FigureBound, PairedRatio};
+use super::*;
 
 /// Every gate at every load level of its experiment: those of the suite, or those given in their place.
 pub(super) fn all(
@@ -57,7 +45,9 @@ fn row(
     let (result, why) = match found.verdict {
         GateVerdict::Pass => (GateResult::Pass, Message::default()),
         GateVerdict::Broken => (GateResult::Broken, Message::default()),
-        GateVerdict::Inconclusive(why) => (GateResult::Inconclusive, words(why, gate, found)),
+        GateVerdict::Inconclusive(why) => {
+            (GateResult::Inconclusive, reason_words(why, gate, found))
+        }
     };
     GateRow {
         gate: gate.text.clone(),
@@ -67,7 +57,7 @@ fn row(
         is_ratio: gate.figure != GateFigure::Value,
         comparison: None,
         value: found.value,
-        interval: found.interval.map(|both| Bounds { low: both.low, high: both.high }),
+        interval: found.interval,
         count: found.count,
         needed: found.needed,
         result,
@@ -83,7 +73,7 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         .filter(|trial| trial.summary.experiment == experiment.name)
         .filter(|trial| trial.summary.purpose != Purpose::Search)
         .collect();
-    let mut groups: Vec<(&str, Level, Vec<&Trial>)> = Vec::new();
+    let mut groups: Vec<(&str, LoadLevel, Vec<&Trial>)> = Vec::new();
     for trial in &own {
         let level = level_of(trial);
         match groups.iter_mut().find(|group| (group.0, &group.1) == (&trial.target, &level)) {
@@ -96,7 +86,7 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         return vec![row(experiment, gate, Message::default(), String::new(), &found)];
     }
     groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
-    let judged = |(target, _, mut trials): (&str, Level, Vec<&Trial>)| {
+    let judged = |(target, _, mut trials): (&str, LoadLevel, Vec<&Trial>)| {
         let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
         if trials.iter().any(is_again) {
             trials.retain(is_again);
@@ -177,7 +167,7 @@ fn of_ratios(
     let own: Vec<_> = here.iter().filter(|of| !of.is_aa || !has_others).collect();
     let judged = |of: &&&PairedComparison| {
         let target = format!("{} / {}", of.candidate, of.baseline);
-        let mut found = gate.judge(&[], ratio(evidence, of, gate).as_ref());
+        let mut found = gate.judge(&[], ratio_of_gate(evidence, of, gate).as_ref());
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
         let row = proven(GateRow { comparison: Some(of.number), ..row }, of, gate);
@@ -209,20 +199,20 @@ fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
         Some(unproven) => GateRow {
             result: GateResult::Inconclusive,
             why: say!(gate_not_proven_among_comparisons),
-            needed: Some(pairs_to_prove(of, unproven)),
+            needed: Some(digest::pairs_to_prove(of, unproven)),
             ..row
         },
         None => row,
     }
 }
 
-fn ratio(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
+fn ratio_of_gate(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
     let find = |label: &str| evidence.trials.iter().find(|trial| trial.label == label);
     let trials: Vec<(&Trial, &Trial)> =
         of.pairs.iter().filter_map(|[a, b]| Some((find(a)?, find(b)?))).collect();
-    let earlier = sessions::earlier(evidence, trials.first().copied()?, gate.metric);
+    let earlier = earlier(evidence, trials.first().copied()?, gate.metric);
     let pairs: Vec<_> = trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
-    super::ratio_of(&pairs, gate.metric, of.stop, (of.unit_pairs, &earlier))
+    ratio_of(&pairs, gate.metric, of.stop, (of.unit_pairs, &earlier))
 }
 
 /// A gate of a run folder that this dyno can't read proves nothing.
@@ -243,7 +233,7 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     }
 }
 
-fn words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
+fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
     let needed = found.needed.map(|needed| format::whole(needed as f64));
     match (why, needed) {
         (GateReason::NoValue, _) => say!(no_complete_trial_has_this_figure),

@@ -1,22 +1,16 @@
 //! What starts of servers and loads of data add to what pairs vary by, and which numbers of them cost least.
 
-use super::pairs::Duel;
-use crate::evidence::{Evidence, LevelNumbers, RepetitionLevel, RepetitionLevels, figure_of};
-use crate::format;
-use crate::text::Message;
-use dyno_facts::{RenewalFacts, Renewed, TrialSummary, say};
-use dyno_statistics::levels::{Allocation, cheapest, components, needed};
-use dyno_statistics::{Metric, mean};
+use super::*;
 
 /// Of the pairs of a comparison by the metric that decides; `None` where nothing is renewed.
 pub(super) fn of(
     evidence: &Evidence,
-    duel: &Duel<'_>,
+    plan: &ComparisonPlan<'_>,
     pairs: &[(&TrialSummary, &TrialSummary)],
     level: &Message,
     metric: Option<Metric>,
 ) -> Option<RepetitionLevels> {
-    let (mut each, unit) = ([duel.restart_each, duel.reload_each].to_vec(), duel.unit() as usize);
+    let (mut each, unit) = ([plan.restart_each, plan.reload_each].to_vec(), plan.unit() as usize);
     each.retain(|each| *each > 0);
     each.sort_unstable();
     each.dedup();
@@ -28,8 +22,8 @@ pub(super) fn of(
     }];
     let mut within: Vec<usize> = Vec::new();
     for &each in &each {
-        let is = [duel.restart_each == each, duel.reload_each == each];
-        let seconds = renewal_s(evidence, duel, pairs, is, each);
+        let is = [plan.restart_each == each, plan.reload_each == each];
+        let seconds = renewal_s(evidence, plan, pairs, is, each);
         let name = match is {
             [true, true] => say!(level_of_starts_and_loads),
             [true, false] => say!(level_of_starts),
@@ -47,24 +41,22 @@ pub(super) fn of(
     let metric = metric.filter(|_| !each.is_empty())?;
     let logs = whole_units(pairs, metric, unit);
     let found = components(&logs, &within).filter(|_| !within.is_empty());
-    let half_width = duel.stop.half_width.unwrap_or(duel.margin / 2.0);
+    let half_width = plan.stop.half_width.unwrap_or(plan.margin / 2.0);
     let seconds: Vec<f64> = levels.iter().map(|level| level.seconds).collect();
     for (level, deviation) in levels.iter_mut().zip(found.iter().flatten()) {
         level.deviation = Some(*deviation);
     }
-    let numbers =
-        |of: Allocation| LevelNumbers { within: of.within, units: of.units, total_s: of.total_s };
     let as_made = found.as_ref().and_then(|own| needed(own, &seconds, &within, half_width));
     let best = found.as_ref().and_then(|own| cheapest(own, &seconds, half_width));
     let mut told = RepetitionLevels {
         units: logs.len() / unit,
         levels,
         half_width,
-        as_made: as_made.map(numbers),
-        cheapest: best.map(numbers),
+        as_made,
+        cheapest: best,
         words: Message::default(),
     };
-    told.words = words(duel, level, &told);
+    told.words = words(plan, level, &told);
     Some(told)
 }
 
@@ -88,14 +80,14 @@ fn whole_units(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric, unit: u
 /// What a restart or a reload (or both) of both targets takes, as measured; where load levels share one, its share.
 fn renewal_s(
     evidence: &Evidence,
-    duel: &Duel<'_>,
+    plan: &ComparisonPlan<'_>,
     pairs: &[(&TrialSummary, &TrialSummary)],
     [restarts, reloads]: [bool; 2],
     each: u32,
 ) -> f64 {
     let Some((first, _)) = pairs.first() else { return 0.0 };
     let of_target = |label: &str| evidence.targets.iter().find(|target| target.label == label);
-    let mut owners: Vec<(usize, &str)> = [duel.baseline, duel.candidate]
+    let mut owners: Vec<(usize, &str)> = [plan.baseline, plan.candidate]
         .into_iter()
         .filter_map(|label| of_target(label).map(|target| (target.run, target.facts.owner())))
         .collect();
@@ -118,12 +110,12 @@ fn renewal_s(
         wanted.flat_map(|(_, what)| owners.iter().filter_map(move |of| took(of, what))).sum();
     let own = evidence.experiments.iter().find(|own| own.name == first.experiment);
     let points =
-        own.map_or(1, |own| own.points.iter().filter(|p| p.target == duel.baseline).count());
+        own.map_or(1, |own| own.points.iter().filter(|p| p.target == plan.baseline).count());
     if each == 1 { all_s } else { all_s / points.max(1) as f64 }
 }
 
-fn words(duel: &Duel<'_>, level: &Message, told: &RepetitionLevels) -> Message {
-    let place = Message::verbatim(format!("{} / {}", duel.candidate, duel.baseline));
+fn words(plan: &ComparisonPlan<'_>, level: &Message, told: &RepetitionLevels) -> Message {
+    let place = Message::verbatim(format!("{} / {}", plan.candidate, plan.baseline));
     let place = say!(levels_by_level, place = place, level = level);
     let listed = |of: &dyn Fn(&RepetitionLevel) -> Option<Message>| {
         Message::list(&told.levels.iter().filter_map(of).collect::<Vec<_>>())

@@ -10,27 +10,36 @@ mod comparisons;
 mod digest;
 mod gates;
 mod levels;
-mod pairs;
-mod parts;
-mod remedy;
-mod scaling;
-mod sessions;
 mod steady;
 pub(crate) mod veto;
 mod words;
 
-pub use pairs::level_of_trial;
-pub use sessions::sessions_of;
+pub use comparisons::{level_of_trial, sessions_of};
 pub use veto::veto_of_level;
 pub use words::{aa, bounds, ratio_of_row};
 
-use crate::evidence::{
-    Evidence, GateResult, PairedComparison, Verdicts, bound_of, figure_of, judging,
+use super::checks::generator::stopped;
+use crate::evidence::*;
+use crate::families::{FamilyLevel, KnownFamily};
+use crate::format::{self, NumberFormat};
+use comparisons::{ComparisonPlan, LoadLevel, earlier, level_of, level_words};
+use dyno_facts::{
+    ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
+    NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule,
+    TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
 };
-use crate::text::{Lang, Message};
-use dyno_facts::{StopRule, TrialSummary};
-use dyno_statistics::Metric;
-use dyno_statistics::ratio::{FigureBound, PairedRatio, unit_means};
+use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
+use dyno_statistics::levels::{cheapest, components, needed};
+use dyno_statistics::ratio::{
+    DEFAULT_MARGIN, FigureBound, Judging, LEAST_PAIRS, MOST_VARIATION, PairedRatio, RatioVerdict,
+    unit_means,
+};
+use dyno_statistics::steady::{Second, Stall, steady};
+use dyno_statistics::{ALPHA, Better, Metric, holm, mean, median, noise_floor, rank, scaling_peak};
+use dyno_store::RunData;
+use std::collections::{BTreeMap, BTreeSet};
+use veto::{STOPPED, explains_gate};
+use words::{MOST_PAIRS, ratio};
 
 /// Comparisons, scaling, steadiness, and the gates of the suites and `more_gates`.
 pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
@@ -38,8 +47,12 @@ pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
     Verdicts {
         gates: gates::all(evidence, &comparisons, more_gates),
         comparisons,
-        scaling: scaling::all(evidence),
-        steady: evidence.trials.iter().filter_map(|trial| steady::of(evidence, trial)).collect(),
+        scaling: steady::scaling(evidence),
+        steady: evidence
+            .trials
+            .iter()
+            .filter_map(|trial| steady::steadiness(evidence, trial))
+            .collect(),
     }
 }
 

@@ -1,15 +1,58 @@
-//! Was the target steady while it was measured?
+//! Whether more workers do less, and whether the target was steady while it was measured.
 
-use crate::evidence::{Evidence, LevelChange, StallRow, SteadyRow, Trial};
-use crate::text::Message;
-use dyno_facts::EventKind;
-use dyno_statistics::steady::{Second, Stall, steady};
+use super::*;
+
+/// Fewer load levels say nothing of how throughput goes on.
+const LEAST_LEVELS: usize = 4;
+
+/// Every experiment and target with enough load levels in a closed loop without pauses: with these throughput follows
+/// the number of terminals, whatever the system does.
+pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
+    let of_target = |experiment: &Experiment, target: &PaperTarget| {
+        let is_own = |point: &&Point| {
+            point.target == target.label
+                && point.status == "complete"
+                && !point.has_fault
+                && point.rate_per_s.is_none()
+                && !experiment.is_pass()
+                && !point.is_paced
+        };
+        let own: Vec<&Point> = experiment.points.iter().filter(is_own).collect();
+        let mut levels: Vec<f64> = own.iter().map(|point| point.load()).collect();
+        levels.sort_by(f64::total_cmp);
+        levels.dedup();
+        let workers = [*levels.first()?, *levels.last()?];
+        let trials = own.iter().flat_map(|point| {
+            let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
+            let figures = evidence.trials_of(point).into_iter();
+            figures
+                .filter_map(move |trial| Some((point.load(), figure_of(&trial.summary, metric)?)))
+        });
+        let peak = scaling_peak(&trials.collect::<Vec<_>>());
+        let most = format::whole(workers[1]);
+        let words = match peak {
+            Some(peak) => say!(
+                throughput_peaks_at_workers_measured,
+                n = format::whole(peak.workers),
+                most = most,
+                lost = format::percent(1.0 - peak.left)
+            ),
+            None => say!(no_peak_up_to_workers_the, most = most),
+        };
+        let (title, target) = (experiment.title.clone(), target.label.clone());
+        let peak = peak.map(|peak| peak.workers);
+        (levels.len() >= LEAST_LEVELS).then_some(Scaling { title, target, workers, peak, words })
+    };
+    let rows =
+        |experiment| evidence.targets.iter().filter_map(move |own| of_target(experiment, own));
+    evidence.experiments.iter().flat_map(rows).collect()
+}
 
 /// Events are seen when somebody looks: so many seconds around a stall belong to it.
 const AROUND_S: f64 = 1.5;
 
 /// What the intervals of a trial show; `None` where there are none, as in a pass over queries.
-pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
+pub(super) fn steadiness(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
     if trial.summary.is_pass() {
         return None;
     }
@@ -25,11 +68,6 @@ pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
         return None;
     }
     let found = steady(&seconds);
-    let change = |change: &dyno_statistics::steady::LevelShift| LevelChange {
-        at_s: change.at_s,
-        before_per_s: change.before_per_s,
-        after_per_s: change.after_per_s,
-    };
     let stall = |stall: &Stall| StallRow {
         from_s: stall.from_s,
         to_s: stall.to_s,
@@ -48,7 +86,7 @@ pub(super) fn of(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow> {
         slope: found.warm_up.map(|warm_up| warm_up.slope),
         p: found.warm_up.map(|warm_up| warm_up.p),
         is_warmed_up,
-        changes: found.changes.iter().map(change).collect(),
+        changes: found.changes,
         stalls: found.stalls.iter().map(stall).collect(),
     })
 }

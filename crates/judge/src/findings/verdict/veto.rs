@@ -7,18 +7,12 @@
 //! only, and a verdict that holds also when its interval is moved so far stands. How far, and from when on sides are taken for
 //! unlike, is said with each check. A finding that is accepted (`--allow`) takes nothing away: it is told as a caveat.
 
-use crate::evidence::{
-    Call, Check, Finding, GateResult, GateRow, Judgment, Level, Naming, PairedComparison,
-    VerdictRow, Verdicts, Veto, VetoReach,
-};
-use crate::findings::checks::foreign::{FOREIGN_LOAD, UNEVEN_CPU_SECONDARY};
-use crate::text::Message;
-use dyno_facts::say;
-use dyno_statistics::gate::Gate;
-use dyno_store::RunData;
+use super::*;
 
 /// Says itself how a comparison stands.
 const AA_DIFFERS: &str = "aa-differs";
+/// Caveats that take away what they reach.
+const CAVEATS: [&str; 2] = ["uneven-foreign-cpu-secondary", "foreign-load"];
 /// The only one that more pairs help against.
 pub(super) const STOPPED: &str = "generator-stopped";
 
@@ -101,8 +95,7 @@ fn explains_a_gate(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts)
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     let forbids = |check: &Check| {
-        // The caveats that take away what they reach.
-        let is_caveat = [UNEVEN_CPU_SECONDARY, FOREIGN_LOAD].contains(&check.id);
+        let is_caveat = CAVEATS.contains(&check.id);
         check.level == Level::E && check.id != AA_DIFFERS || is_caveat
     };
     let is_open =

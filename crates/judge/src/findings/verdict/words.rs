@@ -1,12 +1,6 @@
 //! Verdicts in words.
 
-use crate::evidence::{
-    AaKind, Bounds, Call, GateResult, GateRow, PairOrder, PairedComparison, Trial, VerdictRow, Veto,
-};
-use crate::format::{self, NumberFormat};
-use crate::text::Message;
-use dyno_facts::{TrialStatus, say};
-use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
+use super::*;
 
 /// Larger ratios, and smaller ones, are told as so many times.
 const LARGE_FACTOR: f64 = 10.0;
