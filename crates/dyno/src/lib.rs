@@ -1,18 +1,29 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
-mod benchmarksql;
-mod commands;
+/// The verbs.
+mod commands {
+    pub(crate) mod bench;
+    pub(crate) mod calibrate;
+    pub(crate) mod check;
+    pub(crate) mod cluster;
+    pub(crate) mod compare;
+    pub(crate) mod fleet;
+    pub(crate) mod help;
+    pub(crate) mod paper;
+    pub(crate) mod run;
+    pub(crate) mod runs;
+    pub(crate) mod suites;
+}
 pub mod families;
 mod terminal;
 mod tpch;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
-use dyno_dropin::benchmarksql::verb_of_script;
-use dyno_dropin::{pgbench, sysbench};
+use dyno_dropin::benchmarksql::{self, BenchmarksqlCommand, verb_of_script};
+use dyno_dropin::{choice, pgbench, sysbench};
 use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::{FamilyPapers, Lang};
 use dyno_runner::failure::Failure;
@@ -70,7 +81,7 @@ enum Verb {
     /// List the bundled suites: what each needs and how long it takes.
     Suites(commands::suites::Arguments),
     /// Execute the plan of a run again and compare both runs.
-    Reproduce(commands::reproduce::Arguments),
+    Reproduce(commands::compare::ReproduceArguments),
     /// Write the paper of one or several runs.
     Paper(commands::paper::Arguments),
     /// Report which of two targets or runs is faster, by how much and how certainly, and judge gates.
@@ -89,7 +100,7 @@ enum Verb {
     /// List the runs.
     Ls(commands::runs::RunsFolder),
     /// Serve a page of the current run and of all runs, for a browser.
-    Serve(commands::serve::Arguments),
+    Serve(commands::runs::ServeArguments),
     /// Show the results of one run on the terminal.
     Show(commands::runs::ShowArguments),
     /// Check the data of TPC-C or pgbench, and that no acknowledged order of a ledger is lost.
@@ -113,7 +124,7 @@ enum Verb {
     Benchmarksql {
         /// What is to be done.
         #[command(subcommand)]
-        command: benchmarksql::Command,
+        command: BenchmarksqlCommand,
     },
     /// Explain a verb, or list the options of a workload in suites.
     Help(commands::help::Arguments),
@@ -211,14 +222,14 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Bench(arguments) => commands::bench::run(&arguments),
         Verb::Run(arguments) => commands::run::run(&arguments),
         Verb::Suites(arguments) => commands::suites::run(&arguments),
-        Verb::Reproduce(arguments) => commands::reproduce::run(&arguments),
+        Verb::Reproduce(arguments) => commands::compare::reproduce(&arguments),
         Verb::Paper(arguments) => commands::paper::run(&arguments),
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Generator(arguments) => commands::fleet::run_generator(&arguments),
         Verb::Fleet { command } => commands::fleet::run(&command),
         Verb::Ls(arguments) => commands::runs::list(&arguments),
-        Verb::Serve(arguments) => commands::serve::run(&arguments),
+        Verb::Serve(arguments) => commands::runs::serve(&arguments),
         Verb::Show(arguments) => commands::runs::show(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Help(arguments) => commands::help::run(&arguments),
@@ -231,7 +242,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Pgbench { arguments } => {
             return pgbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
-        Verb::Benchmarksql { command } => return benchmarksql::run(command),
+        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &TerminalStreams),
     };
     exit_code(result.map(|()| 0))
 }
@@ -258,14 +269,3 @@ fn pretty(document: &impl Serialize) -> Result<String, Failure> {
 
 /// The languages of papers.
 const LANGUAGES: &[(&str, Lang)] = &[("en", Lang::En), ("zh", Lang::Zh)];
-
-/// Reads an argument that takes one of several words.
-fn choice<T: Copy + Send + Sync>(
-    table: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
-    words.try_map(move |given| {
-        let found = table.iter().find(|(word, _)| *word == given);
-        found.map(|(_, value)| *value).ok_or("an unknown word")
-    })
-}

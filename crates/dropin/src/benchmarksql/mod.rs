@@ -4,35 +4,62 @@
 //! A file becomes [`properties::Properties`], these become [`settings`], and these a load, a trial or
 //! a removal. The help texts say where dyno counts otherwise than the original.
 
-mod build;
-mod console;
 mod properties;
 mod results;
 mod run;
 mod settings;
 
-pub use build::BenchmarksqlBuild;
 pub use run::BenchmarksqlRun;
 
+use crate::choice;
+use dyno_core::Dialect;
+use dyno_facts::format::whole;
 use dyno_load::Unobserved;
-use dyno_runner::databases::reach_target;
+use dyno_runner::databases::{ReachedDatabase, reach_target};
 use dyno_runner::failure::Failure;
 use dyno_runner::failure::exit_code;
-use dyno_runner::lock_tables;
 use dyno_runner::output::{self, Streams};
-use dyno_runner::progress::DroppedTables;
+use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
+use dyno_runner::{lock_tables, output::talk};
+use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load};
 use dyno_tpcc::options::OFFER;
-use properties::Properties;
+use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
+use properties::{Properties, redacted};
+use run::WallClock;
 use settings::Reader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-#[derive(Debug)]
+pub const HELP: &str = "\
+Examples:
+  dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
+  dyno benchmarksql build props.pg warehouses 10           the same with another value
+  dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
+  dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
+
+The names of the scripts are understood too: `dyno benchmarksql runBenchmark.sh props.pg`, or a link
+to dyno with the name of a script.
+
+A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, or db=sqlite with
+conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
+and asked for at a terminal.";
+
+#[derive(Debug, clap::Subcommand)]
 pub enum BenchmarksqlCommand {
     /// Create the tables, load them, make keys and indexes, count and analyze the rows.
+    #[command(alias = "runDatabaseBuild.sh", alias = "runLoader.sh")]
     Build(BenchmarksqlBuild),
     /// Run the transactions and print what was measured.
+    #[command(alias = "runBenchmark.sh")]
     Run(BenchmarksqlRun),
+    /// Drop the tables.
+    #[command(alias = "runDatabaseDestroy.sh")]
+    #[command(after_help = "\
+Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
+there are no error.
+
+Examples:
+  dyno benchmarksql destroy props.pg")]
     Destroy(PropertiesSource),
 }
 
@@ -46,17 +73,23 @@ pub fn verb_of_script(name: &str) -> Option<&'static str> {
 }
 
 /// The file and what replaces its values.
-#[derive(Debug)]
+#[derive(Debug, clap::Args)]
 pub struct PropertiesSource {
-    pub file: PathBuf,
-    /// Keys, each followed by its value. Keys are understood whatever their case.
-    pub overrides: Vec<String>,
+    /// A properties file of BenchmarkSQL.
+    #[arg(value_name = "PROPS")]
+    file: PathBuf,
+    /// Values that replace those of the file; keys are understood whatever their case.
+    #[arg(value_name = "KEY VALUE")]
+    overrides: Vec<String>,
 }
 
 impl PropertiesSource {
     /// Reads the file and replaces values.
     fn read(&self) -> Result<Properties, Failure> {
-        let mut properties = open(&self.file)?;
+        let mut properties = Properties::open(&self.file).map_err(|error| {
+            Failure::usage(error)
+                .with_hint("name a properties file of BenchmarkSQL, such as run/props.pg")
+        })?;
         let names = properties::key_names();
         for pair in self.overrides.chunks(2) {
             match pair {
@@ -72,19 +105,63 @@ impl PropertiesSource {
     }
 }
 
-fn open(file: &Path) -> Result<Properties, Failure> {
-    Properties::open(file).map_err(|error| {
-        Failure::usage(error)
-            .with_hint("name a properties file of BenchmarkSQL, such as run/props.pg")
-    })
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+A build that was interrupted goes on when the same command is given again: what is stored is kept.
+
+Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
+for --shard that stand for templates:
+  polardb-x   dbpartition by hash({column}), and broadcast for the items
+  citus       create_distributed_table, and create_reference_table for the items
+  hash:N      PARTITION BY HASH({column}) PARTITIONS N
+
+Examples:
+  dyno benchmarksql build props.pg
+  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
+  dyno benchmarksql build props.my --shard polardb-x")]
+pub struct BenchmarksqlBuild {
+    #[command(flatten)]
+    source: PropertiesSource,
+    /// Seed of all rows: the same seed gives the same rows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// When keys and indexes are made: before or after the rows, or primary keys before and indexes
+    /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
+    #[arg(long, value_parser = choice(KEYS))]
+    keys: Option<KeyTime>,
+    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
+    /// (not with --shard).
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    foreign_keys: Option<bool>,
+    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
+    #[arg(long, value_name = "CLAUSE|WORD")]
+    shard: Option<String>,
+    /// The clause behind CREATE TABLE of the items, which every shard reads.
+    #[arg(long, value_name = "CLAUSE")]
+    shard_item: Option<String>,
+    /// A statement before each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_before: Option<String>,
+    /// A statement after each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_after: Option<String>,
+    /// A statement after CREATE TABLE of the items.
+    #[arg(long, value_name = "SQL")]
+    shard_item_after: Option<String>,
 }
+
+const KEYS: &[(&str, KeyTime)] = &[
+    ("before", KeyTime::BeforeLoad),
+    ("primary-before", KeyTime::PrimaryBeforeLoad),
+    ("after", KeyTime::AfterLoad),
+];
 
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);
     // While there is one thread: the system's time zone can't be asked for safely later.
-    let clock = console::WallClock::read();
+    let clock = WallClock::read();
     exit_code(match command {
-        BenchmarksqlCommand::Build(options) => build::run(options).map(|()| 0),
+        BenchmarksqlCommand::Build(options) => build(options).map(|()| 0),
         BenchmarksqlCommand::Run(options) => self::run::run(options, &clock),
         BenchmarksqlCommand::Destroy(source) => destroy(source).map(|()| 0),
     })
@@ -95,7 +172,7 @@ type Done = Result<(), Failure>;
 
 fn warn(warnings: &[String]) {
     for warning in warnings {
-        output::talk(&format!("warning: {warning}"));
+        talk(&format!("warning: {warning}"));
     }
 }
 
@@ -109,9 +186,107 @@ fn destroy(source: &PropertiesSource) -> Done {
     let connection = reach_target(place.target, None)?;
     let _lock = lock_tables(&connection.database, OFFER.name, &Unobserved)?;
     let dropped = dyno_tpcc::load::destroy(&connection.database.admin(), &DroppedTables)?;
-    output::talk(&match dropped.len() {
+    talk(&match dropped.len() {
         0 => format!("{target} has no tables of BenchmarkSQL: nothing was dropped."),
         count => format!("{count} tables of {target} were dropped."),
     });
     Ok(())
+}
+
+/// `dyno benchmarksql build`.
+fn build(arguments: &BenchmarksqlBuild) -> Done {
+    let properties = arguments.source.read()?;
+    let mut reader = Reader::new(&properties);
+    let place = reader.place()?;
+    let load_workers = reader.load_workers()?;
+    echo(&properties, load_workers);
+    warn(&reader.warnings);
+    let shard = shard(arguments)?;
+    let usual = place.target.dialect == Dialect::Postgres && shard.is_none();
+    let options = TpccLoadOptions {
+        sessions: load_workers,
+        seed: arguments.seed,
+        keys: arguments.keys,
+        foreign_keys: arguments.foreign_keys.unwrap_or(usual),
+        shard,
+        ..TpccLoadOptions::new(place.warehouses)
+    };
+    let ReachedDatabase { database, facts, .. } = reach_target(place.target, None)?;
+    talk(&format!("{} {}", facts.product, facts.version));
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
+    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
+    follow_load(load, load_summary).map(drop)
+}
+
+/// What the original says first: every key that it reads.
+fn echo(properties: &Properties, load_workers: u32) {
+    let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
+    let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));
+    for key in ["driver", "conn", "user", "password", "warehouses"] {
+        text.extend(value(key).map(|value| format!("{key}={value}\n")));
+    }
+    let workers = format!(" - using default {load_workers}");
+    for (key, otherwise) in [
+        ("loadWorkers", workers.as_str()),
+        ("fileLocation", ""),
+        ("csvNullValue", " - using default 'NULL'"),
+    ] {
+        let undefined = || format!("{key} (not defined{otherwise})\n");
+        text.push_str(&value(key).map_or_else(undefined, |value| format!("{key}={value}\n")));
+    }
+    text.push('\n');
+    output::data(&text);
+}
+
+/// The clauses that the options make.
+fn shard(arguments: &BenchmarksqlBuild) -> Result<Option<Shard>, Failure> {
+    let suffix =
+        |clause: &str| ShardClauses { suffix: Some(clause.to_owned()), ..Default::default() };
+    let after = |sql: &str| ShardClauses { after: Some(sql.to_owned()), ..Default::default() };
+    let (by_warehouse, item) = match arguments.shard.as_deref() {
+        None => Default::default(),
+        Some("polardb-x") => (suffix("dbpartition by hash({column})"), suffix("broadcast")),
+        Some("citus") => (
+            after("SELECT create_distributed_table('{table}', '{column}')"),
+            after("SELECT create_reference_table('{table}')"),
+        ),
+        Some(word) => match word.strip_prefix("hash:") {
+            None => (suffix(word), ShardClauses::default()),
+            Some(parts) => {
+                let parts = parts.parse::<u16>().ok().filter(|&parts| parts > 0);
+                let parts = parts.ok_or_else(|| {
+                    Failure::usage(format!("--shard {word} has no number of partitions."))
+                        .with_hint("write --shard hash:16")
+                })?;
+                let clause = format!("PARTITION BY HASH({{column}}) PARTITIONS {parts}");
+                (suffix(&clause), ShardClauses::default())
+            }
+        },
+    };
+    let mut shard = Shard { by_warehouse, item };
+    for (clause, given) in [
+        (&mut shard.by_warehouse.before, &arguments.shard_before),
+        (&mut shard.by_warehouse.after, &arguments.shard_after),
+        (&mut shard.item.suffix, &arguments.shard_item),
+        (&mut shard.item.after, &arguments.shard_item_after),
+    ] {
+        *clause = given.clone().or(clause.take());
+    }
+    Ok((shard != Shard::default()).then_some(shard))
+}
+
+fn load_summary(report: &LoadReport) -> String {
+    if report.was_complete {
+        return "nothing was missing; all rows are there as an earlier build stored them, whatever seed, keys \
+                or clauses were asked for now"
+            .to_owned();
+    }
+    let rows = |rows: u64| whole(rows as f64);
+    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let loaded =
+        format!("{} rows loaded{method}, keys made, all rows counted", rows(report.rows_loaded));
+    match report.rows_found {
+        0 => loaded,
+        found => format!("{} rows were there from an earlier build; {loaded}", rows(found)),
+    }
 }

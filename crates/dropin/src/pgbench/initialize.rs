@@ -1,7 +1,7 @@
 //! `-i`: the lines that pgbench prints while tables are made.
 
+use super::Refusal;
 use super::options::Settings;
-use super::refusal::Refusal;
 use dyno_core::{Cause, DbError};
 use dyno_drivers::target::TargetUrl;
 use dyno_load::{LoadError, LoadObserver};
@@ -20,7 +20,7 @@ const LINE_ROWS: u64 = 100_000;
 const QUIET_LINE_S: u64 = 5;
 
 pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
-    let reached = super::connection::reach(settings, "initialization")?;
+    let reached = super::setup::reach(settings, "initialization")?;
     let is_canceled = Arc::new(AtomicBool::new(false));
     let lines = Lines {
         quiet: settings.quiet,
@@ -174,10 +174,7 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
     };
     // What the server itself advises is among its words.
     let said = error.db_error().filter(|error| error.is_from_server()).and_then(DbError::hint);
-    match error.hint().filter(|hint| said != Some(hint)) {
-        Some(hint) => refusal.with_hint(hint),
-        None => refusal,
-    }
+    refusal.hinted(error.hint().filter(|hint| said != Some(hint)))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! The table of options: those of pgbench 15, of later versions, and dyno's own.
 
+use super::Refusal;
+use super::command_line::option_int;
 use super::command_line::{
     Reader, Stop, above_0, init_steps, max_tries, partition_method, percentiles, protocol,
     sampling_rate, variable,
 };
-use super::getopt::option_int;
-use super::refusal::Refusal;
 use OptionValues::{Flag, Text, Whole};
 use dyno_core::options::{OptionRow, OptionValues};
 use dyno_pgbench::init::InitOptions;

@@ -208,11 +208,11 @@ impl fmt::Display for Report<'_> {
 
 pub(super) fn scripts(workload: &PgBench, per_command: bool) -> Vec<ReportedScript> {
     let statistics = workload.statistics().scripts;
-    let scripts = workload.options().scripts.iter().zip(statistics);
+    let scripts = workload.options.scripts.iter().zip(statistics);
     let report = |((script, weight), statistics): (&(Script, u32), ScriptStatistics)| {
-        let lines = script.commands().iter().map(|command| command.first_line().to_owned());
+        let lines = script.commands.iter().map(|command| command.first_line.clone());
         let commands = if per_command { lines.collect() } else { Vec::new() };
-        let description = script.description().to_owned();
+        let description = script.description.clone();
         ReportedScript { description, weight: *weight, statistics, commands }
     };
     scripts.map(report).collect()

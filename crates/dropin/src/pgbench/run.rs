@@ -1,13 +1,13 @@
 //! A run: from settings to a trial, from its result to the report.
 
-use super::balances::Books;
-use super::connection::{OpenedDatabase, reach};
+use super::Refusal;
 use super::follow::Reporter;
-use super::logs::{self, Shared};
+use super::follow::{Shared, open_logs};
 use super::options::{Length, Settings};
-use super::refusal::Refusal;
 use super::report::{self, Report};
 use super::scripts::{Loader, words};
+use super::setup::Books;
+use super::setup::{OpenedDatabase, reach};
 use super::setup::{Tables, set_up};
 use super::{Exit, VERSION, has_secret};
 use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND, counted};
@@ -109,7 +109,7 @@ impl Job<'_> {
         // Sessions that block have a loop each.
         let threads = if database.blocks() { settings.clients } else { settings.threads };
         let shared = Shared::new();
-        let logs = logs::open(settings, threads, &shared)?;
+        let logs = open_logs(settings, threads, &shared)?;
         let books = Books::open(database, settings, &scripts)?;
         let options = PgbenchOptions {
             logs,

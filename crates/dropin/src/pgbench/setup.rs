@@ -1,15 +1,23 @@
 //! What happens on the first connection of a run: the tables are looked at and vacuumed.
+//! From the connection options to a database that has answered once.
+//! `--check-balances`: whether accounts, tellers, branches and history changed alike.
 
-use super::connection::OpenedDatabase;
-use super::options::Settings;
-use super::refusal::Refusal;
-use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Session};
+use super::Refusal;
+use super::options::{Connection, Settings};
+use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Nanos, Product, SECOND, Session};
+use dyno_drivers::target::{
+    LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password, system_user,
+};
+use dyno_load::Patience;
+use dyno_pgbench::check::{Balances, Ledger, balances};
 use dyno_pgbench::init::{
     TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
 };
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
+use dyno_reactor::{monotonic_now, timeout};
+use dyno_runner::databases::{self, Database, in_session, run};
 use dyno_runner::{lock_holder, output, shared_warning};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,22 +34,16 @@ pub(super) fn set_up(
     scripts: &[(Script, u32)],
     has_builtin: bool,
 ) -> Result<Tables, Refusal> {
-    let tables = dyno_reactor::block_on(set_up_in_session(
-        &reached.database.admin(),
-        reached,
-        settings,
-        scripts,
-        has_builtin,
-    ));
-    tables.unwrap_or_else(|error| Err(Refusal::error(error)))
+    let admin = reached.database.admin();
+    let tables = set_up_in_session(&admin, reached, settings, (scripts, has_builtin));
+    dyno_reactor::block_on(tables).unwrap_or_else(|error| Err(Refusal::error(error)))
 }
 
 async fn set_up_in_session(
     driver: &AdminDriver<'_>,
     reached: &OpenedDatabase,
     settings: &Settings,
-    scripts: &[(Script, u32)],
-    has_builtin: bool,
+    (scripts, has_builtin): (&[(Script, u32)], bool),
 ) -> Result<Tables, Refusal> {
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
@@ -90,10 +92,7 @@ fn no_tables(error: &TableInfoError, reached: &OpenedDatabase) -> Refusal {
             Refusal::error("no pgbench_accounts table found in \"search_path\"")
         }
     };
-    match error.hint(reached.target.database.as_deref().unwrap_or_default()) {
-        Some(hint) => refusal.with_hint(hint),
-        None => refusal,
-    }
+    refusal.hinted(error.hint(reached.target.database.as_deref().unwrap_or_default()))
 }
 
 /// A script that uses `:scale` although nobody has said what it is.
@@ -101,7 +100,7 @@ fn uses_default_scale<'a>(settings: &Settings, scripts: &'a [(Script, u32)]) -> 
     if settings.scale.is_some() || settings.variable("scale").is_some() {
         return None;
     }
-    let uses = |script: &&Script| script.variables().iter().any(|name| name == "scale");
+    let uses = |script: &&Script| script.variables.iter().any(|name| name == "scale");
     scripts.iter().map(|(script, _)| script).find(uses)
 }
 
@@ -112,7 +111,7 @@ async fn warn_of_scale(session: &mut AdminSession<'_>, script: &Script) {
         output::talk_lines(&format!(
             "pgbench: warning: script \"{}\" uses :scale, which is 1 without -s, but the tables \
              have scale {found}\npgbench: hint: give -s {found} to use all of the data",
-            script.description()
+            script.description
         ));
     }
 }
@@ -138,4 +137,176 @@ fn end(errors: &[DbError]) {
         ));
     }
     output::talk_lines("end.");
+}
+
+/// A database that has answered.
+pub(super) struct OpenedDatabase {
+    pub(super) target: TargetUrl,
+    pub(super) database: Database,
+    pub(super) product: Product,
+}
+
+/// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
+/// names as that of its first connection: `setup` or `initialization`.
+pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase, Refusal> {
+    let unconnected =
+        |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
+    let refused = |error: TargetError| {
+        let refusal = Refusal::error(&error);
+        unconnected(refusal.hinted(&error.hint))
+    };
+    let mut target = target(&settings.connection).map_err(refused)?;
+    let login = find_password(&target, None);
+    if let Some(warning) = &login.warning {
+        output::talk_lines(&format!("pgbench: warning: {warning}"));
+    }
+    login.complete(&mut target);
+    let first = open(&target);
+    let opened = match first {
+        Err(error) if databases::may_ask(&error, &target) => {
+            let asked = databases::ask("Password: ");
+            target.password =
+                Some(asked.map_err(|failure| Refusal::error(failure.message.to_string()))?);
+            open(&target)
+        }
+        other => other,
+    };
+    let (database, product) =
+        opened.map_err(|error| unconnected(Refusal::unconnected(&error, target.dialect)))?;
+    Ok(OpenedDatabase { target, database, product })
+}
+
+fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
+    if let Some(url) = &connection.target {
+        return url.parse();
+    }
+    let given = LibpqOptions {
+        host: connection.host.as_deref(),
+        port: connection.port.as_deref(),
+        user: connection.user.as_deref(),
+        fallback_application_name: Some("pgbench"),
+    };
+    let by_default = || default_database(&|name| std::env::var(name).ok(), system_user());
+    TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &given)
+}
+
+/// What pgbench gives libpq as the database where none is named: so neither a service nor -U decides.
+fn default_database(
+    variable: &dyn Fn(&str) -> Option<String>,
+    system_user: Option<String>,
+) -> Option<String> {
+    let set = |name| variable(name).filter(|value| !value.is_empty());
+    set("PGDATABASE").or_else(|| set("PGUSER")).or(system_user)
+}
+
+fn open(target: &TargetUrl) -> Result<(Database, Product), DbError> {
+    let database = Database::open(target)?;
+    // libpq would wait for ever for a server that takes the connection and says nothing.
+    let patience = Patience::default().gives_up_after;
+    let due = match target.connect_timeout_s() {
+        UNLIMITED_CONNECT_S => monotonic_now() + patience,
+        _ => Nanos::MAX,
+    };
+    let silent = || {
+        let (hosts, seconds) = (&target.hosts, patience / SECOND);
+        DbError::unreachable(format!("The server at {hosts} did not answer within {seconds} s."))
+            .with_hint(
+                "check host and port; connect_timeout or PGCONNECT_TIMEOUT set another limit",
+            )
+    };
+    let product = databases::run(async {
+        let admin = database.admin();
+        let question = databases::in_session(&admin, async |session| Ok(session.product().clone()));
+        timeout(due, question).await.unwrap_or_else(|_| Err(silent()))
+    })?;
+    Ok((database, product))
+}
+
+/// The sums before a run, and which of them the scripts must change alike.
+pub(super) struct Books {
+    ledger: Ledger,
+    before: Balances,
+}
+
+impl Books {
+    /// Reads the sums, if the settings ask for the check.
+    ///
+    /// # Errors
+    /// When the scripts leave nothing to check, or the tables can't be read.
+    pub(super) fn open(
+        database: &Database,
+        settings: &Settings,
+        scripts: &[(Script, u32)],
+    ) -> Result<Option<Books>, Refusal> {
+        if !settings.check_balances {
+            return Ok(None);
+        }
+        let texts: Vec<String> = scripts.iter().map(|(script, _)| text(script)).collect();
+        let ledger = Ledger::of(texts.iter().map(String::as_str));
+        if ledger.is_empty() {
+            let what = "--check-balances finds nothing to check in these scripts";
+            return Err(Refusal::error(what).with_hint(
+                "Scripts that only read leave all balances as they are: leave the option out.",
+            ));
+        }
+        let before = read(database).map_err(|error| failed(&error))?;
+        Ok(Some(Books { ledger, before }))
+    }
+
+    /// Reads the sums again and says on standard error what came of them.
+    ///
+    /// # Errors
+    /// When they don't agree, or can't be read any more.
+    pub(super) fn close(&self, database: &Database) -> Result<(), Refusal> {
+        let after = read(database).map_err(|error| failed(&error))?;
+        let Some(verdict) = after.change_since(&self.before).verdict(&self.ledger) else {
+            return Ok(());
+        };
+        if !verdict.is_balanced {
+            let refusal =
+                Refusal::error(format_args!("The balances don't agree. {}", verdict.evidence));
+            return Err(refusal.with_hint(
+                "Make sure that nothing else writes to the tables, and that nothing truncates the \
+                 history meanwhile; else the server lost or invented changes.",
+            ));
+        }
+        output::talk_lines(&format!("pgbench: balances agree: {}", verdict.evidence));
+        Ok(())
+    }
+}
+
+/// The script as it was read, but for what doesn't matter here.
+fn text(script: &Script) -> String {
+    let line = |command: &dyno_pgbench::script::ScriptCommand| match command.is_sql() {
+        true => format!("{};\n", command.text()),
+        false => format!("{}\n", command.text()),
+    };
+    script.commands.iter().map(line).collect()
+}
+
+fn read(database: &Database) -> Result<Balances, DbError> {
+    run(in_session(&database.admin(), async |session| balances(session).await))
+}
+
+fn failed(error: &DbError) -> Refusal {
+    Refusal::error(format_args!("could not read the balances: {}", server_text(error, "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_database_is_that_of_a_variable_or_of_a_users_name() {
+        let of = |variables: &[(&str, &str)]| {
+            let variable = |wanted: &str| {
+                let found = variables.iter().find(|(name, _)| *name == wanted);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            default_database(&variable, Some("me".to_owned()))
+        };
+        assert_eq!(of(&[("PGSERVICE", "my")]).as_deref(), Some("me"));
+        assert_eq!(of(&[("PGDATABASE", ""), ("PGUSER", "you")]).as_deref(), Some("you"));
+        assert_eq!(of(&[("PGDATABASE", "db"), ("PGUSER", "you")]).as_deref(), Some("db"));
+    }
 }

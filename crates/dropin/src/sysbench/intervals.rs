@@ -1,7 +1,7 @@
 //! Lines of `--report-interval` and reports of `--report-checkpoints`, from intervals that are as
 //! long as the greatest common divisor of all times asked for.
 
-use super::console::Console;
+use super::fatal::Console;
 use super::options::{ReportFormat, Settings};
 use super::report::{Fairness, Figures, ignored_errors};
 use dyno_core::{Nanos, SECOND};
@@ -52,98 +52,41 @@ pub(super) fn report_stat(
 pub(super) fn with_latency(stat: ReportStat, frame: &Frame) -> ReportStat {
     let latency = frame.latency();
     let [least, greatest, sum] = [latency.min(), latency.max(), latency.sum() as Nanos];
-    let seconds = |nanos: f64| nanos / 1e9;
-    ReportStat {
-        latency_s: Some([
-            seconds(least as f64),
-            seconds(greatest as f64),
-            seconds(latency.mean()),
-            seconds(sum as f64),
-        ]),
-        ..stat
-    }
+    let latency_ns = [least as f64, greatest as f64, latency.mean(), sum as f64];
+    ReportStat { latency_s: Some(latency_ns.map(|ns| ns / 1e9)), ..stat }
 }
 
-/// What one line of `--report-interval` states.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Line {
-    /// Seconds since the start.
-    pub(super) at_s: f64,
-    pub(super) workers: u32,
-    pub(super) tps: f64,
-    pub(super) qps: f64,
-    pub(super) reads_per_s: f64,
-    pub(super) writes_per_s: f64,
-    pub(super) others_per_s: f64,
-    pub(super) percentile: u32,
-    pub(super) latency_ms: f64,
-    pub(super) errors_per_s: f64,
-    pub(super) reconnects_per_s: f64,
-}
-
-impl Line {
-    fn new(frame: &Frame, length_s: f64, at_s: f64, workers: u32, percentile: u32) -> Self {
-        let per_s = |count: u64| if length_s > 0.0 { count as f64 / length_s } else { 0.0 };
-        let (counts, work) = (frame.counts(), frame.work());
-        let latency = match percentile {
-            0 => 0,
-            percent => frame.latency().percentile(f64::from(percent)),
-        };
-        Line {
-            at_s,
-            workers,
-            tps: per_s(counts.committed),
-            qps: per_s(work.statements()),
-            reads_per_s: per_s(work.reads),
-            writes_per_s: per_s(work.writes),
-            others_per_s: per_s(work.others),
-            percentile,
-            latency_ms: latency as f64 / 1e6,
-            errors_per_s: per_s(ignored_errors(frame)),
-            reconnects_per_s: per_s(counts.reconnects),
-        }
-    }
-
-    fn plain(&self) -> String {
-        format!(
-            "[ {:.0}s ] thds: {} tps: {:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) \
-             lat (ms,{}%): {:.2} err/s: {:.2} reconn/s: {:.2}\n",
-            self.at_s,
-            self.workers,
-            self.tps,
-            self.qps,
-            self.reads_per_s,
-            self.writes_per_s,
-            self.others_per_s,
-            self.percentile,
-            self.latency_ms,
-            self.errors_per_s,
-            self.reconnects_per_s
-        )
-    }
-
-    /// The line of a script that uses no database.
-    fn without_statements(&self) -> String {
-        format!(
-            "[ {:.0}s ] thds: {} eps: {:.2} lat (ms,{}%): {:.2}\n",
-            self.at_s, self.workers, self.tps, self.percentile, self.latency_ms
-        )
-    }
-
-    fn csv(&self) -> String {
-        format!(
-            "{:.0},{},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2},{:.2}\n",
-            self.at_s,
-            self.workers,
-            self.tps,
-            self.qps,
-            self.reads_per_s,
-            self.writes_per_s,
-            self.others_per_s,
-            self.latency_ms,
-            self.errors_per_s,
-            self.reconnects_per_s
-        )
+/// A line of `--report-interval`, with this percentile of the latency. Without a database there are no statements.
+fn line(stat: &ReportStat, percentile: u32, format: ReportFormat, uses_database: bool) -> String {
+    let (at_s, workers) = (stat.time_total_s, stat.threads_running);
+    let latency_ms = stat.latency_percentile_s * 1e3;
+    let statements = stat.reads + stat.writes + stat.others;
+    let [tps, qps, reads, writes, others, errors, reconnects] = [
+        stat.events,
+        statements,
+        stat.reads,
+        stat.writes,
+        stat.others,
+        stat.errors,
+        stat.reconnects,
+    ]
+    .map(|count| match stat.time_interval_s > 0.0 {
+        true => count as f64 / stat.time_interval_s,
+        false => 0.0,
+    });
+    match (format, uses_database) {
+        (ReportFormat::Csv, _) => format!(
+            "{at_s:.0},{workers},{tps:.2},{qps:.2},{reads:.2},{writes:.2},{others:.2},{latency_ms:.2},\
+             {errors:.2},{reconnects:.2}\n"
+        ),
+        (ReportFormat::Default, true) => format!(
+            "[ {at_s:.0}s ] thds: {workers} tps: {tps:.2} qps: {qps:.2} (r/w/o: \
+             {reads:.2}/{writes:.2}/{others:.2}) lat (ms,{percentile}%): {latency_ms:.2} err/s: \
+             {errors:.2} reconn/s: {reconnects:.2}\n"
+        ),
+        (ReportFormat::Default, false) => format!(
+            "[ {at_s:.0}s ] thds: {workers} eps: {tps:.2} lat (ms,{percentile}%): {latency_ms:.2}\n"
+        ),
     }
 }
 
@@ -240,22 +183,22 @@ impl<'a> Intervals<'a> {
         let mut text = String::new();
         if is_multiple(at_s, self.settings.report_interval_s) {
             let waiting = self.waiting(at_s);
-            let stat = self.line_stat(at_s, waiting);
+            let running = self.in_flight.max(0) as u64;
+            let queue = Some(waiting.map_or((0, 0), |waiting| (waiting, running)));
+            let stat = ReportStat { queue, ..self.stat(&self.line, at_s) };
             if !hooks.as_mut().is_some_and(|hooks| hooks.intermediate(&stat)) {
-                text.push_str(&self.print_line(at_s, waiting));
+                text.push_str(&self.print_line(&stat, waiting));
             }
             self.line.clear();
         }
         let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
         if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
-            let FramesSince { frame, seconds } = &self.checkpoint;
-            let Settings { threads, percentile, .. } = *self.settings;
-            let stat = report_stat(frame, *seconds, at_s, threads, percentile);
-            let stat = with_latency(stat, frame);
+            let stat = self.stat(&self.checkpoint, at_s);
+            let stat = with_latency(stat, &self.checkpoint.frame);
             let heading = format!("[ {at_s:.0}s ] Checkpoint report:\n");
             if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&heading, &stat)) {
                 text.push_str(&heading);
-                text.push_str(&self.print_checkpoint(at_s));
+                text.push_str(&self.print_checkpoint(stat));
             }
             self.checkpoint.clear();
             self.checkpoints_done += 1;
@@ -264,29 +207,22 @@ impl<'a> Intervals<'a> {
         text
     }
 
-    fn print_line(&self, at_s: f64, waiting: Option<u64>) -> String {
+    fn stat(&self, since: &FramesSince, at_s: f64) -> ReportStat {
         let Settings { threads, percentile, .. } = *self.settings;
-        let line = Line::new(&self.line.frame, self.line.seconds, at_s, threads, percentile);
-        if self.settings.report_format == ReportFormat::Csv {
-            return line.csv();
-        }
-        let mut text = if self.uses_database { line.plain() } else { line.without_statements() };
-        if let Some(waiting) = waiting {
+        report_stat(&since.frame, since.seconds, at_s, threads, percentile)
+    }
+
+    fn print_line(&self, stat: &ReportStat, waiting: Option<u64>) -> String {
+        let Settings { percentile, report_format, .. } = *self.settings;
+        let mut text = line(stat, percentile, report_format, self.uses_database);
+        if let Some(waiting) = waiting.filter(|_| report_format == ReportFormat::Default) {
+            let comma = if self.uses_database { "," } else { "" };
+            let (at_s, running) = (stat.time_total_s, self.in_flight.max(0));
             text.push_str(&format!(
-                "[ {at_s:.0}s ] queue length: {waiting}{} concurrency: {}\n",
-                if self.uses_database { "," } else { "" },
-                self.in_flight.max(0)
+                "[ {at_s:.0}s ] queue length: {waiting}{comma} concurrency: {running}\n"
             ));
         }
         text
-    }
-
-    fn line_stat(&self, at_s: f64, waiting: Option<u64>) -> ReportStat {
-        let FramesSince { frame, seconds } = &self.line;
-        let Settings { threads, percentile, .. } = *self.settings;
-        let running = self.in_flight.max(0) as u64;
-        let queue = waiting.map_or((0, 0), |waiting| (waiting, running));
-        ReportStat { queue: Some(queue), ..report_stat(frame, *seconds, at_s, threads, percentile) }
     }
 
     /// Events that are due and have not begun; `None` without a rate.
@@ -296,13 +232,13 @@ impl<'a> Intervals<'a> {
         Some(due.saturating_sub(self.started))
     }
 
-    fn print_checkpoint(&self, at_s: f64) -> String {
-        let FramesSince { frame, seconds } = &self.checkpoint;
-        let Settings { percentile, ref percentiles, .. } = *self.settings;
+    fn print_checkpoint(&self, stat: ReportStat) -> String {
         let fairness = self.fairness(&self.workers);
-        let mut figures = Figures::new(frame, *seconds, at_s, percentile, percentiles, fairness);
-        figures.uses_database = self.uses_database;
-        figures.to_string()
+        Figures {
+            uses_database: self.uses_database,
+            ..Figures::new(stat, &self.checkpoint.frame, self.settings, fairness)
+        }
+        .to_string()
     }
 
     /// How even the work was since the last checkpoint, from the sums of all workers now.
@@ -350,27 +286,41 @@ mod tests {
                 .split(|c: char| !c.is_ascii_digit() && c != '.')
                 .filter_map(|word| word.parse().ok())
                 .collect();
-            let line = Line {
-                at_s: numbers[0],
-                workers: numbers[1] as u32,
-                tps: numbers[2],
-                qps: numbers[3],
-                reads_per_s: numbers[4],
-                writes_per_s: numbers[5],
-                others_per_s: numbers[6],
-                percentile: numbers[7] as u32,
-                latency_ms: numbers[8],
-                errors_per_s: numbers[9],
-                reconnects_per_s: numbers[10],
+            // Rates have two decimals, each rounded for itself: the sum is that of what was cut.
+            let count = |at: usize| (numbers[at] * 1000.0).round() as u64;
+            let cut = (count(4) + count(5) + count(6)).saturating_sub(count(3)) * 4 / 10;
+            let stat = ReportStat {
+                time_total_s: numbers[0],
+                threads_running: numbers[1] as u32,
+                time_interval_s: 1000.0,
+                events: count(2),
+                reads: count(4) - cut,
+                writes: count(5),
+                others: count(6) - cut,
+                latency_percentile_s: numbers[8] / 1e3,
+                errors: count(9),
+                reconnects: count(10),
+                ..ReportStat::default()
             };
-            assert_eq!(line.plain().trim_end(), original);
+            let ours = line(&stat, numbers[7] as u32, ReportFormat::Default, true);
+            assert_eq!(ours.trim_end(), original);
         }
     }
 
     #[test]
     fn csv_has_ten_columns() {
-        let line = Line { at_s: 3.0, workers: 2, tps: 1.5, ..Line::default() };
-        assert_eq!(line.csv(), "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n");
+        let (time_total_s, time_interval_s) = (3.0, 2.0);
+        let stat = ReportStat {
+            time_total_s,
+            time_interval_s,
+            threads_running: 2,
+            events: 3,
+            ..ReportStat::default()
+        };
+        assert_eq!(
+            line(&stat, 95, ReportFormat::Csv, true),
+            "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n"
+        );
     }
 
     fn interval(index: u32, committed: u64) -> MeasuredInterval {
@@ -400,8 +350,8 @@ mod tests {
         assert_eq!(Intervals::length(&settings), 5 * SECOND);
         let mut intervals = Intervals::new(&settings);
         assert_eq!(intervals.take(&interval(0, 10), true, None), "");
-        let line = intervals.take(&interval(1, 20), true, None);
-        assert!(line.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{line}");
+        let shown = intervals.take(&interval(1, 20), true, None);
+        assert!(shown.starts_with("[ 10s ] thds: 1 tps: 3.00 qps: 3.00 "), "{shown}");
         let of_worker = |transactions, busy_s| WorkerStats {
             transactions,
             busy: busy_s * SECOND,
@@ -416,8 +366,8 @@ mod tests {
         let last = intervals.fairness(&[of_worker(30, 2), of_worker(70, 5)]);
         assert_eq!((last.events_mean, last.events_stddev), (20.0, 10.0));
         assert_eq!((last.busy_mean_s, last.busy_stddev_s), (1.5, 0.5));
-        let line = intervals.take(&interval(3, 40), true, None);
-        assert!(line.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{line}");
+        let shown = intervals.take(&interval(3, 40), true, None);
+        assert!(shown.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{shown}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
         assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
     }

@@ -2,8 +2,8 @@
 
 use super::SECRETS;
 use super::command_line::{CommandLine, refused_by_test};
-use super::console::{Console, Level};
 use super::fatal::{self, Place};
+use super::fatal::{Console, Level};
 use super::intervals::ReportHooks;
 use super::options::{self, DbDriver, list};
 use super::run::{self, Job};

@@ -5,21 +5,15 @@
 //! honest one and the label is kept; `dyno sysbench --help` says where.
 
 mod command_line;
-mod console;
 mod fatal;
-mod help;
 mod intervals;
-mod load;
 mod lua;
-mod notes;
 mod options;
-mod paper;
 mod report;
 mod run;
 mod target;
 
 use command_line::{CommandLine, Script};
-use console::{Console, Level};
 use dyno_core::nearest;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::Exit;
@@ -29,8 +23,9 @@ use dyno_runner::front_end::{SweepLevel, parse_levels, sweep_words};
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_sysbench::{SysbenchOptions, SysbenchTest};
-use load::LoadCommand;
+use fatal::{Console, Level};
 use options::{DbDriver, Settings};
+use run::LoadCommand;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -61,7 +56,7 @@ pub fn run(
     if let (Err(error), true) = (hidden, has_secret) {
         output::talk(&format!("warning: the password can be seen in the process list: {error}"));
     }
-    let exit = match paper::wanted(&words) {
+    let exit = match target::paper_of_words(&words) {
         Ok(Some(levels)) => run_levels(&levels),
         Ok(None) => main_of(&words).into(),
         Err(refusal) => refused(refusal).into(),
@@ -134,7 +129,7 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     let verbosity = if settings.debug { Level::Debug as u8 } else { settings.verbosity };
     let mut console = Console::new(verbosity, settings.json_to_stdout());
     if settings.help {
-        console.text(Level::Fatal, help::general());
+        console.text(Level::Fatal, options::general_help());
         return Exit::Done;
     }
     if settings.version {
@@ -274,7 +269,7 @@ fn with_test(
     match (opened(settings, console), load_command) {
         (None, _) => Exit::Failed,
         (Some(database), Some(command)) => {
-            load::load(&database, command, settings, &options, console)
+            run::load(&database, command, settings, &options, console)
         }
         (Some(database), None) => run::run(&database, options, &job, console),
     }
@@ -293,7 +288,7 @@ fn opened(settings: &Settings, console: &mut Console) -> Option<Database> {
 }
 
 fn print_help(test: SysbenchTest, console: &mut Console) -> Exit {
-    match help::of_test(test) {
+    match options::test_help(test) {
         Some(text) => {
             console.text(Level::Fatal, text);
             Exit::Done

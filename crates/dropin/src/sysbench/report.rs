@@ -1,36 +1,25 @@
 //! The final report in sysbench's shape: the same labels, order and widths, because scripts
 //! parse them.
+//! What dyno adds after the report: work that was wasted, errors by kind, statements that met no
+//! row. A block of its own, so that parsers of sysbench's report pass over it.
 
+use super::options::Settings;
 use dyno_core::{DbError, ErrorClass, Nanos};
-use dyno_engine::WorkerStats;
 use dyno_engine::record::{ErrorCount, Frame, Latencies};
+use dyno_engine::{TrialEnd, TrialResult, WorkerStats};
+use dyno_facts::SeriesRow;
+use dyno_lua::ReportStat;
 use std::fmt::{self, Write as _};
 
 /// Everything a full report states.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Figures {
-    /// Statements of committed transactions that had a result set.
-    pub(super) reads: u64,
-    /// Statements of committed transactions that changed rows.
-    pub(super) writes: u64,
-    /// All other statements of committed transactions.
-    pub(super) others: u64,
-    pub(super) transactions: u64,
-    /// Errors of attempts, lost connections not among them.
-    pub(super) errors: u64,
-    pub(super) reconnects: u64,
+    /// With latencies.
+    pub(super) stat: ReportStat,
     /// False: the statements are left out.
     pub(super) uses_database: bool,
-    /// Seconds that the figures above cover.
-    pub(super) covered_s: f64,
-    /// Seconds since the start.
-    pub(super) total_s: f64,
     /// Only after a forced shutdown.
     pub(super) unfinished: Option<u32>,
-    pub(super) min_ms: f64,
-    pub(super) avg_ms: f64,
-    pub(super) max_ms: f64,
-    pub(super) sum_ms: f64,
     /// Percent and milliseconds, in the order asked for. Without one, sysbench says so.
     pub(super) percentiles: Vec<(f64, f64)>,
     /// `--percentile=0`.
@@ -87,81 +76,64 @@ pub(super) fn fatal_errors(frame: &Frame, fatal: &DbError) -> u64 {
 }
 
 impl Figures {
-    /// The figures of `frame`, which covers `covered_s` seconds and ended `total_s` after the
-    /// start. `percentile` of 0 is none; `more` are shown after it.
+    /// The figures of `frame`, and the percentiles that the settings ask for.
     pub(super) fn new(
+        stat: ReportStat,
         frame: &Frame,
-        covered_s: f64,
-        total_s: f64,
-        percentile: u32,
-        more: &[f64],
+        Settings { percentile, percentiles: more, .. }: &Settings,
         fairness: Fairness,
     ) -> Self {
-        let (counts, work, latency) = (frame.counts(), frame.work(), frame.latency());
-        let main = Some(f64::from(percentile)).filter(|_| percentile > 0);
+        let latency = frame.latency();
+        let main = Some(f64::from(*percentile)).filter(|_| *percentile > 0);
         // In the order asked for, that of `--percentile` first unless the others name it.
         let first = main.filter(|main| !more.contains(main));
         let at = |percent| (percent, latency.percentile(percent) as f64 / 1e6);
         Figures {
-            reads: work.reads,
-            writes: work.writes,
-            others: work.others,
-            transactions: counts.committed,
-            errors: ignored_errors(frame),
-            reconnects: counts.reconnects,
+            stat,
             uses_database: true,
-            covered_s,
-            total_s,
             unfinished: None,
-            min_ms: latency.min() as f64 / 1e6,
-            avg_ms: latency.mean() / 1e6,
-            max_ms: latency.max() as f64 / 1e6,
-            sum_ms: latency.sum() as f64 / 1e6,
             percentiles: first.into_iter().chain(more.iter().copied()).map(at).collect(),
             percentile_disabled: main.is_none(),
             fairness,
         }
     }
 
-    fn per_s(&self, count: u64) -> f64 {
-        if self.covered_s > 0.0 { count as f64 / self.covered_s } else { 0.0 }
-    }
-
     fn write_counts(&self, out: &mut String) -> fmt::Result {
-        let queries = self.reads + self.writes + self.others;
+        let ReportStat { reads, writes, others, time_interval_s, .. } = self.stat;
+        let queries = reads + writes + others;
         writeln!(out, "SQL statistics:")?;
         writeln!(out, "    queries performed:")?;
-        for (label, count) in [
-            ("read:", self.reads),
-            ("write:", self.writes),
-            ("other:", self.others),
-            ("total:", queries),
-        ] {
+        for (label, count) in
+            [("read:", reads), ("write:", writes), ("other:", others), ("total:", queries)]
+        {
             writeln!(out, "        {label:<33}{count}")?;
         }
         for (label, count) in [
-            ("transactions:", self.transactions),
+            ("transactions:", self.stat.events),
             ("queries:", queries),
-            ("ignored errors:", self.errors),
-            ("reconnects:", self.reconnects),
+            ("ignored errors:", self.stat.errors),
+            ("reconnects:", self.stat.reconnects),
         ] {
-            writeln!(out, "    {label:<37}{count:<6} ({:.2} per sec.)", self.per_s(count))?;
+            let per_s = if time_interval_s > 0.0 { count as f64 / time_interval_s } else { 0.0 };
+            writeln!(out, "    {label:<37}{count:<6} ({per_s:.2} per sec.)")?;
         }
         writeln!(out)
     }
 
     fn write_latency(&self, out: &mut String) -> fmt::Result {
         writeln!(out, "Latency (ms):")?;
-        writeln!(out, "         min: {:>39.2}", self.min_ms)?;
-        writeln!(out, "         avg: {:>39.2}", self.avg_ms)?;
-        writeln!(out, "         max: {:>39.2}", self.max_ms)?;
+        let [min_ms, max_ms, avg_ms, sum_ms] =
+            self.stat.latency_s.unwrap_or_default().map(|seconds| seconds * 1e3);
+        writeln!(out, "         min: {min_ms:>39.2}")?;
+        writeln!(out, "         avg: {avg_ms:>39.2}")?;
+        writeln!(out, "         max: {max_ms:>39.2}")?;
         if self.percentile_disabled {
             writeln!(out, "         percentile stats:               disabled")?;
         }
         for (percent, latency_ms) in &self.percentiles {
             writeln!(out, "{percent:>11}th percentile: {latency_ms:>27.2}")?;
         }
-        writeln!(out, "         sum: {:>39.2}", self.sum_ms)?;
+        writeln!(out, "         sum: {sum_ms:>39.2}")?;
         writeln!(out)
     }
 
@@ -182,8 +154,8 @@ impl Figures {
             writeln!(out, "Number of unfinished transactions on forced shutdown: {unfinished}\n")?;
         }
         writeln!(out, "General statistics:")?;
-        writeln!(out, "    total time:                          {:.4}s", self.total_s)?;
-        writeln!(out, "    total number of events:              {}", self.transactions)?;
+        writeln!(out, "    total time:                          {:.4}s", self.stat.time_total_s)?;
+        writeln!(out, "    total number of events:              {}", self.stat.events)?;
         writeln!(out)?;
         self.write_latency(out)?;
         self.write_fairness(out)
@@ -247,9 +219,142 @@ pub(super) fn histogram(latencies: &Latencies) -> String {
     print(&fill(latencies))
 }
 
+/// An interval is at least so long, with room for rounding.
+const INTERVAL_S: f64 = 1.0 - 1e-6;
+
+pub(super) struct Notes<'a> {
+    pub(super) result: &'a TrialResult,
+    /// `--errors`: the whole breakdown, also when there was none.
+    pub(super) errors: bool,
+    /// What [`outage`] and the script have to say.
+    pub(super) said: &'a [String],
+}
+
+/// That lost connections could not be opened again, and since when nothing was executed: no count of the report has it.
+pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<String> {
+    // Nothing answers, or a PostgreSQL that starts or stops.
+    let is_refused = |error: &&ErrorCount| {
+        error.class == ErrorClass::ConnectionLost
+            && matches!(error.sqlstate.as_str(), "08001" | "57P03")
+    };
+    let refused = || result.total.errors.0.iter().filter(is_refused);
+    let reason = refused().next_back()?.message.trim_end_matches('.');
+    let attempts: u64 = refused().map(|error| error.count).sum();
+    let mut note = format!(
+        "Failed attempts to open lost connections again: {attempts}, which are in no count above. \
+         The last reason: {reason}."
+    );
+    let has_executed = |row: &&SeriesRow| row.begins_s >= 0.0 && row.committed > 0;
+    let executed = intervals.iter().filter(has_executed);
+    let until_s = executed.map(|row| row.begins_s + row.length_s).fold(0.0, f64::max);
+    let total_s = result.length() as f64 / 1e9;
+    if result.total.counts().committed == 0 {
+        note.push_str(" No transaction was committed.");
+    } else if total_s - until_s > INTERVAL_S {
+        let _ = write!(
+            note,
+            " No transaction has ended after the first {until_s:.1} of {total_s:.1} seconds."
+        );
+    }
+    Some(note)
+}
+
+impl Notes<'_> {
+    /// The block; empty when there is nothing to say.
+    pub(super) fn text(&self) -> String {
+        let mut out = String::new();
+        if self.errors {
+            out.push_str(&self.breakdown());
+        }
+        let notes = self.notes();
+        if !notes.is_empty() {
+            out.push_str("Notes:\n");
+            for note in notes {
+                // Writing to a String can't fail.
+                let _ = writeln!(out, "    {note}");
+            }
+            out.push('\n');
+        }
+        out
+    }
+
+    fn breakdown(&self) -> String {
+        let total = &self.result.total;
+        let (counts, wasted) = (total.counts(), total.wasted());
+        let mut out = String::from("Errors:\n");
+        for error in &total.errors.0 {
+            let code = match error.errno {
+                0 => error.sqlstate.clone(),
+                errno => format!("{errno} ({})", error.sqlstate),
+            };
+            let _ = writeln!(
+                out,
+                "    {:<15} {code:<16} {:>10}  {}",
+                error.class.name(),
+                error.count,
+                error.message
+            );
+        }
+        if total.errors.0.is_empty() {
+            out.push_str("    none\n");
+        }
+        out.push_str("\nWasted work:\n");
+        for (label, count) in [
+            ("attempts tried again:", counts.retries),
+            ("failed transactions:", counts.failed),
+            ("transactions in flight at the end:", self.result.in_flight),
+            ("read statements of failed attempts:", wasted.reads),
+            ("write statements of failed attempts:", wasted.writes),
+            ("other statements of failed attempts:", wasted.others),
+        ] {
+            let _ = writeln!(out, "    {label:<37}{count}");
+        }
+        out.push('\n');
+        out
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let total = &self.result.total;
+        let (work, wasted) = (total.work(), total.wasted());
+        let mut notes = self.said.to_vec();
+        notes.extend(self.result.scan_note());
+        if work.misses > 0 {
+            let (misses, them) = match work.misses {
+                1 => ("1 update or delete".to_owned(), "It is"),
+                n => (format!("{n} updates and deletes"), "They are"),
+            };
+            notes.push(format!(
+                "{misses} met no row. {them} among the other statements, in transactions that count."
+            ));
+        }
+        let is_whole = !matches!(self.result.ended, TrialEnd::Aborted(_));
+        if is_whole && self.result.in_flight > 0 {
+            let in_flight = match self.result.in_flight {
+                1 => "1 transaction was in flight at the end and is".to_owned(),
+                n => format!("{n} transactions were in flight at the end and are"),
+            };
+            let longest_s = self.result.longest_in_flight as f64 / 1e9;
+            notes.push(format!(
+                "{in_flight} in no figure above. The longest latency was at least {longest_s:.2} s."
+            ));
+        }
+        if wasted.statements() > 0 && !self.errors {
+            let (statements, them) = match wasted.statements() {
+                1 => ("1 statement of a failed attempt is".to_owned(), "it"),
+                n => (format!("{n} statements of failed attempts are"), "them"),
+            };
+            notes.push(format!("{statements} in no count above; --errors shows {them}."));
+        }
+        notes
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::{DbError, ErrorClass, Tally};
+    use dyno_engine::record::{Frame, Window};
+    use dyno_facts::{GeneratorConditions, HostSample};
 
     /// Printed by sysbench 1.0.20 on a real run.
     const ORIGINAL: &str = include_str!("../../golden/sysbench/report.txt");
@@ -292,20 +397,20 @@ mod tests {
         let (queries_per_s, _) = queries.split_once(' ').expect("a unit");
         let queries_per_s: f64 = queries_per_s.parse().expect("a number");
         let figures = Figures {
-            reads: after("read:") as u64,
-            writes: after("write:") as u64,
-            others: after("other:") as u64,
-            transactions: after("transactions:") as u64,
-            errors: after("ignored errors:") as u64,
-            reconnects: after("reconnects:") as u64,
+            stat: ReportStat {
+                reads: after("read:") as u64,
+                writes: after("write:") as u64,
+                others: after("other:") as u64,
+                events: after("transactions:") as u64,
+                errors: after("ignored errors:") as u64,
+                reconnects: after("reconnects:") as u64,
+                time_interval_s: after("total:") / queries_per_s,
+                time_total_s: after("total time:"),
+                latency_s: Some(["min:", "max:", "avg:", "sum:"].map(|label| after(label) / 1e3)),
+                ..ReportStat::default()
+            },
             uses_database: true,
-            covered_s: after("total:") / queries_per_s,
-            total_s: after("total time:"),
             unfinished: None,
-            min_ms: after("min:"),
-            avg_ms: after("avg:"),
-            max_ms: after("max:"),
-            sum_ms: after("sum:"),
             percentiles: vec![(95.0, after("95th percentile:"))],
             percentile_disabled: false,
             fairness: Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s },
@@ -317,8 +422,10 @@ mod tests {
     fn percentiles_stand_in_the_order_asked_for_and_none_is_said() {
         let frame = Frame::new(1, false);
         let lines = |percentile, more: &[f64]| -> Vec<String> {
-            let text = Figures::new(&frame, 1.0, 1.0, percentile, more, Fairness::default());
-            let text = text.to_string();
+            let settings =
+                Settings { percentile, percentiles: more.to_vec(), ..Settings::default() };
+            let stat = ReportStat::default();
+            let text = Figures::new(stat, &frame, &settings, Fairness::default()).to_string();
             text.lines().filter(|line| line.contains("percentile")).map(str::to_owned).collect()
         };
         assert_eq!(
@@ -381,5 +488,115 @@ mod tests {
     #[test]
     fn nothing_measured_is_an_empty_histogram() {
         assert_eq!(histogram(&Latencies::new()).lines().count(), 3);
+    }
+
+    fn result(total: Frame) -> TrialResult {
+        TrialResult {
+            late: 0,
+            total,
+            window: Window { released: 0, opens: 0, closes: 1, interval: 1 },
+            connect: 0,
+            ended: TrialEnd::Time,
+            workers: Vec::new(),
+            offered: None,
+            in_flight: 0,
+            longest_in_flight: 0,
+            unfinished: 0,
+            retired: 0,
+            retired_transactions: 0,
+            loops_cpu: Vec::new(),
+            host: HostSample::default(),
+            conditions: GeneratorConditions::default(),
+        }
+    }
+
+    #[test]
+    fn a_run_without_surprises_has_no_block() {
+        let result = result(Frame::new(1, false));
+        assert_eq!(Notes { result: &result, errors: false, said: &[] }.text(), "");
+    }
+
+    #[test]
+    fn the_notes_name_what_a_stopped_run_left_in_flight() {
+        let text = |in_flight| {
+            let longest_in_flight = 8_028_000_000;
+            let total = Frame::new(1, false);
+            let result = TrialResult { in_flight, longest_in_flight, ..result(total) };
+            Notes { result: &result, errors: false, said: &[] }.text()
+        };
+        assert_eq!(text(0), "");
+        let one = "    1 transaction was in flight at the end and is in no figure above.";
+        assert!(text(1).contains(one), "{}", text(1));
+        let two = "    2 transactions were in flight at the end and are in no figure above. The \
+                   longest latency was at least 8.03 s.\n";
+        assert!(text(2).contains(two), "{}", text(2));
+    }
+
+    #[test]
+    fn wasted_work_and_misses_are_said() {
+        let mut total = Frame::new(1, false);
+        total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
+        total.kinds[0].work = Tally { misses: 5, others: 5, ..Tally::default() };
+        total.kinds[0].counts.retries = 2;
+        let deadlock = DbError::server(ErrorClass::Deadlock, 1213, *b"40001", "Deadlock found");
+        total.errors.count(&deadlock);
+        total.errors.count(&deadlock);
+        let mut result = result(total);
+        let text = Notes { result: &result, errors: false, said: &[] }.text();
+        assert_eq!(
+            text,
+            "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
+             in transactions that count.\n    17 statements of failed attempts are in no \
+             count above; --errors shows them.\n\n"
+        );
+        result.total.kinds[0].wasted = Tally { reads: 1, ..Tally::default() };
+        let text = Notes { result: &result, errors: false, said: &[] }.text();
+        assert!(
+            text.contains(
+                "    1 statement of a failed attempt is in no count above; --errors shows it.\n"
+            ),
+            "{text}"
+        );
+        result.total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
+        result.in_flight = 2;
+        let text = Notes { result: &result, errors: true, said: &[] }.text();
+        assert!(text.starts_with(
+            "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"
+        ), "{text}");
+        assert!(text.contains("    read statements of failed attempts:  14\n"), "{text}");
+        assert!(text.contains("    transactions in flight at the end:   2\n"), "{text}");
+        assert!(!text.contains("--errors"), "{text}");
+    }
+
+    #[test]
+    fn a_server_that_stays_away_is_said_with_since_when() {
+        let row = |begins_s: f64, committed| SeriesRow {
+            begins_s,
+            length_s: 1.0,
+            committed,
+            ..SeriesRow::default()
+        };
+        let mut total = Frame::new(1, false);
+        total.kinds[0].counts.committed = 9;
+        total.errors.count(&DbError::lost("gone"));
+        let mut away = result(total);
+        away.window.closes = 4_000_000_000;
+        let rows = [row(0.0, 4), row(1.0, 5), row(2.0, 0), row(3.0, 0)];
+        assert_eq!(outage(&away, &rows), None);
+        for _ in 0..3 {
+            away.total.errors.count(&DbError::unreachable("Connection refused."));
+        }
+        let attempts = "Failed attempts to open lost connections again: 3, which are in no count \
+                        above. The last reason: Connection refused.";
+        let since =
+            format!("{attempts} No transaction has ended after the first 2.0 of 4.0 seconds.");
+        assert_eq!(outage(&away, &rows), Some(since.clone()));
+        let notes = Notes { result: &away, errors: false, said: std::slice::from_ref(&since) };
+        assert_eq!(notes.text(), format!("Notes:\n    {since}\n\n"));
+        let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
+        assert_eq!(outage(&away, &back).as_deref(), Some(attempts));
+        away.total.kinds[0].counts.committed = 0;
+        let nothing = format!("{attempts} No transaction was committed.");
+        assert_eq!(outage(&away, &[]), Some(nothing));
     }
 }

@@ -1,12 +1,11 @@
 //! The command `run`.
+//! The commands `prepare`, `prewarm` and `cleanup`.
 
-use super::console::{Console, Level};
 use super::fatal::{self, Place};
+use super::fatal::{Console, Level};
 use super::intervals::{Intervals, ReportHooks, report_stat, with_latency};
-use super::load;
-use super::notes::{self, Notes};
-use super::options::Settings;
-use super::report::{Fairness, Figures, fatal_errors, histogram};
+use super::options::{DbDriver, Settings};
+use super::report::{Fairness, Figures, Notes, fatal_errors, histogram, outage};
 use super::target::{error_policy, target};
 use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::Database;
@@ -17,16 +16,18 @@ use dyno_engine::{
     drive,
 };
 use dyno_facts::{Message, SeriesRow};
-use dyno_load::{LoadError, LoadObserver, LoadSessions, doing};
+use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, Unobserved, doing};
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
 use dyno_runner::failure::Exit;
 use dyno_runner::front_end::JsonFile;
 use dyno_runner::front_end::SweepLevel;
-use dyno_runner::{identity, lock_holder, shared_warning, summarise};
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::{identity, lock_holder, lock_tables, shared_warning, summarise};
 use dyno_sysbench::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
-use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions};
-use std::sync::Arc;
+use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions, cleanup, prepare, prewarm};
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, PoisonError};
 
 pub(super) struct Job<'a> {
     pub(super) settings: &'a Settings,
@@ -115,7 +116,7 @@ pub(super) fn trial(
     if let (TrialEnd::Aborted(error), false) = (&result.ended, has_failed) {
         job.print(console, error, Place::ThreadRun);
     }
-    let outage = notes::outage(&result, &rows);
+    let outage = outage(&result, &rows);
     let is_out = outage.is_some();
     let test = &job.test;
     let mut summary =
@@ -224,7 +225,7 @@ fn look_before(
             return Err(Exit::Aborted);
         }
         Err(error) => {
-            load::print(console, &error, job.settings);
+            print_load_error(console, &error, job.settings);
             return Err(Exit::Failed);
         }
     };
@@ -444,7 +445,7 @@ fn ended(
     Exit::Done
 }
 
-/// What the last report gives to a script.
+/// The figures of the last report.
 fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
     let total_s = result.length() as f64 / 1e9;
     let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
@@ -466,19 +467,17 @@ fn report(
     settings: &Settings,
     forced: bool,
 ) -> String {
-    let total_s = result.length() as f64 / 1e9;
-    let (frame, covered_s, fairness) = match intervals.since_checkpoint() {
-        Some((frame, seconds)) => (frame, seconds, intervals.fairness(&result.workers)),
-        None => (&result.total, total_s, Fairness::of_workers(&result.workers)),
+    let (frame, fairness) = match intervals.since_checkpoint() {
+        Some((frame, _)) => (frame, intervals.fairness(&result.workers)),
+        None => (&result.total, Fairness::of_workers(&result.workers)),
     };
-    let Settings { percentile, percentiles, .. } = settings;
-    let mut figures = Figures::new(frame, covered_s, total_s, *percentile, percentiles, fairness);
-    figures.uses_database = intervals.uses_database;
+    let mut stat = last_stat(result, intervals, settings);
     if let TrialEnd::Aborted(error) = &result.ended {
-        figures.errors -= fatal_errors(frame, error);
+        stat.errors -= fatal_errors(frame, error);
     }
-    figures.unfinished = forced.then_some(result.unfinished);
-    figures.to_string()
+    let figures = Figures::new(stat, frame, settings, fairness);
+    let unfinished = forced.then_some(result.unfinished);
+    Figures { unfinished, uses_database: intervals.uses_database, ..figures }.to_string()
 }
 
 fn per_thread(result: &TrialResult, console: &mut Console) {
@@ -495,6 +494,151 @@ fn per_thread(result: &TrialResult, console: &mut Console) {
         ));
     }
     console.text(Level::Debug, "\n");
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LoadCommand {
+    Prepare,
+    Prewarm,
+    Cleanup,
+}
+
+/// Prints the original's lines, and the progress of what takes long.
+struct Lines<'a> {
+    console: Mutex<&'a mut Console>,
+    progress: LoadProgress,
+}
+
+impl Lines<'_> {
+    fn say(&self, line: impl Display) {
+        self.progress.suspend(|| {
+            self.console.lock().unwrap_or_else(PoisonError::into_inner).notice(line);
+        });
+    }
+}
+
+impl LoadObserver for Lines<'_> {
+    fn rows_planned(&self, rows: u64) {
+        self.progress.rows_planned(rows);
+    }
+
+    fn creating_table(&self, table: &str) {
+        self.say(format_args!("Creating table '{table}'..."));
+    }
+
+    fn inserting(&self, rows: u64, table: &str) {
+        self.say(format_args!("Inserting {rows} records into '{table}'"));
+    }
+
+    fn rows_done(&self, rows: u64) {
+        self.progress.rows_done(rows);
+    }
+
+    fn creating_index(&self, table: &str) {
+        self.say(format_args!("Creating a secondary index on '{table}'..."));
+        self.progress.creating_index(table);
+    }
+
+    fn prewarming_table(&self, table: &str) {
+        self.say(format_args!("Prewarming table {table}"));
+    }
+
+    fn dropping_table(&self, table: &str) {
+        self.say(format_args!("Dropping table '{table}'..."));
+    }
+
+    fn note(&self, text: &str) {
+        self.progress.note(text);
+    }
+}
+
+pub(super) fn load(
+    database: &Database,
+    command: LoadCommand,
+    settings: &Settings,
+    options: &SysbenchOptions,
+    console: &mut Console,
+) -> Exit {
+    if command == LoadCommand::Prewarm && settings.db_driver == DbDriver::Pgsql {
+        let function = Place::Command.function();
+        let why = "prewarm is currently MySQL only";
+        console.fatal(format_args!("`{function}' function failed: {why}"));
+        return Exit::Failed;
+    }
+    let lock = (command != LoadCommand::Prewarm)
+        .then(|| lock_tables(database, OFFER.name, &Unobserved))
+        .transpose();
+    if let Err(error) = &lock {
+        print_load_error(console, error, settings);
+        return Exit::Failed;
+    }
+    // The original makes the tables of bulk_insert one after the other.
+    let is_parallel = command != LoadCommand::Cleanup && !options.test.is_bulk_insert();
+    if settings.threads > 1 && is_parallel {
+        console.notice("Initializing worker threads...\n");
+    }
+    let lines =
+        Lines { console: Mutex::new(console), progress: LoadProgress::new(options.test.name()) };
+    let threads = settings.threads;
+    let admin = database.admin();
+    let report = match command {
+        LoadCommand::Prepare => {
+            prepare(&admin, options, threads, settings.rand_seed, &lines).map(Some)
+        }
+        LoadCommand::Prewarm => prewarm(&admin, options, threads, &lines).map(|()| None),
+        LoadCommand::Cleanup => cleanup(&admin, options, threads, &lines).map(|()| None),
+    };
+    let Lines { console, progress } = lines;
+    let console = console.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match report {
+        Ok(Some(report)) if console.prints(Level::Notice) => {
+            progress.finish(&summary(&report.rows));
+            Exit::Done
+        }
+        Ok(_) => {
+            progress.clear();
+            Exit::Done
+        }
+        Err(error) => {
+            progress.clear();
+            print_load_error(console, &error, settings);
+            Exit::Failed
+        }
+    }
+}
+
+fn summary(report: &LoadReport) -> String {
+    let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let found = match report.rows_found {
+        0 => String::new(),
+        rows => format!(", {rows} were there before"),
+    };
+    format!("{} rows loaded{method}{found}", report.rows_loaded)
+}
+
+/// An error of what is done as a load is.
+fn print_load_error(console: &mut Console, error: &LoadError, settings: &Settings) {
+    match error {
+        LoadError::Session { doing, sql, error, hint, .. } => {
+            let error = match sql {
+                Some(sql) => error.clone().with_statement(sql.as_str()),
+                None => error.clone(),
+            };
+            if !error.is_connect() && sql.is_none() {
+                console.fatal(format_args!("{doing} failed"));
+            }
+            fatal::print(console, &error, Place::Command, settings.db_driver);
+            if let (None, Some(hint)) = (error.hint(), hint) {
+                console.hint(hint);
+            }
+        }
+        _ => {
+            console.fatal(error);
+            if let Some(hint) = error.hint() {
+                console.hint(hint);
+            }
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::choice;
 use crate::{Done, pretty};
 use clap::{Args, Subcommand};
+use dyno_dropin::choice;
 use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, signals};
@@ -11,7 +11,7 @@ use dyno_topology::{
     Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
     endpoint,
 };
-use serde::Serialize;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -279,32 +279,20 @@ fn promote(node: &Node) -> Done {
     Ok(())
 }
 
-#[derive(Serialize)]
-struct Document<'a> {
-    folder: &'a Path,
-    topology: TopologyKind,
-    replication: Replication,
-    endpoint: Option<EndpointKind>,
-    user: &'a str,
-    database: &'a str,
-    password_file: PathBuf,
-    nodes: &'a [NodeStatus],
-}
-
 fn status(arguments: &Status) -> Done {
     let cluster = Cluster::open(&arguments.folder.dir)?;
     let (nodes, state) = (cluster.status(), cluster.state());
     if arguments.json {
-        let document = Document {
-            folder: cluster.folder(),
-            topology: state.topology,
-            replication: state.replication,
-            endpoint: state.endpoint,
-            user: &state.user,
-            database: &state.database,
-            password_file: cluster.folder().join("password"),
-            nodes: &nodes,
-        };
+        let document = json!({
+            "folder": cluster.folder(),
+            "topology": state.topology,
+            "replication": state.replication,
+            "endpoint": state.endpoint,
+            "user": state.user,
+            "database": state.database,
+            "password_file": cluster.folder().join("password"),
+            "nodes": nodes,
+        });
         output::data(&pretty(&document)?);
     } else {
         output::data(&nodes_table(&nodes));

@@ -1,17 +1,23 @@
 //! `dyno compare`.
+//! The end of a run: tables, paper, checks, gates, and the exit code that follows.
+//! `dyno reproduce`.
 
-use super::paper::{published_of, report_failure};
-use super::runs::{RunsFolder, read_runs};
-use crate::Done;
-use crate::{LANGUAGES, choice};
-use dyno_facts::TrialStatus;
-use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper};
+use super::paper::{Forms, paper_of, published_of, report_failure, write_paper};
+use super::run::{Keeping, run_kept};
+use super::runs::{RunsFolder, find_run, read_runs};
+use crate::{Done, LANGUAGES, choice, families};
+use dyno_core::nearest;
+use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, TrialStatus, is_masked, mask_secrets};
+use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper, check_ids};
+use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
+use dyno_runner::family::experiment;
+use dyno_runner::{RunOutcome, output, signals};
 use dyno_statistics::gate::Gate;
 use dyno_store::{RunData, TrialData};
+use dyno_suite::{Overrides, Plan};
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -112,7 +118,7 @@ pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
 /// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
 /// proven, 3 where nothing is.
 pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
-    let truth = super::ending::judge_truth(paper);
+    let truth = judge_truth(paper);
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
     let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
     if truth.is_ok() && !has_gate && !is_compared {
@@ -220,4 +226,296 @@ fn judge_verdicts(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bo
         return Err(failure.with_hint(paper.verdicts.remedy().render(lang)));
     }
     Ok(())
+}
+
+pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
+    let known = check_ids();
+    for id in plan.denied.iter().chain(&plan.allowed) {
+        if known.contains(&id.as_str()) {
+            continue;
+        }
+        let hint = match nearest(id, known.iter().copied()) {
+            Some(near) => format!("Did you mean `{near}`?"),
+            None => "The table of checks in any paper names them all.".to_owned(),
+        };
+        return Err(plan.check_error(id, format!("There is no check `{id}`."), Some(hint)).into());
+    }
+    Ok(())
+}
+
+/// How much is printed at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EndLength {
+    /// A sentence for each result, and what they are worth.
+    Sentences,
+    /// A screen: results, caveats in words, where the paper is, what to do next.
+    Screen,
+    /// Results, all checks with findings, verdicts.
+    Short,
+    /// All tables that a terminal has.
+    Long,
+}
+
+/// Caveats that have a line on a screen.
+const MOST_CAVEATS: usize = 3;
+
+/// Writes the paper, prints tables, checks and gates, and says how the run is to be judged.
+pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Failure> {
+    let data = dyno_store::read(&outcome.path)?;
+    // The last word of the output.
+    let last: String = families().iter().map(|family| (family.last_words)(&data)).collect();
+    let (mut truth, mut judged) = (Ok(()), Ok(()));
+    if !data.trials.is_empty() {
+        let runs = [data];
+        let paper = paper_of(&runs);
+        match length {
+            EndLength::Sentences => {
+                let named: Vec<String> = runs[0]
+                    .header
+                    .targets
+                    .iter()
+                    .map(|target| format!("{} is {}", target.name, target.url.redacted()))
+                    .collect();
+                // Who reads the first line only must not take a rehearsal's figures for results.
+                output::data(&format!("{} {}.\n", paper.standing(Lang::En), named.join(", ")));
+                output::data(&paper.results_text(Lang::En));
+                let file = outcome.path.join("paper.html");
+                output::data(&format!("The paper: {}\n", file.display()));
+            }
+            _ => print_results(&paper, length),
+        }
+        if matches!(length, EndLength::Short | EndLength::Long) {
+            output::data(&last);
+        }
+        truth = judge_truth(&paper);
+        // Others measure what there is: a difference is no failure of theirs.
+        let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
+        judged = truth.clone().and_then(|()| claims());
+        let is_regression = |of: &PairedComparison| {
+            !of.is_aa && of.rows.first().is_some_and(|row| row.call == Call::Slower)
+        };
+        if judged.is_ok() && paper.verdicts.comparisons.iter().any(is_regression) {
+            output::talk(
+                "This run does not end with 5: without a gate it measures, and `dyno compare last` judges.",
+            );
+        }
+        let tell = |file: &Path| {
+            if length != EndLength::Screen {
+                output::talk(&format!("written: {}", file.display()));
+            }
+        };
+        write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
+    }
+    if let Some(failure) = outcome.failure {
+        return Ok(Err(failure));
+    }
+    Ok(match outcome.status {
+        RunStatus::Complete => judged,
+        RunStatus::Failed(why) if outcome.denied > 0 => Err(Failure::denied(why.to_string())),
+        RunStatus::Failed(why) => truth.and(Err(Failure::new(why.to_string()))),
+        RunStatus::Interrupted | RunStatus::Running => {
+            let message = "The run was interrupted; what was loaded and measured is kept.";
+            let failure = match signals::has_come() {
+                true => Failure::interrupted(message),
+                false => Failure::new(message),
+            };
+            Err(failure.with_hint("The same command goes on with it."))
+        }
+    })
+}
+
+/// What the terminal shows of a run's results.
+pub(crate) fn print_results(paper: &Paper, length: EndLength) {
+    output::data(&match length {
+        EndLength::Long => paper.terminal(Lang::En),
+        _ => paper.brief(Lang::En),
+    });
+    let told = [
+        match length {
+            EndLength::Screen => paper.checks_brief(Lang::En, MOST_CAVEATS),
+            _ => paper.checks_text(Lang::En),
+        },
+        paper.verdicts.text(Lang::En),
+        paper.verdicts.gates_text(Lang::En),
+    ];
+    for text in told.iter().filter(|text| !text.is_empty()) {
+        output::data(&format!("\n{text}"));
+    }
+}
+
+/// Where the paper of a run is, and what comes next.
+pub(crate) fn next_steps(run: &Path) {
+    let paper = run.join("paper.html");
+    let paper = paper.canonicalize().unwrap_or(paper);
+    output::data(&format!(
+        "\nThe paper, for a browser: {}\nAll tables: dyno show last; suites for your own database: dyno suites; such as\n\
+         dyno run rds-mysql-5.6 --target main=mysql://USER@HOST/DATABASE --shrink 0.001\n",
+        paper.display()
+    ));
+}
+
+/// Whether acknowledged work was lost, or a check that is denied has found something. Both come before gates:
+/// figures that are not accepted prove nothing.
+pub(crate) fn judge_truth(paper: &Paper) -> Done {
+    let lost = paper.lost_work();
+    if let Some(first) = lost.first() {
+        let more = match lost.len() {
+            1 => String::new(),
+            all => format!(" ({} further findings)", all - 1),
+        };
+        let message = format!("Acknowledged work was lost: {}{more}.", first.render(Lang::En));
+        return Err(Failure::denied(message).with_hint(
+            "Where that is the expected answer, the fault says `allow_lost = true` or names the targets.",
+        ));
+    }
+    let denied = paper.denied();
+    if denied.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<&str> = denied.iter().map(|check| check.id).collect();
+    Err(Failure::denied(format!("Denied checks have found something: {}.", ids.join(", ")))
+        .with_hint("The paper says what and what to do; `--allow ID` accepts a finding."))
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno reproduce last
+  dyno reproduce 2026-11-21T21 --target main=mysql://root@10.0.0.7/db
+
+The plan that is stored with the run is executed again: the same targets, data, load and random streams.
+Then both runs are compared. They are not interleaved: what has drifted between them looks like a
+difference. Passwords are taken from the places that `dyno run` names, or asked for.
+
+Exit codes are those of `dyno run`, then those of `dyno compare`: 3 but for lost work and gates on values.")]
+pub(crate) struct ReproduceArguments {
+    /// A run: its folder, its name, the beginning of its name, or `last`.
+    run: String,
+    /// Execute it on another server.
+    #[arg(long = "target", value_name = "NAME=URL")]
+    targets: Vec<String>,
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Begin anew even if there is an interrupted reproduction to go on with.
+    #[arg(long)]
+    new: bool,
+    /// Run the commands of the shell that the stored plan holds; look at them first.
+    #[arg(long)]
+    allow_commands: bool,
+}
+
+pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
+    let first = find_run(&arguments.runs.dir, &arguments.run)?;
+    let data = dyno_store::read(&first)?;
+    let plan = plan_of(&data.header, &first)?;
+    let mut given = Overrides::default();
+    for target in &arguments.targets {
+        add_target(&mut given, target)?;
+    }
+    let plan = plan.redirected(&given)?;
+    for difference in differences(&data.header) {
+        output::talk(&format!("note: {difference}"));
+    }
+    allow_commands(&plan, arguments.allow_commands)?;
+    let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let keeping =
+        Keeping { reproduces: Some(name), ..Keeping::of(&arguments.runs.dir, arguments.new) };
+    let kept = run_kept(&plan, &keeping)?;
+    // What failed or was interrupted is not compared; what gates and checks say of it is told last.
+    if let Err(failure) = &kept.verdict
+        && (failure.code == 1 || failure.code >= 128)
+    {
+        return kept.verdict;
+    }
+    let again = dyno_store::read(&kept.path)?;
+    let runs = [data, again];
+    let paper = self::paper(&runs, &[]);
+    let judged = judge(&paper, &runs, Lang::En);
+    let papers = [kept.path.join("paper.html")];
+    let compared = judged.and_then(|judged| tell(&paper, judged, Lang::En, &papers));
+    kept.verdict.and(compared)
+}
+
+/// A run folder may come from anywhere, and its plan may hold commands of the shell.
+fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
+    let commands = commands(plan);
+    if let Some(command) = commands.iter().find(|command| is_masked(command)) {
+        let message = format!("The run has not stored the password of its command `{command}`.");
+        return Err(Failure::usage(message).with_hint(
+            "Run the suite itself; a command that takes its password from a file can be executed again.",
+        ));
+    }
+    if commands.is_empty() || are_allowed {
+        for command in commands {
+            let command = mask_secrets(&command);
+            output::talk(&format!("note: the plan runs a command of the shell here: {command}"));
+        }
+        return Ok(());
+    }
+    let told: Vec<String> =
+        commands.iter().map(|command| format!("`{}`", mask_secrets(command))).collect();
+    let message = format!(
+        "The plan runs commands of the shell on this machine: {}. Nothing was executed.",
+        told.join(", ")
+    );
+    Err(Failure::usage(message).with_hint("`--allow-commands` runs them."))
+}
+
+fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
+    Plan::of_run(header).ok_or_else(|| {
+        Failure::usage(format!("{} has no plan to execute again.", path.display()))
+            .with_hint("A drop-in was run: its command stands in run.json as `command_line`.")
+    })
+}
+
+/// The commands that the plan runs on this machine: whoever has got the run from somebody else should
+/// see them.
+pub(super) fn commands(plan: &Plan) -> Vec<String> {
+    let of = |planned: &ExperimentFacts| {
+        // Options that can't be read are not executed either.
+        let family = experiment(families(), plan, planned);
+        let of_family = family.map(|family| family.commands()).unwrap_or_default();
+        planned.commands().map(str::to_owned).chain(of_family).collect::<Vec<_>>()
+    };
+    let restarts = plan.experiments.iter().any(|planned| planned.restart_each > 0);
+    let restart = plan.targets.iter().filter_map(|target| target.restart.as_ref());
+    let restart = restart.map(|command| command.expose().to_owned());
+    let restart = restart.filter(|_| restarts);
+    restart.chain(plan.experiments.iter().flat_map(of)).collect()
+}
+
+/// What is not as it was: it may be why results differ.
+fn differences(header: &RunHeader) -> Vec<String> {
+    let (then, now) = (&header.environment, &dyno_observe::environment());
+    let differs = |what: &str, then: &str, now: &str| {
+        (then != now && !then.is_empty())
+            .then(|| format!("{what} was {then} in the first run and is {now} now."))
+    };
+    [
+        differs("dyno", &then.dyno_version, &now.dyno_version),
+        differs("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
+        differs("The CPU", &then.cpu_model, &now.cpu_model),
+        differs("The kernel", &then.kernel, &now.kernel),
+        differs("The way of the loops to their sockets", &then.loops_io, &now.loops_io),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_suite::Suite;
+
+    #[test]
+    fn commands_of_faults_are_seen() {
+        let text = "[suite]\nname = 's'\n[target.main]\nurl = 'mysql://h/a'\n[[experiment]]\nname = 'e'\nworkload = \
+                    'tpcc'\ntest = 'bmsql-5.0'\nworkers = 4\nduration_s = 60\nfault = { action = 'command', at_s = 5, \
+                    command = 'a', heal_command = 'b', promote = 'n3', promote_command = 'c' }\n";
+        let suite = Suite::parse("s.toml", text, &[dyno_tpcc::options::OFFER]).expect("a suite");
+        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
+        assert_eq!(commands(&plan), ["a", "b", "c"]);
+        assert!(allow_commands(&plan, false).is_err());
+    }
 }

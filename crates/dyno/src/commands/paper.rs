@@ -2,7 +2,8 @@
 
 use super::runs::{RunsFolder, read_runs};
 use crate::Done;
-use crate::{LANGUAGES, choice};
+use crate::LANGUAGES;
+use dyno_dropin::choice;
 use dyno_facts::{PaperTexts, PublishedTable};
 use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;

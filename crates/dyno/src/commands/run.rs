@@ -1,33 +1,31 @@
 //! `dyno run`.
+//! `dyno run --continue RUN`: a comparison until decided goes on where an earlier run has left it.
 
-use super::compare::refuse_mistakes;
-use super::continuing::{self, Continued};
-use super::ending::{self, EndLength};
+use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};
-use super::preview;
-use super::reproduce;
-use super::runs::{RUNS, RunsFolder};
-use super::serve::{self, LISTEN};
+use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_beside};
+use super::suites;
 use crate::Done;
-use crate::choice;
 use crate::terminal::human_time;
+use dyno_dropin::choice;
 use dyno_engine::Control;
 use dyno_facts::{
-    EarlierSession, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction, TrialStatus, has_secret,
-    mask_secrets,
+    EarlierSession, ExperimentFacts, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction,
+    StopRule, TargetFacts, TrialStatus, has_secret, mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
+use dyno_judge::findings::verdict::sessions_of;
 use dyno_runner as runner;
-use dyno_runner::TableSharing;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::failure::exit_code;
 use dyno_runner::fleet::{FleetConfig, OnLostGenerator};
 use dyno_runner::front_end::{LevelSuite, TARGET};
-use dyno_runner::{output, signals};
+use dyno_runner::{TableSharing, output, signals};
 use dyno_store::{FolderAccess, Run};
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
+use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -191,15 +189,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         add_target(&mut overrides, target)?;
     }
     if arguments.plan {
-        return preview::show(&Suite::open(&arguments.suite, &crate::offers())?, &overrides);
+        return suites::show_plan(&Suite::open(&arguments.suite, &crate::offers())?, &overrides);
     }
     let earlier = arguments.comparing.earlier.as_deref();
-    let continued = earlier.map(|name| continuing::read(&arguments.runs.dir, name)).transpose()?;
+    let continued = earlier.map(|name| read_continued(&arguments.runs.dir, name)).transpose()?;
     if let Some(continued) = &continued {
         overrides.seed = overrides.seed.or(Some(continued.next_seed()));
     }
     let listen = arguments.serve.as_deref();
-    let _page = listen.map(|listen| serve::beside(&arguments.runs.dir, listen)).transpose()?;
+    let _page = listen.map(|listen| serve_beside(&arguments.runs.dir, listen)).transpose()?;
     let muster = arguments.fleet.muster()?;
     let sharing = match arguments.share_target {
         true => TableSharing::Allowed,
@@ -260,7 +258,7 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping<'_
     let plan = Plan::build(&suite, overrides)?;
     let kept = run_kept(&plan, keeping)?;
     if keeping.length == EndLength::Screen {
-        ending::next_steps(&kept.path);
+        compare::next_steps(&kept.path);
     }
     kept.verdict
 }
@@ -310,7 +308,7 @@ pub(crate) struct StoredRun {
 }
 
 pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, Failure> {
-    ending::refuse_unknown_checks(plan)?;
+    compare::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
     if let Some(continued) = &keeping.continued {
@@ -350,7 +348,7 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
         },
     )?;
     let path = outcome.path.clone();
-    Ok(StoredRun { path, verdict: ending::report(outcome, keeping.length)? })
+    Ok(StoredRun { path, verdict: compare::report(outcome, keeping.length)? })
 }
 
 /// The interrupted run of the same plan, or a new one, and what is said when it begins.
@@ -384,7 +382,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         true => String::new(),
         false => format!(", and the load of {}: it is timed when it has begun", loads.join(", ")),
     };
-    for command in reproduce::commands(plan).iter().filter(|command| has_secret(command)) {
+    for command in compare::commands(plan).iter().filter(|command| has_secret(command)) {
         output::talk(&format!(
             "warning: a command holds a password, which the process list shows: {}",
             mask_secrets(command)
@@ -392,7 +390,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         output::talk("hint: give it in a file such as ~/.my.cnf or ~/.pgpass");
     }
     let length = match plan.steps.is_empty() {
-        true => preview::NOTHING_LEFT.to_owned(),
+        true => suites::NOTHING_LEFT.to_owned(),
         false => format!("{steps}{most}about {about}{beside}"),
     };
     let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
@@ -542,6 +540,169 @@ fn run_recorded(levels: &LevelSuite) -> Done {
     let plan = Plan::build(&suite, &overrides)?;
     let keeping = Keeping { length: EndLength::Short, ..Keeping::of(Path::new(RUNS), false) };
     run_kept(&plan, &keeping)?.verdict
+}
+
+/// An earlier run that a new one goes on with.
+pub(crate) struct Continued {
+    folder: String,
+    header: RunHeader,
+    /// It and those that it goes on with itself, the oldest first.
+    pub(crate) sessions: Vec<EarlierSession>,
+}
+
+/// Reads the run of a name.
+///
+/// # Errors
+/// When there is none, somebody writes to it, or it has no pairs that can count.
+fn read_continued(dir: &Path, name: &str) -> Result<Continued, Failure> {
+    let data = dyno_store::read(&find_run(dir, name)?)?;
+    let folder = data.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    if data.status() == RunStatus::Running {
+        let message = format!("{folder} is still being written, so it can't be continued yet.");
+        return Err(Failure::usage(message).with_hint("Wait for its end, or stop it by Ctrl-C."));
+    }
+    for warning in &data.warnings {
+        output::talk(&format!("warning: {warning}"));
+    }
+    let sessions = sessions_of(&data).map_err(Failure::usage)?;
+    let own = sessions.last().map_or(&[][..], |own| &own.comparisons);
+    let most = own.iter().flat_map(|of| of.metrics.values()).map(Vec::len).max();
+    if most.unwrap_or(0) < 2 {
+        let message =
+            format!("{folder} has no two complete pairs, so there is nothing to continue.");
+        return Err(Failure::usage(message).with_hint(
+            "The same command goes on with an interrupted run; a comparison begins without `--continue`.",
+        ));
+    }
+    Ok(Continued { folder, header: data.header, sessions })
+}
+
+impl Continued {
+    /// Another seed than those of the sessions before: each draws its orders anew.
+    pub(crate) fn next_seed(&self) -> u64 {
+        self.header.seed + 1
+    }
+
+    /// Whether pairs of this plan may count beside those of the run.
+    ///
+    /// # Errors
+    /// Where the verdict of both would not be valid.
+    pub(crate) fn refuse_another(&self, plan: &Plan) -> Done {
+        let refused = |why: String, hint: &str| {
+            let message = format!("{} can't be continued: {why}.", self.folder);
+            Err(Failure::usage(message).with_hint(hint))
+        };
+        const SAME: &str = "Give the same suite, targets and options as that run had.";
+        if self.header.suite != plan.suite.name {
+            let why =
+                format!("it ran the suite `{}`, not `{}`", self.header.suite, plan.suite.name);
+            return refused(why, SAME);
+        }
+        let both = [("this command", &plan.experiments), ("it", &self.header.experiments)];
+        for (whose, experiments) in both {
+            let is_ended_by_another_rule = |of: &ExperimentFacts| {
+                of.comparison.as_ref().is_none_or(|comparison| !comparison.stop.is_until_decided)
+            };
+            if let Some(found) = experiments.iter().find(|one| is_ended_by_another_rule(one)) {
+                let why = format!("{whose} does not compare `{}` until decided", found.name);
+                return refused(why, "Only `--until-decided` stays valid over sessions.");
+            }
+        }
+        if let Some(found) = plan.experiments.iter().find(|one| one.pairs_per_unit() > 1) {
+            let why = format!("several pairs of `{}` share a restart or a load", found.name);
+            return refused(why, "`restart_each = \"pair\"` can be continued.");
+        }
+        let experiments = |all: &[ExperimentFacts]| all.iter().map(essence).collect();
+        if let Some(found) = difference(
+            "experiment",
+            experiments(&self.header.experiments),
+            experiments(&plan.experiments),
+        ) {
+            return refused(found, SAME);
+        }
+        let targets = |all: &[TargetFacts]| all.iter().map(address).collect();
+        if let Some(found) =
+            difference("target", targets(&self.header.targets), targets(&plan.targets))
+        {
+            return refused(found, SAME);
+        }
+        Ok(())
+    }
+
+    /// Says where the machine is another one; server versions are compared in the paper.
+    pub(crate) fn warn(&self) {
+        let now = dyno_observe::environment();
+        let then = &self.header.environment;
+        let facts = [
+            ("host", &then.host, &now.host),
+            ("CPU", &then.cpu_model, &now.cpu_model),
+            ("kernel", &then.kernel, &now.kernel),
+            ("dyno", &then.dyno_version, &now.dyno_version),
+            ("dyno's SHA-256", &then.binary_sha256, &now.binary_sha256),
+        ];
+        for (name, then, now) in facts.into_iter().filter(|(_, then, now)| then != now) {
+            output::talk(&format!(
+                "warning: {} had another {name} ({then} instead of {now}); the paper says so.",
+                self.folder
+            ));
+        }
+    }
+}
+
+/// What decides what an experiment measures and how it is judged, by its name; not when it ends.
+fn essence(of: &ExperimentFacts) -> (String, Map<String, Value>) {
+    let mut own = of.clone();
+    for text in [&mut own.title, &mut own.title_zh, &mut own.description, &mut own.description_zh] {
+        text.clear();
+    }
+    own.gates.clear();
+    own.published.clear();
+    own.prepare = false;
+    own.cleanup = false;
+    (own.repeats, own.repeats_s) = (0, None);
+    if let Some(comparison) = &mut own.comparison {
+        comparison.stop = StopRule::default();
+    }
+    let mut all = object(&own);
+    if let Some(Value::Object(comparison)) = all.remove("comparison") {
+        all.extend(comparison);
+    }
+    (of.name.clone(), all)
+}
+
+/// How a target is reached.
+fn address(of: &TargetFacts) -> (String, Map<String, Value>) {
+    let all = object(of);
+    let keys = ["url", "role", "nodes", "route", "shard_rule", "twin_of", "part_of"];
+    (of.name.clone(), all.into_iter().filter(|(key, _)| keys.contains(&key.as_str())).collect())
+}
+
+fn object(of: &impl serde::Serialize) -> Map<String, Value> {
+    match serde_json::to_value(of) {
+        Ok(Value::Object(object)) => object,
+        _ => Map::new(),
+    }
+}
+
+/// The first thing in which two lists differ: its name, and what of it.
+fn difference(
+    what: &str,
+    then: Vec<(String, Map<String, Value>)>,
+    now: Vec<(String, Map<String, Value>)>,
+) -> Option<String> {
+    let names = |all: &[(String, Map<String, Value>)]| {
+        all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(", ")
+    };
+    if names(&then) != names(&now) {
+        return Some(format!("its {what}s are {}, not {}", names(&then), names(&now)));
+    }
+    then.iter().zip(&now).find_map(|((name, then), (_, now))| {
+        let keys = then.keys().chain(now.keys());
+        let key = keys.into_iter().find(|key| then.get(*key) != now.get(*key))?;
+        let shown =
+            |all: &Map<String, Value>| all.get(key).map_or("none".to_owned(), Value::to_string);
+        Some(format!("`{key}` of its {what} `{name}` was {}, not {}", shown(then), shown(now)))
+    })
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! Which runs there are: `dyno ls`, `dyno show`, and how verbs find one.
+//! `dyno serve`, and the page beside a run.
 
-use super::ending::{EndLength, print_results};
+use super::compare::{EndLength, print_results};
 use super::paper::paper_of;
 use crate::Done;
 use dyno_facts::{RunStatus, text_table};
 use dyno_runner::failure::Failure;
-use dyno_runner::output;
+use dyno_runner::{output, process_list, signals};
+use dyno_serve::{BoundServer, RunningServer, ServeError, Settings, Token};
 use dyno_store::{RunData, RunEntry};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
 /// Where runs are kept unless told otherwise.
@@ -113,4 +116,100 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
                 .with_hint("`dyno ls` lists the runs; `--dir` names another folder of runs."))
         }
     }
+}
+
+/// Where the page listens unless told otherwise: this machine only, a free port.
+pub(crate) const LISTEN: &str = "127.0.0.1:0";
+const TOKEN_VARIABLE: &str = "DYNO_SERVE_TOKEN";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno serve                                   print an address; open it in a browser
+  dyno serve --listen 127.0.0.1:8000           the same port each time, for `ssh -L 8000:127.0.0.1:8000`
+  DYNO_SERVE_TOKEN=$(openssl rand -hex 24) dyno serve --listen 0.0.0.0:8000
+  curl -H \"Authorization: Bearer $DYNO_SERVE_TOKEN\" http://127.0.0.1:8000/metrics
+
+The address that is printed holds a token, unless you gave one; the browser keeps it in a cookie. Without the token nothing is
+shown. The page reads run folders and changes nothing. It shows the current run, then the next one. Nothing
+is encrypted: over a network that you do not trust, use `ssh -L`.")]
+pub(crate) struct ServeArguments {
+    #[command(flatten)]
+    runs: RunsFolder,
+    /// Address and port to listen on; port 0 takes a free one.
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = LISTEN)]
+    listen: String,
+    /// Token of your own, at least 16 characters; DYNO_SERVE_TOKEN may hold it instead.
+    #[arg(long, value_name = "TOKEN")]
+    token: Option<String>,
+    /// Name of this machine by which the page may be addressed, beside localhost and plain addresses.
+    #[arg(long = "allow-host", value_name = "NAME")]
+    names: Vec<String>,
+}
+
+pub(crate) fn serve(arguments: &ServeArguments) -> Done {
+    if let (Some(_), Err(error)) = (&arguments.token, process_list::hide_values(&["token"])) {
+        output::talk(&format!(
+            "warning: the token can be seen in the process list: {error}. Give it in {TOKEN_VARIABLE}."
+        ));
+    }
+    let server = bind(
+        &arguments.runs.dir,
+        &arguments.listen,
+        arguments.token.as_deref(),
+        arguments.names.clone(),
+    )?;
+    if !arguments.runs.dir.is_dir() {
+        output::talk(&format!(
+            "There is no folder {} yet; the first run makes it, and is shown then.",
+            arguments.runs.dir.display()
+        ));
+    }
+    let url = server.url();
+    let running = server.start().map_err(failure)?;
+    signals::on_interrupt(running.stopper())
+        .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    output::data(&format!("{url}\n"));
+    let add = if url.ends_with('=') { ", with your token at its end" } else { "" };
+    output::talk(&format!("Open it in a browser{add}. Ctrl-C ends the page; runs go on."));
+    running.wait().map_err(failure)
+}
+
+/// Serves the page beside a run until what is returned is dropped.
+pub(crate) fn serve_beside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
+    let server = bind(runs, listen, None, Vec::new())?;
+    let url = server.url();
+    let running = server.start().map_err(failure)?;
+    output::talk(&format!("The run can be watched at {url}"));
+    Ok(running)
+}
+
+fn bind(
+    runs: &Path,
+    listen: &str,
+    token: Option<&str>,
+    names: Vec<String>,
+) -> Result<BoundServer, Failure> {
+    let from_variable = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.is_empty());
+    let own = token.map(str::to_owned).or(from_variable);
+    let token = own.map(|token| Token::own(&token)).transpose();
+    let settings = Settings {
+        runs: runs.to_owned(),
+        listen: address(listen)?,
+        token: token.map_err(|error| Failure { code: 2, ..failure(error) })?,
+        names,
+    };
+    BoundServer::bind(settings).map_err(failure)
+}
+
+fn address(listen: &str) -> Result<SocketAddr, Failure> {
+    let mut found = listen.to_socket_addrs().ok().into_iter().flatten();
+    found.next().ok_or_else(|| {
+        Failure::usage(format!("`{listen}` is no address to listen on."))
+            .with_hint("Write an address of this machine and a port, such as 127.0.0.1:8000.")
+    })
+}
+
+fn failure(error: ServeError) -> Failure {
+    Failure::new(error.to_string()).with_hint(error.hint())
 }

@@ -1,13 +1,34 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
-
-mod generate;
-mod load;
-mod qgen;
-mod run;
+//! `dyno tpch gen`.
+//! `dyno tpch load` and `dyno tpch drop`.
+//! `dyno tpch qgen`.
 
 use crate::Done;
+use dyno_core::{Dialect, counted};
+use dyno_dropin::choice;
+use dyno_facts::format::{short, whole};
+use dyno_load::Unobserved;
+use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create};
 use dyno_runner::failure::Failure;
+use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
+use dyno_runner::{lock_tables, output, signals};
 use dyno_tpch::generate::check_scale;
+use dyno_tpch::generate::files::{
+    self, Content, FileOptions, LineFormat, WrittenFile, estimated_bytes,
+};
+use dyno_tpch::generate::refresh::SET_MAX;
+use dyno_tpch::load::{TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
+use dyno_tpch::options::OFFER;
+use dyno_tpch::parameters::{ParameterChoice, order, parameters, seed_is_usable};
+use dyno_tpch::queries::{LAST, Q15, text};
+use dyno_tpch::schema::SchemaTable;
+use rustix::fs::statvfs;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::thread::available_parallelism;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+mod run;
 
 pub(crate) const HELP: &str = "\
 The results are derived from TPC-H and are not comparable with published TPC-H results.";
@@ -15,13 +36,13 @@ The results are derived from TPC-H and are not comparable with published TPC-H r
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Command {
     /// Write the tables or the refresh sets as files, byte for byte as dbgen does.
-    Gen(generate::Arguments),
+    Gen(GenArguments),
     /// Print the 22 queries with parameters, as qgen does.
-    Qgen(qgen::Arguments),
+    Qgen(QgenArguments),
     /// Create the tables, stream the rows into them, make keys, indexes and statistics.
-    Load(load::Arguments),
+    Load(LoadArguments),
     /// Drop the tables.
-    Drop(load::DropArguments),
+    Drop(DropArguments),
     /// Execute Q1 to Q22 in order at each parallel degree, and check the answers.
     Run(run::RunArguments),
     /// Execute the power test: refresh functions around the queries of one stream.
@@ -34,10 +55,10 @@ pub(crate) enum Command {
 
 pub(crate) fn main(command: &Command) -> Done {
     match command {
-        Command::Gen(arguments) => generate::run(arguments),
-        Command::Qgen(arguments) => qgen::run(arguments),
-        Command::Load(arguments) => load::run(arguments),
-        Command::Drop(arguments) => load::drop_tables(arguments),
+        Command::Gen(arguments) => generate(arguments),
+        Command::Qgen(arguments) => qgen(arguments),
+        Command::Load(arguments) => load_tables(arguments),
+        Command::Drop(arguments) => drop_tables(arguments),
         Command::Run(arguments) => run::run(arguments),
         Command::Power(arguments) => run::power(arguments),
         Command::Throughput(arguments) => run::throughput(arguments),
@@ -49,4 +70,400 @@ pub(crate) fn main(command: &Command) -> Done {
 fn usable_scale(scale: f64) -> Result<f64, Failure> {
     let usable = check_scale(scale).map(|()| scale);
     usable.map_err(|error| Failure::usage(error.to_string()).hinted(error.hint()))
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The .tbl files equal dbgen's byte for byte, also those of parts (dbgen -C N: lineitem.tbl.1, ...) and
+of refresh sets (dbgen -U N: orders.tbl.u1, lineitem.tbl.u1, delete.1). A file has its name only once it
+is complete. dbgen knows whole scale factors and thousandths below 1; others have rows of their own.
+
+Data: a line for each file, its path, rows and bytes, with tabs between.
+
+Examples:
+  dyno tpch gen --scale 1 --out data                               1.1 GB in eight files
+  dyno tpch gen --scale 100 --out data --tables lineitem --parts 8 --part 3
+  dyno tpch gen --scale 0.1 --out data --format csv
+  dyno tpch gen --scale 1 --out data --refresh 3                   refresh sets 1 to 3")]
+pub(crate) struct GenArguments {
+    /// Scale factor: 1 is 1.1 GB of text; fractions are fine.
+    #[arg(short, long, value_name = "S")]
+    scale: f64,
+    /// The folder that gets the files; made if it does not exist.
+    #[arg(short, long, value_name = "DIR")]
+    out: PathBuf,
+    /// How rows are written: as dbgen does, or as CSV with the columns' names in the first line.
+    #[arg(long, value_name = "FORMAT", default_value = "tbl", value_parser = choice(FORMATS))]
+    format: LineFormat,
+    /// Only these tables, separated by commas.
+    #[arg(short = 'T', long, value_name = "TABLES", value_delimiter = ',')]
+    tables: Vec<String>,
+    /// Split every table into this many files; region and nation stay whole and come with part 1.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    parts: Option<u32>,
+    /// Only this part, from 1.
+    #[arg(long, value_name = "I", requires = "parts")]
+    part: Option<u32>,
+    /// Refresh sets instead of tables: the sets 1 to N, or A..B. The last possible set is 999.
+    #[arg(short = 'U', long, value_name = "N|A..B", value_parser = sets)]
+    #[arg(conflicts_with_all = ["tables", "parts", "part"])]
+    refresh: Option<RangeInclusive<u32>>,
+    /// Threads; default: as many as there are cores.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: Option<u32>,
+    /// Replace files that exist.
+    #[arg(long)]
+    overwrite: bool,
+    /// Begin although the estimate says that the disk is too small.
+    #[arg(long)]
+    force: bool,
+}
+
+const FORMATS: &[(&str, LineFormat)] = &[("tbl", LineFormat::Tbl), ("csv", LineFormat::Csv)];
+
+fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let (first, last) = text.split_once("..").unwrap_or(("1", text));
+    let number = |text: &str| text.trim().parse::<u32>().ok();
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if first >= 1 && first <= last && last <= SET_MAX => {
+            Ok(first..=last)
+        }
+        _ => Err(format!("refresh sets are numbered from 1 to {SET_MAX}")),
+    }
+}
+
+pub(super) fn generate(arguments: &GenArguments) -> Done {
+    let options = options(arguments)?;
+    if !arguments.force {
+        refuse_small_disk(&options)?;
+    }
+    let watched = signals::on_interrupt(|| {});
+    if let Err(error) = watched {
+        output::talk(&format!("warning: Ctrl-C will leave an unfinished file: {error}"));
+    }
+    let progress = LoadProgress::new("gen");
+    match files::write(&options, &progress, &signals::has_come) {
+        Ok(written) => {
+            let sum = |of: fn(&WrittenFile) -> u64| written.iter().map(of).sum::<u64>() as f64;
+            let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
+            let (rows, megabytes) = (whole(rows), short(megabytes));
+            progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
+            let line = |file: &WrittenFile| {
+                format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes)
+            };
+            output::data(&written.iter().map(line).collect::<String>());
+            Ok(())
+        }
+        Err(error) => {
+            progress.clear();
+            Err(error)
+        }
+    }
+}
+
+fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
+    let scale = usable_scale(arguments.scale)?;
+    let content = match (&arguments.refresh, arguments.parts) {
+        (Some(sets), _) => Content::Refresh(sets.clone()),
+        (None, None) => Content::Tables(tables(&arguments.tables)?),
+        (None, Some(parts)) => {
+            let part = match arguments.part {
+                Some(part) if part == 0 || part > parts => {
+                    return Err(Failure::usage(format!(
+                        "There is no part {part} of {parts}: parts are numbered from 1 to {parts}."
+                    ))
+                    .with_hint("Leave --part out to write all parts."));
+                }
+                Some(part) => part..=part,
+                None => 1..=parts,
+            };
+            Content::Parts { tables: tables(&arguments.tables)?, part, parts }
+        }
+    };
+    let format = arguments.format;
+    let cores = || available_parallelism().map_or(1, |cores| cores.get());
+    let threads = arguments.threads.map_or_else(cores, |threads| threads as usize);
+    let (folder, overwrite) = (arguments.out.clone(), arguments.overwrite);
+    Ok(FileOptions { scale, folder, format, content, threads, overwrite })
+}
+
+fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
+    if names.is_empty() {
+        return Ok(SchemaTable::ALL.to_vec());
+    }
+    let table = |name: &String| {
+        SchemaTable::named(name.trim()).ok_or_else(|| {
+            let known = SchemaTable::ALL.map(SchemaTable::name);
+            let hint = match dyno_core::nearest(name.trim(), known) {
+                Some(nearest) => format!("Did you mean `{nearest}`?"),
+                None => format!("The tables are {}.", known.join(", ")),
+            };
+            Failure::usage(format!("TPC-H has no table `{}`.", name.trim())).with_hint(hint)
+        })
+    };
+    names.iter().map(table).collect()
+}
+
+/// The room of files that will be replaced counts as free.
+fn refuse_small_disk(options: &FileOptions) -> Done {
+    let Some(free) = free_bytes(&options.folder) else { return Ok(()) };
+    let needed = estimated_bytes(options);
+    let replaced = if options.overwrite { files::paths(options) } else { Vec::new() };
+    let replaced = replaced.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
+    let room = free + replaced.sum::<u64>();
+    if needed <= room { Ok(()) } else { Err(too_small(options, needed, room)) }
+}
+
+fn too_small(options: &FileOptions, needed: u64, free: u64) -> Failure {
+    let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
+    Failure::new(format!(
+        "The files will take about {} GB, and the disk of {} has {} GB free.",
+        gigabytes(needed),
+        options.folder.display(),
+        gigabytes(free)
+    ))
+    .with_hint(
+        "Choose another folder with --out, write less (--tables, or one --part of several --parts), \
+         or add --force if you know better.",
+    )
+}
+
+/// What the disk of a folder, which need not exist yet, has free for us.
+fn free_bytes(folder: &Path) -> Option<u64> {
+    let absolute = std::path::absolute(folder).ok()?;
+    let found = absolute.ancestors().find_map(|folder| statvfs(folder).ok())?;
+    Some(found.f_bavail * found.f_frsize)
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+The steps are those of the paper: create, load, primary-keys, foreign-keys, indexes, analyze. A missing
+database is created first. Then all rows are counted and added up, and compared with what was sent. A
+load that was interrupted goes on when the same command is given again: what is stored is kept.
+
+Data: a line for each step, its seconds and rows, with tabs between. On PostgreSQL keys and indexes of a table
+are made while others are still filled, so that seconds of steps overlap; --serial prevents that.
+
+PostgreSQL's sessions raise `maintenance_work_mem` for themselves, so that they make keys and indexes in memory: each
+takes its part of the size of `shared_buffers`, if that is more than the server's setting, which stays as it is.
+
+Examples:
+  dyno tpch load --scale 1 --target postgres://bench@db:5432/tpch --sessions 8
+  dyno tpch load --scale 0.1 --target sqlite:tpch.db
+  dyno tpch load --scale 10 --target mysql://bench@db/tpch --steps create,load
+  dyno tpch drop --target sqlite:tpch.db")]
+pub(crate) struct LoadArguments {
+    /// Scale factor: 1 is about a gigabyte of rows; fractions are fine.
+    #[arg(long, value_name = "S")]
+    scale: f64,
+    /// The database.
+    #[arg(long, value_name = "URL")]
+    target: String,
+    /// Sessions that load and make keys and indexes at the same time; SQLite has one.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    sessions: u32,
+    /// Without the ten foreign keys.
+    #[arg(long)]
+    no_foreign_keys: bool,
+    /// Without the 14 secondary indexes.
+    #[arg(long)]
+    no_indexes: bool,
+    /// Each step waits for the one before, as in the paper; otherwise PostgreSQL makes keys and indexes of a table while
+    /// others are still filled.
+    #[arg(long)]
+    serial: bool,
+    /// Only these steps, separated by commas; the load is complete when all are done.
+    #[arg(long, value_name = "STEPS", value_delimiter = ',')]
+    steps: Vec<String>,
+    /// Read all tables and indexes into memory at the end, as the paper does before its queries.
+    #[arg(long)]
+    warm_up: bool,
+    /// Load although the estimate says that the data do not fit the disk or the memory.
+    #[arg(long)]
+    force: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
+not there are no error. Tables of these names in a database into which dyno has loaded nothing are not
+dropped without --force.
+
+Examples:
+  dyno tpch drop --target sqlite:tpch.db")]
+pub(crate) struct DropArguments {
+    /// The database.
+    #[arg(long, value_name = "URL")]
+    target: String,
+    /// Drop tables of these names, such as orders, although dyno did not load them.
+    #[arg(long)]
+    force: bool,
+}
+
+fn steps(names: &[String]) -> Result<Vec<TpchStep>, Failure> {
+    if names.is_empty() {
+        return Ok(TpchStep::ALL.to_vec());
+    }
+    let step = |name: &String| {
+        TpchStep::named(name.trim()).ok_or_else(|| {
+            let known = TpchStep::ALL.map(TpchStep::name).join(", ");
+            Failure::usage(format!("A load has no step `{name}`."))
+                .with_hint(format!("the steps are {known}"))
+        })
+    };
+    names.iter().map(step).collect()
+}
+
+pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
+    let steps = steps(&arguments.steps)?;
+    let (ReachedDatabase { database, facts, same_host, .. }, database_s) =
+        reach_or_create(&arguments.target)?;
+    output::talk(&format!("{} {}", facts.product, facts.version));
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
+    let options = TpchLoadOptions {
+        sessions: arguments.sessions,
+        foreign_keys: !arguments.no_foreign_keys,
+        indexes: !arguments.no_indexes,
+        steps,
+        serial: arguments.serial,
+        warm_up: arguments.warm_up,
+        database_s,
+        same_host,
+        force: arguments.force,
+        ..TpchLoadOptions::new(arguments.scale)
+    };
+    let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
+    output::data(&table(&follow_load(load, told)?));
+    Ok(())
+}
+
+fn told(report: &TpchLoadReport) -> String {
+    if report.rows.was_complete {
+        return "nothing was missing; the steps are those of the load that was complete before"
+            .to_owned();
+    }
+    let rows = |rows: u64| whole(rows as f64);
+    let method =
+        report.rows.method.map_or(String::new(), |method| format!(" by {}", method.name()));
+    let mut text = format!("{} rows loaded{method}", rows(report.rows.rows_loaded));
+    if report.rows.rows_found > 0 {
+        text = format!("{} rows were there; {text}", rows(report.rows.rows_found));
+    }
+    if !report.is_complete {
+        return format!("{text}; steps are left, and the database is not complete");
+    }
+    let size = report.load.size_bytes.map_or(String::new(), |bytes| {
+        format!(", {} MB with its indexes", short(bytes as f64 / 1e6))
+    });
+    let all_s = report
+        .load
+        .seconds
+        .map_or(String::new(), |seconds| format!("; the steps took {seconds:.1} s in all"));
+    format!("{text}, all counted and added up in {:.1} s{size}{all_s}", report.verify_s)
+}
+
+fn table(report: &TpchLoadReport) -> String {
+    let mut text = "step\tseconds\trows\n".to_owned();
+    for step in &report.load.steps {
+        text.push_str(&format!("{}\t{:.2}\t{}\n", step.name, step.seconds, step.rows));
+    }
+    text
+}
+
+pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
+    let ReachedDatabase { database, .. } = reach("target", &arguments.target)?;
+    let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
+    let dropped = destroy(&database.admin(), arguments.force, &DroppedTables)?;
+    output::talk(&match dropped.len() {
+        0 => "The database has no tables of TPC-H: nothing was dropped.".to_owned(),
+        count => format!("Dropped: {}.", counted(count as u64, "table")),
+    });
+    Ok(())
+}
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Parameters are qgen's for the same seed and scale factor. The texts are those that dyno runs: limits are
+part of the statement, and query 15 is the approved variant 15A, one statement.
+
+Data: the queries, each ended by a semicolon; with --parameters a line for each query instead, as
+qgen -l writes it: its number and its parameters, with tabs between.
+
+Examples:
+  dyno tpch qgen -d > queries.sql                      all 22, parameters of the validation
+  dyno tpch qgen -r 1122064500 -p 2 -s 10              the second stream of a throughput test
+  dyno tpch qgen -d --dialect mysql 13 | mysql tpch
+  dyno tpch qgen -r 101000000 --parameters")]
+pub(crate) struct QgenArguments {
+    /// Queries by their numbers; default: all, in the order of the stream.
+    #[arg(value_name = "QUERY", value_parser = clap::value_parser!(u8).range(1..=i64::from(LAST)))]
+    queries: Vec<u8>,
+    /// Parameters of the validation (clause 2.4); the fraction of query 11 follows the scale factor.
+    #[arg(short, long, conflicts_with = "seed")]
+    default: bool,
+    /// Seed of the parameters; default: the time of day.
+    #[arg(short = 'r', long, value_name = "SEED")]
+    seed: Option<u64>,
+    /// Order of this stream: 0 is the power test, 1 and more are those of the throughput test. Without
+    /// it, from query 1 to query 22.
+    #[arg(short = 'p', long, value_name = "STREAM")]
+    stream: Option<u32>,
+    /// Scale factor: query 11 depends on it.
+    #[arg(short, long, value_name = "S", default_value_t = 1.0)]
+    scale: f64,
+    /// For which database; `postgres` is the specification's text, for all that speak standard SQL.
+    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = choice(DIALECTS))]
+    dialect: Dialect,
+    /// Query 15 as the specification has it: a view is created, queried and dropped. The view is named
+    /// after the stream.
+    #[arg(long)]
+    view: bool,
+    /// Print the parameters alone.
+    #[arg(long, conflicts_with_all = ["dialect", "view"])]
+    parameters: bool,
+}
+
+const DIALECTS: &[(&str, Dialect)] =
+    &[("postgres", Dialect::Postgres), ("mysql", Dialect::Mysql), ("sqlite", Dialect::Sqlite)];
+
+pub(super) fn qgen(arguments: &QgenArguments) -> Done {
+    let scale = usable_scale(arguments.scale)?;
+    let choice = seed_choice(arguments)?;
+    let queries = match (arguments.queries.as_slice(), arguments.stream) {
+        ([], Some(stream)) => order(stream).to_vec(),
+        ([], None) => (1..=LAST).collect(),
+        (chosen, _) => chosen.to_vec(),
+    };
+    let print = |query: &u8| {
+        let values = parameters(*query, scale, choice);
+        if arguments.parameters {
+            return format!("{query}\t{}\n", values.join("\t"));
+        }
+        let text = text(*query, &values, arguments.dialect, form(arguments));
+        format!("-- TPC-H query {query}: {}\n{text};\n\n", values.join(", "))
+    };
+    output::data(&queries.iter().map(print).collect::<String>());
+    Ok(())
+}
+
+fn seed_choice(arguments: &QgenArguments) -> Result<ParameterChoice, Failure> {
+    match arguments.seed {
+        _ if arguments.default => Ok(ParameterChoice::Default),
+        Some(seed) if seed_is_usable(seed) => Ok(ParameterChoice::Seed(seed)),
+        Some(seed) => Err(Failure::usage(format!(
+            "The seed {seed} draws the same parameters for ever, as every multiple of 2147483647 does."
+        ))
+        .with_hint("Clause 2.1.3.3 takes the end of the load as month, day, hour, minute, second.")),
+        None => {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH);
+            // A second that is a multiple of the modulus comes in 2038.
+            let seed = now.map_or(1, |now| now.as_secs());
+            output::talk(&format!("seed: {seed}"));
+            Ok(ParameterChoice::Seed(seed))
+        }
+    }
+}
+
+fn form(arguments: &QgenArguments) -> Q15 {
+    if arguments.view { Q15::View(arguments.stream.unwrap_or(0)) } else { Q15::Cte }
 }

@@ -1,9 +1,12 @@
 //! Balances: a payment adds the same amount to an account, a teller, a branch and the history, so the
 //! sums of all four change by the same, whatever ran before.
+//! Whether each row of the history that was acknowledged is there: a run may keep what its transactions
+//! wrote, and after a failover that is held against the table as a multiset.
 
-use dyno_core::{AdminSession, AnswerTable, DbError, Session};
+use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows, Session};
 use dyno_facts::{Message, say};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
 
 dyno_core::named! {
     /// Where amounts are booked.
@@ -26,26 +29,15 @@ impl Book {
     }
 
     fn column(self) -> &'static str {
-        match self {
-            Book::Accounts => "abalance",
-            Book::Tellers => "tbalance",
-            Book::Branches => "bbalance",
-            Book::History => "delta",
-        }
+        ["abalance", "tbalance", "bbalance", "delta"][self as usize]
     }
 }
 
-/// The sums of all books at one moment.
+/// The sums of all books at one moment, or their changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Balances {
-    /// Sum of `abalance`.
-    pub accounts: i128,
-    /// Sum of `tbalance`.
-    pub tellers: i128,
-    /// Sum of `bbalance`.
-    pub branches: i128,
-    /// Sum of `delta`.
-    pub history: i128,
+    /// In the order of [`Book::ALL`].
+    pub sums: [i128; 4],
     pub history_rows: i128,
 }
 
@@ -57,35 +49,16 @@ pub async fn balances(session: &mut AdminSession<'_>) -> Result<Balances, DbErro
     let mut table = AnswerTable::default();
     session.query(&sql, &mut table).await?;
     let row = table.rows.first().map(Vec::as_slice).unwrap_or_default();
-    let number = |at: usize| {
+    let mut found = [0; 5];
+    for (at, number) in found.iter_mut().enumerate() {
         let text = row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        text.parse::<i128>()
-            .map_err(|_| DbError::protocol(format!("a sum of balances is `{text}`, not a number")))
-    };
-    Ok(Balances {
-        accounts: number(0)?,
-        tellers: number(1)?,
-        branches: number(2)?,
-        history: number(3)?,
-        history_rows: number(4)?,
-    })
-}
-
-impl Balances {
-    /// By how much each sum has changed since `before`.
-    pub fn change_since(&self, before: &Balances) -> SumChanges {
-        SumChanges(Balances {
-            accounts: self.accounts - before.accounts,
-            tellers: self.tellers - before.tellers,
-            branches: self.branches - before.branches,
-            history: self.history - before.history,
-            history_rows: self.history_rows - before.history_rows,
-        })
+        *number = text.parse().map_err(|_| {
+            DbError::protocol(format!("a sum of balances is `{text}`, not a number"))
+        })?;
     }
+    let [sums @ .., history_rows] = found;
+    Ok(Balances { sums, history_rows })
 }
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SumChanges(pub Balances);
 
 /// Whether the books agree.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -96,44 +69,43 @@ pub struct BooksVerdict {
     pub evidence: Message,
 }
 
-impl SumChanges {
-    fn of(&self, book: Book) -> i128 {
-        match book {
-            Book::Accounts => self.0.accounts,
-            Book::Tellers => self.0.tellers,
-            Book::Branches => self.0.branches,
-            Book::History => self.0.history,
-        }
+impl Balances {
+    /// By how much each sum has changed since `before`.
+    pub fn change_since(&self, before: &Balances) -> Balances {
+        let mut changes = *self;
+        changes.sums.iter_mut().zip(before.sums).for_each(|(sum, before)| *sum -= before);
+        changes.history_rows -= before.history_rows;
+        changes
     }
 
-    /// Whether the books that the ledger says change alike did. `None` when it names none.
+    /// The sum of a book.
+    pub fn sum(&self, book: Book) -> i128 {
+        self.sums[book as usize]
+    }
+
+    /// Whether the books that the ledger says change alike did, by these changes. `None` when it names none.
     pub fn verdict(&self, ledger: &Ledger) -> Option<BooksVerdict> {
-        if ledger.0.is_empty() {
+        if ledger.is_empty() {
             return None;
         }
-        let differs =
-            |books: &&Vec<Book>| books.iter().any(|book| self.of(*book) != self.of(books[0]));
-        let broken: Vec<&Vec<Book>> = ledger.0.iter().filter(differs).collect();
-        let mut sentences = Vec::new();
+        let (mut is_balanced, mut sentences) = (true, Vec::new());
         for books in &ledger.0 {
-            let sum = |book: &Book| self.of(*book).to_string();
-            let changed = |book: &Book| say!(book_changed, book = book.name(), sum = sum(book));
-            if broken.contains(&books) {
+            let sum = |book: &Book| self.sum(*book).to_string();
+            if books.iter().all(|book| self.sum(*book) == self.sum(books[0])) {
+                let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
+                let (books, sum) = (Message::list(&names), sum(&books[0]));
+                sentences.push(say!(books_agree, books = books, sum = sum));
+            } else {
+                is_balanced = false;
+                let changed = |book: &Book| say!(book_changed, book = book.name(), sum = sum(book));
                 let sums: Vec<Message> = books.iter().map(changed).collect();
                 sentences.push(say!(books_differ, sums = Message::list(&sums)));
-            } else {
-                let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
-                let books = (Message::list(&names), sum(&books[0]));
-                sentences.push(say!(books_agree, books = books.0, sum = books.1));
             }
         }
         if ledger.0.iter().any(|books| books.contains(&Book::History)) {
-            sentences.push(say!(history_grew, rows = self.0.history_rows.to_string()));
+            sentences.push(say!(history_grew, rows = self.history_rows.to_string()));
         }
-        Some(BooksVerdict {
-            is_balanced: broken.is_empty(),
-            evidence: Message::sentences(&sentences),
-        })
+        Some(BooksVerdict { is_balanced, evidence: Message::sentences(&sentences) })
     }
 }
 
@@ -212,17 +184,13 @@ fn statements(script: &str) -> Vec<String> {
 
 /// How one statement changes a book; `None` when it doesn't.
 fn booking(statement: &str, book: Book) -> Option<Booking> {
-    let mentions = statement
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .any(|word| word == book.table());
-    let writes = ["insert", "update", "delete", "truncate", "merge", "copy", "call", "replace"];
-    let mut words = statement.split(|c: char| !c.is_alphanumeric() && c != '_');
+    const WRITES: [&str; 8] =
+        ["insert", "update", "delete", "truncate", "merge", "copy", "call", "replace"];
+    let words = || statement.split(|c: char| !c.is_alphanumeric() && c != '_');
     // A common table expression may write, too.
-    let is_write = match words.next() {
-        Some("with") => words.any(|word| writes.contains(&word)),
-        first => first.is_some_and(|word| writes.contains(&word)),
-    };
-    if !mentions || !is_write {
+    let most = if words().next() == Some("with") { usize::MAX } else { 1 };
+    let is_write = words().take(most).any(|word| WRITES.contains(&word));
+    if !is_write || !words().any(|word| word == book.table()) {
         return None;
     }
     let variable = match book {
@@ -251,16 +219,6 @@ pub(crate) fn history_rows(script: &str) -> Option<u64> {
     }
 }
 
-/// The variable that a script inserts into this column of the history, once per transaction.
-pub(crate) fn inserted_variable(script: &str, column: &str) -> Option<String> {
-    match bookings(script).get(&Book::History)? {
-        Booking::Otherwise => None,
-        Booking::Adds(_) => statements(script)
-            .iter()
-            .find_map(|statement| inserted(statement, Book::History, column)),
-    }
-}
-
 /// The variable at the place of `column` in `insert into TABLE (COLUMNS) values (VALUES)`.
 fn inserted(statement: &str, book: Book, column: &str) -> Option<String> {
     let rest = statement.strip_prefix("insert into ")?.strip_prefix(&book.table())?;
@@ -284,10 +242,124 @@ fn variable(text: &str) -> Option<(&str, &str)> {
     (!name.is_empty()).then_some((name, rest))
 }
 
+/// The columns that tell rows apart: the time of the server is not known to the client.
+const COLUMNS: [&str; 4] = ["tid", "bid", "aid", "delta"];
+
+type Written = [i64; 4];
+
+/// The variables whose values one transaction of the script writes into the history, in the order of the columns; `None`
+/// where it writes none, or what it writes doesn't follow from the text.
+pub(crate) fn history_variables(script: &str) -> Option<[String; 4]> {
+    let Some(Booking::Adds(_)) = bookings(script).remove(&Book::History) else { return None };
+    let [tid, bid, aid, delta] = COLUMNS.map(|column| {
+        let statements = statements(script);
+        statements.iter().find_map(|statement| inserted(statement, Book::History, column))
+    });
+    Some([tid?, bid?, aid?, delta?])
+}
+
+/// How a transaction ended, as far as its row is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowFate {
+    Acknowledged,
+    /// Its answer never came.
+    Unknown,
+}
+
+/// What the transactions of a run wrote, by client: whatever was acknowledged, and what may be there.
+#[derive(Debug)]
+pub struct Journal {
+    /// Of each script: numbers of the variables.
+    variables: Vec<Option<[u32; 4]>>,
+    clients: Vec<Mutex<Vec<(RowFate, Written)>>>,
+}
+
+impl Journal {
+    pub(crate) fn new(variables: Vec<Option<[u32; 4]>>, clients: u32) -> Self {
+        Journal { variables, clients: (0..clients).map(|_| Mutex::default()).collect() }
+    }
+
+    #[inline]
+    pub(crate) fn variables(&self, script: usize) -> Option<[u32; 4]> {
+        self.variables.get(script).copied().flatten()
+    }
+
+    /// Notes what a transaction wrote. Clients don't share what they note: no lock is waited for.
+    #[inline]
+    pub(crate) fn note(&self, client: u32, fate: RowFate, written: Written) {
+        let Some(rows) = self.clients.get(client as usize) else { return };
+        rows.lock().unwrap_or_else(PoisonError::into_inner).push((fate, written));
+    }
+
+    /// True when at least one script writes rows that can be followed.
+    pub fn is_useful(&self) -> bool {
+        self.variables.iter().any(Option::is_some)
+    }
+
+    /// Looks for what was acknowledged in what the table has gained.
+    pub fn settle(&self, before: &History, after: &History) -> Settled {
+        let mut gained = after.0.clone();
+        for (row, count) in &before.0 {
+            gained.entry(*row).and_modify(|left| *left = left.saturating_sub(*count));
+        }
+        let mut settled = Settled::default();
+        // Whoever was acknowledged comes first: a row that both may have written is theirs.
+        for fate in [RowFate::Acknowledged, RowFate::Unknown] {
+            for rows in &self.clients {
+                let rows = rows.lock().unwrap_or_else(PoisonError::into_inner);
+                for (_, row) in rows.iter().filter(|(other, _)| *other == fate) {
+                    let left = gained.get_mut(row).filter(|left| **left > 0);
+                    let is_there = left.map(|left| *left -= 1).is_some();
+                    if fate == RowFate::Acknowledged {
+                        settled.acknowledged += 1;
+                        settled.lost += u64::from(!is_there);
+                    } else {
+                        settled.unknown += 1;
+                        settled.committed += u64::from(is_there);
+                    }
+                }
+            }
+        }
+        settled
+    }
+}
+
+/// The rows of the history with how often each is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History(HashMap<Written, u32>);
+
+impl Rows for History {
+    fn row<R: AnswerRow>(&mut self, row: &R) {
+        let cell = |column| if column < row.columns() { row.int(column) } else { None };
+        // What can't be read equals nothing that a transaction wrote.
+        let written = [0, 1, 2, 3].map(|column| cell(column).unwrap_or(i64::MIN));
+        *self.0.entry(written).or_default() += 1;
+    }
+}
+
+/// Reads the history. Nobody may write meanwhile.
+pub async fn history(session: &mut AdminSession<'_>) -> Result<History, DbError> {
+    let mut history = History::default();
+    let sql = format!("SELECT {} FROM pgbench_history", COLUMNS.join(", "));
+    session.query(&sql, &mut history).await?;
+    Ok(history)
+}
+
+/// What came of the rows that a run wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    pub acknowledged: u64,
+    pub lost: u64,
+    /// Transactions whose connection was lost before their COMMIT was answered, or sent.
+    pub unknown: u64,
+    pub committed: u64,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Book::{Accounts, Branches, History, Tellers};
+    use crate::script::find_builtin;
+    use Book::{Accounts, Branches, Tellers};
 
     const PAPER: &str = include_str!("../../../../suites/pgbench/read-write.sql");
     const READS: &str = include_str!("../../../../suites/pgbench/read-only.sql");
@@ -302,11 +374,14 @@ mod tests {
 
     #[test]
     fn scripts_say_which_books_change_alike() {
-        let all = vec![Accounts, Tellers, Branches, History];
+        let all = vec![Accounts, Tellers, Branches, Book::History];
         assert_eq!(groups(&[PAPER]), std::slice::from_ref(&all));
         assert_eq!(groups(&[PAPER, READS]), [all]);
-        assert_eq!(groups(&[SIMPLE]), [vec![Accounts, History]]);
-        assert_eq!(groups(&[PAPER, SIMPLE]), [vec![Accounts, History], vec![Tellers, Branches]]);
+        assert_eq!(groups(&[SIMPLE]), [vec![Accounts, Book::History]]);
+        assert_eq!(
+            groups(&[PAPER, SIMPLE]),
+            [vec![Accounts, Book::History], vec![Tellers, Branches]]
+        );
         assert!(Ledger::of([READS]).is_empty());
         assert!(Ledger::of([]).is_empty());
     }
@@ -323,7 +398,7 @@ mod tests {
             ),
             format!("{PAPER}\nWITH x AS (UPDATE pgbench_accounts SET abalance = 0) SELECT 1;"),
         ] {
-            assert_eq!(groups(&[&odd]), [vec![Tellers, Branches, History]], "{odd}");
+            assert_eq!(groups(&[&odd]), [vec![Tellers, Branches, Book::History]], "{odd}");
         }
         let odd = PAPER.replace("CURRENT_TIMESTAMP", "now()");
         assert_eq!(groups(&[&odd]), [vec![Accounts, Tellers, Branches]]);
@@ -336,10 +411,8 @@ mod tests {
 
     #[test]
     fn books_must_change_by_the_same() {
-        let before =
-            Balances { accounts: 7, tellers: -3, branches: 5, history: 100, history_rows: 9 };
-        let after =
-            Balances { accounts: 17, tellers: 7, branches: 15, history: 110, history_rows: 11 };
+        let before = Balances { sums: [7, -3, 5, 100], history_rows: 9 };
+        let after = Balances { sums: [17, 7, 15, 110], history_rows: 11 };
         let ledger = Ledger::of([PAPER]);
         let verdict = after.change_since(&before).verdict(&ledger).expect("a verdict");
         assert!(verdict.is_balanced, "what was there before doesn't matter");
@@ -347,7 +420,7 @@ mod tests {
             verdict.evidence,
             "The sums of accounts, tellers, branches and history changed by 10 each. The history got 2 rows."
         );
-        let broken = Balances { tellers: 8, ..after };
+        let broken = Balances { sums: [17, 8, 15, 110], ..after };
         let verdict = broken.change_since(&before).verdict(&ledger).expect("a verdict");
         assert!(!verdict.is_balanced);
         assert_eq!(
@@ -358,5 +431,52 @@ mod tests {
         let simple = broken.change_since(&before).verdict(&Ledger::of([SIMPLE]));
         assert!(simple.expect("a verdict").is_balanced, "simple-update doesn't touch tellers");
         assert_eq!(broken.change_since(&before).verdict(&Ledger::of([READS])), None);
+    }
+
+    fn table(rows: &[Written]) -> History {
+        let mut history = History::default();
+        for row in rows {
+            *history.0.entry(*row).or_default() += 1;
+        }
+        history
+    }
+
+    #[test]
+    fn the_scripts_that_write_say_what() {
+        let names = |name| history_variables(find_builtin(name).expect("a script").text);
+        let all = Some(["tid", "bid", "aid", "delta"].map(str::to_owned));
+        assert_eq!(names("tpcb-like"), all);
+        assert_eq!(names("simple-update"), all);
+        assert_eq!(names("select-only"), None);
+        let literal = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, 2, :a, :d);";
+        assert_eq!(history_variables(literal), None);
+        let twice = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (:t, :b, :a, :d);";
+        assert_eq!(
+            history_variables(&format!("{twice}\n{twice}")),
+            None,
+            "one row each is followed"
+        );
+    }
+
+    #[test]
+    fn rows_are_a_multiset_and_those_from_before_count_for_nobody() {
+        let [a, b, c] = [[1, 1, 1, 5], [1, 1, 2, 5], [2, 1, 3, -5]];
+        let journal = Journal::new(vec![Some([0, 1, 2, 3])], 2);
+        for (client, fate, row) in [
+            (0, RowFate::Acknowledged, a),
+            (1, RowFate::Acknowledged, a),
+            (0, RowFate::Acknowledged, b),
+            (1, RowFate::Unknown, c),
+            (1, RowFate::Unknown, b),
+        ] {
+            journal.note(client, fate, row);
+        }
+        let all = Settled { acknowledged: 3, lost: 0, unknown: 2, committed: 1 };
+        let before = table(&[a, c]);
+        assert_eq!(journal.settle(&before, &table(&[a, c, a, a, b, c])), all);
+        // One of the two equal rows is missing, and the one of unknown outcome did not happen.
+        let lost = Settled { lost: 1, committed: 0, ..all };
+        assert_eq!(journal.settle(&before, &table(&[a, c, a, b])), lost);
+        assert_eq!(journal.settle(&before, &before).lost, 3);
     }
 }

@@ -1,13 +1,11 @@
 //! The pgbench family in suites.
 
-use crate::access::{self, Access};
-use crate::check::{Balances, Ledger, balances, history_rows};
-use crate::history::{History, Journal, history};
+use crate::check::{Balances, History, Journal, Ledger, balances, history, history_rows};
 use crate::init::{
     ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, NOT_OURS, circumstance,
     existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
-use crate::options::{OFFER, PgbenchSettings, STATEMENTS, Vacuum};
+use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum, common_access};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::Script;
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
@@ -91,9 +89,9 @@ impl Family for PgbenchFamily {
 
     fn commands(&self) -> Vec<String> {
         let lines = |((script, _), text): (&(Script, u32), &String)| {
-            let shell = script.commands().iter().filter(|command| command.is_shell());
+            let shell = script.commands.iter().filter(|command| command.is_shell());
             let line = |number: u32| text.lines().nth(number.saturating_sub(1) as usize);
-            let lines = shell.map(|command| line(command.line()).unwrap_or(text).trim().to_owned());
+            let lines = shell.map(|command| line(command.line).unwrap_or(text).trim().to_owned());
             lines.collect::<Vec<String>>()
         };
         self.options.scripts.iter().zip(self.options.all_texts()).flat_map(lines).collect()
@@ -146,11 +144,11 @@ impl Driven for PgbenchFamily {
     type Kept = Statistics;
 
     fn takes_fleet(&self) -> Result<bool, Failure> {
-        let mut commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        let mut commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
         match commands.find(|command| command.is_shell()) {
             Some(command) => Err(Failure::new(format!(
                 "A script has `\\{}`: load generators on other machines execute no commands.",
-                command.name()
+                command.name
             ))
             .with_hint("Leave --nats out, or the command.")),
             None => Ok(true),
@@ -168,10 +166,8 @@ impl Driven for PgbenchFamily {
         _stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let found = ask(driver, async |session| self.look(session).await)?;
+        let (data, before, warnings) = ask(driver, async |session| self.look(session).await)?;
         let workload = self.workload(driver, spec)?;
-        let BeforeTrial { data, before, history, warnings } = found;
-        let before = (before, history);
         Ok(Ready { workload, before, test: self.test.clone(), data, own: None, warnings })
     }
 
@@ -242,12 +238,8 @@ fn failure_of(error: &LoadError) -> Failure {
     }
 }
 
-struct BeforeTrial {
-    data: Option<DataFacts>,
-    before: Option<Balances>,
-    history: Option<History>,
-    warnings: Vec<String>,
-}
+/// Data, sums and history before a trial, and warnings.
+type BeforeTrial = (Option<DataFacts>, (Option<Balances>, Option<History>), Vec<String>);
 
 impl PgbenchFamily {
     /// Whether statements of the user's own run, on tables that dyno neither makes nor drops.
@@ -275,12 +267,7 @@ impl PgbenchFamily {
     async fn look(&self, session: &mut AdminSession<'_>) -> Result<BeforeTrial, Failure> {
         self.check_encoding(session).await?;
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
-            return Ok(BeforeTrial {
-                data: None,
-                before: None,
-                history: None,
-                warnings: Vec::new(),
-            });
+            return Ok(BeforeTrial::default());
         }
         let info = table_info(session).await.map_err(|error| {
             Failure::new(sentence(&error.to_string())).with_hint(UNPREPARED_HINT)
@@ -313,7 +300,7 @@ impl PgbenchFamily {
             true => Some(history(session).await.map_err(failed)?),
             false => None,
         };
-        Ok(BeforeTrial { data: Some(data), before, history, warnings })
+        Ok((Some(data), (before, history), warnings))
     }
 
     fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
@@ -331,7 +318,7 @@ impl PgbenchFamily {
                  will meet no row."
             ));
         }
-        let (hot_rows, access) = access::of_all(&drawn);
+        let (hot_rows, access) = common_access(&drawn);
         DataFacts {
             rows,
             hot_rows,
@@ -397,7 +384,7 @@ impl PgbenchFamily {
             return (CheckVerdict::NotMade, say!(nothing_booked));
         };
         // What a fault has lost is counted row by row.
-        let strange = self.strange_rows(changes.0.history_rows, ran).filter(|_| !self.has_fault);
+        let strange = self.strange_rows(changes.history_rows, ran).filter(|_| !self.has_fault);
         match (strange, found.is_balanced) {
             (None, true) => (CheckVerdict::Passed, found.evidence),
             (strange, _) => {
@@ -462,23 +449,23 @@ fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> L
 }
 
 fn statements(workload: &PgBench) -> Vec<StatementLatency> {
-    let scripts = workload.options().scripts.iter().map(|(script, _)| script);
+    let scripts = workload.options.scripts.iter().map(|(script, _)| script);
     let mut found = Vec::new();
     for (script, statistics) in scripts.zip(workload.statistics().scripts) {
-        let commands = script.commands().iter().zip(&statistics.commands);
+        let commands = script.commands.iter().zip(&statistics.commands);
         // Meta commands are no work of the database, but those that wait take time.
         let shown = (1..).zip(commands).filter(|(_, (command, _))| {
             command.is_sql()
                 || command.is_shell()
-                || command.name().eq_ignore_ascii_case("sleep")
-                || command.name().ends_with("pipeline")
+                || command.name.eq_ignore_ascii_case("sleep")
+                || command.name.ends_with("pipeline")
         });
         for (number, (command, statistics)) in shown {
             let latency = &statistics.latency;
             found.push(StatementLatency {
-                script: script.description().to_owned(),
+                script: script.description.clone(),
                 number,
-                text: mask_script(command.first_line()),
+                text: mask_script(&command.first_line),
                 count: latency.count,
                 mean_us: latency.mean_ns() / 1e3,
                 min_us: latency.min_ns as f64 / 1e3,

@@ -5,17 +5,13 @@
 //! - [`run`]: one transaction of a script on a session.
 //! - [`log`]: the lines of transaction logs.
 //! - `init`: tables and rows.
-//! - [`check`]: balances before and after a run.
-//! - [`history`]: whether each row of the history that was acknowledged is there.
-//! - [`access`]: how much of the data is hot, and how large they are.
+//! - [`check`]: balances before and after a run; whether each row of the history that was acknowledged is there.
+//! - [`options`]: those of suites, statements of one's own, and how much of the data they make hot.
 
-pub mod access;
 pub mod check;
 mod family;
-pub mod history;
 pub mod init;
 pub mod log;
-mod mix;
 pub mod options;
 pub mod random;
 pub mod run;

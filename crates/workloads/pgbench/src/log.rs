@@ -2,21 +2,8 @@
 //! text out.
 
 use crate::random::PgRng;
+use dyno_core::{ErrorClass, Outcome};
 use std::fmt::Write;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LoggedOutcome {
-    /// It was done, and took so long: microseconds, from the scheduled begin where there is one.
-    Processed(u64),
-    /// It was too late to begin with.
-    Skipped,
-    /// Given up after a serialization failure.
-    SerializationFailure,
-    /// Given up after a deadlock.
-    DeadlockFailure,
-    /// Given up after another error (`--continue-on-error`).
-    OtherFailure,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionEntry {
@@ -26,7 +13,9 @@ pub struct TransactionEntry {
     pub number: u64,
     /// Number of the script, from 0.
     pub script: usize,
-    pub logged: LoggedOutcome,
+    pub outcome: Outcome,
+    /// From the scheduled begin, where there is one, in microseconds.
+    pub latency_us: u64,
     /// When, in microseconds since 1970.
     pub ended_us: u64,
     /// How late it began, in microseconds.
@@ -51,21 +40,22 @@ pub struct LogColumns {
 impl LogColumns {
     /// Writes the line of one transaction.
     pub fn push(&self, out: &mut String, entry: &TransactionEntry) {
-        let TransactionEntry { client, number, script, ended_us, .. } = entry;
+        let TransactionEntry { client, number, script, ended_us, latency_us, .. } = entry;
+        let is_processed = matches!(entry.outcome, Outcome::Committed | Outcome::RolledBack);
         // Writing to a String can't fail.
         let _ = write!(out, "{client} {number} ");
-        let _ = match (entry.logged, self.failures) {
-            (LoggedOutcome::Processed(latency_us), _) => write!(out, "{latency_us}"),
-            (LoggedOutcome::Skipped, _) => write!(out, "skipped"),
-            (_, false) => write!(out, "failed"),
-            (LoggedOutcome::SerializationFailure, true) => write!(out, "serialization"),
-            (LoggedOutcome::DeadlockFailure, true) => write!(out, "deadlock"),
-            (LoggedOutcome::OtherFailure, true) => write!(out, "other"),
+        let _ = match entry.outcome {
+            Outcome::Committed | Outcome::RolledBack => write!(out, "{latency_us}"),
+            Outcome::Skipped => write!(out, "skipped"),
+            Outcome::Failed(_) if !self.failures => write!(out, "failed"),
+            Outcome::Failed(ErrorClass::Serialization) => write!(out, "serialization"),
+            Outcome::Failed(ErrorClass::Deadlock) => write!(out, "deadlock"),
+            // With `--continue-on-error`.
+            Outcome::Failed(_) => write!(out, "other"),
         };
         let _ = write!(out, " {script} {} {}", ended_us / 1_000_000, ended_us % 1_000_000);
         if self.lag {
             // As in pgbench: what was not processed has no latency, and no lag.
-            let is_processed = matches!(entry.logged, LoggedOutcome::Processed(_));
             let _ = write!(out, " {}", if is_processed { entry.lag_us } else { 0 });
         }
         if self.retries {
@@ -108,7 +98,7 @@ impl Sums {
 }
 
 /// Sums transactions over intervals of whole seconds (`--aggregate-interval`).
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Aggregate {
     columns: LogColumns,
     length_us: u64,
@@ -130,34 +120,27 @@ impl Aggregate {
             columns,
             length_us: u64::from(length_s.max(1)) * 1_000_000,
             begin_us: begin_us / 1_000_000 * 1_000_000,
-            latency: Sums::default(),
-            lag: Sums::default(),
-            skipped: 0,
-            retried: 0,
-            retries: 0,
-            serialization_failures: 0,
-            deadlock_failures: 0,
+            ..Aggregate::default()
         }
     }
 
     /// Takes one transaction; writes the lines of the intervals that were over before it ended.
     pub fn take(&mut self, out: &mut String, entry: &TransactionEntry) {
         self.advance(out, entry.ended_us);
-        if entry.logged == LoggedOutcome::Skipped {
-            self.skipped += 1;
-            return;
+        if entry.outcome != Outcome::Skipped {
+            self.retried += u64::from(entry.retries > 0);
+            self.retries += u64::from(entry.retries);
         }
-        self.retried += u64::from(entry.retries > 0);
-        self.retries += u64::from(entry.retries);
-        match entry.logged {
-            LoggedOutcome::Processed(latency_us) => {
-                self.latency.add(latency_us);
+        match entry.outcome {
+            Outcome::Committed | Outcome::RolledBack => {
+                self.latency.add(entry.latency_us);
                 self.lag.add(entry.lag_us);
             }
-            LoggedOutcome::SerializationFailure => self.serialization_failures += 1,
-            LoggedOutcome::DeadlockFailure => self.deadlock_failures += 1,
+            Outcome::Skipped => self.skipped += 1,
+            Outcome::Failed(ErrorClass::Serialization) => self.serialization_failures += 1,
+            Outcome::Failed(ErrorClass::Deadlock) => self.deadlock_failures += 1,
             // The format has no column for these.
-            LoggedOutcome::OtherFailure | LoggedOutcome::Skipped => {}
+            Outcome::Failed(_) => {}
         }
     }
 
@@ -196,19 +179,30 @@ mod tests {
 
     const ALL: LogColumns = LogColumns { lag: true, skipped: true, retries: true, failures: true };
 
-    fn entry(logged: LoggedOutcome, ended_us: u64) -> TransactionEntry {
+    const SKIPPED: (Outcome, u64) = (Outcome::Skipped, 0);
+
+    fn processed(latency_us: u64) -> (Outcome, u64) {
+        (Outcome::Committed, latency_us)
+    }
+
+    fn failed(class: ErrorClass) -> (Outcome, u64) {
+        (Outcome::Failed(class), 0)
+    }
+
+    fn entry((outcome, latency_us): (Outcome, u64), ended_us: u64) -> TransactionEntry {
         TransactionEntry {
             client: 3,
             number: 2,
             script: 1,
-            logged,
+            outcome,
+            latency_us,
             ended_us,
             lag_us: 40,
             retries: 2,
         }
     }
 
-    fn line(columns: LogColumns, logged: LoggedOutcome) -> String {
+    fn line(columns: LogColumns, logged: (Outcome, u64)) -> String {
         let mut out = String::new();
         columns.push(&mut out, &entry(logged, 1_795_287_049_000_111));
         out
@@ -218,26 +212,26 @@ mod tests {
     fn columns_follow_from_the_options() {
         let plain = LogColumns::default();
         // Microseconds are a number of their own, without zeros before it.
-        assert_eq!(line(plain, LoggedOutcome::Processed(2_209)), "3 2 2209 1 1795287049 111\n");
-        assert_eq!(line(plain, LoggedOutcome::DeadlockFailure), "3 2 failed 1 1795287049 111\n");
-        assert_eq!(line(ALL, LoggedOutcome::Processed(7)), "3 2 7 1 1795287049 111 40 2\n");
-        assert_eq!(line(ALL, LoggedOutcome::Skipped), "3 2 skipped 1 1795287049 111 0 2\n");
-        let failed = line(ALL, LoggedOutcome::SerializationFailure);
-        assert_eq!(failed, "3 2 serialization 1 1795287049 111 0 2\n");
-        assert_eq!(line(ALL, LoggedOutcome::DeadlockFailure).split(' ').nth(2), Some("deadlock"));
-        assert_eq!(line(ALL, LoggedOutcome::OtherFailure).split(' ').nth(2), Some("other"));
+        assert_eq!(line(plain, processed(2_209)), "3 2 2209 1 1795287049 111\n");
+        assert_eq!(line(plain, failed(ErrorClass::Deadlock)), "3 2 failed 1 1795287049 111\n");
+        assert_eq!(line(ALL, processed(7)), "3 2 7 1 1795287049 111 40 2\n");
+        assert_eq!(line(ALL, SKIPPED), "3 2 skipped 1 1795287049 111 0 2\n");
+        let conflict = line(ALL, failed(ErrorClass::Serialization));
+        assert_eq!(conflict, "3 2 serialization 1 1795287049 111 0 2\n");
+        assert_eq!(line(ALL, failed(ErrorClass::Deadlock)).split(' ').nth(2), Some("deadlock"));
+        assert_eq!(line(ALL, failed(ErrorClass::Other)).split(' ').nth(2), Some("other"));
     }
 
     #[test]
     fn intervals_begin_with_whole_seconds_and_empty_ones_are_written() {
         let mut out = String::new();
         let mut aggregate = Aggregate::new(ALL, 2, 100_700_000);
-        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(100), 101_000_000));
-        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(300), 101_999_999));
-        aggregate.take(&mut out, &entry(LoggedOutcome::Skipped, 101_999_999));
-        aggregate.take(&mut out, &entry(LoggedOutcome::SerializationFailure, 101_999_999));
+        aggregate.take(&mut out, &entry(processed(100), 101_000_000));
+        aggregate.take(&mut out, &entry(processed(300), 101_999_999));
+        aggregate.take(&mut out, &entry(SKIPPED, 101_999_999));
+        aggregate.take(&mut out, &entry(failed(ErrorClass::Serialization), 101_999_999));
         assert_eq!(out, "");
-        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(7), 104_000_000));
+        aggregate.take(&mut out, &entry(processed(7), 104_000_000));
         assert_eq!(
             out,
             "100 2 400 100000 100 300 80 3200 40 40 1 3 6 1 0\n102 0 0 0 0 0 0 0 0 0 0 0 0 0 0\n"
@@ -253,9 +247,9 @@ mod tests {
     fn what_is_not_asked_for_is_0() {
         let mut out = String::new();
         let mut aggregate = Aggregate::new(LogColumns::default(), 1, 0);
-        aggregate.take(&mut out, &entry(LoggedOutcome::DeadlockFailure, 1));
-        aggregate.take(&mut out, &entry(LoggedOutcome::Skipped, 1));
-        aggregate.take(&mut out, &entry(LoggedOutcome::Processed(9), 2));
+        aggregate.take(&mut out, &entry(failed(ErrorClass::Deadlock), 1));
+        aggregate.take(&mut out, &entry(SKIPPED, 1));
+        aggregate.take(&mut out, &entry(processed(9), 2));
         aggregate.advance(&mut out, 1_000_000);
         assert_eq!(out, "0 1 9 81 9 9 0 0 0 0 0 0 0 0 0\n");
     }

@@ -1,10 +1,15 @@
 //! The options of pgbench in suites.
+//! `statements = [...]`: transactions of one's own as plain SQL. Each becomes a script whose parameters are drawn before
+//! its first statement.
+//! What a load does to the table of accounts: how much of it is hot.
 
 use crate::init::SCALE_MAX;
-use crate::mix::Mix;
-use crate::script::{QueryMode, Script, find_builtin};
+use crate::script::{QueryMode, Script, find_builtin, function_names, is_function_name};
+use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
-use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
+use dyno_core::options::{OptionError, OptionRow, OptionValues, did_you_mean, read};
+use dyno_facts::{Message, format, say};
+use std::collections::BTreeSet;
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
     name: "pgbench",
@@ -198,7 +203,7 @@ impl PgbenchSettings {
     /// The same, with the names of the scripts.
     pub(crate) fn named_texts(&self) -> impl Iterator<Item = (&str, &str)> {
         let running = self.texts.iter().zip(&self.scripts).filter(|(_, (_, weight))| *weight > 0);
-        running.map(|(text, (script, _))| (script.description(), &**text))
+        running.map(|(text, (script, _))| (script.description.as_str(), &**text))
     }
 
     /// The texts of all scripts, in their order.
@@ -216,6 +221,293 @@ impl PgbenchSettings {
     }
 }
 
+/// What scripts know without being told.
+const BUILT_IN: [&str; 4] = ["client_id", "default_seed", "random_seed", "scale"];
+/// The words of suites for pgbench's functions.
+const FUNCTIONS: [(&str, &str); 4] = [
+    ("uniform", "random"),
+    ("zipfian", "random_zipfian"),
+    ("gaussian", "random_gaussian"),
+    ("exponential", "random_exponential"),
+];
+
+#[derive(Debug)]
+pub(crate) struct Mix {
+    /// Weights and texts.
+    pub(crate) scripts: Vec<(u32, String)>,
+    pub(crate) constants: Vec<(String, String)>,
+}
+
+/// A parameter that is drawn, as an expression of pgbench's.
+struct Drawn<'a> {
+    name: &'a str,
+    expression: String,
+    /// The parameters that stand in it.
+    needs: Vec<&'a str>,
+}
+
+impl Mix {
+    pub(crate) fn read(
+        statements: &[String],
+        parameters: &[(String, String)],
+    ) -> Result<Mix, OptionError> {
+        let (numbers, drawn): (Vec<_>, Vec<_>) =
+            parameters.iter().partition(|(_, value)| value.trim().parse::<f64>().is_ok());
+        let known: Vec<&str> =
+            parameters.iter().map(|(name, _)| name.as_str()).chain(BUILT_IN).collect();
+        for (name, _) in parameters {
+            if !name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') || name.is_empty() {
+                let message = format!("`{name}` can't be a parameter.");
+                let hint = "Names of parameters have letters, digits and `_`.";
+                let option = Some(format!("parameters.{name}"));
+                let hint = Some(hint.to_owned());
+                return Err(OptionError { option, mismatch: None, is_value: false, message, hint });
+            }
+        }
+        let drawn: Vec<Drawn<'_>> = drawn
+            .into_iter()
+            .map(|(name, value)| {
+                Drawn::read(name, value, &known)
+                    .map_err(|why| refused(&format!("parameters.{name}"), why))
+            })
+            .collect::<Result<_, _>>()?;
+        let order = ordered(&drawn)?;
+        let mut scripts = Vec::new();
+        for (number, written) in (1..).zip(statements) {
+            let option = format!("statements.{number}");
+            let (sql, weight) = weighted(written);
+            let sql = sql.trim().trim_end_matches(';');
+            if sql.is_empty() {
+                return Err(OptionError::value(&option, "There is no statement.".to_owned()));
+            }
+            let used = names_in(sql);
+            if let Some(name) = used.iter().find(|name| !known.contains(name)) {
+                return Err(refused(&option, unknown(name, &known)));
+            }
+            let mut wanted: BTreeSet<&str> = used.into_iter().collect();
+            for one in order.iter().rev() {
+                if wanted.contains(one.name) {
+                    wanted.extend(&one.needs);
+                }
+            }
+            let sets = order.iter().filter(|one| wanted.contains(one.name));
+            let sets: String =
+                sets.map(|one| format!("\\set {} {}\n", one.name, one.expression)).collect();
+            scripts.push((weight, format!("{sets}{sql};\n")));
+        }
+        if scripts.iter().all(|(weight, _)| *weight == 0) {
+            let hint = "Add `statements = [\"SELECT 1\"]`, with a weight above 0 if there is one.";
+            return Err(OptionError::experiment("No statement would be executed.", hint));
+        }
+        let constants = numbers.into_iter().cloned().collect();
+        Ok(Mix { scripts, constants })
+    }
+}
+
+type Refusal = (String, Option<String>);
+
+fn refused(option: &str, (message, hint): Refusal) -> OptionError {
+    OptionError { hint, ..OptionError::value(option, message) }
+}
+
+fn unknown(name: &str, known: &[&str]) -> Refusal {
+    let add = || {
+        format!(
+            "Add it: `parameters = {{ {name} = \"uniform(1, 1000)\" }}`. Parameters are numbers: write a \
+             text in the statement itself."
+        )
+    };
+    let hint = did_you_mean(nearest(name, known.iter().copied()), "").unwrap_or_else(add);
+    (format!("`{name}` is no parameter."), Some(hint))
+}
+
+fn unknown_function(name: &str) -> Refusal {
+    let ours = FUNCTIONS.map(|(ours, _)| ours);
+    let all = || format!("There are {}, and the functions of pgbench.", ours.join(", "));
+    let known = ours.into_iter().chain(function_names());
+    let hint = did_you_mean(nearest(name, known), "").unwrap_or_else(all);
+    (format!("`{name}` is no function."), Some(hint))
+}
+
+/// `SQL @9`: the weight stands at the end, behind a blank or what may end a statement. Behind an operator or a comma
+/// it is a variable of MySQL's: `id=@9`.
+fn weighted(written: &str) -> (&str, u32) {
+    let is_end = |c: char| {
+        c.is_whitespace() || c.is_alphanumeric() || matches!(c, '_' | ')' | '\'' | '"' | '`' | ';')
+    };
+    let parts = written.trim_end().rsplit_once('@').filter(|(sql, _)| sql.ends_with(is_end));
+    let weighted = parts.and_then(|(sql, weight)| Some((sql, weight.parse().ok()?)));
+    weighted.unwrap_or((written, 1))
+}
+
+const fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// The parameters in a text of SQL: `:name`, but not in quotes, and no cast `::name`.
+fn names_in(sql: &str) -> Vec<&str> {
+    let bytes = sql.as_bytes();
+    let (mut names, mut quote, mut at) = (Vec::new(), None, 0);
+    while at < bytes.len() {
+        let byte = bytes[at];
+        match quote {
+            Some(open) if byte == open => quote = None,
+            Some(_) => {}
+            None if matches!(byte, b'\'' | b'"' | b'`') => quote = Some(byte),
+            None if byte == b':' => {
+                let colons = bytes[at..].iter().take_while(|&&byte| byte == b':').count();
+                let start = at + colons;
+                let length = bytes[start..].iter().take_while(|&&byte| is_of_name(byte)).count();
+                let is_name = bytes.get(start).is_some_and(|byte| !byte.is_ascii_digit());
+                if colons == 1 && length > 0 && is_name {
+                    names.push(&sql[start..start + length]);
+                }
+                at = start + length;
+                continue;
+            }
+            None => {}
+        }
+        at += 1;
+    }
+    names
+}
+
+impl<'a> Drawn<'a> {
+    fn read(name: &'a str, value: &'a str, known: &[&str]) -> Result<Self, Refusal> {
+        let (mut expression, mut needs) = (String::new(), Vec::new());
+        let mut rest = value;
+        while let Some(first) = rest.chars().next() {
+            let length = rest.bytes().take_while(|&byte| is_of_name(byte)).count();
+            if length == 0 || first.is_ascii_digit() {
+                if matches!(first, '\n' | '\r' | '\\') {
+                    return Err(("It must be one line.".to_owned(), None));
+                }
+                let length = length.max(first.len_utf8());
+                expression.push_str(&rest[..length]);
+                rest = &rest[length..];
+                continue;
+            }
+            let (word, after) = rest.split_at(length);
+            let is_function = after.trim_start().starts_with('(');
+            let function = FUNCTIONS.iter().find(|(ours, _)| *ours == word);
+            match (is_function, function) {
+                (true, Some((_, theirs))) => expression.push_str(theirs),
+                (true, None) if is_function_name(word) => expression.push_str(word),
+                (true, None) => return Err(unknown_function(word)),
+                (false, _) if known.contains(&word) => {
+                    let colon = if expression.ends_with(':') { "" } else { ":" };
+                    expression.push_str(colon);
+                    expression.push_str(word);
+                    needs.push(word);
+                }
+                (false, _) => return Err(unknown(word, known)),
+            }
+            rest = after;
+        }
+        Ok(Drawn { name, expression, needs })
+    }
+}
+
+/// Each after those that it needs.
+fn ordered<'a, 'b>(drawn: &'b [Drawn<'a>]) -> Result<Vec<&'b Drawn<'a>>, OptionError> {
+    let mut left: Vec<&Drawn<'_>> = drawn.iter().collect();
+    let mut order: Vec<&Drawn<'_>> = Vec::new();
+    while !left.is_empty() {
+        let is_free = |one: &&&Drawn<'_>| !left.iter().any(|other| one.needs.contains(&other.name));
+        let Some(&free) = left.iter().find(is_free) else {
+            let name = left[0].name;
+            let message = format!("`{name}` needs a parameter that needs `{name}`.");
+            return Err(OptionError::value(&format!("parameters.{name}"), message));
+        };
+        order.push(free);
+        left.retain(|one| one.name != free.name);
+    }
+    Ok(order)
+}
+
+/// How a script draws accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// The highest account that can be drawn, counted from the lowest: rows of the hot range.
+    pub hot_rows: u64,
+    /// What the distribution means, in a sentence.
+    pub meaning: Message,
+}
+
+impl Access {
+    /// How a script draws `:aid`, as far as its text says so. `value` gives variables that are
+    /// defined before the script runs.
+    pub fn of(script: &str, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
+        let line = script.lines().find_map(|line| {
+            line.trim_start().strip_prefix("\\set")?.trim_start().strip_prefix("aid")
+        })?;
+        let (function, arguments) = line.trim().strip_suffix(')')?.split_once('(')?;
+        let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
+        let (low, high) = match arguments.as_slice() {
+            [low, high, ..] => (product(low, &value)?, product(high, &value)?),
+            _ => return None,
+        };
+        let hot_rows = u64::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
+        let parameter = arguments.get(2).and_then(|text| text.parse::<f64>().ok());
+        let meaning = meaning(function.trim(), parameter)?;
+        Some(Access { hot_rows, meaning })
+    }
+}
+
+/// Hot rows and how they are drawn, of scripts and their names. Where scripts differ there is no figure for all of them.
+pub(crate) fn common_access(scripts: &[(&str, Option<Access>)]) -> (Option<u64>, Message) {
+    let Some((_, first)) = scripts.first() else { return (None, Message::default()) };
+    if scripts.iter().all(|(_, access)| access == first) {
+        return match first {
+            Some(access) => (Some(access.hot_rows), access.meaning.clone()),
+            None => (None, Message::default()),
+        };
+    }
+    let of_one = |&(script, ref access): &(&str, Option<Access>)| match access {
+        Some(Access { hot_rows, meaning }) => {
+            let rows = format::whole(*hot_rows as f64);
+            vec![say!(hot_range_of_script, script = script, rows = rows), meaning.clone()]
+        }
+        None => vec![say!(accounts_of_script_unknown, script = script)],
+    };
+    let sentences: Vec<Message> = scripts.iter().flat_map(of_one).collect();
+    (None, Message::sentences(&sentences))
+}
+
+/// A product of integers and variables, such as `100000 * :scale`.
+fn product(text: &str, value: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
+    text.split('*').map(str::trim).try_fold(1_i64, |product, factor| {
+        let factor = match factor.strip_prefix(':') {
+            Some(name) => value(name)?,
+            None => factor.parse().ok()?,
+        };
+        product.checked_mul(factor)
+    })
+}
+
+fn meaning(function: &str, parameter: Option<f64>) -> Option<Message> {
+    let function = function.to_lowercase();
+    Some(match (function.as_str(), parameter) {
+        ("random", _) => say!(accounts_uniform),
+        // Within one and two standard deviations of the middle; below a parameter of 3 the cut
+        // tails change the shares.
+        ("random_gaussian", Some(p)) if p >= 3.0 => {
+            let (one, two) = (percent(1.0 / p), percent(2.0 / p));
+            say!(accounts_gaussian, p = p.to_string(), one = one, two = two)
+        }
+        ("random_gaussian", _) => say!(accounts_in_the_middle),
+        ("random_exponential" | "random_zipfian", _) => {
+            say!(accounts_at_the_beginning, function = function)
+        }
+        _ => return None,
+    })
+}
+
+fn percent(share: f64) -> String {
+    let text = format!("{:.1}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +523,142 @@ mod tests {
         let given = [("define.range", "10"), ("scale", "2")];
         let settings = PgbenchSettings::read("select-only", given, []).expect("good options");
         assert_eq!((settings.variable("range"), settings.variable("scale")), (Some(10), Some(2)));
+    }
+
+    fn mix(statements: &[&str], parameters: &[(&str, &str)]) -> Result<Mix, OptionError> {
+        let statements: Vec<String> = statements.iter().map(|&text| text.to_owned()).collect();
+        let owned = |&(name, value): &(&str, &str)| (name.to_owned(), value.to_owned());
+        let parameters: Vec<(String, String)> = parameters.iter().map(owned).collect();
+        Mix::read(&statements, &parameters)
+    }
+
+    #[test]
+    fn statements_become_scripts_that_draw_what_they_use() {
+        let parameters = [
+            ("rows", "1000"),
+            ("id", "uniform(1, rows)"),
+            ("end", "id + 9"),
+            ("hot", "zipfian(1, :rows, 1.1)"),
+        ];
+        let statements = [
+            "SELECT c FROM t WHERE id BETWEEN :id AND :end @9",
+            "BEGIN; UPDATE t SET n = n + 1 WHERE id = :hot; COMMIT;",
+            "SELECT '10:30', ':no'::text, \":no\"",
+        ];
+        let mix = mix(&statements, &parameters).expect("a mix");
+        assert_eq!(mix.constants, [("rows".to_owned(), "1000".to_owned())]);
+        assert_eq!(
+            mix.scripts,
+            [
+                (
+                    9,
+                    "\\set id random(1, :rows)\n\\set end :id + 9\n\
+                     SELECT c FROM t WHERE id BETWEEN :id AND :end;\n"
+                        .to_owned()
+                ),
+                (
+                    1,
+                    "\\set hot random_zipfian(1, :rows, 1.1)\n\
+                     BEGIN; UPDATE t SET n = n + 1 WHERE id = :hot; COMMIT;\n"
+                        .to_owned()
+                ),
+                (1, "SELECT '10:30', ':no'::text, \":no\";\n".to_owned()),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_weight_needs_no_blank_behind_the_end_of_a_statement() {
+        for (written, sql) in [
+            ("select v from kv where id = :id@9", "select v from kv where id = :id"),
+            ("select f(1)@9 ", "select f(1)"),
+            ("select 'a'@9", "select 'a'"),
+            ("select a_@9", "select a_"),
+            ("select 1;@9", "select 1;"),
+            ("select 1\n@9", "select 1\n"),
+        ] {
+            assert_eq!(weighted(written), (sql, 9), "{written}");
+        }
+        for written in ["select v where id=@9", "select f(@8,@9)", "select 'a@9'", "select 1@x"] {
+            assert_eq!(weighted(written), (written, 1));
+        }
+    }
+
+    #[test]
+    fn mistakes_have_their_place_and_a_remedy() {
+        let refused = |statements: &[&str], parameters: &[(&str, &str)]| {
+            mix(statements, parameters).expect_err("a refusal")
+        };
+        let error = refused(&["SELECT :idd"], &[("id", "uniform(1, 9)")]);
+        assert_eq!(error.option.as_deref(), Some("statements.1"));
+        assert_eq!(error.hint.as_deref(), Some("Did you mean `id`?"));
+        let error = refused(&["SELECT :id"], &[("id", "uniform(1, rows)")]);
+        assert_eq!(error.message, "`rows` is no parameter.");
+        let error = refused(&["SELECT :a"], &[("a", "b + 1"), ("b", "a + 1")]);
+        assert_eq!(error.message, "`a` needs a parameter that needs `a`.");
+        let error = refused(&["SELECT :id"], &[("id", "unifrom(1, 9)")]);
+        assert_eq!(error.option.as_deref(), Some("parameters.id"));
+        assert_eq!(error.message, "`unifrom` is no function.");
+        assert_eq!(error.hint.as_deref(), Some("Did you mean `uniform`?"));
+        let error = refused(&["SELECT :a"], &[("a", "text")]);
+        assert_eq!(error.option.as_deref(), Some("parameters.a"));
+        assert!(error.hint.is_some_and(|hint| hint.contains("text in the statement itself")));
+        let error = refused(&["SELECT 1 @0"], &[]);
+        assert_eq!(error.message, "No statement would be executed.");
+        let error = refused(&["SELECT 1"], &[("a b", "1")]);
+        assert_eq!(error.option.as_deref(), Some("parameters.a b"));
+    }
+
+    fn access(script: &str) -> Option<Access> {
+        Access::of(script, |name| match name {
+            "scale" => Some(30),
+            "range" => Some(500_000),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn scripts_that_differ_have_a_sentence_each_and_no_figure() {
+        let uniform = access("\\set aid random(1, 100000 * :scale)");
+        let zipfian = access("\\set aid random_zipfian(1, :range, 1.1)");
+        let (hot_rows, meaning) =
+            common_access(&[("a.sql", uniform.clone()), ("b.sql", uniform.clone())]);
+        assert_eq!(hot_rows, Some(3_000_000));
+        assert_eq!(meaning.to_string(), "Accounts are drawn uniformly from the hot range.");
+        let scripts = [("a.sql", uniform), ("b.sql", zipfian), ("c.sql", None)];
+        let (hot_rows, meaning) = common_access(&scripts);
+        assert_eq!(hot_rows, None);
+        assert_eq!(
+            meaning.to_string(),
+            "The hot range of the script a.sql has 3,000,000 rows. Accounts are drawn uniformly from \
+             the hot range. The hot range of the script b.sql has 500,000 rows. Accounts are drawn by \
+             random_zipfian: they crowd at the beginning of the hot range. The script c.sql does not \
+             show how it draws accounts."
+        );
+        assert_eq!(common_access(&scripts[2..]), (None, Message::default()));
+    }
+
+    #[test]
+    fn the_hot_range_is_read_from_the_script() {
+        let paper =
+            access(include_str!("../../../../suites/pgbench/read-only.sql")).expect("drawn");
+        assert_eq!(paper.hot_rows, 500_000);
+        let meaning = paper.meaning.to_string();
+        assert!(meaning.contains("68 % of all draws fall into the middle 10 %"), "{meaning}");
+        assert!(meaning.contains("95 % into its middle 20 %."), "{meaning}");
+        let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
+        assert_eq!(uniform.hot_rows, 3_000_000);
+        assert!(access("\\set aid random_zipfian(11, 20, 1.1)").is_some_and(|a| a.hot_rows == 10));
+        for unknown in [
+            "SELECT 1;",
+            "\\set aid 5",
+            "\\set aid random(1, :nobody)",
+            "\\set aid random(1, 9223372036854775807 * 2)",
+            "\\set aid random(5, 1)",
+            "\\set aid hash(1, 2)",
+            "\\set aid random(1",
+        ] {
+            assert_eq!(access(unknown).filter(|access| access.hot_rows > 0), None, "{unknown}");
+        }
     }
 }

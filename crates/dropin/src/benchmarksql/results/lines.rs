@@ -1,6 +1,5 @@
 //! `data/result.csv`: a line for each transaction, written by a thread of its own.
 
-use super::summary::{Line, Summary, Type};
 use dyno_core::{Nanos, Outcome, push_int};
 use dyno_engine::Control;
 use dyno_tpcc::profile::{DeliveryMode, TpccTransaction};
@@ -27,59 +26,45 @@ pub(super) struct Format {
     pub(super) delivery: DeliveryMode,
 }
 
-/// Nanoseconds to the nearest millisecond.
-fn milliseconds(nanos: Nanos) -> u64 {
-    (nanos + 500_000) / 1_000_000
-}
-
 impl Format {
-    /// The lines of an entry: one, or two where a Delivery has no background of its own. `opens` is
+    /// Writes the lines of an entry: one, or two where a Delivery has no background of its own. `opens` is
     /// the start of the session.
-    fn lines(&self, entry: &LogEntry, opens: Nanos) -> (Line, Option<Line>) {
-        let &LogEntry { transaction, outcome, skipped, due, began, ended } = entry;
-        let kind = match TpccTransaction::ALL.get(transaction) {
-            Some(TpccTransaction::NewOrder) => Type::NewOrder,
-            Some(TpccTransaction::Payment) => Type::Payment,
-            Some(TpccTransaction::OrderStatus) => Type::OrderStatus,
-            Some(TpccTransaction::StockLevel) => Type::StockLevel,
-            Some(TpccTransaction::Delivery) if self.delivery == DeliveryMode::Deferred => {
-                Type::Delivery
-            }
+    fn push(&self, out: &mut String, entry: &LogEntry, opens: Nanos) {
+        let &LogEntry { transaction, due, began, ended, .. } = entry;
+        let is_inline = self.delivery == DeliveryMode::Inline;
+        let name = match TpccTransaction::ALL.get(transaction) {
+            Some(TpccTransaction::NewOrder) => "NEW_ORDER",
+            Some(TpccTransaction::Payment) => "PAYMENT",
+            Some(TpccTransaction::OrderStatus) => "ORDER_STATUS",
+            Some(TpccTransaction::StockLevel) => "STOCK_LEVEL",
+            // The terminal waits for the queueing alone.
+            Some(TpccTransaction::Delivery) if !is_inline => "DELIVERY",
             // Behind the five: what was deferred.
-            Some(TpccTransaction::Delivery) | None => Type::DeliveryBackground,
+            Some(TpccTransaction::Delivery) | None => "DELIVERY_BG",
         };
-        let line = Line {
-            kind,
-            elapsed_ms: milliseconds(ended.saturating_sub(opens)),
-            latency_ms: milliseconds(ended.saturating_sub(due)),
-            dblatency_ms: milliseconds(ended.saturating_sub(began)),
-            is_rolled_back: outcome == Outcome::RolledBack,
-            skipped,
-            is_error: matches!(outcome, Outcome::Failed(_)),
-        };
-        let is_inline = kind == Type::DeliveryBackground && self.delivery == DeliveryMode::Inline;
-        let foreground = is_inline.then(|| Line {
-            kind: Type::Delivery,
-            elapsed_ms: milliseconds(began.saturating_sub(opens)),
-            latency_ms: 0,
-            dblatency_ms: 0,
-            skipped: 0,
-            ..line
-        });
-        (line, foreground)
+        if name == "DELIVERY_BG" && is_inline {
+            let queued = [began.saturating_sub(opens), 0, 0];
+            self.push_line(out, "DELIVERY", queued, &LogEntry { skipped: 0, ..*entry });
+        }
+        let times = [opens, due, began].map(|from| ended.saturating_sub(from));
+        self.push_line(out, name, times, entry);
     }
 
-    fn push(&self, out: &mut String, line: &Line) {
+    /// `times` are those since the session's start, since the transaction was due, and since its begin.
+    fn push_line(&self, out: &mut String, name: &str, times: [Nanos; 3], entry: &LogEntry) {
         push_int(out, i64::from(self.run));
-        for value in [line.elapsed_ms, line.latency_ms, line.dblatency_ms] {
+        for time in times {
             out.push(',');
-            push_int(out, value as i64);
+            // To the nearest millisecond.
+            push_int(out, ((time + 500_000) / 1_000_000) as i64);
         }
         out.push(',');
-        out.push_str(line.kind.name());
-        out.push_str(if line.is_rolled_back { ",1," } else { ",0," });
-        push_int(out, i64::from(line.skipped));
-        out.push_str(if line.is_error { ",1\n" } else { ",0\n" });
+        out.push_str(name);
+        let is_rolled_back = entry.outcome == Outcome::RolledBack;
+        out.push_str(if is_rolled_back { ",1," } else { ",0," });
+        push_int(out, i64::from(entry.skipped));
+        let is_error = matches!(entry.outcome, Outcome::Failed(_));
+        out.push_str(if is_error { ",1\n" } else { ",0\n" });
     }
 }
 
@@ -108,7 +93,7 @@ pub(super) struct ResultLines {
     format: Format,
     /// File and receiver of the writer, until the session starts.
     idle: Mutex<Option<(File, Receiver<Vec<LogEntry>>)>>,
-    writer: Mutex<Option<JoinHandle<io::Result<Summary>>>>,
+    writer: Mutex<Option<JoinHandle<io::Result<()>>>>,
 }
 
 impl ResultLines {
@@ -146,20 +131,17 @@ impl ResultLines {
     ///
     /// # Errors
     /// Why the file is incomplete, behind "can't be written: ".
-    pub(super) fn finish(&self) -> Result<Summary, String> {
+    pub(super) fn finish(&self) -> Result<(), String> {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let summary = match writer {
-            None => Summary::default(),
-            Some(writer) => {
-                // An empty block is the end. A writer that has failed takes none.
-                let _ = self.queue.blocks.send(Vec::new());
-                let written = writer.join().map_err(|_| "its writer has panicked".to_owned())?;
-                written.map_err(|error| error.to_string())?
-            }
-        };
+        if let Some(writer) = writer {
+            // An empty block is the end. A writer that has failed takes none.
+            let _ = self.queue.blocks.send(Vec::new());
+            let written = writer.join().map_err(|_| "its writer has panicked".to_owned())?;
+            written.map_err(|error| error.to_string())?;
+        }
         match self.queue.is_overrun.load(Ordering::Relaxed) {
             true => Err("its disk was too slow".to_owned()),
-            false => Ok(summary),
+            false => Ok(()),
         }
     }
 }
@@ -176,8 +158,7 @@ fn write(
     mut file: File,
     format: Format,
     opens: Nanos,
-) -> io::Result<Summary> {
-    let mut summary = Summary::default();
+) -> io::Result<()> {
     let mut text = HEADER.to_owned();
     loop {
         let block = blocks.recv_timeout(PERIOD);
@@ -185,11 +166,7 @@ fn write(
         let block = block.unwrap_or_default();
         let is_last = block.is_empty() && !is_idle;
         for entry in &block {
-            let (line, foreground) = format.lines(entry, opens);
-            for line in foreground.iter().chain([&line]) {
-                summary.take(line);
-                format.push(&mut text, line);
-            }
+            format.push(&mut text, entry, opens);
         }
         if is_idle || is_last || text.len() >= TEXT_BYTES {
             file.write_all(text.as_bytes())?;
@@ -198,7 +175,7 @@ fn write(
         if is_last {
             // A disk that is full may say so only now.
             file.sync_data()?;
-            return Ok(summary);
+            return Ok(());
         }
     }
 }
@@ -218,8 +195,7 @@ mod tests {
 
     fn text(format: Format, entry: &LogEntry) -> String {
         let mut out = String::new();
-        let (line, foreground) = format.lines(entry, 1_000 * MS);
-        foreground.iter().chain([&line]).for_each(|line| format.push(&mut out, line));
+        format.push(&mut out, entry, 1_000 * MS);
         out
     }
 
@@ -279,28 +255,17 @@ mod tests {
             }
         });
         written.lines.start(1_000 * MS).unwrap();
-        let summary = written.lines.finish().unwrap();
+        written.lines.finish().unwrap();
         let text = std::fs::read_to_string(&written.path).unwrap();
         assert!(text.starts_with(HEADER));
-        let mut again = Summary::default();
         for line in text.lines().skip(1) {
             let fields: Vec<&str> = line.split(',').collect();
             assert_eq!(fields.len(), 8, "{line}");
-            let kind = Type::ALL.into_iter().find(|kind| kind.name() == fields[4]).unwrap();
-            let number = |index: usize| fields[index].parse::<u64>().unwrap();
-            again.take(&Line {
-                kind,
-                elapsed_ms: number(1),
-                latency_ms: number(2),
-                dblatency_ms: number(3),
-                is_rolled_back: number(5) == 1,
-                skipped: number(6) as u32,
-                is_error: number(7) == 1,
-            });
+            let numbers = [0, 1, 2, 3, 5, 6, 7].map(|index| fields[index].parse::<u64>().is_ok());
+            assert_eq!(numbers, [true; 7], "{line}");
         }
         // Worker 3 alone delivers: two lines each.
         assert_eq!(text.lines().count(), 1 + 9 * 6_400);
-        assert_eq!(again, summary);
         assert!(!written.control.is_stopped());
     }
 

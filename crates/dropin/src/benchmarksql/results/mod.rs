@@ -1,31 +1,27 @@
 //! The result directory of a run, as BenchmarkSQL 5.0 writes it and its R scripts read it.
 //!
-//! - `name`: its name and the number of the run.
-//! - `lines`: `data/result.csv`, a line per transaction. `summary`: `data/tx_summary.csv`.
+//! `lines` has `data/result.csv`, a line per transaction.
 //!
 //! In the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
 //! [`Results::opened`] when the workers are released, [`Results::finish`] after the trial.
 //!
 //! The README of `dyno-tpcc` lists where it departs from BenchmarkSQL's.
 
-mod lines;
-mod name;
-mod summary;
-
-pub(super) use name::next_run;
-
-use super::console::WallClock;
-use dyno_core::{MILLISECOND, Nanos};
+use super::run::WallClock;
+use dyno_core::Nanos;
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
 use dyno_tpcc::TerminalLog;
 use dyno_tpcc::profile::DeliveryMode;
 use lines::{Format, ResultLines};
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use time::OffsetDateTime;
+
+mod lines;
 
 #[derive(Clone, Debug)]
 pub(super) struct Request<'a> {
@@ -78,7 +74,7 @@ impl Results {
     /// it is removed again when the session does not begin.
     pub(super) fn create(request: Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
         let Request { template, properties, run, delivery, db, run_info, clock } = request;
-        let path = name::expand(template, clock.now())?;
+        let path = expand(template, clock.now())?;
         make_folder(&path)?;
         let folder = Folder { path: path.clone(), has_begun: AtomicBool::new(false) };
         let data = path.join("data");
@@ -129,21 +125,13 @@ impl Results {
         )
     }
 
-    /// Writes what is left and `data/tx_summary.csv`, after all workers have left. `window` is the
-    /// length of the measured one; `tpmc_limit` the tpmC that keying and think times allow, where
-    /// there are any.
+    /// Writes what is left, after all workers have left.
     ///
     /// # Errors
-    /// Files that are incomplete.
-    pub(super) fn finish(self, window: Nanos, tpmc_limit: Option<f64>) -> Result<(), Failure> {
-        let data = self.folder.path.join("data");
-        let summary = self.lines.finish();
-        let summary = summary.map_err(|why| not_written(&data.join("result.csv"), &why))?;
-        let path = data.join("tx_summary.csv");
-        // Whole milliseconds, as the closing lines count.
-        let minutes = (window / MILLISECOND) as f64 / 60_000.0;
-        fs::write(&path, summary.csv(minutes, tpmc_limit))
-            .map_err(|error| not_written(&path, &error.to_string()))
+    /// A file that is incomplete.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let path = self.folder.path.join("data/result.csv");
+        self.lines.finish().map_err(|why| not_written(&path, &why))
     }
 }
 
@@ -171,6 +159,80 @@ fn not_made(path: &Path, error: &std::io::Error) -> Failure {
 fn not_written(path: &Path, why: &str) -> Failure {
     Failure::new(format!("{} can't be written: {why}. It is incomplete.", path.display()))
         .with_hint("Make room on its disk, or leave out resultDirectory.")
+}
+
+/// Where the number of the last run is kept, as BenchmarkSQL does: in the current folder.
+const SEQUENCE: &str = ".jTPCC_run_seq.dat";
+
+/// The conversions of Java's dates that a name can hold: those that are numbers.
+const KNOWN: &str = "Y y m d j H M S L";
+
+/// Replaces each `%tX` of the property `resultDirectory` by that part of `now`, as Java writes it.
+pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Failure> {
+    let mut pieces = template.split("%t");
+    let mut name = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let mut letters = piece.chars();
+        let letter = letters.next();
+        let Some(part) = letter.and_then(|letter| part(letter, now)) else {
+            let what = letter.map(String::from).unwrap_or_default();
+            let message = format!(
+                "The property resultDirectory is `{template}`, and `%t{what}` in it is no part of a \
+                 date or of a time."
+            );
+            return Err(Failure::new(message).with_hint(format!("Known behind `%t` are: {KNOWN}.")));
+        };
+        name.push_str(&part);
+        name.push_str(letters.as_str());
+    }
+    Ok(PathBuf::from(name))
+}
+
+/// One part of a date, as `java.util.Formatter` writes it.
+fn part(letter: char, now: OffsetDateTime) -> Option<String> {
+    Some(match letter {
+        'Y' => format!("{:04}", now.year()),
+        'y' => format!("{:02}", now.year().rem_euclid(100)),
+        'm' => format!("{:02}", u8::from(now.month())),
+        'd' => format!("{:02}", now.day()),
+        'j' => format!("{:03}", now.ordinal()),
+        'H' => format!("{:02}", now.hour()),
+        'M' => format!("{:02}", now.minute()),
+        'S' => format!("{:02}", now.second()),
+        'L' => format!("{:03}", now.millisecond()),
+        _ => return None,
+    })
+}
+
+/// The number of the next run in `folder`: one more than the last one's, kept in a file that is made
+/// when there is none.
+pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
+    let path = folder.join(SEQUENCE);
+    let failed = |error| {
+        let message =
+            format!("The number of the run can't be kept in {}: {error}.", path.display());
+        Failure::new(message)
+    };
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => "0".to_owned(),
+        Err(error) => return Err(failed(error)),
+    };
+    let number = text.trim().parse::<u32>().ok().and_then(|last| last.checked_add(1));
+    let Some(number) = number else {
+        let message = format!("{} holds no number of a run: `{}`.", path.display(), text.trim());
+        return Err(Failure::new(message).with_hint("Delete the file to begin with run 1."));
+    };
+    // Whole or not at all: the file outlives a full disk.
+    let fresh = folder.join(format!("{SEQUENCE}.{}", std::process::id()));
+    let written = fs::File::create(&fresh)
+        .and_then(|mut file| writeln!(file, "{number}"))
+        .and_then(|()| fs::rename(&fresh, &path));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&fresh);
+        return Err(failed(error));
+    }
+    Ok(number)
 }
 
 #[cfg(test)]

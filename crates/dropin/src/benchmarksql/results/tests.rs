@@ -1,9 +1,10 @@
 //! The directory as a whole.
 
 use super::*;
-use dyno_core::{Outcome, SECOND};
+use dyno_core::{MILLISECOND, Outcome, SECOND};
 use dyno_reactor::monotonic_now;
 use dyno_tpcc::LogEntry;
+use time::{Date, Month, Time, UtcOffset};
 
 struct Directory {
     folder: tempfile::TempDir,
@@ -47,15 +48,12 @@ fn a_run_leaves_all_its_files() {
     let opens = monotonic_now() + 10 * MILLISECOND;
     results.opened(opens).unwrap();
     log.take(&mut vec![order(opens + SECOND); 90]);
-    results.finish(30 * SECOND, None).unwrap();
+    results.finish().unwrap();
 
     assert_eq!(directory.text(&format!("{name}/run.properties")), "db=mysql\n");
     let result = directory.text(&format!("{name}/data/result.csv"));
     assert_eq!(result.lines().count(), 91);
     assert_eq!(result.lines().last(), Some("3,1000,5,5,NEW_ORDER,0,0,0"));
-    let summary = directory.text(&format!("{name}/data/tx_summary.csv"));
-    assert!(summary.contains("\nNEW_ORDER,90,100.000%,0.005s,0.005s,5.0,0.000%,0,N/A\n"));
-    assert!(summary.contains("\ntpmC,180.00,N/A,"), "{summary}");
     let info = directory.text(&format!("{name}/data/runInfo.csv"));
     let fields: Vec<&str> = info.lines().nth(1).unwrap().split(',').collect();
     assert_eq!(info.lines().next().unwrap().split(',').count(), fields.len());
@@ -92,7 +90,58 @@ fn a_file_that_cannot_be_written_stops_the_run() {
     let failure = results.opened(monotonic_now()).unwrap_err();
     assert!(failure.message.to_string().contains("runInfo.csv can't be written"), "{failure:?}");
     assert!(directory.control.is_stopped());
-    std::fs::create_dir(directory.folder.path().join("r/data/tx_summary.csv")).unwrap();
-    let failure = results.finish(SECOND, None).unwrap_err();
-    assert!(failure.message.to_string().contains("tx_summary.csv can't be written"), "{failure:?}");
+}
+
+/// A Thursday, the 64th day of a leap year, shortly after noon in Newfoundland.
+fn now() -> OffsetDateTime {
+    let date = Date::from_calendar_date(2032, Month::March, 4).unwrap();
+    let time = Time::from_hms_nano(12, 5, 9, 12_345_678).unwrap();
+    OffsetDateTime::new_in_offset(date, time, UtcOffset::from_hms(-3, -30, 0).unwrap())
+}
+
+fn expanded(template: &str) -> String {
+    expand(template, now()).unwrap().display().to_string()
+}
+
+#[test]
+fn the_name_of_the_sample_file_is_expanded() {
+    let name = expanded("my_result_%tY-%tm-%td_%tH%tM%tS");
+    assert_eq!(name, "my_result_2032-03-04_120509");
+    assert_eq!(expanded("100%/no parts"), "100%/no parts");
+    assert_eq!(expanded("%tYtail"), "2032tail");
+}
+
+#[test]
+fn every_part_is_written_as_java_writes_it() {
+    // Of java.util.Formatter, in this order, for this moment.
+    let java = "2032 32 03 04 064 12 05 09 012";
+    let template: Vec<String> = KNOWN.split(' ').map(|letter| format!("%t{letter}")).collect();
+    assert_eq!(expanded(&template.join(" ")), java);
+}
+
+#[test]
+fn what_is_no_part_is_refused_with_those_that_are() {
+    for (template, what) in [("a_%tx", "`%tx`"), ("a_%t", "`%t`"), ("%tD", "`%tD`")] {
+        let failure = expand(template, now()).unwrap_err();
+        assert!(failure.message.to_string().contains(what), "{failure:?}");
+        assert!(failure.hint.unwrap().contains(KNOWN));
+    }
+}
+
+#[test]
+fn runs_are_numbered_from_1_in_their_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let next = || next_run(folder.path());
+    assert_eq!((next(), next(), next()), (Ok(1), Ok(2), Ok(3)));
+    let file = folder.path().join(SEQUENCE);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "3\n");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    for text in ["three\n", "", "-1", "4294967295"] {
+        fs::write(&file, text).unwrap();
+        let failure = next().unwrap_err();
+        assert!(failure.message.to_string().contains("holds no number"), "{failure:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "left as it is");
+    }
+    let failure = next_run(&folder.path().join("none")).unwrap_err();
+    assert!(failure.message.to_string().contains("can't be kept"), "{failure:?}");
 }

@@ -410,10 +410,7 @@ fn dialect(db: &str) -> Option<Dialect> {
 
 fn refused(place: &str, error: TargetError) -> Failure {
     let failure = Failure::usage(sentence(&error.message)).at(format!("{place}: conn"));
-    match error.hint {
-        Some(hint) => failure.with_hint(hint),
-        None => failure,
-    }
+    failure.hinted(error.hint)
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 //! Nothing is changed here: settings of a machine belong to its owner.
 
 use crate::pretty;
+use dyno_core::counted;
 use dyno_facts::format::grouped;
 use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
@@ -21,27 +22,16 @@ const PORTS: u64 = 20_000;
 const FILES: u64 = 16_384;
 /// Each reading of these clocks leaves the CPU or the kernel's fast path: more than a microsecond.
 const SLOW_CLOCKS: [&str; 3] = ["hpet", "acpi_pm", "jiffies"];
+const FLOWS_WHY: &str = "So that packets of a connection are handled where the thread runs that waits \
+                         for them; the white papers remember 4,096 flows per queue, 32,768 in all.";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
-    Fine,
-    Set,
-    NotNeeded,
-    NotReadable,
-}
-
-impl Verdict {
-    fn of(is_fine: bool) -> Self {
-        if is_fine { Verdict::Fine } else { Verdict::Set }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Fine => "fine",
-            Verdict::Set => "set it",
-            Verdict::NotNeeded => "not needed",
-            Verdict::NotReadable => "not readable",
-        }
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Verdict {
+        Fine = "fine",
+        Set = "set it",
+        NotNeeded = "not needed",
+        NotReadable = "not readable",
     }
 }
 
@@ -54,6 +44,32 @@ struct Setting {
     why: &'static str,
     /// Sets it until the machine is started again.
     command: String,
+}
+
+impl Setting {
+    fn new(
+        name: impl Into<String>,
+        now: Option<String>,
+        is_fine: impl Fn(&str) -> bool,
+        wanted: impl Into<String>,
+        why: &'static str,
+        command: impl Into<String>,
+    ) -> Self {
+        let verdict = match &now {
+            None => Verdict::NotReadable,
+            Some(value) if is_fine(value) => Verdict::Fine,
+            Some(_) => Verdict::Set,
+        };
+        let (name, wanted, command) = (name.into(), wanted.into(), command.into());
+        Setting { name, now: now.unwrap_or_default(), wanted, verdict, why, command }
+    }
+
+    /// It need not be set where this is false.
+    fn needed_if(self, is_needed: bool) -> Self {
+        let is_read = self.verdict != Verdict::NotReadable;
+        let verdict = if is_needed || !is_read { self.verdict } else { Verdict::NotNeeded };
+        Setting { verdict, ..self }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,67 +85,58 @@ impl HostReport {
     /// Reads the machine whose `/proc` and `/sys` are below `root`.
     pub(super) fn read(root: &Path) -> HostReport {
         let machine = Machine { root };
-        let cpus = machine.cpus();
+        let online = machine.text("/sys/devices/system/cpu/online");
+        let cpus = online.map_or_else(BTreeSet::new, |list| listed(&list));
         let (interfaces, virtuals) = machine.interfaces();
         let mut settings = Vec::new();
         for name in &interfaces {
             settings.extend(machine.queues(name, &cpus));
         }
         if !interfaces.is_empty() {
-            settings.push(machine.flows(&cpus));
+            let name = "net.core.rps_sock_flow_entries";
+            let flows = machine.number(name, FLOWS, FLOWS_WHY);
+            let is_needed = cpus.len() > 1 || flows.verdict == Verdict::Fine;
+            settings.push(flows.needed_if(is_needed));
         }
-        settings.push(machine.backlog());
-        settings.push(machine.ports());
-        settings.push(machine.files());
-        settings.push(machine.governor());
-        settings.push(machine.clock());
+        settings.extend(machine.limits());
+        settings.extend(machine.clocks());
         HostReport { cpus: cpus.len(), interfaces, virtuals, settings }
     }
 
+    fn to_set(&self) -> impl Iterator<Item = &Setting> {
+        self.settings.iter().filter(|setting| setting.verdict == Verdict::Set)
+    }
+
     pub(super) fn text(&self) -> String {
-        let count = |number: usize, what: &str| match number {
-            1 => format!("1 {what}"),
-            _ => format!("{number} {what}s"),
-        };
         let mut text = format!(
             "This machine as a load generator: {}, {} with a device.\n\n",
-            count(self.cpus, "CPU"),
-            count(self.interfaces.len(), "network interface"),
+            counted(self.cpus as u64, "CPU"),
+            counted(self.interfaces.len() as u64, "network interface"),
         );
         let row = |setting: &Setting| {
-            let verdict = setting.verdict.name().to_owned();
             let now = if setting.now.is_empty() { "-" } else { &setting.now };
-            vec![setting.name.clone(), now.to_owned(), setting.wanted.clone(), verdict]
+            [&setting.name, now, &setting.wanted, setting.verdict.name()]
+                .map(str::to_owned)
+                .to_vec()
         };
         let rows: Vec<Vec<String>> = self.settings.iter().map(row).collect();
-        text.push_str(&text_table(&["setting", "now", "wanted", "verdict"], &rows, |place| {
-            place >= 4
-        }));
+        text.push_str(&text_table(&["setting", "now", "wanted", "verdict"], &rows, |_| false));
         if !self.virtuals.is_empty() {
             text.push_str(&format!(
                 "\nNo device stands behind {}: how its packets are received is set where the device is.\n",
                 self.virtuals.join(", ")
             ));
         }
-        let to_set: Vec<&Setting> =
-            self.settings.iter().filter(|setting| setting.verdict == Verdict::Set).collect();
-        if to_set.is_empty() {
-            text.push_str("\nNothing needs to be set.\n");
-            return text;
+        if self.to_set().next().is_none() {
+            return text + "\nNothing needs to be set.\n";
         }
         text.push_str("\nWhy:\n");
-        let mut told: Vec<&str> = Vec::new();
-        for setting in to_set.iter().filter(|setting| {
-            let is_new = !told.contains(&setting.why);
-            told.push(setting.why);
-            is_new
-        }) {
+        let mut reasons = BTreeSet::new();
+        for setting in self.to_set().filter(|setting| reasons.insert(setting.why)) {
             text.push_str(&format!("  {}: {}\n", setting.name, setting.why));
         }
         text.push_str("\nAs root, until the machine is started again:\n");
-        for setting in to_set {
-            text.push_str(&format!("  {}\n", setting.command));
-        }
+        self.to_set().for_each(|setting| text.push_str(&format!("  {}\n", setting.command)));
         text
     }
 
@@ -174,53 +181,37 @@ impl Machine<'_> {
         names
     }
 
-    fn cpus(&self) -> BTreeSet<usize> {
-        self.text("/sys/devices/system/cpu/online").map_or_else(BTreeSet::new, |list| listed(&list))
-    }
-
     /// Those with a device that are not down, and virtual ones that are up.
     fn interfaces(&self) -> (Vec<String>, Vec<String>) {
-        let folder = |name: &str| format!("/sys/class/net/{name}");
-        let state = |name: &String| self.text(&format!("{}/operstate", folder(name)));
-        let has_device = |name: &String| {
-            self.root.join(folder(name).trim_start_matches('/')).join("device").exists()
-        };
+        let state = |name: &String| self.text(&format!("/sys/class/net/{name}/operstate"));
         let alive = self.names("/sys/class/net").into_iter().filter(|name| name != "lo");
         let alive = alive.filter(|name| state(name).is_some_and(|state| state != "down"));
-        alive.partition(has_device)
+        alive.partition(|name| self.root.join(format!("sys/class/net/{name}/device")).exists())
     }
 
     fn queues(&self, interface: &str, cpus: &BTreeSet<usize>) -> [Setting; 2] {
         let folder = format!("/sys/class/net/{interface}/queues");
         let queues: Vec<String> =
             self.names(&folder).into_iter().filter(|name| name.starts_with("rx-")).collect();
-        let values = |file: &str| -> Option<Vec<String>> {
-            queues.iter().map(|queue| self.text(&format!("{folder}/{queue}/{file}"))).collect()
-        };
-        let number = queues.len();
-        let of = match number {
-            1 => format!("{interface}, 1 receive queue"),
-            _ => format!("{interface}, {number} receive queues"),
-        };
+        let number = counted(queues.len() as u64, "receive queue");
         // With a queue for each CPU the interface itself spreads what it receives.
-        let is_needed = cpus.len() > 1 && number < cpus.len();
+        let is_needed = cpus.len() > 1 && queues.len() < cpus.len();
         let setting = |file: &str, wanted: String, is_fine: &dyn Fn(&str) -> bool, why| {
-            let found = values(file).filter(|values| !values.is_empty());
-            let verdict = match &found {
-                None => Verdict::NotReadable,
-                Some(_) if !is_needed => Verdict::NotNeeded,
-                Some(values) => Verdict::of(values.iter().all(|value| is_fine(value))),
-            };
-            Setting {
-                name: format!("{of}: {file}"),
-                now: found.map_or_else(String::new, |values| distinct(&values)),
-                command: format!(
-                    "for queue in {folder}/rx-*; do echo {wanted} > $queue/{file}; done"
-                ),
+            let value = |queue: &String| self.text(&format!("{folder}/{queue}/{file}"));
+            let values: Option<Vec<String>> = queues.iter().map(value).collect();
+            let now = values.filter(|values| !values.is_empty()).map(|values| distinct(&values));
+            let are_fine = |now: &str| now.split(", ").all(is_fine);
+            let command =
+                format!("for queue in {folder}/rx-*; do echo {wanted} > $queue/{file}; done");
+            Setting::new(
+                format!("{interface}, {number}: {file}"),
+                now,
+                are_fine,
                 wanted,
-                verdict,
                 why,
-            }
+                command,
+            )
+            .needed_if(is_needed)
         };
         [
             setting(
@@ -239,127 +230,83 @@ impl Machine<'_> {
         ]
     }
 
-    fn flows(&self, cpus: &BTreeSet<usize>) -> Setting {
-        let file = "/proc/sys/net/core/rps_sock_flow_entries";
-        let is_needed = cpus.len() > 1;
-        let setting = self.number(file, "net.core.rps_sock_flow_entries", FLOWS, FLOWS_WHY);
-        match setting.verdict {
-            Verdict::Set if !is_needed => Setting { verdict: Verdict::NotNeeded, ..setting },
-            _ => setting,
-        }
-    }
-
-    fn backlog(&self) -> Setting {
-        self.number(
-            "/proc/sys/net/core/somaxconn",
-            "net.core.somaxconn",
-            BACKLOG,
-            "Where servers run on this machine, connects above it at a time are dropped and tried \
-             again a second later.",
-        )
-    }
-
     /// A number of the kernel that must be large enough.
-    fn number(&self, file: &str, name: &str, least: u64, why: &'static str) -> Setting {
-        let now = self.text(file);
-        Setting {
-            name: name.to_owned(),
-            verdict: match &now {
-                None => Verdict::NotReadable,
-                Some(value) => Verdict::of(at_least(value, least)),
-            },
-            now: now.unwrap_or_default(),
-            wanted: format!("{least} or more"),
-            why,
-            command: format!("sysctl -w {name}={least}"),
-        }
+    fn number(&self, name: &str, least: u64, why: &'static str) -> Setting {
+        let now = self.text(&format!("/proc/sys/{}", name.replace('.', "/")));
+        let is_fine = |value: &str| at_least(value, least);
+        let command = format!("sysctl -w {name}={least}");
+        Setting::new(name, now, is_fine, format!("{least} or more"), why, command)
     }
 
-    fn ports(&self) -> Setting {
-        let now = self.text("/proc/sys/net/ipv4/ip_local_port_range");
-        let range = now.as_deref().and_then(|text| {
+    /// How many connections it takes.
+    fn limits(&self) -> [Setting; 3] {
+        let range = self.text("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| {
             let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
             Some((ends.next()??, ends.next()??))
         });
-        Setting {
-            name: "net.ipv4.ip_local_port_range".to_owned(),
-            verdict: match range {
-                None => Verdict::NotReadable,
-                Some((from, to)) => Verdict::of((to + 1).saturating_sub(from) >= PORTS),
-            },
-            now: range.map_or_else(String::new, |(from, to)| format!("{from} to {to}")),
-            wanted: format!("{} ports or more", grouped(PORTS)),
-            why: "Each connection to one address of a server needs a port of its own.",
-            command: "sysctl -w net.ipv4.ip_local_port_range=\"10240 65535\"".to_owned(),
-        }
+        let limits = self.text("/proc/self/limits").unwrap_or_default();
+        let files = limits.lines().find_map(|line| line.strip_prefix("Max open files"));
+        let files = files.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
+        [
+            self.number(
+                "net.core.somaxconn",
+                BACKLOG,
+                "Where servers run on this machine, connects above it at a time are dropped and tried \
+                 again a second later.",
+            ),
+            Setting::new(
+                "net.ipv4.ip_local_port_range",
+                range.map(|(from, to)| format!("{from} to {to}")),
+                |_| range.is_some_and(|(from, to)| (to + 1).saturating_sub(from) >= PORTS),
+                format!("{} ports or more", grouped(PORTS)),
+                "Each connection to one address of a server needs a port of its own.",
+                "sysctl -w net.ipv4.ip_local_port_range=\"10240 65535\"",
+            ),
+            Setting::new(
+                "open files (ulimit -n)",
+                files,
+                |value| value == "unlimited" || at_least(value, FILES),
+                format!("{FILES} or more"),
+                "Each connection is an open file.",
+                "ulimit -n 65536      in the shell that starts dyno",
+            ),
+        ]
     }
 
-    fn files(&self) -> Setting {
-        let limits = self.text("/proc/self/limits");
-        let line = limits
-            .as_deref()
-            .and_then(|text| text.lines().find_map(|line| line.strip_prefix("Max open files")));
-        let now = line.and_then(|line| line.split_whitespace().next()).map(str::to_owned);
-        Setting {
-            name: "open files (ulimit -n)".to_owned(),
-            verdict: match &now {
-                None => Verdict::NotReadable,
-                Some(value) => Verdict::of(value == "unlimited" || at_least(value, FILES)),
-            },
-            now: now.unwrap_or_default(),
-            wanted: format!("{FILES} or more"),
-            why: "Each connection is an open file.",
-            command: "ulimit -n 65536      in the shell that starts dyno".to_owned(),
-        }
-    }
-
-    fn governor(&self) -> Setting {
-        let folder = "/sys/devices/system/cpu";
-        let is_cpu = |name: &String| {
+    fn clocks(&self) -> [Setting; 2] {
+        let cpus = self.names("/sys/devices/system/cpu").into_iter().filter(|name| {
             name.strip_prefix("cpu").is_some_and(|rest| rest.parse::<usize>().is_ok())
+        });
+        let governor = |cpu: String| {
+            self.text(&format!("/sys/devices/system/cpu/{cpu}/cpufreq/scaling_governor"))
         };
-        let cpus = self.names(folder).into_iter().filter(is_cpu);
-        let found: Vec<String> = cpus
-            .filter_map(|cpu| self.text(&format!("{folder}/{cpu}/cpufreq/scaling_governor")))
-            .collect();
-        Setting {
-            name: "CPU frequency governor".to_owned(),
-            verdict: match found.is_empty() {
-                // A virtual machine is not told, and can't choose.
-                true => Verdict::NotReadable,
-                false => Verdict::of(found.iter().all(|governor| governor == "performance")),
-            },
-            now: distinct(&found),
-            wanted: "performance".to_owned(),
-            why: "A CPU that slows down between requests adds to every latency that it takes.",
-            command: "for cpu in /sys/devices/system/cpu/cpu[0-9]*; do echo performance > \
-                      $cpu/cpufreq/scaling_governor; done"
-                .to_owned(),
-        }
-    }
-
-    fn clock(&self) -> Setting {
+        let governors: Vec<String> = cpus.filter_map(governor).collect();
         let folder = "/sys/devices/system/clocksource/clocksource0";
-        let now = self.text(&format!("{folder}/current_clocksource"));
         let available = self.text(&format!("{folder}/available_clocksource")).unwrap_or_default();
-        let is_slow = |clock: &&str| SLOW_CLOCKS.contains(clock);
-        let better = available.split_whitespace().find(|clock| !is_slow(clock)).unwrap_or("tsc");
-        Setting {
-            name: "clock source".to_owned(),
-            verdict: match now.as_deref() {
-                None => Verdict::NotReadable,
-                Some(clock) => Verdict::of(!is_slow(&clock)),
-            },
-            wanted: format!("none of {}", SLOW_CLOCKS.join(", ")),
-            why: "Every transaction is timed, and each reading of a slow clock takes a microsecond.",
-            command: format!("echo {better} > {folder}/current_clocksource"),
-            now: now.unwrap_or_default(),
-        }
+        let is_fast = |clock: &str| !SLOW_CLOCKS.contains(&clock);
+        let better = available.split_whitespace().find(|clock| is_fast(clock)).unwrap_or("tsc");
+        [
+            Setting::new(
+                "CPU frequency governor",
+                // A virtual machine is not told, and can't choose.
+                (!governors.is_empty()).then(|| distinct(&governors)),
+                |found| found == "performance",
+                "performance",
+                "A CPU that slows down between requests adds to every latency that it takes.",
+                "for cpu in /sys/devices/system/cpu/cpu[0-9]*; do echo performance > \
+                 $cpu/cpufreq/scaling_governor; done",
+            ),
+            Setting::new(
+                "clock source",
+                self.text(&format!("{folder}/current_clocksource")),
+                is_fast,
+                format!("none of {}", SLOW_CLOCKS.join(", ")),
+                "Every transaction is timed, and each reading of a slow clock takes a microsecond.",
+                format!("echo {better} > {folder}/current_clocksource"),
+            ),
+        ]
     }
 }
-
-const FLOWS_WHY: &str = "So that packets of a connection are handled where the thread runs that waits \
-                         for them; the white papers remember 4,096 flows per queue, 32,768 in all.";
 
 fn at_least(value: &str, least: u64) -> bool {
     value.parse::<u64>().is_ok_and(|value| value >= least)
@@ -370,7 +317,7 @@ fn distinct(values: &[String]) -> String {
     values.into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// `0-3,8` of a list of CPUs. What is no list is empty.
+/// The CPUs of a list such as `0-3,8`; none of a malformed one.
 fn listed(list: &str) -> BTreeSet<usize> {
     let range = |part: &str| {
         let (from, to) = part.split_once('-').unwrap_or((part, part));
@@ -383,9 +330,8 @@ fn listed(list: &str) -> BTreeSet<usize> {
 fn mask_of(cpus: &BTreeSet<usize>) -> String {
     let words = cpus.last().map_or(0, |last| last / 32) + 1;
     let word = |number: usize| {
-        cpus.iter()
-            .filter(|cpu| **cpu / 32 == number)
-            .fold(0_u32, |word, cpu| word | 1 << (cpu % 32))
+        let bits = cpus.iter().filter(|cpu| **cpu / 32 == number);
+        bits.fold(0_u32, |word, cpu| word | 1 << (cpu % 32))
     };
     let mut text = format!("{:x}", word(words - 1));
     for number in (0..words - 1).rev() {

@@ -1,25 +1,37 @@
 //! `dyno check`.
-
-mod host;
-mod pgbench;
-mod report;
-mod target;
-mod tpcc;
+//! The database that is checked, and the shards behind it.
+//! pgbench: what holds whatever its own scripts have done.
+//! TPC-C: the conditions and the ledger.
 
 use crate::Done;
-use dyno_core::{AdminDriver, AdminSession};
+use dyno_core::{
+    AdminDriver, AdminSession, AnswerTable, DbError, Session, ShardMap, ShardRule, counted,
+    is_shardingsphere, nearest,
+};
 use dyno_drivers::target::TargetUrl;
+use dyno_facts::format::grouped;
+use dyno_facts::{DataCheck, Role, Route, SecretUrl, TargetFacts, TargetNode};
+use dyno_load::default_sessions;
+use dyno_pgbench::check::{Balances, Book, balances};
+use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
+use dyno_runner::databases::{ReachedDatabase, reach, reach_planned, sharded};
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
-use dyno_runner::watch::asking;
+use dyno_runner::progress::ProgressBar;
+use dyno_runner::watch::{AskedNodes, asking};
 use dyno_runner::{output, signals};
-use dyno_tpcc::check::Stage;
-use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded};
+use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
+use dyno_tpcc::ledger::{Recorded, read};
+use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded, prove};
 use dyno_tpcc::settle::books;
+use dyno_tpcc::settle::settle;
 use host::HostReport;
-use report::Report;
+use report::{LedgerReport, Line, Report, Verdict};
 use std::path::{Path, PathBuf};
-use target::ShardArguments;
+use std::time::Instant;
+
+mod host;
+mod report;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -83,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(&if arguments.json { report.json()? } else { report.text() });
         return Ok(());
     };
-    let wanted = tpcc::CheckRequest::new(arguments)?;
+    let wanted = CheckRequest::new(arguments)?;
     refuse_missing_file(target)?;
     signals::end_on_interrupt("a check changes nothing", || {})
         .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
@@ -91,7 +103,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let reached = target::reached(target, &arguments.shards).map_err(stopped)?;
+    let reached = reached(target, &arguments.shards).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
     let report = asking("check", &reached, || check(&reached.database.admin(), &wanted, server));
     let report = report.map_err(stopped)?;
@@ -121,12 +133,12 @@ enum Contents {
 
 fn check(
     driver: &AdminDriver<'_>,
-    wanted: &tpcc::CheckRequest,
+    wanted: &CheckRequest,
     server: String,
 ) -> Result<Report, Failure> {
     match ask(driver, async |session| contents(session).await)? {
-        Contents::Tpcc(loaded, stage) => tpcc::check(driver, wanted, &loaded, stage, server),
-        Contents::Pgbench if wanted.is_usual() => pgbench::check(driver, server),
+        Contents::Tpcc(loaded, stage) => check_tpcc(driver, wanted, &loaded, stage, server),
+        Contents::Pgbench if wanted.is_usual() => check_pgbench(driver, server),
         Contents::Pgbench => Err(Failure::usage(
             "The database holds pgbench's tables: --ledger, --only and --driver-side are for TPC-C.",
         )),
@@ -151,4 +163,407 @@ async fn contents(session: &mut AdminSession<'_>) -> Result<Contents, Failure> {
          others) nor pgbench's (pgbench_accounts and others) exist.",
     )
     .with_hint("Look whether the URL names the right database and a user who may see its tables."))
+}
+
+/// How the shards behind an endpoint are named.
+pub(super) const HOW_TO_NAME_SHARDS: &str = "Name every shard behind it, in the order of the rule: --shard URL --shard URL \
+                                             --shard-rule modulo. A cluster of dyno is named as cluster:FOLDER.";
+
+/// In whose name passwords are looked for.
+const NAME: &str = "target";
+
+#[derive(Debug, clap::Args)]
+pub(super) struct ShardArguments {
+    /// A shard behind the endpoint, as a URL; once for each, in the order of the rule.
+    #[arg(long = "shard", value_name = "URL", requires = "rule")]
+    shards: Vec<String>,
+    /// How rows lie on the shards: `modulo` (the warehouse modulo the number of shards), or `ranges 5,10,15` (the last
+    /// warehouse of each shard but the last one).
+    #[arg(long = "shard-rule", value_name = "RULE", id = "rule", requires = "shards")]
+    rule: Option<ShardRule>,
+}
+
+/// The target with its nodes, where it has several.
+fn planned(url: &str, arguments: &ShardArguments) -> Result<Option<TargetFacts>, Failure> {
+    let Some(rule) = &arguments.rule else { return sharded(NAME, url) };
+    let shards = &arguments.shards;
+    ShardMap::new(rule.clone(), shards.len())
+        .map_err(|problem| Failure::usage(problem).with_hint(HOW_TO_NAME_SHARDS))?;
+    if url.starts_with("cluster:") {
+        let problem = "The shards of a cluster of dyno are known: --shard is for other endpoints.";
+        return Err(Failure::usage(problem).with_hint("Leave --shard and --shard-rule out."));
+    }
+    let endpoint = TargetNode::new("endpoint", Role::Endpoint, SecretUrl::new(url.to_owned()));
+    let shard = |(number, url): (usize, &String)| {
+        let name = format!("shard-{}", number + 1);
+        TargetNode::new(name, Role::Shard, SecretUrl::new(url.clone()))
+    };
+    Ok(Some(TargetFacts {
+        name: NAME.to_owned(),
+        nodes: [endpoint].into_iter().chain(shards.iter().enumerate().map(shard)).collect(),
+        route: Route::Endpoint,
+        shard_rule: Some(rule.clone()),
+        ..TargetFacts::default()
+    }))
+}
+
+fn reached(url: &str, arguments: &ShardArguments) -> Result<ReachedDatabase, Failure> {
+    match planned(url, arguments)? {
+        Some(target) => reach_planned(&target, Path::new("")),
+        None => reach(NAME, url),
+    }
+}
+
+/// Tellers of a branch, as pgbench initializes them.
+const TELLERS_PER_BRANCH: i64 = 10;
+
+type Rows = [i64; 3];
+
+fn check_pgbench(driver: &AdminDriver<'_>, server: String) -> Result<Report, Failure> {
+    let begin = Instant::now();
+    let (sums, rows) = ask(driver, async |session| look(session).await)?;
+    let time_s = begin.elapsed().as_secs_f64();
+    Ok(Report {
+        workload: "pgbench",
+        title: format!("pgbench, scale {}, on {server}", rows[0]),
+        facts: facts(&sums),
+        ledger: None,
+        lines: lines(&sums, rows, time_s),
+    })
+}
+
+async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbError> {
+    let sums = balances(session).await?;
+    let mut rows = [0; 3];
+    for (count, table) in
+        rows.iter_mut().zip(["pgbench_branches", "pgbench_tellers", "pgbench_accounts"])
+    {
+        let mut answer = AnswerTable::default();
+        session.query(&format!("SELECT count(*) FROM {table}"), &mut answer).await?;
+        *count = answer.single().and_then(|count| count.parse().ok()).unwrap_or(-1);
+    }
+    Ok((sums, rows))
+}
+
+fn lines(sums: &Balances, rows: Rows, time_s: f64) -> Vec<Line> {
+    let [branches, tellers, accounts] = rows;
+    let tellers_wanted = branches * TELLERS_PER_BRANCH;
+    let accounts_wanted = branches * i64::from(ACCOUNTS_PER_BRANCH);
+    let balances = Line {
+        verdict: Verdict::of(sums.sum(Book::Tellers) == sums.sum(Book::Branches)),
+        keys: vec![format!(
+            "tellers {}, branches {}",
+            sums.sum(Book::Tellers),
+            sums.sum(Book::Branches)
+        )],
+        time_s,
+        ..Line::new("balances", "Tellers and branches have the same sum of balances.")
+    };
+    let rows = Line {
+        verdict: Verdict::of((tellers, accounts) == (tellers_wanted, accounts_wanted)),
+        keys: vec![format!("branches {branches}, tellers {tellers}, accounts {accounts}")],
+        ..Line::new("rows", "Each branch has 10 tellers and 100,000 accounts.")
+    };
+    let judged = |line: Line| match line.verdict {
+        Verdict::Violated => Line { violations: 1, ..line },
+        _ => Line { keys: Vec::new(), ..line },
+    };
+    [balances, rows].map(judged).to_vec()
+}
+
+/// Which sums must be alike depends on the scripts that have run, and only they know.
+fn facts(sums: &Balances) -> Vec<String> {
+    vec![
+        format!(
+            "Sums: accounts {}, tellers {}, branches {}, history {} in {} rows.",
+            grouped(sums.sum(Book::Accounts)),
+            grouped(sums.sum(Book::Tellers)),
+            grouped(sums.sum(Book::Branches)),
+            grouped(sums.sum(Book::History)),
+            grouped(sums.history_rows)
+        ),
+        "Accounts and history change with them in the script tpcb-like, without them in \
+         simple-update, and each run of pgbench empties the history: `dyno pgbench --check-balances` \
+         compares all four over a run."
+            .to_owned(),
+    ]
+}
+
+pub(super) struct CheckRequest {
+    /// All of them unless some were named.
+    conditions: Vec<&'static Condition>,
+    are_named: bool,
+    mode: Mode,
+    ledger: Option<Recorded>,
+    /// Whether rows lie on their shards.
+    shards: bool,
+}
+
+impl CheckRequest {
+    /// Reads the ledger, before anybody waits for a database.
+    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+        let ledger = arguments.ledger.as_deref().map(read).transpose()?;
+        if ledger.as_ref().is_some_and(|recorded| recorded.runs == 0) {
+            return Err(Failure::new(
+                "No run has begun to write into the ledger: there is nothing to check.",
+            ));
+        }
+        if let (Some(recorded), Some(target)) = (&ledger, &arguments.target) {
+            refuse_other_database(recorded, target)?;
+        }
+        let mut conditions = Vec::new();
+        let mut shards = arguments.only.is_empty();
+        for name in &arguments.only {
+            if name.eq_ignore_ascii_case(DataCheck::LEDGER) {
+                if ledger.is_none() {
+                    let problem = "`--only ledger` needs a ledger.";
+                    return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
+                }
+                continue;
+            }
+            if name.eq_ignore_ascii_case(DataCheck::SHARD_PLACEMENT) {
+                shards = true;
+                continue;
+            }
+            conditions.push(condition(name)?);
+        }
+        let are_named = !arguments.only.is_empty();
+        Ok(CheckRequest {
+            conditions: if are_named { conditions } else { CONDITIONS.iter().collect() },
+            are_named,
+            mode: if arguments.driver_side { Mode::Apart } else { Mode::Joined },
+            ledger,
+            shards,
+        })
+    }
+
+    /// True when nothing was asked for that only TPC-C has.
+    pub(super) fn is_usual(&self) -> bool {
+        !self.are_named && self.mode == Mode::Joined && self.ledger.is_none()
+    }
+}
+
+/// The host may be another one after a failover, the database's name and product may not.
+fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failure> {
+    let read = |url: &str| url.trim_start_matches("jdbc:").parse::<TargetUrl>().ok();
+    let (Some(recorded_url), Some(url)) = (read(&recorded.target), read(target)) else {
+        return Ok(());
+    };
+    let is_same = recorded_url.dialect == url.dialect
+        && (url.is_embedded()
+            || recorded_url.database.is_none()
+            || recorded_url.database == url.database);
+    if is_same {
+        return Ok(());
+    }
+    Err(Failure::new(format!(
+        "The ledger {} was written on another database: {}.",
+        recorded.path().display(),
+        recorded.target
+    ))
+    .with_hint("Name that one, or the ledger of a run on this one."))
+}
+
+fn condition(name: &str) -> Result<&'static Condition, Failure> {
+    let found = CONDITIONS.iter().find(|condition| condition.id.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let ids = CONDITIONS.iter().map(|condition| condition.id);
+        let failure = Failure::usage(format!("There is no condition `{name}`."));
+        let meant = nearest(&name.to_uppercase(), ids.clone());
+        let all = ids
+            .chain([DataCheck::LEDGER, DataCheck::SHARD_PLACEMENT])
+            .collect::<Vec<_>>()
+            .join(", ");
+        failure.with_hint(match meant {
+            Some(meant) => format!("Did you mean `{meant}`? There are {all}."),
+            None => format!("There are {all}."),
+        })
+    })
+}
+
+fn check_tpcc(
+    driver: &AdminDriver<'_>,
+    wanted: &CheckRequest,
+    loaded: &TpccDatabase,
+    stage: Stage,
+    server: String,
+) -> Result<Report, Failure> {
+    let ledger = match &wanted.ledger {
+        Some(recorded) => {
+            recorded.is_of(loaded)?;
+            Some(check_ledger(driver, recorded)?)
+        }
+        None => None,
+    };
+    let mode = if joins_within_shards(&server) { Mode::Apart } else { wanted.mode };
+    let mut lines = check_conditions(driver, wanted, mode, stage)?;
+    if wanted.shards {
+        lines.extend(check_shards(driver, loaded.warehouses, wanted.are_named)?);
+    }
+    let is_looked_at = lines.iter().any(|line| line.verdict != Verdict::NotMade);
+    if !is_looked_at && ledger.is_none() {
+        return Err(Failure::new(
+            "Nothing was checked: C11 is for a database as it was loaded, and transactions have run on \
+             this one.",
+        )
+        .with_hint("Check C11b, which holds at any time."));
+    }
+    let left_out = lines.iter().filter(|line| line.verdict == Verdict::NotMade);
+    let facts = left_out.map(|line| {
+        format!(
+            "{} is for a database as it was loaded: transactions have run on this one.",
+            line.id
+        )
+    });
+    let is_unproven = wanted.shards && is_shardingsphere(&server) && driver.shards().is_none();
+    let unproven = is_unproven.then(|| {
+        format!("Nobody has said which shards are behind this endpoint: shard-placement is not checked. {HOW_TO_NAME_SHARDS}")
+    });
+    let facts = facts.chain(unproven);
+    let warehouses = counted(loaded.warehouses, "warehouse");
+    Ok(Report {
+        workload: "tpcc",
+        title: format!("TPC-C, {warehouses}, {}, on {server}", state(stage)),
+        facts: facts.collect(),
+        ledger,
+        lines,
+    })
+}
+
+fn state(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Fresh => "as loaded",
+        Stage::Used => "used since its load",
+    }
+}
+
+fn check_conditions(
+    driver: &AdminDriver<'_>,
+    wanted: &CheckRequest,
+    mode: Mode,
+    stage: Stage,
+) -> Result<Vec<Line>, Failure> {
+    let progress = ProgressBar::new("checking", wanted.conditions.len() as u64, "conditions");
+    let mut lines = Vec::new();
+    for (done, condition) in wanted.conditions.iter().enumerate() {
+        progress.at(done as u64, wanted.conditions.len() as u64, condition.id);
+        let mut line = Line::new(condition.id, condition.rule().to_string());
+        if condition.applies(stage) {
+            let begin = Instant::now();
+            let examined = condition.examine(driver, mode);
+            let examined = examined.map_err(|error| Failure::from(&error).at(condition.id))?;
+            if let Some(note) = examined.refusal_note() {
+                progress.note(&note);
+            }
+            line.verdict = Verdict::of(examined.verdict.holds());
+            line.violations = examined.verdict.violations;
+            line.keys = examined.verdict.keys;
+            line.is_driver_side = examined.is_apart;
+            line.time_s = begin.elapsed().as_secs_f64();
+        }
+        lines.push(line);
+    }
+    progress.clear();
+    Ok(lines)
+}
+
+/// Whether every row lies on its shard; `None` where there are none.
+///
+/// # Errors
+/// They can't be asked, or it was asked for by name and they are not known.
+fn check_shards(
+    driver: &AdminDriver<'_>,
+    warehouses: u32,
+    is_named: bool,
+) -> Result<Option<Line>, Failure> {
+    let begin = Instant::now();
+    let proof = prove(driver, warehouses, default_sessions(), &AskedNodes)?;
+    let Some(proof) = proof else {
+        let failure = || {
+            Failure::usage("No shards are known of this database, or not how rows lie on them.")
+                .with_hint(HOW_TO_NAME_SHARDS)
+        };
+        return if is_named { Err(failure()) } else { Ok(None) };
+    };
+    Ok(Some(Line {
+        verdict: Verdict::of(proof.problems.is_empty()),
+        violations: proof.found as u64,
+        keys: proof.problems.iter().map(ToString::to_string).collect(),
+        time_s: begin.elapsed().as_secs_f64(),
+        ..Line::new(
+            DataCheck::SHARD_PLACEMENT,
+            "Every row lies on its shard, and the endpoint finds it there.",
+        )
+    }))
+}
+
+fn check_ledger(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LedgerReport, Failure> {
+    let total = recorded.acknowledged();
+    let progress = ProgressBar::new("ledger", total, "orders");
+    let begin = Instant::now();
+    let settled = ask(driver, async |session| {
+        settle(session, recorded, |done| progress.at(done, total, "")).await
+    });
+    progress.clear();
+    if !recorded.is_ended {
+        output::talk("note: The last run with this ledger was killed, or it is still going on.");
+    }
+    let settlement = settled.map_err(|failure| failure.at("The ledger"))?;
+    Ok(LedgerReport {
+        path: recorded.path().display().to_string(),
+        recorded_target: recorded.target.clone(),
+        runs: recorded.runs,
+        is_ended: recorded.is_ended,
+        torn: recorded.torn,
+        refused: recorded.refused,
+        settlement,
+        time_s: begin.elapsed().as_secs_f64(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(shards: &[&str], rule: &str) -> ShardArguments {
+        let shards = shards.iter().map(|url| (*url).to_owned()).collect();
+        ShardArguments { shards, rule: Some(rule.parse().expect("a rule")) }
+    }
+
+    #[test]
+    fn shards_are_named_in_the_order_of_their_rule() {
+        let arguments = given(&["mysql://a/d", "mysql://b/d"], "ranges 5");
+        let target = planned("mysql://proxy/d", &arguments).expect("two").expect("nodes");
+        let nodes: Vec<(&str, Role)> =
+            target.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect();
+        let expected =
+            [("endpoint", Role::Endpoint), ("shard-1", Role::Shard), ("shard-2", Role::Shard)];
+        assert_eq!(nodes, expected);
+        assert_eq!(target.shard_map().expect("a map").shard_of(6_u32), 1);
+    }
+
+    #[test]
+    fn a_rule_for_other_shards_is_wrong_usage() {
+        let failure = planned("mysql://proxy/d", &given(&["mysql://a/d"], "ranges 5, 10"));
+        let failure = failure.expect_err("three are needed");
+        assert_eq!(failure.code, 2);
+        assert!(failure.message.to_string().contains("for 3 shards, and there is 1"));
+        assert!(planned("cluster:c", &given(&["mysql://a/d"], "modulo")).is_err());
+    }
+
+    #[test]
+    fn unequal_sums_and_missing_rows_are_violations() {
+        let sums = Balances { sums: [7, 5, 5, 0], ..Balances::default() };
+        let verdicts = |sums: &Balances, rows| {
+            let lines = lines(sums, rows, 0.0);
+            lines.iter().map(|line| line.verdict).collect::<Vec<_>>()
+        };
+        use Verdict::{Holds, Violated};
+        assert_eq!(verdicts(&sums, [2, 20, 200_000]), [Holds, Holds]);
+        assert_eq!(verdicts(&sums, [2, 20, 199_999]), [Holds, Violated]);
+        let unequal = Balances { sums: [7, 5, 6, 0], ..sums };
+        assert_eq!(verdicts(&unequal, [2, 20, 200_000]), [Violated, Holds]);
+        let line = &lines(&unequal, [2, 20, 200_000], 0.0)[0];
+        assert_eq!((line.violations, line.keys[0].as_str()), (1, "tellers 5, branches 6"));
+    }
 }

@@ -4,15 +4,17 @@
 //! all is. Several connections load the accounts of one branch after another, each branch wholly
 //! or not at all; so the database itself says what is missing. MySQL always loads so, because one
 //! transaction over all rows would fill its undo log.
+//! The rows: nothing in them is random.
+//! Step G: rows that the server makes itself.
 
-use super::error::{RESUME, failed};
-use super::existing;
-use super::options::InitStep;
-use super::rows::{ACCOUNT_COLUMNS, Accounts, Small, SmallRows, chunk};
+use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, TELLERS_PER_BRANCH};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
-use super::{Init, command};
-use dyno_core::{AdminSession, BulkMethod, BulkReport, Dialect, Driver, RowSource, Session};
-use dyno_load::{LoadError, LoadReport, StoredRows, doing, noting, retrying};
+use super::{Init, command, existing};
+use super::{RESUME, failed};
+use dyno_core::{
+    AdminSession, BulkMethod, BulkReport, Dialect, Driver, RowSource, RowWriter, Session,
+};
+use dyno_load::{LoadError, LoadObserver, LoadReport, StoredRows, doing, noting, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
@@ -96,8 +98,9 @@ async fn load_at_once(
     if is_postgres {
         insert_small(init, session).await?;
     } else {
-        load_small(init, session, Small::Branches).await?;
-        load_small(init, session, Small::Tellers).await?;
+        for small in &SMALL {
+            load_small(init, session, small).await?;
+        }
     }
     let total = init.schema.options.accounts();
     init.observer.rows_planned(total as u64);
@@ -132,28 +135,21 @@ async fn insert_small(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result
         command(session, STEP, "filling table pgbench_branches", &sql).await?;
     }
     for tid in 1..=options.tellers() {
-        let bid = Small::branch_of(tid);
+        let bid = branch_of_teller(tid);
         let sql = format!("insert into {TELLERS}(tid,bid,tbalance) values ({tid},{bid},0)");
         command(session, STEP, "filling table pgbench_tellers", &sql).await?;
     }
     Ok(())
 }
 
-fn small_table(init: &Init<'_>, small: Small) -> (&'static str, i64) {
-    match small {
-        Small::Branches => (BRANCHES, i64::from(init.schema.options.scale)),
-        Small::Tellers => (TELLERS, init.schema.options.tellers()),
-    }
-}
-
 async fn load_small(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-    small: Small,
+    small: &'static SmallTable,
 ) -> Result<(), LoadError> {
-    let (table, rows) = small_table(init, small);
+    let rows = small.rows(init.schema.options.scale);
     let mut source = SmallRows::new(small, rows);
-    bulk_load(session, table, small.columns(), rows, &mut source).await.map(drop)
+    bulk_load(session, small.name, small.columns, rows, &mut source).await.map(drop)
 }
 
 fn filling(table: &str) -> String {
@@ -204,13 +200,12 @@ async fn prepare_chunks(
     session: &mut AdminSession<'_>,
 ) -> Result<Vec<u32>, LoadError> {
     let options = init.schema.options;
-    let mut missing_small = vec![Small::Branches, Small::Tellers];
+    let mut missing_small: Vec<&SmallTable> = SMALL.iter().collect();
     let mut complete = HashSet::new();
     if options.resume {
         missing_small.clear();
-        for small in [Small::Branches, Small::Tellers] {
-            let (_, rows) = small_table(init, small);
-            if !existing::is_small_complete(session, small, rows).await? {
+        for small in &SMALL {
+            if !existing::is_small_complete(session, small, small.rows(options.scale)).await? {
                 missing_small.push(small);
             }
         }
@@ -232,4 +227,322 @@ async fn prepare_chunks(
         command(session, STEP, "committing branches and tellers", "commit").await?;
     }
     Ok((1..=options.scale).filter(|branch| !complete.contains(branch)).collect())
+}
+
+/// Rows between two calls of the observer: pgbench's lines, one per 100,000 rows, fall on a call.
+const TOLD_ROWS: u32 = 10_000;
+
+/// The columns that [`Accounts`] writes.
+pub(crate) const ACCOUNT_COLUMNS: [&str; 4] = ["aid", "bid", "abalance", "filler"];
+
+/// What `char(84)` makes of an empty text.
+const BLANKS: [u8; 84] = [b' '; 84];
+
+/// The filler of an account as it has to be sent: servers pad it, SQLite does not.
+pub(crate) fn filler(dialect: Dialect) -> &'static [u8] {
+    if dialect == Dialect::Sqlite { &BLANKS } else { b"" }
+}
+
+/// First and last account of a branch: the rows that are committed at once.
+pub(crate) fn chunk(branch: u32) -> (i64, i64) {
+    let rows = i64::from(ACCOUNTS_PER_BRANCH);
+    let last = i64::from(branch) * rows;
+    (last - rows + 1, last)
+}
+
+/// The accounts `first..=last`.
+pub(crate) struct Accounts<'a> {
+    first: i64,
+    last: i64,
+    next: i64,
+    filler: &'static [u8],
+    /// Follows rows that are sent; none where whole branches are committed.
+    observer: Option<&'a dyn LoadObserver>,
+}
+
+impl<'a> Accounts<'a> {
+    /// `first..=last` is one or more whole branches.
+    pub(crate) fn new(
+        (first, last): (i64, i64),
+        dialect: Dialect,
+        observer: Option<&'a dyn LoadObserver>,
+    ) -> Self {
+        Accounts { first, last, next: first, filler: filler(dialect), observer }
+    }
+}
+
+impl RowSource for Accounts<'_> {
+    #[inline]
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
+        let aid = self.next;
+        if aid > self.last {
+            return false;
+        }
+        self.next += 1;
+        out.int(aid);
+        out.int((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1);
+        out.int(0);
+        out.text(self.filler);
+        if aid % i64::from(TOLD_ROWS) == 0
+            && let Some(observer) = self.observer
+        {
+            observer.rows_done(u64::from(TOLD_ROWS));
+        }
+        true
+    }
+
+    fn restart(&mut self) {
+        self.next = self.first;
+    }
+}
+
+/// A small table. Its filler is NULL and not in the column list.
+pub(crate) struct SmallTable {
+    pub(crate) name: &'static str,
+    /// The first one numbers the rows.
+    pub(crate) columns: &'static [&'static str],
+    rows_per_branch: u32,
+}
+
+pub(crate) static SMALL: [SmallTable; 2] = [
+    SmallTable { name: BRANCHES, columns: &["bid", "bbalance"], rows_per_branch: 1 },
+    SmallTable {
+        name: TELLERS,
+        columns: &["tid", "bid", "tbalance"],
+        rows_per_branch: TELLERS_PER_BRANCH,
+    },
+];
+
+impl SmallTable {
+    fn rows(&self, scale: u32) -> i64 {
+        i64::from(scale) * i64::from(self.rows_per_branch)
+    }
+}
+
+fn branch_of_teller(teller: i64) -> i64 {
+    (teller - 1) / i64::from(TELLERS_PER_BRANCH) + 1
+}
+
+/// The rows `1..=last` of a small table.
+pub(crate) struct SmallRows {
+    table: &'static SmallTable,
+    last: i64,
+    next: i64,
+}
+
+impl SmallRows {
+    pub(crate) fn new(table: &'static SmallTable, last: i64) -> Self {
+        SmallRows { table, last, next: 1 }
+    }
+}
+
+impl RowSource for SmallRows {
+    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
+        let number = self.next;
+        if number > self.last {
+            return false;
+        }
+        self.next += 1;
+        out.int(number);
+        if self.table.columns.len() > 2 {
+            out.int(branch_of_teller(number));
+        }
+        out.int(0);
+        true
+    }
+
+    fn restart(&mut self) {
+        self.next = 1;
+    }
+}
+
+/// Rows that one statement makes on MySQL: what five digits can number. InnoDB keeps undo records
+/// and locks of a whole statement.
+const MYSQL_ROWS: i64 = 100_000;
+
+/// A table that the server can number itself, and the expressions of its columns.
+struct Numbered {
+    table: &'static str,
+    number: &'static str,
+    columns: &'static str,
+    /// Follows the number in the select list.
+    rest: String,
+    rows: i64,
+}
+
+fn tables(options: &InitOptions, dialect: Dialect) -> [Numbered; 3] {
+    let divide = if dialect == Dialect::Mysql { "div" } else { "/" };
+    let filler = String::from_utf8_lossy(filler(dialect));
+    [
+        Numbered {
+            table: BRANCHES,
+            number: "bid",
+            columns: "bid,bbalance",
+            rest: "0".to_owned(),
+            rows: i64::from(options.scale),
+        },
+        Numbered {
+            table: TELLERS,
+            number: "tid",
+            columns: "tid,bid,tbalance",
+            rest: format!("(tid - 1) {divide} {TELLERS_PER_BRANCH} + 1, 0"),
+            rows: options.tellers(),
+        },
+        Numbered {
+            table: ACCOUNTS,
+            number: "aid",
+            columns: "aid,bid,abalance,filler",
+            rest: format!("(aid - 1) {divide} {ACCOUNTS_PER_BRANCH} + 1, 0, '{filler}'"),
+            rows: options.accounts(),
+        },
+    ]
+}
+
+/// A statement of step G.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fill {
+    pub(crate) table: &'static str,
+    pub(crate) sql: String,
+    /// Accounts that it makes; 0 of the small tables.
+    pub(crate) accounts: u64,
+}
+
+/// The statements that fill the three tables, one by one: at scale 50,000 MySQL needs 50,000.
+pub(crate) fn fill(options: &InitOptions, dialect: Dialect) -> impl Iterator<Item = Fill> {
+    tables(options, dialect).into_iter().flat_map(move |table| {
+        let rows_at_once = if dialect == Dialect::Mysql { MYSQL_ROWS } else { table.rows };
+        (0..table.rows).step_by(rows_at_once as usize).map(move |before| {
+            let last = (before + rows_at_once).min(table.rows);
+            let accounts = if table.table == ACCOUNTS { (last - before) as u64 } else { 0 };
+            let sql = insert(&table, dialect, before + 1, last);
+            Fill { table: table.table, sql, accounts }
+        })
+    })
+}
+
+fn insert(table: &Numbered, dialect: Dialect, first: i64, last: i64) -> String {
+    let Numbered { table, number, columns, rest, .. } = table;
+    let target = format!("insert into {table}({columns}) select {number}, {rest} from");
+    match dialect {
+        Dialect::Postgres => format!("{target} generate_series({first}, {last}) as {number}"),
+        // Digits work on every server of this protocol: recursion is newer than MySQL 5.7 and has
+        // a limit, sequences are MariaDB's.
+        Dialect::Mysql => {
+            let digits = "(select 0 as d union all select 1 union all select 2 union all select 3 \
+                          union all select 4 union all select 5 union all select 6 union all \
+                          select 7 union all select 8 union all select 9)";
+            format!(
+                "{target} (select {first} + a.d + 10 * b.d + 100 * c.d + 1000 * d.d + 10000 * e.d \
+                 as {number} from {digits} as a cross join {digits} as b cross join {digits} as c \
+                 cross join {digits} as d cross join {digits} as e) as numbers where {number} <= \
+                 {last}"
+            )
+        }
+        Dialect::Sqlite => format!(
+            "with recursive numbers({number}) as (select {first} union all select {number} + 1 \
+             from numbers where {number} < {last}) {target} numbers"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_testkit::RecordedRow;
+    use proptest::prelude::*;
+
+    fn rows(source: &mut dyn RowSource, columns: usize) -> Vec<Vec<String>> {
+        let mut kept = RecordedRow::default();
+        while source.next_row(&mut kept) {}
+        kept.0.chunks(columns).map(<[String]>::to_vec).collect()
+    }
+
+    #[test]
+    fn accounts_are_those_of_their_branches_also_after_a_restart() {
+        let mut source = Accounts::new((100_001, 300_000), Dialect::Postgres, None);
+        let made = rows(&mut source, 4);
+        assert_eq!(made.len(), 200_000);
+        assert_eq!(made[0], ["100001", "2", "0", ""]);
+        assert_eq!(made[99_999], ["200000", "2", "0", ""]);
+        assert_eq!(made[100_000], ["200001", "3", "0", ""]);
+        source.restart();
+        assert!(rows(&mut source, 4) == made);
+        let mut blank = Accounts::new((1, 1), Dialect::Sqlite, None);
+        assert_eq!(rows(&mut blank, 4)[0][3], " ".repeat(84));
+    }
+
+    #[test]
+    fn small_tables_count() {
+        let mut source = SmallRows::new(&SMALL[1], 11);
+        let made = rows(&mut source, 3);
+        assert_eq!(
+            (made.len(), &made[9][..], &made[10][..]),
+            (
+                11,
+                &["10".to_owned(), "1".to_owned(), "0".to_owned()][..],
+                &["11".to_owned(), "2".to_owned(), "0".to_owned()][..]
+            )
+        );
+        source.restart();
+        assert_eq!(rows(&mut source, 3), made);
+        assert_eq!(rows(&mut SmallRows::new(&SMALL[0], 2), 2), [["1", "0"], ["2", "0"]]);
+    }
+
+    proptest! {
+        /// Chunks follow each other without gap, and each holds the accounts of its own branch.
+        #[test]
+        fn chunks_cut_the_accounts_by_branch(branch in 1..=super::super::SCALE_MAX) {
+            let (first, last) = chunk(branch);
+            prop_assert_eq!(last - first + 1, i64::from(ACCOUNTS_PER_BRANCH));
+            prop_assert_eq!(first, if branch == 1 { 1 } else { chunk(branch - 1).1 + 1 });
+            for aid in [first, last] {
+                let wanted = i64::from(branch);
+                prop_assert_eq!((aid - 1) / i64::from(ACCOUNTS_PER_BRANCH) + 1, wanted);
+            }
+        }
+    }
+
+    fn options(scale: u32) -> InitOptions {
+        InitOptions { scale, ..InitOptions::default() }
+    }
+
+    #[test]
+    fn each_dialect_numbers_its_own_way() {
+        let first = |dialect| fill(&options(3), dialect).next().unwrap().sql;
+        assert_eq!(
+            first(Dialect::Postgres),
+            "insert into pgbench_branches(bid,bbalance) select bid, 0 from generate_series(1, 3) \
+             as bid"
+        );
+        assert_eq!(
+            first(Dialect::Sqlite),
+            "with recursive numbers(bid) as (select 1 union all select bid + 1 from numbers where \
+             bid < 3) insert into pgbench_branches(bid,bbalance) select bid, 0 from numbers"
+        );
+        let mysql = first(Dialect::Mysql);
+        assert!(
+            mysql.starts_with("insert into pgbench_branches(bid,bbalance) select bid, 0 from ")
+        );
+        assert!(mysql.ends_with("as numbers where bid <= 3"), "{mysql}");
+    }
+
+    proptest! {
+        /// MySQL's statements make each account once, no more than five digits can number at once.
+        #[test]
+        fn mysql_statements_follow_each_other(scale in 1..=300_u32) {
+            let mut next = 1;
+            let mut accounts = 0;
+            for fill in fill(&options(scale), Dialect::Mysql).filter(|fill| fill.table == ACCOUNTS) {
+                let (_, rest) = fill.sql.split_once("from (select ").unwrap();
+                let first: i64 = rest.split(' ').next().unwrap().parse().unwrap();
+                let last: i64 = fill.sql.rsplit(' ').next().unwrap().parse().unwrap();
+                prop_assert_eq!(first, next);
+                prop_assert!(last - first < MYSQL_ROWS);
+                prop_assert_eq!(fill.accounts, (last - first + 1) as u64);
+                accounts += fill.accounts;
+                next = last + 1;
+            }
+            prop_assert_eq!(accounts, u64::from(scale) * 100_000);
+        }
+    }
 }

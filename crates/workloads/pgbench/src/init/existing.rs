@@ -1,15 +1,16 @@
 //! What an interrupted initialization has left behind.
+//! What a run asks of the tables before it begins.
 
 use super::command;
-use super::error::failed;
-use super::info::partitioning;
+use super::data::{SmallTable, chunk};
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
-use super::rows::{Small, chunk};
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
+use super::{failed, is_missing_table};
 use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
-use dyno_load::query::{column, integers};
+use dyno_load::query::{answer, column, integers, number};
 use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;
+use std::fmt;
 
 const STEP: InitStep = InitStep::ClientData;
 
@@ -17,7 +18,7 @@ const STEP: InitStep = InitStep::ClientData;
 const START_OVER: &str =
     "run without --resume to load from the beginning, or use the options of the first run";
 
-pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
+pub async fn existing_tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let mut found = catalog::tables(session).await?;
     found.retain(|name| TABLES.contains(&name.as_str()));
     Ok(found)
@@ -144,13 +145,10 @@ async fn counts(
 /// When it holds others.
 pub(crate) async fn is_small_complete(
     session: &mut AdminSession<'_>,
-    small: Small,
+    small: &SmallTable,
     rows: i64,
 ) -> Result<bool, LoadError> {
-    let (table, column) = match small {
-        Small::Branches => (BRANCHES, "bid"),
-        Small::Tellers => (TELLERS, "tid"),
-    };
+    let (table, column) = (small.name, small.columns[0]);
     let sql = format!("select count(*), min({column}), max({column}) from {table}");
     let counted = counts(session, table, &sql).await?;
     match counted.first().map(Vec::as_slice) {
@@ -225,6 +223,138 @@ fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
         )));
     }
     Ok(branch)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableInfo {
+    /// Rows of `pgbench_branches`.
+    pub scale: i64,
+    /// Partitions of `pgbench_accounts`, 0 when it has none.
+    pub partitions: u32,
+    /// How it is partitioned, if it is and by a method that pgbench knows.
+    pub partition_method: Option<PartitionMethod>,
+}
+
+/// Why the tables say nothing.
+#[derive(Debug)]
+pub enum TableInfoError {
+    /// `could not count number of branches: ...`
+    Count(DbError),
+    /// `no pgbench_accounts table found in search_path`
+    NoAccounts,
+}
+
+impl TableInfoError {
+    pub fn hint(&self, database: &str) -> Option<String> {
+        let no_tables = match self {
+            TableInfoError::Count(error) => is_missing_table(error),
+            TableInfoError::NoAccounts => true,
+        };
+        no_tables.then(|| {
+            format!(
+                "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
+            )
+        })
+    }
+}
+
+impl fmt::Display for TableInfoError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TableInfoError::Count(error) => {
+                write!(f, "could not count number of branches: {error}")
+            }
+            TableInfoError::NoAccounts => {
+                f.write_str("no pgbench_accounts table found in search_path")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TableInfoError {}
+
+/// pgbench 15's question to PostgreSQL: how the first such table of the search path is partitioned.
+const POSTGRES_PARTITIONS: &str = "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from \
+    pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on (n.oid = c.relnamespace) cross \
+    join lateral (select pg_catalog.array_position(pg_catalog.current_schemas(true), n.nspname)) \
+    as o(n) left join pg_catalog.pg_partitioned_table as p on (p.partrelid = c.oid) left join \
+    pg_catalog.pg_inherits as i on (c.oid = i.inhparent) where c.relname = 'pgbench_accounts' and \
+    o.n is not null group by 1, 2 order by 1 asc limit 1";
+
+/// The same columns; nothing else has partitions as pgbench makes them.
+const MYSQL_PARTITIONS: &str = "select 1, null, 0 from information_schema.tables where \
+    table_schema = database() and table_name = 'pgbench_accounts'";
+
+const SQLITE_PARTITIONS: &str =
+    "select 1, null, 0 from sqlite_master where type = 'table' and name = 'pgbench_accounts'";
+
+/// How many partitions the accounts have, and by which method; `None` when there is no such table.
+pub(crate) async fn partitioning(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<(u32, Option<PartitionMethod>)>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Postgres => POSTGRES_PARTITIONS,
+        Dialect::Mysql => MYSQL_PARTITIONS,
+        Dialect::Sqlite => SQLITE_PARTITIONS,
+    };
+    let found = answer(session, sql).await?;
+    let Some([_, method, count]) = found.rows.first().map(Vec::as_slice) else {
+        return Ok(None);
+    };
+    let method = match method.as_deref() {
+        Some("r") => Some(PartitionMethod::Range),
+        Some("h") => Some(PartitionMethod::Hash),
+        _ => None,
+    };
+    let count = count.as_deref().and_then(|count| count.parse().ok()).unwrap_or(0);
+    Ok(Some((count, method)))
+}
+
+/// Counts the branches and reads how accounts are partitioned. As in pgbench, a server that can't
+/// say how they are is taken to have no partitions.
+pub async fn table_info(session: &mut AdminSession<'_>) -> Result<TableInfo, TableInfoError> {
+    let sql = format!("select count(*) from {BRANCHES}");
+    let scale = number(session, &sql).await.map_err(TableInfoError::Count)?.unwrap_or(0);
+    let (partitions, partition_method) = match partitioning(session).await {
+        Ok(Some(found)) => found,
+        Ok(None) => return Err(TableInfoError::NoAccounts),
+        Err(error) if error.is_fatal() => return Err(TableInfoError::Count(error)),
+        Err(_) => (0, None),
+    };
+    Ok(TableInfo { scale, partitions, partition_method })
+}
+
+/// What pgbench does to the tables before a run without `-n`: vacuums branches and tellers and
+/// empties the history. MySQL and SQLite have nothing to vacuum there. Returns the errors, which
+/// pgbench prints and ignores.
+pub async fn vacuum_before_run(session: &mut AdminSession<'_>) -> Vec<DbError> {
+    let statements = match session.dialect() {
+        Dialect::Postgres => vec![
+            format!("vacuum {BRANCHES}"),
+            format!("vacuum {TELLERS}"),
+            format!("truncate {HISTORY}"),
+        ],
+        Dialect::Mysql => vec![format!("truncate table {HISTORY}")],
+        Dialect::Sqlite => vec![format!("delete from {HISTORY}")],
+    };
+    try_all(session, &statements).await
+}
+
+/// What `-v` adds: vacuums and analyzes the accounts on PostgreSQL; nothing elsewhere. Returns the
+/// errors, to be ignored.
+pub async fn vacuum_accounts(session: &mut AdminSession<'_>) -> Vec<DbError> {
+    match session.dialect() {
+        Dialect::Postgres => try_all(session, &[format!("vacuum analyze {ACCOUNTS}")]).await,
+        Dialect::Mysql | Dialect::Sqlite => Vec::new(),
+    }
+}
+
+async fn try_all(session: &mut AdminSession<'_>, statements: &[String]) -> Vec<DbError> {
+    let mut errors = Vec::new();
+    for sql in statements {
+        errors.extend(session.query(sql, &mut Discard).await.err());
+    }
+    errors
 }
 
 #[cfg(test)]

@@ -1,40 +1,31 @@
 //! Tables and rows: what `pgbench -i` makes.
 //!
-//! - `options`: what was asked for, and what a dialect can't do.
-//! - `schema`, `series`: the statements. `rows`: the rows that are made here.
-//! - `data`: step g. `existing`: what an interrupted load has left.
-//! - `info`: what a run asks of the tables before it begins.
+//! - `options`: the requested steps, and the limits of a dialect.
+//! - `schema`: the statements. `data`: the rows, made here or by the server.
+//! - `existing`: the remains of an interrupted load, and the state of the tables before a run.
 
-mod data;
-mod error;
-mod existing;
-mod info;
-mod options;
-mod rows;
-mod schema;
-mod series;
-
-pub use error::canceled;
-pub(crate) use error::circumstance;
-pub(crate) use existing::NOT_OURS;
-pub use existing::tables as existing_tables;
-pub use info::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
-pub use options::{
-    ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, InitStep, PartitionMethod, SCALE_MAX,
-    StepsError, TELLERS_PER_BRANCH,
-};
-pub(crate) use schema::CHILDREN_FIRST;
-
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Driver, ErrorClass, Session};
-use dyno_load::catalog;
+use dyno_core::{AdminDriver, AdminSession, Cause, DbError, Dialect, Driver, ErrorClass, Session};
 use dyno_load::query::{analyze_error, answer};
 use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
-use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, while_doing};
-use error::{RESUME, failed};
+use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, catalog, while_doing};
+pub(crate) use existing::NOT_OURS;
+pub use existing::existing_tables;
+pub use existing::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
+pub use options::{
+    ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, InitStep, PartitionMethod, SCALE_MAX,
+    TELLERS_PER_BRANCH,
+};
+pub(crate) use schema::CHILDREN_FIRST;
 use schema::{Key, Schema, postgres_major};
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+mod data;
+mod existing;
+mod options;
+mod schema;
 
 /// The first server version that freezes rows while it copies them into an empty table
 /// completely, visibility map included; pgbench asks for it from there on.
@@ -169,7 +160,7 @@ impl Init<'_> {
         let step = InitStep::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
-            let found = existing::tables(session).await;
+            let found = existing_tables(session).await;
             existing = found.map_err(failed(step, "listing the tables"))?;
             existing::check_columns(session, &existing).await?;
             if !existing.is_empty() {
@@ -177,12 +168,10 @@ impl Init<'_> {
             }
             existing::check_partitions(session, self.schema.options).await?;
         }
-        for about in self.schema.create_tables() {
-            if !existing.contains(about.table) {
-                let doing = format!("creating table {}", about.table);
-                command(session, step, &doing, &about.sql).await?;
-                catalog::mark(session, about.table, self.observer).await?;
-            }
+        for table in CHILDREN_FIRST.into_iter().filter(|table| !existing.contains(*table)) {
+            let doing = format!("creating table {table}");
+            command(session, step, &doing, &self.schema.create_table(table)).await?;
+            catalog::mark(session, table, self.observer).await?;
         }
         if existing.contains(schema::ACCOUNTS) {
             return Ok(());
@@ -191,7 +180,7 @@ impl Init<'_> {
         if partitions > 0 {
             self.observer.line(&format!("creating {partitions} partitions..."));
         }
-        for number in 1..=self.schema.partition_tables() {
+        for number in 1..=partitions {
             let doing = format!("creating table {}_{number}", schema::ACCOUNTS);
             command(session, step, &doing, &self.schema.create_partition(number)).await?;
         }
@@ -210,7 +199,7 @@ impl Init<'_> {
         }
         let accounts = self.schema.options.accounts() as u64;
         self.observer.rows_planned(accounts);
-        for fill in series::fill(self.schema.options, self.schema.dialect) {
+        for fill in data::fill(self.schema.options, self.schema.dialect) {
             let doing = format!("filling table {}", fill.table);
             command(session, step, &doing, &fill.sql).await?;
             if fill.accounts > 0 && self.schema.dialect == Dialect::Mysql {
@@ -228,15 +217,16 @@ impl Init<'_> {
         session: &mut AdminSession<'_>,
         unfrozen: bool,
     ) -> Result<(), LoadError> {
-        for about in self.schema.vacuum(unfrozen) {
-            let doing = format!("analyzing table {}", about.table);
+        for table in schema::VACUUMED {
+            let (doing, sql) =
+                (format!("analyzing table {table}"), self.schema.vacuum(table, unfrozen));
             dyno_load::doing(&*doing);
-            let done = answer(session, &about.sql).await;
+            let done = answer(session, &sql).await;
             let done = done.and_then(|answer| match analyze_error(&answer) {
                 Some(text) if self.schema.dialect == Dialect::Mysql => Err(unnumbered(text)),
                 _ => Ok(()),
             });
-            done.map_err(|error| failed(InitStep::Vacuum, doing)(error).with_sql(&about.sql))?;
+            done.map_err(|error| failed(InitStep::Vacuum, doing)(error).with_sql(&sql))?;
         }
         Ok(())
     }
@@ -275,7 +265,7 @@ impl Init<'_> {
         }
         let doing = "reading how the accounts are partitioned";
         let found =
-            info::partitioning(session).await.map_err(failed(InitStep::ClientData, doing))?;
+            existing::partitioning(session).await.map_err(failed(InitStep::ClientData, doing))?;
         Ok(found.is_none_or(|(_, method)| method.is_none()))
     }
 }
@@ -285,4 +275,131 @@ fn unnumbered(message: &str) -> DbError {
     let (errno, state) =
         if message.contains("doesn't exist") { (1146, *b"42S02") } else { (0, *b"HY000") };
     DbError::server(ErrorClass::Other, errno, state, message.to_owned())
+}
+
+pub(super) const RESUME: &str =
+    "run it again with --resume: what is stored is kept and only the rest is made";
+
+/// Names the step and what it was doing when a session failed, with the remedy where one is known.
+pub(super) fn failed(step: InitStep, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
+    move |error| {
+        let remedy = remedy(step, &error).map(str::to_owned);
+        let mut failed = while_doing(format!("{step}: {doing}"))(error);
+        if let LoadError::Session { hint, .. } = &mut failed {
+            *hint = remedy;
+        }
+        failed
+    }
+}
+
+/// The end that the user wanted. `is_stored`: rows have been committed before, which `--resume` goes on with.
+pub fn canceled(is_stored: bool) -> LoadError {
+    LoadError::Canceled { hint: is_stored.then(|| RESUME.to_owned()) }
+}
+
+pub(super) fn is_missing_table(error: &DbError) -> bool {
+    error.sqlstate() == "42P01"
+        || error.errno() == 1146
+        || error.message().contains("no such table")
+}
+
+/// What to do about errors that an initialization can meet, by SQLSTATE (PostgreSQL), by number
+/// (MySQL), or by the words of SQLite, whose numbers tell little.
+fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
+    if let Some(hint) = error.pooler_hint() {
+        return Some(hint);
+    }
+    if is_missing_table(error) {
+        return Some("create the tables first: step t");
+    }
+    if error.cause() == Cause::Protocol {
+        return None;
+    }
+    if error.is_fatal() {
+        return Some("look into the server's log why it left");
+    }
+    let remedy = match (error.sqlstate(), error.errno()) {
+        ("42P07", _) | (_, 1050) => {
+            "something of this name exists: drop it or begin with step d, or use another database \
+             or schema"
+        }
+        ("42809", _) | (_, 1347) => {
+            "something else has this name, such as a view: drop or rename it, or use another \
+             database or schema"
+        }
+        ("2BP01", _) => "drop what depends on the tables first, such as views",
+        ("42P16", _) | (_, 1068) => {
+            "the tables have primary keys already: leave out step p, or begin with step d"
+        }
+        ("42710", _) | (_, 1826) => {
+            "the tables have foreign keys already: leave out step f, or begin with step d"
+        }
+        ("42704" | "42830", _) | (_, 1005 | 1822) if step == InitStep::ForeignKeys => {
+            "foreign keys need the primary keys: put step p before step f"
+        }
+        _ if error.message().contains("already exists") => {
+            "drop it or begin with step d, or use another database"
+        }
+        _ => return circumstance(error),
+    };
+    Some(remedy)
+}
+
+/// What to do about errors that any load may meet, whatever its steps are.
+pub(crate) fn circumstance(error: &DbError) -> Option<&'static str> {
+    match (error.sqlstate(), error.errno()) {
+        ("42501", _) | (_, 1044 | 1142 | 1227) => {
+            Some("use a user that may create, fill and drop tables in this database and schema")
+        }
+        ("53100", _) | (_, 1021 | 1114) => Some("free space on the server's disk"),
+        ("25006", _) | (_, 1290 | 1836) => Some("connect to the primary: this server is read-only"),
+        _ => sqlite_circumstance(error.message()),
+    }
+}
+
+fn sqlite_circumstance(message: &str) -> Option<&'static str> {
+    let remedies = [
+        ("disk is full", "free space on the disk"),
+        ("readonly database", "use a file that may be written"),
+        ("database is locked", "end the other program that writes to this database"),
+    ];
+    remedies.into_iter().find(|(words, _)| message.contains(words)).map(|(_, remedy)| remedy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::ErrorClass;
+
+    #[test]
+    fn every_known_error_has_a_remedy() {
+        let server = |errno, state: &[u8; 5], message: &str| {
+            DbError::server(ErrorClass::Other, errno, *state, message)
+        };
+        let cases = [
+            (InitStep::ClientData, server(0, b"53100", "could not extend file"), "free space"),
+            (InitStep::ClientData, server(1114, b"HY000", "The table is full"), "free space"),
+            (InitStep::ClientData, server(13, b"00000", "database or disk is full"), "free space"),
+            (InitStep::CreateTables, server(0, b"25006", "read-only transaction"), "primary"),
+            (InitStep::CreateTables, server(1290, b"HY000", "--read-only"), "primary"),
+            (InitStep::CreateTables, server(8, b"00000", "readonly database"), "may be written"),
+            (InitStep::CreateTables, server(1, b"00000", "table x already exists"), "step d"),
+            (InitStep::PrimaryKeys, server(1, b"00000", "no such table: x"), "step t"),
+            (InitStep::Vacuum, DbError::lost("The server went away."), "log"),
+            (InitStep::ClientData, DbError::protocol("No COPY.").with_hint("a proxy"), "a proxy"),
+        ];
+        for (step, error, words) in cases {
+            let error = failed(step, "working")(error);
+            assert!(error.hint().is_some_and(|hint| hint.contains(words)), "{error}");
+        }
+        let unknown = failed(InitStep::Vacuum, "working")(server(0, b"XX000", "oops"));
+        assert_eq!(unknown.hint(), None);
+        assert_eq!(unknown.to_string(), "step v (vacuum): working failed: oops (SQLSTATE XX000)");
+        let hint = unknown.with_resume_hint(RESUME);
+        assert!(hint.hint().is_some_and(|hint| hint.starts_with("run it again with --resume")));
+        // Only step f speaks of foreign keys.
+        let undefined = || server(0, b"42704", "there is no primary key");
+        assert!(failed(InitStep::ForeignKeys, "x")(undefined()).hint().is_some());
+        assert!(failed(InitStep::CreateTables, "x")(undefined()).hint().is_none());
+    }
 }

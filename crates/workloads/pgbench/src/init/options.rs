@@ -12,9 +12,6 @@ pub const SCALE_MAX: u32 = i32::MAX as u32 / TELLERS_PER_BRANCH;
 /// From this scale on account numbers are 64-bit integers.
 pub const BIGINT_SCALE: u32 = 20_000;
 
-/// MySQL's limit on the partitions of one table.
-const MYSQL_PARTITIONS_MAX: u32 = 8192;
-
 dyno_core::named! {
     /// One step of the initialization. The letters are pgbench's.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,69 +40,40 @@ impl fmt::Display for InitStep {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StepsError {
-    message: String,
-    detail: Option<&'static str>,
-}
-
-impl StepsError {
-    /// pgbench's second line, after `detail:`.
-    pub fn detail(&self) -> Option<&'static str> {
-        self.detail
-    }
-}
-
-impl fmt::Display for StepsError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
-    }
-}
-
-impl std::error::Error for StepsError {}
+/// The letters of `--init-steps` and the lines that pgbench prints when the steps begin.
+const STEPS: [(char, &str); 7] = [
+    ('d', "dropping old tables..."),
+    ('t', "creating tables..."),
+    ('g', "generating data (client-side)..."),
+    ('G', "generating data (server-side)..."),
+    ('v', "vacuuming..."),
+    ('p', "creating primary keys..."),
+    ('f', "creating foreign keys..."),
+];
 
 impl InitStep {
     /// The letter of `--init-steps`.
     pub fn letter(self) -> char {
-        match self {
-            InitStep::DropTables => 'd',
-            InitStep::CreateTables => 't',
-            InitStep::ClientData => 'g',
-            InitStep::ServerData => 'G',
-            InitStep::Vacuum => 'v',
-            InitStep::PrimaryKeys => 'p',
-            InitStep::ForeignKeys => 'f',
-        }
+        STEPS[self as usize].0
     }
 
     /// The line that pgbench prints when the step begins.
     pub fn announcement(self) -> &'static str {
-        match self {
-            InitStep::DropTables => "dropping old tables...",
-            InitStep::CreateTables => "creating tables...",
-            InitStep::ClientData => "generating data (client-side)...",
-            InitStep::ServerData => "generating data (server-side)...",
-            InitStep::Vacuum => "vacuuming...",
-            InitStep::PrimaryKeys => "creating primary keys...",
-            InitStep::ForeignKeys => "creating foreign keys...",
-        }
+        STEPS[self as usize].1
     }
 
     /// The steps of an `--init-steps` option: letters in any order with repeats, blanks ignored.
     ///
     /// # Errors
-    /// An empty text or an unknown letter, in pgbench's words.
-    pub fn parse_all(text: &str) -> Result<Vec<InitStep>, StepsError> {
+    /// An empty text or an unknown letter, in pgbench's words: the message, and the line after `detail:`.
+    pub fn parse_all(text: &str) -> Result<Vec<InitStep>, (String, Option<&'static str>)> {
         if text.is_empty() {
-            let message = "no initialization steps specified".to_owned();
-            return Err(StepsError { message, detail: None });
+            return Err(("no initialization steps specified".to_owned(), None));
         }
         let step = |letter| {
             InitStep::ALL.into_iter().find(|step| step.letter() == letter).ok_or_else(|| {
-                StepsError {
-                    message: format!("unrecognized initialization step \"{letter}\""),
-                    detail: Some("Allowed step characters are: \"dtgGvpf\"."),
-                }
+                let message = format!("unrecognized initialization step \"{letter}\"");
+                (message, Some("Allowed step characters are: \"dtgGvpf\"."))
             })
         };
         text.chars().filter(|&letter| letter != ' ').map(step).collect()
@@ -178,10 +146,6 @@ impl Default for InitOptions {
     }
 }
 
-fn refused(problem: impl Into<String>, hint: impl Into<String>) -> LoadError {
-    LoadError::Option { problem: problem.into(), hint: Some(hint.into()) }
-}
-
 impl InitOptions {
     pub fn effective_steps(&self) -> Vec<InitStep> {
         let wanted = |step: &InitStep| match step {
@@ -211,90 +175,61 @@ impl InitOptions {
     /// # Errors
     /// The first option that is out of range or that the dialect has no equivalent of.
     pub fn check(&self, dialect: Dialect) -> Result<(), LoadError> {
-        self.check_ranges()?;
-        if self.resume && self.steps.contains(&InitStep::ServerData) {
-            return Err(refused(
-                "step G can't be resumed: the server makes all rows of a table at once",
-                "use step g, or run without --resume",
-            ));
-        }
-        match dialect {
-            Dialect::Postgres => Ok(()),
-            Dialect::Mysql => self.check_mysql(),
-            Dialect::Sqlite => self.check_sqlite(),
-        }
-    }
-
-    fn check_ranges(&self) -> Result<(), LoadError> {
-        if !(1..=SCALE_MAX).contains(&self.scale) {
-            let problem = format!("the scale must be between 1 and {SCALE_MAX}");
-            return Err(refused(problem, "give a scale in this range with -s"));
-        }
-        if !(10..=100).contains(&self.fillfactor) {
-            return Err(refused(
-                "the fillfactor must be between 10 and 100",
-                "give a fillfactor in this range with -F",
-            ));
-        }
-        if self.connections == 0 {
-            return Err(refused(
-                "the number of connections must be at least 1",
-                "give a number of connections with -j",
-            ));
-        }
-        Ok(())
-    }
-
-    /// Options of PostgreSQL's storage that nothing else has.
-    fn check_storage(&self, product: &str) -> Result<(), LoadError> {
-        let given = [
-            ("--fillfactor", self.fillfactor != 100),
-            ("--tablespace", self.tablespace.is_some()),
-            ("--index-tablespace", self.index_tablespace.is_some()),
-            ("--unlogged-tables", self.unlogged),
-        ];
-        match given.into_iter().find(|(_, is_given)| *is_given) {
+        match self.rules(dialect).into_iter().find(|(is_broken, ..)| *is_broken) {
             None => Ok(()),
-            Some((option, _)) => Err(refused(
-                format!(
-                    "{option} is an option of PostgreSQL's storage, {product} has no such thing"
-                ),
-                format!("leave out {option}"),
-            )),
+            Some((_, problem, hint)) => Err(LoadError::Option { problem, hint: Some(hint) }),
         }
     }
 
-    fn check_mysql(&self) -> Result<(), LoadError> {
-        self.check_storage("MySQL")?;
-        if self.partitions > MYSQL_PARTITIONS_MAX {
-            return Err(refused(
-                format!("MySQL allows at most {MYSQL_PARTITIONS_MAX} partitions of a table"),
-                "give fewer --partitions",
-            ));
-        }
-        if self.partitions > 0 && self.effective_steps().contains(&InitStep::ForeignKeys) {
-            return Err(refused(
-                "MySQL has no foreign keys to or from partitioned tables",
-                "leave out either --partitions or --foreign-keys (step f)",
-            ));
-        }
-        Ok(())
-    }
-
-    fn check_sqlite(&self) -> Result<(), LoadError> {
-        self.check_storage("SQLite")?;
-        if self.partitions > 0 {
-            return Err(refused(
-                "--partitions: SQLite has no partitioned tables",
+    /// Set where the options break a rule: the problem and the remedy.
+    fn rules(&self, dialect: Dialect) -> [(bool, String, String); 10] {
+        let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
+        let is_sqlite = dialect == Dialect::Sqlite;
+        let product = if is_sqlite { "SQLite" } else { "MySQL" };
+        let is_other = dialect != Dialect::Postgres;
+        let storage = |option: &str, is_given: bool| {
+            let problem = format!(
+                "{option} is an option of PostgreSQL's storage, {product} has no such thing"
+            );
+            (is_other && is_given, problem, format!("leave out {option}"))
+        };
+        let rule =
+            |is_broken: bool, problem: String, hint: &str| (is_broken, problem, hint.to_owned());
+        [
+            rule(
+                !(1..=SCALE_MAX).contains(&self.scale),
+                format!("the scale must be between 1 and {SCALE_MAX}"),
+                "give a scale in this range with -s",
+            ),
+            rule(
+                !(10..=100).contains(&self.fillfactor),
+                "the fillfactor must be between 10 and 100".to_owned(),
+                "give a fillfactor in this range with -F",
+            ),
+            rule(
+                self.connections == 0,
+                "the number of connections must be at least 1".to_owned(),
+                "give a number of connections with -j",
+            ),
+            rule(
+                self.resume && self.steps.contains(&InitStep::ServerData),
+                "step G can't be resumed: the server makes all rows of a table at once".to_owned(),
+                "use step g, or run without --resume",
+            ),
+            storage("--fillfactor", self.fillfactor != 100),
+            storage("--tablespace", self.tablespace.is_some()),
+            storage("--index-tablespace", self.index_tablespace.is_some()),
+            storage("--unlogged-tables", self.unlogged),
+            rule(
+                is_other && self.partitions > 0,
+                format!("--partitions: {product} has no tables that are partitions of others"),
                 "leave out --partitions",
-            ));
-        }
-        if self.effective_steps().contains(&InitStep::ForeignKeys) {
-            return Err(refused(
-                "--foreign-keys: SQLite can't add foreign keys to a table that exists",
+            ),
+            rule(
+                is_sqlite && has_foreign_keys,
+                "--foreign-keys: SQLite can't add foreign keys to a table that exists".to_owned(),
                 "leave out --foreign-keys (step f)",
-            ));
-        }
-        Ok(())
+            ),
+        ]
     }
 }

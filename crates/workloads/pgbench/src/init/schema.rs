@@ -15,8 +15,7 @@ pub(crate) const TELLERS: &str = "pgbench_tellers";
 pub(crate) const TABLES: [&str; 4] = [ACCOUNTS, BRANCHES, HISTORY, TELLERS];
 /// All tables, each after those that have a foreign key to it.
 pub(crate) const CHILDREN_FIRST: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
-const CREATED: [&str; 4] = [HISTORY, TELLERS, ACCOUNTS, BRANCHES];
-const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
+pub(crate) const VACUUMED: [&str; 4] = [BRANCHES, TELLERS, ACCOUNTS, HISTORY];
 /// Tables with a primary key, and its column.
 const PRIMARY_KEYS: [(&str, &str); 3] = [(BRANCHES, "bid"), (TELLERS, "tid"), (ACCOUNTS, "aid")];
 /// Table, column and the table it refers to, by the column of the same name.
@@ -27,12 +26,6 @@ const FOREIGN_KEYS: [(&str, &str, &str); 5] = [
     (HISTORY, "tid", TELLERS),
     (HISTORY, "aid", ACCOUNTS),
 ];
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct About {
-    pub(crate) table: &'static str,
-    pub(crate) sql: String,
-}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Key {
@@ -76,13 +69,8 @@ impl Schema<'_> {
         }
     }
 
-    /// Creates all tables, without the partitions that are tables of their own.
-    pub(crate) fn create_tables(&self) -> Vec<About> {
-        let statement = |table| About { table, sql: self.create_table(table) };
-        CREATED.into_iter().map(statement).collect()
-    }
-
-    fn create_table(&self, table: &str) -> String {
+    /// Creates a table, without the partitions that are tables of their own.
+    pub(crate) fn create_table(&self, table: &str) -> String {
         let is_partitioned = table == ACCOUNTS && self.options.partitions > 0;
         // PostgreSQL 18 refuses a partitioned table that is unlogged; its partitions may be.
         let unlogged = self.options.unlogged && !(is_partitioned && self.postgres_major >= 18);
@@ -101,7 +89,6 @@ impl Schema<'_> {
                     let _ = write!(sql, " tablespace {}", quoted(tablespace));
                 }
             }
-            Dialect::Mysql if is_partitioned => self.push_mysql_partitions(&mut sql),
             Dialect::Mysql | Dialect::Sqlite => {}
         }
         sql
@@ -141,28 +128,7 @@ impl Schema<'_> {
         (number < self.options.partitions).then(|| i64::from(number) * size + 1)
     }
 
-    fn push_mysql_partitions(&self, sql: &mut String) {
-        let partitions = self.options.partitions;
-        if self.options.partition_method == PartitionMethod::Hash {
-            let _ = write!(sql, " partition by hash (aid) partitions {partitions}");
-            return;
-        }
-        sql.push_str(" partition by range (aid) (");
-        for number in 1..=partitions {
-            let comma = if number > 1 { ", " } else { "" };
-            let end =
-                self.range_end(number).map_or("maxvalue".to_owned(), |end| format!("({end})"));
-            let _ = write!(sql, "{comma}partition {ACCOUNTS}_{number} values less than {end}");
-        }
-        sql.push(')');
-    }
-
-    /// How many tables [`Schema::create_partition`] has to make.
-    pub(crate) fn partition_tables(&self) -> u32 {
-        if self.dialect == Dialect::Postgres { self.options.partitions } else { 0 }
-    }
-
-    /// Creates partition `number`, from 1, of the accounts: a table of its own on PostgreSQL.
+    /// Creates partition `number`, from 1, of the accounts: a table of its own.
     pub(crate) fn create_partition(&self, number: u32) -> String {
         let unlogged = if self.options.unlogged { " unlogged" } else { "" };
         let bounds = match self.options.partition_method {
@@ -198,19 +164,16 @@ impl Schema<'_> {
         }
     }
 
-    /// Vacuums and analyzes all tables. `freeze` is for accounts that were loaded without COPY's
+    /// Vacuums and analyzes a table. `freeze` is for accounts that were loaded without COPY's
     /// FREEZE where pgbench's have it.
-    pub(crate) fn vacuum(&self, freeze: bool) -> Vec<About> {
-        let statement = |table| {
-            let command = match self.dialect {
-                Dialect::Postgres if freeze && table == ACCOUNTS => "vacuum freeze analyze",
-                Dialect::Postgres => "vacuum analyze",
-                Dialect::Mysql => "analyze table",
-                Dialect::Sqlite => "analyze",
-            };
-            About { table, sql: format!("{command} {table}") }
+    pub(crate) fn vacuum(&self, table: &str, freeze: bool) -> String {
+        let command = match self.dialect {
+            Dialect::Postgres if freeze && table == ACCOUNTS => "vacuum freeze analyze",
+            Dialect::Postgres => "vacuum analyze",
+            Dialect::Mysql => "analyze table",
+            Dialect::Sqlite => "analyze",
         };
-        VACUUMED.into_iter().map(statement).collect()
+        format!("{command} {table}")
     }
 
     /// Creates the primary keys; unique indexes on SQLite, which can't add a primary key.
@@ -254,29 +217,22 @@ mod tests {
         Schema { options, dialect, postgres_major: 15, keys_first: false }
     }
 
-    fn texts(statements: Vec<About>) -> Vec<String> {
-        statements.into_iter().map(|about| about.sql).collect()
-    }
-
     #[test]
     fn mysql_gets_what_it_understands() {
-        let options = InitOptions { scale: BIGINT_SCALE, partitions: 3, ..InitOptions::default() };
+        let options = InitOptions { scale: BIGINT_SCALE, ..InitOptions::default() };
         let mysql = schema(&options, Dialect::Mysql);
         assert_eq!(
-            texts(mysql.create_tables()),
+            CHILDREN_FIRST.map(|table| mysql.create_table(table)),
             [
                 "create table pgbench_history(tid int,bid int,aid bigint,delta int,mtime \
                  datetime(6),filler char(22))",
                 "create table pgbench_tellers(tid int not null,bid int,tbalance int,filler \
                  char(84))",
                 "create table pgbench_accounts(aid bigint not null,bid int,abalance int,filler \
-                 char(84)) partition by range (aid) (partition pgbench_accounts_1 values less \
-                 than (666666668), partition pgbench_accounts_2 values less than (1333333335), \
-                 partition pgbench_accounts_3 values less than maxvalue)",
+                 char(84))",
                 "create table pgbench_branches(bid int not null,bbalance int,filler char(88))",
             ]
         );
-        assert_eq!(mysql.partition_tables(), 0);
         assert_eq!(
             mysql.drop_tables(),
             ["drop table if exists pgbench_history, pgbench_tellers, pgbench_accounts, \
@@ -293,27 +249,24 @@ mod tests {
                 "set foreign_key_checks = 1",
             ]
         );
-        assert_eq!(texts(mysql.vacuum(true))[2], "analyze table pgbench_accounts");
+        assert_eq!(mysql.vacuum(ACCOUNTS, true), "analyze table pgbench_accounts");
         assert_eq!(
             mysql.foreign_keys()[4].sql,
             "alter table pgbench_history add constraint pgbench_history_aid_fkey foreign key \
              (aid) references pgbench_accounts (aid)"
         );
-        let hash = InitOptions { partition_method: PartitionMethod::Hash, ..options };
-        let accounts = schema(&hash, Dialect::Mysql).create_table(ACCOUNTS);
-        assert!(accounts.ends_with("filler char(84)) partition by hash (aid) partitions 3"));
     }
 
     #[test]
     fn sqlite_gets_what_it_understands() {
         let options = InitOptions::default();
         let sqlite = schema(&options, Dialect::Sqlite);
-        let tables = texts(sqlite.create_tables());
+        let tables = CHILDREN_FIRST.map(|table| sqlite.create_table(table));
         assert!(tables[0].ends_with("delta int,mtime text,filler char(22))"), "{}", tables[0]);
         assert_eq!(sqlite.drop_tables()[0], "drop table if exists pgbench_history");
         assert_eq!(sqlite.empty_tables().len(), 4);
         assert_eq!(sqlite.empty_tables()[3], "delete from pgbench_branches");
-        assert_eq!(texts(sqlite.vacuum(true))[2], "analyze pgbench_accounts");
+        assert_eq!(sqlite.vacuum(ACCOUNTS, true), "analyze pgbench_accounts");
         assert_eq!(
             sqlite.primary_keys()[2].sql,
             "create unique index pgbench_accounts_pkey on pgbench_accounts (aid)"

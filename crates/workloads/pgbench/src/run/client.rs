@@ -1,13 +1,13 @@
 //! What one client keeps, and what is counted of it.
+//! The variables of one client.
 
 use super::PgBench;
-use super::capture::Captured;
 use super::options::{Talk, Talker};
+use super::send::Captured;
 use super::statistics::ScriptStatistics;
-use super::variables::Variables;
-use crate::history::{Journal, RowFate};
+use crate::check::{Journal, RowFate};
 use crate::random::PgRng;
-use crate::script::{Action, Scope, ScriptValue};
+use crate::script::{Action, NoValue, Reference, Scope, ScriptValue, parse_value, shown_text};
 use dyno_core::{
     DbError, EndedTransaction, ErrorClass, Executed, Nanos, Outcome, Param, Statement,
     TransactionId, text_to_bytes,
@@ -17,7 +17,8 @@ use std::sync::PoisonError;
 
 /// A client of a run: the worker of this workload.
 pub struct Client {
-    pub(super) id: u32,
+    /// From 0.
+    pub id: u32,
     pub(super) thread: u32,
     pub(super) variables: Variables,
     pub(super) rng: PgRng,
@@ -46,8 +47,8 @@ pub struct Client {
 
 impl Client {
     pub(super) fn new(run: &PgBench, id: u32) -> Self {
-        let options = run.options();
-        let mut variables = Variables::new(run.names.names().len());
+        let options = &run.options;
+        let mut variables = Variables::new(run.names.names.len());
         let startup = &run.startup;
         variables.set(startup.scale, ScriptValue::Int(options.scale));
         variables.set(startup.client_id, ScriptValue::Int(i64::from(id)));
@@ -59,7 +60,7 @@ impl Client {
             variables.set_text(number, &text_to_bytes(text));
         }
         let scripts = || options.scripts.iter().map(|(script, _)| script);
-        let captured = scripts().flat_map(|script| script.commands()).map(|command| {
+        let captured = scripts().flat_map(|script| &script.commands).map(|command| {
             let Action::Sql(statement) = &command.action else { return None };
             statement.store.as_ref().map(|_| Box::default())
         });
@@ -84,7 +85,7 @@ impl Client {
             pending: Vec::new(),
             failed_command: None,
             statistics: scripts()
-                .map(|script| ScriptStatistics::new(script.commands().len()))
+                .map(|script| ScriptStatistics::new(script.commands.len()))
                 .collect(),
         }
     }
@@ -93,11 +94,6 @@ impl Client {
     pub(super) fn draw(&mut self, variable: u32, first: i64, last: i64) {
         let value = self.rng.random(first, last);
         self.variables.set(variable, ScriptValue::Int(value));
-    }
-
-    /// The number of the client, from 0.
-    pub fn id(&self) -> u32 {
-        self.id
     }
 }
 
@@ -122,10 +118,14 @@ fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
 
 impl PgBench {
     fn longest_program(&self) -> usize {
-        let commands = self.options.scripts.iter().flat_map(|(script, _)| script.commands());
+        let commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
         commands
-            .filter_map(|command| command.action.program())
-            .map(|one| one.ops.len())
+            .map(|command| match &command.action {
+                Action::Set { program, .. }
+                | Action::If { program, .. }
+                | Action::Elif { program, .. } => program.ops.len(),
+                _ => 0,
+            })
             .max()
             .unwrap_or(0)
     }
@@ -224,5 +224,164 @@ impl Scope for ClientScope<'_> {
         let (script, command) = self.place;
         let text = format!("debug(script={script},command={command}): {}", value.described());
         (self.talk)(Talk::Debug(&text));
+    }
+}
+
+/// A variable: a value, a text, or one made from the other when it was asked for.
+#[derive(Clone, Debug, Default)]
+struct Variable {
+    value: Option<ScriptValue>,
+    /// In any encoding.
+    text: Vec<u8>,
+    has_text: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Variables(Vec<Variable>);
+
+impl Variables {
+    pub(super) fn new(count: usize) -> Self {
+        Variables(vec![Variable::default(); count])
+    }
+
+    #[inline]
+    pub(super) fn set(&mut self, number: u32, value: ScriptValue) {
+        let variable = &mut self.0[number as usize];
+        variable.value = Some(value);
+        variable.has_text = false;
+    }
+
+    pub(super) fn set_text(&mut self, number: u32, text: &[u8]) {
+        let variable = &mut self.0[number as usize];
+        variable.value = None;
+        variable.text.clear();
+        variable.text.extend_from_slice(text);
+        variable.has_text = true;
+    }
+
+    /// The value in an expression. `name` is for messages.
+    ///
+    /// # Errors
+    /// pgbench's message; empty where it has none.
+    #[inline]
+    pub(super) fn value(&mut self, number: u32, name: &str) -> Result<ScriptValue, String> {
+        match self.0[number as usize].value {
+            Some(value) => Ok(value),
+            None => self.value_of_text(number, name),
+        }
+    }
+
+    #[cold]
+    fn value_of_text(&mut self, number: u32, name: &str) -> Result<ScriptValue, String> {
+        let variable = &mut self.0[number as usize];
+        if !variable.has_text {
+            return Err(format!("undefined variable \"{name}\""));
+        }
+        let text = str::from_utf8(&variable.text).map_err(|_| NoValue::Malformed);
+        let value = text.and_then(parse_value).map_err(|why| {
+            let text = shown_text(&variable.text);
+            match why {
+                NoValue::Empty => String::new(),
+                NoValue::OutOfRange => {
+                    format!("value \"{}\" is out of range for type bigint", text.trim_start())
+                }
+                NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
+            }
+        })?;
+        variable.value = Some(value);
+        Ok(value)
+    }
+
+    /// The text that replaces the variable in SQL; `None` when it is undefined.
+    #[inline]
+    pub(super) fn text(&mut self, number: u32) -> Option<&[u8]> {
+        let variable = &mut self.0[number as usize];
+        if !variable.has_text {
+            let value = variable.value?;
+            let mut bytes = std::mem::take(&mut variable.text);
+            bytes.clear();
+            // Nothing is in it but memory to be used again.
+            let mut text = String::from_utf8(bytes).unwrap_or_default();
+            value.push_text(&mut text);
+            variable.text = text.into_bytes();
+            variable.has_text = true;
+        }
+        Some(&variable.text)
+    }
+
+    /// An integer is sent without a text.
+    #[inline]
+    pub(super) fn make_text_unless_int(&mut self, number: u32) {
+        if !matches!(self.0[number as usize].value, Some(ScriptValue::Int(_))) {
+            self.text(number);
+        }
+    }
+
+    /// The parameters of most statements: integers that have no text. False where others are among them.
+    #[inline]
+    pub(super) fn bind_ints(&self, references: &[Reference], params: &mut [Param<'_>]) -> bool {
+        for (reference, param) in references.iter().zip(params) {
+            match &self.0[reference.variable as usize] {
+                Variable { value: Some(ScriptValue::Int(value)), has_text: false, .. } => {
+                    *param = Param::Int(*value);
+                }
+                _ => return false,
+            }
+        }
+        true
+    }
+
+    /// The variable as a parameter: its text, if there is one and `prefers_text`, else its value; NULL when undefined.
+    #[inline]
+    pub(super) fn param(&self, number: u32, prefers_text: bool) -> Param<'_> {
+        let variable = &self.0[number as usize];
+        if variable.has_text && (prefers_text || variable.value.is_none()) {
+            return Param::Text(&variable.text);
+        }
+        match variable.value {
+            Some(ScriptValue::Int(value)) => Param::Int(value),
+            Some(ScriptValue::Double(value)) => Param::Double(value),
+            Some(ScriptValue::Bool(value)) => Param::Int(value.into()),
+            Some(ScriptValue::Null) | None => Param::Null,
+        }
+    }
+
+    /// The text, if it has been asked for since the last assignment or was given.
+    #[inline]
+    pub(super) fn known_text(&self, number: u32) -> Option<&[u8]> {
+        let variable = &self.0[number as usize];
+        variable.has_text.then_some(variable.text.as_slice())
+    }
+
+    /// The value, if there is one without looking into a text.
+    #[inline]
+    pub(super) fn known_value(&self, number: u32) -> Option<ScriptValue> {
+        self.0[number as usize].value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_and_values_are_made_from_each_other() {
+        let mut variables = Variables::new(2);
+        assert_eq!(variables.text(0), None);
+        assert_eq!(variables.value(0, "x"), Err("undefined variable \"x\"".to_owned()));
+        variables.set(0, ScriptValue::Double(0.5));
+        assert_eq!(variables.text(0), Some(&b"0.5"[..]));
+        variables.set(0, ScriptValue::Int(7));
+        assert_eq!(variables.known_text(0), None);
+        assert_eq!(variables.text(0), Some(&b"7"[..]));
+        variables.set_text(0, b"on");
+        assert_eq!(variables.known_value(0), None);
+        assert_eq!(variables.value(0, "x"), Ok(ScriptValue::Bool(true)));
+        assert_eq!(variables.text(0), Some(&b"on"[..]));
+        variables.set_text(1, b"");
+        assert_eq!(variables.value(1, "y"), Err(String::new()));
+        variables.set_text(1, b"\xe9z");
+        let why = "malformed variable \"y\" value: \"?z\"";
+        assert_eq!(variables.value(1, "y"), Err(why.to_owned()));
     }
 }

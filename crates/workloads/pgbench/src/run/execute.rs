@@ -1,17 +1,27 @@
 //! One attempt at a transaction: command after command.
+//! Shell commands of scripts. They run beside everything else that the thread does.
 
 use super::PgBench;
+use super::client::Variables;
 use super::client::{Client, ClientScope};
-use super::error_text::server_text;
 use super::options::Talk;
-use super::shell;
+use super::trace::server_text;
 use crate::script::{
     Action, Amount, Program, QueryMode, ScriptCommand, ScriptValue, Statement, Word, is_true,
     leading_int, shown_text,
 };
-use dyno_core::{Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId};
-use dyno_reactor::{now, sleep_until, yield_now};
+use dyno_core::{
+    Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId, text_to_bytes,
+};
+use dyno_reactor::{EventSource, now, sleep_until, yield_now};
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::ffi::OsStr;
 use std::future::poll_fn;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Command, Stdio};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
@@ -55,16 +65,16 @@ impl PgBench {
         tally: &mut Tally,
     ) -> Result<Outcome, DbError> {
         self.begin_attempt(client, transaction, attempt);
-        let commands = self.options().scripts[transaction].0.commands();
+        let commands = &self.options.scripts[transaction].0.commands;
         let first = self.first_statements[transaction];
         let mut flow = Flow::default();
         let mut at = 0;
         while let Some(command) = commands.get(at) {
             let place = Place { script: transaction, at, number: first + at, command };
-            if self.options().debug {
+            if self.options.debug {
                 self.trace_command(client, place);
             }
-            let began = if self.options().statement_latencies { now() } else { 0 };
+            let began = if self.options.statement_latencies { now() } else { 0 };
             let done = match &command.action {
                 Action::Sql(statement) if statement.is_plain() && !client.in_pipeline => {
                     (flow.is_looking, flow.has_waited) = (false, true);
@@ -98,7 +108,7 @@ impl PgBench {
                 Ok(next) => at = next,
                 Err(failure) => return Err(self.fail(client, session, place, failure)),
             }
-            if self.options().statement_latencies {
+            if self.options.statement_latencies {
                 client.pending.push((place.at as u32, now() - began));
             }
         }
@@ -201,7 +211,7 @@ impl PgBench {
 
     #[cold]
     fn aborted(&self, client: &Client, why: &str) -> DbError {
-        let text = format!("client {} aborted: {why}", client.id());
+        let text = format!("client {} aborted: {why}", client.id);
         self.say(&text);
         DbError::workload(text)
     }
@@ -216,7 +226,7 @@ impl PgBench {
         let mut scope = ClientScope {
             variables: &mut client.variables,
             rng: &mut client.rng,
-            names: self.names.names(),
+            names: &self.names.names,
             talk: &self.talk,
             place: (place.script, place.at + 1),
         };
@@ -248,7 +258,7 @@ impl PgBench {
     /// A name that can't be one is noticed when it is assigned to.
     #[cold]
     fn say_invalid_name(&self, place: Place<'_>, variable: u32) {
-        let (command, name) = (place.command.name(), &self.names.names()[variable as usize]);
+        let (command, name) = (&place.command.name, &self.names.names[variable as usize]);
         self.say(&format!("{command}: invalid variable name: \"{name}\""));
     }
 
@@ -269,8 +279,7 @@ impl PgBench {
         let units = match *amount {
             Amount::Units(units) => units,
             Amount::Variable(variable) => {
-                let (command, name) =
-                    (place.command.name(), &self.names.names()[variable as usize]);
+                let (command, name) = (&place.command.name, &self.names.names[variable as usize]);
                 let Some(text) = client.variables.text(variable) else {
                     let why = format!("{command}: undefined variable \"{name}\"");
                     return Err(self.not_executed(&why));
@@ -300,7 +309,7 @@ impl PgBench {
         words: &[Word],
         variable: Option<u32>,
     ) -> Result<(), Failure> {
-        let command = shell::command(words, &mut client.variables, self.names.names());
+        let command = shell_command(words, &mut client.variables, &self.names.names);
         let done = match (command, variable) {
             (Err(why), _) => Err(why),
             (Ok(command), None) => command.run().await,
@@ -324,7 +333,7 @@ impl PgBench {
         session: &mut S,
         place: Place<'_>,
     ) -> Result<(), Failure> {
-        if self.options().mode == QueryMode::Simple {
+        if self.options.mode == QueryMode::Simple {
             return Err(Failure::Command(
                 "cannot use pipeline mode with the simple query protocol",
             ));
@@ -332,7 +341,7 @@ impl PgBench {
         if client.in_pipeline {
             return Err(Failure::Command("already in pipeline mode"));
         }
-        if self.options().mode == QueryMode::Prepared {
+        if self.options.mode == QueryMode::Prepared {
             self.prepare_pipeline(client, session, place).await?;
         }
         client.in_pipeline = true;
@@ -375,13 +384,13 @@ impl PgBench {
         self.tell_notices(session);
         client.failed_command = Some(place.at);
         let Place { script, at, command, .. } = place;
-        let id = client.id();
+        let id = client.id;
         let text = match failure {
             Failure::Session(error, query) => {
                 let statement = self.sent_text(client, command);
                 let text = server_text(&error, &statement);
                 if self.is_survived(&error) {
-                    if self.options().verbose_errors.is_some() {
+                    if self.options.verbose_errors.is_some() {
                         let text = format!(
                             "client {id} got an error in command {at} (SQL) of script {script}; {text}"
                         );
@@ -408,7 +417,7 @@ impl PgBench {
                 return error.with_statement(statement);
             }
             Failure::Command(why) => {
-                let name = command.name();
+                let name = &command.name;
                 format!("client {id} aborted in command {at} ({name}) of script {script}; {why}")
             }
             Failure::Store(name) => format!(
@@ -424,8 +433,8 @@ impl PgBench {
     /// True for errors after which the client goes on: with a retry, or with the next transaction.
     fn is_survived(&self, error: &DbError) -> bool {
         is_conflict(error)
-            || (self.options().reconnects && error.is_fatal())
-            || (self.options().continue_on_error
+            || (self.options.reconnects && error.is_fatal())
+            || (self.options.continue_on_error
                 && error.cause() == Cause::Server
                 && !error.is_fatal())
     }
@@ -435,7 +444,7 @@ impl PgBench {
         match &command.action {
             Action::Sql(Statement { text, references, .. }) => {
                 let is_substituted =
-                    self.options().mode == QueryMode::Simple && !references.is_empty();
+                    self.options.mode == QueryMode::Simple && !references.is_empty();
                 shown_text(if is_substituted { &client.text } else { text })
             }
             _ => String::new(),
@@ -445,4 +454,129 @@ impl PgBench {
 
 fn is_conflict(error: &DbError) -> bool {
     matches!(error.class(), ErrorClass::Serialization | ErrorClass::Deadlock)
+}
+
+/// Longest command, bytes.
+const LONGEST: usize = 254;
+/// Bytes of an answer that are looked at.
+const LONGEST_ANSWER: usize = 63;
+
+/// A shell command with its variables put in.
+pub(super) struct Shell {
+    /// The first word, for messages.
+    name: String,
+    text: Vec<u8>,
+}
+
+fn shell_command(
+    words: &[Word],
+    variables: &mut Variables,
+    names: &[String],
+) -> Result<Shell, String> {
+    let name = match words.first() {
+        Some(Word::Text(text)) => text.clone(),
+        Some(Word::Variable(variable)) => format!(":{}", names[*variable as usize]),
+        None => String::new(),
+    };
+    let mut text = Vec::new();
+    for (number, word) in words.iter().enumerate() {
+        if number > 0 {
+            text.push(b' ');
+        }
+        match word {
+            Word::Text(word) => text.extend(text_to_bytes(word)),
+            Word::Variable(variable) => match variables.text(*variable) {
+                Some(value) => text.extend_from_slice(value),
+                None => {
+                    let variable = &names[*variable as usize];
+                    return Err(format!("{name}: undefined variable \":{variable}\""));
+                }
+            },
+        }
+        if text.len() > LONGEST {
+            return Err(format!("{name}: shell command is too long"));
+        }
+    }
+    Ok(Shell { name, text })
+}
+
+impl Shell {
+    fn spawn(&self, stdout: Stdio) -> Result<Child, String> {
+        let child = Command::new("/bin/sh")
+            .arg("-c")
+            .arg(OsStr::from_bytes(&self.text))
+            .stdout(stdout)
+            .spawn();
+        child.map_err(|_| self.not_launched())
+    }
+
+    fn not_launched(&self) -> String {
+        format!("{}: could not launch shell command", self.name)
+    }
+
+    /// Runs the command to its end, which must be a success.
+    pub(super) async fn run(&self) -> Result<(), String> {
+        let mut child = self.spawn(Stdio::inherit())?;
+        wait_for(&child).await;
+        match child.wait() {
+            Ok(status) if status.success() => Ok(()),
+            _ => Err(self.not_launched()),
+        }
+    }
+
+    /// Runs the command and reads the integer that it prints.
+    pub(super) async fn value(&self) -> Result<i64, String> {
+        let mut child = self.spawn(Stdio::piped())?;
+        let answer = match child.stdout.take() {
+            Some(stdout) => first_line(stdout.into()).await,
+            None => Vec::new(),
+        };
+        wait_for(&child).await;
+        let waited = child.wait();
+        if answer.is_empty() {
+            return Err(format!("{}: could not read result of shell command", self.name));
+        }
+        waited.map_err(|_| format!("{}: could not close shell command", self.name))?;
+        let answer = String::from_utf8_lossy(&answer);
+        let number = answer.trim_ascii_start();
+        let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+        let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
+        if rest.trim_ascii().is_empty() {
+            // As the original, which keeps the lower half.
+            return Ok(i64::from(leading_int(&answer) as i32));
+        }
+        Err(format!("{}: shell command must return an integer (not \"{answer}\")", self.name))
+    }
+}
+
+/// Waits until the process has ended. Returns earlier where that can't be waited for, as on a
+/// loop with a virtual clock: then the caller blocks.
+async fn wait_for(child: &Child) {
+    let Ok(fd) = pidfd_open(Pid::from_child(child), PidfdFlags::NONBLOCK) else { return };
+    if let Ok(source) = EventSource::new(fd) {
+        source.readable().await;
+    }
+}
+
+/// The first line of what a process prints, at most so much of it.
+async fn first_line(stdout: OwnedFd) -> Vec<u8> {
+    let mut line = Vec::new();
+    if fcntl_setfl(&stdout, OFlags::NONBLOCK).is_err() {
+        return line;
+    }
+    let Ok(source) = EventSource::new(stdout) else { return line };
+    while line.len() < LONGEST_ANSWER && !line.ends_with(b"\n") {
+        let mut byte = [0; 1];
+        match rustix::io::read(source.fd(), &mut byte) {
+            Ok(0) => break,
+            Ok(_) => line.push(byte[0]),
+            Err(Errno::AGAIN) => {
+                source.not_readable();
+                source.readable().await;
+            }
+            Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    line
 }

@@ -5,28 +5,23 @@
 //! numbers, expressions are compiled, statements are cut at their variables: all of that is done
 //! when the workload is made.
 
-mod capture;
 mod client;
-mod dialect;
-mod error_text;
 mod execute;
 mod options;
 mod send;
-mod shell;
 mod statistics;
 mod trace;
-mod variables;
 
 pub use client::Client;
-pub use error_text::server_text;
 pub use options::{
     Part, PgbenchOptions, Talk, Talker, ThreadLog, TransactionLogger, VerboseErrors,
 };
 pub use statistics::{CommandStatistics, Latency, ScriptStatistics, Statistics};
+pub use trace::server_text;
 
-use crate::history::{self, Journal};
+use crate::check::{Journal, history_variables};
 use crate::random::{PgRng, Seeds};
-use crate::script::{Action, Names, Op, Script, Word, is_variable_name};
+use crate::script::{Action, Names, Op, Script, is_variable_name};
 use dyno_core::{
     DbError, Dialect, EndedTransaction, Outcome, Rng, Session, Tally, TransactionId,
     TransactionKind, WorkerId, Workload,
@@ -36,7 +31,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 pub struct PgBench {
-    options: PgbenchOptions,
+    /// With scripts in the dialect's words.
+    pub options: PgbenchOptions,
     dialect: Dialect,
     kinds: Vec<TransactionKind>,
     names: Names,
@@ -99,7 +95,7 @@ impl PgBench {
         dialect: Dialect,
         talk: Talker,
     ) -> Result<PgBench, String> {
-        dialect::check(&options, dialect)?;
+        options::check_dialect(&options, dialect)?;
         check(&options)?;
         options.threads = options.threads.clamp(1, options.clients.max(1));
         let mut names = Names::default();
@@ -119,30 +115,26 @@ impl PgBench {
         let mut first_statements = Vec::new();
         for (script, _) in &mut options.scripts {
             renumber(script, &mut names);
-            dialect::adapt(script, options.mode, dialect);
+            options::adapt(script, options.mode, dialect);
             first_statements.push(statements);
-            statements += script.commands().len();
+            statements += script.commands.len();
         }
         let scale = constant_scale(&options, &startup);
-        for (script, _) in &mut options.scripts {
-            script
-                .commands_mut()
-                .iter_mut()
-                .for_each(|one| simplify(&mut one.action, scale, &names));
-        }
+        let commands = options.scripts.iter_mut().flat_map(|(script, _)| &mut script.commands);
+        commands.for_each(|command| simplify(&mut command.action, scale, &names));
         let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
-            name: script.description().to_owned(),
+            name: script.description.clone(),
             weight: *weight,
         });
         let empty = options.scripts.iter();
-        let empty = empty.map(|(script, _)| ScriptStatistics::new(script.commands().len()));
+        let empty = empty.map(|(script, _)| ScriptStatistics::new(script.commands.len()));
         Ok(PgBench {
             kinds: kinds.collect(),
             statistics: Mutex::new(Statistics { scripts: empty.collect() }),
             choosers: seeds.threads.iter().map(|thread| Chooser::new(&thread.choose)).collect(),
             total_weight: options.scripts.iter().map(|(_, weight)| u64::from(*weight)).sum(),
-            invalid_names: names.names().iter().map(|name| !is_variable_name(name)).collect(),
+            invalid_names: names.names.iter().map(|name| !is_variable_name(name)).collect(),
             journal,
             options,
             dialect,
@@ -153,11 +145,6 @@ impl PgBench {
             statements,
             talk,
         })
-    }
-
-    /// The options, with scripts in the dialect's words.
-    pub fn options(&self) -> &PgbenchOptions {
-        &self.options
     }
 
     /// The value of the variable `default_seed`, unless it was defined by an option.
@@ -234,9 +221,9 @@ fn check(options: &PgbenchOptions) -> Result<(), String> {
         return Err("total script weight must not be zero".to_owned());
     }
     if let Some((script, _)) =
-        options.scripts.iter().find(|(script, _)| script.mode() != options.mode)
+        options.scripts.iter().find(|(script, _)| script.mode != options.mode)
     {
-        let (script, mode) = (script.description(), options.mode.name());
+        let (script, mode) = (&script.description, options.mode.name());
         return Err(format!("script \"{script}\" was not read for query mode \"{mode}\""));
     }
     match options.defines.iter().find(|(name, _)| !is_variable_name(name)) {
@@ -247,7 +234,7 @@ fn check(options: &PgbenchOptions) -> Result<(), String> {
 
 /// The variable `scale` with its value, unless an option or a command assigns to it, or may do so.
 fn constant_scale(options: &PgbenchOptions, startup: &Startup) -> Option<(u32, i64)> {
-    let mut commands = options.scripts.iter().flat_map(|(script, _)| script.commands());
+    let mut commands = options.scripts.iter().flat_map(|(script, _)| &script.commands);
     let is_assigned = commands.any(|command| match &command.action {
         Action::Set { variable, .. } | Action::SetShell { variable, .. } => {
             *variable == startup.scale
@@ -267,7 +254,7 @@ fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
     }
     if let Action::Set { variable, program } = action
         && let [Op::RandomBetween(first, last)] = program.ops[..]
-        && is_variable_name(&names.names()[*variable as usize])
+        && is_variable_name(&names.names[*variable as usize])
     {
         *action = Action::Draw { variable: *variable, first, last };
     }
@@ -275,7 +262,7 @@ fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
 
 fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
     let scripts = options.history_of.iter().map(|text| {
-        let variables = history::variables(text)?;
+        let variables = history_variables(text)?;
         Some(variables.map(|name| names.number(&name)))
     });
     Journal::new(scripts.collect(), options.clients)
@@ -283,27 +270,13 @@ fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
 
 /// Replaces a script's own numbers of variables by those of the run.
 fn renumber(script: &mut Script, names: &mut Names) {
-    let numbers: Vec<u32> = script.variables().iter().map(|name| names.number(name)).collect();
-    let new = |number: &mut u32| *number = numbers[*number as usize];
-    for command in script.commands_mut() {
-        match &mut command.action {
-            Action::Sql(statement) => {
-                statement.references.iter_mut().for_each(|one| new(&mut one.variable));
-            }
-            Action::Sleep { amount, .. } => amount.variable_mut().into_iter().for_each(new),
-            Action::Shell(words) => words.iter_mut().filter_map(Word::variable_mut).for_each(new),
-            Action::SetShell { variable, words } => {
-                new(variable);
-                words.iter_mut().filter_map(Word::variable_mut).for_each(new);
-            }
-            Action::Set { variable, .. } => new(variable),
-            _ => {}
-        }
-        if let Some(program) = command.action.program_mut() {
-            for op in &mut program.ops {
-                if let Op::Load(number) = op {
-                    new(number);
-                }
+    let numbers: Vec<u32> = script.variables.iter().map(|name| names.number(name)).collect();
+    for command in &mut script.commands {
+        let action = &mut command.action;
+        action.variables_mut().into_iter().for_each(|one| *one = numbers[*one as usize]);
+        for op in action.program_mut().into_iter().flat_map(|program| &mut program.ops) {
+            if let Op::Load(number) = op {
+                *number = numbers[*number as usize];
             }
         }
     }
@@ -319,7 +292,7 @@ impl Workload for PgBench {
 
     fn rows_touched(&self) -> Option<u64> {
         let mut scripts = self.options.scripts.iter();
-        scripts.all(|(script, _)| script.description().starts_with("<builtin: ")).then_some(1)
+        scripts.all(|(script, _)| script.description.starts_with("<builtin: ")).then_some(1)
     }
 
     async fn open<S: Session>(

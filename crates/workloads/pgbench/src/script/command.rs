@@ -1,40 +1,31 @@
-//! What a script consists of.
+//! The commands of a script: SQL statements with the variables in them, and meta commands.
 
-use super::program::Program;
-use super::statement::{Statement, shown_text};
+use super::parser::{self, Scanner, continues_name, starts_name};
+use super::program::{Program, leading_int};
+use super::{Names, QueryMode, ScriptError, SourceLine};
+use dyno_core::{Dialect, text_from_bytes};
 use std::borrow::Cow;
+use std::ops::Range;
 
 #[derive(Clone, Debug)]
 pub struct ScriptCommand {
     pub(crate) action: Action,
-    pub(crate) name: String,
-    pub(crate) first_line: String,
-    pub(crate) line: u32,
+    /// The name of a meta command as it was written, or `SQL`.
+    pub name: String,
+    /// What reports show of it: the first line of a statement, at most 127 bytes; all of a meta
+    /// command.
+    pub first_line: String,
+    /// The line of the script on which a meta command begins or a statement ends, from 1.
+    pub line: u32,
 }
 
 impl ScriptCommand {
-    pub(crate) fn sql(statement: Statement, line: u32) -> Self {
-        let first_line = statement.first_line();
-        ScriptCommand { action: Action::Sql(statement), name: "SQL".to_owned(), first_line, line }
-    }
-
-    /// What reports show of it: the first line of a statement, at most 127 bytes; all of a meta
-    /// command.
-    pub fn first_line(&self) -> &str {
-        &self.first_line
-    }
-
     /// All of it, without the semicolon that ends a statement.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.action {
             Action::Sql(statement) => shown_text(&statement.text).into(),
             _ => self.first_line.as_str().into(),
         }
-    }
-
-    /// The name of a meta command as it was written, or `SQL`.
-    pub fn name(&self) -> &str {
-        &self.name
     }
 
     pub fn is_sql(&self) -> bool {
@@ -44,11 +35,6 @@ impl ScriptCommand {
     /// True for what runs a command of the shell, however its name is written.
     pub fn is_shell(&self) -> bool {
         matches!(self.action, Action::Shell(_) | Action::SetShell { .. })
-    }
-
-    /// The line of the script on which a meta command begins or a statement ends, from 1.
-    pub fn line(&self) -> u32 {
-        self.line
     }
 }
 
@@ -112,15 +98,6 @@ pub(crate) enum Word {
 }
 
 impl Action {
-    pub(crate) fn program(&self) -> Option<&Program> {
-        match self {
-            Action::Set { program, .. }
-            | Action::If { program, .. }
-            | Action::Elif { program, .. } => Some(program),
-            _ => None,
-        }
-    }
-
     pub(crate) fn program_mut(&mut self) -> Option<&mut Program> {
         match self {
             Action::Set { program, .. }
@@ -129,22 +106,628 @@ impl Action {
             _ => None,
         }
     }
+
+    /// All variables outside of expressions.
+    pub(crate) fn variables_mut(&mut self) -> Vec<&mut u32> {
+        let (variable, words) = match self {
+            Action::Sql(statement) => {
+                return statement.references.iter_mut().map(|one| &mut one.variable).collect();
+            }
+            Action::Set { variable, .. }
+            | Action::Draw { variable, .. }
+            | Action::Sleep { amount: Amount::Variable(variable), .. } => (Some(variable), None),
+            Action::Shell(words) => (None, Some(words)),
+            Action::SetShell { variable, words } => (Some(variable), Some(words)),
+            _ => (None, None),
+        };
+        let in_words = words.into_iter().flatten().filter_map(|word| match word {
+            Word::Variable(variable) => Some(variable),
+            Word::Text(_) => None,
+        });
+        variable.into_iter().chain(in_words).collect()
+    }
 }
 
-impl Amount {
-    pub(crate) fn variable_mut(&mut self) -> Option<&mut u32> {
-        match self {
-            Amount::Variable(variable) => Some(variable),
-            Amount::Units(_) => None,
+/// References to variables that a statement may have where they become parameters.
+const MOST_REFERENCES: usize = 255;
+/// What reports show of a statement.
+const FIRST_LINE_BYTES: usize = 127;
+
+/// A statement, or several joined by `\;`, sent as one command.
+#[derive(Clone, Debug)]
+pub(crate) struct Statement {
+    /// As the script has it, in any encoding.
+    pub(crate) text: Vec<u8>,
+    pub(crate) references: Vec<Reference>,
+    pub(crate) store: Option<Store>,
+    /// True for several statements in one.
+    pub(crate) is_chain: bool,
+    /// True for COPY from or to the client, which isn't supported.
+    pub(crate) is_copy: bool,
+}
+
+/// A variable in the text of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Reference {
+    /// The bytes of the text that name it, colon included.
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+    pub(crate) variable: u32,
+    /// It stands in a literal, a quoted name or a comment.
+    pub(crate) is_quoted: bool,
+}
+
+/// `\gset` and `\aset`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Store {
+    pub(crate) prefix: String,
+    /// Exactly one row of the last result; else the last row of each.
+    pub(crate) is_gset: bool,
+}
+
+impl Store {
+    pub(crate) fn command(&self) -> &'static str {
+        if self.is_gset { "gset" } else { "aset" }
+    }
+}
+
+/// COPY whose rows would come from the client or go to it.
+fn is_copy(text: &str) -> bool {
+    let mut words = text.split(|letter: char| !letter.is_ascii_alphanumeric() && letter != '_');
+    let is_client =
+        |word: &str| word.eq_ignore_ascii_case("stdin") || word.eq_ignore_ascii_case("stdout");
+    words.next().is_some_and(|word| word.eq_ignore_ascii_case("copy")) && words.any(is_client)
+}
+
+/// The text with a `?` for each byte that is not UTF-8: most other encodings have a byte for each letter, by which the
+/// server's positions count.
+pub(crate) fn shown_text(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        text.extend(chunk.invalid().iter().map(|_| '?'));
+    }
+    text
+}
+
+impl Statement {
+    /// The statement of a piece from byte `skipped` on.
+    pub(crate) fn new(
+        piece: &Piece,
+        skipped: usize,
+        mode: QueryMode,
+        names: &mut Names,
+        error: impl Fn(String) -> ScriptError,
+    ) -> Result<Self, ScriptError> {
+        let text = &piece.text[skipped..];
+        let is_quoted =
+            |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
+        let mut references = Vec::new();
+        let mut at = 0;
+        while let Some(colon) = text[at..].iter().position(|&byte| byte == b':') {
+            at += colon;
+            if text.get(at + 1).is_some_and(|&byte| starts_name(byte)) {
+                let name = text[at + 1..].iter().take_while(|&&byte| continues_name(byte));
+                let end = at + 1 + name.count();
+                let variable = names.number(&text_from_bytes(&text[at + 1..end]));
+                references.push(Reference { start: at, end, variable, is_quoted: is_quoted(at) });
+                at = end;
+            } else {
+                at += text[at..].iter().take_while(|&&byte| byte == b':').count();
+            }
+        }
+        if mode != QueryMode::Simple && references.len() > MOST_REFERENCES {
+            return Err(error(format!(
+                "statement has too many arguments (maximum is {MOST_REFERENCES}): {}",
+                shown_text(text)
+            )));
+        }
+        let (is_chain, is_copy) = (piece.is_chain, is_copy(&shown_text(text)));
+        Ok(Statement { text: text.to_vec(), references, store: None, is_chain, is_copy })
+    }
+
+    /// True when nothing but its success matters.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.store.is_none() && !self.is_chain && !self.is_copy
+    }
+
+    pub(crate) fn first_line(&self) -> String {
+        let text = shown_text(&self.text);
+        let mut length = text.len().min(FIRST_LINE_BYTES);
+        while !text.is_char_boundary(length) {
+            length -= 1;
+        }
+        let line = &text[..length];
+        line.split(['\n', '\r']).next().unwrap_or_default().to_owned()
+    }
+
+    /// Turns references into parameters: the text with the dialect's placeholders, whose order is
+    /// that of the references kept. PostgreSQL gets one for every reference, even in literals, as
+    /// pgbench does; elsewhere what is quoted stays as it is.
+    pub(crate) fn parameterize(&mut self, dialect: Dialect) {
+        if dialect != Dialect::Postgres {
+            self.references.retain(|reference| !reference.is_quoted);
+        }
+        let mut text = Vec::with_capacity(self.text.len());
+        let mut done = 0;
+        for (number, reference) in self.references.iter_mut().enumerate() {
+            text.extend_from_slice(&self.text[done..reference.start]);
+            done = reference.end;
+            reference.start = text.len();
+            let mut placeholder = String::new();
+            dialect.push_placeholder(&mut placeholder, number + 1);
+            text.extend_from_slice(placeholder.as_bytes());
+            reference.end = text.len();
+        }
+        text.extend_from_slice(&self.text[done..]);
+        self.text = text;
+    }
+}
+
+/// An `\if` that has no `\endif` yet.
+struct OpenCondition {
+    /// The last `\if`, `\elif` whose `otherwise` waits for its place.
+    waiting: Option<usize>,
+    /// Commands that lead to the end.
+    to_end: Vec<usize>,
+    has_else: bool,
+}
+
+/// Checks `\if` and what belongs to it, and fills the places to jump to.
+pub(crate) fn resolve_conditions(
+    commands: &mut [ScriptCommand],
+    description: &str,
+) -> Result<(), ScriptError> {
+    let fail = |number: usize, line: u32, problem: &str| {
+        let text =
+            format!("condition error in script \"{description}\" command {number}: {problem}");
+        Err(ScriptError { line: Some(line), ..ScriptError::new(text) })
+    };
+    let mut open: Vec<OpenCondition> = Vec::new();
+    for at in 0..commands.len() {
+        let (name, next) = match &commands[at].action {
+            Action::If { .. } => {
+                let (waiting, to_end) = (Some(at), Vec::new());
+                open.push(OpenCondition { waiting, to_end, has_else: false });
+                continue;
+            }
+            Action::Elif { .. } => ("elif", at),
+            Action::Else { .. } => ("else", at + 1),
+            Action::Endif => ("endif", at + 1),
+            _ => continue,
+        };
+        let line = commands[at].line;
+        let Some(current) = open.last_mut() else {
+            return fail(at + 1, line, &format!("\\{name} without matching \\if"));
+        };
+        if current.has_else && name != "endif" {
+            return fail(at + 1, line, &format!("\\{name} after \\else"));
+        }
+        if let Some(before) = current.waiting.take()
+            && let Action::If { otherwise, .. } | Action::Elif { otherwise, .. } =
+                &mut commands[before].action
+        {
+            *otherwise = next as u32;
+        }
+        if name == "endif" {
+            for from in open.pop().into_iter().flat_map(|closed| closed.to_end) {
+                if let Action::Elif { end, .. } | Action::Else { end } = &mut commands[from].action
+                {
+                    *end = at as u32 + 1;
+                }
+            }
+            continue;
+        }
+        current.to_end.push(at);
+        current.waiting = (name == "elif").then_some(at);
+        current.has_else = name == "else";
+    }
+    if open.is_empty() {
+        return Ok(());
+    }
+    let line = commands.last().map_or(1, |command| command.line);
+    fail(commands.len() + 1, line, "\\if without matching \\endif")
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// A semicolon, which belongs to the statement.
+    Semicolon,
+    /// A backslash, which is passed: a meta command follows.
+    Backslash,
+    Text,
+}
+
+/// A piece of a script up to a semicolon or backslash.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Piece {
+    pub(crate) text: Vec<u8>,
+    /// Literals, quoted names and comments within `text`.
+    pub(crate) quoted: Vec<Range<usize>>,
+    /// True when it has a forced semicolon.
+    pub(crate) is_chain: bool,
+}
+
+/// What reaches from one statement to the next.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SqlLexer {
+    parentheses: usize,
+    /// BEGINs and CASEs open within the body of a function.
+    bodies: usize,
+    identifiers: usize,
+    /// First letters of the first four words, where these can begin CREATE FUNCTION.
+    letters: [u8; 4],
+}
+
+impl SqlLexer {
+    /// Reads up to the end of a statement.
+    pub(crate) fn piece(&mut self, scanner: &mut Scanner<'_>) -> (Piece, End) {
+        let mut piece = Piece::default();
+        loop {
+            let rest = scanner.rest();
+            let Some(&first) = rest.first() else { return (piece, End::Text) };
+            match first {
+                b'\\' => match rest.get(1) {
+                    Some(&forced @ (b';' | b':')) => {
+                        piece.text.push(forced);
+                        scanner.advance(2);
+                        if forced == b';' {
+                            self.identifiers = 0;
+                            piece.is_chain = true;
+                        }
+                    }
+                    _ => {
+                        scanner.advance(1);
+                        return (piece, End::Backslash);
+                    }
+                },
+                b';' => {
+                    piece.text.push(first);
+                    scanner.advance(1);
+                    if self.parentheses == 0 && self.bodies == 0 {
+                        self.identifiers = 0;
+                        return (piece, End::Semicolon);
+                    }
+                }
+                _ => self.token(&mut piece, scanner, rest, first),
+            }
+        }
+    }
+
+    fn token(&mut self, piece: &mut Piece, scanner: &mut Scanner<'_>, rest: &[u8], first: u8) {
+        let (length, is_quoted) = match first {
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => {
+                if piece.text.is_empty() {
+                    return scanner.advance(1);
+                }
+                (1, false)
+            }
+            b'-' if rest.starts_with(b"--") => {
+                let length = rest.iter().take_while(|&&byte| !matches!(byte, b'\n' | b'\r'));
+                let length = length.count();
+                if piece.text.is_empty() {
+                    return scanner.advance(length);
+                }
+                (length, true)
+            }
+            b'/' if rest.starts_with(b"/*") => (block_comment(rest), true),
+            b'\'' => (literal(rest, 0, false), true),
+            b'"' => (quoted_name(rest), true),
+            b':' if let Some(length) = variable_test(rest) => {
+                piece.text.extend_from_slice(b"FALSE");
+                return scanner.advance(length);
+            }
+            b'$' => match dollar_quoted(rest) {
+                Some(length) => (length, true),
+                None => (1, false),
+            },
+            b'e' | b'E' if rest.get(1) == Some(&b'\'') => (literal(rest, 1, true), true),
+            b'(' => {
+                self.parentheses += 1;
+                (1, false)
+            }
+            b')' => {
+                self.parentheses = self.parentheses.saturating_sub(1);
+                (1, false)
+            }
+            _ if starts_name(first) => {
+                let is_part = |byte: u8| continues_name(byte) || byte == b'$';
+                let length = rest.iter().take_while(|&&byte| is_part(byte)).count();
+                self.identifier(&rest[..length]);
+                (length, false)
+            }
+            _ => (1, false),
+        };
+        let start = piece.text.len();
+        piece.text.extend_from_slice(&rest[..length]);
+        if is_quoted {
+            piece.quoted.push(start..start + length);
+        }
+        scanner.advance(length);
+    }
+
+    /// Semicolons between BEGIN and END of a function's body don't end the statement that creates
+    /// it.
+    fn identifier(&mut self, word: &[u8]) {
+        let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+        if self.identifiers == 0 {
+            self.letters = [0; 4];
+        }
+        if ["create", "function", "procedure", "or", "replace"].into_iter().any(is)
+            && let Some(letter) = self.letters.get_mut(self.identifiers)
+        {
+            *letter = word[0].to_ascii_lowercase();
+        }
+        self.identifiers += 1;
+        let creates =
+            matches!(&self.letters, [b'c', b'f' | b'p', ..] | [b'c', b'o', b'r', b'f' | b'p']);
+        if !creates || self.parentheses > 0 {
+            return;
+        }
+        if is("begin") || (is("case") && self.bodies > 0) {
+            self.bodies += 1;
+        } else if is("end") {
+            self.bodies = self.bodies.saturating_sub(1);
         }
     }
 }
 
-impl Word {
-    pub(crate) fn variable_mut(&mut self) -> Option<&mut u32> {
-        match self {
-            Word::Variable(variable) => Some(variable),
-            Word::Text(_) => None,
+/// The length of psql's `:{?name}` at the begin of `rest`. No variable is known when a script is read, so that pgbench
+/// (all versions) puts `FALSE` in its place.
+fn variable_test(rest: &[u8]) -> Option<usize> {
+    const OPEN: &[u8] = b":{?";
+    let name = rest.strip_prefix(OPEN)?;
+    let length = name.iter().take_while(|&&byte| continues_name(byte)).count();
+    (length > 0 && name.get(length) == Some(&b'}')).then_some(OPEN.len() + length + 1)
+}
+
+fn block_comment(rest: &[u8]) -> usize {
+    let (mut depth, mut at) = (0, 0);
+    while at < rest.len() {
+        let (step, length) = match &rest[at..] {
+            [b'/', b'*', ..] => (1, 2),
+            [b'*', b'/', ..] => (-1, 2),
+            _ => (0, 1),
+        };
+        depth += step;
+        at += length;
+        if depth == 0 {
+            break;
         }
+    }
+    at
+}
+
+/// A string whose quote is at `open`, with its continuations on further lines.
+fn literal(rest: &[u8], open: usize, has_escapes: bool) -> usize {
+    let mut at = open + 1;
+    while at < rest.len() {
+        match rest[at] {
+            b'\\' if has_escapes => at += 2,
+            b'\'' => {
+                at += 1;
+                if rest.get(at) == Some(&b'\'') {
+                    at += 1;
+                } else if let Some(more) = continuation(&rest[at..]) {
+                    at += more;
+                } else {
+                    return at;
+                }
+            }
+            _ => at += 1,
+        }
+    }
+    rest.len()
+}
+
+/// Blanks and comments with a line end among them, then a quote: the string goes on.
+fn continuation(rest: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    let mut has_line_end = false;
+    loop {
+        match rest.get(at)? {
+            b'\'' => return has_line_end.then_some(at + 1),
+            b' ' | b'\t' | b'\x0c' => at += 1,
+            b'\n' | b'\r' => {
+                has_line_end = true;
+                at += 1;
+            }
+            b'-' if rest[at..].starts_with(b"--") => {
+                at += rest[at..].iter().take_while(|&&byte| byte != b'\n' && byte != b'\r').count();
+            }
+            _ => return None,
+        }
+    }
+}
+
+fn quoted_name(rest: &[u8]) -> usize {
+    let end = rest[1..].iter().position(|&byte| byte == b'"');
+    end.map_or(rest.len(), |end| end + 2)
+}
+
+/// `$$...$$` or `$tag$...$tag$`; to the end of the text when it isn't closed.
+fn dollar_quoted(rest: &[u8]) -> Option<usize> {
+    let tag = rest[1..].iter().take_while(|&&byte| continues_name(byte)).count();
+    if rest.get(tag + 1) != Some(&b'$') || (tag > 0 && rest[1].is_ascii_digit()) {
+        return None;
+    }
+    let mark = &rest[..tag + 2];
+    let body = &rest[mark.len()..];
+    let end = body.windows(mark.len()).position(|window| window == mark);
+    Some(end.map_or(rest.len(), |end| end + 2 * mark.len()))
+}
+
+/// Where leading blanks and line comments end; `None` when there is nothing else.
+pub(crate) fn skip_comments(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = &text[at..];
+        match rest.first()? {
+            byte if byte.is_ascii_whitespace() || *byte == b'\x0b' => at += 1,
+            b'-' if rest.starts_with(b"--") => {
+                at += rest.iter().position(|&byte| byte == b'\n')? + 1;
+            }
+            _ => return Some(at),
+        }
+    }
+}
+
+/// Words of a meta command, its name included.
+const MOST_WORDS: usize = 256;
+
+pub(crate) enum Meta {
+    Command(ScriptCommand),
+    /// `\gset` or `\aset`, which belong to the statement before them.
+    Store(Store),
+}
+
+/// A word and where it begins.
+type Argument = (String, usize);
+
+/// Reads the meta command whose backslash was passed. `None` for a lone backslash.
+pub(crate) fn read_meta(
+    scanner: &mut Scanner<'_>,
+    place: SourceLine<'_>,
+    names: &mut Names,
+) -> Result<Option<Meta>, ScriptError> {
+    scanner.begin_command();
+    let Some((name, _)) = scanner.word() else { return Ok(None) };
+    let name = String::from_utf8_lossy(name).into_owned();
+    let mut reader = Reader { scanner, place, names, name: &name };
+    let action = match name.to_ascii_lowercase().as_str() {
+        "set" => reader.set()?,
+        "if" => Action::If { program: reader.expression()?, otherwise: 0 },
+        "elif" => Action::Elif { program: reader.expression()?, otherwise: 0, end: 0 },
+        other => {
+            let words = reader.words()?;
+            if let "gset" | "aset" = other {
+                if words.len() > 1 {
+                    return reader.fail("too many arguments", None, None);
+                }
+                let prefix = words.into_iter().next().map_or_else(String::new, |(word, _)| word);
+                return Ok(Some(Meta::Store(Store { prefix, is_gset: other == "gset" })));
+            }
+            reader.plain(other, words)?
+        }
+    };
+    let first_line = scanner.line_from(place.start);
+    Ok(Some(Meta::Command(ScriptCommand { action, name, first_line, line: place.line })))
+}
+
+struct Reader<'r, 'a> {
+    scanner: &'r mut Scanner<'a>,
+    place: SourceLine<'r>,
+    names: &'r mut Names,
+    name: &'r str,
+}
+
+impl Reader<'_, '_> {
+    fn set(&mut self) -> Result<Action, ScriptError> {
+        let Some((variable, _)) = self.scanner.word() else {
+            return Err(self.place.error("missing argument", None, Some(self.name)));
+        };
+        let variable = self.names.number(&text_from_bytes(variable));
+        Ok(Action::Set { variable, program: self.expression()? })
+    }
+
+    fn expression(&mut self) -> Result<Program, ScriptError> {
+        let names = &mut *self.names;
+        let mut number = |name: &[u8]| names.number(&text_from_bytes(name));
+        parser::parse(self.scanner, &mut number).or_else(|error| {
+            let at = error.end.saturating_sub(1);
+            self.fail(error.message, error.more.as_deref(), Some(at))
+        })
+    }
+
+    /// The error with the text of the command up to the scanner's place, marked at byte `at` of the script.
+    fn fail<T>(
+        &self,
+        message: &str,
+        more: Option<&str>,
+        at: Option<usize>,
+    ) -> Result<T, ScriptError> {
+        let error = self.place.error(message, more, Some(self.name));
+        Err(error.with_source(&self.scanner.line_from(self.place.start), at, self.place.start))
+    }
+
+    fn words(&mut self) -> Result<Vec<Argument>, ScriptError> {
+        let mut words: Vec<Argument> = Vec::new();
+        while let Some((word, at)) = self.scanner.word() {
+            if words.len() + 1 >= MOST_WORDS {
+                return Err(self.place.error("too many arguments", None, Some(self.name)));
+            }
+            words.push((text_from_bytes(word), at));
+        }
+        Ok(words)
+    }
+
+    /// The commands without expressions.
+    fn plain(&mut self, name: &str, words: Vec<Argument>) -> Result<Action, ScriptError> {
+        let action = match name {
+            "sleep" => return self.sleep(words),
+            "setshell" if words.len() < 2 => return self.fail("missing argument", None, None),
+            "setshell" => {
+                let variable = self.names.number(&words[0].0);
+                return Ok(Action::SetShell { variable, words: self.shell_words(&words[1..]) });
+            }
+            "shell" if words.is_empty() => return self.fail("missing command", None, None),
+            "shell" => return Ok(Action::Shell(self.shell_words(&words))),
+            "else" => Action::Else { end: 0 },
+            "endif" => Action::Endif,
+            "startpipeline" => Action::StartPipeline,
+            "syncpipeline" => Action::SyncPipeline,
+            "endpipeline" => Action::EndPipeline,
+            _ => return self.fail("invalid command", None, None),
+        };
+        match words.is_empty() {
+            true => Ok(action),
+            false => self.fail("unexpected argument", None, None),
+        }
+    }
+
+    fn shell_words(&mut self, words: &[Argument]) -> Vec<Word> {
+        let mut word = |word: &str| match word.strip_prefix(':') {
+            None => Word::Text(word.to_owned()),
+            Some(rest) if rest.starts_with(':') => Word::Text(rest.to_owned()),
+            Some(variable) => Word::Variable(self.names.number(variable)),
+        };
+        words.iter().map(|(text, _)| word(text)).collect()
+    }
+
+    fn sleep(&mut self, mut words: Vec<Argument>) -> Result<Action, ScriptError> {
+        match words.len() {
+            0 => return self.fail("missing argument", None, None),
+            1 | 2 => {}
+            _ => return self.fail("too many arguments", None, Some(words[2].1)),
+        }
+        let (text, at) = words[0].clone();
+        let amount = if let Some(variable) = text.strip_prefix(':') {
+            Amount::Variable(self.names.number(variable))
+        } else {
+            let sign = usize::from(text.starts_with(['+', '-']));
+            let digits = text[sign..].bytes().take_while(u8::is_ascii_digit).count();
+            let end = sign + digits;
+            if end < text.len() {
+                if words.len() > 1 || digits == 0 {
+                    let problem = "invalid sleep time, must be an integer";
+                    return self.fail(problem, Some(&text), Some(at));
+                }
+                words.push((text[end..].to_owned(), at + end));
+            }
+            Amount::Units(leading_int(&text))
+        };
+        let unit_us = match words.get(1) {
+            None => 1_000_000,
+            Some((unit, at)) => match unit.to_ascii_lowercase().as_str() {
+                "us" => 1,
+                "ms" => 1_000,
+                "s" => 1_000_000,
+                _ => {
+                    let problem = "unrecognized time unit, must be us, ms or s";
+                    return self.fail(problem, Some(unit), Some(*at));
+                }
+            },
+        };
+        Ok(Action::Sleep { amount, unit_us })
     }
 }

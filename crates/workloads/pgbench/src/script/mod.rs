@@ -5,40 +5,29 @@
 //!
 //! let text = b"\\set aid random(1, 100000 * :scale)\nSELECT 1 WHERE :aid > 0;\n";
 //! let script = Script::parse(text, "read.sql", QueryMode::Simple).unwrap();
-//! assert_eq!(script.commands()[1].first_line(), "SELECT 1 WHERE :aid > 0;");
+//! assert_eq!(script.commands[1].first_line, "SELECT 1 WHERE :aid > 0;");
 //! let error = Script::parse(b"\\set x 1 +", "bad.sql", QueryMode::Simple).unwrap_err();
 //! let text = "bad.sql:1: syntax error in command \"set\"\n\\set x 1 +\n         ^ error found here";
 //! assert_eq!(error.to_string(), text);
 //! ```
 
-mod builtin;
+use command::{End, Meta, SqlLexer, read_meta, resolve_conditions, skip_comments};
+use parser::Scanner;
+use std::collections::HashMap;
+use std::fmt;
+
+pub use command::ScriptCommand;
+pub(crate) use command::{Action, Amount, Reference, Statement, Store, Word, shown_text};
+pub(crate) use parser::is_variable_name;
+pub use program::ScriptValue;
+pub(crate) use program::{
+    NoValue, Op, Program, Scope, function_names, is_function_name, is_true, leading_int,
+    parse_value,
+};
+
 mod command;
-mod conditions;
-mod error;
-mod function;
-mod meta;
 mod parser;
 mod program;
-mod scanner;
-mod sql;
-mod statement;
-mod value;
-
-pub use builtin::{Builtin, builtins, find_builtin};
-pub use command::ScriptCommand;
-pub(crate) use command::{Action, Amount, Word};
-pub use error::ScriptError;
-pub(crate) use function::{function_names, is_function_name};
-pub(crate) use program::{Op, Program, Scope, is_true};
-pub(crate) use scanner::is_variable_name;
-pub(crate) use statement::{Reference, Statement, Store, shown_text};
-pub use value::ScriptValue;
-pub(crate) use value::{NoValue, leading_int, parse_value};
-
-use error::SourceLine;
-use scanner::Scanner;
-use sql::{End, SqlLexer};
-use std::collections::HashMap;
 
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -55,17 +44,20 @@ dyno_core::named! {
 
 #[derive(Clone, Debug)]
 pub struct Script {
-    description: String,
-    mode: QueryMode,
-    commands: Vec<ScriptCommand>,
-    names: Vec<String>,
+    /// The name in reports: a file name, or `<builtin: select only>`.
+    pub description: String,
+    pub mode: QueryMode,
+    /// In order; statistics of commands are in the same order. Never empty.
+    pub commands: Vec<ScriptCommand>,
+    /// The names of all variables that the script mentions, in no particular order.
+    pub variables: Vec<String>,
 }
 
 /// Numbers names in the order in which they are first seen.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     numbers: HashMap<String, u32>,
-    names: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Names {
@@ -84,10 +76,6 @@ impl Names {
     pub(crate) fn find(&self, name: &str) -> Option<u32> {
         self.numbers.get(name).copied()
     }
-
-    pub(crate) fn names(&self) -> &[String] {
-        &self.names
-    }
 }
 
 impl Script {
@@ -101,39 +89,14 @@ impl Script {
             names: Names::default(),
         };
         reader.read()?;
-        let Reader { commands, names, .. } = reader;
+        let Reader { mut commands, names, .. } = reader;
         if commands.is_empty() {
             let text = format!("empty command list for script \"{description}\"");
             return Err(ScriptError::new(text));
         }
-        let mut script =
-            Script { description: description.to_owned(), mode, commands, names: names.names };
-        conditions::resolve(&mut script.commands, description)?;
-        Ok(script)
-    }
-
-    /// What reports call the script: a file name, or `<builtin: select only>`.
-    pub fn description(&self) -> &str {
-        &self.description
-    }
-
-    pub fn mode(&self) -> QueryMode {
-        self.mode
-    }
-
-    /// The commands in order; statistics of commands are in the same order. Never empty.
-    pub fn commands(&self) -> &[ScriptCommand] {
-        &self.commands
-    }
-
-    /// The names of all variables that the script mentions, in no particular order.
-    pub fn variables(&self) -> &[String] {
-        &self.names
-    }
-
-    /// The commands, to be adapted to a dialect and to the variables of a run.
-    pub(crate) fn commands_mut(&mut self) -> &mut [ScriptCommand] {
-        &mut self.commands
+        resolve_conditions(&mut commands, description)?;
+        let description = description.to_owned();
+        Ok(Script { description, mode, commands, variables: names.names })
     }
 }
 
@@ -151,13 +114,15 @@ impl Reader<'_> {
         loop {
             // The statement begins at the first character that is not left out.
             let (piece, end) = lexer.piece(&mut self.scanner);
-            if let Some(skipped) = sql::skip_comments(&piece.text) {
+            if let Some(skipped) = skip_comments(&piece.text) {
                 let line = self.scanner.line_number();
                 let statement =
                     Statement::new(&piece, skipped, self.mode, &mut self.names, |text| {
-                        ScriptError::new(text).at_line(line)
+                        ScriptError { line: Some(line), ..ScriptError::new(text) }
                     })?;
-                self.commands.push(ScriptCommand::sql(statement, line));
+                let (name, first_line) = ("SQL".to_owned(), statement.first_line());
+                let action = Action::Sql(statement);
+                self.commands.push(ScriptCommand { action, name, first_line, line });
             }
             match end {
                 End::Text => return Ok(()),
@@ -171,14 +136,14 @@ impl Reader<'_> {
         let start = self.scanner.offset() - 1;
         let line = self.scanner.line_number();
         let place = SourceLine { description: self.description, line, start };
-        let Some(read) = meta::read(&mut self.scanner, place, &mut self.names)? else {
+        let Some(read) = read_meta(&mut self.scanner, place, &mut self.names)? else {
             return Ok(());
         };
         match read {
-            meta::Meta::Command(command) => self.commands.push(command),
-            meta::Meta::Store(store) => {
+            Meta::Command(command) => self.commands.push(command),
+            Meta::Store(store) => {
                 let refuse = |more: Option<&str>| {
-                    Err(place.error("\\gset must follow an SQL command", more))
+                    Err(place.error("\\gset must follow an SQL command", more, None))
                 };
                 match self.commands.last_mut() {
                     None => return refuse(None),
@@ -193,5 +158,142 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Builtin {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub text: &'static str,
+}
+
+impl Builtin {
+    /// The script, read for a mode.
+    ///
+    /// # Errors
+    /// None: the texts are good.
+    pub fn script(&self, mode: QueryMode) -> Result<Script, ScriptError> {
+        Script::parse(self.text.as_bytes(), self.description, mode)
+    }
+}
+
+/// The order of the draws decides which numbers a seed gives.
+const BUILTINS: [Builtin; 3] = [
+    Builtin {
+        name: "tpcb-like",
+        description: "<builtin: TPC-B (sort of)>",
+        text: "\\set aid random(1, 100000 * :scale)\n\
+            \\set bid random(1, 1 * :scale)\n\
+            \\set tid random(1, 10 * :scale)\n\
+            \\set delta random(-5000, 5000)\n\
+            BEGIN;\n\
+            UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n\
+            SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+            UPDATE pgbench_tellers SET tbalance = tbalance + :delta WHERE tid = :tid;\n\
+            UPDATE pgbench_branches SET bbalance = bbalance + :delta WHERE bid = :bid;\n\
+            INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+            VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n\
+            END;\n",
+    },
+    Builtin {
+        name: "simple-update",
+        description: "<builtin: simple update>",
+        text: "\\set aid random(1, 100000 * :scale)\n\
+            \\set bid random(1, 1 * :scale)\n\
+            \\set tid random(1, 10 * :scale)\n\
+            \\set delta random(-5000, 5000)\n\
+            BEGIN;\n\
+            UPDATE pgbench_accounts SET abalance = abalance + :delta WHERE aid = :aid;\n\
+            SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n\
+            INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) \
+            VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\n\
+            END;\n",
+    },
+    Builtin {
+        name: "select-only",
+        description: "<builtin: select only>",
+        text: "\\set aid random(1, 100000 * :scale)\n\
+            SELECT abalance FROM pgbench_accounts WHERE aid = :aid;\n",
+    },
+];
+
+/// The built-in scripts in the order in which pgbench lists them.
+pub fn builtins() -> &'static [Builtin] {
+    &BUILTINS
+}
+
+/// The only built-in script whose name begins with `prefix`.
+pub fn find_builtin(prefix: &str) -> Result<&'static Builtin, String> {
+    let found: Vec<_> = BUILTINS.iter().filter(|one| one.name.starts_with(prefix)).collect();
+    match found.as_slice() {
+        [one] => Ok(one),
+        [] => Err(format!("no builtin script found for name \"{prefix}\"")),
+        many => Err(format!(
+            "ambiguous builtin name: {} builtin scripts found for prefix \"{prefix}\"",
+            many.len()
+        )),
+    }
+}
+
+/// Why a script can't be used. Displayed as pgbench says it, without its `pgbench: error: `; the
+/// line concerned and a mark below it are lines of their own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptError {
+    text: String,
+    /// The line of the script on which the command begins, from 1.
+    pub line: Option<u32>,
+    /// Bytes from the beginning of the command, its backslash being 1, to where the error was
+    /// found.
+    pub column: Option<u32>,
+}
+
+impl ScriptError {
+    pub(crate) fn new(text: String) -> Self {
+        ScriptError { text, line: None, column: None }
+    }
+
+    /// Adds the text of the command, which begins at byte `start` of the script, with a mark below byte `at` of it.
+    pub(crate) fn with_source(mut self, source: &str, at: Option<usize>, start: usize) -> Self {
+        self.text.push('\n');
+        self.text.push_str(source);
+        if let Some(at) = at {
+            let column = (at + 1).saturating_sub(start).max(1);
+            self.text.push_str(&format!("\n{}^ error found here", " ".repeat(column - 1)));
+            self.column = Some(column as u32);
+        }
+        self
+    }
+}
+
+impl fmt::Display for ScriptError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for ScriptError {}
+
+/// Where a meta command begins.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SourceLine<'a> {
+    pub(crate) description: &'a str,
+    pub(crate) line: u32,
+    /// Bytes of the script before the backslash.
+    pub(crate) start: usize,
+}
+
+impl SourceLine<'_> {
+    /// An error at this place, of a command unless it names none.
+    pub(crate) fn error(
+        &self,
+        message: &str,
+        more: Option<&str>,
+        command: Option<&str>,
+    ) -> ScriptError {
+        let mut text = format!("{}:{}: {message}", self.description, self.line);
+        text.extend(more.map(|more| format!(" ({more})")));
+        text.extend(command.map(|command| format!(" in command \"{command}\"")));
+        ScriptError { line: Some(self.line), ..ScriptError::new(text) }
     }
 }

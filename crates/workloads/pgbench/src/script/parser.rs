@@ -1,9 +1,7 @@
 //! From tokens to programs: the grammar of expressions.
+//! The text of a script and how meta commands are cut from it: words and expression tokens.
 
-use super::function::{Arity, Function, find};
-use super::program::{Op, Program};
-use super::scanner::{LexError, Scanner, Token};
-use super::value::ScriptValue;
+use super::program::{Arity, Function, Op, Program, ScriptValue, find, parse_double};
 
 /// Expressions within expressions, such as parentheses. The stack of a thread bears many more.
 const DEEPEST: usize = 200;
@@ -17,39 +15,40 @@ pub(crate) struct ParseError {
     pub(crate) end: usize,
 }
 
-/// How strongly an operator binds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Power {
-    Lowest,
-    Or,
-    And,
-    Not,
-    Is,
-    Comparison,
-    Bits,
-    Sum,
-    Product,
-    Sign,
-    Highest,
-}
+/// How strongly an operator binds. The right operand of a left-associative one needs the next stronger.
+type Power = u8;
+const LOWEST: Power = 0;
+const OR: Power = 1;
+const AND: Power = 2;
+const IS: Power = 4;
+const COMPARISON: Power = 5;
+const BITS: Power = 6;
+const SUM: Power = 7;
+const PRODUCT: Power = 8;
+const HIGHEST: Power = 10;
 
-impl Power {
-    /// The next stronger one: what the right operand of a left-associative operator needs.
-    fn next(self) -> Power {
-        match self {
-            Power::Lowest => Power::Or,
-            Power::Or => Power::And,
-            Power::And => Power::Not,
-            Power::Not => Power::Is,
-            Power::Is => Power::Comparison,
-            Power::Comparison => Power::Bits,
-            Power::Bits => Power::Sum,
-            Power::Sum => Power::Product,
-            Power::Product => Power::Sign,
-            Power::Sign | Power::Highest => Power::Highest,
-        }
-    }
-}
+/// The binary operators; AND and OR are no functions, because they may leave out their right operand.
+const OPERATORS: [(&str, Power, Option<Function>); 19] = [
+    ("OR", OR, None),
+    ("AND", AND, None),
+    ("<", COMPARISON, Some(Function::Less)),
+    (">", COMPARISON, Some(Function::Less)),
+    ("=", COMPARISON, Some(Function::Equal)),
+    ("<=", COMPARISON, Some(Function::LessOrEqual)),
+    (">=", COMPARISON, Some(Function::LessOrEqual)),
+    ("<>", COMPARISON, Some(Function::NotEqual)),
+    ("!=", COMPARISON, Some(Function::NotEqual)),
+    ("|", BITS, Some(Function::BitOr)),
+    ("#", BITS, Some(Function::BitXor)),
+    ("&", BITS, Some(Function::BitAnd)),
+    ("<<", BITS, Some(Function::ShiftLeft)),
+    (">>", BITS, Some(Function::ShiftRight)),
+    ("+", SUM, Some(Function::Add)),
+    ("-", SUM, Some(Function::Subtract)),
+    ("*", PRODUCT, Some(Function::Multiply)),
+    ("/", PRODUCT, Some(Function::Divide)),
+    ("%", PRODUCT, Some(Function::Modulo)),
+];
 
 /// Compiles the expression that fills the rest of the scanner's line. `variable` numbers the
 /// variables by their names.
@@ -60,17 +59,8 @@ pub(crate) fn parse<'a>(
     let mut parser = Parser { scanner, token: Token::End, ops: Vec::new(), variable, depth: 0 };
     let parsed = parser.whole();
     let ops = parser.ops;
-    parsed.map(|()| Program { ops }).map_err(|error| {
-        // The original reads the line to its end to show it, and complains of what it meets there.
-        match scanner.skip_line() {
-            Some((error, end)) => of_token(error, end),
-            None => error,
-        }
-    })
-}
-
-fn of_token(error: LexError, end: usize) -> ParseError {
-    ParseError { message: error.message, more: Some(error.more), end }
+    // The original reads the line to its end to show it, and complains of what it meets there.
+    parsed.map(|()| Program { ops }).map_err(|error| scanner.skip_line().unwrap_or(error))
 }
 
 struct Parser<'p, 'a> {
@@ -84,13 +74,12 @@ struct Parser<'p, 'a> {
 impl<'a> Parser<'_, 'a> {
     fn whole(&mut self) -> Result<(), ParseError> {
         self.advance()?;
-        self.expression(Power::Lowest)?;
+        self.expression(LOWEST)?;
         self.expect(Token::End)
     }
 
     fn advance(&mut self) -> Result<(), ParseError> {
-        self.token =
-            self.scanner.token().map_err(|error| of_token(error, self.scanner.offset()))?;
+        self.token = self.scanner.token()?;
         Ok(())
     }
 
@@ -131,68 +120,45 @@ impl<'a> Parser<'_, 'a> {
                 is_comparison = false;
                 continue;
             }
-            let Some((operator, power)) = self.operator() else { break };
-            if power < weakest {
+            let (Token::Sign(text) | Token::Word(text)) = self.token else { break };
+            let operator = OPERATORS.iter().find(|(known, ..)| *known == text);
+            let Some(&(_, power, function)) = operator.filter(|(_, power, _)| *power >= weakest)
+            else {
                 break;
-            }
-            if power == Power::Comparison && is_comparison {
+            };
+            if power == COMPARISON && is_comparison {
                 return self.unexpected();
             }
             self.advance()?;
-            self.binary(start, operator, power)?;
-            is_comparison = power == Power::Comparison;
+            self.binary(start, text, power, function)?;
+            is_comparison = power == COMPARISON;
         }
         self.depth -= 1;
         Ok(())
     }
 
-    /// The binary operator that comes next. AND and OR are told by their words.
-    fn operator(&self) -> Option<(&'static str, Power)> {
-        let (Token::Sign(text) | Token::Word(text)) = self.token else { return None };
-        let power = match text {
-            "OR" => Power::Or,
-            "AND" => Power::And,
-            "<" | ">" | "=" | "<=" | ">=" | "<>" | "!=" => Power::Comparison,
-            "|" | "#" | "&" | "<<" | ">>" => Power::Bits,
-            "+" | "-" => Power::Sum,
-            "*" | "/" | "%" => Power::Product,
-            _ => return None,
-        };
-        Some((text, power))
-    }
-
     /// The right operand and the operation; the left operand's steps begin at `start`.
-    fn binary(&mut self, start: usize, operator: &str, power: Power) -> Result<(), ParseError> {
+    fn binary(
+        &mut self,
+        start: usize,
+        operator: &str,
+        power: Power,
+        function: Option<Function>,
+    ) -> Result<(), ParseError> {
         let middle = self.ops.len();
-        if matches!(operator, "AND" | "OR") {
+        let Some(function) = function else {
             self.ops.push(Op::Truth);
-            self.expression(power.next())?;
+            self.expression(power + 1)?;
             self.ops.push(Op::Truth);
             let jump = (self.ops.len() - middle - 1) as u32;
-            self.ops[middle] = if operator == "AND" { Op::And(jump) } else { Op::Or(jump) };
+            self.ops[middle] = if power == AND { Op::And(jump) } else { Op::Or(jump) };
             return Ok(());
-        }
-        self.expression(power.next())?;
+        };
+        self.expression(power + 1)?;
         // `a > b` is evaluated as `b < a`: b's random numbers are drawn first.
         if matches!(operator, ">" | ">=") {
             self.ops[start..].rotate_left(middle - start);
         }
-        let function = match operator {
-            "+" => Function::Add,
-            "-" => Function::Subtract,
-            "*" => Function::Multiply,
-            "/" => Function::Divide,
-            "%" => Function::Modulo,
-            "<" | ">" => Function::Less,
-            "<=" | ">=" => Function::LessOrEqual,
-            "=" => Function::Equal,
-            "|" => Function::BitOr,
-            "#" => Function::BitXor,
-            "&" => Function::BitAnd,
-            "<<" => Function::ShiftLeft,
-            ">>" => Function::ShiftRight,
-            _ => Function::NotEqual,
-        };
         self.call(function, 2);
         Ok(())
     }
@@ -210,7 +176,7 @@ impl<'a> Parser<'_, 'a> {
         let Token::Word(word @ ("IS" | "ISNULL" | "NOTNULL")) = self.token else {
             return Ok(false);
         };
-        if Power::Is < weakest {
+        if IS < weakest {
             return Ok(false);
         }
         self.advance()?;
@@ -218,10 +184,8 @@ impl<'a> Parser<'_, 'a> {
         let mut value = ScriptValue::Null;
         if word == "IS" {
             is_not = self.takes(Token::Word("NOT"))?;
-            value = match self.token {
-                Token::Word("NULL") => ScriptValue::Null,
-                Token::Word("TRUE") => ScriptValue::Bool(true),
-                Token::Word("FALSE") => ScriptValue::Bool(false),
+            value = match self.constant() {
+                Some(value @ (ScriptValue::Null | ScriptValue::Bool(_))) => value,
                 _ => return self.unexpected(),
             };
             self.advance()?;
@@ -235,12 +199,11 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn operand(&mut self) -> Result<(), ParseError> {
+        if let Some(value) = self.constant() {
+            self.push(value);
+            return self.advance();
+        }
         match self.token {
-            Token::Int(value) => self.constant(ScriptValue::Int(value)),
-            Token::Double(value) => self.constant(ScriptValue::Double(value)),
-            Token::Word("NULL") => self.constant(ScriptValue::Null),
-            Token::Word("TRUE") => self.constant(ScriptValue::Bool(true)),
-            Token::Word("FALSE") => self.constant(ScriptValue::Bool(false)),
             Token::Variable(name) => {
                 let number = (self.variable)(name);
                 self.ops.push(Op::Load(number));
@@ -250,23 +213,23 @@ impl<'a> Parser<'_, 'a> {
             Token::Word("CASE") => self.case(),
             Token::Word("NOT") => {
                 self.advance()?;
-                self.expression(Power::Is)?;
+                self.expression(IS)?;
                 self.call(Function::Not, 1);
                 Ok(())
             }
             Token::Sign("(") => {
                 self.advance()?;
-                self.expression(Power::Lowest)?;
+                self.expression(LOWEST)?;
                 self.expect(Token::Sign(")"))
             }
             Token::Sign("+") => {
                 self.advance()?;
-                self.expression(Power::Highest)
+                self.expression(HIGHEST)
             }
             Token::Sign("-") => self.negative(),
             Token::Sign("~") => {
                 self.advance()?;
-                self.expression(Power::Sum)?;
+                self.expression(SUM)?;
                 self.push(ScriptValue::Int(-1));
                 self.call(Function::BitXor, 2);
                 Ok(())
@@ -275,18 +238,25 @@ impl<'a> Parser<'_, 'a> {
         }
     }
 
-    fn constant(&mut self, value: ScriptValue) -> Result<(), ParseError> {
-        self.push(value);
-        self.advance()
+    fn constant(&self) -> Option<ScriptValue> {
+        Some(match self.token {
+            Token::Int(value) => ScriptValue::Int(value),
+            Token::Double(value) => ScriptValue::Double(value),
+            Token::Word("NULL") => ScriptValue::Null,
+            Token::Word("TRUE") => ScriptValue::Bool(true),
+            Token::Word("FALSE") => ScriptValue::Bool(false),
+            _ => return None,
+        })
     }
 
     fn negative(&mut self) -> Result<(), ParseError> {
         self.advance()?;
         if self.token == Token::BeyondInt {
-            return self.constant(ScriptValue::Int(i64::MIN));
+            self.push(ScriptValue::Int(i64::MIN));
+            return self.advance();
         }
         self.push(ScriptValue::Int(0));
-        self.expression(Power::Highest)?;
+        self.expression(HIGHEST)?;
         self.call(Function::Subtract, 2);
         Ok(())
     }
@@ -301,11 +271,11 @@ impl<'a> Parser<'_, 'a> {
         let mut count = 0;
         // The first argument may be missing even where there is a second one.
         if !matches!(self.token, Token::Sign("," | ")")) {
-            self.expression(Power::Lowest)?;
+            self.expression(LOWEST)?;
             count += 1;
         }
         while self.takes(Token::Sign(","))? {
-            self.expression(Power::Lowest)?;
+            self.expression(LOWEST)?;
             count += 1;
         }
         if self.token != Token::Sign(")") {
@@ -338,17 +308,17 @@ impl<'a> Parser<'_, 'a> {
         }
         let mut ends = Vec::new();
         while self.takes(Token::Word("WHEN"))? {
-            self.expression(Power::Lowest)?;
+            self.expression(LOWEST)?;
             self.expect(Token::Word("THEN"))?;
             let unless = self.ops.len();
             self.ops.push(Op::Unless(0));
-            self.expression(Power::Lowest)?;
+            self.expression(LOWEST)?;
             ends.push(self.ops.len());
             self.ops.push(Op::Jump(0));
             self.ops[unless] = Op::Unless((self.ops.len() - unless - 1) as u32);
         }
         if self.takes(Token::Word("ELSE"))? {
-            self.expression(Power::Lowest)?;
+            self.expression(LOWEST)?;
         } else {
             self.push(ScriptValue::Null);
         }
@@ -356,5 +326,227 @@ impl<'a> Parser<'_, 'a> {
             self.ops[end] = Op::Jump((self.ops.len() - end - 1) as u32);
         }
         self.expect(Token::Word("END"))
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Token<'a> {
+    /// One of the operators and punctuation marks, such as `<=` or `(`.
+    Sign(&'static str),
+    /// A keyword in capitals.
+    Word(&'static str),
+    Int(i64),
+    /// 9223372036854775808, which is a number only after a minus.
+    BeyondInt,
+    Double(f64),
+    /// The name of a variable, without its colon.
+    Variable(&'a [u8]),
+    Name(&'a [u8]),
+    /// The end of the line or of the text.
+    End,
+}
+
+/// Longest first: the first that fits is the token.
+const SIGNS: [&str; 20] = [
+    "<>", "<=", ">=", "!=", "<<", ">>", "<", ">", "=", "+", "-", "*", "/", "%", "|", "&", "#", "~",
+    "(", ")",
+];
+
+const WORDS: [&str; 14] = [
+    "AND", "OR", "NOT", "IS", "ISNULL", "NOTNULL", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL",
+    "TRUE", "FALSE",
+];
+
+#[derive(Clone, Debug)]
+pub(crate) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    ended_line: bool,
+    lines: (usize, u32),
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\x0b' | b'\x0c')
+}
+
+pub(crate) fn starts_name(byte: u8) -> bool {
+    byte.is_ascii_alphabetic() || byte == b'_' || byte >= 0x80
+}
+
+pub(crate) fn continues_name(byte: u8) -> bool {
+    starts_name(byte) || byte.is_ascii_digit()
+}
+
+/// True for what `\set` may be given as the name of a variable.
+pub(crate) fn is_variable_name(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    bytes.first().is_some_and(|&byte| starts_name(byte))
+        && bytes.iter().all(|&byte| continues_name(byte))
+}
+
+impl<'a> Scanner<'a> {
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        Scanner { text, at: 0, ended_line: false, lines: (0, 1) }
+    }
+
+    /// Bytes before this place.
+    pub(crate) fn offset(&self) -> usize {
+        self.at
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        &self.text[self.at..]
+    }
+
+    pub(crate) fn advance(&mut self, bytes: usize) {
+        self.at = (self.at + bytes).min(self.text.len());
+    }
+
+    /// Number of the line, from 1, on which this place is.
+    pub(crate) fn line_number(&mut self) -> u32 {
+        let (from, line) = self.lines;
+        let newlines = self.text[from..self.at].iter().filter(|&&byte| byte == b'\n').count();
+        self.lines = (self.at, line + newlines as u32);
+        self.lines.1
+    }
+
+    /// The text from `start` to this place, without line ends at its end.
+    pub(crate) fn line_from(&self, start: usize) -> String {
+        let text = String::from_utf8_lossy(&self.text[start..self.at]);
+        text.trim_end_matches(['\n', '\r']).to_owned()
+    }
+
+    /// Length of a backslash with the end of its line, at `at`.
+    fn continuation(&self, at: usize) -> Option<usize> {
+        match self.text.get(at..)? {
+            [b'\\', b'\n', ..] => Some(2),
+            [b'\\', b'\r', b'\n', ..] => Some(3),
+            _ => None,
+        }
+    }
+
+    /// Skips blanks and continuations. True at the end of the line, which is passed, or of the text.
+    fn skip_blanks(&mut self) -> bool {
+        loop {
+            match self.peek() {
+                None => return true,
+                Some(b'\n') => {
+                    self.at += 1;
+                    self.ended_line = true;
+                    return true;
+                }
+                Some(byte) if is_space(byte) => self.at += 1,
+                Some(_) => match self.continuation(self.at) {
+                    Some(length) => self.at += length,
+                    None => return false,
+                },
+            }
+        }
+    }
+
+    /// A command begins: its line has not ended.
+    pub(crate) fn begin_command(&mut self) {
+        self.ended_line = false;
+    }
+
+    /// The next word of the line and where it begins.
+    pub(crate) fn word(&mut self) -> Option<(&'a [u8], usize)> {
+        if self.ended_line || self.skip_blanks() {
+            return None;
+        }
+        let start = self.at;
+        let is_part = |byte: &u8| !is_space(*byte) && *byte != b'\n';
+        let length = self.rest().iter().take_while(|byte| is_part(byte)).count();
+        self.at += length;
+        // A backslash that continues the line is no part of the word before it.
+        let last = self.at - 1;
+        if let Some(more) = self.continuation(last) {
+            self.at = last + more;
+            return Some((&self.text[start..last], start));
+        }
+        Some((&self.text[start..self.at], start))
+    }
+
+    /// The next token of the line. After [`Token::End`] of a line there is no other.
+    pub(crate) fn token(&mut self) -> Result<Token<'a>, ParseError> {
+        if self.ended_line || self.skip_blanks() {
+            return Ok(Token::End);
+        }
+        let rest = self.rest();
+        let count = |from: usize, is_part: fn(u8) -> bool| {
+            rest[from..].iter().take_while(|&&byte| is_part(byte)).count()
+        };
+        let first = rest[0];
+        if first.is_ascii_digit() || (first == b'.' && rest.get(1).is_some_and(u8::is_ascii_digit))
+        {
+            return self.number();
+        }
+        if starts_name(first) {
+            let name = &rest[..count(0, continues_name)];
+            self.at += name.len();
+            let word = WORDS.iter().find(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+            return Ok(word.map_or(Token::Name(name), |word| Token::Word(word)));
+        }
+        let length = if first == b':' { count(1, continues_name) } else { 0 };
+        if length > 0 {
+            self.at += 1 + length;
+            return Ok(Token::Variable(&rest[1..=length]));
+        }
+        if first == b',' {
+            self.at += 1;
+            return Ok(Token::Sign(","));
+        }
+        if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) {
+            self.at += sign.len();
+            return Ok(Token::Sign(sign));
+        }
+        self.at += 1;
+        let more = Some(char::from(first).to_string());
+        Err(ParseError { message: "unexpected character", more, end: self.at })
+    }
+
+    fn number(&mut self) -> Result<Token<'a>, ParseError> {
+        let rest = self.rest();
+        let digits =
+            |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let whole = digits(0);
+        let mut length = whole;
+        if rest.get(length) == Some(&b'.') {
+            length += 1 + digits(length + 1);
+        }
+        if matches!(rest.get(length), Some(b'e' | b'E')) {
+            let sign = usize::from(matches!(rest.get(length + 1), Some(b'+' | b'-')));
+            let exponent = rest.get(length + 1 + sign).map_or(0, |_| digits(length + 1 + sign));
+            if exponent > 0 {
+                length += 1 + sign + exponent;
+            }
+        }
+        let text = std::str::from_utf8(&rest[..length]).unwrap_or_default();
+        self.at += length;
+        let overflow = |message| ParseError { message, more: Some(text.to_owned()), end: self.at };
+        if length > whole {
+            let value = parse_double(text).ok_or_else(|| overflow("double constant overflow"))?;
+            return Ok(Token::Double(value));
+        }
+        if text == "9223372036854775808" {
+            return Ok(Token::BeyondInt);
+        }
+        text.parse().map(Token::Int).map_err(|_| overflow("bigint constant overflow"))
+    }
+
+    /// Reads to the end of the command; the last thing that is no token.
+    pub(crate) fn skip_line(&mut self) -> Option<ParseError> {
+        let mut last = None;
+        loop {
+            match self.token() {
+                Ok(Token::End) => return last,
+                Ok(_) => {}
+                Err(error) => last = Some(error),
+            }
+        }
     }
 }

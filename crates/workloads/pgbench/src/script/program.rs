@@ -1,8 +1,10 @@
 //! Expressions in a compact form, and their evaluation.
+//! The functions and operators of expressions.
+//! Values of expressions and their text.
 
-use super::function::Function;
-use super::value::ScriptValue;
 use crate::random::{self, PgRng};
+use dyno_core::push_int;
+use std::fmt::Write;
 
 const MOST_ARGUMENTS: usize = 16;
 
@@ -107,7 +109,7 @@ impl Program {
                 Op::Call(function, count) => {
                     if let [.., ScriptValue::Int(left), ScriptValue::Int(right)] = stack[..]
                         && count == 2
-                        && let Some(value) = of_usual_ints(function, left, right, scope)
+                        && let Some(value) = eval_int_fast_path(function, left, right, scope)
                     {
                         stack.pop();
                         if let Some(top) = stack.last_mut() {
@@ -218,7 +220,7 @@ fn fixed(value: f64) -> String {
 
 /// What most scripts compute, if nothing is wrong with it.
 #[inline]
-fn of_usual_ints<S: Scope>(
+fn eval_int_fast_path<S: Scope>(
     function: Function,
     left: i64,
     right: i64,
@@ -251,81 +253,76 @@ fn call<S: Scope>(
     values: &[ScriptValue],
     scope: &mut S,
 ) -> Result<ScriptValue, String> {
+    use ScriptValue::{Bool, Double, Int, Null};
     if values.len() > MOST_ARGUMENTS {
         return Err(format!("too many function arguments, maximum is {MOST_ARGUMENTS}"));
     }
-    match (function, values) {
+    let has_double = values.iter().any(|value| matches!(value, Double(_)));
+    Ok(match (function, values) {
         (Function::Debug, &[value]) => {
             scope.debug(value);
-            return Ok(value);
+            value
         }
-        (Function::Is, &[left, right]) => return Ok(ScriptValue::Bool(left == right)),
-        _ if values.iter().any(|value| matches!(value, ScriptValue::Null)) => {
-            return Ok(ScriptValue::Null);
+        (Function::Is, &[left, right]) => Bool(left == right),
+        _ if values.contains(&Null) => Null,
+        (Function::Pi, _) => Double(std::f64::consts::PI),
+        (Function::Greatest | Function::Least, _) => {
+            let is_greatest = function == Function::Greatest;
+            match has_double {
+                true => Double(extreme(values, double, is_greatest)?),
+                false => Int(extreme(values, int, is_greatest)?),
+            }
         }
-        _ => {}
-    }
-    match (function, values) {
-        (Function::Pi, _) => Ok(ScriptValue::Double(std::f64::consts::PI)),
-        (Function::Greatest | Function::Least, values) => extreme(function, values),
-        (_, &[value]) => of_one(function, value),
+        (Function::Abs, &[Int(value)]) => Int(value.wrapping_abs()),
+        (Function::Abs, &[value]) => Double(double(value)?.abs()),
+        (Function::Not, &[value]) => Bool(!truth(value)?),
+        (Function::ToInt, &[value]) => Int(int(value)?),
+        (Function::ToDouble, &[value]) => Double(double(value)?),
+        (Function::Exp, &[value]) => Double(double(value)?.exp()),
+        (Function::Ln, &[value]) => Double(double(value)?.ln()),
+        (Function::Sqrt, &[value]) => Double(double(value)?.sqrt()),
+        (Function::Power, &[left, right]) => Double(double(left)?.powf(double(right)?)),
+        (Function::HashFnv1a, &[value, seed]) => Int(random::hash_fnv1a(int(value)?, int(seed)?)),
+        (Function::HashMurmur2, &[value, seed]) => {
+            Int(random::hash_murmur2(int(value)?, int(seed)?))
+        }
+        (Function::Permute, &[value, size, seed]) => {
+            let (value, size, seed) = (int(value)?, int(size)?, int(seed)?);
+            if size <= 0 {
+                return Err("permute size parameter must be greater than zero".to_owned());
+            }
+            Int(random::permute(value, size, seed))
+        }
         (
             Function::Random
             | Function::RandomExponential
             | Function::RandomGaussian
             | Function::RandomZipfian,
             &[low, high, ..],
-        ) => random(function, int(low)?, int(high)?, values.get(2).copied(), scope.rng()),
-        (Function::Permute, &[value, size, seed]) => permute(int(value)?, int(size)?, int(seed)?),
-        (_, &[left, right]) => of_two(function, left, right),
+        ) => random(function, int(low)?, int(high)?, values.get(2).copied(), scope.rng())?,
+        (_, &[left, right]) if has_double && takes_doubles(function) => {
+            of_doubles(function, double(left)?, double(right)?)
+        }
+        (_, &[left, right]) => of_ints(function, int(left)?, int(right)?)?,
         // The parser has counted.
-        _ => Err("unexpected number of arguments".to_owned()),
-    }
-}
-
-fn of_one(function: Function, value: ScriptValue) -> Result<ScriptValue, String> {
-    Ok(match function {
-        Function::Abs => match value {
-            ScriptValue::Int(value) => ScriptValue::Int(value.wrapping_abs()),
-            other => ScriptValue::Double(double(other)?.abs()),
-        },
-        Function::Not => ScriptValue::Bool(!truth(value)?),
-        Function::ToInt => ScriptValue::Int(int(value)?),
-        Function::ToDouble => ScriptValue::Double(double(value)?),
-        Function::Exp => ScriptValue::Double(double(value)?.exp()),
-        Function::Ln => ScriptValue::Double(double(value)?.ln()),
-        _ => ScriptValue::Double(double(value)?.sqrt()),
+        _ => return Err("unexpected number of arguments".to_owned()),
     })
 }
 
+/// True for operators of two numbers of any kind.
 #[inline]
-fn of_two(
-    function: Function,
-    left: ScriptValue,
-    right: ScriptValue,
-) -> Result<ScriptValue, String> {
-    match function {
+fn takes_doubles(function: Function) -> bool {
+    matches!(
+        function,
         Function::Add
-        | Function::Subtract
-        | Function::Multiply
-        | Function::Divide
-        | Function::Equal
-        | Function::NotEqual
-        | Function::Less
-        | Function::LessOrEqual => {
-            if matches!(left, ScriptValue::Double(_)) || matches!(right, ScriptValue::Double(_)) {
-                Ok(of_doubles(function, double(left)?, double(right)?))
-            } else {
-                of_ints(function, int(left)?, int(right)?)
-            }
-        }
-        Function::Power => Ok(ScriptValue::Double(double(left)?.powf(double(right)?))),
-        Function::HashFnv1a => Ok(ScriptValue::Int(random::hash_fnv1a(int(left)?, int(right)?))),
-        Function::HashMurmur2 => {
-            Ok(ScriptValue::Int(random::hash_murmur2(int(left)?, int(right)?)))
-        }
-        _ => of_bits(function, int(left)?, int(right)?),
-    }
+            | Function::Subtract
+            | Function::Multiply
+            | Function::Divide
+            | Function::Equal
+            | Function::NotEqual
+            | Function::Less
+            | Function::LessOrEqual
+    )
 }
 
 #[inline]
@@ -348,8 +345,17 @@ fn of_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, Str
         Function::Add => (left.checked_add(right), "add"),
         Function::Subtract => (left.checked_sub(right), "sub"),
         Function::Multiply => (left.checked_mul(right), "mul"),
-        Function::Divide if right == 0 => return Err("division by zero".to_owned()),
+        Function::Divide | Function::Modulo if right == 0 => {
+            return Err("division by zero".to_owned());
+        }
         Function::Divide => (left.checked_div(right), "div"),
+        Function::Modulo => (Some(left.wrapping_rem(right)), "mod"),
+        Function::BitAnd => (Some(left & right), "and"),
+        Function::BitOr => (Some(left | right), "or"),
+        Function::BitXor => (Some(left ^ right), "xor"),
+        // As C does on the usual machines: the lowest six bits say how far.
+        Function::ShiftLeft => (Some(left.wrapping_shl(right as u32)), "shift"),
+        Function::ShiftRight => (Some(left.wrapping_shr(right as u32)), "shift"),
         Function::Equal => return Ok(ScriptValue::Bool(left == right)),
         Function::NotEqual => return Ok(ScriptValue::Bool(left != right)),
         Function::Less => return Ok(ScriptValue::Bool(left < right)),
@@ -358,44 +364,19 @@ fn of_ints(function: Function, left: i64, right: i64) -> Result<ScriptValue, Str
     result.map(ScriptValue::Int).ok_or_else(|| format!("bigint {name} out of range"))
 }
 
-fn of_bits(function: Function, left: i64, right: i64) -> Result<ScriptValue, String> {
-    Ok(ScriptValue::Int(match function {
-        Function::BitAnd => left & right,
-        Function::BitOr => left | right,
-        Function::BitXor => left ^ right,
-        // As C does on the usual machines: the lowest six bits say how far.
-        Function::ShiftLeft => left.wrapping_shl(right as u32),
-        Function::ShiftRight => left.wrapping_shr(right as u32),
-        _ if right == 0 => return Err("division by zero".to_owned()),
-        _ => left.wrapping_rem(right),
-    }))
-}
-
-fn extreme(function: Function, values: &[ScriptValue]) -> Result<ScriptValue, String> {
-    let wants_greatest = function == Function::Greatest;
-    if values.iter().any(|value| matches!(value, ScriptValue::Double(_))) {
-        let mut best = double(top(&values[..1]))?;
-        for &value in &values[1..] {
-            let value = double(value)?;
-            if (wants_greatest && value > best) || (!wants_greatest && value < best) {
-                best = value;
-            }
-        }
-        return Ok(ScriptValue::Double(best));
-    }
-    let mut best = int(top(&values[..1]))?;
+fn extreme<T: PartialOrd>(
+    values: &[ScriptValue],
+    convert: fn(ScriptValue) -> Result<T, String>,
+    is_greatest: bool,
+) -> Result<T, String> {
+    let mut best = convert(values[0])?;
     for &value in &values[1..] {
-        let value = int(value)?;
-        best = if wants_greatest { best.max(value) } else { best.min(value) };
+        let value = convert(value)?;
+        if if is_greatest { value > best } else { value < best } {
+            best = value;
+        }
     }
-    Ok(ScriptValue::Int(best))
-}
-
-fn permute(value: i64, size: i64, seed: i64) -> Result<ScriptValue, String> {
-    if size <= 0 {
-        return Err("permute size parameter must be greater than zero".to_owned());
-    }
-    Ok(ScriptValue::Int(random::permute(value, size, seed)))
+    Ok(best)
 }
 
 #[inline]
@@ -406,6 +387,7 @@ fn random(
     parameter: Option<ScriptValue>,
     rng: &mut PgRng,
 ) -> Result<ScriptValue, String> {
+    use random::{MAX_ZIPFIAN, MIN_GAUSSIAN, MIN_ZIPFIAN};
     if low > high {
         return Err("empty range given to random".to_owned());
     }
@@ -414,38 +396,305 @@ fn random(
     }
     let Some(parameter) = parameter else { return Ok(ScriptValue::Int(rng.random(low, high))) };
     let parameter = double(parameter)?;
-    let value = match function {
+    let problem = match function {
+        Function::RandomGaussian if parameter < MIN_GAUSSIAN => {
+            format!("gaussian parameter must be at least {MIN_GAUSSIAN:.6}")
+        }
+        Function::RandomZipfian if !(MIN_ZIPFIAN..=MAX_ZIPFIAN).contains(&parameter) => {
+            format!("zipfian parameter must be in range [{MIN_ZIPFIAN:.3}, {MAX_ZIPFIAN:.0}]")
+        }
+        Function::RandomExponential if parameter <= 0.0 => {
+            "exponential parameter must be greater than zero".to_owned()
+        }
         Function::RandomGaussian => {
-            if parameter < random::MIN_GAUSSIAN {
-                let least = random::MIN_GAUSSIAN;
-                let found = fixed(parameter);
-                return Err(format!(
-                    "gaussian parameter must be at least {least:.6} (not {found})"
-                ));
-            }
-            rng.gaussian(low, high, parameter)
+            return Ok(ScriptValue::Int(rng.gaussian(low, high, parameter)));
         }
-        Function::RandomZipfian => {
-            if !(random::MIN_ZIPFIAN..=random::MAX_ZIPFIAN).contains(&parameter) {
-                let (least, most) = (random::MIN_ZIPFIAN, random::MAX_ZIPFIAN);
-                let found = fixed(parameter);
-                return Err(format!(
-                    "zipfian parameter must be in range [{least:.3}, {most:.0}] (not {found})"
-                ));
-            }
-            rng.zipfian(low, high, parameter)
-        }
-        _ => {
-            if parameter <= 0.0 {
-                let found = fixed(parameter);
-                return Err(format!(
-                    "exponential parameter must be greater than zero (not {found})"
-                ));
-            }
-            rng.exponential(low, high, parameter)
-        }
+        Function::RandomZipfian => return Ok(ScriptValue::Int(rng.zipfian(low, high, parameter))),
+        _ => return Ok(ScriptValue::Int(rng.exponential(low, high, parameter))),
     };
-    Ok(ScriptValue::Int(value))
+    Err(format!("{problem} (not {})", fixed(parameter)))
+}
+
+/// A function, or an operator that evaluates all its operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Function {
+    Abs,
+    Add,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Debug,
+    Divide,
+    ToDouble,
+    Equal,
+    Exp,
+    Greatest,
+    HashFnv1a,
+    HashMurmur2,
+    ToInt,
+    Is,
+    Least,
+    Less,
+    LessOrEqual,
+    Ln,
+    Modulo,
+    Multiply,
+    Not,
+    NotEqual,
+    Permute,
+    Pi,
+    Power,
+    Random,
+    RandomExponential,
+    RandomGaussian,
+    RandomZipfian,
+    ShiftLeft,
+    ShiftRight,
+    Sqrt,
+    Subtract,
+}
+
+/// How many arguments a function takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arity {
+    /// This many.
+    Exactly(usize),
+    /// At least one.
+    Some,
+    /// This many, and a seed, which is the variable `default_seed` when it is left out.
+    Seeded(usize),
+}
+
+const FUNCTIONS: [(&str, Function, Arity); 21] = [
+    ("abs", Function::Abs, Arity::Exactly(1)),
+    ("debug", Function::Debug, Arity::Exactly(1)),
+    ("double", Function::ToDouble, Arity::Exactly(1)),
+    ("exp", Function::Exp, Arity::Exactly(1)),
+    ("greatest", Function::Greatest, Arity::Some),
+    ("hash", Function::HashMurmur2, Arity::Seeded(1)),
+    ("hash_fnv1a", Function::HashFnv1a, Arity::Seeded(1)),
+    ("hash_murmur2", Function::HashMurmur2, Arity::Seeded(1)),
+    ("int", Function::ToInt, Arity::Exactly(1)),
+    ("least", Function::Least, Arity::Some),
+    ("ln", Function::Ln, Arity::Exactly(1)),
+    ("mod", Function::Modulo, Arity::Exactly(2)),
+    ("permute", Function::Permute, Arity::Seeded(2)),
+    ("pi", Function::Pi, Arity::Exactly(0)),
+    ("pow", Function::Power, Arity::Exactly(2)),
+    ("power", Function::Power, Arity::Exactly(2)),
+    ("random", Function::Random, Arity::Exactly(2)),
+    ("random_exponential", Function::RandomExponential, Arity::Exactly(3)),
+    ("random_gaussian", Function::RandomGaussian, Arity::Exactly(3)),
+    ("random_zipfian", Function::RandomZipfian, Arity::Exactly(3)),
+    ("sqrt", Function::Sqrt, Arity::Exactly(1)),
+];
+
+/// The names of all functions.
+pub(crate) fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.into_iter().map(|(name, ..)| name)
+}
+
+pub(crate) fn is_function_name(name: &str) -> bool {
+    find(name.as_bytes()).is_some()
+}
+
+/// Name, function and arity of what a script calls by this name, in any case.
+pub(crate) fn find(name: &[u8]) -> Option<(&'static str, Function, Arity)> {
+    FUNCTIONS.into_iter().find(|(known, ..)| name.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+/// What an expression is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScriptValue {
+    /// SQL NULL.
+    Null,
+    Bool(bool),
+    /// A 64-bit integer.
+    Int(i64),
+    /// A double-precision number.
+    Double(f64),
+}
+
+impl ScriptValue {
+    pub(crate) fn type_name(self) -> &'static str {
+        match self {
+            ScriptValue::Null => "null",
+            ScriptValue::Bool(_) => "boolean",
+            ScriptValue::Int(_) => "int",
+            ScriptValue::Double(_) => "double",
+        }
+    }
+
+    /// Appends the text that replaces a variable in SQL.
+    pub(crate) fn push_text(self, out: &mut String) {
+        match self {
+            ScriptValue::Null => out.push_str("NULL"),
+            ScriptValue::Bool(true) => out.push_str("true"),
+            ScriptValue::Bool(false) => out.push_str("false"),
+            ScriptValue::Int(value) => push_int(out, value),
+            ScriptValue::Double(value) => push_double(out, value),
+        }
+    }
+
+    /// What `debug()` says: type and value.
+    pub(crate) fn described(self) -> String {
+        let mut text = self.type_name().to_owned();
+        if self != ScriptValue::Null {
+            text.push(' ');
+            self.push_text(&mut text);
+        }
+        text
+    }
+}
+
+/// Appends a number as C's `%.15g` does.
+pub(crate) fn push_double(out: &mut String, value: f64) {
+    const DIGITS: usize = 15;
+    if value.is_nan() {
+        return out.push_str("NaN");
+    }
+    if value.is_infinite() {
+        return out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
+    }
+    if value == 0.0 {
+        return out.push_str(if value.is_sign_negative() { "-0" } else { "0" });
+    }
+    // d.dddddddddddddde-7, from which digits and exponent are taken.
+    let start = out.len();
+    let _ = write!(out, "{:.14e}", value.abs());
+    let mut digits = [b'0'; DIGITS];
+    let written = out[start..].bytes();
+    let mantissa = written.clone().take_while(|&byte| byte != b'e').filter(|&byte| byte != b'.');
+    for (slot, byte) in digits.iter_mut().zip(mantissa) {
+        *slot = byte;
+    }
+    let exponent: i32 =
+        out[start..].split_once('e').and_then(|(_, text)| text.parse().ok()).unwrap_or(0);
+    out.truncate(start);
+    if value < 0.0 {
+        out.push('-');
+    }
+    let significant = digits.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
+    let digits = std::str::from_utf8(&digits[..significant]).unwrap_or_default();
+    if (-4..DIGITS as i32).contains(&exponent) {
+        push_fixed(out, digits, exponent);
+    } else {
+        out.push_str(&digits[..1]);
+        if significant > 1 {
+            out.push('.');
+            out.push_str(&digits[1..]);
+        }
+        let sign = if exponent < 0 { '-' } else { '+' };
+        let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
+    }
+}
+
+/// Digits with the first one worth 10^`exponent`, without an exponent.
+fn push_fixed(out: &mut String, digits: &str, exponent: i32) {
+    if exponent < 0 {
+        out.push_str("0.");
+        for _ in 1..-exponent {
+            out.push('0');
+        }
+        return out.push_str(digits);
+    }
+    let whole = exponent as usize + 1;
+    if digits.len() <= whole {
+        out.push_str(digits);
+        for _ in digits.len()..whole {
+            out.push('0');
+        }
+    } else {
+        out.push_str(&digits[..whole]);
+        out.push('.');
+        out.push_str(&digits[whole..]);
+    }
+}
+
+/// Why a text has no value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoValue {
+    /// The empty text has none, which is not explained.
+    Empty,
+    /// Digits of an integer that is too large.
+    OutOfRange,
+    /// Anything else.
+    Malformed,
+}
+
+/// The value of a text that a variable was given from outside.
+pub(crate) fn parse_value(text: &str) -> Result<ScriptValue, NoValue> {
+    if text.is_empty() {
+        return Err(NoValue::Empty);
+    }
+    let is_prefix_of =
+        |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
+    let is = |word: &str| word.eq_ignore_ascii_case(text);
+    if is("null") {
+        return Ok(ScriptValue::Null);
+    }
+    // "o" alone could be either.
+    if is_prefix_of("true") || is_prefix_of("yes") || is("on") {
+        return Ok(ScriptValue::Bool(true));
+    }
+    if is_prefix_of("false") || is_prefix_of("no") || is("off") || is("of") {
+        return Ok(ScriptValue::Bool(false));
+    }
+    let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+    if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        return number.parse().map(ScriptValue::Int).map_err(|_| NoValue::OutOfRange);
+    }
+    parse_double(number).map(ScriptValue::Double).ok_or(NoValue::Malformed)
+}
+
+/// A number as C's `strtod` reads it, the whole text of it. `None` also when it is too large or
+/// too small for a normal double.
+pub(crate) fn parse_double(text: &str) -> Option<f64> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if let Some(hex) = unsigned.strip_prefix("0x").or_else(|| unsigned.strip_prefix("0X")) {
+        let value = parse_hex(hex)?;
+        return Some(if text.starts_with('-') { -value } else { value });
+    }
+    let value: f64 = text.parse().ok()?;
+    let is_named = unsigned.starts_with(['i', 'I', 'n', 'N']);
+    let mantissa = unsigned.split(['e', 'E']).next().unwrap_or_default();
+    let is_zero = !mantissa.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
+    (is_named || is_zero || value.is_normal()).then_some(value)
+}
+
+/// Hexadecimal digits with an optional point and an optional exponent of 2.
+fn parse_hex(text: &str) -> Option<f64> {
+    let (mantissa, exponent) = match text.split_once(['p', 'P']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0.0_f64;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + f64::from(digit.to_digit(16)?);
+    }
+    let exponent = exponent.checked_sub(i32::try_from(fraction.len()).ok()?.checked_mul(4)?)?;
+    let value = value * 2.0_f64.powi(exponent);
+    (value == 0.0 || value.is_normal()).then_some(value)
+}
+
+/// The integer at the beginning of a text, as C's `atoi` reads it; 0 when there is none. Numbers
+/// that are too large stay at the limit.
+pub(crate) fn leading_int(text: &str) -> i64 {
+    let text = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+    let (is_negative, digits) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let mut value = 0_i64;
+    for digit in digits.bytes().take_while(u8::is_ascii_digit) {
+        value = value.saturating_mul(10).saturating_add(i64::from(digit - b'0'));
+    }
+    if is_negative { -value } else { value }
 }
 
 #[cfg(test)]
@@ -504,5 +753,65 @@ mod tests {
         let mut unknown = Program { ops: vec![Op::Load(3)] };
         unknown.fold(None);
         assert_eq!(unknown.ops, [Op::Load(3)]);
+    }
+
+    #[test]
+    fn doubles_have_fifteen_digits() {
+        let cases = [
+            (1.0 / 3.0, "0.333333333333333"),
+            (2.0_f64.sqrt(), "1.4142135623731"),
+            (1e15, "1e+15"),
+            (1e14, "100000000000000"),
+            (123_456_789_012_345_678.0, "1.23456789012346e+17"),
+            (0.0001, "0.0001"),
+            (1e-5, "1e-05"),
+            (-2.5e-300, "-2.5e-300"),
+            (-0.0, "-0"),
+            (999_999_999_999_999.9, "1e+15"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
+            (150.0, "150"),
+        ];
+        for (value, text) in cases {
+            let mut out = String::new();
+            push_double(&mut out, value);
+            assert_eq!(out, text);
+        }
+    }
+
+    #[test]
+    fn texts_get_the_type_they_look_like() {
+        let cases = [
+            ("NULL", Ok(ScriptValue::Null)),
+            ("T", Ok(ScriptValue::Bool(true))),
+            ("yes", Ok(ScriptValue::Bool(true))),
+            ("on", Ok(ScriptValue::Bool(true))),
+            ("n", Ok(ScriptValue::Bool(false))),
+            ("of", Ok(ScriptValue::Bool(false))),
+            ("o", Err(NoValue::Malformed)),
+            ("", Err(NoValue::Empty)),
+            (" +5", Ok(ScriptValue::Int(5))),
+            ("5 ", Err(NoValue::Malformed)),
+            ("99999999999999999999", Err(NoValue::OutOfRange)),
+            ("1e400", Err(NoValue::Malformed)),
+            ("1e-400", Err(NoValue::Malformed)),
+            ("0e-999", Ok(ScriptValue::Double(0.0))),
+            ("0x1.8p1", Ok(ScriptValue::Double(3.0))),
+            ("inf", Ok(ScriptValue::Double(f64::INFINITY))),
+            ("1.5x", Err(NoValue::Malformed)),
+            ("é", Err(NoValue::Malformed)),
+        ];
+        for (text, value) in cases {
+            assert_eq!(parse_value(text), value, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn integers_of_all_sizes_are_written() {
+        for value in [0, 7, 10, -1, i64::MAX, i64::MIN] {
+            let mut text = String::new();
+            push_int(&mut text, value);
+            assert_eq!(text, value.to_string());
+        }
     }
 }

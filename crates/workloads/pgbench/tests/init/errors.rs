@@ -17,11 +17,11 @@ fn steps_are_parsed_with_pgbenchs_words() {
         assert_eq!(InitStep::parse_all(&step.letter().to_string()).unwrap(), [step]);
     }
     let error = InitStep::parse_all("dtx").unwrap_err();
-    assert_eq!(error.to_string(), "unrecognized initialization step \"x\"");
-    assert_eq!(error.detail(), Some("Allowed step characters are: \"dtgGvpf\"."));
+    assert_eq!(error.0, "unrecognized initialization step \"x\"");
+    assert_eq!(error.1, Some("Allowed step characters are: \"dtgGvpf\"."));
     let error = InitStep::parse_all("").unwrap_err();
-    assert_eq!(error.to_string(), "no initialization steps specified");
-    assert_eq!(error.detail(), None);
+    assert_eq!(error.0, "no initialization steps specified");
+    assert_eq!(error.1, None);
 }
 
 #[test]
@@ -61,9 +61,6 @@ fn mysql_refuses_what_it_has_not() {
     assert!(error.to_string().contains("--fillfactor"), "{error}");
     let both = InitOptions { partitions: 2, ..steps("dtgpf") };
     let error = both.check(Dialect::Mysql).unwrap_err();
-    assert!(error.to_string().contains("foreign keys"), "{error}");
+    assert!(error.to_string().contains("--partitions"), "{error}");
     both.check(Dialect::Postgres).unwrap();
-    let many = InitOptions { partitions: 8193, ..InitOptions::default() };
-    assert!(many.check(Dialect::Mysql).is_err());
-    assert!(InitOptions { partitions: 8192, ..many }.check(Dialect::Mysql).is_ok());
 }

@@ -4,8 +4,7 @@ use crate::support::{Failing, Said, ask, init, steps, with_session};
 use dyno_core::{AdminSession, BulkMethod, DbError, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_pgbench::init::{
-    InitOptions, PartitionMethod, TableInfo, initialize, table_info, vacuum_accounts,
-    vacuum_before_run,
+    InitOptions, TableInfo, initialize, table_info, vacuum_accounts, vacuum_before_run,
 };
 use dyno_testkit::{MariaDb, server_or_skip};
 
@@ -48,7 +47,7 @@ fn keys(driver: &MysqlDriver, kind: &str) -> String {
 fn a_server_of_the_mysql_protocol_is_filled() {
     let mariadb = server_or_skip!(MariaDb, "a_server_of_the_mysql_protocol_is_filled");
     errors_name_the_step_and_the_remedy(&mariadb);
-    partitions_hold_the_accounts(&mariadb);
+    the_history_is_emptied_before_a_run(&mariadb);
     a_load_goes_on_where_it_ended(&mariadb);
     all_ways_of_loading_make_the_same_rows(&mariadb);
 }
@@ -82,24 +81,13 @@ fn all_ways_of_loading_make_the_same_rows(mariadb: &MariaDb) {
     assert_rows(&driver, 1);
 }
 
-fn partitions_hold_the_accounts(mariadb: &MariaDb) {
+fn the_history_is_emptied_before_a_run(mariadb: &MariaDb) {
     let driver = driver(mariadb);
-    let info = || {
-        with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await)
-            .unwrap()
-    };
-    let range = InitOptions { partitions: 3, scale: 2, ..InitOptions::default() };
-    let said = init(&driver, &range);
-    let lines = said.lines.lock().unwrap();
-    assert!(lines.contains(&"creating 3 partitions...".to_owned()), "{lines:?}");
+    init(&driver, &InitOptions { scale: 2, ..InitOptions::default() });
     assert_rows(&driver, 2);
-    let wanted = |partition_method| TableInfo { scale: 2, partitions: 3, partition_method };
-    assert_eq!(info(), wanted(Some(PartitionMethod::Range)));
-    let second = "select min(aid), max(aid) from pgbench_accounts partition (pgbench_accounts_2)";
-    assert_eq!(ask(&driver, second), ["66668|133334"]);
-    init(&driver, &InitOptions { partition_method: PartitionMethod::Hash, ..range });
-    assert_rows(&driver, 2);
-    assert_eq!(info(), wanted(Some(PartitionMethod::Hash)));
+    let info =
+        with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await);
+    assert_eq!(info.unwrap(), TableInfo { scale: 2, partitions: 0, partition_method: None });
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
         let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;

@@ -116,7 +116,7 @@ fn builtins_are_found_by_their_beginnings() {
     assert_eq!(find_builtin("x").unwrap_err(), "no builtin script found for name \"x\"");
     let lengths: Vec<_> = builtins()
         .iter()
-        .map(|builtin| builtin.script(QueryMode::Prepared).unwrap().commands().len())
+        .map(|builtin| builtin.script(QueryMode::Prepared).unwrap().commands.len())
         .collect();
     assert_eq!(lengths, [11, 9, 2]);
 }
@@ -125,5 +125,5 @@ fn builtins_are_found_by_their_beginnings() {
 fn errors_know_their_line_and_column() {
     let text = b"select 1;\n\n\\set x 1 1\n";
     let error = Script::parse(text, "file", QueryMode::Simple).unwrap_err();
-    assert_eq!((error.line(), error.column()), (Some(3), Some(10)));
+    assert_eq!((error.line, error.column), (Some(3), Some(10)));
 }

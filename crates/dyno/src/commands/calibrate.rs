@@ -1,0 +1,716 @@
+//! `dyno calibrate`.
+//! Known effects on their way from the load to a verdict: which of them are found, and after how many pairs of trials.
+//!
+//! Pairs of trials with and without an effect are made in balanced order, a pair of each effect in turn, so that what
+//! happens to the machine meets all alike. One of them has no effect: what is found there is noise. The verdicts are
+//! those of `dyno run --until-decided`, which stay valid although they are looked at after every pair.
+//! The workload that known effects are injected into: one row of a table of dyno's own is read, and the statement has a
+//! part of known cost, which the server computes.
+
+use crate::Done;
+use crate::terminal::human_time;
+use dyno_core::{
+    AdminDriver, DbError, Dialect, Discard, Nanos, Outcome, Param, ParamType, Rng, Session,
+    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+};
+use dyno_drivers::target::TargetUrl;
+use dyno_engine::{Control, DriveError, TrialEnd, TrialResult, TrialSpec};
+use dyno_facts::format::{percent, short};
+use dyno_facts::{EffectFacts, text_table};
+use dyno_nullserver::{Config, Handle, start};
+use dyno_runner::calibration::{Calibration, CalibrationPoint};
+use dyno_runner::databases::{self, Database, in_session, reach};
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{DriveOn, drive_on};
+use dyno_runner::{output, signals};
+use dyno_statistics::Metric;
+use dyno_statistics::order::balanced;
+use dyno_statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
+use dyno_store::now_utc;
+use dyno_sysbench::{DRIVE_ON, Sysbench, SysbenchOptions, SysbenchTest};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Digests of a statement that tell what one costs: about a millisecond.
+const DIGESTS: u64 = 2_000;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  dyno calibrate
+  dyno calibrate --workers 1,16,256 --seconds 5
+  dyno calibrate --effects 1%,2%,5%
+  dyno calibrate --effects 2%,5% --target mysql://root@db:3306/test --budget 10m
+
+The load generator runs point selects against a server in the same process that answers at once with
+canned rows, over TCP. Both share the CPUs, so the result is a lower bound of what it reaches
+against a server on another machine. The result is kept in $XDG_STATE_HOME/dyno/calibration.json
+(~/.local/state without that) for this binary and machine. Every later trial is compared with it:
+where it is less than three times the rate of the trial, the load generator may have been the limit.
+
+With --effects, known effects pass through the whole chain from load to verdict instead: pairs of trials with and
+without each effect in balanced order, judged as `dyno run --until-decided` judges. The table says which
+are found on this machine, today, after how many pairs, by throughput and by the server's CPU time for a
+transaction, and what is found where there is none. The table is kept in the same file, and papers of
+later runs list it among their limits. The null server delays each answer. A target computes digests in each
+statement, on a table of dyno's own, which is dropped at the end and after Ctrl-C.")]
+pub(crate) struct Arguments {
+    /// Numbers of workers, separated by commas.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64], value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    workers: Vec<u32>,
+    /// Seconds for each point.
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
+    seconds: f64,
+    /// Known effects, such as 1%,2%,5%: shares that are taken from the throughput.
+    #[arg(long, value_delimiter = ',', value_name = "SHARES", value_parser = share)]
+    effects: Vec<f64>,
+    /// With --effects: the database that has them; the null server unless given.
+    #[arg(long, value_name = "URL", requires = "effects")]
+    target: Option<String>,
+    /// With --effects: begin no further pair of trials after this time, such as 90s or 10m.
+    #[arg(long, value_name = "TIME", requires = "effects", default_value = "4m", value_parser = budget)]
+    budget: f64,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    dyno_suite::share(text)
+        .ok_or_else(|| "it takes a share such as 2%, from 0.01% to 50%".to_owned())
+}
+
+fn budget(text: &str) -> Result<f64, String> {
+    let seconds = dyno_suite::seconds(text).filter(|seconds| (1.0..=86_400.0).contains(seconds));
+    seconds
+        .ok_or_else(|| "it takes a length of time such as 90s, 30m or 2h, from 1s to 1d".to_owned())
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.1..=3_600.0).contains(seconds));
+    seconds.ok_or_else(|| "it takes seconds from 0.1 to 3600".to_owned())
+}
+
+pub(crate) fn run(arguments: &Arguments) -> Done {
+    let control = Arc::new(Control::new());
+    let stopped = Arc::clone(&control);
+    signals::end_on_interrupt("nothing of the calibration is kept", move || stopped.stop())
+        .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
+    let mut calibration = Calibration::to_be_kept(&dyno_observe::environment());
+    if !arguments.effects.is_empty() {
+        calibration.effects = known_effects(arguments, &control)?;
+        output::data(&effects_table(&calibration.effects));
+        say(&calibration.effects);
+        return keep(&calibration);
+    }
+    let mut points = Vec::new();
+    for dialect in [Dialect::Mysql, Dialect::Postgres] {
+        for &workers in &arguments.workers {
+            let server = null_server()?;
+            points.push(point(&server, dialect, workers, arguments.seconds, &control)?);
+        }
+    }
+    output::data(&table(&points));
+    calibration.points = points;
+    keep(&calibration)
+}
+
+fn keep(calibration: &Calibration) -> Done {
+    let file = calibration.keep()?;
+    output::talk(&format!("written: {}", file.display()));
+    Ok(())
+}
+
+fn null_server() -> Result<Handle, Failure> {
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let config =
+        Config { mysql_port: Some(0), postgres_port: Some(0), threads: cores, ..Config::default() };
+    start(config).map_err(|error| Failure::new(format!("The null server can't begin: {error}.")))
+}
+
+fn point(
+    server: &Handle,
+    dialect: Dialect,
+    workers: u32,
+    seconds: f64,
+    control: &Control,
+) -> Result<CalibrationPoint, Failure> {
+    let (protocol, port) = match dialect {
+        Dialect::Postgres => ("postgres", server.config.postgres_port),
+        Dialect::Mysql | Dialect::Sqlite => ("mysql", server.config.mysql_port),
+    };
+    let plural = if workers == 1 { "" } else { "s" };
+    output::talk(&format!("{protocol}, {workers} worker{plural}, {seconds} s"));
+    let database = null_database(protocol, port)?;
+    measured(&database, protocol, workers, seconds, control)
+}
+
+fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure> {
+    let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;
+    let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
+        .parse()
+        .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
+    Database::open(&target).map_err(|error| Failure::from(&error))
+}
+
+fn measured(
+    database: &Database,
+    protocol: &str,
+    workers: u32,
+    seconds: f64,
+    control: &Control,
+) -> Result<CalibrationPoint, Failure> {
+    let workload = point_select(database.dialect())?;
+    let warmup = nanos(seconds / 4.0);
+    let spec = TrialSpec { warmup, ..TrialSpec::closed(workers) };
+    let result = driven((&workload, DRIVE_ON), database, spec, seconds, control)?;
+    let statements = result.total.work().statements() as f64;
+    let length_s = result.length() as f64 / 1e9;
+    Ok(CalibrationPoint {
+        protocol: protocol.to_owned(),
+        workers,
+        statements_per_s: statements / length_s.max(1e-9),
+        cpu_us_per_statement: result.total.cpu_ns as f64 / 1e3 / statements.max(1.0),
+    })
+}
+
+fn nanos(seconds: f64) -> Nanos {
+    (seconds * 1e9) as Nanos
+}
+
+/// The one table that the null server shows.
+fn point_select(dialect: Dialect) -> Result<Sysbench, Failure> {
+    let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &[])
+        .map_err(|error| Failure::new(error.message))?;
+    Ok(Sysbench::new(options, dialect))
+}
+
+fn driven<W: Workload>(
+    (workload, drive): (&W, DriveOn<W>),
+    database: &Database,
+    spec: TrialSpec,
+    seconds: f64,
+    control: &Control,
+) -> Result<TrialResult, Failure> {
+    let spec = TrialSpec { duration: Some(nanos(seconds)), ..spec };
+    let interrupted = || Failure::interrupted("The calibration was interrupted; nothing was kept.");
+    let result = match drive(database, workload, &spec, control, &mut ()) {
+        // Before its workers were connected.
+        Err(DriveError::Interrupted) => return Err(interrupted()),
+        driven => driven?,
+    };
+    match &result.ended {
+        TrialEnd::Time | TrialEnd::Events => Ok(result),
+        TrialEnd::Interrupted => Err(interrupted()),
+        TrialEnd::Aborted(error) => Err(Failure::from(error)),
+        wrong => Err(Failure::new(wrong.failure().unwrap_or_default())),
+    }
+}
+
+/// Transactions of one worker: one after the other, so that what one costs more is missing in the throughput.
+fn rate<W: Workload>(
+    workload: (&W, DriveOn<W>),
+    database: &Database,
+    seconds: f64,
+    control: &Control,
+) -> Result<(f64, u64), Failure> {
+    let result = driven(workload, database, TrialSpec::closed(1), seconds, control)?;
+    let counts = result.total.counts();
+    if counts.failed > 0 || counts.committed == 0 {
+        return Err(Failure::new("The statement that known effects are injected into has failed."));
+    }
+    let length_s = result.length() as f64 / 1e9;
+    Ok((counts.committed as f64 / length_s.max(1e-9), counts.committed))
+}
+
+fn known_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
+    let place = if arguments.target.is_some() { "the target" } else { "the null server" };
+    let shares: Vec<String> = arguments.effects.iter().map(|share| percent(*share)).collect();
+    output::talk(&format!(
+        "Known effects of {}, and none, on {place}: at most about {}, in trials of {} s",
+        shares.join(", "),
+        human_time(arguments.budget),
+        short(trial_s(shares.len(), arguments.budget))
+    ));
+    let (target, mut found) = match &arguments.target {
+        Some(url) => on_target(url, arguments, control)?,
+        None => ("null server".to_owned(), on_null_server(arguments, control)?),
+    };
+    let at = now_utc();
+    found.iter_mut().for_each(|of| (of.target, of.at) = (target.clone(), at.clone()));
+    Ok(found)
+}
+
+fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
+    let server = null_server()?;
+    let database = null_database("mysql", server.config.mysql_port)?;
+    let workload = point_select(database.dialect())?;
+    session(arguments, CostUnit::Seconds(1e-9), &mut |cost, seconds| {
+        server.set_delay(Duration::from_nanos(cost));
+        let (tps, _) = rate((&workload, DRIVE_ON), &database, seconds, control)?;
+        // It shares its process with the load generator.
+        Ok(Measured { tps, cpu_us: None })
+    })
+}
+
+fn on_target(
+    url: &str,
+    arguments: &Arguments,
+    control: &Control,
+) -> Result<(String, Vec<EffectFacts>), Failure> {
+    let reached = reach("target", url)?;
+    let process = reached.process();
+    let (database, dialect) = (&reached.database, reached.database.dialect());
+    if Probe::new(dialect, 0).is_none() {
+        return Err(Failure::usage(
+            "Embedded databases compute no digests: no known effect can be injected.",
+        ));
+    }
+    let admin = database.admin();
+    make_probe_table(&admin).map_err(|error| Failure::from(&error))?;
+    let effects =
+        session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
+            let workload = Probe::new(dialect, digests)
+                .ok_or_else(|| Failure::new("The server computes no digests."))?;
+            let before = process.as_ref().and_then(|process| process.usage());
+            let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
+            let after = process.as_ref().and_then(|process| process.usage());
+            let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
+            Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
+        });
+    if let Err(error) = remove_probe_table(&admin) {
+        let table = TABLE;
+        output::talk(&format!("warning: the table {table} is left: {error}"));
+    }
+    Ok((reached.facts.product, effects?))
+}
+
+fn session(
+    arguments: &Arguments,
+    unit: CostUnit,
+    measure: &mut MeasureTrial<'_>,
+) -> Result<Vec<EffectFacts>, Failure> {
+    let begun = Instant::now();
+    let elapsed_s = || begun.elapsed().as_secs_f64();
+    EffectSession { budget_s: arguments.budget, elapsed_s: &elapsed_s, measure }
+        .run(&arguments.effects, unit)
+}
+
+fn table(points: &[CalibrationPoint]) -> String {
+    let row = |point: &CalibrationPoint| {
+        vec![
+            point.protocol.clone(),
+            point.workers.to_string(),
+            short(point.statements_per_s),
+            short(point.cpu_us_per_statement),
+        ]
+    };
+    let rows: Vec<Vec<String>> = points.iter().map(row).collect();
+    text_table(&["protocol", "workers", "statements/s", "CPU us/statement"], &rows, |place| {
+        place >= 1
+    })
+}
+
+/// Pairs of each effect that the time is meant for.
+const PAIRS: usize = 15;
+/// Length of a trial, seconds. Shorter ones measure the connecting, longer ones give fewer pairs. The CPU time of a
+/// server is counted in hundredths of a second: it needs the longer ones.
+const TRIAL_S: std::ops::RangeInclusive<f64> = 0.1..=10.0;
+
+/// What a trial has measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Measured {
+    pub(super) tps: f64,
+    /// Of all processes of the server; `None` where it isn't known.
+    pub(super) cpu_us: Option<f64>,
+}
+
+impl Measured {
+    fn figure(&self, metric: Metric) -> Option<f64> {
+        if metric == Metric::Tps { Some(self.tps) } else { self.cpu_us }
+    }
+}
+
+/// Measures for so many seconds, with so many units of cost in each transaction.
+pub(super) type MeasureTrial<'a> = dyn FnMut(u64, f64) -> Result<Measured, Failure> + 'a;
+
+pub(super) struct EffectSession<'a> {
+    pub(super) budget_s: f64,
+    /// Since its begin.
+    pub(super) elapsed_s: &'a dyn Fn() -> f64,
+    pub(super) measure: &'a mut MeasureTrial<'a>,
+}
+
+/// An effect and what came of it.
+struct Arm {
+    /// The share that it takes of the throughput; 0 is none.
+    effect: f64,
+    cost: u64,
+    pairs: Vec<[Measured; 2]>,
+    findings: Vec<EffectFacts>,
+}
+
+/// The length of a trial that gives each effect, and none, enough pairs within a time.
+pub(super) fn trial_s(effects: usize, budget_s: f64) -> f64 {
+    let trials = 2 * PAIRS * (effects + 1);
+    (budget_s / trials as f64).clamp(*TRIAL_S.start(), *TRIAL_S.end())
+}
+
+impl EffectSession<'_> {
+    /// Which of `effects` are found. `unit_s` is what a unit of cost takes; measured here where it is unknown, by
+    /// trials with `probe` of them.
+    pub(super) fn run(self, effects: &[f64], unit: CostUnit) -> Result<Vec<EffectFacts>, Failure> {
+        let trial_s = trial_s(effects.len(), self.budget_s);
+        // The first trial meets what nobody has used before.
+        (self.measure)(0, trial_s)?;
+        let plain_s = 1.0 / (self.measure)(0, trial_s)?.tps;
+        let unit_s = match unit {
+            CostUnit::Seconds(seconds) => seconds,
+            CostUnit::Unknown { probe } => {
+                let longer_s = 1.0 / (self.measure)(probe, trial_s)?.tps - plain_s;
+                longer_s / probe as f64
+            }
+        };
+        if !(unit_s > 0.0 && plain_s.is_finite()) {
+            return Err(Failure::new("What a known effect costs can't be measured here.")
+                .with_hint(
+                    "Give it more time with --budget, or a machine with fewer neighbours.",
+                ));
+        }
+        let mut arms = arms(effects, plain_s, unit_s);
+        let seed = 1;
+        while let Some(number) = next(&arms) {
+            if (self.elapsed_s)() + 2.0 * trial_s > self.budget_s && !arms[number].pairs.is_empty()
+            {
+                break;
+            }
+            let arm = &mut arms[number];
+            let mut pair = [None; 2];
+            for side in balanced(2, PAIRS, arm.pairs.len(), seed + number as u64) {
+                pair[side] = Some((self.measure)(arm.cost * side as u64, trial_s)?);
+            }
+            let [Some(without), Some(with)] = pair else { break };
+            arm.pairs.push([without, with]);
+            arm.judge(trial_s);
+        }
+        Ok(arms.into_iter().flat_map(|arm| arm.findings).collect())
+    }
+}
+
+/// What a unit of cost takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum CostUnit {
+    Seconds(f64),
+    /// To be measured with so many of them.
+    Unknown {
+        probe: u64,
+    },
+}
+
+/// None first: it is measured as long as anything else is.
+fn arms(effects: &[f64], plain_s: f64, unit_s: f64) -> Vec<Arm> {
+    let arm = |effect: f64| {
+        // A transaction that takes 1 / (1 - effect) as long.
+        let units = plain_s * effect / (1.0 - effect) / unit_s;
+        let cost = if effect > 0.0 { units.round().max(1.0) as u64 } else { 0 };
+        let longer_s = cost as f64 * unit_s;
+        Arm {
+            effect: longer_s / (plain_s + longer_s),
+            cost,
+            pairs: Vec::new(),
+            findings: Vec::new(),
+        }
+    };
+    [0.0].iter().chain(effects).map(|effect| arm(*effect)).collect()
+}
+
+/// The effect that has the fewest pairs of those that are not found yet; none when all others are.
+fn next(arms: &[Arm]) -> Option<usize> {
+    let is_open = |arm: &Arm| arm.findings.iter().any(|of| !of.is_found) || arm.pairs.is_empty();
+    let (none, others) = arms.split_first()?;
+    if !others.iter().any(is_open) && none.pairs.len() >= PAIRS.min(most_pairs(others)) {
+        return None;
+    }
+    let open = (0..arms.len()).filter(|&number| number == 0 || is_open(&arms[number]));
+    open.min_by_key(|&number| arms[number].pairs.len())
+}
+
+fn most_pairs(arms: &[Arm]) -> usize {
+    arms.iter().map(|arm| arm.pairs.len()).max().unwrap_or(0)
+}
+
+impl Arm {
+    /// What its pairs say of each metric; what was found stays.
+    fn judge(&mut self, trial_s: f64) {
+        for metric in [Metric::Tps, Metric::ServerCpuUs] {
+            let known = self.findings.iter().position(|of| of.metric == metric.name());
+            if known.is_some_and(|place| self.findings[place].is_found) {
+                continue;
+            }
+            let both = |[a, b]: &[Measured; 2]| Some((a.figure(metric)?, b.figure(metric)?));
+            let pairs: Vec<(f64, f64)> = self.pairs.iter().filter_map(both).collect();
+            let Some(ratio) = PairedRatio::of(&pairs, Judging::Anytime) else { continue };
+            let verdict = ratio.verdict(metric.better(), DEFAULT_MARGIN);
+            let found = EffectFacts {
+                effect: self.effect,
+                metric: metric.name().to_owned(),
+                is_found: is_found(self.effect, verdict),
+                pairs: ratio.pairs,
+                ratio: ratio.ratio,
+                low: ratio.interval.map(|both| both.low),
+                high: ratio.interval.map(|both| both.high),
+                trial_s,
+                ..EffectFacts::default()
+            };
+            match known {
+                Some(place) => self.findings[place] = found,
+                None => self.findings.push(found),
+            }
+        }
+    }
+}
+
+/// An effect is a delay: what noise makes faster is not found. Where there is none, either way is a false alarm.
+fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
+    verdict == RatioVerdict::Slower || (effect == 0.0 && verdict == RatioVerdict::Faster)
+}
+
+pub(super) fn effects_table(effects: &[EffectFacts]) -> String {
+    let row = |of: &EffectFacts| {
+        let interval = match (of.low, of.high) {
+            (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
+            _ => "-".to_owned(),
+        };
+        vec![
+            if of.effect > 0.0 { percent(of.effect) } else { "none".to_owned() },
+            of.metric.clone(),
+            if of.is_found { "yes" } else { "no" }.to_owned(),
+            of.pairs.to_string(),
+            format!("{:.3}", of.ratio),
+            interval,
+        ]
+    };
+    let rows: Vec<Vec<String>> = effects.iter().map(row).collect();
+    let titles = ["effect", "metric", "found", "pairs", "ratio", "95 % interval"];
+    text_table(&titles, &rows, |place| place >= 3)
+}
+
+/// What the table says, in sentences; of noise that was taken for an effect most of all.
+pub(super) fn say(effects: &[EffectFacts]) {
+    for of in effects.iter().filter(|of| of.effect == 0.0 && of.is_found) {
+        output::talk(&format!(
+            "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5 %)",
+            of.metric,
+            percent((of.ratio - 1.0).abs())
+        ));
+    }
+    if let Some(least) = least_found(effects) {
+        output::talk(&format!(
+            "the least effect that was found: {} by {}, with {} pairs of trials of {} s",
+            percent(least.effect),
+            least.metric,
+            least.pairs,
+            short(least.trial_s)
+        ));
+    }
+}
+
+/// The least effect from which on, by one metric, all were found: a smaller one beside a larger one that was missed was
+/// luck.
+fn least_found(effects: &[EffectFacts]) -> Option<&EffectFacts> {
+    let is_sure = |of: &&EffectFacts| {
+        let mut larger =
+            effects.iter().filter(|other| other.metric == of.metric && other.effect >= of.effect);
+        of.effect > 0.0 && larger.all(|other| other.is_found)
+    };
+    effects.iter().filter(is_sure).min_by(|a, b| a.effect.total_cmp(&b.effect))
+}
+
+/// The table, made before the first trial and dropped after the last one.
+pub(super) const TABLE: &str = "dyno_calibrate";
+const ROWS: i64 = 100;
+
+pub(super) struct Probe {
+    kinds: [TransactionKind; 1],
+    sql: String,
+}
+
+impl Probe {
+    /// With so many digests in each statement; `None` where the server has no way to compute them.
+    pub(super) fn new(dialect: Dialect, digests: u64) -> Option<Self> {
+        let sql = match dialect {
+            Dialect::Mysql => {
+                format!("SELECT v, BENCHMARK({digests}, SHA2(v, 256)) FROM {TABLE} WHERE id = ?")
+            }
+            Dialect::Postgres => format!(
+                "SELECT v, (SELECT count(md5(n::text)) FROM generate_series(1, {digests}) n) FROM {TABLE} \
+                 WHERE id = $1"
+            ),
+            Dialect::Sqlite => return None,
+        };
+        let kinds = [TransactionKind { name: "read".to_owned(), weight: 1 }];
+        Some(Probe { kinds, sql })
+    }
+}
+
+/// Makes the table. One that a calibration has left that was killed is replaced.
+pub(super) fn make_probe_table(driver: &AdminDriver<'_>) -> Result<(), DbError> {
+    let rows: Vec<String> = (1..=ROWS).map(|id| format!("({id}, {})", id * 7)).collect();
+    execute(
+        driver,
+        &[
+            format!("DROP TABLE IF EXISTS {TABLE}"),
+            format!("CREATE TABLE {TABLE} (id INT PRIMARY KEY, v INT NOT NULL)"),
+            format!("INSERT INTO {TABLE} (id, v) VALUES {}", rows.join(", ")),
+        ],
+    )
+}
+
+pub(super) fn remove_probe_table(driver: &AdminDriver<'_>) -> Result<(), DbError> {
+    execute(driver, &[format!("DROP TABLE IF EXISTS {TABLE}")])
+}
+
+fn execute(driver: &AdminDriver<'_>, statements: &[String]) -> Result<(), DbError> {
+    databases::run(in_session(driver, async |session| {
+        for sql in statements {
+            session.query(sql, &mut Discard).await?;
+        }
+        Ok(())
+    }))
+}
+
+impl Workload for Probe {
+    type Worker = (Statement, Rng);
+    type Terminal = ();
+
+    fn transactions(&self) -> &[TransactionKind] {
+        &self.kinds
+    }
+
+    async fn open<S: Session>(
+        &self,
+        session: &mut S,
+        _id: WorkerId,
+        _workers: u32,
+        rng: Rng,
+    ) -> Result<Self::Worker, DbError> {
+        Ok((session.prepare(&self.sql, &[ParamType::Int]).await?, rng))
+    }
+
+    async fn reopen<S: Session>(
+        &self,
+        worker: &mut Self::Worker,
+        session: &mut S,
+    ) -> Result<(), DbError> {
+        worker.0 = session.prepare(&self.sql, &[ParamType::Int]).await?;
+        Ok(())
+    }
+
+    async fn run<S: Session>(
+        &self,
+        (statement, rng): &mut Self::Worker,
+        session: &mut S,
+        _transaction: TransactionId,
+        _attempt: u32,
+        tally: &mut Tally,
+    ) -> Result<Outcome, DbError> {
+        let id = Param::Int(rng.uniform(1, ROWS as u64) as i64);
+        tally.count(session.execute_short(*statement, &[id], &mut Discard).await?);
+        Ok(Outcome::Committed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dyno_core::Rng;
+    use std::cell::{Cell, RefCell};
+
+    /// A server whose transactions take a millisecond and 10 us for each unit of cost, with this noise.
+    fn simulated(effects: &[f64], budget_s: f64, noise: f64, unit: CostUnit) -> Vec<EffectFacts> {
+        let (clock, rng) = (Cell::new(0.0), RefCell::new(Rng::new(5, "effects", 0)));
+        let mut measure = |cost: u64, seconds: f64| {
+            clock.set(clock.get() + seconds);
+            let mut rng = rng.borrow_mut();
+            let mut spread = || 1.0 + noise * (rng.unit() + rng.unit() + rng.unit() - 1.5);
+            let longer = 1e-3 + 1e-5 * cost as f64;
+            Ok(Measured {
+                tps: spread() / longer,
+                cpu_us: Some(longer * 3e5 * (1.0 + (spread() - 1.0) / 10.0)),
+            })
+        };
+        let elapsed_s = || clock.get();
+        let session = EffectSession { budget_s, elapsed_s: &elapsed_s, measure: &mut measure };
+        session.run(effects, unit).expect("a table")
+    }
+
+    #[test]
+    fn known_effects_are_found_and_none_where_there_is_none() {
+        for unit in [CostUnit::Seconds(1e-5), CostUnit::Unknown { probe: 200 }] {
+            let found = simulated(&[0.02, 0.05], 240.0, 0.01, unit);
+            assert_eq!(found.len(), 6, "three arms of two metrics");
+            for of in &found {
+                assert_eq!(of.is_found, of.effect > 0.0, "{of:?}");
+                assert!(of.pairs >= 3 && of.pairs <= 60, "{of:?}");
+            }
+            assert!((found[2].effect - 0.02).abs() < 0.002, "{found:?}");
+            assert!((found[2].ratio - 0.98).abs() < 0.01, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn what_noise_hides_is_not_found_and_the_time_is_kept() {
+        let found = simulated(&[0.01], 20.0, 0.5, CostUnit::Seconds(1e-5));
+        let tps: Vec<_> = found.iter().filter(|of| of.metric == "tps").collect();
+        assert!(tps.iter().all(|of| !of.is_found), "{tps:?}");
+        // 20 s of trials of a third of a second each, three of which come before.
+        assert!(
+            (0.3..0.35).contains(&tps[0].trial_s) && tps[0].pairs + tps[1].pairs <= 30,
+            "{tps:?}"
+        );
+        let table = effects_table(&found);
+        assert!(table.contains("none") && table.contains("server_cpu_us"), "{table}");
+    }
+
+    #[test]
+    fn a_delay_is_not_found_as_faster() {
+        for (effect, verdict, expected) in [
+            (0.02, RatioVerdict::Slower, true),
+            (0.02, RatioVerdict::Faster, false),
+            (0.02, RatioVerdict::Undecided, false),
+            (0.0, RatioVerdict::Slower, true),
+            (0.0, RatioVerdict::Faster, true),
+        ] {
+            assert_eq!(is_found(effect, verdict), expected, "{effect} {verdict:?}");
+        }
+    }
+
+    #[test]
+    fn the_least_effect_is_one_from_which_on_all_were_found() {
+        let of = |metric: &str, effect: f64, is_found: bool| EffectFacts {
+            effect,
+            metric: metric.to_owned(),
+            is_found,
+            ..EffectFacts::default()
+        };
+        let least = |effects: &[EffectFacts]| {
+            least_found(effects).map(|least| (least.metric.clone(), least.effect))
+        };
+        // Noise is no effect, and 1 % was luck: 2 % was missed.
+        let tps = [
+            of("tps", 0.0, true),
+            of("tps", 0.01, true),
+            of("tps", 0.02, false),
+            of("tps", 0.05, true),
+        ];
+        assert_eq!(least(&tps), Some(("tps".to_owned(), 0.05)));
+        let both = [&tps[..], &[of("server_cpu_us", 0.02, true)]].concat();
+        assert_eq!(least(&both), Some(("server_cpu_us".to_owned(), 0.02)));
+        assert_eq!(least(&[of("tps", 0.01, true), of("tps", 0.05, false)]), None);
+    }
+
+    #[test]
+    fn a_cost_that_takes_no_time_is_an_error() {
+        let mut measure = |_, _| Ok(Measured { tps: 100.0, cpu_us: None });
+        let session = EffectSession { budget_s: 1.0, elapsed_s: &|| 0.0, measure: &mut measure };
+        let failure = session.run(&[0.01], CostUnit::Unknown { probe: 10 }).expect_err("no time");
+        assert!(failure.message.to_string().contains("can't be measured"), "{failure:?}");
+    }
+}
