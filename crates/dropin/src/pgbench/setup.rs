@@ -153,7 +153,7 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
         |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
     let refused = |error: TargetError| {
         let refusal = Refusal::error(&error);
-        unconnected(refusal.hinted(&error.hint))
+        unconnected(refusal.hinted(error.hint.as_ref()))
     };
     let mut target = target(&settings.connection).map_err(refused)?;
     let login = find_password(&target, None);
