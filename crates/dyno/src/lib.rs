@@ -193,6 +193,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     register_catalogues(families);
     let arguments: Vec<OsString> = std::env::args_os().collect();
     let called = arguments.first().and_then(|name| Path::new(name).file_name());
+    terminal::hide_secrets(&arguments);
     output::install(&TerminalStreams);
     if let Some(ended) = called.and_then(|name| drop_in(name, &arguments)) {
         return ended;
@@ -210,9 +211,18 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
     let command_line = match script {
         Some(verb) => {
             let words = ["dyno", "benchmarksql", verb].map(OsString::from);
-            CommandLine::parse_from(words.into_iter().chain(arguments.iter().skip(1).cloned()))
+            CommandLine::try_parse_from(words.into_iter().chain(arguments.iter().skip(1).cloned()))
         }
-        None => CommandLine::parse_from(&arguments),
+        None => CommandLine::try_parse_from(&arguments),
+    };
+    let command_line = match command_line {
+        Ok(command_line) => command_line,
+        // Not by clap's own hand: it quotes arguments.
+        Err(error) if error.use_stderr() => {
+            output::talk_unended(&error.render().to_string());
+            return ExitCode::from(2);
+        }
+        Err(help) => help.exit(),
     };
     if let Err(failure) = choose_io_of(command_line.io) {
         return exit_code(Err(failure));

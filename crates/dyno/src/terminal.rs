@@ -1,12 +1,15 @@
 //! The two streams: data to standard output, talk and bars to standard error.
 
 use dyno_core::in_one_line;
+use dyno_facts::{has_secret, mask_secrets};
 use dyno_runner::output::{ProgressView, Streams};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::{Signal, getpid, kill_process};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 /// The streams of this process and the person before them.
@@ -26,7 +29,7 @@ impl Streams for TerminalStreams {
     }
 
     fn talk(&self, bytes: &[u8]) {
-        let _ = io::stderr().lock().write_all(&harmless(bytes));
+        let _ = io::stderr().lock().write_all(&harmless(&without_secrets(bytes)));
     }
 
     fn is_watched(&self) -> bool {
@@ -70,6 +73,33 @@ impl Streams for TerminalStreams {
             io::Error::new(io::ErrorKind::Interrupted, "Ctrl-C was pressed")
         })
     }
+}
+
+/// URLs and options of the command line with a password, each with the form that may be shown: messages quote them.
+static SECRET_ARGUMENTS: OnceLock<Vec<(String, String)>> = OnceLock::new();
+
+/// Has talk show these arguments without their passwords from now on.
+pub(crate) fn hide_secrets(arguments: &[OsString]) {
+    let arguments = arguments.iter().filter_map(|argument| argument.to_str());
+    let secret = arguments.filter(|argument| has_secret(argument)).map(|argument| {
+        // Of `--target=a=mysql://...` the URL alone may be quoted.
+        let scheme = &argument[..argument.find("://").unwrap_or(0)];
+        let start = scheme.rfind(|c: char| !c.is_ascii_alphanumeric()).map_or(0, |at| at + 1);
+        (argument[start..].to_owned(), mask_secrets(&argument[start..]))
+    });
+    let _ = SECRET_ARGUMENTS.set(secret.collect());
+}
+
+fn without_secrets(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let secret = SECRET_ARGUMENTS.get().map_or(&[][..], Vec::as_slice);
+    if secret.is_empty() {
+        return Cow::Borrowed(bytes);
+    }
+    let mut text = String::from_utf8_lossy(bytes).into_owned();
+    for (argument, shown) in secret {
+        text = text.replace(argument, shown);
+    }
+    Cow::Owned(text.into_bytes())
 }
 
 /// A terminal that shows nothing of what is typed and sends no signals: Ctrl-C is read as a byte, so that the end of

@@ -341,3 +341,29 @@ fn a_full_disk_behind_standard_output_is_said() {
     let error = "error: Standard output can't be written: No space left on device (os error 28).\n";
     assert!(said.starts_with(error), "{said}");
 }
+
+#[test]
+fn messages_quote_no_password_of_the_command_line() {
+    let folder = Scratch::new();
+    let url = "mysql://bench:S3kret-PW@127.0.0.1:1/b";
+    let target = format!("--target=a={url}");
+    let commands: [&[&str]; 12] = [
+        &["compare", url, url],
+        &["compare", url],
+        &["show", url],
+        &["paper", url],
+        &["ls", url],
+        &["serve", url],
+        &["run", url],
+        &["run", "tpch", url],
+        &["run", "tpch", &target, &target],
+        &["bench", url, url, url],
+        &["tpch", "load", url],
+        &["benchmarksql", "run", url],
+    ];
+    for command in commands {
+        let ran = dyno(folder.path(), command);
+        assert_ne!(ran.code, 0, "{command:?}");
+        assert!(!ran.all().contains("S3kret"), "{command:?}: {}", ran.all());
+    }
+}

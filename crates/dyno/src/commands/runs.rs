@@ -95,6 +95,10 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
     if runs.join(name).join("run.json").is_file() {
         return Ok(runs.join(name));
     }
+    if name.contains("://") {
+        return Err(Failure::usage(format!("`{name}` is a database, and a run is wanted."))
+            .with_hint("`dyno bench URL URL` measures two databases and compares them."));
+    }
     let entries = dyno_store::list(runs)?;
     let folder = |entry: &RunEntry| {
         entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
