@@ -6,7 +6,7 @@
 //! was acknowledged in them is held against the data before these are used again, or dropped.
 
 use crate::command::ShellCommand;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::family::{LoadOrder, ask, remove_tables};
 use crate::nodes::Nodes;
 use crate::progress::LoadProgress;
@@ -86,30 +86,26 @@ impl Parts {
 }
 
 impl Runner<'_> {
-    fn change_tables(
-        &mut self,
-        owner: &str,
-        change: impl FnOnce(&mut Known),
-    ) -> Result<(), Failure> {
+    fn change_tables(&mut self, owner: &str, change: impl FnOnce(&mut Known)) -> Result<()> {
         let change = |known: &mut BTreeMap<String, Known>| {
             change(known.entry(owner.to_owned()).or_default());
         };
         Ok(self.run.update(|header| change(&mut header.tables))?)
     }
 
-    fn parts(&self, step: &PlanStep) -> Result<Parts, Failure> {
+    fn parts(&self, step: &PlanStep) -> Result<Parts> {
         let known = self.run.header().tables.get(self.plan.owner(&step.target));
         Ok(Parts::of(known, &self.parties(step)?.0.tables()))
     }
 
     /// The tables of a step's experiment that are there.
-    fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>> {
         let (experiment, reached) = self.parties(step)?;
         guarded(place, LOOK, &WatchedNode::all(reached), || experiment.existing(&reached.database))
     }
 
     /// Notes which tables of a target others have made where the run's own were.
-    fn disown(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    fn disown(&mut self, step: &PlanStep) -> Result<()> {
         let (_, reached) = self.parties(step)?;
         let owner = self.plan.owner(&step.target);
         if self.run.header().made(owner).next().is_none() {
@@ -123,7 +119,7 @@ impl Runner<'_> {
         self.change_tables(owner, |known| disown(known, &unmarked))
     }
 
-    pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<()> {
         let title = say!(preparing, experiment = &step.experiment, target = &step.target);
         let existing = self.existing(step, &title)?;
         let owner = self.plan.owner(&step.target).to_owned();
@@ -152,7 +148,7 @@ impl Runner<'_> {
         Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
     }
 
-    pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<()> {
         self.disown(step)?;
         let parts = self.parts(step)?;
         let (experiment, reached) = self.parties(step)?;
@@ -178,7 +174,7 @@ impl Runner<'_> {
 
     /// Restores the data before a trial as the experiment wants it; false when the user has stopped it. Data that no
     /// trial has touched since this process loaded them are left alone, and those that are reloaded for pairs.
-    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool> {
         let planned = self.plan.experiment(&step.experiment);
         if planned.is_some_and(|planned| planned.reload_each > 0) {
             return Ok(true);
@@ -186,7 +182,7 @@ impl Runner<'_> {
         self.restore(step)
     }
 
-    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool> {
         let owner = self.plan.owner(&step.target);
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         match wanted.filter(|_| !self.fresh.contains(owner)) {
@@ -206,7 +202,7 @@ impl Runner<'_> {
         }
     }
 
-    fn reload(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    fn reload(&mut self, step: &PlanStep) -> Result<bool> {
         self.disown(step)?;
         if let Some(table) = self.parts(step)?.found.first() {
             return Err(Failure::new(format!(
@@ -235,7 +231,7 @@ impl Runner<'_> {
         }
     }
 
-    fn clear_of(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    fn clear_of(&mut self, step: &PlanStep) -> Result<()> {
         let made = self.parts(step)?.made;
         if made.is_empty() {
             return Ok(());
@@ -264,7 +260,7 @@ impl Runner<'_> {
     }
 
     /// Holds what earlier trials have left against the data of the targets that are meant.
-    pub(super) fn settle_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<(), Failure> {
+    pub(super) fn settle_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<()> {
         let owed = self.run.header().owed.clone();
         for (id, file) in owed {
             let step = self.plan.steps.iter().find(|step| step.id == id);

@@ -1,7 +1,7 @@
 //! What a person sees while dyno works: bars on a terminal, plain lines elsewhere; and how long the rest of a run will
 //! take, by the guesses of its plan, corrected by how long its steps took so far.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::output::{ProgressView, streams};
 use crate::watch::{WatchedNode, dead_node, look_at_nodes};
 use crate::{output, signals};
@@ -202,7 +202,7 @@ impl LoadObserver for LoadProgress {
 pub fn follow_load<R>(
     load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
     told: impl FnOnce(&R) -> String,
-) -> Result<R, Failure> {
+) -> Result<R> {
     let watched = signals::end_on_interrupt("what is stored is kept", || {});
     if let Err(error) = watched {
         output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));

@@ -5,7 +5,7 @@
 use crate::parse::is_name;
 use crate::plan::Overrides;
 use crate::reader::{Problem, SuiteError};
-use crate::reader::{Reader, Sheet, Span, Value};
+use crate::reader::{Reader, Span, Value};
 use crate::suite::BUNDLED_PREFIX;
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{self, twin_name};
@@ -14,7 +14,7 @@ use dyno_facts::{
     ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule, TargetFacts,
     say,
 };
-use dyno_statistics::gate::{Gate, Mistake, Objective};
+use dyno_statistics::gate::{Gate, Objective};
 use dyno_statistics::{ALPHA, rank};
 use std::ops::RangeInclusive;
 use toml::de::DeValue;
@@ -73,19 +73,15 @@ impl WantedStop {
 
 /// Takes all keys of this, of an unknown workload as well; returns what is compared.
 pub(crate) fn read(
-    sheet: &Sheet<'_>,
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,
     facts: &mut ExperimentFacts,
 ) -> Option<Compare> {
-    let compare = table
-        .take("compare")
-        .and_then(|(span, value)| Reader::of_value(sheet, "`compare`", span, value))
-        .and_then(read_compare);
+    let compare = table.table("compare").and_then(read_compare);
     let gates = table.texts("gate").unwrap_or_default();
     for gate in &gates {
         if let Err(mistake) = gate.value.parse::<Gate>() {
-            table.note(&gate.span, problem(&mistake));
+            table.note(&gate.span, mistake.to_string(), mistake.hint.clone());
         }
     }
     facts.gates = gates.into_iter().map(|gate| gate.value).collect();
@@ -113,14 +109,13 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     if facts.search.is_some() {
         let message =
             format!("{} searches for a rate: there are no pairs to restart for.", table.name);
-        table
-            .note(&span, Problem::new(message).hint("Leave `restart_each` and `reload_each` out."));
+        table.note(&span, message, "Leave `restart_each` and `reload_each` out.");
     }
     let (less, more) = (facts.restart_each.min(facts.reload_each), facts.pairs_per_unit());
     if less > 0 && !more.is_multiple_of(less) {
         let message = format!("{more} pairs are no multiple of {less} pairs.");
         let hint = "`restart_each` must divide `reload_each`, or the other way round.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, hint);
     }
     if facts.reload_each > 0 && facts.restore.is_none() {
         facts.restore = Restore::Reload;
@@ -139,10 +134,6 @@ fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
     pairs.or_else(wrong).unwrap_or(0)
 }
 
-fn problem(mistake: &Mistake) -> Problem {
-    Problem::new(mistake.to_string()).hint(mistake.hint.clone())
-}
-
 fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
     let (is_aa, clone) = read_aa(&mut table);
@@ -157,12 +148,12 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         let hint = "Take `half_width` for a width of the interval, `until_decided` for a verdict as soon as there is one.";
         let message = "`until_decided` and `half_width` can't stand together: each keeps its 5 % of false positives \
                        only where it alone ends the pairs.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, hint);
     }
     if let (Some(first), true) = (candidates.iter().flatten().next(), is_aa) {
         let hint = "With `aa = true` the baseline is measured twice: leave the candidates out.";
         let message = "A comparison of a target with itself has no candidates.";
-        table.note(&first.span.clone(), Problem::new(message).hint(hint));
+        table.note(&first.span.clone(), message, hint);
     }
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
@@ -171,7 +162,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         if baseline.as_ref().is_some_and(|baseline| baseline.value == candidate.value) {
             let hint = "To measure the noise, write `aa = true` instead of `candidates`.";
             let message = format!("`{}` is compared with itself.", candidate.value);
-            table.note(&candidate.span, Problem::new(message).hint(hint));
+            table.note(&candidate.span, message, hint);
         }
     }
     table.finish(
@@ -296,8 +287,7 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
         let (span, value) = found?;
         if objective.is_none() {
             let hint = "Add `objective = \"p99 < 20ms\"`, or write `rate = [...]`.";
-            let message = format!("`{key}` is a bound of a search, and there is none.");
-            table.note(&span, Problem::new(message).hint(hint));
+            table.note(&span, format!("`{key}` is a bound of a search, and there is none."), hint);
         }
         table.item_number(key, value, &rates)
     };
@@ -306,16 +296,15 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
     let objective = objective?;
     if workload.is_some_and(|workload| workload.levels == Levels::Degrees) {
         let message = "A pass over queries has no rate that could be searched for.";
-        table.note(&objective.span, Problem::new(message).hint("Leave `objective` out."));
+        table.note(&objective.span, message, "Leave `objective` out.");
     }
     if let Err(mistake) = objective.value.parse::<Objective>() {
-        table.note(&objective.span, problem(&mistake));
+        table.note(&objective.span, mistake.to_string(), mistake.hint.clone());
     }
     if let (Some(start), Some(most)) = (&start_rate, &most_rate)
         && start.value > most.value
     {
-        let message = "`start_rate` is higher than `most_rate`.";
-        table.note(&start.span, Problem::new(message));
+        table.note(&start.span, "`start_rate` is higher than `most_rate`.", "");
     }
     Some(RateSearch {
         objective: objective.value,

@@ -6,8 +6,8 @@
 //! trials are interleaved, and figures and verdicts need no further dimension.
 
 use crate::plan::Overrides;
-use crate::reader::{Problem, Source, SuiteError, hint_of_known};
-use crate::reader::{Reader, short};
+use crate::reader::Reader;
+use crate::reader::{Problem, Source, SuiteError};
 use crate::suite::{Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
@@ -340,9 +340,7 @@ pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> 
     if let Some(value) = Route::parse(&route.value) {
         return Some(WithSpan { value, span: route.span });
     }
-    let message = format!("There is no route `{}`.", short(&route.value));
-    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
-    table.note(&route.span, Problem::new(message).hint(hint));
+    table.sheet.note_unknown(&route, ("route", "Routes"), &Route::NAMES);
     None
 }
 
@@ -352,7 +350,7 @@ pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
     rule.map_err(|message: String| {
         let hint = "Rules: `modulo` (the warehouse modulo the number of shards), and `ranges 5, 10, 15` (the last \
                     warehouse of each shard but the last one).";
-        table.note(&text.span, Problem::new(message).hint(hint));
+        table.note(&text.span, message, hint);
     })
     .ok()
 }
