@@ -128,9 +128,9 @@ impl Runner<'_> {
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.change_tables(&owner, |known| note_origins(known, &tables, &existing))?;
         let (experiment, reached) = self.parties(step)?;
-        let mark = self.run.header().table_mark();
-        let nodes = WatchedNode::all(reached);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes).marking(mark);
+        let mut observer = LoadProgress::new(&title.to_string());
+        observer.nodes = WatchedNode::all(reached);
+        observer.mark = Some(self.run.header().table_mark());
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let loaded =
@@ -153,7 +153,8 @@ impl Runner<'_> {
         let parts = self.parts(step)?;
         let (experiment, reached) = self.parties(step)?;
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(WatchedNode::all(reached));
+        let mut observer = LoadProgress::new(&title.to_string());
+        observer.nodes = WatchedNode::all(reached);
         remove_tables(experiment, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
         let removed = match experiment.keeps_existing() {

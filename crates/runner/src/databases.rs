@@ -512,12 +512,8 @@ const ARRIVES_WITHIN: Nanos = 10 * SECOND;
 const KINSHIP_WITHIN: Nanos = 30 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
 
-enum Kinship {
-    Copy,
-    SameServer,
-    Stranger,
-}
-
+/// Checks that read-only nodes show the data that were loaded: those of a primary that they copy.
+///
 /// # Errors
 /// A read-only node is the primary itself, or does not show a table that was made there.
 pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<()> {
@@ -525,37 +521,42 @@ pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<()> {
         return Ok(());
     };
     for node in reached.nodes.iter().filter(|node| node.role == Role::ReadOnly) {
-        let (name, origin) = (&node.name, &primary.name);
         let question = async {
-            timeout(now() + KINSHIP_WITHIN, kinship(primary, node)).await.ok().transpose()
+            let reason = timeout(now() + KINSHIP_WITHIN, why_no_copy(primary, node)).await;
+            reason.ok().transpose()
         };
         // What can't be found out now is seen in the trials.
-        let message = match run(question) {
-            Ok(Some(Kinship::SameServer)) => {
-                format!("The read-only node {name} is the same server as the primary {origin}.")
-            }
-            Ok(Some(Kinship::Stranger)) => format!(
-                "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not appeared \
-                 within {} s.",
-                ARRIVES_WITHIN / SECOND
-            ),
-            Ok(_) | Err(_) => continue,
-        };
-        return Err(Failure::new(message)
-            .with_hint(format!("Name a replica of {origin} instead, or leave the node out.")));
+        if let Ok(Some(Some(message))) = run(question) {
+            let hint =
+                format!("Name a replica of {} instead, or leave the node out.", primary.name);
+            return Err(Failure::new(message).with_hint(hint));
+        }
     }
     Ok(())
 }
 
-async fn kinship(primary: &ReachedNode, node: &ReachedNode) -> Result<Kinship, DbError> {
+/// Why a read-only node is no copy of the primary, in a sentence; `None` if it is one.
+async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option<String>, DbError> {
+    let (name, origin) = (&node.name, &primary.name);
     let (primary, node) = (primary.database.admin(), node.database.admin());
     in_session(&node, async |reader| {
         if follows(reader).await? {
-            return Ok(Kinship::Copy);
+            return Ok(None);
         }
-        in_session(&primary, async |writer| match is_same(writer, reader).await? {
-            true => Ok(Kinship::SameServer),
-            false => sees_writes(writer, reader).await,
+        in_session(&primary, async |writer| {
+            if is_same(writer, reader).await? {
+                let same = format!(
+                    "The read-only node {name} is the same server as the primary {origin}."
+                );
+                return Ok(Some(same));
+            }
+            Ok((!sees_writes(writer, reader).await?).then(|| {
+                format!(
+                    "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not \
+                     appeared within {} s.",
+                    ARRIVES_WITHIN / SECOND
+                )
+            }))
         })
         .await
     })
@@ -594,15 +595,16 @@ async fn is_same(
     Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
 }
 
+/// True if a table that is made in one session appears in the other.
 async fn sees_writes(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
-) -> Result<Kinship, DbError> {
+) -> Result<bool, DbError> {
     let table = format!("dyno_copy_{}", process::id());
     // Who may make no table loads none.
     let create = format!("CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY)");
     if answer_if_any(writer, &create).await?.is_none() {
-        return Ok(Kinship::Copy);
+        return Ok(true);
     }
     let look = format!("SELECT count(*) FROM {table}");
     let arrival = async {
@@ -614,8 +616,7 @@ async fn sees_writes(
     // The table goes whatever becomes of the reader, which may hang.
     let arrived = timeout(now() + ARRIVES_WITHIN, arrival).await;
     answer_if_any(writer, &format!("DROP TABLE {table}")).await?;
-    let is_seen = arrived.ok().transpose()?.is_some();
-    Ok(if is_seen { Kinship::Copy } else { Kinship::Stranger })
+    Ok(arrived.ok().transpose()?.is_some())
 }
 
 #[cfg(test)]

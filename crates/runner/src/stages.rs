@@ -40,13 +40,9 @@ impl Runner<'_> {
             return self.attempts(step, trial, purpose, None);
         };
         let of = (duration_s / stage_s).ceil() as u32;
-        let done: BTreeSet<u32> = self
-            .run
-            .data()
-            .stages(&step.id)
-            .iter()
-            .filter_map(|stage| Some(stage.stage?.number))
-            .collect();
+        let stages = self.run.data().stages(&step.id);
+        let done = stages.iter().filter_map(|stage| Some(stage.stage?.number));
+        let done: BTreeSet<u32> = done.collect();
         let left = (1..=of).filter(|number| !done.contains(number));
         if let (false, Some(first)) = (done.is_empty(), left.clone().next()) {
             let place = format!("{} on {}", step.experiment, step.target);

@@ -16,7 +16,6 @@ use dyno_facts::{
 };
 use dyno_statistics::gate::{Gate, Objective};
 use dyno_statistics::{ALPHA, rank};
-use std::ops::RangeInclusive;
 use toml::de::DeValue;
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
@@ -124,14 +123,15 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
 
 /// `restart_each = "pair"`, or of how many pairs the first; 0 where it is not there.
 fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
-    let Some((_, value)) = table.take(key) else { return 0 };
-    let pairs = match value.get_ref() {
-        DeValue::String(text) if text == "pair" => Some(1),
-        DeValue::Integer(digits) => digits.as_str().parse().ok().filter(|n| (1..=100).contains(n)),
-        _ => None,
-    };
-    let wrong = || table.wrong(key, "\"pair\", or a number of pairs from 1 to 100", value);
-    pairs.or_else(wrong).unwrap_or(0)
+    let pairs =
+        table.parsed(key, "\"pair\", or a number of pairs from 1 to 100", |value| match value {
+            DeValue::String(text) if text == "pair" => Some(1),
+            DeValue::Integer(digits) => {
+                digits.as_str().parse().ok().filter(|n| (1..=100).contains(n))
+            }
+            _ => None,
+        });
+    pairs.unwrap_or(0)
 }
 
 fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
@@ -143,7 +143,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let equivalence = read_share(&mut table, "equivalence");
     let until_decided_span = table.span_of("until_decided");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
-    let budget_s = read_seconds(&mut table, "budget", &(1.0..=31_536_000.0));
+    let budget_s = read_budget(&mut table);
     if let (true, Some(_), Some(span)) = (is_until_decided, half_width, until_decided_span) {
         let hint = "Take `half_width` for a width of the interval, `until_decided` for a verdict as soon as there is one.";
         let message = "`until_decided` and `half_width` can't stand together: each keeps its 5 % of false positives \
@@ -176,37 +176,26 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
 
 /// `aa = true`, or the name of a second clone of the baseline.
 fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
-    let Some((span, value)) = table.take("aa") else { return (false, None) };
-    match value.get_ref() {
-        DeValue::Boolean(is_aa) => (*is_aa, None),
-        DeValue::String(name) => (true, Some(WithSpan { value: name.to_string(), span })),
-        _ => {
-            table.wrong::<()>(
-                "aa",
-                "true, false, or the name of a target that is its clone",
-                value,
-            );
-            (false, None)
+    let span = table.span_of("aa");
+    let wanted = "true, false, or the name of a target that is its clone";
+    let read = table.parsed("aa", wanted, |value| match value {
+        DeValue::Boolean(is_aa) => Some((*is_aa, None)),
+        DeValue::String(name) => {
+            Some((true, Some(WithSpan { value: name.to_string(), span: span.clone()? })))
         }
-    }
+        _ => None,
+    });
+    read.unwrap_or_default()
 }
 
 /// `pairs = 6`, or `pairs = "6..20"`: fewest and most.
 fn read_pairs(table: &mut Reader<'_, '_>) -> Option<(u32, u32)> {
-    let (_, value) = table.take("pairs")?;
-    let found = match value.get_ref() {
+    let wanted = "a number from 1 to 1000, or two such as \"6..20\", the smaller one first";
+    table.parsed("pairs", wanted, |value| match value {
         DeValue::String(text) => pairs(text),
         DeValue::Integer(digits) => pairs(digits.as_str()),
         _ => None,
-    };
-    match found {
-        Some(found) => Some(found),
-        None => table.wrong(
-            "pairs",
-            "a number from 1 to 1000, or two such as \"6..20\", the smaller one first",
-            value,
-        ),
-    }
+    })
 }
 
 /// Pairs as users write them: `6`, or the fewest and the most, `6..20`.
@@ -219,16 +208,11 @@ pub fn pairs(text: &str) -> Option<(u32, u32)> {
 
 /// `half_width = "2%"` or `0.02`.
 fn read_share(table: &mut Reader<'_, '_>, key: &'static str) -> Option<f64> {
-    let (_, value) = table.take(key)?;
-    let number = match value.get_ref() {
+    table.parsed(key, "a share such as \"2%\", from 0.01% to 50%", |value| match value {
         DeValue::String(text) => share(text),
         DeValue::Float(digits) => digits.as_str().parse().ok().filter(is_share),
         _ => None,
-    };
-    match number {
-        Some(number) => Some(number),
-        None => table.wrong(key, "a share such as \"2%\", from 0.01% to 50%", value),
-    }
+    })
 }
 
 /// A half-width or a margin as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
@@ -260,22 +244,17 @@ pub fn seconds(text: &str) -> Option<f64> {
     Some(number * unit).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
 }
 
-fn read_seconds(
-    table: &mut Reader<'_, '_>,
-    key: &'static str,
-    range: &RangeInclusive<f64>,
-) -> Option<f64> {
-    let (_, value) = table.take(key)?;
-    let number = match value.get_ref() {
-        DeValue::String(text) => seconds(text),
-        DeValue::Integer(digits) => digits.as_str().parse().ok(),
-        DeValue::Float(digits) => digits.as_str().parse().ok(),
-        _ => None,
-    };
-    match number.filter(|seconds| range.contains(seconds)) {
-        Some(seconds) => Some(seconds),
-        None => table.wrong(key, "a length of time such as \"90s\", \"30m\" or \"2h\"", value),
-    }
+fn read_budget(table: &mut Reader<'_, '_>) -> Option<f64> {
+    let wanted = "a length of time such as \"90s\", \"30m\" or \"2h\"";
+    table.parsed("budget", wanted, |value| {
+        let number = match value {
+            DeValue::String(text) => seconds(text),
+            DeValue::Integer(digits) => digits.as_str().parse().ok(),
+            DeValue::Float(digits) => digits.as_str().parse().ok(),
+            _ => None,
+        };
+        number.filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
+    })
 }
 
 fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<RateSearch> {
@@ -315,16 +294,11 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
 
 /// `confirm = true`, or how often.
 fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
-    let (_, value) = table.take("confirm")?;
-    match value.get_ref() {
-        DeValue::Boolean(true) => Some(CONFIRMATIONS),
-        DeValue::Boolean(false) => Some(0),
-        DeValue::Integer(digits) => match digits.as_str().parse() {
-            Ok(number @ 0..=1_000) => Some(number),
-            _ => table.wrong("confirm", "true, false, or a number of trials", value),
-        },
-        _ => table.wrong("confirm", "true, false, or a number of trials", value),
-    }
+    table.parsed("confirm", "true, false, or a number of trials", |value| match value {
+        DeValue::Boolean(is_wanted) => Some(if *is_wanted { CONFIRMATIONS } else { 0 }),
+        DeValue::Integer(digits) => digits.as_str().parse().ok().filter(|number| *number <= 1_000),
+        _ => None,
+    })
 }
 
 /// How often a starved trial is made again. Of a comparison it is by default: repeating 5 % of starved trials lifts the

@@ -3,7 +3,7 @@
 //! durability are measured.
 
 use crate::reader::hint_of_known;
-use crate::reader::{Reader, Sheet, Value, short};
+use crate::reader::{Reader, Sheet, short};
 use crate::suite::{SuiteExperiment, WithSpan};
 use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan, SecretCommand};
@@ -248,18 +248,13 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
 
 /// `allow_lost = true`, or the targets of which a loss is expected.
 fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
-    let (_, value) = table.take("allow_lost")?;
-    let name = |item: &Value<'_>| match item.get_ref() {
-        DeValue::String(name) => Some(name.to_string()),
-        _ => None,
-    };
-    let names = match value.get_ref() {
+    let name = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
+    table.parsed("allow_lost", "true, false, or names of targets", |value| match value {
         DeValue::Boolean(true) => Some(vec!["*".to_owned()]),
         DeValue::Boolean(false) => Some(Vec::new()),
-        DeValue::Array(items) => items.iter().map(|item| name(&item)).collect(),
-        _ => name(&value).map(|name| vec![name]),
-    };
-    names.or_else(|| table.wrong("allow_lost", "true, false, or names of targets", value))
+        DeValue::Array(items) => items.iter().map(|item| name(item.get_ref())).collect(),
+        _ => name(value).map(|name| vec![name]),
+    })
 }
 
 fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {
@@ -285,13 +280,14 @@ fn read_at(table: &mut Reader<'_, '_>, duration_s: Option<f64>) -> Option<f64> {
 
 /// `promote = true`, or the name of a node.
 fn read_promote(table: &mut Reader<'_, '_>) -> Option<String> {
-    let (_, value) = table.take("promote")?;
-    match value.get_ref() {
-        DeValue::Boolean(true) => Some(String::new()),
-        DeValue::Boolean(false) => None,
-        DeValue::String(name) if !name.trim().is_empty() => Some(name.to_string()),
-        _ => table.wrong("promote", "true, false, or the name of a node", value as Value<'_>),
-    }
+    let promote =
+        table.parsed("promote", "true, false, or the name of a node", |value| match value {
+            DeValue::Boolean(true) => Some(Some(String::new())),
+            DeValue::Boolean(false) => Some(None),
+            DeValue::String(name) if !name.trim().is_empty() => Some(Some(name.to_string())),
+            _ => None,
+        });
+    promote.flatten()
 }
 
 /// Targets of which a loss is expected must exist.

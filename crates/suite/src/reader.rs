@@ -177,12 +177,19 @@ impl<'s, 't> Reader<'s, 't> {
         self.text(key).map(|text| text.value.trim().to_owned()).unwrap_or_default()
     }
 
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+    /// A value that may be written in several ways; `wanted` names them.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        parse: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Option<T> {
         let (_, value) = self.take(key)?;
-        match value.get_ref() {
-            DeValue::Boolean(flag) => Some(*flag),
-            _ => self.wrong(key, "true or false", value),
-        }
+        parse(value.get_ref()).or_else(|| self.wrong(key, wanted, value))
+    }
+
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.parsed(key, "true or false", |value| value.as_bool())
     }
 
     pub(crate) fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {

@@ -29,8 +29,8 @@ use std::time::SystemTime;
 
 /// The suite that is run.
 const SUITE: &str = "mixed";
-/// How many times as long as guessed the whole may take: the guesses know no other load of the machine, no slow disk, and
-/// neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
+/// Factor by which the whole may exceed the guess, for embedded databases and for others: guesses know no other load of the
+/// machine, no slow disk, and neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
 const SLOWEST: [(bool, f64); 2] = [(true, 1.3), (false, 1.6)];
 /// How targets are called, in their order.
 const NAMES: [&str; 2] = ["a", "b"];
