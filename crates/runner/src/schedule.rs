@@ -13,8 +13,8 @@ use dyno_facts::{
 };
 use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
-use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
 use dyno_statistics::gate::Objective;
+use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
 use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
 use dyno_statistics::sequential::{
     CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
