@@ -1,7 +1,7 @@
 //! What this machine's load generator can do at most, proven against a server that does nothing:
 //! measured by `dyno calibrate`, kept with the user's state, and held against every trial.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use dyno_core::Dialect;
 use dyno_facts::{EffectFacts, Environment};
 use dyno_store::write_atomically;
@@ -50,7 +50,7 @@ impl Calibration {
         })
     }
 
-    pub fn keep(&self) -> Result<PathBuf, Failure> {
+    pub fn keep(&self) -> Result<PathBuf> {
         let Some(file) = file() else {
             return Err(Failure::new("There is no place to keep the calibration.")
                 .with_hint("Set XDG_STATE_HOME or HOME to a folder of yours."));

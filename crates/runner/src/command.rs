@@ -1,6 +1,6 @@
 //! Commands of the shell that a suite names: they empty a server's caches or restore its data.
 
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use dyno_core::{AdminDriver, DbError, Driver, Nanos, SECOND, Session};
 use dyno_engine::Control;
 use dyno_facts::{Message, say};
@@ -46,7 +46,7 @@ pub struct CommandTiming {
 pub(super) async fn execute(
     command: &ShellCommand<'_>,
     is_stopped: impl Fn() -> bool,
-) -> Result<bool, Failure> {
+) -> Result<bool> {
     let &ShellCommand { target, told, text, ref does, key, limit } = command;
     let mut shell = std::process::Command::new("/bin/sh");
     shell.arg("-c").arg(text).env("DYNO_TARGET", target).envs(told.iter().copied());
@@ -80,7 +80,7 @@ pub async fn run(
     driver: &AdminDriver<'_>,
     command: &ShellCommand<'_>,
     control: &Control,
-) -> Result<Option<CommandTiming>, Failure> {
+) -> Result<Option<CommandTiming>> {
     let began = now();
     if !execute(command, || control.is_stopped()).await? {
         return Ok(None);

@@ -6,7 +6,7 @@
 //! was acknowledged in them is held against the data before these are used again, or dropped.
 
 use crate::command::ShellCommand;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::family::{LoadOrder, ask, remove_tables};
 use crate::nodes::Nodes;
 use crate::progress::LoadProgress;
@@ -86,30 +86,26 @@ impl Parts {
 }
 
 impl Runner<'_> {
-    fn change_tables(
-        &mut self,
-        owner: &str,
-        change: impl FnOnce(&mut Known),
-    ) -> Result<(), Failure> {
+    fn change_tables(&mut self, owner: &str, change: impl FnOnce(&mut Known)) -> Result<()> {
         let change = |known: &mut BTreeMap<String, Known>| {
             change(known.entry(owner.to_owned()).or_default());
         };
         Ok(self.run.update(|header| change(&mut header.tables))?)
     }
 
-    fn parts(&self, step: &PlanStep) -> Result<Parts, Failure> {
+    fn parts(&self, step: &PlanStep) -> Result<Parts> {
         let known = self.run.header().tables.get(self.plan.owner(&step.target));
         Ok(Parts::of(known, &self.parties(step)?.0.tables()))
     }
 
     /// The tables of a step's experiment that are there.
-    fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>, Failure> {
+    fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>> {
         let (experiment, reached) = self.parties(step)?;
         guarded(place, LOOK, &WatchedNode::all(reached), || experiment.existing(&reached.database))
     }
 
     /// Notes which tables of a target others have made where the run's own were.
-    fn disown(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    fn disown(&mut self, step: &PlanStep) -> Result<()> {
         let (_, reached) = self.parties(step)?;
         let owner = self.plan.owner(&step.target);
         if self.run.header().made(owner).next().is_none() {
@@ -123,7 +119,7 @@ impl Runner<'_> {
         self.change_tables(owner, |known| disown(known, &unmarked))
     }
 
-    pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<()> {
         let title = say!(preparing, experiment = &step.experiment, target = &step.target);
         let existing = self.existing(step, &title)?;
         let owner = self.plan.owner(&step.target).to_owned();
@@ -132,9 +128,9 @@ impl Runner<'_> {
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.change_tables(&owner, |known| note_origins(known, &tables, &existing))?;
         let (experiment, reached) = self.parties(step)?;
-        let mark = self.run.header().table_mark();
-        let nodes = WatchedNode::all(reached);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(nodes).marking(mark);
+        let mut observer = LoadProgress::new(&title.to_string());
+        observer.nodes = WatchedNode::all(reached);
+        observer.mark = Some(self.run.header().table_mark());
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let loaded =
@@ -152,12 +148,13 @@ impl Runner<'_> {
         Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
     }
 
-    pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<()> {
         self.disown(step)?;
         let parts = self.parts(step)?;
         let (experiment, reached) = self.parties(step)?;
         let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
-        let observer = LoadProgress::new(&title.to_string()).of_nodes(WatchedNode::all(reached));
+        let mut observer = LoadProgress::new(&title.to_string());
+        observer.nodes = WatchedNode::all(reached);
         remove_tables(experiment, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
         let removed = match experiment.keeps_existing() {
@@ -178,7 +175,7 @@ impl Runner<'_> {
 
     /// Restores the data before a trial as the experiment wants it; false when the user has stopped it. Data that no
     /// trial has touched since this process loaded them are left alone, and those that are reloaded for pairs.
-    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool> {
         let planned = self.plan.experiment(&step.experiment);
         if planned.is_some_and(|planned| planned.reload_each > 0) {
             return Ok(true);
@@ -186,7 +183,7 @@ impl Runner<'_> {
         self.restore(step)
     }
 
-    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool> {
         let owner = self.plan.owner(&step.target);
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);
         match wanted.filter(|_| !self.fresh.contains(owner)) {
@@ -206,7 +203,7 @@ impl Runner<'_> {
         }
     }
 
-    fn reload(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    fn reload(&mut self, step: &PlanStep) -> Result<bool> {
         self.disown(step)?;
         if let Some(table) = self.parts(step)?.found.first() {
             return Err(Failure::new(format!(
@@ -235,7 +232,7 @@ impl Runner<'_> {
         }
     }
 
-    fn clear_of(&mut self, step: &PlanStep) -> Result<(), Failure> {
+    fn clear_of(&mut self, step: &PlanStep) -> Result<()> {
         let made = self.parts(step)?.made;
         if made.is_empty() {
             return Ok(());
@@ -264,7 +261,7 @@ impl Runner<'_> {
     }
 
     /// Holds what earlier trials have left against the data of the targets that are meant.
-    pub(super) fn settle_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<(), Failure> {
+    pub(super) fn settle_owed(&mut self, is_meant: impl Fn(&str) -> bool) -> Result<()> {
         let owed = self.run.header().owed.clone();
         for (id, file) in owed {
             let step = self.plan.steps.iter().find(|step| step.id == id);

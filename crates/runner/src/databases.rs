@@ -1,7 +1,7 @@
 //! From a URL to a driver: one server, the nodes of a plan's target, or a cluster of `dyno cluster` (`cluster:FOLDER` where
 //! a URL is taken).
 
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use crate::output::Streams;
 use crate::signals::{EndedBySignal, unless_stopped};
 use crate::{output, watch};
@@ -90,7 +90,7 @@ pub(crate) async fn in_time<T>(
 }
 
 /// As [`run`], for what fails in other ways.
-pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T, Failure> {
+pub fn on_loop<T>(task: impl Future<Output = T>) -> Result<T> {
     block_on(task).map_err(|error| Failure::new(format!("No event loop: {error}.")))
 }
 
@@ -111,7 +111,7 @@ impl ReachedDatabase {
 
 /// Finds the password of target `name`, connects once and asks the server who it is. When
 /// the server refuses and somebody sits at the terminal, asks for the password.
-pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
+pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase> {
     if let Some(cluster) = sharded(name, url)? {
         return reach_planned(&cluster, Path::new(""));
     }
@@ -119,7 +119,7 @@ pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase, Failure> {
 }
 
 /// The same for a target that has been read; without a name, no variable holds its password.
-pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase, Failure> {
+pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase> {
     let (target, first) = open_first(target, name, &mut Typed::default())?;
     reached(&target, first)
 }
@@ -129,7 +129,7 @@ pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedData
 ///
 /// # Errors
 /// As [`reach`]; also when the database can't be made.
-pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>), Failure> {
+pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>)> {
     let url = loading_url(url)?;
     let target = url.parse()?;
     let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
@@ -147,7 +147,7 @@ pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>), Fail
 
 /// Makes the database `name` of a server on which a log-in without it, or with the one that every
 /// PostgreSQL has, is possible.
-fn create_database(target: &TargetUrl, name: &str) -> Result<(), Failure> {
+fn create_database(target: &TargetUrl, name: &str) -> Result<()> {
     let mut server = target.clone();
     let (other, quote) = match target.dialect {
         Dialect::Postgres => (Some("postgres".to_owned()), "\""),
@@ -191,7 +191,7 @@ fn open_first(
     mut target: TargetUrl,
     name: Option<&str>,
     typed: &mut Typed,
-) -> Result<(TargetUrl, First), Failure> {
+) -> Result<(TargetUrl, First)> {
     let login = find_password(&target, name);
     if let Some(warning) = &login.warning {
         output::talk(&format!("warning: {warning}"));
@@ -223,7 +223,7 @@ fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbEr
     error.with_hint(hint)
 }
 
-fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase, Failure> {
+fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase> {
     let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
     let same_host = target.hosts.0.iter().all(Address::is_local);
     let node = ReachedNode {
@@ -254,7 +254,7 @@ fn is_denied(error: &DbError) -> bool {
     error.cause() == Cause::Rejected && is_told
 }
 
-pub fn ask(prompt: &str) -> Result<Secret, Failure> {
+pub fn ask(prompt: &str) -> Result<Secret> {
     let streams = output::streams().ok_or_else(|| Failure::new("Nobody can be asked."))?;
     let typed = streams.ask_password(prompt);
     typed
@@ -277,7 +277,7 @@ pub struct ReachedNode {
 ///
 /// # Errors
 /// In words, with the remedy; of several nodes the message names the one.
-pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase, Failure> {
+pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase> {
     if target.nodes.is_empty() {
         let mut reached = reach(&target.name, target.url_in(run).expose())?;
         for node in &mut reached.nodes {
@@ -296,9 +296,8 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
         places.push(place);
         nodes.push(reached);
     }
-    let ways = Ways::of(target);
-    let facts = nodes[ways.writable].facts.clone();
-    let mut database = ways.database(&places).map_err(|error| Failure::from(&error))?;
+    let (mut database, writable) = open_nodes(target, &places)?;
+    let facts = nodes[writable].facts.clone();
     let shards = nodes.iter().enumerate().filter(|(_, node)| node.role == Role::Shard);
     let shards: Vec<_> = shards.map(|(number, node)| (node.name.clone(), number)).collect();
     if !shards.is_empty() {
@@ -313,7 +312,7 @@ fn reach_node(
     target: &TargetFacts,
     node: &TargetNode,
     typed: &mut Typed,
-) -> Result<(TargetUrl, ReachedNode), Failure> {
+) -> Result<(TargetUrl, ReachedNode)> {
     let place: TargetUrl = secret_url(node).expose().parse()?;
     let own = std::env::var(target.node_password_variable(node));
     let name = match own.is_ok_and(|password| !password.is_empty()) {
@@ -339,51 +338,32 @@ fn reach_node(
     Ok((place, ReachedNode { name, role, database, facts, same_host, server }))
 }
 
-struct Ways {
-    way: NodeRouting,
-    /// Of whoever loads, looks and checks.
-    loads: NodeRouting,
-    /// The node that takes writes, or the nearest to one.
-    writable: usize,
-}
-
-impl Ways {
-    fn of(target: &TargetFacts) -> Self {
-        let numbers = |role: Role| -> Vec<usize> {
-            let nodes = target.nodes.iter().enumerate();
-            nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()
-        };
-        let first = |role: Role| numbers(role).first().copied();
-        let endpoint = first(Role::Endpoint);
-        let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
-        let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
-        Ways {
-            way: match target.route {
-                Route::Primary => NodeRouting::Primary,
-                Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
-                Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
-                Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
-            },
-            loads: if primary.is_some() {
-                NodeRouting::Primary
-            } else {
-                NodeRouting::Through(writable)
-            },
-            writable,
-        }
-    }
-
-    fn database(self, places: &[TargetUrl]) -> Result<Database, DbError> {
-        let Ways { way, loads, writable } = self;
-        Database::open_nodes(places, writable, way, loads)
-    }
+/// The driver of a target with several nodes, and the node that takes writes, or the nearest to one.
+fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, usize), DbError> {
+    let numbers = |role: Role| -> Vec<usize> {
+        let nodes = target.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| node.role == role).map(|(number, _)| number).collect()
+    };
+    let first = |role: Role| numbers(role).first().copied();
+    let endpoint = first(Role::Endpoint);
+    let primary = first(Role::Primary).filter(|_| first(Role::Shard).is_none());
+    let writable = primary.or(endpoint).or(first(Role::ReadOnly)).unwrap_or(0);
+    let way = match target.route {
+        Route::Primary => NodeRouting::Primary,
+        Route::Endpoint => NodeRouting::Through(endpoint.unwrap_or(writable)),
+        Route::Split => NodeRouting::Split(numbers(Role::ReadOnly)),
+        Route::Spread => NodeRouting::Spread(numbers(Role::ReadOnly)),
+    };
+    // Of whoever loads, looks and checks.
+    let loads = primary.map_or(NodeRouting::Through(writable), |_| NodeRouting::Primary);
+    Ok((Database::open_nodes(places, writable, way, loads)?, writable))
 }
 
 /// What stands before the folder.
 const SCHEME: &str = "cluster:";
 
 /// Adds a target given as `NAME=URL`, `NAME:ROLE=URL` or `NAME=cluster:FOLDER`.
-pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> {
+pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<()> {
     match text.split_once('=').and_then(|(name, url)| Some((name, url.strip_prefix(SCHEME)?))) {
         Some((name, folder)) if !name.contains(':') => {
             overrides.nodes.push((name.to_owned(), cluster_nodes(folder)?));
@@ -394,7 +374,7 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<(), Failure> 
 }
 
 /// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.
-fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
+fn loading_url(url: &str) -> Result<Cow<'_, str>> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
     let nodes = cluster_nodes(folder)?;
     match TargetNode::loading(&nodes) {
@@ -404,7 +384,7 @@ fn loading_url(url: &str) -> Result<Cow<'_, str>, Failure> {
 }
 
 /// The target that `url` is, where it is a cluster with shards.
-pub fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>, Failure> {
+pub fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
     let nodes = cluster_nodes(folder)?;
     let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);
@@ -431,7 +411,7 @@ fn secret_url(node: &TargetNode) -> SecretUrl {
 }
 
 /// Fails where nodes of dyno's own clusters are as nobody would measure them: frozen, or following nobody.
-fn check_clusters(target: &TargetFacts) -> Result<(), Failure> {
+fn check_clusters(target: &TargetFacts) -> Result<()> {
     let folders: BTreeSet<&str> =
         target.nodes.iter().filter_map(|node| node.cluster.as_deref()).collect();
     // A folder of another machine's is none here.
@@ -439,7 +419,7 @@ fn check_clusters(target: &TargetFacts) -> Result<(), Failure> {
     clusters.try_for_each(|cluster| cluster.check_followers()).map_err(cluster_failure)
 }
 
-pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>, Failure> {
+pub fn cluster_nodes(folder: &str) -> Result<Vec<TargetNode>> {
     let cluster = Cluster::open(Path::new(folder)).map_err(cluster_failure)?;
     // A run is gone on with from wherever its user stands.
     let absolute = std::path::absolute(folder)
@@ -532,50 +512,51 @@ const ARRIVES_WITHIN: Nanos = 10 * SECOND;
 const KINSHIP_WITHIN: Nanos = 30 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
 
-enum Kinship {
-    Copy,
-    SameServer,
-    Stranger,
-}
-
+/// Checks that read-only nodes show the data that were loaded: those of a primary that they copy.
+///
 /// # Errors
 /// A read-only node is the primary itself, or does not show a table that was made there.
-pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<(), Failure> {
+pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<()> {
     let Some(primary) = reached.nodes.iter().find(|node| node.role == Role::Primary) else {
         return Ok(());
     };
     for node in reached.nodes.iter().filter(|node| node.role == Role::ReadOnly) {
-        let (name, origin) = (&node.name, &primary.name);
         let question = async {
-            timeout(now() + KINSHIP_WITHIN, kinship(primary, node)).await.ok().transpose()
+            let reason = timeout(now() + KINSHIP_WITHIN, why_no_copy(primary, node)).await;
+            reason.ok().transpose()
         };
         // What can't be found out now is seen in the trials.
-        let message = match run(question) {
-            Ok(Some(Kinship::SameServer)) => {
-                format!("The read-only node {name} is the same server as the primary {origin}.")
-            }
-            Ok(Some(Kinship::Stranger)) => format!(
-                "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not appeared \
-                 within {} s.",
-                ARRIVES_WITHIN / SECOND
-            ),
-            Ok(_) | Err(_) => continue,
-        };
-        return Err(Failure::new(message)
-            .with_hint(format!("Name a replica of {origin} instead, or leave the node out.")));
+        if let Ok(Some(Some(message))) = run(question) {
+            let hint =
+                format!("Name a replica of {} instead, or leave the node out.", primary.name);
+            return Err(Failure::new(message).with_hint(hint));
+        }
     }
     Ok(())
 }
 
-async fn kinship(primary: &ReachedNode, node: &ReachedNode) -> Result<Kinship, DbError> {
+/// Why a read-only node is no copy of the primary, in a sentence; `None` if it is one.
+async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option<String>, DbError> {
+    let (name, origin) = (&node.name, &primary.name);
     let (primary, node) = (primary.database.admin(), node.database.admin());
     in_session(&node, async |reader| {
         if follows(reader).await? {
-            return Ok(Kinship::Copy);
+            return Ok(None);
         }
-        in_session(&primary, async |writer| match is_same(writer, reader).await? {
-            true => Ok(Kinship::SameServer),
-            false => sees_writes(writer, reader).await,
+        in_session(&primary, async |writer| {
+            if is_same(writer, reader).await? {
+                let same = format!(
+                    "The read-only node {name} is the same server as the primary {origin}."
+                );
+                return Ok(Some(same));
+            }
+            Ok((!sees_writes(writer, reader).await?).then(|| {
+                format!(
+                    "The read-only node {name} is no replica of the primary {origin}: a table that was made there has not \
+                     appeared within {} s.",
+                    ARRIVES_WITHIN / SECOND
+                )
+            }))
         })
         .await
     })
@@ -614,15 +595,16 @@ async fn is_same(
     Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
 }
 
+/// True if a table that is made in one session appears in the other.
 async fn sees_writes(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
-) -> Result<Kinship, DbError> {
+) -> Result<bool, DbError> {
     let table = format!("dyno_copy_{}", process::id());
     // Who may make no table loads none.
     let create = format!("CREATE TABLE {table} (id INTEGER NOT NULL PRIMARY KEY)");
     if answer_if_any(writer, &create).await?.is_none() {
-        return Ok(Kinship::Copy);
+        return Ok(true);
     }
     let look = format!("SELECT count(*) FROM {table}");
     let arrival = async {
@@ -634,8 +616,7 @@ async fn sees_writes(
     // The table goes whatever becomes of the reader, which may hang.
     let arrived = timeout(now() + ARRIVES_WITHIN, arrival).await;
     answer_if_any(writer, &format!("DROP TABLE {table}")).await?;
-    let is_seen = arrived.ok().transpose()?.is_some();
-    Ok(if is_seen { Kinship::Copy } else { Kinship::Stranger })
+    Ok(arrived.ok().transpose()?.is_some())
 }
 
 #[cfg(test)]

@@ -9,6 +9,8 @@ use dyno_load::LoadError;
 use dyno_suite::SuiteError;
 use std::process::ExitCode;
 
+pub type Result<T, E = Failure> = std::result::Result<T, E>;
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// Full sentences; may have several lines.
@@ -171,7 +173,7 @@ impl From<Exit> for ExitCode {
 }
 
 /// The exit code of a verb; says why it failed.
-pub fn exit_code(done: Result<u8, Failure>) -> ExitCode {
+pub fn exit_code(done: Result<u8>) -> ExitCode {
     ExitCode::from(done.unwrap_or_else(|failure| {
         output::error(&failure);
         failure.code

@@ -14,7 +14,7 @@ pub use crate::fleet::{Assist, Left, drive_part};
 pub use crate::trial::{Job, Pass, PassWatch, TrialDone, drive_pass, drive_trial, with_p95};
 
 use crate::databases::{self, Database};
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
@@ -57,15 +57,15 @@ pub trait Family {
     }
 
     /// Whether this can be done on a database; called before anything is touched.
-    fn fits(&self, _database: &Database) -> Result<(), Failure> {
+    fn fits(&self, _database: &Database) -> Result<()> {
         Ok(())
     }
 
     /// Loads the data, or what an interrupted load has left undone; says what was done.
-    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure>;
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message>;
 
     /// Holds what a trial has recorded as acknowledged in `ledger` against the data, long after it.
-    fn settle(&self, _database: &Database, _ledger: &Path) -> Result<LostWork, Failure> {
+    fn settle(&self, _database: &Database, _ledger: &Path) -> Result<LostWork> {
         Ok(LostWork::untold(say!(losses_untraceable)))
     }
 
@@ -84,7 +84,7 @@ pub trait Family {
 
     /// Those of [`Family::tables`] that must not be taken for the run's own when it makes the rest:
     /// the ones that exist, and what belongs to them.
-    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure>;
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>>;
 
     /// Drops `tables`, which are some of [`Family::tables`] and in their order, and no others.
     fn remove(
@@ -92,7 +92,7 @@ pub trait Family {
         database: &Database,
         tables: &[String],
         observer: &LoadProgress,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         LoadSessions::new(&database.primary_admin(), observer, 1)
             .one(async |session| drop_tables(session, tables, observer).await)
             .map_err(drop_failure)
@@ -102,29 +102,29 @@ pub trait Family {
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
     /// Runs one trial and stores it.
-    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure>;
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone>;
 
     /// Whether load generators on other machines can share its trials; else this process drives them alone.
-    fn takes_fleet(&self) -> Result<bool, Failure> {
+    fn takes_fleet(&self) -> Result<bool> {
         Ok(false)
     }
 
     /// Drives a part of a trial for another process; `None` when it was stopped before it began.
-    fn assist(&self, _database: &Database, _part: Assist<'_>) -> Result<Option<Left>, Failure> {
+    fn assist(&self, _database: &Database, _part: Assist<'_>) -> Result<Option<Left>> {
         Err(Failure::new("The trials of this workload can't be shared."))
     }
 }
 
 impl<F: Family + Driven> Trials for F {
-    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone> {
         drive_trial(self, database, job)
     }
 
-    fn takes_fleet(&self) -> Result<bool, Failure> {
+    fn takes_fleet(&self) -> Result<bool> {
         Driven::takes_fleet(self)
     }
 
-    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>, Failure> {
+    fn assist(&self, database: &Database, part: Assist<'_>) -> Result<Option<Left>> {
         drive_part(self, database, part)
     }
 }
@@ -147,29 +147,24 @@ pub trait Driven: Sized {
         database: &Database,
         spec: &TrialSpec,
         stem: &Path,
-    ) -> Result<Ready<Self>, Failure>;
+    ) -> Result<Ready<Self>>;
 
     /// Makes the workload of a part of a trial ([`TrialSpec::part`]). The data have been looked at already,
     /// by whoever shares the trial out. `stem` as above, in a folder of this load generator's own.
-    fn part(
-        &self,
-        database: &Database,
-        spec: &TrialSpec,
-        stem: &Path,
-    ) -> Result<Self::Workload, Failure>;
+    fn part(&self, database: &Database, spec: &TrialSpec, stem: &Path) -> Result<Self::Workload>;
 
     /// What the workload of a part has kept itself, once the part has been driven.
-    fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>, Failure> {
+    fn leave(&self, _workload: &Self::Workload) -> Result<Option<Self::Kept>> {
         Ok(None)
     }
 
     /// Adds what the workload of a part has kept to the workload of the whole: once per part and before
     /// [`Driven::look_after`].
-    fn absorb(&self, _workload: &Self::Workload, _kept: Self::Kept) -> Result<(), Failure> {
+    fn absorb(&self, _workload: &Self::Workload, _kept: Self::Kept) -> Result<()> {
         Ok(())
     }
 
-    fn takes_fleet(&self) -> Result<bool, Failure> {
+    fn takes_fleet(&self) -> Result<bool> {
         Ok(true)
     }
 
@@ -282,7 +277,7 @@ pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
 pub fn ask<T, E: Into<Failure>>(
     driver: &AdminDriver<'_>,
     question: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, E>,
-) -> Result<T, Failure> {
+) -> Result<T> {
     let answer = databases::in_session(driver, async |session| {
         settings::adopt(session).await?;
         question(session).await.map_err(E::into)
@@ -294,7 +289,7 @@ pub fn ask<T, E: Into<Failure>>(
 ///
 /// # Errors
 /// A sentence that names the setting, with the remedy; the server can't be reached.
-pub fn check_settings(driver: &AdminDriver<'_>, needs: &[ServerNeed]) -> Result<(), Failure> {
+pub fn check_settings(driver: &AdminDriver<'_>, needs: &[ServerNeed]) -> Result<()> {
     let reading = databases::in_session(driver, async |session| settings::read(session).await);
     let settings = databases::run(reading).map_err(|error| Failure::from(&error))?;
     settings.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))
@@ -378,7 +373,7 @@ pub fn refused(plan: &Plan, experiment: &ExperimentFacts, error: OptionError) ->
 }
 
 /// An experiment of a family, or why its options are wrong.
-pub type ReadFamily = Result<Box<dyn Trials>, Failure>;
+pub type ReadFamily = Result<Box<dyn Trials>>;
 
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyEntry {
@@ -434,7 +429,7 @@ pub fn remove_tables(
     database: &Database,
     tables: &[String],
     observer: &LoadProgress,
-) -> Result<(), Failure> {
+) -> Result<()> {
     let mut dropped = family.tables();
     dropped.retain(|table| tables.contains(table));
     if dropped.is_empty() {

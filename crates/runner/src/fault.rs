@@ -11,7 +11,7 @@
 
 use crate::command::{BACK_WITHIN, ShellCommand, execute};
 use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::nodes::Over;
 use crate::signals;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, MILLISECOND, Nanos, SECOND, Session};
@@ -110,7 +110,7 @@ impl<'a> Injection<'a> {
         plan: &'a Plan,
         step: &PlanStep,
         reached: &'a ReachedDatabase,
-    ) -> Result<Option<Self>, Failure> {
+    ) -> Result<Option<Self>> {
         let experiment = plan.experiment(&step.experiment);
         let Some(fault) = experiment.and_then(|experiment| experiment.fault.as_ref()) else {
             return Ok(None);
@@ -126,7 +126,7 @@ impl<'a> Injection<'a> {
         plan: &'a FaultPlan,
         target: &TargetFacts,
         reached: &'a ReachedDatabase,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self> {
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
         let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
@@ -519,7 +519,7 @@ impl<'a> Injection<'a> {
         }
     }
 
-    fn do_fault(&self, action: FaultAction, node: &str) -> Result<(), Failure> {
+    fn do_fault(&self, action: FaultAction, node: &str) -> Result<()> {
         let Some(mut cluster) = self.cluster() else {
             let does = say!(command_does_fault, node = node);
             let command = self.plan.command.as_ref();
@@ -536,7 +536,7 @@ impl<'a> Injection<'a> {
     }
 
     /// Ends the fault, and says what became of the node; `None` where nobody knows how to end it.
-    fn end_fault(&self, node: &str) -> Result<Option<Message>, Failure> {
+    fn end_fault(&self, node: &str) -> Result<Option<Message>> {
         let Some(mut cluster) = self.cluster() else {
             let Some(command) = &self.plan.heal_command else { return Ok(None) };
             let does = say!(command_heals, node = node);
@@ -552,7 +552,7 @@ impl<'a> Injection<'a> {
         Ok(Some(healed))
     }
 
-    fn make_primary(&self, node: &str) -> Result<(), Failure> {
+    fn make_primary(&self, node: &str) -> Result<()> {
         let Some(mut cluster) = self.cluster() else {
             let does = say!(command_promotes, node = node);
             let command = self.plan.promote_command.as_ref();
@@ -562,7 +562,7 @@ impl<'a> Injection<'a> {
     }
 
     /// Makes a node a replica of the one that has taken its place.
-    fn rejoin(&self, node: &str) -> Result<(), Failure> {
+    fn rejoin(&self, node: &str) -> Result<()> {
         Ok(self.cluster().map_or(Ok(()), |mut cluster| cluster.rejoin(node))?)
     }
 
@@ -573,7 +573,7 @@ impl<'a> Injection<'a> {
         key: &str,
         heir: &str,
         is_stopped: fn() -> bool,
-    ) -> Result<(), Failure> {
+    ) -> Result<()> {
         let Some(text) = text.map(SecretCommand::expose) else { return Ok(()) };
         let told = [("DYNO_NODE", self.node()), ("DYNO_PROMOTE", heir)];
         let (target, limit) = (&self.target, Some(BACK_WITHIN));
@@ -589,11 +589,7 @@ impl<'a> Injection<'a> {
 ///
 /// # Errors
 /// dyno has not started the node, and the suite has no command for it.
-fn cluster_of(
-    plan: &FaultPlan,
-    target: &TargetFacts,
-    node: &str,
-) -> Result<Option<Cluster>, Failure> {
+fn cluster_of(plan: &FaultPlan, target: &TargetFacts, node: &str) -> Result<Option<Cluster>> {
     if plan.action == FaultAction::Command {
         if plan.promote.is_some() && plan.promote_command.is_none() {
             let message = "The fault promotes a node, and the suite has no command for that.";

@@ -12,7 +12,7 @@
 
 use crate::calibration::Calibration;
 use crate::databases::{Database, ReachedDatabase, reach_planned};
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use crate::family::{Driven, Families, Trials, experiment};
 use crate::output;
 use crate::permits::Permits;
@@ -46,11 +46,7 @@ impl RunFleet {
     ///
     /// # Errors
     /// Too few come, or the user of one of them does not let it reach a target of the plan.
-    pub fn gather(
-        config: &FleetConfig,
-        plan: &Plan,
-        control: &Control,
-    ) -> Result<Option<Self>, Failure> {
+    pub fn gather(config: &FleetConfig, plan: &Plan, control: &Control) -> Result<Option<Self>> {
         let gathered = Fleet::gather(&config.options, &output::talk, &|| control.is_stopped())?;
         let Some(generators) = gathered else { return Ok(None) };
         output::talk(&format!("load generators: {}", generators.names().join(", ")));
@@ -68,7 +64,7 @@ impl RunFleet {
     }
 
     /// That the run ends here, where a load generator was lost and it was asked to end then.
-    pub(super) fn verdict(&mut self) -> Result<(), Failure> {
+    pub(super) fn verdict(&mut self) -> Result<()> {
         let lost = std::mem::take(&mut self.last_lost);
         match self.lost {
             OnLostGenerator::Fail if !lost.is_empty() => Err(Failure::new(Message::sentences(&lost)).with_hint(
@@ -146,11 +142,7 @@ impl<'a> Team<'a> {
     }
 
     /// What only a fleet has to say. Gives the workload what it would know had this process driven the trial.
-    pub(super) fn share<F: Driven>(
-        self,
-        family: &F,
-        workload: &F::Workload,
-    ) -> Result<FleetShare, Failure> {
+    pub(super) fn share<F: Driven>(self, family: &F, workload: &F::Workload) -> Result<FleetShare> {
         let Some(performance) = self.performance else { return Ok(FleetShare::default()) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
         for left in left.iter().filter(|left| !left.is_empty()) {
@@ -185,7 +177,7 @@ pub(crate) struct FleetShare {
 
 /// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
 /// takes over after a fault only this process knows.
-pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &dyn Trials) -> Result<bool, Failure> {
+pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &dyn Trials) -> Result<bool> {
     let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
     Ok(experiment.takes_fleet()? && !has_fault)
 }
@@ -313,12 +305,12 @@ impl Assist<'_> {
     ///
     /// # Errors
     /// Its user has not allowed that.
-    pub fn check_scripts(&self) -> Result<(), Failure> {
+    pub fn check_scripts(&self) -> Result<()> {
         self.permits.check_scripts()
     }
 
     /// `None` when it was stopped before it began.
-    fn drive(self, families: Families) -> Result<Option<Left>, Failure> {
+    fn drive(self, families: Families) -> Result<Option<Left>> {
         let plan = read(&self.order.plan)?;
         let unknown = |what: &str| Failure::new(format!("The order names no {what} of its plan."));
         let planned = plan.experiment(&self.order.experiment);
@@ -363,7 +355,7 @@ pub fn drive_part<F: Driven>(
     family: &F,
     database: &Database,
     part: Assist<'_>,
-) -> Result<Option<Left>, Failure> {
+) -> Result<Option<Left>> {
     let Assist { order, reporter, environment, stem, .. } = part;
     let mut spec = trial_spec(&order.planned);
     family.tune(&mut spec);
@@ -401,7 +393,7 @@ fn completed(
     planned: &TargetFacts,
     secrets: &[TargetSecret],
     permits: &Permits,
-) -> Result<TargetFacts, Failure> {
+) -> Result<TargetFacts> {
     let own = |secret: &&TargetSecret| secret.target == planned.name;
     let mut target = planned.clone();
     for node in &mut target.nodes {
@@ -454,7 +446,7 @@ pub(super) fn is_server(url: &str) -> bool {
 }
 
 /// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.
-fn read(plan: &serde_json::Value) -> Result<Plan, Failure> {
+fn read(plan: &serde_json::Value) -> Result<Plan> {
     let plan: Plan = serde_json::from_value(plan.clone())
         .map_err(|error| Failure::new(format!("The plan can't be understood: {error}.")))?;
     match plan.experiments.iter().any(|one| one.commands().next().is_some()) {
@@ -503,7 +495,7 @@ fn remove_stale(folder: &Path) {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Result<Self, Failure> {
+    fn new() -> Result<Self> {
         let mut names = (0..100).map(|number| {
             std::env::temp_dir().join(format!("{FOLDER}{}-{number}", std::process::id()))
         });

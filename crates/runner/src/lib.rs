@@ -38,7 +38,7 @@ pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_
 
 use crate::data::UsedSeeds;
 use crate::databases::{ReachedDatabase, check_copies, reach_planned, target_facts};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::family::{Families, Trials, check_settings, experiment};
 use crate::fault::Injection;
 use crate::fleet::Team;
@@ -94,7 +94,7 @@ pub fn execute(
     run: Run,
     control: &Control,
     terms: RunTerms,
-) -> Result<RunOutcome, Failure> {
+) -> Result<RunOutcome> {
     let RunTerms { fleet, sharing, drops_when_failed, begins } = terms;
     let environment = &run.header().environment;
     let (suite, host) = (&plan.suite.name, &environment.host);
@@ -175,7 +175,7 @@ struct Runner<'a> {
 
 impl Runner<'_> {
     /// Everything that can be found wrong before anything is executed.
-    fn look_ahead(&mut self) -> Result<(), Failure> {
+    fn look_ahead(&mut self) -> Result<()> {
         for planned in &self.plan.experiments {
             let valid = experiment(self.families, self.plan, planned)?;
             for warning in valid.warnings() {
@@ -205,7 +205,7 @@ impl Runner<'_> {
     }
 
     /// Keeps other runs away from the tables of a target, or notes that they are there.
-    fn lock(&mut self, name: &str) -> Result<(), Failure> {
+    fn lock(&mut self, name: &str) -> Result<()> {
         let Some(reached) = self.targets.get(name) else { return Ok(()) };
         let here = |step: &&PlanStep| self.plan.reached_as(&step.target) == name;
         let experiments = self.plan.steps.iter().filter(here).map(|step| &step.experiment);
@@ -215,15 +215,13 @@ impl Runner<'_> {
         let who = self.locks.take(name, reached, &workloads, self.sharing)?;
         if let Some(who) = who {
             output::talk(&format!("warning: target {name}: another run is on it: {who}"));
-            self.run.update(|header| {
-                header.shared.insert(name.to_owned(), who.into());
-            })?;
+            self.run.update(|header| drop(header.shared.insert(name.to_owned(), who.into())))?;
         }
         Ok(())
     }
 
     /// Writes down who makes the load, and ends the run where a loss is to end it.
-    fn muster(&mut self) -> Result<(), Failure> {
+    fn muster(&mut self) -> Result<()> {
         let Some(fleet) = &mut self.fleet else { return Ok(()) };
         let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
         let new: Vec<FleetMember> =
@@ -234,7 +232,7 @@ impl Runner<'_> {
         fleet.verdict()
     }
 
-    fn steps(&mut self) -> Result<RunStatus, Failure> {
+    fn steps(&mut self) -> Result<RunStatus> {
         let halves = schedule::half_pairs(self.plan, self.run.data());
         if !halves.is_empty() {
             self.run.set_aside(&halves)?;
@@ -267,15 +265,14 @@ impl Runner<'_> {
             let once_s = seconds + made_again_s - starving::made_again_s(&self.run, self.plan);
             match done {
                 // It was left out.
-                None if matches!(step.action, StepAction::Trial(_)) => {}
+                None if step.trial().is_some() => {}
                 None => remaining.took(step, once_s),
                 Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
                     remaining.took(step, once_s);
                     self.denied += u32::from(is_denied);
-                    if let StepAction::Trial(trial) = &step.action
-                        && schedule.ended(step, &status)
-                    {
+                    let ended = schedule.ended(step, &status);
+                    if let Some(trial) = step.trial().filter(|_| ended) {
                         output::talk(&format!(
                             "{}: three trials in a row failed, so its others are left out. The same command makes them \
                              again.",
@@ -290,10 +287,8 @@ impl Runner<'_> {
                 }
             }
         }
-        if self.control.is_stopped() && !schedule.is_over() {
-            return Ok(RunStatus::Interrupted);
-        }
-        if self.control.is_stopped() && !self.run.header().owed.is_empty() {
+        let is_left = !schedule.is_over() || !self.run.header().owed.is_empty();
+        if self.control.is_stopped() && is_left {
             return Ok(RunStatus::Interrupted);
         }
         self.settle_owed(|_| true)?;
@@ -304,7 +299,7 @@ impl Runner<'_> {
     }
 
     /// Does a step; `None` where it is no trial, or one that is left out or over.
-    fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>, Failure> {
+    fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>> {
         // Before a step changes the data.
         if step.action != StepAction::Prepare {
             self.settle_owed(|owner| owner == self.plan.owner(&step.target))?;
@@ -329,7 +324,7 @@ impl Runner<'_> {
         trial: &PlannedTrial,
         purpose: Purpose,
         stage: Option<StageOf>,
-    ) -> Result<TrialDone, Failure> {
+    ) -> Result<TrialDone> {
         // A kill may have come between the last attempt and the choice.
         if let Some(done) = self.least_starved(step, stage)? {
             return Ok(done);
@@ -351,7 +346,7 @@ impl Runner<'_> {
     }
 
     /// Connects to every target once, before anything is touched.
-    fn reach_targets(&mut self) -> Result<(), Failure> {
+    fn reach_targets(&mut self) -> Result<()> {
         for target in self.plan.targets.iter().filter(|target| target.twin_of.is_none()) {
             let place = format!("target {}", target.name);
             let reached =
@@ -374,7 +369,7 @@ impl Runner<'_> {
         planned: &PlannedTrial,
         purpose: Purpose,
         stage: Option<StageOf>,
-    ) -> Result<TrialDone, Failure> {
+    ) -> Result<TrialDone> {
         // Within a trial nothing is made anew.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
         let is_ready = is_within || (self.renew(step, planned)? && self.restore_before(step)?);
@@ -429,35 +424,32 @@ impl Runner<'_> {
     }
 
     /// Says and notes that a step can't be executed on its target.
-    fn skip(&mut self, step: &PlanStep, why: Message) -> Result<(), Failure> {
-        match &step.action {
-            StepAction::Trial(trial) if trial.purpose == Purpose::Search => {
+    fn skip(&mut self, step: &PlanStep, why: Message) -> Result<()> {
+        let ended = |trial| schedule::ended(self.plan, self.run.data(), step, trial).is_some();
+        match step.trial() {
+            Some(trial) if trial.purpose == Purpose::Search => {
                 output::talk(&format!("{}: {why}", trial.point));
             }
             // What ends repeats is said once.
-            StepAction::Trial(trial)
-                if schedule::ended(self.plan, self.run.data(), step, trial).is_some() => {}
+            Some(trial) if ended(trial) => {}
             _ => output::talk(&format!("{}: skipped: {why}", step.id)),
         }
-        self.run.update(|header| {
-            header.skipped.insert(step.id.clone(), why);
-        })?;
-        Ok(())
+        Ok(self.run.update(|header| drop(header.skipped.insert(step.id.clone(), why)))?)
     }
 
     /// Says something that stays in the run as a note.
-    fn note(&mut self, note: Message) -> Result<(), Failure> {
+    fn note(&mut self, note: Message) -> Result<()> {
         output::talk(&note.to_string());
         Ok(self.run.event(Event::new(EventKind::Note, note))?)
     }
 
-    fn parties(&self, step: &PlanStep) -> Result<(&dyn Trials, &ReachedDatabase), Failure> {
+    fn parties(&self, step: &PlanStep) -> Result<(&dyn Trials, &ReachedDatabase)> {
         parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
     }
 }
 
 /// Looks at the options of all experiments of a plan, and notes in it what comparisons find in the data.
-pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure> {
+pub fn check_options(families: Families, plan: &mut Plan) -> Result<()> {
     let writes = |planned| experiment(families, plan, planned).map(|family| family.writes());
     let writes: Vec<bool> = plan.experiments.iter().map(writes).collect::<Result<_, _>>()?;
     for (planned, writes) in plan.experiments.iter_mut().zip(writes) {
@@ -470,7 +462,7 @@ pub fn check_options(families: Families, plan: &mut Plan) -> Result<(), Failure>
 }
 
 /// Looks whether load generators on other machines can drive the plan; says what this process does alone.
-pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<(), Failure> {
+pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<()> {
     if let Some(target) = plan.targets.iter().find(|target| !fleet::is_server(target.url.expose()))
     {
         return Err(fleet::embedded(&target.name));
@@ -493,7 +485,7 @@ fn parties<'a>(
     targets: &'a BTreeMap<String, ReachedDatabase>,
     step: &PlanStep,
     reached_as: &str,
-) -> Result<(&'a dyn Trials, &'a ReachedDatabase), Failure> {
+) -> Result<(&'a dyn Trials, &'a ReachedDatabase)> {
     let experiment = experiments
         .get(&step.experiment)
         .map(|experiment| &**experiment)

@@ -2,7 +2,7 @@
 //! addresses at which it logs in with the passwords that it finds.
 
 use crate::databases::cluster_nodes;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use dyno_drivers::net::Address;
 use dyno_drivers::target::TargetUrl;
 use dyno_facts::{SecretUrl, TargetFacts};
@@ -36,7 +36,7 @@ enum Place {
 impl Permits {
     /// Reads `HOST`, `HOST:PORT`, the path of a socket or `cluster:FOLDER`; without any, nothing is forbidden
     /// that is reached over TCP.
-    pub fn new(named: &[String]) -> Result<Self, Failure> {
+    pub fn new(named: &[String]) -> Result<Self> {
         let mut permits = Permits::default();
         for text in named.iter().map(|text| text.trim()) {
             let mut places = permits.places.take().unwrap_or_default();
@@ -56,7 +56,7 @@ impl Permits {
     }
 
     /// Reads what [`Permits::named`] has written on another machine.
-    pub(super) fn parse_named(named: &[String]) -> Result<Self, Failure> {
+    pub(super) fn parse_named(named: &[String]) -> Result<Self> {
         let places: Vec<Place> =
             named.iter().map(|text| Place::parse(text)).collect::<Result<_, _>>()?;
         Ok(Permits { places: (!places.is_empty()).then_some(places), ..Permits::default() })
@@ -72,7 +72,7 @@ impl Permits {
         Permits { scripts, ..self }
     }
 
-    pub(super) fn check_scripts(&self) -> Result<(), Failure> {
+    pub(super) fn check_scripts(&self) -> Result<()> {
         if self.scripts {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Permits {
     }
 
     /// Looks whether the passwords found in `places`, which belong to no address, can go to named addresses only.
-    pub fn bind_passwords(&self, places: &[String]) -> Result<(), Failure> {
+    pub fn bind_passwords(&self, places: &[String]) -> Result<()> {
         let Some(place) = places.first() else { return Ok(()) };
         let is_open = |place: &Place| matches!(place, Place::Tcp(_, None));
         let why = match &self.places {
@@ -105,7 +105,7 @@ impl Permits {
     }
 
     /// Looks whether all that a target is reached by may be.
-    pub(super) fn check(&self, target: &TargetFacts) -> Result<(), Failure> {
+    pub(super) fn check(&self, target: &TargetFacts) -> Result<()> {
         let nodes = target.nodes.iter().map(|node| node.url.clone());
         let urls: Vec<SecretUrl> = match target.nodes.is_empty() {
             true => vec![target.url_in(Path::new(""))],
@@ -173,7 +173,7 @@ impl Place {
         }
     }
 
-    fn parse(text: &str) -> Result<Place, Failure> {
+    fn parse(text: &str) -> Result<Place> {
         let wrong = || {
             Failure::usage(format!("--only-hosts can't be `{text}`.")).with_hint(
                 "Write HOST, HOST:PORT, [::1]:PORT, the path of a socket or cluster:FOLDER.",

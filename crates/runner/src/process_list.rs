@@ -78,59 +78,28 @@ fn secret_ranges(arguments: &[u8], names: &[&str]) -> Vec<(usize, usize)> {
     ranges
 }
 
-/// Parameters of URLs that hold no secret.
-#[rustfmt::skip]
-const HARMLESS: [&str; 19] = [
-    "host", "hostaddr", "port", "socket", "user", "dbname",
-    "tls", "sslmode", "ssl-mode", "connect_timeout", "connect_timeout_s", "application_name",
-    "charset", "compression", "channel_binding", "load_balance_hosts", "target_session_attrs",
-    "require_auth", "allow_cleartext",
-];
-
-/// Where the password of `scheme://user:password@host` stands, and the parameters from the first one on
-/// that may hold a secret. A password may hold any character, so it ends at the last `@`.
+/// Where the password of `scheme://user:password@host` stands, and all parameters, which may hold one too. A password may
+/// hold any character, so it ends at the last `@`.
 fn url_secrets(argument: &[u8]) -> Vec<(usize, usize)> {
     let Some(scheme) = argument.windows(3).position(|three| three == b"://") else {
         return Vec::new();
     };
     let user = scheme + 3;
-    let host = argument[user..].iter().rposition(|&byte| byte == b'@').map(|at| user + at);
-    let colon = argument[user..].iter().position(|&byte| byte == b':').map(|at| user + at);
-    let question = argument[user..].iter().position(|&byte| byte == b'?').map(|at| user + at);
-    let password = colon.zip(host).filter(|(colon, host)| colon < host);
-    match (password, question) {
+    let find = |wanted: u8| argument[user..].iter().position(|&byte| byte == wanted);
+    let host = argument[user..].iter().rposition(|&byte| byte == b'@');
+    let password = find(b':').zip(host).filter(|(colon, host)| colon < host);
+    let secrets = match (password, find(b'?')) {
         // The question mark may be the password's, and the `@` a parameter's.
         (Some((colon, host)), Some(question)) if question < host => {
-            vec![(colon + 1, argument.len())]
+            vec![(colon + 1, argument.len() - user)]
         }
-        _ => {
+        (password, question) => {
             let password = password.map(|(colon, host)| (colon + 1, host));
-            let parameters = question.and_then(|at| secret_parameters(argument, at + 1));
+            let parameters = question.map(|question| (question + 1, argument.len() - user));
             password.into_iter().chain(parameters).collect()
         }
-    }
-}
-
-/// Where the parameters from `begin` on may hold a secret: the first one that is not known to be harmless,
-/// and all behind it, as a password may hold any character.
-fn secret_parameters(argument: &[u8], begin: usize) -> Option<(usize, usize)> {
-    let mut from = begin;
-    for parameter in argument[begin..].split(|&byte| byte == b'&') {
-        if !is_harmless(parameter) {
-            return Some((from, argument.len()));
-        }
-        from += parameter.len() + 1;
-    }
-    None
-}
-
-fn is_harmless(parameter: &[u8]) -> bool {
-    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.,/".contains(byte);
-    let equals = parameter.iter().position(|&byte| byte == b'=');
-    equals.is_some_and(|at| {
-        let (name, value) = (&parameter[..at], &parameter[at + 1..]);
-        HARMLESS.iter().any(|known| known.as_bytes() == name) && value.iter().all(is_plain)
-    })
+    };
+    secrets.into_iter().map(|(from, to)| (user + from, user + to)).collect()
 }
 
 /// All that follows the keyword in `host=h password=geheim`: values may be quoted, and it costs
@@ -184,18 +153,18 @@ mod tests {
     #[test]
     fn passwords_of_urls_are_found() {
         let cases: [(&str, &[&str]); 15] = [
-            ("a=postgres://me@/db?host=/run/postgresql&port=5433", &[]),
+            ("a=postgres://me@/db?host=/run/postgresql", &["host=/run/postgresql"]),
             ("main=mysql://me:geheim@host:3306/db", &["geheim"]),
             ("--target=main=postgres://me:a@b:c/d@host/db", &["a@b:c/d"]),
-            ("main=mysql://me:geheim@host/db?tls=prefer", &["geheim"]),
-            ("mysql://me:geheim@host/db?tls=prefer&password=x", &["geheim", "password=x"]),
+            ("main=mysql://me:geheim@host/db?tls=prefer", &["geheim", "tls=prefer"]),
+            ("mysql://me:geheim@host/db?tls=a&password=x", &["geheim", "tls=a&password=x"]),
             ("mysql://me:a?tls=b@host/db?tls=prefer", &["a?tls=b@host/db?tls=prefer"]),
             ("mysql://me:a@host/db?password=b@c", &["a@host/db?password=b@c"]),
             ("main=mysql://me@host/db?password=x", &["password=x"]),
             ("postgres://h/d?sslpassword=a&tls=b&c", &["sslpassword=a&tls=b&c"]),
             ("postgres://h/d?tls=require;password=a", &["tls=require;password=a"]),
-            ("postgres://h/d?sslmode=require&token=a", &["token=a"]),
-            ("main=mysql://me@host:3306/db?tls=require&connect_timeout=5", &[]),
+            ("postgres://h/d?sslmode=require&token=a", &["sslmode=require&token=a"]),
+            ("main=mysql://me@host:3306/db?tls=require", &["tls=require"]),
             ("main=mysql://me@host:3306/db", &[]),
             ("sqlite:x.db", &[]),
             ("://", &[]),

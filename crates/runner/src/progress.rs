@@ -1,7 +1,7 @@
 //! What a person sees while dyno works: bars on a terminal, plain lines elsewhere; and how long the rest of a run will
 //! take, by the guesses of its plan, corrected by how long its steps took so far.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::output::{ProgressView, streams};
 use crate::watch::{WatchedNode, dead_node, look_at_nodes};
 use crate::{output, signals};
@@ -11,8 +11,8 @@ use dyno_facts::format::short;
 use dyno_facts::{ExperimentFacts, PlanStep, StepAction};
 use dyno_load::{LoadError, LoadObserver};
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a plain line tells of something that takes long.
@@ -115,8 +115,10 @@ pub struct LoadProgress {
     progress: ProgressBar,
     planned: AtomicU64,
     rows: AtomicU64,
-    nodes: Vec<WatchedNode>,
-    mark: Option<String>,
+    /// Where nothing goes on, these are looked at.
+    pub(crate) nodes: Vec<WatchedNode>,
+    /// Tables that are created get this comment.
+    pub(crate) mark: Option<String>,
 }
 
 impl LoadProgress {
@@ -129,16 +131,6 @@ impl LoadProgress {
             nodes: Vec::new(),
             mark: None,
         }
-    }
-
-    /// Tables that are created get this comment.
-    pub(crate) fn marking(self, mark: String) -> Self {
-        LoadProgress { mark: Some(mark), ..self }
-    }
-
-    /// Where nothing goes on, these are looked at.
-    pub(crate) fn of_nodes(self, nodes: Vec<WatchedNode>) -> Self {
-        LoadProgress { nodes, ..self }
     }
 
     pub fn finish(self, text: &str) {
@@ -202,7 +194,7 @@ impl LoadObserver for LoadProgress {
 pub fn follow_load<R>(
     load: impl FnOnce(&LoadProgress) -> Result<R, LoadError>,
     told: impl FnOnce(&R) -> String,
-) -> Result<R, Failure> {
+) -> Result<R> {
     let watched = signals::end_on_interrupt("what is stored is kept", || {});
     if let Err(error) = watched {
         output::talk(&format!("warning: Ctrl-C will end the load without a word: {error}"));
@@ -272,20 +264,18 @@ const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// What takes less time is not worth a line.
 const WORTH_TELLING_S: f64 = 10.0;
 
-/// The rest of the run of this process, for its bars.
-static REST: Mutex<Option<Rest>> = Mutex::new(None);
+/// Seconds that the rest of this process's run takes, and since when, for its bars.
+static REST: Mutex<Option<(Instant, f64)>> = Mutex::new(None);
 
-#[derive(Clone, Copy)]
-struct Rest {
-    since: Instant,
-    left_s: f64,
+fn set_rest(rest: Option<(Instant, f64)>) {
+    *REST.lock().unwrap_or_else(PoisonError::into_inner) = rest;
 }
 
 /// `, run: about 6 min`; nothing outside of a run.
 fn rest_of_run() -> String {
-    let rest = REST.lock().ok().and_then(|rest| *rest);
-    rest.map_or(String::new(), |rest| {
-        format!(", run: {}", told(rest.left_s - rest.since.elapsed().as_secs_f64()))
+    let rest = *REST.lock().unwrap_or_else(PoisonError::into_inner);
+    rest.map_or(String::new(), |(since, left_s)| {
+        format!(", run: {}", told(left_s - since.elapsed().as_secs_f64()))
     })
 }
 
@@ -350,9 +340,7 @@ impl<'a> Remaining<'a> {
     ) -> Option<String> {
         let left_s = self.left_s(left, spent_s);
         let now = Instant::now();
-        if let Ok(mut rest) = REST.lock() {
-            *rest = Some(Rest { since: now, left_s });
-        }
+        set_rest(Some((now, left_s)));
         let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
         (is_due && left_s >= WORTH_TELLING_S).then(|| {
             self.told = Some(now);
@@ -367,9 +355,7 @@ impl<'a> Remaining<'a> {
 
 impl Drop for Remaining<'_> {
     fn drop(&mut self) {
-        if let Ok(mut rest) = REST.lock() {
-            *rest = None;
-        }
+        set_rest(None);
     }
 }
 

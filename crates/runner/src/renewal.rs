@@ -7,7 +7,7 @@
 use super::Runner;
 use crate::command::{self, BACK_WITHIN, ShellCommand};
 use crate::databases::on_loop;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::schedule::{level, round};
 use crate::signals::ProcessHeld;
 use dyno_facts::format::short;
@@ -25,7 +25,7 @@ enum Restarter<'a> {
 }
 
 impl Restarter<'_> {
-    fn of(target: &TargetFacts) -> Result<Restarter<'_>, Failure> {
+    fn of(target: &TargetFacts) -> Result<Restarter<'_>> {
         let folders = target.nodes.iter().map(|node| node.cluster.as_deref());
         let folders: Option<BTreeSet<&str>> = folders.collect();
         match (folders.filter(|folders| !folders.is_empty()), &target.restart) {
@@ -44,13 +44,13 @@ impl Restarter<'_> {
 }
 
 /// Shuts all nodes of a cluster down, those that need others first, and starts them again.
-fn restart_cluster(folder: &str) -> Result<(), Failure> {
+fn restart_cluster(folder: &str) -> Result<()> {
     let mut cluster = Cluster::open(Path::new(folder))?;
     names_of(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
     start_all(&mut cluster)
 }
 
-fn start_all(cluster: &mut Cluster) -> Result<(), Failure> {
+fn start_all(cluster: &mut Cluster) -> Result<()> {
     Ok(names_of(cluster).iter().try_for_each(|name| cluster.start(name))?)
 }
 
@@ -61,7 +61,7 @@ fn names_of(cluster: &Cluster) -> Vec<String> {
 impl<'a> Runner<'a> {
     /// Looks whether all servers that are to be restarted can be, and starts nodes that a run has left stopped when it
     /// was killed.
-    pub(super) fn see_who_restarts(&self) -> Result<(), Failure> {
+    pub(super) fn see_who_restarts(&self) -> Result<()> {
         for planned in self.plan.experiments.iter().filter(|planned| planned.restart_each > 0) {
             for target in planned.targets.iter().filter_map(|name| self.plan.target(name)) {
                 let Restarter::Clusters(folders) = Restarter::of(target)? else { continue };
@@ -74,7 +74,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Renews what is due before a trial, for all targets of its pair; false when the user has stopped it.
-    pub(super) fn renew(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<bool, Failure> {
+    pub(super) fn renew(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<bool> {
         let Some(planned) = self.plan.experiment(&step.experiment) else { return Ok(true) };
         if trial.purpose != Purpose::Measure {
             return Ok(true);
@@ -126,12 +126,7 @@ impl<'a> Runner<'a> {
         round(plan, step, trial, trial.repeat).filter_map(is_due).collect()
     }
 
-    fn renew_one(
-        &mut self,
-        step: &PlanStep,
-        first: &PlanStep,
-        renewed: Renewed,
-    ) -> Result<bool, Failure> {
+    fn renew_one(&mut self, step: &PlanStep, first: &PlanStep, renewed: Renewed) -> Result<bool> {
         let target = self.plan.owner(&step.target).to_owned();
         let begun = Instant::now();
         let is_needed = renewed == Renewed::Server || !self.fresh.contains(&target);
@@ -158,7 +153,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Restarts the servers of a target, and waits until all of them answer.
-    fn restart(&mut self, step: &PlanStep) -> Result<bool, Failure> {
+    fn restart(&mut self, step: &PlanStep) -> Result<bool> {
         let owner = self.plan.owner(&step.target);
         let Some(target) = self.plan.target(owner).or_else(|| self.plan.target(&step.target))
         else {
@@ -187,11 +182,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Runs a command, and waits until the servers of the step's target answer; false when it was stopped.
-    pub(super) fn run_on(
-        &self,
-        step: &PlanStep,
-        command: &ShellCommand<'_>,
-    ) -> Result<bool, Failure> {
+    pub(super) fn run_on(&self, step: &PlanStep, command: &ShellCommand<'_>) -> Result<bool> {
         let (_, reached) = self.parties(step)?;
         let ran = on_loop(command::run(&reached.database.primary_admin(), command, self.control));
         Ok(ran??.is_some())

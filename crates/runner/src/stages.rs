@@ -7,7 +7,7 @@
 //! so each has a warm-up: the whole one where the process has just begun, else a tenth of the stage at most.
 
 use crate::data::BITS_OF_SEEDS;
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::summary::summarise;
 use crate::trial::{TrialDone, figures, trial_spec};
 use crate::{Runner, output};
@@ -33,20 +33,16 @@ impl Runner<'_> {
         step: &PlanStep,
         trial: &PlannedTrial,
         purpose: Purpose,
-    ) -> Result<TrialDone, Failure> {
+    ) -> Result<TrialDone> {
         let planned = self.plan.experiment(&step.experiment);
         let cut = planned.and_then(|planned| planned.stage_s).zip(trial.duration_s);
         let Some((stage_s, duration_s)) = cut else {
             return self.attempts(step, trial, purpose, None);
         };
         let of = (duration_s / stage_s).ceil() as u32;
-        let done: BTreeSet<u32> = self
-            .run
-            .data()
-            .stages(&step.id)
-            .iter()
-            .filter_map(|stage| Some(stage.stage?.number))
-            .collect();
+        let stages = self.run.data().stages(&step.id);
+        let done = stages.iter().filter_map(|stage| Some(stage.stage?.number));
+        let done: BTreeSet<u32> = done.collect();
         let left = (1..=of).filter(|number| !done.contains(number));
         if let (false, Some(first)) = (done.is_empty(), left.clone().next()) {
             let place = format!("{} on {}", step.experiment, step.target);
@@ -68,7 +64,7 @@ impl Runner<'_> {
     }
 
     /// Stores the sum of all stages.
-    fn join(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<TrialDone, Failure> {
+    fn join(&mut self, step: &PlanStep, trial: &PlannedTrial) -> Result<TrialDone> {
         let place = format!("{} on {}", step.experiment, step.target);
         let stages: Vec<TrialSummary> =
             self.run.data().stages(&step.id).into_iter().cloned().collect();

@@ -2,7 +2,7 @@
 //! choose among results.
 
 use crate::Runner;
-use crate::failure::Failure;
+use crate::failure::Result;
 use crate::output;
 use crate::trial::TrialDone;
 use dyno_core::Error;
@@ -84,7 +84,7 @@ impl Runner<'_> {
         &mut self,
         step: &PlanStep,
         stage: Option<StageOf>,
-    ) -> Result<Option<TrialDone>, Failure> {
+    ) -> Result<Option<TrialDone>> {
         let Some(least) = settled(&mut self.run, self.plan, step, stage)? else { return Ok(None) };
         output::talk(&format!(
             "{} on {}: trial {} counts, the least starved of all attempts.",

@@ -11,7 +11,7 @@
 //! none, since of their originals many may work at once. It asks who has the lock, and is warned.
 
 use crate::databases::{Database, ReachedDatabase, in_time};
-use crate::failure::Failure;
+use crate::failure::{Failure, Result};
 use crate::output;
 use dyno_core::{
     AdminDriver, AdminSession, AnswerTable, DbResult, Dialect, Discard, Driver, Nanos, SECOND,
@@ -101,7 +101,7 @@ impl TargetLocks {
         reached: &ReachedDatabase,
         workloads: &[String],
         sharing: TableSharing,
-    ) -> Result<Option<String>, Failure> {
+    ) -> Result<Option<String>> {
         let places = places(reached);
         if places.is_empty() {
             unlocked(target, "of its nodes only the endpoint is known");
@@ -125,7 +125,7 @@ impl TargetLocks {
         &mut self,
         database: &Database,
         workloads: Vec<String>,
-    ) -> Result<(LockAnswer, HeldLock), Failure> {
+    ) -> Result<(LockAnswer, HeldLock)> {
         let order = LockOrder {
             name: self.name.clone(),
             nonce: self.nonce.clone(),

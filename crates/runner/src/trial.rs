@@ -5,7 +5,7 @@
 use crate::calibration::Calibration;
 use crate::data;
 use crate::databases::Database;
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use crate::family::{After, Driven, EndedTrial, Ready};
 use crate::fault::Injection;
 use crate::fleet::{FleetShare, Team};
@@ -54,7 +54,7 @@ impl Job<'_> {
     }
 
     /// Asks the nodes something before the trial: who waits for what is said, and no lost node is waited for.
-    pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+    pub fn asks<T>(&self, ask: impl FnOnce() -> Result<T>) -> Result<T> {
         let place = self.place().into();
         watch::guarded(&place, "the check before the trial", &self.nodes.watched, ask)
     }
@@ -103,7 +103,7 @@ struct Frame<'a, 'run> {
 
 impl Frame<'_, '_> {
     /// Looks at the nodes before the trial; makes the file for their samples.
-    fn open(&mut self) -> Result<NodeSeries, Failure> {
+    fn open(&mut self) -> Result<NodeSeries> {
         let look = || self.nodes.look();
         self.before =
             watch::watching(self.place, "the look at the nodes", &self.nodes.watched, look);
@@ -112,7 +112,7 @@ impl Frame<'_, '_> {
     }
 
     /// Looks at the nodes after it; at none where one is `gone`.
-    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<Looked>, Failure> {
+    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<Looked>> {
         for event in events(&self.sampling, self.fault) {
             self.writer.event(event)?;
         }
@@ -123,11 +123,7 @@ impl Frame<'_, '_> {
 }
 
 /// Runs one trial by the engine and stores it.
-pub fn drive_trial<F: Driven>(
-    family: &F,
-    database: &Database,
-    job: Job<'_>,
-) -> Result<TrialDone, Failure> {
+pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> Result<TrialDone> {
     let place = job.place();
     let spec = tuned_spec(family, &job);
     let stem = job.run.next_stem();
@@ -200,8 +196,8 @@ fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
 /// Has the family look before a trial; `None` where the run was stopped meanwhile.
 fn look_before<F: Driven>(
     job: &Job<'_>,
-    look: impl FnOnce() -> Result<Ready<F>, Failure>,
-) -> Result<Option<Ready<F>>, Failure> {
+    look: impl FnOnce() -> Result<Ready<F>>,
+) -> Result<Option<Ready<F>>> {
     let ready = match job.asks(look) {
         // What it was asked to leave off is no failure.
         Err(_) if job.control.is_stopped() => return Ok(None),
@@ -281,7 +277,7 @@ fn store(
     mut parts: TrialParts,
     progress: ProgressBar,
     place: &str,
-) -> Result<TrialDone, Failure> {
+) -> Result<TrialDone> {
     let headline = parts.after.headline.take();
     let is_last = parts.starving.is_last;
     let (summary, is_denied) = conclude(parts);
@@ -373,7 +369,7 @@ fn measure<'a, 'run>(
     is_recorded: bool,
     acknowledged_on_shard: &dyn Fn() -> Option<u64>,
     drive: &mut dyn FnMut(&mut dyn Observer) -> Result<TrialResult, DriveError>,
-) -> Result<Option<Measured<'a, 'run>>, Failure> {
+) -> Result<Option<Measured<'a, 'run>>> {
     let series = frame.open()?;
     let Frame { place, nodes, fault, control, .. } = frame;
     let warmup_s = spec.warmup as f64 / 1e9;
@@ -585,8 +581,8 @@ pub fn drive_pass<T: FnOnce(TrialStart) -> (TrialSummary, After)>(
     database: &Database,
     job: Job<'_>,
     pass: Pass<'_>,
-    execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T, Failure>,
-) -> Result<TrialDone, Failure> {
+    execute: impl FnOnce(&PassWatch<'_, '_>) -> Result<T>,
+) -> Result<TrialDone> {
     let (place, identity) = (job.place(), job.identity(pass.identity));
     let Job { nodes, starving, run, control, .. } = job;
     let start = TrialStart { identity, loops: pass.loops, ..TrialStart::default() };

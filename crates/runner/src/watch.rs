@@ -3,7 +3,7 @@
 //! hears who waits for what and how the nodes are; where a node is lost, nobody waits any longer.
 
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
-use crate::failure::{Failure, sentence};
+use crate::failure::{Failure, Result, sentence};
 use crate::{output, signals};
 use dyno_core::{AdminSession, Discard, Driver, Nanos, NodeHealth, NodeSight, SECOND, Session};
 use dyno_engine::Control;
@@ -254,8 +254,8 @@ pub(crate) fn guarded<T>(
     place: &Message,
     work: &'static str,
     nodes: &[WatchedNode],
-    ask: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    ask: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     explained(&place.to_string(), work, nodes, ask).map_err(|failure| failure.at(place))
 }
 
@@ -263,8 +263,8 @@ fn explained<T>(
     place: &str,
     work: &'static str,
     nodes: &[WatchedNode],
-    ask: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    ask: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     let activity = Arc::default();
     let asked = watch_question(&activity, (place, work), nodes, ask);
     asked.map_err(|failure| {
@@ -287,8 +287,8 @@ fn explained<T>(
 pub fn asking<T>(
     place: &str,
     reached: &ReachedDatabase,
-    ask: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
+    ask: impl FnOnce() -> Result<T>,
+) -> Result<T> {
     explained(place, "the check", &WatchedNode::all(reached), ask)
 }
 

@@ -5,7 +5,7 @@ use dyno_facts::FileSeal;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -192,7 +192,7 @@ pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
         Err(error) => return Err(io_error("read", path, &error)),
     };
     synced(path, &file)?;
-    let hashed = FileHash::of(file).map_err(|error| io_error("read", path, &error))?;
+    let hashed = seal_of(file).map_err(|error| io_error("read", path, &error))?;
     Ok(Some(hashed))
 }
 
@@ -200,34 +200,19 @@ pub(crate) fn seal(path: &Path) -> Result<Option<FileSeal>, Error> {
 pub(crate) fn is_sealed(path: &Path, seal: &FileSeal) -> bool {
     let Ok(file) = File::open(path) else { return true };
     let is_as_long = file.metadata().is_ok_and(|metadata| metadata.len() == seal.bytes);
-    is_as_long && FileHash::of(file).is_ok_and(|found| found == *seal)
+    is_as_long && seal_of(file).is_ok_and(|found| found == *seal)
 }
 
-/// Counts and hashes what is written to it.
-#[derive(Default)]
-struct FileHash {
-    bytes: u64,
-    sha256: Sha256,
-}
-
-impl FileHash {
-    fn of(mut file: File) -> io::Result<FileSeal> {
-        let mut hash = FileHash::default();
-        io::copy(&mut file, &mut hash)?;
-        let sha256 = dyno_core::hex(&hash.sha256.finalize());
-        Ok(FileSeal { bytes: hash.bytes, sha256 })
-    }
-}
-
-impl Write for FileHash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.bytes += bytes.len() as u64;
-        self.sha256.update(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+fn seal_of(mut file: File) -> io::Result<FileSeal> {
+    let (mut sha256, mut bytes, mut part) = (Sha256::new(), 0, vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut part)? {
+            0 => return Ok(FileSeal { bytes, sha256: dyno_core::hex(&sha256.finalize()) }),
+            length => {
+                sha256.update(&part[..length]);
+                bytes += length as u64;
+            }
+        }
     }
 }
 

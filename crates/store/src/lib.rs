@@ -30,5 +30,5 @@ dyno_facts::catalogue!();
 pub use files::write_atomically;
 pub use histograms::{HistogramLog, read as read_histograms};
 pub use read::{RunData, RunEntry, TrialData, header as read_header, is_growing, list, read};
-pub use run::{FolderAccess, Moment, NodeSeries, Run, TrialWriter, no_commit, now_utc};
-pub use series::{NODE_COLUMNS, SERIES_COLUMNS, read_nodes, read_series};
+pub use run::{Moment, NodeSeries, Run, TrialWriter, no_commit, now_utc};
+pub use series::{read_nodes, read_series};

@@ -84,12 +84,8 @@ impl TrialData {
     /// before the first, what servers said before the first and after the last.
     pub(crate) fn join(&mut self, all: &[TrialData]) {
         let of = |number| all.iter().find(|trial| trial.summary.trial == number);
-        let stages: Vec<_> = self
-            .summary
-            .stages
-            .iter()
-            .filter_map(|stage| Some((stage, of(stage.trial)?)))
-            .collect();
+        let stages = self.summary.stages.iter();
+        let stages: Vec<_> = stages.filter_map(|it| Some((it, of(it.trial)?))).collect();
         for (stage, data) in &stages {
             let from_s = stage.from_s;
             let is_own = |at_s: f64| from_s == 0.0 || (0.0..data.summary.window_s).contains(&at_s);
@@ -123,9 +119,14 @@ pub struct RunEntry {
 impl RunEntry {
     /// How the run stands: one that says `running` but has no writer was killed.
     pub fn status(&self) -> Option<RunStatus> {
-        let status = self.header.as_ref().ok()?.status.clone();
-        let was_killed = status == RunStatus::Running && !self.is_growing;
-        Some(if was_killed { RunStatus::Interrupted } else { status })
+        Some(shown_status(self.header.as_ref().ok()?, self.is_growing))
+    }
+}
+
+fn shown_status(header: &RunHeader, is_growing: bool) -> RunStatus {
+    match &header.status {
+        RunStatus::Running if !is_growing => RunStatus::Interrupted,
+        status => status.clone(),
     }
 }
 
@@ -375,12 +376,9 @@ pub fn is_growing(path: &Path) -> bool {
 }
 
 impl RunData {
-    /// How the run stands: one that says `running` but has no writer was killed.
+    /// As [`RunEntry::status`].
     pub fn status(&self) -> RunStatus {
-        match &self.header.status {
-            RunStatus::Running if !self.is_growing => RunStatus::Interrupted,
-            status => status.clone(),
-        }
+        shown_status(&self.header, self.is_growing)
     }
 
     /// Trials that were not set aside, in their order.

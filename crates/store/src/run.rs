@@ -27,24 +27,6 @@ const SEALED: [&str; 5] = ["csv", "hlog", "nodes.csv", "executed.jsonl", STAGE];
 /// The end of the file with what a stage has measured.
 const STAGE: &str = "stage.json";
 
-/// Who may read a new run folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FolderAccess {
-    /// Its owner: what servers say of themselves, addresses and names of users are in it.
-    Owner,
-    /// All whom the umask lets in.
-    All,
-}
-
-impl FolderAccess {
-    fn mode(self) -> u32 {
-        match self {
-            FolderAccess::Owner => 0o700,
-            FolderAccess::All => 0o777,
-        }
-    }
-}
-
 /// A run folder that this process writes; no other process can write to it meanwhile.
 #[derive(Debug)]
 pub struct Run {
@@ -57,22 +39,20 @@ pub struct Run {
 impl Run {
     /// As [`Run::create_for`], for its owner.
     pub fn create(dir: &Path, header: RunHeader) -> Result<Run, Error> {
-        Self::create_for(FolderAccess::Owner, dir, header)
+        Self::create_for(dir, header, false)
     }
 
-    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where it is missing).
-    pub fn create_for(
-        access: FolderAccess,
-        dir: &Path,
-        mut header: RunHeader,
-    ) -> Result<Run, Error> {
+    /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where
+    /// it is missing). It is for its owner, since what servers say of themselves, addresses and names of users are in it;
+    /// one that is shared is for all whom the umask lets in.
+    pub fn create_for(dir: &Path, mut header: RunHeader, is_shared: bool) -> Result<Run, Error> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
             header.started_at = now_utc();
         }
         fs::create_dir_all(dir).map_err(|error| io_error("make the folder", dir, &error))?;
         check_owner(dir)?;
-        let path = new_folder(access, dir, &header)?;
+        let path = new_folder(dir, &header, if is_shared { 0o777 } else { 0o700 })?;
         for part in ["trials", "server"] {
             make_folder(&path.join(part))?;
         }
@@ -281,7 +261,7 @@ fn claimed_events(path: &Path) -> Result<LineFile, Error> {
         .with_hint("Wait until it has ended, or stop it; then give this command again."))
 }
 
-fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<PathBuf, Error> {
+fn new_folder(dir: &Path, header: &RunHeader, mode: u32) -> Result<PathBuf, Error> {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     let suite: String = header.suite.chars().map(plain).collect();
     let utc = header.started_at.replace(':', "");
@@ -292,7 +272,7 @@ fn new_folder(access: FolderAccess, dir: &Path, header: &RunHeader) -> Result<Pa
             1 => dir.join(&name),
             _ => dir.join(format!("{name}-{number}")),
         };
-        match DirBuilder::new().mode(access.mode()).create(&path) {
+        match DirBuilder::new().mode(mode).create(&path) {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(io_error("make the folder", &path, &error)),

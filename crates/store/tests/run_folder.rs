@@ -6,7 +6,7 @@ use dyno_facts::{
     Event, EventKind, HostSample, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
     SCHEMA_VERSION, ServerFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
-use dyno_store::{FolderAccess, Moment, Run, list, read};
+use dyno_store::{Moment, Run, list, read};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use std::collections::BTreeSet;
@@ -157,16 +157,15 @@ fn a_run_folder_is_for_its_owner_unless_it_is_shared() {
     fs::create_dir(&usual).expect("made");
     fs::write(usual.join("file"), "").expect("written");
     let owner = [BTreeSet::from([0o700]), BTreeSet::from([0o600])];
-    for (access, wanted) in [(FolderAccess::Owner, owner), (FolderAccess::All, permissions(&usual))]
-    {
+    for (is_shared, wanted) in [(false, owner), (true, permissions(&usual))] {
         let dir = tempfile::tempdir().expect("a folder");
-        let mut run = Run::create_for(access, dir.path(), header()).expect("created");
+        let mut run = Run::create_for(dir.path(), header(), is_shared).expect("created");
         let mut trial = run.begin_trial(start("a")).expect("begun");
         measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
         trial.plan("q01.json", "{}").expect("stored");
         trial.executed("streams", &1).expect("stored");
         trial.finish(summary(7, "a", &measured())).expect("stored");
-        assert_eq!(permissions(run.path()), wanted, "{access:?}");
+        assert_eq!(permissions(run.path()), wanted, "{is_shared}");
     }
 }
 

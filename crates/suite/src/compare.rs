@@ -5,7 +5,7 @@
 use crate::parse::is_name;
 use crate::plan::Overrides;
 use crate::reader::{Problem, SuiteError};
-use crate::reader::{Reader, Sheet, Span, Value};
+use crate::reader::{Reader, Span, Value};
 use crate::suite::BUNDLED_PREFIX;
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{self, twin_name};
@@ -14,9 +14,8 @@ use dyno_facts::{
     ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule, TargetFacts,
     say,
 };
-use dyno_statistics::gate::{Gate, Mistake, Objective};
+use dyno_statistics::gate::{Gate, Objective};
 use dyno_statistics::{ALPHA, rank};
-use std::ops::RangeInclusive;
 use toml::de::DeValue;
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
@@ -73,19 +72,15 @@ impl WantedStop {
 
 /// Takes all keys of this, of an unknown workload as well; returns what is compared.
 pub(crate) fn read(
-    sheet: &Sheet<'_>,
     table: &mut Reader<'_, '_>,
     workload: Option<&WorkloadOffer>,
     facts: &mut ExperimentFacts,
 ) -> Option<Compare> {
-    let compare = table
-        .take("compare")
-        .and_then(|(span, value)| Reader::of_value(sheet, "`compare`", span, value))
-        .and_then(read_compare);
+    let compare = table.table("compare").and_then(read_compare);
     let gates = table.texts("gate").unwrap_or_default();
     for gate in &gates {
         if let Err(mistake) = gate.value.parse::<Gate>() {
-            table.note(&gate.span, problem(&mistake));
+            table.note(&gate.span, mistake.to_string(), mistake.hint.clone());
         }
     }
     facts.gates = gates.into_iter().map(|gate| gate.value).collect();
@@ -113,14 +108,13 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     if facts.search.is_some() {
         let message =
             format!("{} searches for a rate: there are no pairs to restart for.", table.name);
-        table
-            .note(&span, Problem::new(message).hint("Leave `restart_each` and `reload_each` out."));
+        table.note(&span, message, "Leave `restart_each` and `reload_each` out.");
     }
     let (less, more) = (facts.restart_each.min(facts.reload_each), facts.pairs_per_unit());
     if less > 0 && !more.is_multiple_of(less) {
         let message = format!("{more} pairs are no multiple of {less} pairs.");
         let hint = "`restart_each` must divide `reload_each`, or the other way round.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, hint);
     }
     if facts.reload_each > 0 && facts.restore.is_none() {
         facts.restore = Restore::Reload;
@@ -129,18 +123,15 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
 
 /// `restart_each = "pair"`, or of how many pairs the first; 0 where it is not there.
 fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
-    let Some((_, value)) = table.take(key) else { return 0 };
-    let pairs = match value.get_ref() {
-        DeValue::String(text) if text == "pair" => Some(1),
-        DeValue::Integer(digits) => digits.as_str().parse().ok().filter(|n| (1..=100).contains(n)),
-        _ => None,
-    };
-    let wrong = || table.wrong(key, "\"pair\", or a number of pairs from 1 to 100", value);
-    pairs.or_else(wrong).unwrap_or(0)
-}
-
-fn problem(mistake: &Mistake) -> Problem {
-    Problem::new(mistake.to_string()).hint(mistake.hint.clone())
+    let pairs =
+        table.parsed(key, "\"pair\", or a number of pairs from 1 to 100", |value| match value {
+            DeValue::String(text) if text == "pair" => Some(1),
+            DeValue::Integer(digits) => {
+                digits.as_str().parse().ok().filter(|n| (1..=100).contains(n))
+            }
+            _ => None,
+        });
+    pairs.unwrap_or(0)
 }
 
 fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
@@ -152,17 +143,17 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let equivalence = read_share(&mut table, "equivalence");
     let until_decided_span = table.span_of("until_decided");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
-    let budget_s = read_seconds(&mut table, "budget", &(1.0..=31_536_000.0));
+    let budget_s = read_budget(&mut table);
     if let (true, Some(_), Some(span)) = (is_until_decided, half_width, until_decided_span) {
         let hint = "Take `half_width` for a width of the interval, `until_decided` for a verdict as soon as there is one.";
         let message = "`until_decided` and `half_width` can't stand together: each keeps its 5 % of false positives \
                        only where it alone ends the pairs.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, hint);
     }
     if let (Some(first), true) = (candidates.iter().flatten().next(), is_aa) {
         let hint = "With `aa = true` the baseline is measured twice: leave the candidates out.";
         let message = "A comparison of a target with itself has no candidates.";
-        table.note(&first.span.clone(), Problem::new(message).hint(hint));
+        table.note(&first.span.clone(), message, hint);
     }
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
@@ -171,7 +162,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         if baseline.as_ref().is_some_and(|baseline| baseline.value == candidate.value) {
             let hint = "To measure the noise, write `aa = true` instead of `candidates`.";
             let message = format!("`{}` is compared with itself.", candidate.value);
-            table.note(&candidate.span, Problem::new(message).hint(hint));
+            table.note(&candidate.span, message, hint);
         }
     }
     table.finish(
@@ -185,37 +176,26 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
 
 /// `aa = true`, or the name of a second clone of the baseline.
 fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
-    let Some((span, value)) = table.take("aa") else { return (false, None) };
-    match value.get_ref() {
-        DeValue::Boolean(is_aa) => (*is_aa, None),
-        DeValue::String(name) => (true, Some(WithSpan { value: name.to_string(), span })),
-        _ => {
-            table.wrong::<()>(
-                "aa",
-                "true, false, or the name of a target that is its clone",
-                value,
-            );
-            (false, None)
+    let span = table.span_of("aa");
+    let wanted = "true, false, or the name of a target that is its clone";
+    let read = table.parsed("aa", wanted, |value| match value {
+        DeValue::Boolean(is_aa) => Some((*is_aa, None)),
+        DeValue::String(name) => {
+            Some((true, Some(WithSpan { value: name.to_string(), span: span.clone()? })))
         }
-    }
+        _ => None,
+    });
+    read.unwrap_or_default()
 }
 
 /// `pairs = 6`, or `pairs = "6..20"`: fewest and most.
 fn read_pairs(table: &mut Reader<'_, '_>) -> Option<(u32, u32)> {
-    let (_, value) = table.take("pairs")?;
-    let found = match value.get_ref() {
+    let wanted = "a number from 1 to 1000, or two such as \"6..20\", the smaller one first";
+    table.parsed("pairs", wanted, |value| match value {
         DeValue::String(text) => pairs(text),
         DeValue::Integer(digits) => pairs(digits.as_str()),
         _ => None,
-    };
-    match found {
-        Some(found) => Some(found),
-        None => table.wrong(
-            "pairs",
-            "a number from 1 to 1000, or two such as \"6..20\", the smaller one first",
-            value,
-        ),
-    }
+    })
 }
 
 /// Pairs as users write them: `6`, or the fewest and the most, `6..20`.
@@ -228,16 +208,11 @@ pub fn pairs(text: &str) -> Option<(u32, u32)> {
 
 /// `half_width = "2%"` or `0.02`.
 fn read_share(table: &mut Reader<'_, '_>, key: &'static str) -> Option<f64> {
-    let (_, value) = table.take(key)?;
-    let number = match value.get_ref() {
+    table.parsed(key, "a share such as \"2%\", from 0.01% to 50%", |value| match value {
         DeValue::String(text) => share(text),
         DeValue::Float(digits) => digits.as_str().parse().ok().filter(is_share),
         _ => None,
-    };
-    match number {
-        Some(number) => Some(number),
-        None => table.wrong(key, "a share such as \"2%\", from 0.01% to 50%", value),
-    }
+    })
 }
 
 /// A half-width or a margin as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
@@ -269,22 +244,17 @@ pub fn seconds(text: &str) -> Option<f64> {
     Some(number * unit).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
 }
 
-fn read_seconds(
-    table: &mut Reader<'_, '_>,
-    key: &'static str,
-    range: &RangeInclusive<f64>,
-) -> Option<f64> {
-    let (_, value) = table.take(key)?;
-    let number = match value.get_ref() {
-        DeValue::String(text) => seconds(text),
-        DeValue::Integer(digits) => digits.as_str().parse().ok(),
-        DeValue::Float(digits) => digits.as_str().parse().ok(),
-        _ => None,
-    };
-    match number.filter(|seconds| range.contains(seconds)) {
-        Some(seconds) => Some(seconds),
-        None => table.wrong(key, "a length of time such as \"90s\", \"30m\" or \"2h\"", value),
-    }
+fn read_budget(table: &mut Reader<'_, '_>) -> Option<f64> {
+    let wanted = "a length of time such as \"90s\", \"30m\" or \"2h\"";
+    table.parsed("budget", wanted, |value| {
+        let number = match value {
+            DeValue::String(text) => seconds(text),
+            DeValue::Integer(digits) => digits.as_str().parse().ok(),
+            DeValue::Float(digits) => digits.as_str().parse().ok(),
+            _ => None,
+        };
+        number.filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
+    })
 }
 
 fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<RateSearch> {
@@ -296,8 +266,7 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
         let (span, value) = found?;
         if objective.is_none() {
             let hint = "Add `objective = \"p99 < 20ms\"`, or write `rate = [...]`.";
-            let message = format!("`{key}` is a bound of a search, and there is none.");
-            table.note(&span, Problem::new(message).hint(hint));
+            table.note(&span, format!("`{key}` is a bound of a search, and there is none."), hint);
         }
         table.item_number(key, value, &rates)
     };
@@ -306,16 +275,15 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
     let objective = objective?;
     if workload.is_some_and(|workload| workload.levels == Levels::Degrees) {
         let message = "A pass over queries has no rate that could be searched for.";
-        table.note(&objective.span, Problem::new(message).hint("Leave `objective` out."));
+        table.note(&objective.span, message, "Leave `objective` out.");
     }
     if let Err(mistake) = objective.value.parse::<Objective>() {
-        table.note(&objective.span, problem(&mistake));
+        table.note(&objective.span, mistake.to_string(), mistake.hint.clone());
     }
     if let (Some(start), Some(most)) = (&start_rate, &most_rate)
         && start.value > most.value
     {
-        let message = "`start_rate` is higher than `most_rate`.";
-        table.note(&start.span, Problem::new(message));
+        table.note(&start.span, "`start_rate` is higher than `most_rate`.", "");
     }
     Some(RateSearch {
         objective: objective.value,
@@ -326,16 +294,11 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
 
 /// `confirm = true`, or how often.
 fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
-    let (_, value) = table.take("confirm")?;
-    match value.get_ref() {
-        DeValue::Boolean(true) => Some(CONFIRMATIONS),
-        DeValue::Boolean(false) => Some(0),
-        DeValue::Integer(digits) => match digits.as_str().parse() {
-            Ok(number @ 0..=1_000) => Some(number),
-            _ => table.wrong("confirm", "true, false, or a number of trials", value),
-        },
-        _ => table.wrong("confirm", "true, false, or a number of trials", value),
-    }
+    table.parsed("confirm", "true, false, or a number of trials", |value| match value {
+        DeValue::Boolean(is_wanted) => Some(if *is_wanted { CONFIRMATIONS } else { 0 }),
+        DeValue::Integer(digits) => digits.as_str().parse().ok().filter(|number| *number <= 1_000),
+        _ => None,
+    })
 }
 
 /// How often a starved trial is made again. Of a comparison it is by default: repeating 5 % of starved trials lifts the

@@ -2,8 +2,8 @@
 //! parallel degrees; and `[experiment.fault]`: what is done to a node in the middle of each trial, so that failover and
 //! durability are measured.
 
-use crate::reader::{Problem, hint_of_known};
-use crate::reader::{Reader, Sheet, Value, short};
+use crate::reader::hint_of_known;
+use crate::reader::{Reader, Sheet, short};
 use crate::suite::{SuiteExperiment, WithSpan};
 use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan, SecretCommand};
@@ -64,10 +64,10 @@ pub(crate) fn read_stage(
     };
     if let Some(which) = whole.filter(|_| stage_s > 0.0) {
         let message = format!("A trial {which} can't be cut into stages.");
-        table.note(&span, Problem::new(message).hint("Leave `stage_s` out."));
+        table.note(&span, message, "Leave `stage_s` out.");
     } else if stage_s > 0.0 && stage_s < 1.0 {
         let message = format!("A stage of {stage_s} s is too short.");
-        table.note(&span, Problem::new(message).hint("Give at least 1, or 0 for one piece."));
+        table.note(&span, message, "Give at least 1, or 0 for one piece.");
     }
     Some(stage_s)
 }
@@ -110,8 +110,7 @@ fn read_passes(table: &mut Reader<'_, '_>, workload: &str) -> Option<ExperimentF
 fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hint: &str) {
     for key in keys {
         if let Some((span, _)) = table.take(key) {
-            let message = format!("An experiment of `{workload}` has no `{key}`.");
-            table.note(&span, Problem::new(message).hint(hint));
+            table.note(&span, format!("An experiment of `{workload}` has no `{key}`."), hint);
         }
     }
 }
@@ -139,8 +138,7 @@ fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) ->
     let aliased = table.wholes(alias, &range);
     if let (Some(span), Some(_)) = (span, &workers) {
         let message = format!("{} has both `workers` and `{alias}`.", table.name);
-        let hint = "They are two words for the same number: keep one.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, "They are two words for the same number: keep one.");
     }
     workers.or(aliased).map(numbers)
 }
@@ -154,7 +152,7 @@ fn read_length(table: &mut Reader<'_, '_>) -> (Option<f64>, Option<u64>) {
     if !timed && (!counted || events == Some(0)) {
         let message = format!("{} would never end: it has no `duration_s`.", table.name);
         let hint = "Add `duration_s = 60`, or `events = 10000`, or both.";
-        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+        table.note(&table.span.clone(), message, hint);
     }
     (duration_s, events.filter(|events| *events > 0))
 }
@@ -169,14 +167,11 @@ const BEFORE_LEAST_S: f64 = 1.0;
 
 /// Takes the key `fault` of an experiment; `facts` are what the rest of it says.
 pub(crate) fn read_fault(
-    sheet: &Sheet<'_>,
     experiment: &mut Reader<'_, '_>,
     facts: &ExperimentFacts,
 ) -> Option<FaultPlan> {
     let (span, value) = experiment.take("fault")?;
-    let note = |message: &str, hint: &str| {
-        sheet.note(&span, Problem::new(message).hint(hint));
-    };
+    let note = |message: &str, hint: &str| experiment.note(&span, message, hint);
     if !facts.degrees.is_empty() {
         note(
             "A pass over queries has no moment for a fault.",
@@ -194,7 +189,7 @@ pub(crate) fn read_fault(
             "Leave `objective` out.",
         );
     }
-    let table = Reader::of_value(sheet, "`fault`", span.clone(), value)?;
+    let table = Reader::of_value(experiment.sheet, "`fault`", span.clone(), value)?;
     read_table(table, facts.duration_s)
 }
 
@@ -214,16 +209,14 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         ["command", "heal_command", "promote_command"].map(|key| table.text(key));
     if let (Some((span, _)), Some(FaultAction::Restart)) = (&heal, action) {
         let hint = "Leave `heal_after_s` out, or write `action = \"stop\"`.";
-        let message = "A restart starts the node again at once.";
-        table.note(span, Problem::new(message).hint(hint));
+        table.note(span, "A restart starts the node again at once.", hint);
     }
     let allow_lost = read_allow_lost(&mut table);
     check_commands(&table, action, [&command, &heal_command, &promote_command], &promote);
     if promote.is_some() && node.as_ref().is_some_and(|node| promote.as_ref() == Some(&node.value))
     {
         let message = "The node that takes over is the one that the fault is done to.";
-        let hint = "Name another node, or write `promote = true`.";
-        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+        table.note(&table.span.clone(), message, "Name another node, or write `promote = true`.");
     }
     table.finish(
         &[
@@ -255,26 +248,19 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
 
 /// `allow_lost = true`, or the targets of which a loss is expected.
 fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
-    let (_, value) = table.take("allow_lost")?;
-    let name = |item: &Value<'_>| match item.get_ref() {
-        DeValue::String(name) => Some(name.to_string()),
-        _ => None,
-    };
-    let names = match value.get_ref() {
+    let name = |value: &DeValue<'_>| value.as_str().map(str::to_owned);
+    table.parsed("allow_lost", "true, false, or names of targets", |value| match value {
         DeValue::Boolean(true) => Some(vec!["*".to_owned()]),
         DeValue::Boolean(false) => Some(Vec::new()),
-        DeValue::Array(items) => items.iter().map(|item| name(&item)).collect(),
-        _ => name(&value).map(|name| vec![name]),
-    };
-    names.or_else(|| table.wrong("allow_lost", "true, false, or names of targets", value))
+        DeValue::Array(items) => items.iter().map(|item| name(item.get_ref())).collect(),
+        _ => name(value).map(|name| vec![name]),
+    })
 }
 
 fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {
     let action = FaultAction::parse(&written.value);
     if action.is_none() {
-        let message = format!("There is no fault `{}`.", short(&written.value));
-        let hint = hint_of_known(&written.value, "Faults", &FaultAction::NAMES);
-        table.note(&written.span, Problem::new(message).hint(hint));
+        table.sheet.note_unknown(written, ("fault", "Faults"), &FaultAction::NAMES);
     }
     action
 }
@@ -287,20 +273,21 @@ fn read_at(table: &mut Reader<'_, '_>, duration_s: Option<f64>) -> Option<f64> {
     if duration_s.is_some_and(|duration_s| at_s + BEFORE_LEAST_S > duration_s) {
         let message = format!("The fault at {at_s} s has no second of the window after it.");
         let hint = "Let `duration_s` be longer, so that the time after the fault is measured.";
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, message, hint);
     }
     Some(at_s)
 }
 
 /// `promote = true`, or the name of a node.
 fn read_promote(table: &mut Reader<'_, '_>) -> Option<String> {
-    let (_, value) = table.take("promote")?;
-    match value.get_ref() {
-        DeValue::Boolean(true) => Some(String::new()),
-        DeValue::Boolean(false) => None,
-        DeValue::String(name) if !name.trim().is_empty() => Some(name.to_string()),
-        _ => table.wrong("promote", "true, false, or the name of a node", value as Value<'_>),
-    }
+    let promote =
+        table.parsed("promote", "true, false, or the name of a node", |value| match value {
+            DeValue::Boolean(true) => Some(Some(String::new())),
+            DeValue::Boolean(false) => Some(None),
+            DeValue::String(name) if !name.trim().is_empty() => Some(Some(name.to_string())),
+            _ => None,
+        });
+    promote.flatten()
 }
 
 /// Targets of which a loss is expected must exist.
@@ -309,7 +296,7 @@ pub(crate) fn check_allowed(sheet: &Sheet<'_>, experiment: &SuiteExperiment, kno
         if target != "*" && !known.is_empty() && !known.contains(&target.as_str()) {
             let message = format!("`allow_lost` names `{}`, which is no target.", short(target));
             let hint = hint_of_known(target, "Targets of this file", known);
-            sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
+            sheet.note(&experiment.name.span, message, hint);
         }
     }
 }
@@ -329,18 +316,17 @@ fn check_commands(
         (Some(other), Some(command)) if other != FaultAction::Command => {
             let message = format!("The fault `{}` is done by dyno itself.", other.name());
             let hint = "Write `action = \"command\"`, or leave `command` out.";
-            table.note(&command.span, Problem::new(message).hint(hint));
+            table.note(&command.span, message, hint);
         }
         _ => {}
     }
     if let (Some(heal), true) = (heal, action.is_some_and(|it| it != FaultAction::Command)) {
         let message = "`heal_command` ends what a command has done.";
         let hint = "Write `action = \"command\"`, or leave `heal_command` out.";
-        table.note(&heal.span, Problem::new(message).hint(hint));
+        table.note(&heal.span, message, hint);
     }
     if let (Some(promote), None) = (promote, promoted) {
         let message = "`promote_command` makes a node the primary, and none is to be.";
-        let hint = "Add `promote = true`, or leave `promote_command` out.";
-        table.note(&promote.span, Problem::new(message).hint(hint));
+        table.note(&promote.span, message, "Add `promote = true`, or leave `promote_command` out.");
     }
 }

@@ -1,7 +1,7 @@
 //! Reads the tables of a suite file, and the options of an experiment.
 
-use crate::reader::{Problem, Source, Span, hint_of_known};
 use crate::reader::{Reader, Sheet, Value, found, short};
+use crate::reader::{Source, Span, hint_of_known};
 use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::{compare, figures, load, publication, targets};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
@@ -27,7 +27,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
     let mut experiments: Vec<SuiteExperiment> = Vec::new();
     match file.take("experiment") {
         Some((_, value)) => {
-            for experiment in read_experiments(sheet, &file, value) {
+            for experiment in read_experiments(&file, value) {
                 check_experiment(sheet, &experiment, &targets, &experiments);
                 experiments.push(experiment);
             }
@@ -110,7 +110,7 @@ fn check_name(table: &Reader<'_, '_>, name: &WithSpan<String>) -> bool {
         let message = format!("`{}` can't be a name.", short(&name.value));
         let hint =
             "Names have up to 64 letters, digits, `.`, `_` and `-`, a letter or digit first.";
-        table.note(&name.span, Problem::new(message).hint(hint));
+        table.note(&name.span, message, hint);
     }
     good
 }
@@ -122,23 +122,19 @@ fn read_targets(sheet: &Sheet<'_>, span: Span, value: Value<'_>) -> Vec<SuiteTar
     let entries = table.into_entries();
     if entries.is_empty() {
         let hint = "Write `[target.main]`, with the target's name after the dot.";
-        sheet.note(&span, Problem::new("`[target]` names no target.").hint(hint));
+        sheet.note(&span, "`[target]` names no target.", hint);
     }
     let read = |(name, span, value): (&str, Span, Value<'_>)| {
         let title = format!("[target.{}]", short(name));
         let table = Reader::of_value(sheet, title, span.clone(), value)?;
         let name = WithSpan { value: name.to_string(), span };
         check_name(&table, &name).then_some(())?;
-        read_target(sheet, name, table)
+        read_target(name, table)
     };
     entries.into_iter().filter_map(read).collect()
 }
 
-fn read_target(
-    sheet: &Sheet<'_>,
-    name: WithSpan<String>,
-    mut table: Reader<'_, '_>,
-) -> Option<SuiteTarget> {
+fn read_target(name: WithSpan<String>, mut table: Reader<'_, '_>) -> Option<SuiteTarget> {
     let product = table.text("product").map(|text| text.value);
     let facts = TargetFacts {
         name: name.value.clone(),
@@ -151,13 +147,10 @@ fn read_target(
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
         durability: table.text("durability").map(|text| text.value),
         restart: table.text("restart").map(|text| text.value.into()),
-        stated: read_stated(sheet, &mut table),
+        stated: read_stated(&mut table),
         shard_rule: targets::read_shard_rule(&mut table),
         shards: table.whole("shards", 1..=10_000).map(|shards| shards as u32),
-        price: table
-            .take("price")
-            .and_then(|(span, value)| Reader::of_value(sheet, "`price`", span, value))
-            .and_then(read_price),
+        price: table.table("price").and_then(read_price),
         ..TargetFacts::default()
     };
     let url = table.text("url").map(secret);
@@ -166,10 +159,10 @@ fn read_target(
         (Some((span, _)), Some(_)) => {
             let message = format!("{} has both `url` and `nodes`.", table.name);
             let hint = "Keep `url` for a single server, or write it as `nodes = [{ role = \"primary\", url = ... }]`.";
-            table.note(&span, Problem::new(message).hint(hint));
+            table.note(&span, message, hint);
             (Vec::new(), span)
         }
-        (Some((span, value)), None) => (read_nodes(sheet, &table, value), span),
+        (Some((span, value)), None) => (read_nodes(&table, value), span),
         (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
     let route = targets::read_route(&mut table);
@@ -182,10 +175,8 @@ fn read_target(
 }
 
 /// Facts by their names: texts, numbers, true or false.
-fn read_stated(sheet: &Sheet<'_>, table: &mut Reader<'_, '_>) -> BTreeMap<String, String> {
-    let stated = table
-        .take("stated")
-        .and_then(|(span, value)| Reader::of_value(sheet, "`stated`", span, value));
+fn read_stated(table: &mut Reader<'_, '_>) -> BTreeMap<String, String> {
+    let (sheet, stated) = (table.sheet, table.table("stated"));
     let mut facts = BTreeMap::new();
     for (key, span, value) in stated.into_iter().flat_map(Reader::into_entries) {
         let entry = option_entry(sheet, "A stated fact", key.to_string(), span, value);
@@ -206,7 +197,7 @@ fn secret(text: WithSpan<String>) -> WithSpan<SecretUrl> {
     WithSpan { value: SecretUrl::new(text.value), span: text.span }
 }
 
-fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> Vec<Node> {
+fn read_nodes<'t>(target: &Reader<'_, 't>, value: Value<'t>) -> Vec<Node> {
     let DeValue::Array(items) = value.get_ref() else {
         target.wrong::<()>("nodes", "a list of tables", value);
         return Vec::new();
@@ -217,7 +208,9 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     let mut nodes = Vec::new();
     for item in items.iter() {
         let name = format!("A node of {}", target.name);
-        let Some(mut table) = Reader::of_value(sheet, name, item.span(), item) else { continue };
+        let Some(mut table) = Reader::of_value(target.sheet, name, item.span(), item) else {
+            continue;
+        };
         let name = table.text("name").filter(|name| check_name(&table, name));
         let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
         let url = table.text("url").map(secret);
@@ -225,16 +218,12 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
             && nodes.iter().any(|node: &Node| node.is_called(&name.value))
         {
             let message = format!("Two nodes of {} are called `{}`.", target.name, name.value);
-            table.note(&name.span, Problem::new(message).hint("Give each a name of its own."));
+            table.note(&name.span, message, "Give each a name of its own.");
         }
         if let Some(role) = role {
             match Role::parse(&role.value) {
                 Some(role) => nodes.push(Node { name, role, url }),
-                None => {
-                    let message = format!("There is no role `{}`.", short(&role.value));
-                    let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);
-                    table.note(&role.span, Problem::new(message).hint(hint));
-                }
+                None => table.sheet.note_unknown(&role, ("role", "Roles"), &Role::NAMES),
             }
         }
         table.finish(&[], |_, known| known);
@@ -242,16 +231,11 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
     nodes
 }
 
-fn read_experiments(
-    sheet: &Sheet<'_>,
-    file: &Reader<'_, '_>,
-    value: Value<'_>,
-) -> Vec<SuiteExperiment> {
+fn read_experiments<'t>(file: &Reader<'_, 't>, value: Value<'t>) -> Vec<SuiteExperiment> {
     let DeValue::Array(items) = value.get_ref() else {
         let message =
             format!("`experiment` must be a list of tables, but is {}.", found(value.get_ref()));
-        let hint = "Write `[[experiment]]` with two brackets.";
-        file.note(&value.span(), Problem::new(message).hint(hint));
+        file.note(&value.span(), message, "Write `[[experiment]]` with two brackets.");
         return Vec::new();
     };
     if items.is_empty() {
@@ -262,12 +246,12 @@ fn read_experiments(
     }
     items
         .iter()
-        .filter_map(|item| Reader::of_value(sheet, "[[experiment]]", item.span(), item))
-        .filter_map(|table| read_experiment(sheet, table))
+        .filter_map(|item| Reader::of_value(file.sheet, "[[experiment]]", item.span(), item))
+        .filter_map(read_experiment)
         .collect()
 }
 
-fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
+fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let name = read_name(&mut table);
     if let Some(name) = &name {
         table.name = format!("[[experiment]] `{}`", name.value);
@@ -281,7 +265,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     let mix = read_own_mix(&mut table, workload);
     let options = match table.take("options") {
         Some((span, value)) => {
-            let reader = Reader::of_value(sheet, "`options`", span, value);
+            let reader = Reader::of_value(table.sheet, "`options`", span, value);
             // With an unknown workload nothing is known of its options.
             reader.zip(workload).map(|(reader, workload)| read_options(reader, workload))
         }
@@ -291,8 +275,8 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     let load = load::read(&mut table, workload);
     let is_loaded = load.is_some();
     let mut facts = load.unwrap_or_default();
-    let compare = compare::read(sheet, &mut table, workload, &mut facts);
-    facts.fault = load::read_fault(sheet, &mut table, &facts);
+    let compare = compare::read(&mut table, workload, &mut facts);
+    facts.fault = load::read_fault(&mut table, &facts);
     if facts.fault.is_some() && !has_interval {
         facts.interval_s = load::FAULT_INTERVAL_S;
     }
@@ -305,7 +289,7 @@ fn read_experiment(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Suite
     facts.prepare = table.flag("prepare").unwrap_or(!is_own_mix);
     facts.cleanup = table.flag("cleanup").unwrap_or(!is_own_mix && !is_script);
     let published = match table.take("published") {
-        Some((_, value)) => read_links(sheet, &table, value),
+        Some((_, value)) => read_links(&table, value),
         None => Vec::new(),
     };
     table.finish(EXPERIMENT_SYNONYMS, |_, known| {
@@ -363,7 +347,7 @@ fn read_read_only(table: &mut Reader<'_, '_>, is_compared: bool) -> Vec<WithSpan
     if let (Some(first), true) = (read_only.first(), is_compared) {
         let message = format!("{} has both `compare` and `read_only`.", table.name);
         let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
-        table.note(&first.span, Problem::new(message).hint(hint));
+        table.note(&first.span, message, hint);
     }
     read_only
 }
@@ -380,19 +364,18 @@ fn read_repeats(table: &mut Reader<'_, '_>, is_compared: bool, facts: &Experimen
     if let Some(hint) = instead.filter(|_| has_repeats)
         && let Some((span, _)) = table.take("repeats")
     {
-        let message = format!("{} can't have `repeats`.", table.name);
-        table.note(&span, Problem::new(message).hint(hint));
+        table.note(&span, format!("{} can't have `repeats`.", table.name), hint);
         return 1;
     }
     if is_search && is_compared {
         let message = format!("{} has both `compare` and `objective`.", table.name);
         let hint = "A search chooses the rates of each target: there are no pairs. Leave one out.";
-        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+        table.note(&table.span.clone(), message, hint);
     }
     if is_search && !facts.rates.is_empty() {
         let message = format!("{} has both `rate` and `objective`.", table.name);
         let hint = "An objective searches for the rate: leave `rate` out.";
-        table.note(&table.span.clone(), Problem::new(message).hint(hint));
+        table.note(&table.span.clone(), message, hint);
     }
     let repeats = table.whole("repeats", 1..=1_000);
     repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
@@ -404,9 +387,7 @@ fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
     let found = offers.iter().find(|workload| workload.name == name.value);
     if found.is_none() {
         let known: Vec<&str> = offers.iter().map(|workload| workload.name).collect();
-        let message = format!("There is no workload `{}`.", short(&name.value));
-        let hint = hint_of_known(&name.value, "Workloads", &known);
-        table.note(&name.span, Problem::new(message).hint(hint));
+        table.sheet.note_unknown(&name, ("workload", "Workloads"), &known);
     }
     found
 }
@@ -433,12 +414,13 @@ fn read_test(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Op
         }
         false => hint_of_known(&name.value, "Tests", &known),
     };
-    table.note(&name.span, Problem::new(message).hint(hint));
+    table.note(&name.span, message, hint);
     None
 }
 
 /// `published` is the name of a figure, a table, or a list of both.
-fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
+fn read_links<'t>(table: &Reader<'_, 't>, value: Value<'t>) -> Vec<Link> {
+    let sheet = table.sheet;
     let one = |value: Value<'t>| match value.get_ref() {
         DeValue::String(name) => {
             let figure = WithSpan { value: name.to_string(), span: value.span() };
@@ -448,7 +430,7 @@ fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>
         }
         DeValue::Table(_) => {
             let link = Reader::of_value(sheet, "`published`", value.span(), value)?;
-            read_link(sheet, link)
+            read_link(link)
         }
         _ => table.wrong("published", "the name of a figure or a table", value),
     };
@@ -458,7 +440,8 @@ fn read_links<'t>(sheet: &'t Sheet<'_>, table: &Reader<'_, 't>, value: Value<'t>
     }
 }
 
-fn read_link(sheet: &Sheet<'_>, mut table: Reader<'_, '_>) -> Option<Link> {
+fn read_link(mut table: Reader<'_, '_>) -> Option<Link> {
+    let sheet = table.sheet;
     let figure = table.required_text("figure", "Add `figure = \"NAME\"`.");
     let matching = table.texts("match").unwrap_or_default();
     let targets = table.texts("targets").unwrap_or_default();
@@ -488,7 +471,7 @@ fn read_filter(table: Reader<'_, '_>) -> Vec<(WithSpan<String>, String)> {
                 let found = found(value.get_ref());
                 let message =
                     format!("`{}` must be a text or a number, but is {found}.", short(key));
-                sheet.note(&value.span(), Problem::new(message));
+                sheet.note(&value.span(), message, "");
             }
         }
     }
@@ -499,9 +482,7 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
     let written = &link.figure;
     let Some(figure) = figures::figure(&written.value) else {
         let known: Vec<&str> = figures::all().iter().map(|figure| figure.name.as_str()).collect();
-        let message = format!("There is no published figure `{}`.", short(&written.value));
-        let hint = hint_of_known(&written.value, "Figures", &known);
-        sheet.note(&written.span, Problem::new(message).hint(hint));
+        sheet.note_unknown(written, ("published figure", "Figures"), &known);
         return false;
     };
     let known = figure.condition_names();
@@ -511,7 +492,7 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
             let message =
                 format!("The figure `{}` has no condition `{}`.", figure.name, short(&name.value));
             let hint = hint_of_known(&name.value, "Its conditions", &known);
-            sheet.note(&name.span, Problem::new(message).hint(hint));
+            sheet.note(&name.span, message, hint);
             good = false;
         }
     }
@@ -520,7 +501,7 @@ fn check_link(sheet: &Sheet<'_>, link: &Link) -> bool {
         {
             let message = format!("A target has no `{}` to match rows with.", short(&name.value));
             let hint = format!("Rows can be matched by {}.", SuiteTarget::KEYS.join(", "));
-            sheet.note(&name.span, Problem::new(message).hint(hint));
+            sheet.note(&name.span, message, hint);
             good = false;
         }
     }
@@ -538,8 +519,7 @@ fn check_experiment(
     if let Some(first) = earlier.iter().find(|other| other.name.value == name.value) {
         let line = sheet.source.place(&first.name.span).line;
         let message = format!("Two experiments are called `{}`.", name.value);
-        let hint = format!("The first one is in line {line}.");
-        sheet.note(&name.span, Problem::new(message).hint(hint));
+        sheet.note(&name.span, message, format!("The first one is in line {line}."));
     }
     let known: Vec<&str> = targets.iter().map(|target| target.name.value.as_str()).collect();
     let published = experiment.published.iter().flat_map(|link| &link.targets);
@@ -548,9 +528,7 @@ fn check_experiment(
     for target in experiment.targets.iter().flatten().chain(published).chain(compared.clone()) {
         // Without any readable target the real problem has been said already.
         if !known.is_empty() && !known.contains(&target.value.as_str()) {
-            let message = format!("There is no target `{}`.", short(&target.value));
-            let hint = hint_of_known(&target.value, "Targets of this file", &known);
-            sheet.note(&target.span, Problem::new(message).hint(hint));
+            sheet.note_unknown(target, ("target", "Targets of this file"), &known);
         }
     }
     load::check_allowed(sheet, experiment, &known);
@@ -559,7 +537,7 @@ fn check_experiment(
             if !measured.iter().any(|other| other.value == target.value) {
                 let message = format!("`targets` doesn't list `{}`.", short(&target.value));
                 let hint = "What is compared must be measured: leave `targets` out, or add it.";
-                sheet.note(&target.span, Problem::new(message).hint(hint));
+                sheet.note(&target.span, message, hint);
             }
         }
     }
@@ -569,7 +547,7 @@ fn check_experiment(
     if facts.confirm > 0 && facts.search.is_none() && !is_sweep {
         let message = "There is no best point to confirm: the experiment has one point.";
         let hint = "Give several numbers of workers, or leave `confirm` out.";
-        sheet.note(&experiment.name.span, Problem::new(message).hint(hint));
+        sheet.note(&experiment.name.span, message, hint);
     }
 }
 
@@ -580,7 +558,7 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEn
     for (key, key_span, value) in table.into_entries() {
         let name = key.replace('-', "_");
         let note = |message: String, hint: &str| {
-            sheet.note(&key_span, Problem::new(message).hint(hint));
+            sheet.note(&key_span, message, hint);
         };
         let shape = workload.shape_of(&name);
         if let Some(remedy) = instead_of_option(&name).filter(|_| shape.is_none()) {
@@ -663,7 +641,7 @@ fn read_own_mix(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) ->
         let shape = workload.shape_of(option);
         if shape.is_none() || (key == "script" && !is_lua(Some(workload))) {
             let message = format!("An experiment of `{}` has no `{key}`.", workload.name);
-            table.note(&span, Problem::new(message).hint(hint));
+            table.note(&span, message, hint);
             continue;
         }
         options.extend(entries(table.sheet, option.to_owned(), span, value, shape));
@@ -692,7 +670,7 @@ fn option_entry(
                 short(&name),
                 found(other)
             );
-            sheet.note(&value.span(), Problem::new(message));
+            sheet.note(&value.span(), message, "");
             return None;
         }
     };

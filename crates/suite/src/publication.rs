@@ -2,7 +2,7 @@
 //! that it names; and the scripts that an experiment names. A plan holds the files of both, so that a stored run can be
 //! continued and printed without them.
 
-use crate::reader::{Problem, Reader, Sheet, Source, Span, SuiteError, hint_of_known, short};
+use crate::reader::{Problem, Reader, Sheet, Source, SuiteError, short};
 use crate::suite::{
     BUNDLED_PREFIX, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan, bundled_scripts,
 };
@@ -59,15 +59,15 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     if let Some(written) = table.text("logo") {
         match read_logo(&sheet.source.file, &written.value) {
             Ok(data) => texts.logo = data,
-            Err((message, hint)) => sheet.note(&written.span, Problem::new(message).hint(hint)),
+            Err((message, hint)) => sheet.note(&written.span, message, hint),
         }
     }
     texts.authors = values(table.texts("authors").unwrap_or_default());
     let mut names = table.texts("order").unwrap_or_default();
     texts.order = values(names.clone());
-    let targets = table
-        .take("target")
-        .and_then(|(span, value)| Reader::of_value(sheet, "[paper.target]", span, value));
+    let targets = table.take("target");
+    let targets =
+        targets.and_then(|(at, value)| Reader::of_value(sheet, "[paper.target]", at, value));
     for (name, span, value) in targets.into_iter().flat_map(Reader::into_entries) {
         let title = format!("[paper.target.{}]", short(name));
         if let Some(own) = Reader::of_value(sheet, title, span.clone(), value) {
@@ -97,7 +97,7 @@ fn colour(table: &mut Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) ->
     let value = &written.value;
     let Some(colour) = Colour::parse(value) else {
         let message = format!("`{}` is not a colour.", short(value));
-        table.note(&written.span, Problem::new(message).hint("Write it as `#0068a8`."));
+        table.note(&written.span, message, "Write it as `#0068a8`.");
         return String::new();
     };
     let contrast = colour.contrast(WHITE);
@@ -105,13 +105,13 @@ fn colour(table: &mut Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) ->
         let message = format!(
             "The contrast of the colour {value} to white is {contrast:.1} : 1; names in charts need {CONTRAST_MIN} : 1."
         );
-        table.note(&written.span, Problem::new(message).hint("Choose a darker colour."));
+        table.note(&written.span, message, "Choose a darker colour.");
     }
     let is_near = |other: &&Colour| other.distance(colour) < DISTANCE_MIN;
     let near = others.values().filter_map(|other| Colour::parse(&other.colour)).collect::<Vec<_>>();
     if let Some(other) = near.iter().find(is_near) {
         let message = format!("The colours {value} and {} can't be told apart.", other.hex());
-        table.note(&written.span, Problem::new(message).hint("Choose colours of other hues."));
+        table.note(&written.span, message, "Choose colours of other hues.");
     }
     colour.hex()
 }
@@ -134,10 +134,7 @@ pub(crate) fn check_targets(sheet: &Sheet<'_>, own: &Publication, targets: &[Sui
     let unknown =
         |name: &&WithSpan<String>| !known.is_empty() && !known.contains(&name.value.as_str());
     for name in own.names.iter().filter(unknown) {
-        let message = format!("There is no target `{}`.", short(&name.value));
-        let hint = hint_of_known(&name.value, "Targets of this file", &known);
-        let span: &Span = &name.span;
-        sheet.note(span, Problem::new(message).hint(hint));
+        sheet.note_unknown(name, ("target", "Targets of this file"), &known);
     }
 }
 

@@ -30,8 +30,22 @@ impl<'s> Sheet<'s> {
         Sheet { source, offers, problems: RefCell::default() }
     }
 
-    pub(crate) fn note(&self, span: &Span, problem: Problem) {
-        self.problems.borrow_mut().push((span.start, problem.at(self.source, span)));
+    /// Notes that something is wrong there; the hint may be empty.
+    pub(crate) fn note(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        let hint = Some(hint.into()).filter(|hint| !hint.is_empty());
+        let problem = Problem::new(message).maybe_hint(hint).at(self.source, span);
+        self.problems.borrow_mut().push((span.start, problem));
+    }
+
+    /// Notes that there is no such thing as is written there, with the nearest that there is.
+    pub(crate) fn note_unknown(
+        &self,
+        written: &WithSpan<String>,
+        (what, all): (&str, &str),
+        known: &[&str],
+    ) {
+        let message = format!("There is no {what} `{}`.", short(&written.value));
+        self.note(&written.span, message, hint_of_known(&written.value, all, known));
     }
 
     pub(crate) fn into_problems(self) -> Vec<Problem> {
@@ -74,15 +88,14 @@ impl<'s, 't> Reader<'s, 't> {
             DeValue::Table(table) => Some(Reader::new(sheet, name, span, table)),
             other => {
                 let found = found(other);
-                let message = format!("{name} must be a table, but is {found}.");
-                sheet.note(&value.span(), Problem::new(message));
+                sheet.note(&value.span(), format!("{name} must be a table, but is {found}."), "");
                 None
             }
         }
     }
 
-    pub(crate) fn note(&self, span: &Span, problem: Problem) {
-        self.sheet.note(span, problem);
+    pub(crate) fn note(&self, span: &Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.sheet.note(span, message, hint);
     }
 
     pub(crate) fn take(&mut self, key: &'static str) -> Option<(Span, Value<'t>)> {
@@ -90,9 +103,14 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.remove(key)
     }
 
+    /// The table that a key holds.
+    pub(crate) fn table(&mut self, key: &'static str) -> Option<Reader<'s, 't>> {
+        let (span, value) = self.take(key)?;
+        Reader::of_value(self.sheet, format!("`{key}`"), span, value)
+    }
+
     pub(crate) fn missing(&self, key: &str, hint: &str) {
-        let message = format!("{} has no `{key}`.", self.name);
-        self.note(&self.span, Problem::new(message).hint(hint));
+        self.note(&self.span, format!("{} has no `{key}`.", self.name), hint);
     }
 
     /// True while the key is there and has not been taken.
@@ -144,7 +162,7 @@ impl<'s, 't> Reader<'s, 't> {
                 None => otherwise(&plain, format!("Known keys: {}.", self.asked.join(", "))),
             };
             let message = format!("{} has an unknown key `{}`.", self.name, short(key));
-            self.sheet.note(span, Problem::new(message).hint(hint));
+            self.sheet.note(span, message, hint);
         }
     }
 
@@ -159,12 +177,19 @@ impl<'s, 't> Reader<'s, 't> {
         self.text(key).map(|text| text.value.trim().to_owned()).unwrap_or_default()
     }
 
-    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+    /// A value that may be written in several ways; `wanted` names them.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        key: &'static str,
+        wanted: &str,
+        parse: impl Fn(&DeValue<'_>) -> Option<T>,
+    ) -> Option<T> {
         let (_, value) = self.take(key)?;
-        match value.get_ref() {
-            DeValue::Boolean(flag) => Some(*flag),
-            _ => self.wrong(key, "true or false", value),
-        }
+        parse(value.get_ref()).or_else(|| self.wrong(key, wanted, value))
+    }
+
+    pub(crate) fn flag(&mut self, key: &'static str) -> Option<bool> {
+        self.parsed(key, "true or false", |value| value.as_bool())
     }
 
     pub(crate) fn whole(&mut self, key: &'static str, range: RangeInclusive<u64>) -> Option<u64> {
@@ -211,14 +236,14 @@ impl<'s, 't> Reader<'s, 't> {
         };
         if items.is_empty() {
             let message = format!("`{key}` is an empty list.");
-            self.note(&value.span(), Problem::new(message).hint("Leave the key out, or fill it."));
+            self.note(&value.span(), message, "Leave the key out, or fill it.");
         }
         let mut list: Vec<WithSpan<T>> = Vec::new();
         for item in items.iter() {
             let Some(item) = read(self, item) else { continue };
             if list.iter().any(|other| other.value == item.value) {
                 let message = format!("`{key}` lists {} twice.", item.value);
-                self.note(&item.span, Problem::new(message).hint("`repeats` repeats trials."));
+                self.note(&item.span, message, "`repeats` repeats trials.");
             }
             list.push(item);
         }
@@ -277,7 +302,7 @@ impl<'s, 't> Reader<'s, 't> {
 
     pub(crate) fn wrong<T>(&self, key: &str, wanted: &str, value: Value<'t>) -> Option<T> {
         let message = format!("`{key}` must be {wanted}, but is {}.", found(value.get_ref()));
-        self.note(&value.span(), Problem::new(message));
+        self.note(&value.span(), message, "");
         None
     }
 }

@@ -34,8 +34,7 @@ pub(crate) fn expand(
     seed: u64,
     owner: impl Fn(&str) -> String,
 ) -> Vec<PlanStep> {
-    let maker = Maker { experiment, pace, seed };
-    let mut steps = Vec::new();
+    let mut maker = Maker { experiment, pace, seed, steps: Vec::new() };
     let mut owners: Vec<String> = Vec::new();
     for target in &experiment.targets {
         let owner = owner(target);
@@ -45,19 +44,15 @@ pub(crate) fn expand(
     }
     if experiment.prepare {
         for target in &owners {
-            steps.push(maker.step(
-                target,
-                "prepare",
-                AROUND_LOAD_S + maker.load_s(target),
-                StepAction::Prepare,
-            ));
+            let load_s = AROUND_LOAD_S + maker.load_s(target);
+            maker.add(target, "prepare", load_s, StepAction::Prepare);
         }
     }
     if experiment.search.is_some() {
-        maker.searches(&mut steps);
+        maker.add_searches();
     } else {
+        let levels = levels(experiment);
         for repeat in 1..=experiment.repeats {
-            let levels = levels(experiment);
             let order = format!("{seed}/{}", experiment.name);
             // Once alone there is nothing to balance: the listed order is the one that people expect.
             let ordered = match experiment.repeats {
@@ -65,36 +60,39 @@ pub(crate) fn expand(
                 _ => balanced(&levels, maker.planned(), repeat, &order),
             };
             for (place, level) in ordered.into_iter().enumerate() {
-                maker.points(level, repeat, place == 0, &mut steps);
+                maker.add_points(level, repeat, place == 0);
             }
         }
-        for repeat in 1..=maker.confirmations() {
-            maker.confirmation(repeat, &mut steps);
-        }
+        // Where there is one point, it is not chosen.
+        let confirmations = if levels.len() > 1 { experiment.confirm } else { 0 };
+        (1..=confirmations).for_each(|repeat| maker.add_confirmation(repeat));
     }
     if experiment.cleanup {
         for target in &owners {
-            steps.push(maker.step(target, "cleanup", AROUND_LOAD_S, StepAction::Cleanup));
+            maker.add(target, "cleanup", AROUND_LOAD_S, StepAction::Cleanup);
         }
     }
-    steps
+    maker.steps
 }
 
 struct Maker<'a, P> {
     experiment: &'a ExperimentFacts,
     pace: P,
     seed: u64,
+    steps: Vec<PlanStep>,
 }
 
 impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
-    fn step(&self, target: &str, tail: &str, estimated_s: f64, action: StepAction) -> PlanStep {
-        PlanStep {
-            id: format!("{}/{target}/{tail}", self.experiment.name),
-            experiment: self.experiment.name.clone(),
+    fn add(&mut self, target: &str, tail: &str, estimated_s: f64, action: StepAction) {
+        let experiment = self.experiment.name.clone();
+        let id = format!("{experiment}/{target}/{tail}");
+        self.steps.push(PlanStep {
+            id,
+            experiment,
             target: target.to_string(),
             estimated_s,
             action,
-        }
+        });
     }
 
     fn rows(&self) -> f64 {
@@ -128,12 +126,19 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         of(experiment.restart_each, RESTART_S) + load_s
     }
 
-    fn trial(&self, level: &Level, point: String, repeat: u32, work: &str) -> PlannedTrial {
+    /// Adds a trial; `work` decides what its workers draw.
+    fn add_trial(
+        &mut self,
+        target: &str,
+        (level, place, work): (&Level, &str, &str),
+        (purpose, repeat): (Purpose, u32),
+        estimated_s: f64,
+    ) {
         let experiment = self.experiment;
-        PlannedTrial {
+        let trial = PlannedTrial {
             number: 0,
-            purpose: Purpose::Measure,
-            point,
+            purpose,
+            point: format!("{}/{target}/{place}", experiment.name),
             workers: level.workers,
             degree: level.degree,
             rate: level.rate,
@@ -144,10 +149,12 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
             interval_s: experiment.interval_s,
             // JSON readers in other languages keep 53 bits of a number.
             seed: fnv1a(work.as_bytes()) >> 11,
-        }
+        };
+        let tail = format!("{place}/repeat={repeat}");
+        self.add(target, &tail, estimated_s, StepAction::Trial(trial));
     }
 
-    fn points(&self, level: &Level, repeat: u32, is_first: bool, steps: &mut Vec<PlanStep>) {
+    fn add_points(&mut self, level: &Level, repeat: u32, is_first: bool) {
         let experiment = self.experiment;
         let name = level.name();
         // Degrees are compared on the same queries, so the level is no part of their seed.
@@ -155,12 +162,10 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
         let work = format!("{}/{}/{lot}/repeat={repeat}", self.seed, experiment.name);
         let order = format!("{}/{}/{name}", self.seed, experiment.name);
         for target in balanced(&experiment.targets, self.planned(), repeat, &order) {
-            let point = format!("{}/{target}/{name}", experiment.name);
-            let trial = self.trial(level, point, repeat, &work);
-            let tail = format!("{name}/repeat={repeat}");
             let estimated_s =
                 self.trial_s(target, level) + self.renewal_s(target, repeat, is_first);
-            steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
+            let purpose = (Purpose::Measure, repeat);
+            self.add_trial(target, (level, &name, &work), purpose, estimated_s);
         }
     }
 
@@ -174,47 +179,33 @@ impl<P: Fn(&str) -> UsualPace> Maker<'_, P> {
     }
 
     /// The searches on all targets side by side, one after the other for each number of workers.
-    fn searches(&self, steps: &mut Vec<PlanStep>) {
+    fn add_searches(&mut self) {
         let experiment = self.experiment;
         let usual = SEARCH_USUAL + experiment.confirm;
         for &workers in &experiment.workers {
             let level = Level { workers, degree: None, rate: None };
+            let place = format!("workers={workers}/search");
             for number in 1..=SEARCH_MOST {
-                let tail = format!("workers={workers}/search/repeat={number}");
-                let work = format!("{}/{}/{tail}", self.seed, experiment.name);
+                let work = format!("{}/{}/{place}/repeat={number}", self.seed, experiment.name);
                 for target in shuffled(&experiment.targets, &work) {
-                    let point = format!("{}/{target}/workers={workers}/search", experiment.name);
-                    let trial = self.trial(&level, point, number, &work);
-                    let trial = PlannedTrial { purpose: Purpose::Search, ..trial };
                     let is_usual = number <= usual;
                     let estimated_s = if is_usual { self.trial_s(target, &level) } else { 0.0 };
-                    steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
+                    let purpose = (Purpose::Search, number);
+                    self.add_trial(target, (&level, &place, &work), purpose, estimated_s);
                 }
             }
         }
     }
 
-    /// How often the best point is measured again: where there is one point, it is not chosen.
-    fn confirmations(&self) -> u32 {
-        match levels(self.experiment).len() {
-            0 | 1 => 0,
-            _ => self.experiment.confirm,
-        }
-    }
-
-    fn confirmation(&self, repeat: u32, steps: &mut Vec<PlanStep>) {
+    fn add_confirmation(&mut self, repeat: u32) {
         let experiment = self.experiment;
         let work = format!("{}/{}/confirm={repeat}", self.seed, experiment.name);
-        let most = experiment.workers.iter().max().copied().unwrap_or(1);
-        let degree = experiment.degrees.first().copied();
-        let level = Level { workers: most, degree, rate: None };
+        let workers = experiment.workers.iter().max().copied().unwrap_or(1);
+        let level = Level { workers, degree: experiment.degrees.first().copied(), rate: None };
         for target in shuffled(&experiment.targets, &work) {
-            let point = format!("{}/{target}/confirm", experiment.name);
-            let trial = self.trial(&level, point, repeat, &work);
-            let trial = PlannedTrial { purpose: Purpose::Confirm, ..trial };
-            let tail = format!("confirm/repeat={repeat}");
             let estimated_s = self.trial_s(target, &level);
-            steps.push(self.step(target, &tail, estimated_s, StepAction::Trial(trial)));
+            let purpose = (Purpose::Confirm, repeat);
+            self.add_trial(target, (&level, "confirm", &work), purpose, estimated_s);
         }
     }
 }

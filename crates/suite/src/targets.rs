@@ -6,8 +6,8 @@
 //! trials are interleaved, and figures and verdicts need no further dimension.
 
 use crate::plan::Overrides;
-use crate::reader::{Problem, Source, SuiteError, hint_of_known};
-use crate::reader::{Reader, short};
+use crate::reader::Reader;
+use crate::reader::{Problem, Source, SuiteError};
 use crate::suite::{Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
@@ -42,7 +42,7 @@ pub(crate) fn redirect(target: &mut TargetFacts, url: &SecretUrl) -> Result<(), 
     if target.part_of.is_some() {
         return Err(unlike_its_name(target, readers(&target.nodes), "one address"));
     }
-    take(target, TargetRoute::single(target.role, url.clone()));
+    set_address(target, target.role, url.clone());
     Ok(())
 }
 
@@ -64,9 +64,7 @@ pub(crate) fn redirect_to_nodes(
         None => nodes.to_vec(),
     };
     check_shards(target, &nodes)?;
-    let way = TargetRoute::through(&target.name, route, target.shard_rule.clone(), nodes)?;
-    take(target, way);
-    Ok(())
+    set_nodes(target, route, nodes)
 }
 
 fn unlike_its_name(target: &TargetFacts, wanted: usize, given: &str) -> Problem {
@@ -80,9 +78,34 @@ fn unlike_its_name(target: &TargetFacts, wanted: usize, given: &str) -> Problem 
     Problem::new(message).hint(hint)
 }
 
-fn take(target: &mut TargetFacts, way: TargetRoute) {
-    (target.role, target.url) = (way.role, way.url);
-    (target.nodes, target.route, target.shard_rule) = (way.nodes, way.route, way.shard_rule);
+/// One address, given beside the suite or written there.
+fn set_address(target: &mut TargetFacts, role: Role, url: SecretUrl) {
+    (target.role, target.url) = (role, url);
+    (target.nodes, target.route, target.shard_rule) = (Vec::new(), Route::default(), None);
+}
+
+/// Several nodes, or those of a cluster.
+///
+/// # Errors
+/// They have no such route, nobody could load data there, or the rule is for other shards.
+fn set_nodes(
+    target: &mut TargetFacts,
+    route: Option<Route>,
+    nodes: Vec<TargetNode>,
+) -> Result<(), Problem> {
+    let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
+    let route = route.unwrap_or_else(|| Route::of(&roles));
+    check_together(&target.name, &nodes)?;
+    check_route(&target.name, route, &roles)?;
+    let shard_rule = target.shard_rule.clone().or_else(|| rule_of_clusters(&nodes));
+    check_rule(&target.name, shard_rule.as_ref(), &roles)?;
+    let role = driven_role(route);
+    let driven = nodes.iter().find(|node| node.role == role);
+    let none = || Problem::new(format!("The target `{}` has no nodes.", target.name));
+    let url = driven.ok_or_else(none)?.url.clone();
+    (target.role, target.url) = (role, url);
+    (target.nodes, target.route, target.shard_rule) = (nodes, route, shard_rule);
+    Ok(())
 }
 
 fn readers(nodes: &[TargetNode]) -> usize {
@@ -119,8 +142,8 @@ pub(crate) fn plan_targets(
     let mut left_out = Vec::new();
     for target in &suite.targets {
         let name = &target.name.value;
-        match way_to(suite, target, overrides)? {
-            Some(way) => planned.push(plan_target(target, way)),
+        match plan_target(suite, target, overrides)? {
+            Some(target) => planned.push(target),
             None => left_out.push(name.clone()),
         }
     }
@@ -133,46 +156,43 @@ pub(crate) fn plan_targets(
     Ok((planned, left_out))
 }
 
-/// How a target is reached; `None` where a node has no URL.
-fn way_to(
+/// A target as it is reached; `None` where a node has no URL.
+fn plan_target(
     suite: &Suite,
     target: &SuiteTarget,
     overrides: &Overrides,
-) -> Result<Option<TargetRoute>, SuiteError> {
+) -> Result<Option<TargetFacts>, SuiteError> {
+    let mut planned = target.facts.clone();
     let name = &target.name.value;
     let route = target.route.as_ref().map(|route| route.value);
     let roles: Vec<Role> = target.nodes.iter().map(|node| node.role).collect();
     let span = target.route.as_ref().map_or(&target.nodes_span, |route| &route.span);
     let placed = |problem: Problem| SuiteError::from(problem.at(&suite.text, span));
-    let rule = target.facts.shard_rule.clone();
     if let Some((_, nodes)) = overrides.nodes.iter().find(|(other, _)| other == name) {
-        check_shards(&target.facts, nodes)?;
-        return TargetRoute::through(name, route, rule, nodes.clone()).map(Some).map_err(placed);
+        check_shards(&planned, nodes)?;
+        set_nodes(&mut planned, route, nodes.clone()).map_err(placed)?;
+        return Ok(Some(planned));
     }
     if let Some((_, url)) = overrides.targets.iter().find(|(other, _)| other == name) {
         let role = match roles.contains(&Role::Endpoint) {
             true => Role::Endpoint,
             false => roles.first().copied().unwrap_or(Role::Primary),
         };
-        return Ok(Some(TargetRoute::single(role, url.clone())));
+        set_address(&mut planned, role, url.clone());
+        return Ok(Some(planned));
     }
     let Some(nodes) = written_nodes(target) else { return Ok(None) };
     match (target.nodes.as_slice(), nodes.is_empty()) {
-        (_, true) => Ok(None),
+        (_, true) => return Ok(None),
         ([node], _) => {
-            let url = node.url.as_ref();
+            let Some(url) = &node.url else { return Ok(None) };
             route.map_or(Ok(()), |route| check_route(name, route, &roles)).map_err(placed)?;
-            check_rule(name, rule.as_ref(), &roles).map_err(placed)?;
-            Ok(url.map(|url| TargetRoute::single(node.role, url.value.clone())))
+            check_rule(name, planned.shard_rule.as_ref(), &roles).map_err(placed)?;
+            set_address(&mut planned, node.role, url.value.clone());
         }
-        _ => TargetRoute::through(name, route, rule, nodes).map(Some).map_err(placed),
+        _ => set_nodes(&mut planned, route, nodes).map_err(placed)?,
     }
-}
-
-fn plan_target(target: &SuiteTarget, way: TargetRoute) -> TargetFacts {
-    let mut planned = target.facts.clone();
-    take(&mut planned, way);
-    planned
+    Ok(Some(planned))
 }
 
 /// Two targets on one database would load the same tables twice; read-only nodes take none.
@@ -211,48 +231,6 @@ pub(crate) fn check_data(
         }
     }
     Ok(())
-}
-
-struct TargetRoute {
-    /// Empty where there is one node that isn't of a cluster.
-    nodes: Vec<TargetNode>,
-    route: Route,
-    shard_rule: Option<ShardRule>,
-    /// Of the node that the load reaches, or of the first one.
-    role: Role,
-    url: SecretUrl,
-}
-
-impl TargetRoute {
-    /// One node, given beside the suite or written there.
-    fn single(role: Role, url: SecretUrl) -> Self {
-        TargetRoute { nodes: Vec::new(), route: Route::default(), shard_rule: None, role, url }
-    }
-
-    /// Several nodes, or those of a cluster.
-    ///
-    /// # Errors
-    /// They have no such route, nobody could load data there, or the rule is for other shards.
-    fn through(
-        target: &str,
-        route: Option<Route>,
-        shard_rule: Option<ShardRule>,
-        nodes: Vec<TargetNode>,
-    ) -> Result<Self, Problem> {
-        let roles: Vec<Role> = nodes.iter().map(|node| node.role).collect();
-        let route = route.unwrap_or_else(|| Route::of(&roles));
-        check_together(target, &nodes)?;
-        check_route(target, route, &roles)?;
-        let shard_rule = shard_rule.or_else(|| rule_of_clusters(&nodes));
-        check_rule(target, shard_rule.as_ref(), &roles)?;
-        let role = driven_role(route);
-        match nodes.iter().find(|node| node.role == role) {
-            Some(driven) => {
-                Ok(TargetRoute { route, shard_rule, role, url: driven.url.clone(), nodes })
-            }
-            None => Err(Problem::new(format!("The target `{target}` has no nodes."))),
-        }
-    }
 }
 
 /// Shards that `dyno cluster` has made.
@@ -340,9 +318,7 @@ pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> 
     if let Some(value) = Route::parse(&route.value) {
         return Some(WithSpan { value, span: route.span });
     }
-    let message = format!("There is no route `{}`.", short(&route.value));
-    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
-    table.note(&route.span, Problem::new(message).hint(hint));
+    table.sheet.note_unknown(&route, ("route", "Routes"), &Route::NAMES);
     None
 }
 
@@ -352,7 +328,7 @@ pub(crate) fn read_shard_rule(table: &mut Reader<'_, '_>) -> Option<ShardRule> {
     rule.map_err(|message: String| {
         let hint = "Rules: `modulo` (the warehouse modulo the number of shards), and `ranges 5, 10, 15` (the last \
                     warehouse of each shard but the last one).";
-        table.note(&text.span, Problem::new(message).hint(hint));
+        table.note(&text.span, message, hint);
     })
     .ok()
 }

@@ -190,7 +190,7 @@ impl Place {
                     format!("tpch drop --target {url}"),
                 ],
             ),
-            case("bench", &[format!("bench {url} --yes --budget 45s")]),
+            case("bench", &[format!("bench {url} --yes --budget 60s")]),
         ]
     }
 }

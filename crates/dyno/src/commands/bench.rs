@@ -29,8 +29,8 @@ use std::time::SystemTime;
 
 /// The suite that is run.
 const SUITE: &str = "mixed";
-/// How many times as long as guessed the whole may take: the guesses know no other load of the machine, no slow disk, and
-/// neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
+/// Factor by which the whole may exceed the guess, for embedded databases and for others: guesses know no other load of the
+/// machine, no slow disk, and neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
 const SLOWEST: [(bool, f64); 2] = [(true, 1.3), (false, 1.6)];
 /// How targets are called, in their order.
 const NAMES: [&str; 2] = ["a", "b"];
@@ -248,13 +248,13 @@ fn guessed_budget(arguments: &BenchArguments) -> Result<Option<f64>, Failure> {
 /// Of a budget that is too short: the hints of suites name options that this verb does not have.
 fn too_short(suite: &Suite, overrides: &Overrides, arguments: &BenchArguments) -> Option<Failure> {
     let (least_s, guessed_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
-    let slow_s = least_s * slowest(&arguments.urls);
+    let (slow_s, budget_s) =
+        (least_s * slowest(&arguments.urls), dyno_suite::seconds(&arguments.budget)?);
     let message = format!(
         "The run takes about {:.0} s at its smallest, and up to {:.0} s on a slow or busy machine: more than the budget \
-         of {}.",
+         of {budget_s} s.",
         least_s.ceil(),
         slow_s.ceil(),
-        arguments.budget
     );
     let hint = format!("Give it `--budget {}` at least.", least_budget(slow_s));
     (least_s > guessed_s).then(|| Failure::usage(message).with_hint(hint))

@@ -23,7 +23,7 @@ use dyno_runner::failure::exit_code;
 use dyno_runner::fleet::{FleetConfig, OnLostGenerator};
 use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{TableSharing, output, signals};
-use dyno_store::{FolderAccess, Run};
+use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
@@ -204,9 +204,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         false => TableSharing::OnRequest,
     };
     let keeping = Keeping::of(&arguments.runs.dir, arguments.new);
-    let access = if arguments.share { FolderAccess::All } else { FolderAccess::Owner };
     let length = if arguments.long { EndLength::Long } else { EndLength::Short };
-    let keeping = Keeping { access, muster, sharing, continued, length, ..keeping };
+    let is_shared = arguments.share;
+    let keeping = Keeping { is_shared, muster, sharing, continued, length, ..keeping };
     run_suite(&arguments.suite, &overrides, &keeping)
 }
 
@@ -270,7 +270,7 @@ pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
 /// Where a run is kept, and which one is gone on with.
 pub(crate) struct Keeping<'a> {
     pub(crate) dir: &'a Path,
-    pub(crate) access: FolderAccess,
+    pub(crate) is_shared: bool,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
     /// The run whose pairs count beside those of this one.
@@ -289,7 +289,7 @@ impl<'a> Keeping<'a> {
     pub(crate) fn of(dir: &'a Path, new: bool) -> Keeping<'a> {
         Keeping {
             dir,
-            access: FolderAccess::Owner,
+            is_shared: false,
             new,
             reproduces: None,
             continued: None,
@@ -405,7 +405,7 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok((Run::create_for(keeping.access, keeping.dir, header)?, begins))
+    Ok((Run::create_for(keeping.dir, header, keeping.is_shared)?, begins))
 }
 
 /// How many steps the run has, with a comma; nothing where time or what is found ends them before all are made.

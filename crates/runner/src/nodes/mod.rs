@@ -196,10 +196,9 @@ impl<'a> Nodes<'a> {
         let commits = commits.map(|sum: u64| sum.saturating_sub(asked)).filter(|&sum| sum > 0);
         let client = client.map(|client| client.commits(dialect, measured.in_flight));
         let preparing = preparing(dialect, measured.workers, self.tables.len());
-        let is_comparable = |client: &u64| commits.is_some() && *client > 0;
         // A transaction of two shards is committed on both, and by XA, which servers count apart.
         let is_sharded = self.list.iter().any(|node| node.role == Role::Shard);
-        let client = client.filter(is_comparable).filter(|_| !is_sharded);
+        let client = client.filter(|client| commits.is_some() && *client > 0 && !is_sharded);
         if self.is_several() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
             conditions.together = Some(Together {

@@ -8,8 +8,7 @@ use crate::databases::{self, in_time};
 use crate::output;
 use crate::signals::unless_stopped;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND,
-    Session,
+    AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session,
 };
 use dyno_engine::Control;
 use dyno_engine::record::Window;
@@ -30,17 +29,6 @@ const AGAIN: Nanos = 10 * SECOND;
 /// How long one that applies nothing may take: somebody may let it go on.
 const STANDSTILL: Nanos = 30 * SECOND;
 
-enum CatchUp {
-    /// It has all, after this time.
-    Reached(Nanos),
-    /// It follows nobody, or can't tell where it is.
-    Unknown,
-    /// The time was over, or the user has stopped the run.
-    Behind(Nanos),
-    /// It applies nothing, for this reason.
-    Stopped(Message),
-}
-
 impl Nodes<'_> {
     /// Waits until all read-only nodes have applied what the primary has written so far; says in sentences
     /// what is worth knowing of it.
@@ -57,10 +45,14 @@ impl Nodes<'_> {
         let asked = databases::ask_within(&primary.database.admin(), ANSWER, ask);
         let Ok(Some(position)) = asked else { return Vec::new() };
         let wait = |node: &&Node<'_>| {
-            let wait =
-                Wait { primary: &primary.name, node: &node.name, position: &position, control };
-            let ended = databases::run(wait.run(&node.database.admin()));
-            wait.told(ended)
+            let (primary, node, admin) = (&primary.name, &node.name, node.database.admin());
+            let wait = Wait { primary, node, position: &position, control };
+            let reached = databases::in_session(&admin, async |session| wait.run(session).await);
+            databases::run(reached).unwrap_or_else(|error| {
+                let why = error.to_string();
+                let why = why.trim_end_matches('.');
+                Some(say!(replica_not_asked, node = node, primary = primary, why = why))
+            })
         };
         replicas.iter().filter_map(wait).collect()
     }
@@ -74,25 +66,34 @@ struct Wait<'a> {
 }
 
 impl Wait<'_> {
-    async fn run(&self, driver: &AdminDriver<'_>) -> Result<CatchUp, DbError> {
-        databases::in_session(driver, async |session| self.ask_until_reached(session).await).await
-    }
-
-    async fn ask_until_reached(&self, session: &mut AdminSession<'_>) -> Result<CatchUp, DbError> {
-        let begun = now();
+    /// Waits until the node has applied all; says in a sentence what is worth knowing of that.
+    async fn run(&self, session: &mut AdminSession<'_>) -> Result<Option<Message>, DbError> {
+        let (node, primary, begun) = (self.node, self.primary, now());
+        // It may follow nobody.
         if !in_time(begun + ANSWER, follows(session)).await? {
-            return Ok(CatchUp::Unknown);
+            return Ok(None);
         }
         let (mut tell_at, mut stopped_at) = (begun + LONG, None);
         loop {
-            let answer = in_time(now() + ANSWER, has_reached(session, self.position)).await;
+            let answer = in_time(now() + ANSWER, has_reached(session, self.position)).await?;
             let waited = now() - begun;
-            match answer? {
-                Some(true) => return Ok(CatchUp::Reached(waited)),
-                None => return Ok(CatchUp::Unknown),
-                Some(false) if waited > CATCH_UP_WITHIN || self.control.is_stopped() => {
-                    return Ok(CatchUp::Behind(waited));
+            let seconds = waited as f64 / 1e9;
+            match answer {
+                Some(true) if waited > LONG => {
+                    let waited = format!("{seconds:.1}");
+                    let note =
+                        say!(replica_waited_for, node = node, primary = primary, waited = waited);
+                    return Ok(Some(note));
                 }
+                Some(false) if waited > CATCH_UP_WITHIN => {
+                    let waited = format!("{seconds:.0}");
+                    let note =
+                        say!(replica_still_behind, node = node, primary = primary, waited = waited);
+                    return Ok(Some(note));
+                }
+                // Without an answer it can't tell where it is.
+                Some(true) | None => return Ok(None),
+                Some(false) if self.control.is_stopped() => return Ok(None),
                 Some(false) => {}
             }
             if now() > tell_at {
@@ -100,43 +101,23 @@ impl Wait<'_> {
                 let cause = in_time(now() + ANSWER, standstill(session)).await?;
                 let why = cause.as_ref().map_or(String::new(), |cause| format!(": {cause}"));
                 output::talk(&format!(
-                    "waiting until {} has applied what {} has written, {} s so far{why}",
-                    self.node,
-                    self.primary,
+                    "waiting until {node} has applied what {primary} has written, {} s so far{why}",
                     waited / SECOND
                 ));
                 stopped_at = cause.is_some().then(|| stopped_at.unwrap_or_else(now));
                 if let (Some(cause), Some(at)) = (cause, stopped_at)
                     && now() > at + STANDSTILL
                 {
-                    return Ok(CatchUp::Stopped(cause));
+                    let note = say!(
+                        replica_applies_nothing,
+                        node = node,
+                        primary = primary,
+                        cause = cause
+                    );
+                    return Ok(Some(note));
                 }
             }
             sleep_until(now() + STEP).await;
-        }
-    }
-
-    fn told(&self, ended: Result<CatchUp, DbError>) -> Option<Message> {
-        let (node, primary) = (self.node, self.primary);
-        let seconds = |waited: Nanos| waited as f64 / 1e9;
-        match ended {
-            Ok(CatchUp::Reached(waited)) if waited > LONG => {
-                let waited = format!("{:.1}", seconds(waited));
-                Some(say!(replica_waited_for, node = node, primary = primary, waited = waited))
-            }
-            Ok(CatchUp::Behind(waited)) if !self.control.is_stopped() => {
-                let waited = format!("{:.0}", seconds(waited));
-                Some(say!(replica_still_behind, node = node, primary = primary, waited = waited))
-            }
-            Ok(CatchUp::Stopped(cause)) => {
-                Some(say!(replica_applies_nothing, node = node, primary = primary, cause = cause))
-            }
-            Err(error) => {
-                let why = error.to_string();
-                let why = why.trim_end_matches('.');
-                Some(say!(replica_not_asked, node = node, primary = primary, why = why))
-            }
-            Ok(_) => None,
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Threads that ask each node once a second what it does, in a session of their own. The loops that make
 //! the load know nothing of it.
 
-use super::replicas::{self, Probed};
-use super::{AllSeen, Node, NodeUse, Nodes, watch_usage};
+use super::replicas;
+use super::{AllSeen, Node, Nodes, watch_usage};
 use crate::databases::ServerPlace;
 use crate::signals::unless_stopped;
 use dyno_core::{
@@ -15,7 +15,6 @@ use dyno_reactor::{Elapsed, block_on, now, sleep_until, timeout};
 use dyno_store::NodeSeries;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::thread::{Scope, ScopedJoinHandle};
 use std::time::Duration;
 
 const EVERY: Nanos = SECOND;
@@ -88,63 +87,44 @@ pub(crate) fn sampled<T>(
     }
     let series = Mutex::new(Some(series));
     std::thread::scope(|scope| {
-        let watching = Watching::begin(scope, nodes, &series, sampling);
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let sample = |node| {
+            if nodes.is_only_a_way(node) {
+                return None;
+            }
+            let sampler = Sampler {
+                node,
+                is_named: nodes.is_several(),
+                sampling,
+                series: &series,
+                host: None,
+                questions: Questions::default(),
+                last: None,
+                seen: ServerWindow::default(),
+                is_silent: false,
+                asked_at: 0,
+            };
+            let run = move || sampler.run(&node.database.admin());
+            thread("sampler").spawn_scoped(scope, run).ok()
+        };
+        let samplers: Vec<_> = nodes.list.iter().map(sample).collect();
+        let probe = || thread("freshness").spawn_scoped(scope, || replicas::probe(nodes, sampling));
+        let probe = nodes.is_probed().then(probe).and_then(Result::ok);
+        let is_here = |node: &Node<'_>| *node.server != ServerPlace::Unknown;
+        let cpu = || thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling));
+        let cpu = nodes.list.iter().any(is_here).then(cpu).and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
         let over = Over::new(&sampling.is_over);
         let done = work();
         drop(over);
-        (done, watching.end())
-    })
-}
-
-struct Watching<'scope> {
-    nodes: Vec<Option<ScopedJoinHandle<'scope, ServerWindow>>>,
-    probe: Option<ScopedJoinHandle<'scope, Probed>>,
-    cpu: Option<ScopedJoinHandle<'scope, Vec<Option<NodeUse>>>>,
-}
-
-impl<'scope> Watching<'scope> {
-    fn begin<'env>(
-        scope: &'scope Scope<'scope, 'env>,
-        nodes: &'env Nodes<'_>,
-        series: &'env Mutex<Option<NodeSeries>>,
-        sampling: &'env Sampling,
-    ) -> Self {
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let sample = |node: &'env Node<'_>| {
-            if nodes.is_only_a_way(node) {
-                return None;
-            }
-            let sampler = Sampler::new(node, nodes.is_several(), sampling, series);
-            let run = move || sampler.run(&node.database.admin());
-            thread("sampler").spawn_scoped(scope, run).ok()
-        };
-        let probe = nodes.is_probed().then(|| {
-            let run = move || replicas::probe(nodes, sampling);
-            thread("freshness").spawn_scoped(scope, run).ok()
-        });
-        let is_here = |node: &Node<'_>| *node.server != ServerPlace::Unknown;
-        let cpu = nodes.list.iter().any(is_here).then(|| {
-            thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling)).ok()
-        });
-        Watching {
-            nodes: nodes.list.iter().map(sample).collect(),
-            probe: probe.flatten(),
-            cpu: cpu.flatten(),
-        }
-    }
-
-    fn end(self) -> AllSeen {
-        let seen = |thread: Option<ScopedJoinHandle<'_, ServerWindow>>| {
-            thread.and_then(|thread| thread.join().ok()).unwrap_or_default()
-        };
-        let nodes = self.nodes.into_iter().map(seen).collect();
-        let probed = self.probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
-        let used = self.cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let seen = samplers.into_iter().map(|thread| thread?.join().ok());
+        let nodes = seen.map(Option::unwrap_or_default).collect();
+        let probed = probe.and_then(|thread| thread.join().ok()).unwrap_or_default();
+        let used = cpu.and_then(|thread| thread.join().ok()).unwrap_or_default();
         let mut all = AllSeen { nodes, used, freshness: probed.found };
         all.leave_out(&probed.asked);
-        all
-    }
+        (done, all)
+    })
 }
 
 /// Says that the trial is over when it is dropped.
@@ -178,27 +158,7 @@ struct Sampler<'a> {
     asked_at: Nanos,
 }
 
-impl<'a> Sampler<'a> {
-    fn new(
-        node: &'a Node<'a>,
-        is_named: bool,
-        sampling: &'a Sampling,
-        series: &'a Mutex<Option<NodeSeries>>,
-    ) -> Self {
-        Sampler {
-            node,
-            is_named,
-            sampling,
-            series,
-            host: None,
-            questions: Questions::default(),
-            last: None,
-            seen: ServerWindow::default(),
-            is_silent: false,
-            asked_at: 0,
-        }
-    }
-
+impl Sampler<'_> {
     fn run(mut self, driver: &AdminDriver<'_>) -> ServerWindow {
         // Embedded databases have no server to ask.
         let Some(window) = self.sampling.begun().filter(|_| !driver.blocks()) else {

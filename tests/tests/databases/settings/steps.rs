@@ -249,7 +249,7 @@ fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
 
 /// sysbench's transactions, TPC-C and TPC-H; without the tables of other steps.
 fn bench(place: &Place) -> (Ran, Option<String>) {
-    let bench = ["bench", &place.url(), "--yes", "--budget", "40s"];
+    let bench = ["bench", &place.url(), "--yes", "--budget", "60s"];
     checked(dyno(place.folder.path(), &bench), || {
         same_count(place, "tables", "1 = 1", 0)?;
         let runs = std::fs::read_dir(place.folder.file("dyno-runs")).expect("a folder of runs");
