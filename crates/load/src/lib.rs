@@ -4,7 +4,7 @@
 //!   free, and is small enough to be one transaction. The first error ends all sessions, each at its next piece.
 //! - [`retrying`], [`StoredRows`]: one piece that meets locks of other sessions, and the count of what is stored.
 //! - [`LoadObserver`], [`LoadReport`], [`LoadError`]: what a load says while it works, at its end, and when it fails.
-//! - [`query`], [`catalog`]: small questions to a database. All set-up statements of loaders pass through
+//! - [`query`], also named [`catalog`]: small questions to a database, and what its catalog says about tables. All set-up statements of loaders pass through
 //!   [`query::execute`] and [`query::answer`].
 //!
 //! # Resuming
@@ -25,20 +25,291 @@
 //! - The end within 10 s of a request: [`LoadSessions`] asks [`LoadObserver::is_canceled`] ten times a second, whatever
 //!   its sessions wait for; sessions of a canceled load end with [`dyno_core::Session::cancel`].
 
-pub mod catalog;
-mod error;
 pub mod query;
-mod report;
 mod sessions;
 pub mod settings;
 mod watch;
 
 dyno_facts::catalogue!();
 
-pub use error::{LoadError, while_doing};
-pub use report::{LoadObserver, LoadReport, Unobserved, default_sessions, fallback_reason};
+pub use query as catalog;
 pub use sessions::{LoadSessions, StoredRows, cancel, is_conflict, retrying};
 pub use watch::{
     Activity, LOST_NODE_REMEDY, LostNode, Patience, await_loss, bulk_load, doing, goes_on, look_at,
     noting, watched,
 };
+
+use dyno_core::{BulkFallback, BulkMethod, BulkReport, DbError, NodeSight};
+use dyno_facts::{Message, say};
+use std::num::NonZero;
+use std::{fmt, io, thread};
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadReport {
+    pub rows_loaded: u64,
+    /// Rows that an earlier load had stored.
+    pub rows_found: u64,
+    /// How the rows got there; `None` when none had to.
+    pub method: Option<BulkMethod>,
+    /// Why a faster method was not used.
+    pub fallback_reason: Option<Message>,
+    /// True when the data set was complete before.
+    pub was_complete: bool,
+}
+
+impl From<BulkReport> for LoadReport {
+    fn from(stored: BulkReport) -> Self {
+        LoadReport {
+            rows_loaded: stored.rows,
+            method: Some(stored.method),
+            fallback_reason: stored.fallback.as_ref().map(fallback_reason),
+            ..LoadReport::default()
+        }
+    }
+}
+
+impl LoadReport {
+    /// Adds what another part of the same load did.
+    pub fn add(&mut self, part: LoadReport) {
+        self.rows_loaded += part.rows_loaded;
+        self.rows_found += part.rows_found;
+        self.method = part.method.or(self.method);
+        self.fallback_reason = part.fallback_reason.or(self.fallback_reason.take());
+        self.was_complete &= part.was_complete;
+    }
+
+    /// `500 rows by COPY, 80 rows were there before; no faster way: why`.
+    pub fn sentence(&self) -> Message {
+        let rows = |count: u64| count.to_string();
+        let mut text = match self.method {
+            Some(method) => {
+                say!(rows_loaded, rows = rows(self.rows_loaded), method = method.name())
+            }
+            None => say!(rows_none_loaded),
+        };
+        if self.rows_found > 0 {
+            text = say!(rows_found, loaded = text, rows = rows(self.rows_found));
+        }
+        match &self.fallback_reason {
+            Some(why) => say!(no_faster_way, loaded = text, why = why),
+            None => text,
+        }
+    }
+}
+
+/// Why a faster way was not gone, for reports and notes.
+pub fn fallback_reason(fallback: &BulkFallback) -> Message {
+    let why = match &fallback.refusal {
+        Some(refusal) => refusal.into(),
+        None => say!(bulk_not_offered, way = fallback.way),
+    };
+    match fallback.remedy {
+        Some(statement) => say!(bulk_allowed_by, why = why, statement = statement),
+        None => why,
+    }
+}
+
+/// Sessions of a load where the user does not say how many: two per core.
+pub fn default_sessions() -> u32 {
+    let cores = thread::available_parallelism().map_or(2, NonZero::get);
+    (2 * cores).clamp(2, 16) as u32
+}
+
+/// Follows the preparation of a data set: progress bars, drop-in messages, log lines. Called from
+/// all loading threads, a few times per second at most. Every method does nothing unless it is
+/// written.
+pub trait LoadObserver: Sync {
+    /// The load will insert this many rows in all; called once, before the first row. Rows that an
+    /// interrupted load has left behind are not among them.
+    fn rows_planned(&self, _rows: u64) {}
+    fn creating_table(&self, _table: &str) {}
+    /// The comment by which tables that are created can be told from others of their names.
+    fn table_mark(&self) -> Option<&str> {
+        None
+    }
+    /// The first of `rows` rows is about to be inserted into `table`.
+    fn inserting(&self, _rows: u64, _table: &str) {}
+    /// This many more rows are stored; sent, where all rows are one transaction.
+    fn rows_done(&self, _rows: u64) {}
+    /// A secondary index of `table` is about to be created.
+    fn creating_index(&self, _table: &str) {}
+    /// A table is about to be read into the server's memory.
+    fn prewarming_table(&self, _table: &str) {}
+    fn dropping_table(&self, _table: &str) {}
+    /// A line that the original tool prints here, or a remark of the server as its own client prints it.
+    fn line(&self, _text: &str) {}
+    /// Something the user should know, in one sentence.
+    fn note(&self, _text: &str) {}
+    /// What is done, in its sentences.
+    fn work(&self) -> &'static str {
+        "the load"
+    }
+    /// True when the user wants the end of the load now. Asked about ten times a second.
+    fn is_canceled(&self) -> bool {
+        false
+    }
+    fn patience(&self) -> Patience {
+        Patience::default()
+    }
+    /// A node whose process is known, and that is dead. Asked some times a second.
+    fn lost_node(&self) -> Option<NodeSight> {
+        None
+    }
+    /// Whether nodes are watched, so that [`Self::lost_node`] may tell of one a moment after its sessions are lost.
+    fn watches_nodes(&self) -> bool {
+        false
+    }
+    /// Work is given up because of a node: those who wait for it end.
+    fn give_up(&self, _node: &LostNode) {}
+    /// Looks at all nodes, where they are known; else only the way to the target is looked at. Takes a while.
+    fn nodes(&self) -> Vec<NodeSight> {
+        Vec::new()
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unobserved;
+
+impl LoadObserver for Unobserved {}
+
+/// Why a load, a look at its state or a removal failed.
+#[derive(Debug)]
+pub enum LoadError {
+    /// The database refused something or went away.
+    Session {
+        /// What was being done, such as `creating table region`.
+        doing: String,
+        /// The statement, where its text matters to the user.
+        sql: Option<String>,
+        /// What the database or the way to it answered.
+        error: DbError,
+        /// A remedy of the loader's own.
+        hint: Option<String>,
+        /// Rows may be stored that the same load goes on with.
+        is_resumable: bool,
+    },
+    /// What the database holds is not what was asked for, or not what was sent.
+    Data {
+        /// What is wrong, in a sentence.
+        problem: String,
+        hint: String,
+    },
+    /// The data do not fit the disk or the memory of this machine.
+    Room {
+        /// What is needed and what there is, in a sentence.
+        problem: String,
+        hint: String,
+    },
+    /// An option that can't be had, or a setting of the server that is in the way; nothing was touched.
+    Option {
+        /// What is wrong, in a sentence.
+        problem: String,
+        hint: Option<String>,
+    },
+    /// A node of the target is dead or makes no progress; nothing of the pieces at work is stored.
+    Node {
+        /// Which node, and what was seen of it: a sentence without its full stop, perhaps lines of a log.
+        problem: String,
+        hint: String,
+    },
+    /// [`crate::LoadObserver::is_canceled`] was true: nothing of the pieces at work is stored.
+    Canceled {
+        /// How to continue, where rows are stored.
+        hint: Option<String>,
+    },
+    /// The kernel refused an event loop.
+    Loop(io::Error),
+}
+
+impl LoadError {
+    /// An error of [`LoadError::Data`].
+    pub fn data(problem: impl Into<String>, hint: impl Into<String>) -> Self {
+        LoadError::Data { problem: problem.into(), hint: hint.into() }
+    }
+
+    /// An error of [`LoadError::Option`] without a remedy.
+    pub fn option(problem: impl Into<String>) -> Self {
+        LoadError::Option { problem: problem.into(), hint: None }
+    }
+
+    /// A remedy, for a line of its own after `hint:`.
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            LoadError::Session { error, hint, .. } => hint.as_deref().or(error.hint()),
+            LoadError::Data { hint, .. }
+            | LoadError::Room { hint, .. }
+            | LoadError::Node { hint, .. } => Some(hint),
+            LoadError::Option { hint, .. } | LoadError::Canceled { hint } => hint.as_deref(),
+            LoadError::Loop(_) => None,
+        }
+    }
+
+    pub fn db_error(&self) -> Option<&DbError> {
+        match self {
+            LoadError::Session { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The statement that failed, where it is known.
+    pub fn sql(&self) -> Option<&str> {
+        match self {
+            LoadError::Session { sql, .. } => sql.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// True when locks of other sessions were in the way: the same work may succeed.
+    pub fn is_conflict(&self) -> bool {
+        self.db_error().is_some_and(is_conflict)
+    }
+
+    /// Adds the statement that failed.
+    #[must_use]
+    pub fn with_sql(mut self, text: &str) -> Self {
+        if let LoadError::Session { sql, .. } = &mut self {
+            *sql = Some(text.to_owned());
+        }
+        self
+    }
+
+    /// Adds how to continue, because what is stored is not lost. What the database advises stands for itself.
+    #[must_use]
+    pub fn with_resume_hint(mut self, resume: &str) -> Self {
+        if let LoadError::Session { hint, error, is_resumable, .. } = &mut self {
+            *is_resumable = true;
+            *hint = match hint.take() {
+                Some(remedy) => Some(format!("{remedy}; then {resume}")),
+                None => error.hint().is_none().then(|| resume.to_owned()),
+            };
+        }
+        self
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LoadError::Session { doing, error, .. } => write!(f, "{doing} failed: {error}"),
+            LoadError::Data { problem, .. }
+            | LoadError::Room { problem, .. }
+            | LoadError::Node { problem, .. }
+            | LoadError::Option { problem, .. } => f.write_str(problem),
+            LoadError::Canceled { .. } => f.write_str("canceled"),
+            LoadError::Loop(error) => write!(f, "no event loop could be made: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for LoadError {}
+
+/// Names what was being done when a session failed.
+pub fn while_doing(doing: impl Into<String>) -> impl FnOnce(DbError) -> LoadError {
+    move |error| LoadError::Session {
+        doing: doing.into(),
+        sql: None,
+        error,
+        hint: None,
+        is_resumable: false,
+    }
+}

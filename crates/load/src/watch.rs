@@ -442,6 +442,11 @@ thread_local! {
     static HERE: RefCell<Option<Rc<PolledSession>>> = const { RefCell::new(None) };
 }
 
+/// Tells of the session that is being polled, if there is one.
+fn here(tell: impl FnOnce(&PolledSession)) {
+    HERE.with_borrow(|here| here.as_deref().map(tell));
+}
+
 /// Lets [`doing`] within `work` know which session it speaks of.
 pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work: F) -> F::Output {
     let here = Rc::new(PolledSession { activity: Arc::clone(activity), number });
@@ -457,20 +462,12 @@ pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work
 
 /// Notes what this session of a load does from now on, such as `creating table region`; that is progress.
 pub fn doing(what: impl Into<String>) {
-    HERE.with_borrow(|here| {
-        if let Some(here) = here {
-            here.activity.note(here.number, what.into());
-        }
-    });
+    here(|here| here.activity.note(here.number, what.into()));
 }
 
 /// Notes that what this session does goes on.
 pub fn goes_on() {
-    HERE.with_borrow(|here| {
-        if let Some(here) = here {
-            here.activity.moved();
-        }
-    });
+    here(|here| here.activity.moved());
 }
 
 /// Streams rows into a table, see [`Session::bulk_load`], and notes what the session does, and each row that is taken.
@@ -505,11 +502,7 @@ impl RowSource for NotedRows<'_> {
         self.unnoted += 1;
         if self.unnoted == NOTED_ROWS {
             self.unnoted = 0;
-            HERE.with_borrow(|here| {
-                if let Some(here) = here {
-                    here.activity.moved();
-                }
-            });
+            goes_on();
         }
         self.rows.next_row(out)
     }

@@ -36,11 +36,8 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
 
 const FIRST_LINE: &str = "dyno-tpcc-ledger 3";
 /// The begin of the first line in all versions.
@@ -370,9 +367,6 @@ impl Ledger {
     }
 }
 
-/// How long an order may be written and not yet be on the disk.
-const SYNC_EVERY: Duration = Duration::from_millis(100);
-
 const NO_MORE: &str = "can't be written any more";
 const WRITE_HINT: &str = "Free some space there, or give the ledger another place. What was written \
                           until then can be checked with `dyno check`.";
@@ -380,16 +374,9 @@ const WRITE_HINT: &str = "Free some space there, or give the ledger another plac
 /// A ledger that is open for a run. Shared by all loops; each line is one write of the system.
 #[derive(Debug)]
 pub struct LedgerFile {
-    inner: Arc<Inner>,
-    /// The thread that syncs, and how it is told to end.
-    syncer: Mutex<Option<(Sender<()>, JoinHandle<()>)>>,
-}
-
-#[derive(Debug)]
-struct Inner {
     path: PathBuf,
     file: File,
-    is_dirty: AtomicBool,
+    is_closed: AtomicBool,
     /// The first thing that went wrong: from then on no order is committed any more.
     failure: OnceLock<Failure>,
 }
@@ -439,7 +426,7 @@ impl LedgerFile {
         if is_new {
             sync_folder(path).map_err(failed)?;
         }
-        Self::with(path, file).map_err(failed)
+        Ok(Self::with(path, file))
     }
 
     /// The part of one of several load generators: steps of commits only, which are handed over when its trial has ended.
@@ -449,10 +436,7 @@ impl LedgerFile {
     pub(crate) fn part(path: &Path) -> Result<Self, Failure> {
         let mut options = File::options();
         let file = options.append(true).create(true).open(path);
-        let begun = file.and_then(|file| {
-            file.set_len(0)?;
-            Self::with(path, file)
-        });
+        let begun = file.and_then(|file| file.set_len(0).map(|()| Self::with(path, file)));
         begun.map_err(|error| io_failure(path, "can't be written", &error))
     }
 
@@ -462,8 +446,8 @@ impl LedgerFile {
     /// It can't be read, or could not be written as a whole.
     pub(crate) fn steps(&self) -> Result<String, Failure> {
         self.close()?;
-        let text = std::fs::read_to_string(self.path());
-        let text = text.map_err(|error| io_failure(self.path(), "can't be read", &error))?;
+        let text = std::fs::read_to_string(&self.path);
+        let text = text.map_err(|error| io_failure(&self.path, "can't be read", &error))?;
         Ok(text.lines().filter(|line| is_step(line)).map(|line| format!("{line}\n")).collect())
     }
 
@@ -477,30 +461,12 @@ impl LedgerFile {
                 "The ledger of a load generator holds something else than steps.",
             ));
         }
-        let appended = self.inner.append(steps.as_bytes());
-        appended.map_err(|error| Failure::from(&error))
+        self.append(steps.as_bytes()).map_err(|error| Failure::from(&error))
     }
 
-    fn with(path: &Path, file: File) -> io::Result<Self> {
-        let inner = Arc::new(Inner {
-            path: path.to_owned(),
-            file,
-            is_dirty: AtomicBool::new(false),
-            failure: OnceLock::new(),
-        });
-        let syncer = Mutex::new(Some(start_syncing(&inner)?));
-        Ok(LedgerFile { inner, syncer })
-    }
-
-    /// Without a header.
-    #[cfg(test)]
-    fn on(path: &Path) -> io::Result<Self> {
-        Self::with(path, File::options().append(true).open(path)?)
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.inner.path
+    fn with(path: &Path, file: File) -> Self {
+        let (is_closed, failure) = Default::default();
+        LedgerFile { path: path.to_owned(), file, is_closed, failure }
     }
 
     /// Notes a step of a commit.
@@ -509,7 +475,7 @@ impl LedgerFile {
     /// When this line, an earlier one or a sync failed: nothing may be committed any more.
     #[inline]
     pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.inner.append(entry.line(step).get())
+        self.append(entry.line(step).get())
     }
 
     /// Notes the end of the run and brings everything to the disk. Repeatable.
@@ -517,39 +483,22 @@ impl LedgerFile {
     /// # Errors
     /// The first thing that went wrong with the file since it was opened.
     pub fn close(&self) -> Result<(), Failure> {
-        let syncer = self.syncer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((stop, thread)) = syncer {
+        if !self.is_closed.swap(true, Ordering::Relaxed) {
             // An error would be the ledger's own, which is returned below.
-            let _ = self.inner.append(format!("end {}\n", Timestamp::now().0).as_bytes());
-            drop(stop);
-            if thread.join().is_err() {
-                self.inner.fail("can't be synced", &io::Error::other("its thread broke down"));
+            let _ = self.append(format!("end {}\n", Timestamp::now().0).as_bytes());
+            if let Err(error) = self.file.sync_data() {
+                self.fail("can't be synced to its disk", &error);
             }
         }
-        self.inner.failure.get().cloned().map_or(Ok(()), Err)
+        self.failure.get().cloned().map_or(Ok(()), Err)
     }
-}
 
-impl Drop for LedgerFile {
-    fn drop(&mut self) {
-        // Who wants to know has called it before.
-        let _ = self.close();
-    }
-}
-
-impl Inner {
     #[inline]
     fn append(&self, line: &[u8]) -> Result<(), DbError> {
         if self.failure.get().is_none() {
             loop {
                 match (&self.file).write(line) {
-                    Ok(written) if written == line.len() => {
-                        // Often set already: a store would take the line from the other loops.
-                        if !self.is_dirty.load(Ordering::Relaxed) {
-                            self.is_dirty.store(true, Ordering::Release);
-                        }
-                        return Ok(());
-                    }
+                    Ok(written) if written == line.len() => return Ok(()),
                     // The rest is refused, and that says why.
                     Ok(written) => match (&self.file).write_all(&line[written..]) {
                         Ok(()) => self.fail("was cut off", &ErrorKind::StorageFull.into()),
@@ -579,32 +528,18 @@ impl Inner {
             None => DbError::workload("The ledger can't be written any more."),
         }
     }
+}
 
-    fn sync(&self) {
-        if self.is_dirty.swap(false, Ordering::Acquire)
-            && let Err(error) = self.file.sync_data()
-        {
-            self.fail("can't be synced to its disk", &error);
-        }
+impl Drop for LedgerFile {
+    fn drop(&mut self) {
+        // Who wants to know has called it before.
+        let _ = self.close();
     }
 }
 
 /// A line of an order's or a payment's commit.
 fn is_step(line: &str) -> bool {
     matches!(line.as_bytes(), [b's' | b'a' | b'r' | b'S' | b'A' | b'R', b' ', ..])
-}
-
-fn start_syncing(inner: &Arc<Inner>) -> io::Result<(Sender<()>, JoinHandle<()>)> {
-    let (stop, stopped) = channel::<()>();
-    let inner = Arc::clone(inner);
-    let sync = move || {
-        while stopped.recv_timeout(SYNC_EVERY) == Err(RecvTimeoutError::Timeout) {
-            inner.sync();
-        }
-        inner.sync();
-    };
-    let thread = std::thread::Builder::new().name("dyno-ledger".to_owned()).spawn(sync)?;
-    Ok((stop, thread))
 }
 
 /// A new file is only there for good when its folder is on the disk, too.

@@ -213,7 +213,7 @@ fn two_runs_can_not_share_a_ledger() {
 #[test]
 fn a_full_disk_ends_the_run() {
     let path = Path::new("/dev/full");
-    let file = LedgerFile::on(path).unwrap();
+    let file = LedgerFile::with(path, OpenOptions::new().append(true).open(path).unwrap());
     let error = file.note(Step::Sent, &home_order(3_001)).unwrap_err();
     assert_eq!(error.cause(), dyno_core::Cause::Workload, "no policy survives it");
     assert!(error.message().contains("/dev/full can't be written any more"), "{error}");
