@@ -27,7 +27,8 @@ pub(super) struct Reporter<'a> {
     shared: &'a Shared,
     is_running: &'a AtomicBool,
     hdr: Option<HistogramLog>,
-    rows: Vec<SeriesRow>,
+    /// A row per interval, where they are asked for.
+    pub(super) rows: Vec<SeriesRow>,
 }
 
 impl<'a> Reporter<'a> {
@@ -39,11 +40,6 @@ impl<'a> Reporter<'a> {
         hdr: Option<HistogramLog>,
     ) -> Self {
         Reporter { settings, length: spec.interval, shared, is_running, hdr, rows: Vec::new() }
-    }
-
-    /// A row per interval, where they are asked for.
-    pub(super) fn into_rows(self) -> Vec<SeriesRow> {
-        self.rows
     }
 
     fn line(&self, interval: &MeasuredInterval) -> ProgressLine {

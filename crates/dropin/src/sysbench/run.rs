@@ -136,12 +136,6 @@ pub(super) fn trial(
     exit
 }
 
-/// The current time, which is never 0.
-pub(super) fn time_as_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |since| since.as_nanos() as u64).max(1)
-}
-
 /// What stands before the first measurement, blank lines included.
 fn header(settings: &Settings) -> String {
     let mut lines = vec![
@@ -263,7 +257,7 @@ async fn look(
 impl Job<'_> {
     fn seed(&self) -> u64 {
         match self.settings.rand_seed {
-            0 => time_as_seed(),
+            0 => crate::time_as_seed(),
             seed => seed,
         }
     }

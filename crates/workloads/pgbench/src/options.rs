@@ -168,11 +168,7 @@ impl PgbenchSettings {
             settings.texts.push(builtin.text.to_owned());
         }
         for (number, (name, weight, text)) in (1..).zip(scripts) {
-            let script = Script::parse(text.as_bytes(), name, mode).map_err(|error| {
-                OptionError::value(&format!("scripts.{number}"), error.to_string())
-            })?;
-            settings.scripts.push((script, weight));
-            settings.texts.push(text.to_owned());
+            settings.add(&format!("scripts.{number}"), name, weight, text.to_owned())?;
         }
         Ok(settings)
     }
@@ -181,13 +177,24 @@ impl PgbenchSettings {
         let mix = Mix::read(&self.statements, &self.parameters)?;
         for (number, (weight, text)) in (1..).zip(mix.scripts) {
             let name = format!("statement {number}");
-            let script = Script::parse(text.as_bytes(), &name, self.mode).map_err(|error| {
-                OptionError::value(&format!("statements.{number}"), error.to_string())
-            })?;
-            self.scripts.push((script, weight));
-            self.texts.push(text);
+            self.add(&format!("statements.{number}"), &name, weight, text)?;
         }
         self.defines.extend(mix.constants);
+        Ok(())
+    }
+
+    /// Adds a script that an option names.
+    fn add(
+        &mut self,
+        option: &str,
+        name: &str,
+        weight: u32,
+        text: String,
+    ) -> Result<(), OptionError> {
+        let script = Script::parse(text.as_bytes(), name, self.mode);
+        let script = script.map_err(|error| OptionError::value(option, error.to_string()))?;
+        self.scripts.push((script, weight));
+        self.texts.push(text);
         Ok(())
     }
 
