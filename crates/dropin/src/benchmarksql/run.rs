@@ -1,5 +1,5 @@
-//! `dyno benchmarksql run`.
-//! The output of a run: the console's lines as log4j writes them in BenchmarkSQL, and dyno's additions.
+//! `dyno benchmarksql run`, and its output: the console's lines as log4j writes them in BenchmarkSQL, and dyno's
+//! additions.
 
 use super::properties::{Properties, redacted};
 use super::results::{Request, Results, next_run};

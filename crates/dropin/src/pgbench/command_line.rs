@@ -1,7 +1,6 @@
-//! Parses arguments in the order of pgbench, which reports the first error; scripts are loaded when their option is
-//! parsed.
-//! The words of a command line as the C library's `getopt_long` takes them: bundled short options,
-//! abbreviated long ones, values glued or apart, operands anywhere.
+//! Words as the C library's `getopt_long` takes them: bundled short options, abbreviated long ones, values glued or
+//! apart, operands anywhere. The order is pgbench's, which reports the first error and loads scripts where they
+//! stand.
 
 use super::Refusal;
 use super::options::{Mode, OPTIONS, PgbenchOption, Settings};

@@ -1,5 +1,4 @@
-//! What is printed and written while a trial runs.
-//! The files of `-l`, and what `-L` counts.
+//! What is printed and written while a trial runs: progress, the files of `-l`, what `-L` counts.
 
 use super::Refusal;
 use super::options::Settings;

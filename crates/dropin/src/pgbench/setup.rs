@@ -1,5 +1,4 @@
-//! What happens on the first connection of a run: the tables are looked at and vacuumed.
-//! From the connection options to a database that has answered once.
+//! From the connection options to a database that has answered once, whose tables are looked at and vacuumed.
 //! `--check-balances`: whether accounts, tellers, branches and history changed alike.
 
 use super::Refusal;

@@ -1,7 +1,5 @@
-//! The general options: tables for parsing and for help, a table for each heading.
-//!
-//! The options of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
-//! `--help` and the command `help`: the layout of sysbench, from the tables that are parsed.
+//! The general options: a table for each heading, for parsing and for `--help` and the command `help`. The options
+//! of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
 
 use OptionValues::{Choice, Flag, Long, Size, Text, Whole};
 use dyno_core::options::{OptionRow, OptionValues};

@@ -1,5 +1,4 @@
-//! The command `run`.
-//! The commands `prepare`, `prewarm` and `cleanup`.
+//! The commands `run`, `prepare`, `prewarm` and `cleanup`.
 
 use super::fatal::{self, Place};
 use super::fatal::{Console, Level};

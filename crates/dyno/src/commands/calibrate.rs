@@ -1,11 +1,11 @@
-//! `dyno calibrate`.
-//! Known effects on their way from the load to a verdict: which of them are found, and after how many pairs of trials.
+//! `dyno calibrate`: known effects on their way from the load to a verdict, which of them are found and after how
+//! many pairs.
 //!
-//! Pairs of trials with and without an effect are made in balanced order, a pair of each effect in turn, so that what
-//! happens to the machine meets all alike. One of them has no effect: what is found there is noise. The verdicts are
-//! those of `dyno run --until-decided`, which stay valid although they are looked at after every pair.
-//! The workload that known effects are injected into: one row of a table of dyno's own is read, and the statement has a
-//! part of known cost, which the server computes.
+//! Pairs of trials with and without an effect are made in balanced order, a pair of each effect in turn, so that
+//! what happens to the machine meets all alike. One of them has no effect: what is found there is noise. The
+//! verdicts are those of `dyno run --until-decided`, which stay valid although they are looked at after every pair.
+//! The load reads one row of a table of dyno's own; its statement has a part of known cost, which the server
+//! computes.
 
 use crate::Done;
 use crate::terminal::human_time;

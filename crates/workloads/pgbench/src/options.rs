@@ -1,7 +1,6 @@
-//! The options of pgbench in suites.
-//! `statements = [...]`: transactions of one's own as plain SQL. Each becomes a script whose parameters are drawn before
-//! its first statement.
-//! What a load does to the table of accounts: how much of it is hot.
+//! The options of pgbench in suites: `statements = [...]` are transactions of one's own as plain SQL, each a script
+//! whose parameters are drawn before its first statement; how much of the accounts is hot is what a load does to
+//! their table.
 
 use crate::init::SCALE_MAX;
 use crate::script::{QueryMode, Script, find_builtin, function_names, is_function_name};

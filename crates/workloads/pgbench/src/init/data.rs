@@ -1,10 +1,9 @@
-//! Step g: rows made here and sent to the server.
+//! Step g: rows made here, of which nothing is random, and sent to the server.
 //!
-//! One connection loads as pgbench does: all tables in one transaction, nothing is stored unless
-//! all is. Several connections load the accounts of one branch after another, each branch wholly
-//! or not at all; so the database itself says what is missing. MySQL always loads so, because one
-//! transaction over all rows would fill its undo log.
-//! The rows: nothing in them is random.
+//! One connection loads as pgbench does: all tables in one transaction, nothing is stored unless all is. Several
+//! connections load the accounts of one branch after another, each branch wholly or not at all; so the database
+//! itself says what is missing. MySQL always loads so, because one transaction over all rows would fill its undo
+//! log.
 
 use super::options::{ACCOUNTS_PER_BRANCH, InitStep, TELLERS_PER_BRANCH};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
