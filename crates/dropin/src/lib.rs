@@ -6,6 +6,7 @@ pub mod pgbench;
 pub mod sysbench;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Reads an argument of clap that takes one of several words.
 pub fn choice<T: Copy + Send + Sync>(
@@ -16,4 +17,10 @@ pub fn choice<T: Copy + Send + Sync>(
         let found = table.iter().find(|(word, _)| *word == given);
         found.map(|(_, value)| *value).ok_or("an unknown word")
     })
+}
+
+/// The current time, which is never 0.
+fn time_as_seed() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(1, |since| since.as_nanos() as u64).max(1)
 }

@@ -41,7 +41,9 @@ impl Properties {
     pub(super) fn parse(file: &str, bytes: &[u8]) -> Result<Self, String> {
         let mut properties = Properties { file: file.to_owned(), ..Properties::default() };
         let text = decode(bytes);
-        let mut lines = natural_lines(&text).into_iter().zip(1..);
+        // Lines end with `\n`, `\r` or both.
+        let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+        let mut lines = lines.flat_map(|line| line.split('\r')).zip(1..);
         while let Some((line, number)) = lines.next() {
             let line = line.trim_start_matches(is_blank);
             if line.is_empty() || line.starts_with(['#', '!']) {
@@ -117,16 +119,6 @@ fn decode(bytes: &[u8]) -> String {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).to_owned(),
         Err(_) => bytes.iter().map(|&byte| char::from(byte)).collect(),
     }
-}
-
-/// Lines end with `\n`, `\r` or both.
-fn natural_lines(text: &str) -> Vec<&str> {
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
-        let line = line.strip_suffix('\r').unwrap_or(line);
-        lines.extend(line.split('\r'));
-    }
-    lines
 }
 
 fn is_blank(letter: char) -> bool {

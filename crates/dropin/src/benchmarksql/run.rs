@@ -1,5 +1,5 @@
-//! `dyno benchmarksql run`.
-//! The output of a run: the console's lines as log4j writes them in BenchmarkSQL, and dyno's additions.
+//! `dyno benchmarksql run`, and its output: the console's lines as log4j writes them in BenchmarkSQL, and dyno's
+//! additions.
 
 use super::properties::{Properties, redacted};
 use super::results::{Request, Results, next_run};
@@ -33,7 +33,6 @@ use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TpccTransaction};
 use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 use time::{Duration, OffsetDateTime, UtcOffset};
 
 /// Time limit for connecting and preparing all terminals.
@@ -117,18 +116,13 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let mut console = Console::new(clock, is_json_output);
     echo(&console, &properties);
     warn(&reader.warnings);
-    let seed = arguments.seed.unwrap_or_else(clock_seed);
+    let seed = arguments.seed.unwrap_or_else(crate::time_as_seed);
     output::talk(&format!("seed: {seed}"));
     let reached = reach_target(place.target.clone(), None)?;
     let ReachedDatabase { database, facts, .. } = &reached;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
     job.run((database, &database.admin()), &mut console, clock, json)
-}
-
-fn clock_seed() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    now.as_millis() as u64
 }
 
 /// What the original says first: every key but the password.
@@ -152,13 +146,6 @@ struct Job<'a> {
     place: &'a Place,
     settings: &'a Run,
     seed: u64,
-}
-
-struct Over<'a> {
-    workload: &'a Tpcc,
-    loaded: &'a TpccDatabase,
-    spec: &'a TrialSpec,
-    result: &'a TrialResult,
 }
 
 impl Job<'_> {
@@ -191,11 +178,11 @@ impl Job<'_> {
         print_closing(console, clock, &result);
         let written = results.map_or(Ok(()), Results::finish);
         let written = written.and(failure.map_or(Ok(()), Err));
-        let over = Over { workload: &workload, loaded: &loaded, spec: &spec, result: &result };
         // What stops for a full disk has not been interrupted by anybody.
         let is_checked = result.ended != TrialEnd::Interrupted || written.is_err();
         let json = json.map(|json| (json, rows));
-        let code = self.judge(driver, &over, (&before, is_checked), json)?;
+        let code =
+            self.judge(driver, (&workload, &loaded, &spec, &result), (&before, is_checked), json)?;
         written?;
         match workload.ledger_file().map(LedgerFile::close) {
             // The run was aborted for it, and has said so.
@@ -209,11 +196,10 @@ impl Job<'_> {
     fn judge(
         &self,
         driver: &AdminDriver<'_>,
-        over: &Over<'_>,
+        (workload, loaded, spec, result): (&Tpcc, &TpccDatabase, &TrialSpec, &TrialResult),
         (before, is_checked): (&Before, bool),
         json: Option<(JsonFile, Vec<SeriesRow>)>,
     ) -> Result<u8, Failure> {
-        let &Over { workload, loaded, spec, result } = over;
         let mut summary = self.summary(workload, spec, result);
         let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
         output::talk_lines(&run_details(&summary, &facts));

@@ -1,7 +1,6 @@
-//! Parses arguments in the order of pgbench, which reports the first error; scripts are loaded when their option is
-//! parsed.
-//! The words of a command line as the C library's `getopt_long` takes them: bundled short options,
-//! abbreviated long ones, values glued or apart, operands anywhere.
+//! Words as the C library's `getopt_long` takes them: bundled short options, abbreviated long ones, values glued or
+//! apart, operands anywhere. The order is pgbench's, which reports the first error and loads scripts where they
+//! stand.
 
 use super::Refusal;
 use super::options::{Mode, OPTIONS, PgbenchOption, Settings};
@@ -45,7 +44,7 @@ pub(super) fn read(
     seed_variable: Option<&str>,
 ) -> Result<(Settings, Loader), Stop> {
     let seed = match seed_variable {
-        None => time_as_seed(),
+        None => crate::time_as_seed(),
         Some(text) => random_seed(text, "PGBENCH_RANDOM_SEED environment variable")?,
     };
     let mut reader = Reader { settings: Settings::new(seed), loader: Loader::default() };
@@ -63,15 +62,10 @@ pub(super) fn read(
     reader.complete(operands, &modes)
 }
 
-fn time_as_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(0, |since| since.as_micros() as u64)
-}
-
 /// The seed that `origin` names.
 fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
     let seed = match text {
-        "time" => Ok(time_as_seed()),
+        "time" => Ok(crate::time_as_seed()),
         "rand" => {
             let mut bytes = [0; 8];
             let drawn = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty());

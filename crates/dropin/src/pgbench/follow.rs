@@ -1,5 +1,4 @@
-//! What is printed and written while a trial runs.
-//! The files of `-l`, and what `-L` counts.
+//! What is printed and written while a trial runs: progress, the files of `-l`, what `-L` counts.
 
 use super::Refusal;
 use super::options::Settings;
@@ -27,7 +26,8 @@ pub(super) struct Reporter<'a> {
     shared: &'a Shared,
     is_running: &'a AtomicBool,
     hdr: Option<HistogramLog>,
-    rows: Vec<SeriesRow>,
+    /// A row per interval, where they are asked for.
+    pub(super) rows: Vec<SeriesRow>,
 }
 
 impl<'a> Reporter<'a> {
@@ -39,11 +39,6 @@ impl<'a> Reporter<'a> {
         hdr: Option<HistogramLog>,
     ) -> Self {
         Reporter { settings, length: spec.interval, shared, is_running, hdr, rows: Vec::new() }
-    }
-
-    /// A row per interval, where they are asked for.
-    pub(super) fn into_rows(self) -> Vec<SeriesRow> {
-        self.rows
     }
 
     fn line(&self, interval: &MeasuredInterval) -> ProgressLine {

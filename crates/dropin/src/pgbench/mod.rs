@@ -127,7 +127,7 @@ fn main_of_one(
     // As in pgbench, these words count in the first place only.
     match words.first().map(String::as_str) {
         Some("--help" | "-?") => {
-            output::data(&help_text());
+            output::data(HELP);
             return Ok(Exit::Done);
         }
         Some("--version" | "-V") => {
@@ -237,12 +237,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// The options, as pgbench lays them out, and what is different.
-fn help_text() -> String {
-    format!("{USAGE}{DIFFERENCES}")
-}
-
-const USAGE: &str = "\
+/// The options, as pgbench lays them out, and the differences.
+const HELP: &str = "\
 pgbench is a benchmarking tool for PostgreSQL.
 This is dyno's own: that of version 15, with what later versions added.
 
@@ -336,9 +332,6 @@ Options of dyno (off by default, so that reports look as ever):
                            in a connection string: client N connects to host N modulo their number
                            (else each client takes the first host that answers, as in libpq)
 
-";
-
-const DIFFERENCES: &str = "\
 Better than the original:
   Connecting and preparing are outside of the measured time, -T included; clients connect at the
   same time, not one after the other. With -C connecting is inside, as ever.

@@ -138,7 +138,7 @@ impl Job<'_> {
         }
         let mut reporter = Reporter::new(settings, &spec, &shared, &is_running, hdr);
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut reporter);
-        let rows = reporter.into_rows();
+        let rows = reporter.rows;
         let result = driven.map_err(|error| self.not_begun(error, refused.get()))?;
         let written = json.map(|json| self.write_json(json, &workload, &spec, &result, rows));
         let exit = self.ended(&workload, &result, shared.late.load(Ordering::Relaxed));

@@ -1,5 +1,5 @@
-//! Which scripts a run executes: built-in ones by name, files, and their weights.
-//! `--paper`: the command line as a suite.
+//! Which scripts a run executes: built-in ones by name, files, and their weights. `--paper`: the command line as a
+//! suite.
 
 use super::Refusal;
 use super::command_line::long;

@@ -1,5 +1,4 @@
-//! What happens on the first connection of a run: the tables are looked at and vacuumed.
-//! From the connection options to a database that has answered once.
+//! From the connection options to a database that has answered once, whose tables are looked at and vacuumed.
 //! `--check-balances`: whether accounts, tellers, branches and history changed alike.
 
 use super::Refusal;
@@ -60,7 +59,8 @@ async fn set_up_in_session(
             output::talk(&format!("pgbench: warning: {}", shared_warning(&who)));
         }
         let found = table_info(&mut session).await.map_err(|error| no_tables(&error, reached))?;
-        tables = Tables { scale: found.scale, partitions: partitions(&found) };
+        let partitions = found.partition_method.map(|method| (method.name(), found.partitions));
+        tables = Tables { scale: found.scale, partitions };
         if settings.scale.is_some() {
             output::talk_lines(&format!(
                 "pgbench: warning: scale option ignored, using count from pgbench_branches table \
@@ -76,10 +76,6 @@ async fn set_up_in_session(
     }
     session.close().await;
     Ok(tables)
-}
-
-fn partitions(found: &TableInfo) -> Option<(&'static str, u32)> {
-    Some((found.partition_method?.name(), found.partitions))
 }
 
 fn no_tables(error: &TableInfoError, reached: &OpenedDatabase) -> Refusal {
@@ -117,16 +113,12 @@ async fn warn_of_scale(session: &mut AdminSession<'_>, script: &Script) {
 }
 
 async fn vacuum(session: &mut AdminSession<'_>, with_accounts: bool) {
-    begin("starting vacuum...");
+    output::talk_unended("starting vacuum...");
     end(&vacuum_before_run(session).await);
     if with_accounts {
-        begin("starting vacuum pgbench_accounts...");
+        output::talk_unended("starting vacuum pgbench_accounts...");
         end(&vacuum_accounts(session).await);
     }
-}
-
-fn begin(text: &str) {
-    output::talk_unended(text);
 }
 
 fn end(errors: &[DbError]) {
@@ -153,7 +145,7 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
         |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
     let refused = |error: TargetError| {
         let refusal = Refusal::error(&error);
-        unconnected(refusal.hinted(error.hint.as_ref()))
+        unconnected(refusal.hinted(error.hint.as_deref()))
     };
     let mut target = target(&settings.connection).map_err(refused)?;
     let login = find_password(&target, None);

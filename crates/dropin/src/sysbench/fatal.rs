@@ -1,5 +1,5 @@
-//! sysbench's words for what goes wrong with a database.
-//! Where sysbench's words go: everything to stdout but complaints about the command line.
+//! sysbench's words, and where they go: everything to stdout but complaints about the command line. What goes wrong
+//! with a database is told as the drivers of sysbench tell it.
 
 use super::options::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};

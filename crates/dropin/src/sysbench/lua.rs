@@ -5,7 +5,7 @@ use super::command_line::{CommandLine, refused_by_test};
 use super::fatal::{self, Place};
 use super::fatal::{Console, Level};
 use super::intervals::ReportHooks;
-use super::options::{self, DbDriver, list};
+use super::options::{self, list};
 use super::run::{self, Job};
 use dyno_core::DbError;
 use dyno_core::options::OptionValues;
@@ -267,14 +267,11 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         .map_err(|error| refused_by_test(error).message.to_string())?;
     let driver = line.settings.db_driver;
     let seed = match line.settings.rand_seed {
-        0 => run::time_as_seed() as u32,
+        0 => crate::time_as_seed() as u32,
         seed => seed as u32,
     };
     Ok(ScriptSettings {
-        driver: DbDriver::NAMES
-            .iter()
-            .find(|(_, kind)| *kind == driver)
-            .map_or("mysql", |(name, _)| name),
+        driver: driver.name(),
         command: line.command.clone(),
         words: super::without_secrets(words),
         general: general(line, &options.random, options.prepared),

@@ -1,7 +1,5 @@
-//! The general options: tables for parsing and for help, a table for each heading.
-//!
-//! The options of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
-//! `--help` and the command `help`: the layout of sysbench, from the tables that are parsed.
+//! The general options: a table for each heading, for parsing and for `--help` and the command `help`. The options
+//! of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
 
 use OptionValues::{Choice, Flag, Long, Size, Text, Whole};
 use dyno_core::options::{OptionRow, OptionValues};
@@ -87,35 +85,31 @@ fn compressions(value: &str) -> Result<String, String> {
     }
 }
 
-/// A list in words, of each driver.
-fn all_or_none(value: &str) -> Option<IgnoredErrors> {
+/// All errors, none, or a list of these codes.
+fn ignored_errors(
+    value: &str,
+    is_code: impl Fn(&str) -> bool,
+    codes: &str,
+) -> Result<IgnoredErrors, String> {
+    let given = texts(value);
     match value {
-        "all" => Some(IgnoredErrors::All),
-        "none" | "" => Some(IgnoredErrors::None),
-        _ => None,
+        "all" => Ok(IgnoredErrors::All),
+        "none" | "" => Ok(IgnoredErrors::None),
+        _ if given.iter().all(|code| is_code(code)) => Ok(IgnoredErrors::Codes(given)),
+        _ => Err(format!("all, none, or a list of {codes} with commas")),
     }
 }
 
 fn mysql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    if let Some(ignored) = all_or_none(value) {
-        return Ok(ignored);
-    }
-    whole_list::<u32>(value, 65_535)
-        .map(|codes| IgnoredErrors::Codes(codes.iter().map(u32::to_string).collect()))
-        .map_err(|_| "all, none, or a list of MySQL's error numbers with commas".to_owned())
+    let is_number =
+        |code: &str| code.parse().is_ok_and(|number| (1..=65_535_u32).contains(&number));
+    ignored_errors(value, is_number, "MySQL's error numbers")
 }
 
 fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    if let Some(ignored) = all_or_none(value) {
-        return Ok(ignored);
-    }
     let is_state =
         |code: &str| code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    let codes = texts(value);
-    if codes.iter().all(|code| is_state(code)) {
-        return Ok(IgnoredErrors::Codes(codes));
-    }
-    Err("all, none, or a list of SQLSTATEs (five letters or digits) with commas".to_owned())
+    ignored_errors(value, is_state, "SQLSTATEs (five letters or digits)")
 }
 
 /// All but `--config-file` and the deprecated names, which the reader of the command line handles itself.
@@ -167,7 +161,7 @@ pub(super) const STATISTICS: &[Row] = &[
 
 #[rustfmt::skip]
 pub(super) const DATABASE: &[Row] = &[
-    Row::new("db-driver", "mysql", Choice(&["mysql", "pgsql", "sqlite"], |s, at| s.db_driver = DbDriver::NAMES[at].1),
+    Row::new("db-driver", "mysql", Choice(&["mysql", "pgsql", "sqlite"], |s, at| s.db_driver = DbDriver::ALL[at]),
         "Kind of database: mysql, pgsql or sqlite"),
     Row::new("db-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
 ];
@@ -315,17 +309,14 @@ impl ForcedShutdown {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum DbDriver {
-    #[default]
-    Mysql,
-    Pgsql,
-    Sqlite,
-}
-
-impl DbDriver {
-    pub(super) const NAMES: [(&'static str, DbDriver); 3] =
-        [("mysql", DbDriver::Mysql), ("pgsql", DbDriver::Pgsql), ("sqlite", DbDriver::Sqlite)];
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(super) enum DbDriver {
+        #[default]
+        Mysql = "mysql",
+        Pgsql = "pgsql",
+        Sqlite = "sqlite",
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -641,7 +632,7 @@ mod tests {
         );
         assert_eq!(settings.pgsql.sslmode, TlsMode::Prefer);
         for (name, known) in [
-            ("db-driver", DbDriver::NAMES.map(|(name, _)| name).to_vec()),
+            ("db-driver", DbDriver::ALL.map(DbDriver::name).to_vec()),
             ("pgsql-sslmode", TlsMode::ALL.map(TlsMode::name).to_vec()),
         ] {
             let row = general_option(name).expect(name);

@@ -1,7 +1,6 @@
-//! The final report in sysbench's shape: the same labels, order and widths, because scripts
-//! parse them.
-//! What dyno adds after the report: work that was wasted, errors by kind, statements that met no
-//! row. A block of its own, so that parsers of sysbench's report pass over it.
+//! The final report in sysbench's shape: the same labels, order and widths, because scripts parse them. What dyno
+//! adds is a block of its own after it, which parsers pass over: wasted work, errors by kind, statements that met
+//! no row.
 
 use super::options::Settings;
 use dyno_core::{DbError, ErrorClass, Nanos};

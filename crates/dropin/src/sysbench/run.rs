@@ -1,5 +1,4 @@
-//! The command `run`.
-//! The commands `prepare`, `prewarm` and `cleanup`.
+//! The commands `run`, `prepare`, `prewarm` and `cleanup`.
 
 use super::fatal::{self, Place};
 use super::fatal::{Console, Level};
@@ -136,12 +135,6 @@ pub(super) fn trial(
     exit
 }
 
-/// The current time, which is never 0.
-pub(super) fn time_as_seed() -> u64 {
-    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    now.map_or(1, |since| since.as_nanos() as u64).max(1)
-}
-
 /// What stands before the first measurement, blank lines included.
 fn header(settings: &Settings) -> String {
     let mut lines = vec![
@@ -263,7 +256,7 @@ async fn look(
 impl Job<'_> {
     fn seed(&self) -> u64 {
         match self.settings.rand_seed {
-            0 => time_as_seed(),
+            0 => crate::time_as_seed(),
             seed => seed,
         }
     }

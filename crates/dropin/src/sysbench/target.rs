@@ -1,5 +1,4 @@
-//! From the connection options to a target.
-//! `--paper`: the command line as a suite.
+//! From the connection options to a target. `--paper`: the command line as a suite.
 
 use super::command_line::{CommandLine, Script};
 use super::options::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};

@@ -1,6 +1,5 @@
-//! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know.
-//! What a database must allow, found out before anything is made.
-//! What interrupted runs of `dyno bench` have left on a database.
+//! `dyno bench URL [URL]`: the suite `mixed` on one database or two, with nothing else to know. What a database
+//! must allow is found out before anything is made, and what interrupted runs have left there is told.
 
 use super::compare::EndLength;
 use super::run::{Keeping, find_unfinished, run_kept, seconds};

@@ -1,17 +1,17 @@
-//! `dyno calibrate`.
-//! Known effects on their way from the load to a verdict: which of them are found, and after how many pairs of trials.
+//! `dyno calibrate`: known effects on their way from the load to a verdict, which of them are found and after how
+//! many pairs.
 //!
-//! Pairs of trials with and without an effect are made in balanced order, a pair of each effect in turn, so that what
-//! happens to the machine meets all alike. One of them has no effect: what is found there is noise. The verdicts are
-//! those of `dyno run --until-decided`, which stay valid although they are looked at after every pair.
-//! The workload that known effects are injected into: one row of a table of dyno's own is read, and the statement has a
-//! part of known cost, which the server computes.
+//! Pairs of trials with and without an effect are made in balanced order, a pair of each effect in turn, so that
+//! what happens to the machine meets all alike. One of them has no effect: what is found there is noise. The
+//! verdicts are those of `dyno run --until-decided`, which stay valid although they are looked at after every pair.
+//! The load reads one row of a table of dyno's own; its statement has a part of known cost, which the server
+//! computes.
 
 use crate::Done;
 use crate::terminal::human_time;
 use dyno_core::{
     AdminDriver, DbError, Dialect, Discard, Nanos, Outcome, Param, ParamType, Rng, Session,
-    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload,
+    Statement, Tally, TransactionId, TransactionKind, WorkerId, Workload, counted,
 };
 use dyno_drivers::target::TargetUrl;
 use dyno_engine::{Control, DriveError, TrialEnd, TrialResult, TrialSpec};
@@ -136,31 +136,11 @@ fn point(
         Dialect::Postgres => ("postgres", server.config.postgres_port),
         Dialect::Mysql | Dialect::Sqlite => ("mysql", server.config.mysql_port),
     };
-    let plural = if workers == 1 { "" } else { "s" };
-    output::talk(&format!("{protocol}, {workers} worker{plural}, {seconds} s"));
+    output::talk(&format!("{protocol}, {}, {seconds} s", counted(workers, "worker")));
     let database = null_database(protocol, port)?;
-    measured(&database, protocol, workers, seconds, control)
-}
-
-fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure> {
-    let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;
-    let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
-        .parse()
-        .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
-    Database::open(&target).map_err(|error| Failure::from(&error))
-}
-
-fn measured(
-    database: &Database,
-    protocol: &str,
-    workers: u32,
-    seconds: f64,
-    control: &Control,
-) -> Result<CalibrationPoint, Failure> {
     let workload = point_select(database.dialect())?;
-    let warmup = nanos(seconds / 4.0);
-    let spec = TrialSpec { warmup, ..TrialSpec::closed(workers) };
-    let result = driven((&workload, DRIVE_ON), database, spec, seconds, control)?;
+    let spec = TrialSpec { warmup: nanos(seconds / 4.0), ..TrialSpec::closed(workers) };
+    let result = driven((&workload, DRIVE_ON), &database, spec, seconds, control)?;
     let statements = result.total.work().statements() as f64;
     let length_s = result.length() as f64 / 1e9;
     Ok(CalibrationPoint {
@@ -169,6 +149,14 @@ fn measured(
         statements_per_s: statements / length_s.max(1e-9),
         cpu_us_per_statement: result.total.cpu_ns as f64 / 1e3 / statements.max(1.0),
     })
+}
+
+fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure> {
+    let port = port.ok_or_else(|| Failure::new("The null server has no port."))?;
+    let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
+        .parse()
+        .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
+    Database::open(&target).map_err(|error| Failure::from(&error))
 }
 
 fn nanos(seconds: f64) -> Nanos {

@@ -4,7 +4,7 @@ use crate::{Done, pretty};
 use clap::{Args, Subcommand};
 use dyno_dropin::choice;
 use dyno_facts::text_table;
-use dyno_runner::failure::Failure;
+use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
 use dyno_topology::endpoint::CrossShardCommit;
 use dyno_topology::{
@@ -305,14 +305,10 @@ fn status(arguments: &Status) -> Done {
         .iter()
         .map(|node| {
             let why = node.problem.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("Node {} is {}{}", node.name, node.health.name(), sentence_end(&why))
+            format!("Node {} is {}{}", node.name, node.health.name(), sentence(&why))
         })
         .collect();
     Err(Failure::new(lines.join("\n")))
-}
-
-fn sentence_end(text: &str) -> String {
-    if text.ends_with('.') { text.to_owned() } else { format!("{text}.") }
 }
 
 fn nodes_table(nodes: &[NodeStatus]) -> String {

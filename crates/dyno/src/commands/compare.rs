@@ -1,6 +1,5 @@
-//! `dyno compare`.
-//! The end of a run: tables, paper, checks, gates, and the exit code that follows.
-//! `dyno reproduce`.
+//! `dyno compare` and `dyno reproduce`, and the end of a run: tables, paper, checks, gates, and the exit code that
+//! follows.
 
 use super::paper::{Forms, paper_of, published_of, report_failure, write_paper};
 use super::run::{Keeping, run_kept};

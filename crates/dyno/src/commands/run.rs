@@ -1,5 +1,4 @@
-//! `dyno run`.
-//! `dyno run --continue RUN`: a comparison until decided goes on where an earlier run has left it.
+//! `dyno run`, and `--continue RUN`: a comparison until decided goes on where an earlier run has left it.
 
 use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};

@@ -1,5 +1,4 @@
-//! Which runs there are: `dyno ls`, `dyno show`, and how verbs find one.
-//! `dyno serve`, and the page beside a run.
+//! Which runs there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page beside a run.
 
 use super::compare::{EndLength, print_results};
 use super::paper::paper_of;

@@ -1,5 +1,5 @@
-//! `dyno suites`.
-//! What a run will do, before it begins: steps, sizes, seconds, and tables that are made and dropped.
+//! `dyno suites`, and what a run will do, before it begins: steps, sizes, seconds, tables that are made and
+//! dropped.
 
 use crate::terminal::human_time;
 use crate::{Done, families, offers};

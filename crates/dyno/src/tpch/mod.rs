@@ -1,7 +1,5 @@
-//! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own.
-//! `dyno tpch gen`.
-//! `dyno tpch load` and `dyno tpch drop`.
-//! `dyno tpch qgen`.
+//! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own; here are `gen`, `load`, `drop`
+//! and `qgen`.
 
 use crate::Done;
 use dyno_core::{Dialect, counted};

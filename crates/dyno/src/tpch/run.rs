@@ -9,7 +9,6 @@ use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
 use dyno_tpch::run::TpchTest;
-use std::fmt::Write;
 
 /// The name of a target that was given none.
 const TARGET: &str = "target";
@@ -139,83 +138,79 @@ struct Queries {
     degree_off: Vec<String>,
 }
 
+/// An experiment: its test, what it takes for queries, and further options.
+type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str, String)>);
+
 pub(super) fn run(arguments: &RunArguments) -> Done {
-    let mut text = head(&arguments.place, "run", "the 22 queries")?;
-    experiment(&mut text, "queries", &arguments.place, Some(&arguments.queries), &[]);
-    execute(&text, &arguments.place)
+    let experiment = ("queries", Some(&arguments.queries), Vec::new());
+    execute(&arguments.place, "run", "the 22 queries", &[experiment])
 }
 
 pub(super) fn power(arguments: &PowerArguments) -> Done {
-    let mut text = head(&arguments.place, "power", "power test")?;
-    let refresh = [("refresh", (!arguments.no_refresh).to_string())];
-    experiment(&mut text, "power", &arguments.place, Some(&arguments.queries), &refresh);
-    execute(&text, &arguments.place)
+    let refresh = vec![("refresh", (!arguments.no_refresh).to_string())];
+    let experiment = ("power", Some(&arguments.queries), refresh);
+    execute(&arguments.place, "power", "power test", &[experiment])
 }
 
 pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
     let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
-    let mut text = head(place, "throughput", what)?;
     let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
     let streams = ("streams", streams.to_string());
+    let refresh = ("refresh", (!arguments.no_refresh).to_string());
+    let mut experiments = Vec::new();
     if let Some(runs) = arguments.runs {
-        let options = [streams, ("runs", runs.to_string())];
-        experiment(&mut text, "performance", place, queries, &options);
-        return execute(&text, place);
+        experiments.push(("performance", queries, vec![streams, ("runs", runs.to_string())]));
+    } else {
+        if arguments.power {
+            experiments.push(("power", queries, vec![refresh.clone()]));
+        }
+        experiments.push(("throughput", queries, vec![refresh, streams]));
     }
-    let refresh = [("refresh", (!arguments.no_refresh).to_string())];
-    if arguments.power {
-        experiment(&mut text, "power", place, queries, &refresh);
-    }
-    let [refresh] = refresh;
-    let options = [refresh, streams];
-    experiment(&mut text, "throughput", place, queries, &options);
-    execute(&text, place)
+    execute(place, "throughput", what, &experiments)
 }
 
 pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
-    let mut text = head(&arguments.place, "refresh", "refresh functions")?;
-    let pairs = [("pairs", arguments.pairs.to_string())];
-    experiment(&mut text, "refresh", &arguments.place, None, &pairs);
-    execute(&text, &arguments.place)
+    let pairs = vec![("pairs", arguments.pairs.to_string())];
+    execute(&arguments.place, "refresh", "refresh functions", &[("refresh", None, pairs)])
 }
 
-fn head(place: &Place, verb: &str, what: &str) -> Result<String, Failure> {
+fn execute(place: &Place, verb: &str, what: &str, experiments: &[TpchExperiment<'_>]) -> Done {
+    let overrides = targets(place)?;
+    let text = suite_text(place, &overrides, (verb, what), experiments)?;
+    // Without a name: nobody has written this text, and no place in it would say anything.
+    let suite = Suite::parse("", &text, &crate::offers())?;
+    run_plan(&Plan::build(&suite, &overrides)?, &place.runs.dir, place.new)
+}
+
+/// The experiments as a suite, on data that are there and stay there.
+fn suite_text(
+    place: &Place,
+    overrides: &Overrides,
+    (verb, what): (&str, &str),
+    experiments: &[TpchExperiment<'_>],
+) -> Result<String, Failure> {
     let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
     let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));
-    let targets = targets(place)?;
-    for (name, _) in &targets.targets {
-        // Cannot fail: a text has room.
-        let _ = writeln!(text, "[target.{}]", quoted(name));
+    for (name, _) in &overrides.targets {
+        text.push_str(&format!("[target.{}]\n", quoted(name)));
+    }
+    for (test, queries, more) in experiments {
+        let mut options = vec![("scale", place.scale.to_string())];
+        options.extend(queries.iter().flat_map(|queries| queries.options()));
+        options.extend(more.iter().cloned());
+        let degrees = queries.map(|queries| format!("degrees = {:?}\n", queries.degree));
+        let options: Vec<String> =
+            options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        text.push_str(&format!(
+            "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
+             prepare = false\ncleanup = false\n{}options = {{ {} }}\n",
+            place.repeats,
+            degrees.unwrap_or_default(),
+            options.join(", ")
+        ));
     }
     Ok(text)
-}
-
-/// An experiment on data that are there and stay there.
-fn experiment(
-    text: &mut String,
-    test: &str,
-    place: &Place,
-    queries: Option<&Queries>,
-    more: &[(&str, String)],
-) {
-    let mut options = vec![("scale", place.scale.to_string())];
-    let mut degrees = String::new();
-    if let Some(queries) = queries {
-        options.extend(queries.options());
-        degrees = format!("degrees = {:?}\n", queries.degree);
-    }
-    options.extend(more.iter().cloned());
-    let options: Vec<String> =
-        options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    // Cannot fail: a text has room.
-    let _ = write!(
-        text,
-        "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
-         prepare = false\ncleanup = false\n{degrees}options = {{ {} }}\n",
-        place.repeats,
-        options.join(", ")
-    );
 }
 
 impl Queries {
@@ -264,13 +259,6 @@ fn targets(place: &Place) -> Result<Overrides, Failure> {
     Ok(overrides)
 }
 
-fn execute(text: &str, place: &Place) -> Done {
-    // Without a name: nobody has written this text, and no place in it would say anything.
-    let suite = Suite::parse("", text, &crate::offers())?;
-    let plan = Plan::build(&suite, &targets(place)?)?;
-    run_plan(&plan, &place.runs.dir, place.new)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,13 +279,13 @@ mod tests {
         words.insert(set + 1, "SET \"x\" = {degree}");
         words.extend(["--target", "pg=postgres://u:geheim@h/d?a=b", "--target", "sqlite:a.db"]);
         let Line { arguments } = Line::parse_from(words);
-        let mut text = head(&arguments.place, "throughput", "tests").expect("targets");
+        let overrides = targets(&arguments.place).expect("targets");
+        let power = [("power", Some(&arguments.queries), Vec::new())];
+        let text = suite_text(&arguments.place, &overrides, ("throughput", "tests"), &power);
+        let text = text.expect("a scale");
         assert!(!text.contains("geheim"), "{text}");
-        let queries = Some(&arguments.queries);
-        experiment(&mut text, "power", &arguments.place, queries, &[]);
         let suite = Suite::parse("", &text, &[dyno_tpch::options::OFFER])
             .unwrap_or_else(|error| panic!("{error}"));
-        let overrides = targets(&arguments.place).expect("targets");
         let plan = Plan::build(&suite, &overrides).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<&str> = plan.targets.iter().map(|target| target.name.as_str()).collect();
         assert_eq!(names, ["pg", "target"]);

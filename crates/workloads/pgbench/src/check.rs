@@ -1,7 +1,6 @@
-//! Balances: a payment adds the same amount to an account, a teller, a branch and the history, so the
-//! sums of all four change by the same, whatever ran before.
-//! Whether each row of the history that was acknowledged is there: a run may keep what its transactions
-//! wrote, and after a failover that is held against the table as a multiset.
+//! Balances: a payment adds the same amount to an account, a teller, a branch and the history, so the sums of all
+//! four change by the same, whatever ran before. And whether each row of the history that was acknowledged is
+//! there: after a failover what the transactions wrote is held against the table as a multiset.
 
 use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows, Session};
 use dyno_facts::{Message, say};

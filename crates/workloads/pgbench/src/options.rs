@@ -1,7 +1,6 @@
-//! The options of pgbench in suites.
-//! `statements = [...]`: transactions of one's own as plain SQL. Each becomes a script whose parameters are drawn before
-//! its first statement.
-//! What a load does to the table of accounts: how much of it is hot.
+//! The options of pgbench in suites: `statements = [...]` are transactions of one's own as plain SQL, each a script
+//! whose parameters are drawn before its first statement; how much of the accounts is hot is what a load does to
+//! their table.
 
 use crate::init::SCALE_MAX;
 use crate::script::{QueryMode, Script, find_builtin, function_names, is_function_name};
@@ -168,11 +167,7 @@ impl PgbenchSettings {
             settings.texts.push(builtin.text.to_owned());
         }
         for (number, (name, weight, text)) in (1..).zip(scripts) {
-            let script = Script::parse(text.as_bytes(), name, mode).map_err(|error| {
-                OptionError::value(&format!("scripts.{number}"), error.to_string())
-            })?;
-            settings.scripts.push((script, weight));
-            settings.texts.push(text.to_owned());
+            settings.add(&format!("scripts.{number}"), name, weight, text.to_owned())?;
         }
         Ok(settings)
     }
@@ -181,13 +176,24 @@ impl PgbenchSettings {
         let mix = Mix::read(&self.statements, &self.parameters)?;
         for (number, (weight, text)) in (1..).zip(mix.scripts) {
             let name = format!("statement {number}");
-            let script = Script::parse(text.as_bytes(), &name, self.mode).map_err(|error| {
-                OptionError::value(&format!("statements.{number}"), error.to_string())
-            })?;
-            self.scripts.push((script, weight));
-            self.texts.push(text);
+            self.add(&format!("statements.{number}"), &name, weight, text)?;
         }
         self.defines.extend(mix.constants);
+        Ok(())
+    }
+
+    /// Adds a script that an option names.
+    fn add(
+        &mut self,
+        option: &str,
+        name: &str,
+        weight: u32,
+        text: String,
+    ) -> Result<(), OptionError> {
+        let script = Script::parse(text.as_bytes(), name, self.mode);
+        let script = script.map_err(|error| OptionError::value(option, error.to_string()))?;
+        self.scripts.push((script, weight));
+        self.texts.push(text);
         Ok(())
     }
 

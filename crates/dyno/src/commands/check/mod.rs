@@ -1,7 +1,5 @@
-//! `dyno check`.
-//! The database that is checked, and the shards behind it.
-//! pgbench: what holds whatever its own scripts have done.
-//! TPC-C: the conditions and the ledger.
+//! `dyno check`: the database and the shards behind it; of pgbench what holds whatever its own scripts have done,
+//! of TPC-C the conditions and the ledger.
 
 use crate::Done;
 use dyno_core::{

@@ -1,5 +1,4 @@
-//! What an interrupted initialization has left behind.
-//! What a run asks of the tables before it begins.
+//! What an interrupted initialization has left behind, and what a run asks of the tables before it begins.
 
 use super::command;
 use super::data::{SmallTable, chunk};

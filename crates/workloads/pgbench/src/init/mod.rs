@@ -187,28 +187,19 @@ impl Init<'_> {
         Ok(())
     }
 
-    /// Step G. On MySQL each statement is committed for itself.
+    /// Step G.
     async fn server_data(&self, session: &mut AdminSession<'_>) -> Result<u64, LoadError> {
         let step = InitStep::ServerData;
-        let in_transaction = self.schema.dialect != Dialect::Mysql;
-        if in_transaction {
-            command(session, step, "beginning the transaction", "begin").await?;
-        }
+        command(session, step, "beginning the transaction", "begin").await?;
         for sql in self.schema.empty_tables() {
             command(session, step, "emptying the tables", &sql).await?;
         }
         let accounts = self.schema.options.accounts() as u64;
         self.observer.rows_planned(accounts);
-        for fill in data::fill(self.schema.options, self.schema.dialect) {
-            let doing = format!("filling table {}", fill.table);
-            command(session, step, &doing, &fill.sql).await?;
-            if fill.accounts > 0 && self.schema.dialect == Dialect::Mysql {
-                self.observer.rows_done(fill.accounts);
-            }
+        for (table, sql) in self.schema.fill() {
+            command(session, step, &format!("filling table {table}"), &sql).await?;
         }
-        if in_transaction {
-            command(session, step, "committing the rows", "commit").await?;
-        }
+        command(session, step, "committing the rows", "commit").await?;
         Ok(accounts)
     }
 

@@ -182,7 +182,7 @@ impl InitOptions {
     }
 
     /// Set where the options break a rule: the problem and the remedy.
-    fn rules(&self, dialect: Dialect) -> [(bool, String, String); 10] {
+    fn rules(&self, dialect: Dialect) -> [(bool, String, String); 11] {
         let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
         let is_sqlite = dialect == Dialect::Sqlite;
         let product = if is_sqlite { "SQLite" } else { "MySQL" };
@@ -215,6 +215,11 @@ impl InitOptions {
                 self.resume && self.steps.contains(&InitStep::ServerData),
                 "step G can't be resumed: the server makes all rows of a table at once".to_owned(),
                 "use step g, or run without --resume",
+            ),
+            rule(
+                is_other && self.steps.contains(&InitStep::ServerData),
+                format!("step G: {product} has no function that makes a series of rows"),
+                "use step g",
             ),
             storage("--fillfactor", self.fillfactor != 100),
             storage("--tablespace", self.tablespace.is_some()),

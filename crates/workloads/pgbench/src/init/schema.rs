@@ -1,7 +1,9 @@
 //! The statements of every step but the rows', in each dialect. On PostgreSQL they are pgbench 15's
 //! letter by letter.
 
-use super::options::{BIGINT_SCALE, InitOptions, PartitionMethod};
+use super::options::{
+    ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, PartitionMethod, TELLERS_PER_BRANCH,
+};
 use dyno_core::{Dialect, Product};
 use std::fmt::Write as _;
 
@@ -162,6 +164,26 @@ impl Schema<'_> {
                 CHILDREN_FIRST.iter().map(|table| format!("delete from {table}")).collect()
             }
         }
+    }
+
+    /// The tables that step G fills and the statements, of PostgreSQL only.
+    pub(crate) fn fill(&self) -> [(&'static str, String); 3] {
+        let by_branch = |number: &str, rows: u32| format!("({number} - 1) / {rows} + 1, 0");
+        let tellers = by_branch("tid", TELLERS_PER_BRANCH);
+        let accounts = by_branch("aid", ACCOUNTS_PER_BRANCH) + ", ''";
+        [
+            (BRANCHES, "bid,bbalance", "0", i64::from(self.options.scale)),
+            (TELLERS, "tid,bid,tbalance", &tellers, self.options.tellers()),
+            (ACCOUNTS, "aid,bid,abalance,filler", &accounts, self.options.accounts()),
+        ]
+        .map(|(table, columns, values, rows)| {
+            let number = &columns[..3];
+            let sql = format!(
+                "insert into {table}({columns}) select {number}, {values} from generate_series(1, \
+                 {rows}) as {number}"
+            );
+            (table, sql)
+        })
     }
 
     /// Vacuums and analyzes a table. `freeze` is for accounts that were loaded without COPY's

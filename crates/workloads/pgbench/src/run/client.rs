@@ -1,5 +1,4 @@
-//! What one client keeps, and what is counted of it.
-//! The variables of one client.
+//! What one client keeps, its variables too, and what is counted of it.
 
 use super::PgBench;
 use super::options::{Talk, Talker};

@@ -1,5 +1,5 @@
-//! One attempt at a transaction: command after command.
-//! Shell commands of scripts. They run beside everything else that the thread does.
+//! One attempt at a transaction: command after command. Shell commands run beside everything else that the thread
+//! does.
 
 use super::PgBench;
 use super::client::Variables;

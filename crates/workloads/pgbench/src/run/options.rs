@@ -1,5 +1,4 @@
-//! What a run of scripts is told.
-//! The same scripts on other databases.
+//! What a run of scripts is told, and the same scripts on other databases.
 
 use crate::script::{Action, QueryMode, Script, Statement, shown_text};
 use dyno_core::{Dialect, EndedTransaction, Nanos};

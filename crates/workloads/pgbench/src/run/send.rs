@@ -1,5 +1,4 @@
-//! Statements on their way to the server.
-//! What `\gset` and `\aset` take from the answers to a statement.
+//! Statements on their way to the server, and what `\gset` and `\aset` take from the answers.
 
 use super::PgBench;
 use super::client::Client;

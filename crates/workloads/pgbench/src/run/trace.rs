@@ -1,5 +1,5 @@
-//! What pgbench prints of every step with `--debug`.
-//! Errors of the server as PostgreSQL's own clients print them.
+//! What pgbench prints of every step with `--debug`, and errors of the server as PostgreSQL's own clients print
+//! them.
 
 use super::PgBench;
 use super::client::Client;

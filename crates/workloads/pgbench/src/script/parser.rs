@@ -1,5 +1,4 @@
-//! From tokens to programs: the grammar of expressions.
-//! The text of a script and how meta commands are cut from it: words and expression tokens.
+//! The text of a script: how meta commands are cut from it, words and tokens, and the grammar of expressions.
 
 use super::program::{Arity, Function, Op, Program, ScriptValue, find, parse_double};
 

@@ -1,6 +1,4 @@
-//! Expressions in a compact form, and their evaluation.
-//! The functions and operators of expressions.
-//! Values of expressions and their text.
+//! Expressions in a compact form and their evaluation: values, their text, functions and operators.
 
 use crate::random::{self, PgRng};
 use dyno_core::push_int;

@@ -46,7 +46,7 @@ fn all_ways_of_loading_make_the_same_rows() {
     let unique = "select count(*) from sqlite_master where type = 'index' and sql like \
                   'create unique index%'";
     assert_eq!(ask(&driver, unique), ["3"]);
-    init(&driver, &InitOptions { scale: 1, ..steps("dtGvp") });
+    init(&driver, &InitOptions { scale: 1, ..steps("dtgvp") });
     assert_rows(&driver, 1);
     let said = init(&driver, &InitOptions { scale: 2, connections: 4, ..steps("g") });
     assert_rows(&driver, 2);
@@ -96,6 +96,7 @@ fn what_sqlite_has_not_is_refused_before_anything_is_touched() {
             "--index-tablespace",
         ),
         (InitOptions { resume: true, ..steps("dtGp") }, "step G"),
+        (steps("dtG"), "step G"),
     ];
     for (options, word) in cases {
         let error = initialize(&driver.admin(), &options, &Said::default()).unwrap_err();
