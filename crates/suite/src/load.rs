@@ -273,7 +273,8 @@ fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<Fau
     let action = FaultAction::parse(&written.value);
     if action.is_none() {
         let message = format!("There is no fault `{}`.", short(&written.value));
-        let hint = hint_of_known(&written.value, "Faults", &FaultAction::NAMES);
+        let hint =
+            hint_of_known(&written.value, "Faults", &FaultAction::ALL.map(FaultAction::name));
         table.note(&written.span, Problem::new(message).hint(hint));
     }
     action

@@ -232,7 +232,7 @@ fn read_nodes(sheet: &Sheet<'_>, target: &Reader<'_, '_>, value: Value<'_>) -> V
                 Some(role) => nodes.push(Node { name, role, url }),
                 None => {
                     let message = format!("There is no role `{}`.", short(&role.value));
-                    let hint = hint_of_known(&role.value, "Roles", &Role::NAMES);
+                    let hint = hint_of_known(&role.value, "Roles", &Role::ALL.map(Role::name));
                     table.note(&role.span, Problem::new(message).hint(hint));
                 }
             }

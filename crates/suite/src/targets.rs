@@ -341,7 +341,7 @@ pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> 
         return Some(WithSpan { value, span: route.span });
     }
     let message = format!("There is no route `{}`.", short(&route.value));
-    let hint = hint_of_known(&route.value, "Routes", &Route::NAMES);
+    let hint = hint_of_known(&route.value, "Routes", &Route::ALL.map(Route::name));
     table.note(&route.span, Problem::new(message).hint(hint));
     None
 }
