@@ -351,36 +351,29 @@ impl Restore {
     }
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FaultAction {
-    /// Its process is ended at once, by SIGKILL.
-    #[default]
-    Kill,
-    /// It is shut down as its product wants it.
-    Stop,
-    /// It is shut down and started again at once.
-    Restart,
-    /// Its process is held: connections stay open and nothing is answered.
-    Freeze,
-    /// No packet reaches it or leaves it.
-    Partition,
-    /// What a command of the suite does.
-    Command,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum FaultAction {
+        /// Its process is ended at once, by SIGKILL.
+        #[default]
+        Kill = "kill",
+        /// It is shut down as its product wants it.
+        Stop = "stop",
+        /// It is shut down and started again at once.
+        Restart = "restart",
+        /// Its process is held: connections stay open and nothing is answered.
+        Freeze = "freeze",
+        /// No packet reaches it or leaves it.
+        Partition = "partition",
+        /// What a command of the suite does.
+        Command = "command",
+    }
 }
 
 impl FaultAction {
-    /// The names in suite files.
-    pub const NAMES: [&str; 6] = ["kill", "stop", "restart", "freeze", "partition", "command"];
-
-    pub fn name(self) -> &'static str {
-        FaultAction::NAMES[self as usize]
-    }
-
     pub fn parse(name: &str) -> Option<Self> {
-        use FaultAction::{Command, Freeze, Kill, Partition, Restart, Stop};
-        let all = [Kill, Stop, Restart, Freeze, Partition, Command];
-        all.into_iter().find(|action| action.name() == name)
+        FaultAction::ALL.into_iter().find(|action| action.name() == name)
     }
 }
 

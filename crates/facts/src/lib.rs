@@ -1,6 +1,6 @@
 //! Every record of a run folder, declared once: who writes, reads, merges or prints it borrows it from here.
 //!
-//! Only data and what follows from them: nothing is read, written or asked.
+//! Only data and what follows from them, as in [`statistics`]: nothing is read, written or asked.
 
 mod conditions;
 mod experiment;
@@ -9,6 +9,7 @@ mod header;
 mod message;
 mod metric;
 mod secret;
+pub mod statistics;
 mod target;
 mod texts;
 mod trial;

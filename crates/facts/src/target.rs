@@ -8,62 +8,50 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a node does in its target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    #[default]
-    Primary,
-    ReadOnly,
-    /// A proxy that spreads what it takes over the nodes.
-    Endpoint,
-    /// Holds a part of the data behind an endpoint. It is watched and never driven.
-    Shard,
+dyno_core::named! {
+    /// What a node does in its target.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Role {
+        #[default]
+        Primary = "primary",
+        ReadOnly = "read_only",
+        /// A proxy that spreads what it takes over the nodes.
+        Endpoint = "endpoint",
+        /// Holds a part of the data behind an endpoint. It is watched and never driven.
+        Shard = "shard",
+    }
 }
 
 impl Role {
-    /// The roles' names in suite files.
-    pub const NAMES: [&str; 4] = ["primary", "read_only", "endpoint", "shard"];
-
-    pub fn name(self) -> &'static str {
-        Role::NAMES[self as usize]
-    }
-
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Role::Primary, Role::ReadOnly, Role::Endpoint, Role::Shard];
-        all.into_iter().find(|role| role.name() == name)
+        Role::ALL.into_iter().find(|role| role.name() == name)
     }
 }
 
-/// How the load reaches the nodes of a target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Route {
-    /// All of it goes to the primary.
-    #[default]
-    Primary,
-    /// All of it goes through the endpoint.
-    Endpoint,
-    /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
-    /// read-only, to the read-only nodes, each worker to its own one.
-    Split,
-    /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
-    /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
-    /// where the numbers don't divide, all drive all.
-    Spread,
+dyno_core::named! {
+    /// How the load reaches the nodes of a target.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum Route {
+        /// All of it goes to the primary.
+        #[default]
+        Primary = "primary",
+        /// All of it goes through the endpoint.
+        Endpoint = "endpoint",
+        /// Transactions and writes go to the primary; reads outside of transactions, and transactions begun as
+        /// read-only, to the read-only nodes, each worker to its own one.
+        Split = "split",
+        /// All of it goes to the read-only nodes, workers evenly. Of several load generators each has nodes of its
+        /// own: generator `g` of `n` drives nodes `g`, `g + n`, ... (with more generators than nodes some share one);
+        /// where the numbers don't divide, all drive all.
+        Spread = "spread",
+    }
 }
 
 impl Route {
-    /// The routes' names in suite files.
-    pub const NAMES: [&str; 4] = ["primary", "endpoint", "split", "spread"];
-
-    pub fn name(self) -> &'static str {
-        Route::NAMES[self as usize]
-    }
-
     pub fn parse(name: &str) -> Option<Self> {
-        let all = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
-        all.into_iter().find(|route| route.name() == name)
+        Route::ALL.into_iter().find(|route| route.name() == name)
     }
 
     /// The route of a target that names none: the endpoint, if there is one, else the primary, else the

@@ -461,24 +461,16 @@ pub struct StatementLatency {
     pub retries: u64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CheckVerdict {
-    /// The data are as they must be.
-    Passed,
-    /// They are not: something was lost, invented or changed by somebody else.
-    Failed,
-    /// It could not be made; the evidence says why.
-    NotMade,
-}
-
-impl CheckVerdict {
-    pub fn name(self) -> &'static str {
-        match self {
-            CheckVerdict::Passed => "passed",
-            CheckVerdict::Failed => "failed",
-            CheckVerdict::NotMade => "not made",
-        }
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum CheckVerdict {
+        /// The data are as they must be.
+        Passed = "passed",
+        /// They are not: something was lost, invented or changed by somebody else.
+        Failed = "failed",
+        /// It could not be made; the evidence says why.
+        NotMade = "not made",
     }
 }
 

@@ -2,9 +2,9 @@
 
 use crate::evidence::Trial;
 use crate::findings::checks::Rule;
+use dyno_facts::statistics::Metric;
+use dyno_facts::statistics::ratio::FigureBound;
 use dyno_facts::{Message, TrialStatus, TrialSummary};
-use dyno_statistics::Metric;
-use dyno_statistics::ratio::FigureBound;
 use std::fmt;
 use std::sync::OnceLock;
 

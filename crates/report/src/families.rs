@@ -4,8 +4,8 @@ use crate::blocks::{Blocks, PaperTable};
 use crate::evidence::{Experiment, GlossaryRow, Paper, Point, Trial};
 use crate::text::{Lang, Message};
 use dyno_facts::PublishedTable;
+use dyno_facts::statistics::Metric;
 use dyno_judge::JudgedFamily;
-use dyno_statistics::Metric;
 use std::sync::OnceLock;
 
 /// A family of workloads in papers, beside how it is judged: all that only its readers need it says by itself, from the

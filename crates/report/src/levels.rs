@@ -5,7 +5,7 @@ use crate::format;
 use crate::svg::{Axis, AxisScale};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
-use dyno_statistics::Metric;
+use dyno_facts::statistics::Metric;
 
 /// Statements of a transaction that has more than one.
 const SEVERAL: f64 = 1.5;

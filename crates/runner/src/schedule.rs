@@ -7,18 +7,18 @@
 //! a comparison would try it for all the pairs that it may take.
 
 use dyno_facts::format::short;
+use dyno_facts::statistics::gate::Objective;
+use dyno_facts::statistics::knee::{self, KneeOutcome, Search, Tried};
+use dyno_facts::statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
+use dyno_facts::statistics::sequential::{
+    CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
+};
 use dyno_facts::{
     ComparisonFacts, ExperimentFacts, LatencySummary, Message, Metric, PlanStep, PlannedTrial,
     Purpose, RunHeader, SAMPLES_BEYOND, TrialStatus, TrialSummary, earlier_pairs, say,
 };
 use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
-use dyno_statistics::gate::Objective;
-use dyno_statistics::knee::{self, KneeOutcome, Search, Tried};
-use dyno_statistics::ratio::{DEFAULT_MARGIN, FigureBound, unit_means};
-use dyno_statistics::sequential::{
-    CandidatePairs, Decision, NextPair as Pairing, Stop, StoppingPlan, decide,
-};
 use dyno_store::RunData;
 use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -388,7 +388,7 @@ impl<'a> Asked<'a> {
         Turn::Run(Box::new(confirmed), Purpose::Confirm)
     }
 
-    /// The next rate of a search: `dyno-statistics` says which, here is what the trials so far have shown.
+    /// The next rate of a search: `statistics` says which, here is what the trials so far have shown.
     fn search(self) -> Turn {
         let experiment = self.plan.experiment(&self.step.experiment);
         let wanted =

@@ -10,12 +10,12 @@ use crate::suite::BUNDLED_PREFIX;
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{self, twin_name};
 use dyno_core::offer::{Levels, WorkloadOffer};
+use dyno_facts::statistics::gate::{Gate, Objective};
+use dyno_facts::statistics::{ALPHA, rank};
 use dyno_facts::{
     ComparisonFacts, ExperimentFacts, Message, RateSearch, Restore, Role, StopRule, TargetFacts,
     say,
 };
-use dyno_statistics::gate::{Gate, Objective};
-use dyno_statistics::{ALPHA, rank};
 use toml::de::DeValue;
 
 /// Most pairs where a half-width ends the repetition, unless the suite says otherwise.
@@ -302,7 +302,7 @@ fn read_confirm(table: &mut Reader<'_, '_>) -> Option<u32> {
 }
 
 /// How often a starved trial is made again. Of a comparison it is by default: repeating 5 % of starved trials lifts the
-/// power for 3 % from 59 to 91 %, at no cost in false positives (crates/statistics/README.md).
+/// power for 3 % from 59 to 91 %, at no cost in false positives (crates/facts/src/statistics/README.md).
 pub(crate) fn retries(
     experiment: &SuiteExperiment,
     planned: &ExperimentFacts,

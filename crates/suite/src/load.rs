@@ -260,7 +260,11 @@ fn read_allow_lost(table: &mut Reader<'_, '_>) -> Option<Vec<String>> {
 fn read_action(table: &Reader<'_, '_>, written: &WithSpan<String>) -> Option<FaultAction> {
     let action = FaultAction::parse(&written.value);
     if action.is_none() {
-        table.sheet.note_unknown(written, ("fault", "Faults"), &FaultAction::NAMES);
+        table.sheet.note_unknown(
+            written,
+            ("fault", "Faults"),
+            &FaultAction::ALL.map(FaultAction::name),
+        );
     }
     action
 }

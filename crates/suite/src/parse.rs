@@ -223,7 +223,9 @@ fn read_nodes<'t>(target: &Reader<'_, 't>, value: Value<'t>) -> Vec<Node> {
         if let Some(role) = role {
             match Role::parse(&role.value) {
                 Some(role) => nodes.push(Node { name, role, url }),
-                None => table.sheet.note_unknown(&role, ("role", "Roles"), &Role::NAMES),
+                None => {
+                    table.sheet.note_unknown(&role, ("role", "Roles"), &Role::ALL.map(Role::name))
+                }
             }
         }
         table.finish(&[], |_, known| known);

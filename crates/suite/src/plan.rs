@@ -74,7 +74,11 @@ impl Overrides {
     fn add_node(&mut self, target: &str, role: &str, url: &SecretUrl) -> Result<(), Problem> {
         let Some(role) = Role::parse(role) else {
             let message = format!("`--target {target}:{role}=...` names no role of a node.");
-            return Err(Problem::new(message).hint(hint_of_known(role, "Roles", &Role::NAMES)));
+            return Err(Problem::new(message).hint(hint_of_known(
+                role,
+                "Roles",
+                &Role::ALL.map(Role::name),
+            )));
         };
         let at = self.nodes.iter().position(|(name, _)| name == target).unwrap_or_else(|| {
             self.nodes.push((target.to_owned(), Vec::new()));

@@ -3,7 +3,7 @@
 use dyno_core::offer::UsualPace;
 use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
 
-use dyno_statistics::order;
+use dyno_facts::statistics::order;
 
 use crate::plan::fnv1a;
 
@@ -16,7 +16,7 @@ const AROUND_LOAD_S: f64 = 0.5;
 const AFTER_FAULT_S: f64 = 3.5;
 /// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted
 /// how it ended.
-const SEARCH_MOST: u32 = dyno_statistics::knee::MOST_TRIALS as u32 + 2;
+const SEARCH_MOST: u32 = dyno_facts::statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;
 const RESTART_S: f64 = 5.0;

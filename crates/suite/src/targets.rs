@@ -318,7 +318,7 @@ pub(crate) fn read_route(table: &mut Reader<'_, '_>) -> Option<WithSpan<Route>> 
     if let Some(value) = Route::parse(&route.value) {
         return Some(WithSpan { value, span: route.span });
     }
-    table.sheet.note_unknown(&route, ("route", "Routes"), &Route::NAMES);
+    table.sheet.note_unknown(&route, ("route", "Routes"), &Route::ALL.map(Route::name));
     None
 }
 

@@ -170,7 +170,10 @@ impl Message {
     }
 
     /// A message of a catalogue; [`say!`](crate::say) is the way to call it.
-    pub fn of<const N: usize>(entry: &'static MessageTexts, args: [(&str, Arg); N]) -> Message {
+    pub fn of<'a>(
+        entry: &'static MessageTexts,
+        args: impl IntoIterator<Item = (&'a str, Arg)>,
+    ) -> Message {
         if registered(entry.key).is_none() {
             register(&[slice::from_ref(entry)]);
         }

@@ -15,17 +15,18 @@ pub use verdicts::*;
 use crate::families::{FamilyLevel, FamilyScale, KnownFamily, completed};
 use crate::format::{self, shell_word, unique};
 use dyno_core::is_shardingsphere;
+use dyno_facts::statistics::gate::Objective;
+use dyno_facts::statistics::knee::{self, Tried};
+use dyno_facts::statistics::ratio::{FigureBound, Judging};
+use dyno_facts::statistics::{Better, Metric, median, sequential};
 use dyno_facts::{
     ComparisonFacts, DataFacts, Event, EventKind, ExperimentFacts, KindSummary, Lang,
     LatencySummary, Message, NodeConditions, NodeRow, PaperTexts, PublishedRow, PublishedTable,
     Purpose, Role, Route, RunHeader, RunStatus, SAMPLES_BEYOND, ScriptFacts, SeriesRow,
     ServerFacts, StopRule, SuiteFacts, TargetFacts, TargetTexts, TrialStatus, TrialSummary, say,
 };
-use dyno_statistics::gate::Objective;
-use dyno_statistics::knee::{self, Tried};
-use dyno_statistics::ratio::{FigureBound, Judging};
-use dyno_statistics::{Better, Metric, sequential};
 use dyno_store::{RunData, TrialData};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
@@ -107,6 +108,18 @@ impl Evidence {
         let mut own: Vec<&Trial> = own.collect();
         own.sort_by_key(|trial| place(trial));
         own.into_iter()
+    }
+
+    pub fn trial(&self, label: &str) -> Option<&Trial> {
+        self.trials.iter().find(|trial| trial.label == label)
+    }
+
+    /// The trials of each pair, baseline first.
+    pub(crate) fn pairs<'a>(
+        &'a self,
+        of: &'a PairedComparison,
+    ) -> impl Iterator<Item = (&'a Trial, &'a Trial)> {
+        of.pairs.iter().filter_map(|[a, b]| Some((self.trial(a)?, self.trial(b)?)))
     }
 
     /// The trials that the figures of a point rest on.

@@ -134,7 +134,7 @@ fn major(words: &str) -> Option<(&str, String)> {
 }
 
 /// A setting that matters.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SettingRow {
     pub name: String,
     /// Its value before the first trial.
@@ -329,7 +329,7 @@ pub struct Counter {
 }
 
 /// How much a check's finding weighs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Level {
     /// Not usable for a claim.
     E,
@@ -340,7 +340,7 @@ pub enum Level {
 }
 
 /// What a check is about: the chapters of the catalogue of checks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub enum Group {
     A,
     /// Time: warm-up, steadiness, length.
@@ -358,7 +358,7 @@ pub enum Group {
 }
 
 /// A computed verdict on fairness or correctness.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
     /// Number in this paper, from 1.
     pub number: usize,
@@ -380,8 +380,15 @@ pub struct Check {
     pub lines: Vec<Message>,
 }
 
+impl Check {
+    /// True if it found something that nobody has accepted.
+    pub fn is_open(&self) -> bool {
+        !self.findings.is_empty() && !self.is_accepted
+    }
+}
+
 /// A place where a check found something.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Finding {
     /// A trial, a target, an experiment, a run.
     pub place: Spot,
@@ -407,7 +414,7 @@ impl Finding {
 }
 
 /// Where a check found something.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Spot {
     pub kind: SpotKind,
     /// Its name; several where they are one finding.
@@ -415,7 +422,7 @@ pub struct Spot {
 }
 
 /// What a [`Spot`] is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SpotKind {
     Trial,
@@ -670,7 +677,7 @@ impl Experiment {
 }
 
 /// Median of the repeats of a point, with the lowest and the highest.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Spread {
     pub min: f64,
     pub median: f64,
@@ -682,11 +689,7 @@ impl Spread {
     pub fn of(mut values: Vec<f64>) -> Option<Spread> {
         values.sort_by(f64::total_cmp);
         let (min, max) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            0 => f64::midpoint(values[middle - 1], values[middle]),
-            _ => values[middle],
-        };
+        let median = median(&values)?;
         Some(Spread { min, median, max })
     }
 }

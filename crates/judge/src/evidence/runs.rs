@@ -286,16 +286,16 @@ impl<'a> Naming<'a> {
     /// by product and version, by its name; where runs share a name, with the run's number.
     pub(super) fn label(&self, runs: &'a [RunData], index: usize, name: &str) -> String {
         let run = &runs[index];
-        let own = self.called(run, name);
+        let (own, is_product) = self.called(run, name);
         let others = || {
             let of = |run: &'a RunData| names_of(run).into_iter().map(move |name| (run, name));
             runs.iter().flat_map(of).filter(|(_, other)| other != name)
         };
-        let is_shared = others().any(|(run, other)| self.called(run, &other).text == own.text);
-        let label = match (is_shared, own.is_product) {
-            (false, _) => own.text,
+        let is_shared = others().any(|(run, other)| self.called(run, &other).0 == own);
+        let label = match (is_shared, is_product) {
+            (false, _) => own,
             (true, true) => name.to_owned(),
-            (true, false) => format!("{} ({name})", own.text),
+            (true, false) => format!("{own} ({name})"),
         };
         let has_it = |run: &&RunData| names_of(run).iter().any(|other| other == name);
         match runs.iter().filter(has_it).count() {
@@ -304,15 +304,13 @@ impl<'a> Naming<'a> {
         }
     }
 
-    /// What it is called as long as no other target is called the same.
-    fn called(&self, run: &'a RunData, name: &str) -> Called {
-        if let Some(text) = self.title(run, name) {
-            return Called { text, is_product: false };
-        }
-        match major_product(&product(run, name)).filter(|_| self.by_product) {
-            Some(text) => Called { text, is_product: true },
-            None => Called { text: name.to_owned(), is_product: false },
-        }
+    /// What it is called as long as no other target is called the same, and whether that is no name that somebody gave
+    /// it.
+    fn called(&self, run: &'a RunData, name: &str) -> (String, bool) {
+        let product = || major_product(&product(run, name)).filter(|_| self.by_product);
+        let title = self.title(run, name).map(|title| (title, false));
+        let called = title.or_else(|| Some((product()?, true)));
+        called.unwrap_or_else(|| (name.to_owned(), false))
     }
 
     /// The publisher's name for it, or that of the suite where it is short.
@@ -324,12 +322,6 @@ impl<'a> Naming<'a> {
         let of_suite = of_suite.filter(|title| title.chars().count() <= LONGEST_LABEL);
         [published, of_suite].into_iter().flatten().find(|title| !title.is_empty())
     }
-}
-
-struct Called {
-    text: String,
-    /// True where it is no name that somebody gave it.
-    is_product: bool,
 }
 
 /// The targets that a run names or has measured.

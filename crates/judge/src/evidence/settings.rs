@@ -57,20 +57,19 @@ pub fn isolation(target: &PaperTarget) -> Option<&String> {
 
 /// Settings that decide what an acknowledged commit is worth.
 pub fn is_of_commits(name: &str) -> bool {
-    const OF_COMMITS: [&str; 11] = [
-        ENGINE,
-        "innodb_flush_log_at_trx_commit",
-        "sync_binlog",
-        "innodb_doublewrite",
-        "innodb_flush_method",
-        "synchronous_commit",
-        "fsync",
-        "full_page_writes",
-        "journal_mode",
-        "synchronous",
-        "synchronous_standby_names",
-    ];
-    OF_COMMITS.contains(&name)
+    const OF_COMMITS: &str =
+        "innodb_flush_log_at_trx_commit sync_binlog innodb_doublewrite innodb_flush_method
+        synchronous_commit fsync full_page_writes journal_mode synchronous
+        synchronous_standby_names";
+    name == ENGINE || names(OF_COMMITS, name)
+}
+
+fn names(all: &str, name: &str) -> bool {
+    all.split_whitespace().any(|known| known == name)
+}
+
+fn ends_with_any(name: &str, ends: &str) -> bool {
+    ends.split_whitespace().any(|end| name.ends_with(end))
 }
 
 /// What a setting decides, where that is known.
@@ -83,146 +82,41 @@ pub fn meaning(name: &str) -> Option<Message> {
 /// True of settings that name a machine, a file or a moment: they differ between any two servers and
 /// say nothing of what these do.
 pub fn names_a_place(name: &str) -> bool {
-    const WHOLE: &[&str] = &[
-        "archive_command",
-        "bind_address",
-        "cluster_name",
-        "event_source",
-        "external_pid_file",
-        "gtid_binlog_pos",
-        "gtid_binlog_state",
-        "gtid_current_pos",
-        "gtid_executed",
-        "gtid_purged",
-        "gtid_slave_pos",
-        "hostname",
-        "identity",
-        "in_hot_standby",
-        "in_transaction",
-        "last_insert_id",
-        "listen_addresses",
-        "log_bin_basename",
-        "log_bin_index",
-        "log_filename",
-        "pid_file",
-        "primary_conninfo",
-        "primary_slot_name",
-        "proxy_protocol_networks",
-        "pseudo_thread_id",
-        "rand_seed1",
-        "rand_seed2",
-        "relay_log",
-        "relay_log_index",
-        "report_host",
-        "report_port",
-        "restore_command",
-        "server_id",
-        "server_uid",
-        "server_uuid",
-        "socket",
-        "timestamp",
-        "wsrep_cluster_address",
-        "wsrep_node_address",
-        "wsrep_node_name",
-    ];
-    const ENDS: &[&str] = &[
-        "_basename",
-        "_directories",
-        "_directory",
-        "_file",
-        "_log_error",
-        "_path",
-        "_socket",
-        "dir",
-        "port",
-        "ssl_ca",
-        "ssl_capath",
-        "ssl_cert",
-        "ssl_crl",
-        "ssl_crlpath",
-        "ssl_key",
-    ];
-    WHOLE.contains(&name) || ENDS.iter().any(|end| name.ends_with(end))
+    const WHOLE: &str =
+        "archive_command bind_address cluster_name event_source external_pid_file gtid_binlog_pos
+        gtid_binlog_state gtid_current_pos gtid_executed gtid_purged gtid_slave_pos hostname
+        identity in_hot_standby in_transaction last_insert_id listen_addresses log_bin_basename
+        log_bin_index log_filename pid_file primary_conninfo primary_slot_name
+        proxy_protocol_networks pseudo_thread_id rand_seed1 rand_seed2 relay_log relay_log_index
+        report_host report_port restore_command server_id server_uid server_uuid socket timestamp
+        wsrep_cluster_address wsrep_node_address wsrep_node_name";
+    const ENDS: &str =
+        "_basename _directories _directory _file _log_error _path _socket dir port ssl_ca
+        ssl_capath ssl_cert ssl_crl ssl_crlpath ssl_key";
+    names(WHOLE, name) || ends_with_any(name, ENDS)
 }
-
-/// Beside those with a meaning above: settings of durability, memory, plans and logging, whole or by how they begin.
-const GRADED: &[&str] = &[
-    "archive_mode",
-    "commit_delay",
-    "compute_query_id",
-    "constraint_exclusion",
-    "data_checksums",
-    "default_statistics_target",
-    "effective_io_concurrency",
-    "eq_range_index_dive_limit",
-    "general_log",
-    "hash_mem_multiplier",
-    "huge_pages",
-    "innodb_checksum_algorithm",
-    "io_method",
-    "long_query_time",
-    "maintenance_work_mem",
-    "max_heap_table_size",
-    "performance_schema",
-    "plan_cache_mode",
-    "shared_buffers",
-    "slow_query_log",
-    "table_open_cache",
-    "temp_buffers",
-    "temp_store",
-    "thread_cache_size",
-    "thread_handling",
-    "tmp_table_size",
-    "use_stat_tables",
-    "userstat",
-    "wal_buffers",
-    "wal_compression",
-    "wal_level",
-    "wal_log_hints",
-    "work_mem",
-];
-const GRADED_BEGINNINGS: &[&str] = &[
-    "auto_explain.",
-    "autovacuum",
-    "bgwriter_",
-    "binlog_",
-    "checkpoint_",
-    "enable_",
-    "geqo",
-    "histogram_",
-    "innodb_adaptive_",
-    "innodb_flush",
-    "innodb_io_capacity",
-    "innodb_log_",
-    "innodb_stats_",
-    "jit",
-    "log_",
-    "max_parallel_",
-    "min_parallel_",
-    "optimizer_",
-    "parallel_",
-    "pg_stat_statements.",
-    "query_cache_",
-    "rpl_semi_sync_",
-    "track_",
-];
 
 /// Settings of durability, memory, plans and logging: a difference in them is a caveat, in others a remark.
 pub fn matters(name: &str) -> bool {
-    const ENDS: &[&str] = &[
-        "_buffer_size",
-        "_collapse_limit",
-        "_cost",
-        "_pool_size",
-        "_preload_libraries",
-        "_wal_size",
-    ];
-    let is_known = |known: &Known| known.name == name;
-    SETTINGS.iter().any(is_known)
-        || OF_QUERIES.iter().any(|(known, _)| *known == name)
-        || GRADED.contains(&name)
-        || GRADED_BEGINNINGS.iter().any(|begin| name.starts_with(begin))
-        || ENDS.iter().any(|end| name.ends_with(end))
+    /// Besides those with a meaning above.
+    const GRADED: &str =
+        "archive_mode commit_delay compute_query_id constraint_exclusion data_checksums
+        default_statistics_target effective_io_concurrency eq_range_index_dive_limit general_log
+        hash_mem_multiplier huge_pages innodb_checksum_algorithm io_method long_query_time
+        maintenance_work_mem max_heap_table_size performance_schema plan_cache_mode shared_buffers
+        slow_query_log table_open_cache temp_buffers temp_store thread_cache_size thread_handling
+        tmp_table_size use_stat_tables userstat wal_buffers wal_compression wal_level
+        wal_log_hints work_mem";
+    const BEGINNINGS: &str =
+        "auto_explain. autovacuum bgwriter_ binlog_ checkpoint_ enable_ geqo histogram_
+        innodb_adaptive_ innodb_flush innodb_io_capacity innodb_log_ innodb_stats_ jit log_
+        max_parallel_ min_parallel_ optimizer_ parallel_ pg_stat_statements. query_cache_
+        rpl_semi_sync_ track_";
+    const ENDS: &str = "_buffer_size _collapse_limit _cost _pool_size _preload_libraries _wal_size";
+    meaning(name).is_some()
+        || names(GRADED, name)
+        || BEGINNINGS.split_whitespace().any(|begin| name.starts_with(begin))
+        || ends_with_any(name, ENDS)
 }
 
 /// The name under which tables that do not keep what is committed stand among the settings.
@@ -323,33 +217,18 @@ pub fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
 }
 
 /// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.
-const COUNTERS: &[&str] = &[
-    "Com_commit",
-    "Com_rollback",
-    "Questions",
-    "Innodb_buffer_pool_reads",
-    "Innodb_data_fsyncs",
-    "Innodb_os_log_fsyncs",
-    "Innodb_row_lock_waits",
-    "Innodb_deadlocks",
-    "Aborted_clients",
-    "database.xact_commit",
-    "database.xact_rollback",
-    "database.blks_read",
-    "database.blks_hit",
-    "database.deadlocks",
-    "database.temp_bytes",
-    "bgwriter.checkpoints_timed",
-    "bgwriter.checkpoints_req",
-    "bgwriter.buffers_backend",
-];
+const COUNTERS: &str =
+    "Com_commit Com_rollback Questions Innodb_buffer_pool_reads Innodb_data_fsyncs
+    Innodb_os_log_fsyncs Innodb_row_lock_waits Innodb_deadlocks Aborted_clients
+    database.xact_commit database.xact_rollback database.blks_read database.blks_hit
+    database.deadlocks database.temp_bytes bgwriter.checkpoints_timed bgwriter.checkpoints_req
+    bgwriter.buffers_backend";
 
 /// The relevant counters that both readings have; a negative growth means the server restarted.
 pub fn counters(before: &ServerFacts, after: &ServerFacts) -> Vec<Counter> {
-    let counter = |name: &&str| {
-        Some(Counter { name: (*name).to_owned(), growth: after.growth(before, name)? })
-    };
-    COUNTERS.iter().filter_map(counter).collect()
+    let counter =
+        |name: &str| Some(Counter { name: name.to_owned(), growth: after.growth(before, name)? });
+    COUNTERS.split_whitespace().filter_map(counter).collect()
 }
 
 #[cfg(test)]

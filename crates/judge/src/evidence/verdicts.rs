@@ -1,12 +1,12 @@
 //! What a paper says about which target is faster, about gates, scaling and steadiness.
 
 use super::*;
-pub use dyno_statistics::ConfidenceInterval as Bounds;
-pub use dyno_statistics::levels::Allocation as LevelNumbers;
-pub use dyno_statistics::steady::LevelShift as LevelChange;
+pub use dyno_facts::statistics::ConfidenceInterval as Bounds;
+pub use dyno_facts::statistics::levels::Allocation as LevelNumbers;
+pub use dyno_facts::statistics::steady::LevelShift as LevelChange;
 
 /// Two targets held against each other at one load level.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct PairedComparison {
     /// Number in this paper, from 1.
     pub number: usize,
@@ -57,7 +57,7 @@ pub struct PairedComparison {
 }
 
 /// What a check found in a comparison that can explain a difference by itself.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Veto {
     pub check: &'static str,
     pub found: Message,
@@ -65,7 +65,7 @@ pub struct Veto {
 }
 
 /// How far something can have moved a ratio.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum VetoReach {
     #[default]
@@ -115,7 +115,7 @@ fn held_up(log: f64, metric: Metric, interval: Bounds) -> (f64, f64) {
 }
 
 /// One session of a comparison that went on over several runs.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SessionRow {
     /// Its run folder.
     pub folder: String,
@@ -195,7 +195,7 @@ impl PairedComparison {
 }
 
 /// What of a system there is twice, where it is compared with itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AaKind {
     /// Nothing but the trials.
@@ -207,7 +207,7 @@ pub enum AaKind {
 }
 
 /// What the ratios of pairs vary by, level by level, and what a half-width takes.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepetitionLevels {
     /// From pairs outwards.
     pub levels: Vec<RepetitionLevel>,
@@ -220,7 +220,7 @@ pub struct RepetitionLevels {
     pub words: Message,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct RepetitionLevel {
     pub name: Message,
     /// Standard deviation that it adds to the logarithm of the ratio; `None` where that can't be told.
@@ -230,7 +230,7 @@ pub struct RepetitionLevel {
 }
 
 /// How the trials of two targets follow each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairOrder {
     /// Pair after pair: what drifts meets both alike.
@@ -241,7 +241,7 @@ pub enum PairOrder {
 }
 
 /// One metric of two targets.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct VerdictRow {
     /// Its name in gates, CSV and JSON: `tps`.
     #[schemars(with = "String")]
@@ -291,7 +291,7 @@ pub struct VerdictRow {
 }
 
 /// What a comparison says of one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Call {
     Faster,
@@ -322,11 +322,12 @@ impl Call {
 }
 
 /// How a gate stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateResult {
     Pass,
     /// Neither is proven.
+    #[default]
     Inconclusive,
     /// It is proven not to be kept.
     Broken,
@@ -344,7 +345,7 @@ impl GateResult {
 }
 
 /// A gate at one load level, of a target or of a comparison.
-#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct GateRow {
     pub gate: String,
     /// Heading of the experiment.

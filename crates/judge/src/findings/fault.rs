@@ -47,10 +47,7 @@ impl Judgment {
             let fault = planned.and_then(|facts| facts.fault.as_ref());
             fault.is_some_and(|fault| fault.allows_lost(&trial.summary.target))
         };
-        let is_lost = |name: &String| {
-            let trial = self.trials.iter().find(|trial| trial.label == *name);
-            trial.is_some_and(|trial| !is_allowed(trial))
-        };
+        let is_lost = |name: &String| self.trial(name).is_some_and(|trial| !is_allowed(trial));
         let about = |check: &&Check| LOSSES.contains(&check.id) && !check.is_accepted;
         let findings = self.checks.iter().filter(about).flat_map(|check| &check.findings);
         let lost = findings.filter(|finding| finding.place.names.iter().any(is_lost));

@@ -3,7 +3,7 @@
 use super::{Cell, IntoLine, Span};
 use crate::format::NumberFormat;
 use crate::text::Message;
-use dyno_statistics::Metric;
+use dyno_facts::statistics::Metric;
 use serde::Serialize;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]

@@ -7,7 +7,7 @@ use crate::format;
 use crate::svg::{Bar, bars};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
-use dyno_statistics::Metric;
+use dyno_facts::statistics::Metric;
 
 /// More rows do not fit beside all else that page one has.
 const MOST_ROWS: usize = 9;

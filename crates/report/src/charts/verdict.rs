@@ -6,8 +6,8 @@ use crate::format;
 use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, forest};
 use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_facts::statistics::{Metric, mean_interval};
 use dyno_judge::findings::verdict::{bounds, ratio_of_row};
-use dyno_statistics::{Metric, mean_interval};
 
 /// More rows than these are told in the table only, the first metric of each comparison excepted.
 const MOST_ROWS: usize = 40;

@@ -3,8 +3,8 @@
 use crate::evidence::{Comparison, ComparisonRow, Experiment, Pair, Point, Published, counterpart};
 use crate::format;
 use crate::text::Message;
+use dyno_facts::statistics::Metric;
 use dyno_facts::{PublishedRow, say};
-use dyno_statistics::Metric;
 use std::collections::BTreeSet;
 
 /// One published result, where it belongs, and its counterpart.

@@ -8,8 +8,8 @@ use super::{
 use crate::families::family_of;
 use crate::format::{bytes, plain, whole};
 use crate::text::Message;
+use dyno_facts::statistics::Metric;
 use dyno_facts::{Price, PublishedRow, say};
-use dyno_statistics::Metric;
 
 /// The metrics that are told beside published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];

@@ -4,8 +4,8 @@ use crate::blocks::{Blocks, PaperRows, Style, coded};
 use crate::evidence::{AaKind, Paper};
 use crate::format::{self, NumberFormat};
 use crate::text::Message;
+use dyno_facts::statistics::Metric;
 use dyno_facts::{EffectFacts, Purpose, say};
-use dyno_statistics::Metric;
 
 /// How far the claims reach.
 pub(super) fn sentences(paper: &Paper) -> Vec<Message> {

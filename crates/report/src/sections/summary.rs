@@ -9,8 +9,8 @@ use crate::format::{
     NumberFormat::{Ms, Short, Whole},
 };
 use crate::text::{Lang, Message};
+use dyno_facts::statistics::Metric;
 use dyno_facts::{Purpose, RunStatus, say};
-use dyno_statistics::Metric;
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {

@@ -13,9 +13,9 @@ use crate::format::{
 };
 use crate::text::{Lang, Message};
 use dyno_facts::say;
+use dyno_facts::statistics::ALPHA;
+use dyno_facts::statistics::ratio::Judging;
 use dyno_judge::findings::verdict::{aa, bounds};
-use dyno_statistics::ALPHA;
-use dyno_statistics::ratio::Judging;
 
 const RATIO: NumberFormat = NumberFormat::Ratio;
 

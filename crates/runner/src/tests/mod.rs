@@ -4,6 +4,7 @@ mod searches;
 mod starved;
 
 use crate::schedule::{self, Schedule, Turn};
+use dyno_facts::statistics::ratio::FigureBound;
 use dyno_facts::{
     FamilyFacts, FamilyRecord, Message, Metric, PlanStep, PlannedTrial, Purpose, RunHeader,
     StepAction, TrialIdentity, TrialStatus, TrialSummary,
@@ -11,7 +12,6 @@ use dyno_facts::{
 use dyno_judge::evidence::{Call, Naming};
 use dyno_judge::findings::verdict::sessions_of;
 use dyno_judge::{JudgedFamily, Judgment, Rule};
-use dyno_statistics::ratio::FigureBound;
 use dyno_store::{Run, RunData, TrialData};
 use dyno_suite::{Overrides, Plan, Suite};
 use serde::{Deserialize, Serialize};

@@ -24,15 +24,15 @@ use crate::evidence::*;
 use crate::families::{KnownFamily, families};
 use crate::format::{self, first_sentence};
 use crate::messages::checks;
+use dyno_facts::statistics::history::{self, FAMILY_ALPHA, HistoryMark, PlacedFigure};
+use dyno_facts::statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
+use dyno_facts::statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
 use dyno_facts::{
     CheckTexts, CheckVerdict, DataFacts, Environment, ExperimentFacts, GeneratorConditions,
     GeneratorMember, KindSummary, Lang, LatencySummary, Message, MessageTexts, NodeConditions,
     NodeFacts, Purpose, Role, Route, RunStatus, SAMPLES_BEYOND, ServerFacts, StatementCounts,
     TargetFacts, TrialStatus, TrialSummary, has_secret, say,
 };
-use dyno_statistics::history::{self, FAMILY_ALPHA, HistoryMark, PlacedFigure};
-use dyno_statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
-use dyno_statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
 use dyno_store::{RunData, TrialData};
 use nodes::{conflicts, joined_shards};
 use same::{ROWS_TIMES_OF_ESTIMATES, TargetPair, has_copy, has_unknown_statements};
@@ -353,27 +353,21 @@ impl Judgment {
         self.checks.iter().filter(is_open)
     }
 
-    /// How many checks of each level found something that nobody has accepted: E, W, I.
+    /// Checks of a level that found something which nobody has accepted.
+    pub fn open_checks(&self, level: Level) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(move |check| check.level == level && check.is_open())
+    }
+
+    /// How many these are of each level: E, W, I.
     pub fn check_counts(&self) -> [usize; 3] {
-        [Level::E, Level::W, Level::I].map(|level| {
-            let is_open = |check: &&Check| {
-                check.level == level && !check.findings.is_empty() && !check.is_accepted
-            };
-            self.checks.iter().filter(is_open).count()
-        })
+        [Level::E, Level::W, Level::I].map(|level| self.open_checks(level).count())
     }
 
     /// The same in a few lines: what makes figures unusable in full, the first caveats in words, the others by their
     /// ids.
     pub fn checks_brief(&self, lang: Lang, most: usize) -> String {
-        let found = |level: Level| {
-            let is_open = move |check: &&Check| {
-                check.level == level && !check.findings.is_empty() && !check.is_accepted
-            };
-            self.checks.iter().filter(is_open)
-        };
-        let mut lines: Vec<Message> = found(Level::E).flat_map(in_full).collect();
-        let caveats: Vec<&Check> = found(Level::W).collect();
+        let mut lines: Vec<Message> = self.open_checks(Level::E).flat_map(in_full).collect();
+        let caveats: Vec<&Check> = self.open_checks(Level::W).collect();
         let in_words = |check: &&Check| say!(w_in_words, meaning = first_sentence(&check.meaning));
         lines.extend(caveats.iter().take(most).map(in_words));
         let more = caveats.get(most..).unwrap_or_default();
@@ -400,24 +394,17 @@ impl Judgment {
             caveats = caveats,
             remarks = remarks
         ))];
-        let found = self.checks.iter().filter(|check| !check.findings.is_empty());
-        let (accepted, open): (Vec<&Check>, Vec<&Check>) =
-            found.partition(|check| check.is_accepted);
-        for check in &open {
-            match check.level {
-                Level::E => lines.extend(in_full(check).into_iter().map(line)),
-                Level::W => lines.push(line(in_a_line(check))),
-                Level::I => {}
-            }
-        }
+        lines.extend(self.open_checks(Level::E).flat_map(in_full).map(line));
+        lines.extend(self.open_checks(Level::W).map(|check| line(in_a_line(check))));
         let ids = |checks: &[&Check]| {
             // As in the columns of notes.
             let told = |check: &&Check| format!("{} ({:?}{})", check.id, check.level, check.number);
             let ids: Vec<Message> = checks.iter().map(told).map(Message::verbatim).collect();
             (!ids.is_empty()).then(|| Message::list(&ids))
         };
-        let disclosed: Vec<&Check> =
-            open.into_iter().filter(|check| check.level == Level::I).collect();
+        let disclosed: Vec<&Check> = self.open_checks(Level::I).collect();
+        let accepted = self.checks.iter().filter(|check| check.is_accepted);
+        let accepted: Vec<&Check> = accepted.collect();
         lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids = ids))));
         lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids = ids))));
         lines.join("\n") + "\n"

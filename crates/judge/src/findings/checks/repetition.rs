@@ -161,9 +161,7 @@ fn each_group(
     let mut findings = Vec::new();
     for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
         for point in &experiment.points {
-            let own =
-                case.evidence.trials.iter().filter(|trial| point.trials.contains(&trial.label));
-            let found = find(point, &own.collect::<Vec<_>>());
+            let found = find(point, &case.evidence.trials_of(point));
             findings.extend(found.map(|(place, value)| Finding::new(place, value)));
         }
     }
@@ -209,9 +207,7 @@ fn trials_at(verdicts: &Verdicts, place: &Spot) -> Vec<String> {
 impl Judgment {
     /// The checks that have found disturbances which nobody has accepted, and the number of trials concerned.
     pub fn disturbances(&self) -> (Vec<Message>, usize) {
-        let is_open = |check: &&Check| {
-            DISTURBANCES.contains(&check.id) && !check.findings.is_empty() && !check.is_accepted
-        };
+        let is_open = |check: &&Check| DISTURBANCES.contains(&check.id) && check.is_open();
         let found = || self.checks.iter().filter(is_open);
         let places = found().flat_map(|check| &check.findings).map(|finding| &finding.place);
         let trials: BTreeSet<String> =
@@ -394,19 +390,10 @@ pub(super) fn each_comparison(
     case.verdicts.comparisons.iter().filter_map(finding).collect()
 }
 
-/// The trials of each pair, baseline first.
-pub(super) fn pairs<'a>(
-    evidence: &'a Evidence,
-    of: &'a PairedComparison,
-) -> impl Iterator<Item = [&'a Trial; 2]> {
-    let trial = |label: &String| evidence.trials.iter().find(|trial| trial.label == *label);
-    of.pairs.iter().filter_map(move |[a, b]| Some([trial(a)?, trial(b)?]))
-}
-
 /// Nobody knows what a transaction of others costs, so that it may explain anything.
 fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
     let sides = |share: fn(&Trial) -> Option<f64>| {
-        let both = pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?]));
+        let both = evidence.pairs(of).filter_map(|(a, b)| Some([share(a)?, share(b)?]));
         let both: Vec<[f64; 2]> = both.collect();
         let told = |side: usize| {
             let shares: Vec<f64> = both.iter().map(|pair| pair[side]).collect();
@@ -445,7 +432,7 @@ fn maintenance(trial: &Trial) -> Option<&String> {
 
 /// Found where a fifth of the pairs, and two at least, had it on one side alone, three times as many as on the other.
 fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
-    let pairs: Vec<[&Trial; 2]> = pairs(evidence, of).collect();
+    let pairs: Vec<[&Trial; 2]> = evidence.pairs(of).map(|(a, b)| [a, b]).collect();
     let alone = |side: usize| {
         let is_alone = |pair: &&[&Trial; 2]| {
             maintenance(pair[side]).is_some() && maintenance(pair[1 - side]).is_none()
@@ -484,7 +471,7 @@ fn uneven_cpu(
 /// The share of the CPUs that other programs took in both trials of each pair in which that is known.
 fn cpu_of_pairs(evidence: &Evidence, of: &PairedComparison) -> Vec<[f64; 2]> {
     let share = |trial: &Trial| trial.summary.conditions.generator.foreign_cpu_share;
-    pairs(evidence, of).filter_map(|[a, b]| Some([share(a)?, share(b)?])).collect()
+    evidence.pairs(of).filter_map(|(a, b)| Some([share(a)?, share(b)?])).collect()
 }
 
 /// Other programs took the CPUs from one side more than from the other.

@@ -270,7 +270,7 @@ fn differing(
 /// earlier session, and before which.
 fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     let of_side = |side: usize| {
-        let own = repetition::pairs(case.evidence, of).map(|pair| pair[side]);
+        let own = case.evidence.pairs(of).map(|(a, b)| if side == 0 { a } else { b });
         let with_data = own.filter_map(|trial| {
             let mut all = case.run(trial.run)?.trials.iter();
             Some((trial, all.find(|data| data.summary.trial == trial.summary.trial)?))

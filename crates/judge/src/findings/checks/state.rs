@@ -269,9 +269,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
             let Some(best) = own().max_by(|a, b| top(a, b)).filter(|_| own().count() > 1) else {
                 continue;
             };
-            for trial in
-                case.evidence.trials.iter().filter(|trial| best.trials.contains(&trial.label))
-            {
+            for trial in case.evidence.trials_of(best) {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));
                 let place = Spot::trial(&trial.label);

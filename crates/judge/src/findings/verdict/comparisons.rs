@@ -12,18 +12,7 @@ pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedCompa
             found.extend(levels.iter().map(compared));
         }
     }
-    let floors: Vec<NoiseFloor> = found.iter().flat_map(floors).collect();
-    for comparison in &mut found {
-        for row in &mut comparison.rows {
-            row.noise_floor = noise_floor_at(
-                evidence,
-                &floors,
-                comparison.experiment_index,
-                &comparison.level,
-                row.metric,
-            );
-        }
-    }
+    set_noise_floors(evidence, &mut found);
     judge(&mut found, |index| gated(evidence, index, more_gates));
     for (index, comparison) in found.iter_mut().enumerate() {
         comparison.number = index + 1;
@@ -290,47 +279,30 @@ fn called(verdict: RatioVerdict) -> Call {
     }
 }
 
-/// What a comparison of a system with itself has shown of one metric.
-struct NoiseFloor {
-    experiment_index: usize,
-    level: Message,
-    metric: Metric,
-    share: f64,
-}
-
-fn floors(of: &PairedComparison) -> Vec<NoiseFloor> {
-    let floor = |row: &VerdictRow| {
-        Some(NoiseFloor {
-            experiment_index: of.experiment_index,
-            level: of.level.clone(),
-            metric: row.metric,
-            share: noise_floor(row.interval?),
-        })
-    };
-    if of.is_aa { of.rows.iter().filter_map(floor).collect() } else { Vec::new() }
-}
-
-/// The noise floor of a metric: of the same experiment and load level; else of another load level, or
-/// of another experiment with the same test (a suite measures the noise in one of its own), which tells
-/// more than none.
-fn noise_floor_at(
-    evidence: &Evidence,
-    floors: &[NoiseFloor],
-    experiment_index: usize,
-    level: &Message,
-    metric: Metric,
-) -> Option<f64> {
+/// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of another
+/// experiment with the same test (a suite measures the noise in one of its own), which tells more than none.
+fn set_noise_floors(evidence: &Evidence, found: &mut [PairedComparison]) {
     let test = |index: usize| evidence.experiments.get(index).map(|experiment| &experiment.test);
-    let is_here = |floor: &NoiseFloor| floor.experiment_index == experiment_index;
-    let is_alike = |floor: &NoiseFloor| test(floor.experiment_index) == test(experiment_index);
-    let of = |is_it: &dyn Fn(&NoiseFloor) -> bool| {
-        let found = floors.iter().filter(|floor| floor.metric == metric && is_it(floor));
-        found.map(|floor| floor.share).reduce(f64::max)
-    };
-    of(&|floor| is_here(floor) && floor.level == *level)
-        .or_else(|| of(&is_here))
-        .or_else(|| of(&|floor| is_alike(floor) && floor.level == *level))
-        .or_else(|| of(&is_alike))
+    let floors: Vec<PairedComparison> = found.iter().filter(|of| of.is_aa).cloned().collect();
+    for of in found {
+        let (index, level) = (of.experiment_index, &of.level);
+        let rank = |aa: &PairedComparison| match (aa.experiment_index == index, aa.level == *level)
+        {
+            (true, is_level) => Some(if is_level { 3 } else { 2 }),
+            (false, is_level) => {
+                (test(aa.experiment_index) == test(index)).then_some(u8::from(is_level))
+            }
+        };
+        for row in &mut of.rows {
+            let floor = |aa: &PairedComparison| {
+                let own = aa.rows.iter().find(|own| own.metric == row.metric)?;
+                Some((rank(aa)?, noise_floor(own.interval?)))
+            };
+            let nearest = floors.iter().filter_map(floor);
+            let nearest = nearest.max_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+            row.noise_floor = nearest.map(|(_, share)| share);
+        }
+    }
 }
 
 /// The metrics on whose ratios an experiment has a gate.
@@ -587,7 +559,7 @@ pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
         if of.order == PairOrder::Blocks && of.pairs.len() > 1 {
             return Err(format!("{folder} did not interleave the trials of {}.", of.name));
         }
-        comparisons.extend(pairs_of(&paper.trials, of).map_err(|why| format!("{folder}: {why}"))?);
+        comparisons.extend(pairs_of(&paper, of).map_err(|why| format!("{folder}: {why}"))?);
     }
     let own = EarlierSession { looks: looks(run), ..session(&run.header, &folder, comparisons) };
     Ok(run.header.continues.iter().cloned().chain([own]).collect())
@@ -609,10 +581,8 @@ fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
 }
 
 /// `None` where no pair counts.
-fn pairs_of(trials: &[Trial], of: &PairedComparison) -> Result<Option<SessionPairs>, String> {
-    let find = |label: &str| trials.iter().find(|trial| trial.label == label);
-    let pairs: Vec<(&Trial, &Trial)> =
-        of.pairs.iter().filter_map(|[a, b]| Some((find(a)?, find(b)?))).collect();
+fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<SessionPairs>, String> {
+    let pairs: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
     let Some((first, second)) = pairs.first() else { return Ok(None) };
     let mut metrics = BTreeMap::new();
     for metric in Metric::ALL.into_iter().filter(|metric| !metric.is_fact()) {

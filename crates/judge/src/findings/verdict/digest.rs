@@ -135,21 +135,16 @@ impl Judgment {
 
     /// Which checks forbid to claim the result, and what is to be said beside it but for what has a line of its own.
     fn objections(&self, told_elsewhere: &[(&'static str, Message)]) -> Vec<Message> {
-        let found = |level: Level| {
-            let open = move |check: &&Check| {
-                check.level == level && !check.findings.is_empty() && !check.is_accepted
-            };
-            self.checks.iter().filter(open)
-        };
         let told = |(place, check): (usize, &Check)| match check.lines.first() {
             Some(first) if place < MOST_FORBIDDING => {
                 say!(check_with_finding, id = check.id, found = first)
             }
             _ => Message::verbatim(check.id),
         };
-        let forbidding: Vec<Message> = found(Level::E).enumerate().map(told).collect();
+        let forbidding: Vec<Message> = self.open_checks(Level::E).enumerate().map(told).collect();
         let is_elsewhere = |check: &&Check| told_elsewhere.iter().any(|(id, _)| *id == check.id);
-        let mut caveats: Vec<Message> = found(Level::W)
+        let mut caveats: Vec<Message> = self
+            .open_checks(Level::W)
             .filter(|check| !is_elsewhere(check))
             .map(|check| Message::verbatim(check.id))
             .collect();
@@ -283,9 +278,7 @@ impl Judgment {
     }
 
     fn changed_most(&self, of: &PairedComparison, [a, b]: [&str; 2]) -> Option<Message> {
-        let summary = |label: &String| {
-            self.trials.iter().find(|trial| trial.label == *label).map(|trial| &trial.summary)
-        };
+        let summary = |label: &String| self.trial(label).map(|trial| &trial.summary);
         let mut ratios: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         let mut pairs = 0;
         for [baseline, candidate] in &of.pairs {
@@ -343,7 +336,7 @@ const BLOCK_ORDER: &str = "block-order";
 /// Pairs of a comparison that would prove a difference among all comparisons of its experiment.
 pub(super) fn pairs_to_prove(of: &PairedComparison, row: &VerdictRow) -> usize {
     let adjusted = row.p_adjusted.unwrap_or(row.p);
-    let units = dyno_statistics::ratio::pairs_to_prove(
+    let units = dyno_facts::statistics::ratio::pairs_to_prove(
         row.units,
         row.p,
         adjusted,

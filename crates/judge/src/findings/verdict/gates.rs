@@ -171,9 +171,7 @@ fn of_ratios(
         found.needed = found.needed.map(|units| units * of.unit_pairs as usize);
         let row = row(experiment, gate, of.level.clone(), target, &found);
         let row = proven(GateRow { comparison: Some(of.number), ..row }, of, gate);
-        let labels = of.pairs.iter().flatten();
-        let trials =
-            labels.filter_map(|label| evidence.trials.iter().find(|it| it.label == *label));
+        let trials = of.pairs.iter().flatten().filter_map(|label| evidence.trial(label));
         without(row, left_out(trials, gate.metric))
     };
     let rows: Vec<GateRow> = own.iter().map(judged).collect();
@@ -207,9 +205,7 @@ fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
 }
 
 fn ratio_of_gate(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
-    let find = |label: &str| evidence.trials.iter().find(|trial| trial.label == label);
-    let trials: Vec<(&Trial, &Trial)> =
-        of.pairs.iter().filter_map(|[a, b]| Some((find(a)?, find(b)?))).collect();
+    let trials: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
     let earlier = earlier(evidence, trials.first().copied()?, gate.metric);
     let pairs: Vec<_> = trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     ratio_of(&pairs, gate.metric, of.stop, (of.unit_pairs, &earlier))
@@ -220,16 +216,8 @@ fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
     GateRow {
         gate: text.to_owned(),
         title: experiment.title.clone(),
-        level: Message::default(),
-        target: String::new(),
-        is_ratio: false,
-        comparison: None,
-        value: None,
-        interval: None,
-        count: 0,
-        needed: None,
-        result: GateResult::Inconclusive,
         why: say!(the_gate_cant_be_read_from, column = column.to_string()),
+        ..GateRow::default()
     }
 }
 

@@ -4,7 +4,7 @@
 //! the comparisons of one experiment; metrics are judged in a fixed sequence. Trials that vary, and what the same system
 //! differs from itself, are said beside and veto nothing; which checks do is said in `veto`. `dyno run` and `dyno compare` take their exit codes from here:
 //! 0 passed, 3 inconclusive, 5 proven broken. Of a search only confirmed rates that were held each time are results. What
-//! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/statistics/README.md`.
+//! is promised (5 % of false positives, effects of 3 % found) is simulated: `crates/facts/src/statistics/README.md`.
 
 mod comparisons;
 mod digest;
@@ -22,20 +22,25 @@ use super::checks::generator::stopped;
 use crate::evidence::*;
 use crate::families::{FamilyLevel, KnownFamily};
 use crate::format::{self, NumberFormat};
+use crate::messages;
 use comparisons::{ComparisonPlan, LoadLevel, earlier, level_of, level_words};
-use dyno_facts::{
-    ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
-    NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule,
-    TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
+use dyno_facts::statistics::gate::{
+    Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS,
 };
-use dyno_statistics::gate::{Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS};
-use dyno_statistics::levels::{cheapest, components, needed};
-use dyno_statistics::ratio::{
+use dyno_facts::statistics::levels::{cheapest, components, needed};
+use dyno_facts::statistics::ratio::{
     DEFAULT_MARGIN, FigureBound, Judging, LEAST_PAIRS, MOST_VARIATION, PairedRatio, RatioVerdict,
     unit_means,
 };
-use dyno_statistics::steady::{Second, Stall, steady};
-use dyno_statistics::{ALPHA, Better, Metric, holm, mean, median, noise_floor, rank, scaling_peak};
+use dyno_facts::statistics::steady::{Second, Stall, steady};
+use dyno_facts::statistics::{
+    ALPHA, Better, Metric, holm, mean, median, noise_floor, rank, scaling_peak,
+};
+use dyno_facts::{
+    Arg, ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
+    MessageTexts, NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs,
+    StopRule, TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
+};
 use dyno_store::RunData;
 use std::collections::{BTreeMap, BTreeSet};
 use veto::{STOPPED, explains_gate};

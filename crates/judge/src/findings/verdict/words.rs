@@ -77,28 +77,22 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     let said = match row.call {
         Call::Faster | Call::Slower if !is_first => beside(of, row),
         Call::Faster | Call::Slower => difference(of, row),
-        Call::Equivalent if !is_first => say!(
-            both_are_equivalent_in_metric,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            margin = format::percent(of.margin),
-            metric = &row.name
-        ),
-        Call::Equivalent => say!(
-            both_are_equivalent_within,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            margin = format::percent(of.margin)
-        ),
-        _ => say!(
-            whether_or_is_faster_is_undecided,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            why = why(of, row)
-        ),
+        Call::Equivalent => {
+            let margin = Message::from(format::percent(of.margin));
+            let both = [("place", place), ("margin", margin)];
+            match is_first {
+                true => of_both(of, messages::both_are_equivalent_within, both),
+                false => {
+                    let [place, margin] = both;
+                    let metric = ("metric", row.name.clone());
+                    of_both(of, messages::both_are_equivalent_in_metric, [place, margin, metric])
+                }
+            }
+        }
+        _ => {
+            let why = ("why", why(of, row));
+            of_both(of, messages::whether_or_is_faster_is_undecided, [("place", place), why])
+        }
     };
     let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence(row))];
     if !is_first {
@@ -150,82 +144,45 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     })
 }
 
+/// A message about both targets, with what more it has a place for.
+fn of_both<const N: usize>(
+    of: &PairedComparison,
+    texts: &'static MessageTexts,
+    more: [(&str, Message); N],
+) -> Message {
+    let both = [("candidate", &of.candidate), ("baseline", &of.baseline)];
+    let both = both.map(|(name, label)| (name, Message::from(label)));
+    let args: Vec<(&str, Message)> = both.into_iter().chain(more).collect();
+    debug_assert!(texts.takes(&args.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
+    Message::of(texts, args.into_iter().map(|(name, text)| (name, Arg::Message(text))))
+}
+
 fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    if let Some(factor) = factor(row) {
-        let (candidate, baseline) = (&of.candidate, &of.baseline);
-        return match row.call {
-            Call::Faster => say!(
-                is_times_faster,
-                place = place,
-                candidate = candidate,
-                baseline = baseline,
-                factor = factor
-            ),
-            _ => say!(
-                is_times_slower,
-                place = place,
-                candidate = candidate,
-                baseline = baseline,
-                factor = factor
-            ),
-        };
-    }
-    let by = sizes(row);
+    let is_faster = row.call == Call::Faster;
     // Of times the ratio is of seconds: half the time is not "50 % faster".
-    match (row.call, row.is_less_better) {
-        (Call::Faster, false) => say!(
-            is_percent_faster_than,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = by
-        ),
-        (_, false) => say!(
-            is_percent_slower_than,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = by
-        ),
-        (Call::Faster, true) => say!(
-            is_faster_than_its_time_is,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = by
-        ),
-        (_, true) => say!(
-            is_slower_than_its_time_is,
-            place = place,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = by
-        ),
+    let texts = match (is_faster, row.is_less_better) {
+        (true, false) => messages::is_percent_faster_than,
+        (false, false) => messages::is_percent_slower_than,
+        (true, true) => messages::is_faster_than_its_time_is,
+        (false, true) => messages::is_slower_than_its_time_is,
+    };
+    let times = if is_faster { messages::is_times_faster } else { messages::is_times_slower };
+    match factor(row) {
+        Some(factor) => of_both(of, times, [("place", place), ("factor", factor)]),
+        None => of_both(of, texts, [("place", place), ("percent", sizes(row))]),
     }
 }
 
 /// A difference in a metric that is not the first.
 fn beside(of: &PairedComparison, row: &VerdictRow) -> Message {
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    match row.ratio > 1.0 {
-        true => say!(
-            is_percent_higher_in,
-            place = place,
-            metric = &row.name,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = sizes(row)
-        ),
-        false => say!(
-            is_percent_lower_in,
-            place = place,
-            metric = &row.name,
-            candidate = &of.candidate,
-            baseline = &of.baseline,
-            percent = sizes(row)
-        ),
-    }
+    let texts = match row.ratio > 1.0 {
+        true => messages::is_percent_higher_in,
+        false => messages::is_percent_lower_in,
+    };
+    let metric = row.name.clone();
+    of_both(of, texts, [("place", place), ("metric", metric), ("percent", sizes(row))])
 }
 
 /// How many times one is the other, with its interval, where a share would say little: `1,380 times (240 to 8,100)`.

@@ -8,6 +8,7 @@ mod section;
 use rules::RULES;
 
 use crate::facts::TpccFacts;
+use dyno_facts::statistics::Metric;
 use dyno_facts::{FamilyFacts, FamilyRecord, KindSummary, Lang, Message, TrialSummary, say};
 use dyno_report::blocks::Blocks;
 use dyno_report::format::{self, unique, whole};
@@ -15,7 +16,6 @@ use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, JudgedFamily, Method,
     Paper, PaperTarget, Point, Rule, Spread, Trial, glossary_row,
 };
-use dyno_statistics::Metric;
 
 /// The facts of a trial.
 fn facts(trial: &Trial) -> Option<&TpccFacts> {

@@ -16,14 +16,14 @@ pub(crate) use words::answers as answers_words;
 use rules::RULES;
 
 use crate::facts::TpchFacts;
+use dyno_facts::statistics::ratio::FigureBound;
+use dyno_facts::statistics::{Better, Metric};
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper,
     Point, Rule, Trial, glossary_row,
 };
-use dyno_statistics::ratio::FigureBound;
-use dyno_statistics::{Better, Metric};
 
 /// Queries of TPC-H.
 const QUERIES: u8 = 22;

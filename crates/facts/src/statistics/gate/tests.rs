@@ -1,5 +1,5 @@
 use super::*;
-use crate::ratio::Judging;
+use crate::statistics::ratio::Judging;
 
 fn gate(text: &str) -> Gate {
     text.parse().expect(text)

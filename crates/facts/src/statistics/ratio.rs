@@ -2,14 +2,14 @@
 //!
 //! A pair is a trial of each, one right after the other in a balanced order that chance has drawn: drifts over a session
 //! meet both alike and cancel out in their ratio. The estimate is the pseudo-median of the logarithms of the pairs'
-//! ratios with its exact interval ([`crate::rank`]); Student's t stands beside it.
+//! ratios with its exact interval ([`crate::statistics::rank`]); Student's t stands beside it.
 //!
 //! A verdict has three statements. Direction: `faster` or `slower`, certain where the interval excludes 1. Size: the
 //! interval. Stability: the variations of both sides, a label that vetoes nothing, since trials that vary are a finding
 //! themselves. Where no direction is certain, two one-sided tests (D. Schuirmann, Journal of Pharmacokinetics and
 //! Biopharmaceutics 15, 1987) may prove that both are equivalent within a margin.
 
-use crate::{
+use crate::statistics::{
     ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, rank, t_p, t_quantile, variation,
 };
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -29,7 +29,7 @@ pub(crate) const RANKS_BY_T: f64 = std::f64::consts::PI / 3.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Judging {
     /// With this chance of a false verdict: 5 % when the number of pairs was fixed, less when their figures ended them
-    /// ([`crate::sequential::level`]).
+    /// ([`crate::statistics::sequential::level`]).
     Level(f64),
     /// Somebody may have looked after every pair.
     Anytime,
@@ -248,7 +248,7 @@ impl PairedRatio {
         self.judged(better, margin, self.p)
     }
 
-    /// The verdict with a p that was adjusted for all other comparisons ([`crate::holm`]). `margin`: ratios from
+    /// The verdict with a p that was adjusted for all other comparisons ([`crate::statistics::holm`]). `margin`: ratios from
     /// 1 / (1 + margin) to 1 + margin are equivalent.
     pub fn judged(&self, better: Better, margin: f64, adjusted_p: f64) -> RatioVerdict {
         if self.interval.is_none() || self.pairs < 2 {

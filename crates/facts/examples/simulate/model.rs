@@ -1,12 +1,12 @@
 //! Sessions of trials whose truth is known.
 
 use dyno_core::Rng;
-use dyno_statistics::Better;
-use dyno_statistics::history::{self, PlacedFigure};
-use dyno_statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
-use dyno_statistics::order;
-use dyno_statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
-use dyno_statistics::sequential::{CandidatePairs, NextPair, StoppingPlan, decide};
+use dyno_facts::statistics::Better;
+use dyno_facts::statistics::history::{self, PlacedFigure};
+use dyno_facts::statistics::knee::{self, KneeOutcome, KneeStep, Search, Tried};
+use dyno_facts::statistics::order;
+use dyno_facts::statistics::ratio::{DEFAULT_MARGIN, Judging, PairedRatio, RatioVerdict};
+use dyno_facts::statistics::sequential::{CandidatePairs, NextPair, StoppingPlan, decide};
 
 /// Variation of single trials.
 pub(crate) const NOISE: f64 = 0.015;

@@ -5,7 +5,7 @@
 //! them little. Sources: F. Wilcoxon, Biometrics Bulletin 1 (1945); J. Hodges and E. Lehmann, Annals of Mathematical
 //! Statistics 34 (1963); intervals: M. Hollander and D. Wolfe, Nonparametric Statistical Methods, 3.3.
 
-use crate::{ConfidenceInterval, median, normal_p, normal_quantile};
+use crate::statistics::{ConfidenceInterval, median, normal_p, normal_quantile};
 
 /// With more differences the normal approximation is exact enough.
 const MOST_EXACT: usize = 200;

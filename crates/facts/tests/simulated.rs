@@ -1,12 +1,12 @@
 //! The promises of comparisons, kept in simulations with fixed seeds: how often equal systems are called different, and
-//! how often a difference is found. `cargo run --release -p dyno-statistics --example simulate` does the same in full.
+//! how often a difference is found. `cargo run --release -p dyno-facts --example simulate` does the same in full.
 
 #[path = "../examples/simulate/model.rs"]
 mod model;
 
-use dyno_statistics::gate::{Gate, GateVerdict};
-use dyno_statistics::holm;
-use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
+use dyno_facts::statistics::gate::{Gate, GateVerdict};
+use dyno_facts::statistics::holm;
+use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
 use model::{Session, World, chained, is_difference, knee_is_low, plan, share, trials_of, verdict};
 
 #[test]
@@ -58,7 +58,7 @@ fn starts_that_vary_find_no_more_by_chance_where_they_are_what_counts() {
         };
         let found = share(1_000, |seed| {
             let ratio = PairedRatio::of_units(&session(seed).units(), Judging::FIXED);
-            is_difference(ratio.expect("pairs").verdict(dyno_statistics::Better::More, 0.03))
+            is_difference(ratio.expect("pairs").verdict(dyno_facts::statistics::Better::More, 0.03))
         });
         assert!(found.upper <= 0.092, "{starts} starts of {each}: {found:?}");
         let naive =
@@ -85,7 +85,7 @@ fn a_server_ten_times_slower_is_slower_however_much_it_varies() {
             let session =
                 Session { ratio: 0.1, noise, ..Session::new(seed, World::Quiet, [pairs; 2]) };
             let ratio = PairedRatio::of(&session.fixed(), Judging::FIXED).expect("pairs");
-            let verdict = ratio.verdict(dyno_statistics::Better::More, 0.03);
+            let verdict = ratio.verdict(dyno_facts::statistics::Better::More, 0.03);
             verdict == RatioVerdict::Slower
                 && gate.judge(&[], Some(&ratio)).verdict == GateVerdict::Broken
         });

@@ -6,7 +6,7 @@
 //! number of pairs. Sources: J. ter Schure, M. Pérez-Ortiz, A. Ly and P. Grünwald, "The safe t-test" (2020);
 //! H. Wang and A. Ramdas, "Anytime-valid t-tests and confidence sequences for Gaussian means with unknown variance" (2023).
 
-use crate::{ConfidenceInterval, deviation, mean};
+use crate::statistics::{ConfidenceInterval, deviation, mean};
 
 /// The bet: differences of 1/√c standard deviations are as likely as a normal distribution says.
 const C: f64 = 1.0;
@@ -139,7 +139,7 @@ fn end(gained: &impl Fn(f64) -> f64, bound: f64, inner: f64, side: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ALPHA;
+    use crate::statistics::ALPHA;
 
     fn around(centre: f64, count: usize) -> Vec<f64> {
         (0..count).map(|k| centre + 0.01 * (k as f64 * 2.399).sin()).collect()

@@ -1,6 +1,6 @@
 //! Steadiness of a system in the measured window.
 
-use crate::{mean, median, trend_line};
+use crate::statistics::{mean, median, trend_line};
 
 /// Largest difference between first and last third, as a share of the median.
 pub const MOST_DRIFT: f64 = 0.03;

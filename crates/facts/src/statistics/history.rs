@@ -7,7 +7,7 @@
 //! Statistical Society 4 (1937); A. Wald and J. Wolfowitz, Annals of Mathematical Statistics 14 (1943), for the first;
 //! J. Besag and P. Clifford, Biometrika 78 (1991), for when to stop permuting.
 
-use crate::{MOST_TREND_POINTS, deviation, median, trend_line};
+use crate::statistics::{MOST_TREND_POINTS, deviation, median, trend_line};
 use dyno_core::Rng;
 
 /// The chance that any test of a run's family fires although there is nothing.

@@ -5,8 +5,8 @@
 //! numbers that cost least for a half-width follow from that and from what a pair, a start and a load take (T. Kalibera and
 //! R. Jones, Rigorous benchmarking in reasonable time, ISMM 2013).
 
-use crate::ratio::{LEAST_PAIRS, RANKS_BY_T, pairs_needed};
-use crate::{deviation, mean};
+use crate::statistics::ratio::{LEAST_PAIRS, RANKS_BY_T, pairs_needed};
+use crate::statistics::{deviation, mean};
 use schemars::JsonSchema;
 use serde::Serialize;
 

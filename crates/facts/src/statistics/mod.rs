@@ -31,7 +31,7 @@ pub mod ratio;
 pub mod sequential;
 pub mod steady;
 
-pub use dyno_facts::{Better, Metric};
+pub use crate::{Better, Metric};
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -4,8 +4,8 @@
 //! reasons of its own, so a rate has failed only when failures lead by two: the boundary is repeated. The result is an
 //! interval, from the highest rate that was held again and again to the lowest that failed.
 
-use crate::Metric;
-use crate::gate::Objective;
+use crate::statistics::Metric;
+use crate::statistics::gate::Objective;
 
 /// The share of its rate that a trial must reach.
 pub const HELD_SHARE: f64 = 0.99;

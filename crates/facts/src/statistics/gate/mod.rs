@@ -15,8 +15,8 @@
 //!
 //! [`Metric::MaxMs`] and [`Metric::Errors`] are facts of the trials; they pass or are broken.
 
-use crate::ratio::{FigureBound, LEAST_PAIRS, PairedRatio, pairs_needed};
-use crate::{ConfidenceInterval, Metric, deviation, mean, mean_interval};
+use crate::statistics::ratio::{FigureBound, LEAST_PAIRS, PairedRatio, pairs_needed};
+use crate::statistics::{ConfidenceInterval, Metric, deviation, mean, mean_interval};
 use std::fmt;
 use std::str::FromStr;
 

@@ -5,9 +5,9 @@
 
 mod model;
 
-use dyno_statistics::gate::{Gate, GateVerdict};
-use dyno_statistics::ratio::{Judging, PairedRatio, RatioVerdict};
-use dyno_statistics::{Better, rank, scaling_peak};
+use dyno_facts::statistics::gate::{Gate, GateVerdict};
+use dyno_facts::statistics::ratio::{Judging, PairedRatio, RatioVerdict};
+use dyno_facts::statistics::{Better, rank, scaling_peak};
 use model::{
     NOISE, Session, Share, World, chained, is_difference, knee_is_low, plan, share, trials_of,
     verdict,

@@ -2,11 +2,11 @@
 //!
 //! Pairs that end where their interval looks narrow end where the deviation happens to be small. So their intervals are
 //! those of a stricter level, at which 5 % hold: a table made by `cargo run --example simulate -- levels`. Pairs that end
-//! where their verdict is certain are judged by an e-process ([`crate::anytime`]).
+//! where their verdict is certain are judged by an e-process ([`crate::statistics::anytime`]).
 
-use crate::ALPHA;
-use crate::Better;
-use crate::ratio::{FigureBound, Judging, PairedRatio, RatioVerdict};
+use crate::statistics::ALPHA;
+use crate::statistics::Better;
+use crate::statistics::ratio::{FigureBound, Judging, PairedRatio, RatioVerdict};
 
 /// Levels for pairs that a half-width may end, by how often the most pairs exceed the fewest: the least that held 5 % in
 /// the worst of the simulated cells.
@@ -20,9 +20,9 @@ pub struct StoppingPlan {
     pub half_width: Option<f64>,
     /// A verdict ends the repetition.
     pub is_until_decided: bool,
-    /// Comparisons among which it is to be proven ([`crate::holm`]).
+    /// Comparisons among which it is to be proven ([`crate::statistics::holm`]).
     pub comparisons: usize,
-    /// What counts as equivalent: see [`crate::ratio::DEFAULT_MARGIN`].
+    /// What counts as equivalent: see [`crate::statistics::ratio::DEFAULT_MARGIN`].
     pub margin: f64,
     /// Seconds that no further pair may exceed. The time that trials take says nothing of their figures.
     pub budget_s: Option<f64>,
