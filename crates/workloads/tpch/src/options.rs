@@ -186,7 +186,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "force",
         "false",
         OptionValues::Flag(|o, on| o.load.force = on),
-        "loads what does not fit disk or memory by dyno's estimate",
+        "loads what does not fit the disk by dyno's estimate",
     ),
 ];
 

@@ -56,7 +56,7 @@ pub struct TpchLoadOptions {
     pub database_s: Option<f64>,
     /// Whether the server runs on this machine, so that its disk can be looked at.
     pub same_host: bool,
-    /// Loads what does not fit the disk or the memory by the estimate.
+    /// Loads what does not fit the disk by the estimate.
     pub force: bool,
 }
 
