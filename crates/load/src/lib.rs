@@ -194,7 +194,7 @@ pub enum LoadError {
         problem: String,
         hint: String,
     },
-    /// The data do not fit the disk or the memory of this machine.
+    /// The data do not fit the disk of this machine.
     Room {
         /// What is needed and what there is, in a sentence.
         problem: String,

@@ -276,7 +276,7 @@ pub(crate) struct LoadArguments {
     /// Read all tables and indexes into memory at the end, as the paper does before its queries.
     #[arg(long)]
     warm_up: bool,
-    /// Load although the estimate says that the data do not fit the disk or the memory.
+    /// Load although the estimate says that the data do not fit the disk.
     #[arg(long)]
     force: bool,
 }

@@ -171,6 +171,22 @@ fn what_was_given_up_or_failed_is_never_a_plain_time() {
 }
 
 /// Where a check found what.
+#[test]
+fn a_bound_below_a_tenth_is_shown_as_it_was_set() {
+    let paper = changed(|trial, facts| {
+        if trial == 9 {
+            facts.timeout_s = Some(0.01);
+            let given_up = facts.queries.iter_mut().filter(|own| [2, 9].contains(&own.query));
+            given_up.for_each(|own| (own.outcome, own.seconds) = (QueryOutcome::TimedOut, 0.01));
+            let metrics = facts.metrics.as_mut().expect("metrics");
+            (metrics.geometric_mean_s, metrics.penalised) = (0.046, vec![2, 9]);
+        }
+    });
+    let text = paper.markdown(Lang::En);
+    assert!(text.contains("| ≥ 0.01 (**given up**)"), "{text}");
+    assert!(text.contains("| ≥ 0.04 |"), "more is not proven: {text}");
+}
+
 fn found(paper: &Paper, id: &str) -> Vec<String> {
     check(paper, id).findings.iter().map(|f| format!("{}: {}", f.place.text(), f.value)).collect()
 }

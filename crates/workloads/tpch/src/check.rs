@@ -2,15 +2,15 @@
 
 use crate::facts::AnswerFacts;
 use crate::queries;
-use Class::{Average, Integer, Number, Quantity, Sum, Text};
 use dyno_core::AnswerTable;
 use dyno_facts::{CheckVerdict, Message, say};
+use std::sync::LazyLock;
 use tpchgen::q_and_a::answers_sf1;
 
 type Row = Vec<Option<String>>;
 
-/// Differences that are told; the others are counted.
-const TOLD: usize = 10;
+/// Differences that are shown; the others are counted.
+const MAX_SHOWN: usize = 10;
 /// How many rows may be missing or too many in a row before the comparison calls them different.
 const LOOK_AHEAD: usize = 20;
 
@@ -52,9 +52,9 @@ impl Expected {
 /// When there is no such query.
 pub fn compare(query: u8, expected: &Expected, found: &AnswerTable) -> Vec<Message> {
     let wanted = arranged(query, expected, found);
-    let mut told = FirstDifferences::default();
+    let mut differences = FirstDifferences::default();
     if wanted.len() != found.rows.len() {
-        told.add(|| say!(rows_expected, n = wanted.len(), found = found.rows.len()));
+        differences.add(|| say!(rows_expected, n = wanted.len(), found = found.rows.len()));
     }
     let (mut w, mut f) = (0, 0);
     loop {
@@ -73,31 +73,34 @@ pub fn compare(query: u8, expected: &Expected, found: &AnswerTable) -> Vec<Messa
                 let added = { ahead }.position(|later| want.is_met_by(query, later));
                 match (row, skipped, added) {
                     (Some(row), None, None) => {
-                        told.add(|| want.difference(query, f, row));
+                        differences.add(|| want.difference(query, f, row));
                         w += 1;
                         f += 1;
                     }
                     (_, None, Some(rows)) => {
                         for _ in 0..=rows {
-                            told.add(|| unexpected(f, &found.rows[f]));
+                            differences.add(|| unexpected(f, &found.rows[f]));
                             f += 1;
                         }
                     }
                     (_, skipped, _) => {
                         for _ in 0..skipped.unwrap_or(1) {
-                            told.add(|| missing(w, wanted[w].row));
+                            differences.add(|| missing(w, wanted[w].row));
                             w += 1;
                         }
                     }
                 }
             }
             (None, Some(row)) => {
-                told.add(|| unexpected(f, row));
+                differences.add(|| unexpected(f, row));
                 f += 1;
             }
         }
     }
-    told.lines()
+    if differences.more > 0 {
+        differences.lines.push(say!(more_differences, n = differences.more));
+    }
+    differences.lines
 }
 
 /// A row that an answer must have at its place.
@@ -215,7 +218,7 @@ fn shown(value: &Option<String>) -> &str {
     value.as_deref().map_or("NULL", str::trim)
 }
 
-/// The first differences, and how many there are besides: `And 1 more difference.`
+/// The first differences, and how many there are besides.
 #[derive(Default)]
 struct FirstDifferences {
     lines: Vec<Message>,
@@ -224,18 +227,10 @@ struct FirstDifferences {
 
 impl FirstDifferences {
     fn add(&mut self, line: impl FnOnce() -> Message) {
-        if self.lines.len() < TOLD {
-            self.lines.push(line());
-        } else {
-            self.more += 1;
+        match self.lines.len() < MAX_SHOWN {
+            true => self.lines.push(line()),
+            false => self.more += 1,
         }
-    }
-
-    fn lines(mut self) -> Vec<Message> {
-        if self.more > 0 {
-            self.lines.push(say!(more_differences, n = self.more));
-        }
-        self.lines
     }
 }
 
@@ -301,90 +296,27 @@ enum Class {
     Average,
 }
 
-type Columns = &'static [(&'static str, Class)];
+/// The columns of the answers to queries 1 to 22 in order, a line each: classes and names.
+static COLUMNS: LazyLock<Vec<Vec<(&str, Class)>>> = LazyLock::new(|| {
+    let column = |word: &'static str| {
+        let (class, name) = word.split_once(':').unwrap_or(("", word));
+        let class = match class {
+            "text" => Class::Text,
+            "integer" => Class::Integer,
+            "number" => Class::Number,
+            "quantity" => Class::Quantity,
+            "sum" => Class::Sum,
+            _ => Class::Average,
+        };
+        (name, class)
+    };
+    let lines = include_str!("queries/columns.txt").lines();
+    lines.map(|line| line.split(' ').map(column).collect()).collect()
+});
 
-/// Names and classes of the columns of an answer, in order.
-fn columns(query: u8) -> Columns {
-    match query {
-        1 => &[
-            ("l_returnflag", Text),
-            ("l_linestatus", Text),
-            ("sum_qty", Quantity),
-            ("sum_base_price", Sum),
-            ("sum_disc_price", Sum),
-            ("sum_charge", Sum),
-            ("avg_qty", Average),
-            ("avg_price", Average),
-            ("avg_disc", Average),
-            ("count_order", Integer),
-        ],
-        2 => &[
-            ("s_acctbal", Number),
-            ("s_name", Text),
-            ("n_name", Text),
-            ("p_partkey", Integer),
-            ("p_mfgr", Text),
-            ("s_address", Text),
-            ("s_phone", Text),
-            ("s_comment", Text),
-        ],
-        3 => &[
-            ("l_orderkey", Integer),
-            ("revenue", Sum),
-            ("o_orderdate", Text),
-            ("o_shippriority", Integer),
-        ],
-        10 => &[
-            ("c_custkey", Integer),
-            ("c_name", Text),
-            ("revenue", Sum),
-            ("c_acctbal", Number),
-            ("n_name", Text),
-            ("c_address", Text),
-            ("c_phone", Text),
-            ("c_comment", Text),
-        ],
-        15 => &[
-            ("s_suppkey", Integer),
-            ("s_name", Text),
-            ("s_address", Text),
-            ("s_phone", Text),
-            ("total_revenue", Sum),
-        ],
-        18 => &[
-            ("c_name", Text),
-            ("c_custkey", Integer),
-            ("o_orderkey", Integer),
-            ("o_orderdate", Text),
-            ("o_totalprice", Number),
-            ("sum(l_quantity)", Quantity),
-        ],
-        _ => narrow(query),
-    }
-}
-
-/// The answers of few columns.
-fn narrow(query: u8) -> Columns {
-    match query {
-        4 => &[("o_orderpriority", Text), ("order_count", Integer)],
-        5 => &[("n_name", Text), ("revenue", Sum)],
-        6 | 19 => &[("revenue", Sum)],
-        7 => &[("supp_nation", Text), ("cust_nation", Text), ("l_year", Integer), ("revenue", Sum)],
-        8 => &[("o_year", Integer), ("mkt_share", Average)],
-        9 => &[("nation", Text), ("o_year", Integer), ("sum_profit", Sum)],
-        11 => &[("ps_partkey", Integer), ("value", Sum)],
-        12 => &[("l_shipmode", Text), ("high_line_count", Integer), ("low_line_count", Integer)],
-        13 => &[("c_count", Integer), ("custdist", Integer)],
-        14 => &[("promo_revenue", Average)],
-        16 => {
-            &[("p_brand", Text), ("p_type", Text), ("p_size", Integer), ("supplier_cnt", Integer)]
-        }
-        17 => &[("avg_yearly", Average)],
-        20 => &[("s_name", Text), ("s_address", Text)],
-        21 => &[("s_name", Text), ("numwait", Integer)],
-        22 => &[("cntrycode", Integer), ("numcust", Integer), ("totacctbal", Sum)],
-        _ => panic!("TPC-H has no query {query}"),
-    }
+fn columns(query: u8) -> &'static [(&'static str, Class)] {
+    let columns = COLUMNS.get(usize::from(query).wrapping_sub(1));
+    columns.unwrap_or_else(|| panic!("TPC-H has no query {query}"))
 }
 
 /// The columns by which a query orders its rows, where several rows may have the same values in

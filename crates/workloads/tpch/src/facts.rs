@@ -105,8 +105,6 @@ pub struct QueryFacts {
     pub answer: Option<AnswerFacts>,
     /// Its plan; `None` where none was taken.
     pub plan: Option<PlanFacts>,
-    /// Pages that the server read from its files for it; `None` where the server does not say.
-    pub pages_read: Option<u64>,
 }
 
 /// An answer held against another.
@@ -201,6 +199,13 @@ pub struct LoadStep {
     pub seconds: f64,
     /// Rows it stored; 0 where it stored none.
     pub rows: u64,
+}
+
+impl LoadStep {
+    /// True for the part of a step that concerns one table.
+    pub(crate) fn is_part(&self) -> bool {
+        self.name.contains('/')
+    }
 }
 
 impl FamilyRecord for TpchFacts {

@@ -15,7 +15,6 @@ mod paper;
 pub mod parameters;
 mod plans;
 pub mod queries;
-mod random;
 pub mod refresh;
 pub mod run;
 pub mod schema;

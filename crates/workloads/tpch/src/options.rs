@@ -3,11 +3,14 @@
 use crate::check::KNOWN_SCALES;
 use crate::degree::{DegreeRule, rules};
 use crate::generate::check_scale;
+use crate::load::TpchLoadOptions;
 use crate::parameters::ParameterChoice;
-use crate::run::{Plans, TpchTest};
+use crate::run::{Plans, RunOptions, TpchTest};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, LargePace, Levels, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues, read};
+use dyno_load::default_sessions;
+use std::mem;
 
 /// TPC-H as suites name it.
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -54,20 +57,20 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "scale",
         "1",
-        OptionValues::Text("a number above 0", |o, value| scale(value).map(|n| o.scale = n)),
+        OptionValues::Text("a number above 0", |o, value| scale(value).map(|n| (o.run.scale, o.load.scale) = (n, n))),
         "scale factor: 1 is about a gigabyte and 8.7 million rows; fractions are allowed",
     ),
     Row::new(
         "timeout_s",
         "",
-        OptionValues::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.timeout_s = Some(seconds)),
+        OptionValues::Decimal(0.01, TIMEOUT_S_MAX, |o, seconds| o.run.timeout_s = Some(seconds)),
         "seconds after which a query is cancelled; it counts with this time, and every figure that it is in says so",
     )
     .for_tests(QUERIES),
     Row::new(
         "cache",
         "",
-        OptionValues::Choice(&CACHES, |o, at| o.written.cache = Some(CACHES[at])),
+        OptionValues::Choice(&CACHES, |o, at| o.cache_state = Some(CACHES[at])),
         "`warm` (so without this option in `queries`): every index and table is read into memory before each trial; \
          `cold`: `cold_command` is executed before each trial; `as-is` (so in the other tests, as the specification \
          asks): neither",
@@ -76,7 +79,7 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "cold_command",
         "",
         OptionValues::Text("a text", |o, command| {
-            o.written.cold_command = Some(command.to_owned());
+            o.cold_command = Some(command.to_owned());
             Ok(())
         }),
         "for `cache = \"cold\"`: a command of the shell that empties the caches, such as one that restarts the server; \
@@ -97,21 +100,21 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "streams",
         "",
         // More streams than any published result has.
-        OptionValues::Whole(1, 1_000, |o, n| o.written.streams = Some(n)),
+        OptionValues::Whole(1, 1_000, |o, n| o.streams = Some(n)),
         "streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor",
     )
     .for_tests(&["throughput", "performance"]),
     Row::new(
         "runs",
         "2",
-        OptionValues::Whole(1, 100, |o, n| o.written.runs = Some(n)),
+        OptionValues::Whole(1, 100, |o, n| o.runs = n),
         "runs of a power test and, at once, a throughput test; the run with the lower QphH counts",
     )
     .for_tests(&["performance"]),
     Row::new(
         "refresh",
         "true",
-        OptionValues::Flag(|o, on| o.written.refresh = Some(on)),
+        OptionValues::Flag(|o, on| o.refresh = on),
         "the refresh functions are executed. Answers are only known before the first of them",
     )
     .for_tests(&["power", "throughput"]),
@@ -119,14 +122,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "pairs",
         "1",
         // dbgen numbers its refresh sets up to this.
-        OptionValues::Whole(1, 4_000, |o, n| o.written.pairs = Some(n)),
+        OptionValues::Whole(1, 4_000, |o, n| o.pairs = n),
         "pairs of refresh functions",
     )
     .for_tests(&["refresh"]),
     Row::new(
         "plans",
         "executed",
-        OptionValues::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.plans = p)),
+        OptionValues::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.run.plans = p)),
         "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
          workers and pages are counted, `estimated` does not, `none` takes no plans",
@@ -135,14 +138,14 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "degree_rule",
         "",
-        OptionValues::Text("the name of a rule", |o, name| rule(name).map(|r| o.rule = Some(r))),
+        OptionValues::Text("the name of a rule", |o, name| rule(name).map(|r| o.run.rule = Some(r))),
         "how the degree is set, by the name of a product; without it as the server says what it is",
     )
     .for_tests(QUERIES),
     Row::new(
         "degree_set",
         "",
-        OptionValues::List(|o, sql| o.written.set.push(sql.to_owned())),
+        OptionValues::List(|o, sql| o.degree_set.push(sql.to_owned())),
         "your own rule: statements that set the degree, with `{degree}` in them: \
          `degree_set = [\"SET max_parallel_degree = {degree}\"]`",
     )
@@ -150,100 +153,79 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "degree_off",
         "",
-        OptionValues::List(|o, sql| o.written.off.push(sql.to_owned())),
+        OptionValues::List(|o, sql| o.degree_off.push(sql.to_owned())),
         "your own rule: statements for degree 0; without them those of `degree_set` with 0",
     )
     .for_tests(QUERIES),
     Row::new(
         "load_sessions",
         "",
-        OptionValues::Whole(1, 10_000, |o, n| o.load_sessions = Some(n)),
+        OptionValues::Whole(1, 10_000, |o, n| o.load.sessions = n),
         "sessions that load at once; without it two for each core, 2 to 16",
     ),
     Row::new(
         "foreign_keys",
         "true",
-        OptionValues::Flag(|o, on| o.foreign_keys = Some(on)),
+        OptionValues::Flag(|o, on| o.load.foreign_keys = on),
         "the ten foreign keys, after the rows; not on SQLite",
     ),
     Row::new(
         "indexes",
         "true",
-        OptionValues::Flag(|o, on| o.indexes = on),
+        OptionValues::Flag(|o, on| o.load.indexes = on),
         "the 14 secondary indexes of the white paper, after the keys",
     ),
     Row::new(
         "serial",
         "false",
-        OptionValues::Flag(|o, on| o.serial = on),
+        OptionValues::Flag(|o, on| o.load.serial = on),
         "each step of the load waits for the one before, as in the white paper; without it PostgreSQL makes keys and \
          indexes of a table while others are still filled",
     ),
     Row::new(
         "force",
         "false",
-        OptionValues::Flag(|o, on| o.force = on),
-        "loads what does not fit disk or memory by dyno's estimate",
+        OptionValues::Flag(|o, on| o.load.force = on),
+        "loads what does not fit the disk by dyno's estimate",
     ),
 ];
 
 const CACHES: [&str; 3] = ["warm", "cold", "as-is"];
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// Tables and indexes are read into memory.
     Warm,
     /// This command of the shell empties them.
     Cold(String),
     /// Nothing.
-    #[default]
     AsFound,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Values {
-    #[default]
     Default,
     /// Anew for each repeat, from the suite's seed.
     Drawn,
     Seed(u64),
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct TpchSettings {
-    pub test: TpchTest,
-    pub scale: f64,
-    /// Seconds after which a query is cancelled.
-    pub timeout_s: Option<f64>,
+    pub load: TpchLoadOptions,
+    /// A trial, but for its degree and its parameters.
+    pub run: RunOptions,
     pub cache: Cache,
-    /// Which plans are taken.
-    pub plans: Plans,
-    /// `None` is what fits the product.
-    pub rule: Option<DegreeRule>,
-    /// Sessions that load; `None` is the usual number.
-    pub load_sessions: Option<u32>,
-    /// `None` is wherever the dialect can have them.
-    pub foreign_keys: Option<bool>,
-    pub indexes: bool,
-    /// No step of the load overlaps another.
-    pub serial: bool,
-    /// Loads what doesn't fit by the estimate.
-    pub force: bool,
     values: Values,
-    written: WrittenOptions,
-}
-
-/// Options as they are written, before those that belong together are put together.
-#[derive(Debug, Default)]
-struct WrittenOptions {
+    // What several of these decide together is above.
     streams: Option<u32>,
-    runs: Option<u32>,
-    pairs: Option<u32>,
-    refresh: Option<bool>,
-    cache: Option<&'static str>,
+    runs: u32,
+    pairs: u32,
+    refresh: bool,
+    cache_state: Option<&'static str>,
     cold_command: Option<String>,
-    set: Vec<String>,
-    off: Vec<String>,
+    degree_set: Vec<String>,
+    degree_off: Vec<String>,
 }
 
 impl TpchSettings {
@@ -258,8 +240,20 @@ impl TpchSettings {
     }
 
     fn new() -> Self {
-        let plans = Plans::Executed;
-        TpchSettings { scale: 1.0, plans, indexes: true, ..TpchSettings::default() }
+        TpchSettings {
+            load: TpchLoadOptions { sessions: default_sessions(), ..TpchLoadOptions::new(1.0) },
+            run: RunOptions { scale: 1.0, plans: Plans::Executed, ..RunOptions::default() },
+            cache: Cache::AsFound,
+            values: Values::Default,
+            streams: None,
+            runs: 2,
+            pairs: 1,
+            refresh: true,
+            cache_state: None,
+            cold_command: None,
+            degree_set: Vec::new(),
+            degree_off: Vec::new(),
+        }
     }
 
     /// The values of the queries of a trial with this seed.
@@ -273,15 +267,14 @@ impl TpchSettings {
 
     /// What several options decide together.
     fn finish(&mut self, test: &str) -> Result<(), OptionError> {
-        let written = std::mem::take(&mut self.written);
-        let refresh = written.refresh.unwrap_or(true);
-        let streams = written.streams.unwrap_or_else(|| TpchTest::least_streams(self.scale));
-        self.test = match test {
+        let refresh = self.refresh;
+        let streams = self.streams.unwrap_or_else(|| TpchTest::least_streams(self.run.scale));
+        self.run.test = match test {
             "queries" => TpchTest::Queries,
             "power" => TpchTest::Power { refresh },
             "throughput" => TpchTest::Throughput { streams, refresh },
-            "refresh" => TpchTest::Refresh { pairs: written.pairs.unwrap_or(1) },
-            "performance" => TpchTest::Performance { streams, runs: written.runs.unwrap_or(2) },
+            "refresh" => TpchTest::Refresh { pairs: self.pairs },
+            "performance" => TpchTest::Performance { streams, runs: self.runs },
             other => {
                 let message = format!("`{other}` is no test of tpch.");
                 let hint = "Its tests: queries, power, throughput, refresh, performance.";
@@ -290,22 +283,22 @@ impl TpchSettings {
         };
         // The papers warm before they measure; clause 5.3.1.4 forbids it in the tests of the
         // specification.
-        let usual = if self.test == TpchTest::Queries { "warm" } else { "as-is" };
-        self.cache = cache(written.cache.unwrap_or(usual), written.cold_command)?;
-        if written.set.is_empty() && written.off.is_empty() {
+        let usual = if self.run.test == TpchTest::Queries { "warm" } else { "as-is" };
+        self.cache = cache(self.cache_state.unwrap_or(usual), self.cold_command.take())?;
+        if self.degree_set.is_empty() && self.degree_off.is_empty() {
             return Ok(());
         }
-        if self.rule.is_some() {
+        if self.run.rule.is_some() {
             let message = "Both `degree_rule` and a rule of the suite's own are given.";
             return Err(OptionError::experiment(message, "Leave out one of them."));
         }
-        let off = match written.off.is_empty() {
-            true => written.set.iter().map(|sql| sql.replace("{degree}", "0")).collect(),
-            false => written.off,
-        };
+        let (set, mut off) = (mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
+        if off.is_empty() {
+            off = set.iter().map(|sql| sql.replace("{degree}", "0")).collect();
+        }
         let hint = "Write `degree_set = [\"SET name = {degree}\"]`.";
-        let own = DegreeRule::own(written.set, off);
-        self.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
+        let own = DegreeRule::own(set, off);
+        self.run.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
         Ok(())
     }
 }
@@ -377,13 +370,23 @@ mod tests {
         let given =
             [("cache", "cold"), ("cold_command", "true"), ("degree_set.1", "SET x = {degree}")];
         let settings = TpchSettings::read("power", given).expect("good options");
-        assert_eq!(settings.test, TpchTest::Power { refresh: true });
+        assert_eq!(settings.run.test, TpchTest::Power { refresh: true });
         assert_eq!(settings.cache, Cache::Cold("true".to_owned()));
-        assert!(settings.rule.is_some());
+        assert!(settings.run.rule.is_some());
         let refused = TpchSettings::read("queries", [("streams", "2")]).expect_err("no streams");
         assert_eq!(
             refused.hint.as_deref(),
             Some("It is an option of `throughput`, `performance`.")
         );
+    }
+
+    #[test]
+    fn a_bound_is_taken_as_it_is_set_or_refused() {
+        let settings = TpchSettings::read("power", [("timeout_s", "0.01")]).expect("a bound");
+        assert_eq!(settings.run.timeout_s, Some(0.01));
+        for bound in ["0.009", "0", "-1", "NaN", "2592001"] {
+            let refused = TpchSettings::read("power", [("timeout_s", bound)]);
+            assert!(refused.is_err_and(|error| error.message.contains("0.01")), "{bound}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use crate::generate::refresh::{self, RefreshRows};
 use crate::schema::SchemaTable;
 use crate::state::{fact, note_refresh_pair, set_fact};
 use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, RowWriter, Session};
+use serde::{Deserialize, Serialize};
 
 pub use crate::generate::refresh::SET_MAX;
 
@@ -18,7 +19,7 @@ const ORDERS_EACH: u64 = 100;
 /// Where the database keeps how far a pair has come.
 const POSITION: &str = "refresh_position";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RefreshPosition {
     /// Number of the pair, from 1.
     pub pair: u32,
@@ -45,19 +46,6 @@ impl RefreshPosition {
             _ => RefreshPosition::start_of(self.pair + 1),
         }
     }
-
-    fn text(self) -> String {
-        format!("{} {} {}", self.pair, self.function, self.orders)
-    }
-
-    fn parse(text: &str) -> Option<RefreshPosition> {
-        let mut words = text.split(' ');
-        Some(RefreshPosition {
-            pair: words.next()?.parse().ok()?,
-            function: words.next()?.parse().ok()?,
-            orders: words.next()?.parse().ok()?,
-        })
-    }
 }
 
 /// What is to be executed next in a database to which `pairs` pairs were applied.
@@ -65,9 +53,7 @@ pub async fn position(
     session: &mut AdminSession<'_>,
     pairs: u32,
 ) -> Result<RefreshPosition, DbError> {
-    let noted = fact(session, POSITION).await?;
-    let noted = noted.as_deref().and_then(RefreshPosition::parse);
-    Ok(noted.unwrap_or(RefreshPosition::start_of(pairs + 1)))
+    Ok(fact(session, POSITION).await?.unwrap_or(RefreshPosition::start_of(pairs + 1)))
 }
 
 /// Executes the function at a position to its end and returns the rows that it inserted or deleted.
@@ -88,13 +74,9 @@ pub async fn execute(
         let begin = if session.dialect() == Dialect::Sqlite { "begin immediate" } else { "begin" };
         session.query(begin, &mut Discard).await?;
         if at.orders < upto {
-            let range = at.orders..upto;
-            rows += match function.function {
-                1 => insert(session, scale, function.pair, range).await?,
-                _ => delete(session, scale, function.pair, range).await?,
-            };
+            rows += change(session, scale, function, at.orders..upto).await?;
         }
-        set_fact(session, POSITION, &after.text()).await?;
+        set_fact(session, POSITION, &after).await?;
         if after.is_whole() {
             note_refresh_pair(session, function.pair).await?;
         }
@@ -106,44 +88,41 @@ pub async fn execute(
     }
 }
 
-async fn insert(
+/// Inserts or deletes some of the orders of a function, with their lines.
+async fn change(
     session: &mut AdminSession<'_>,
     scale: f64,
-    pair: u32,
+    RefreshPosition { pair, function, .. }: RefreshPosition,
     range: std::ops::Range<u64>,
 ) -> Result<u64, DbError> {
+    let wanted = range.end - range.start;
+    let statements = match function {
+        1 => {
+            let insertion = |table, rows: RefreshRows| {
+                insertion(session.dialect(), table, &mut rows.of_orders(range.clone()))
+            };
+            [
+                insertion(SchemaTable::Lineitem, RefreshRows::lines(scale, pair)),
+                insertion(SchemaTable::Orders, RefreshRows::orders(scale, pair)),
+            ]
+        }
+        _ => {
+            let keys = refresh::deleted_keys(scale, pair).skip(range.start as usize);
+            let keys: Vec<String> = keys.take(wanted as usize).map(|key| key.to_string()).collect();
+            let keys = keys.join(",");
+            [
+                format!("delete from lineitem where l_orderkey in ({keys})"),
+                format!("delete from orders where o_orderkey in ({keys})"),
+            ]
+        }
+    };
     let mut affected = [0; 2];
-    let sources = [
-        (SchemaTable::Orders, RefreshRows::orders(scale, pair)),
-        (SchemaTable::Lineitem, RefreshRows::lines(scale, pair)),
-    ];
-    for ((table, source), affected) in sources.into_iter().zip(&mut affected) {
-        let sql = insertion(session.dialect(), table, &mut source.of_orders(range.clone()));
-        *affected = session.query(&sql, &mut Discard).await?.affected;
-    }
-    let [orders, lines] = affected;
-    check_effect(orders, range.end - range.start, lines, "inserted")?;
-    Ok(orders + lines)
-}
-
-async fn delete(
-    session: &mut AdminSession<'_>,
-    scale: f64,
-    pair: u32,
-    range: std::ops::Range<u64>,
-) -> Result<u64, DbError> {
-    let keys = refresh::deleted_keys(scale, pair).skip(range.start as usize);
-    let keys: Vec<String> =
-        keys.take((range.end - range.start) as usize).map(|key| key.to_string()).collect();
-    let keys = keys.join(",");
-    let mut affected = [0; 2];
-    let tables = [(SchemaTable::Lineitem, "l_orderkey"), (SchemaTable::Orders, "o_orderkey")];
-    for ((table, column), affected) in tables.into_iter().zip(&mut affected) {
-        let sql = format!("delete from {} where {column} in ({keys})", table.name());
-        *affected = session.query(&sql, &mut Discard).await?.affected;
+    // Orders come before their lines, and go after them.
+    for place in if function == 1 { [1, 0] } else { [0, 1] } {
+        affected[place] = session.query(&statements[place], &mut Discard).await?.affected;
     }
     let [lines, orders] = affected;
-    check_effect(orders, range.end - range.start, lines, "deleted")?;
+    check_effect(orders, wanted, lines, if function == 1 { "inserted" } else { "deleted" })?;
     Ok(lines + orders)
 }
 
@@ -234,9 +213,6 @@ mod tests {
         let second = first.next();
         assert_eq!(second, RefreshPosition { pair: 1, function: 2, orders: 0 });
         assert!(!second.is_whole() && second.next() == RefreshPosition::start_of(2));
-        let within = RefreshPosition { pair: 3, function: 2, orders: 700 };
-        assert_eq!(RefreshPosition::parse(&within.text()), Some(within));
-        assert_eq!(RefreshPosition::parse("3 x 1"), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The eight tables of clause 1.4 and what is made of their keys.
 
 use dyno_core::Dialect;
+use std::sync::LazyLock;
 
 dyno_core::named! {
     /// A table, in an order in which foreign keys find their parents.
@@ -39,90 +40,27 @@ pub enum Type {
     Varchar(u16),
 }
 
-use Type::{Char, Date, Decimal, Int, Key, Varchar};
-
 type Columns = &'static [(&'static str, Type)];
 
-const REGION: Columns = &[("r_regionkey", Key), ("r_name", Char(25)), ("r_comment", Varchar(152))];
-
-const NATION: Columns = &[
-    ("n_nationkey", Key),
-    ("n_name", Char(25)),
-    ("n_regionkey", Key),
-    ("n_comment", Varchar(152)),
-];
-
-const SUPPLIER: Columns = &[
-    ("s_suppkey", Key),
-    ("s_name", Char(25)),
-    ("s_address", Varchar(40)),
-    ("s_nationkey", Key),
-    ("s_phone", Char(15)),
-    ("s_acctbal", Decimal),
-    ("s_comment", Varchar(101)),
-];
-
-const PART: Columns = &[
-    ("p_partkey", Key),
-    ("p_name", Varchar(55)),
-    ("p_mfgr", Char(25)),
-    ("p_brand", Char(10)),
-    ("p_type", Varchar(25)),
-    ("p_size", Int),
-    ("p_container", Char(10)),
-    ("p_retailprice", Decimal),
-    ("p_comment", Varchar(23)),
-];
-
-const PARTSUPP: Columns = &[
-    ("ps_partkey", Key),
-    ("ps_suppkey", Key),
-    ("ps_availqty", Int),
-    ("ps_supplycost", Decimal),
-    ("ps_comment", Varchar(199)),
-];
-
-const CUSTOMER: Columns = &[
-    ("c_custkey", Key),
-    ("c_name", Varchar(25)),
-    ("c_address", Varchar(40)),
-    ("c_nationkey", Key),
-    ("c_phone", Char(15)),
-    ("c_acctbal", Decimal),
-    ("c_mktsegment", Char(10)),
-    ("c_comment", Varchar(117)),
-];
-
-const ORDERS: Columns = &[
-    ("o_orderkey", Key),
-    ("o_custkey", Key),
-    ("o_orderstatus", Char(1)),
-    ("o_totalprice", Decimal),
-    ("o_orderdate", Date),
-    ("o_orderpriority", Char(15)),
-    ("o_clerk", Char(15)),
-    ("o_shippriority", Int),
-    ("o_comment", Varchar(79)),
-];
-
-const LINEITEM: Columns = &[
-    ("l_orderkey", Key),
-    ("l_partkey", Key),
-    ("l_suppkey", Key),
-    ("l_linenumber", Int),
-    ("l_quantity", Decimal),
-    ("l_extendedprice", Decimal),
-    ("l_discount", Decimal),
-    ("l_tax", Decimal),
-    ("l_returnflag", Char(1)),
-    ("l_linestatus", Char(1)),
-    ("l_shipdate", Date),
-    ("l_commitdate", Date),
-    ("l_receiptdate", Date),
-    ("l_shipinstruct", Char(25)),
-    ("l_shipmode", Char(10)),
-    ("l_comment", Varchar(44)),
-];
+/// The columns of each table in the order of [`SchemaTable`], a line each: names and types.
+static COLUMNS: LazyLock<Vec<Vec<(&str, Type)>>> = LazyLock::new(|| {
+    let column = |word: &'static str| {
+        let (name, kind) = word.split_once(':').unwrap_or((word, ""));
+        let (kind, length) = kind.split_once('(').unwrap_or((kind, ""));
+        let length = length.trim_end_matches(')').parse().unwrap_or(0);
+        let kind = match kind {
+            "key" => Type::Key,
+            "int" => Type::Int,
+            "decimal" => Type::Decimal,
+            "date" => Type::Date,
+            "char" => Type::Char(length),
+            _ => Type::Varchar(length),
+        };
+        (name, kind)
+    };
+    let lines = include_str!("schema.txt").lines();
+    lines.map(|line| line.split(' ').map(column).collect()).collect()
+});
 
 /// An index or a key: its name, its table, its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -200,16 +138,7 @@ impl SchemaTable {
 
     /// Columns and their types in the order of clause 1.4.
     pub fn columns(self) -> Columns {
-        match self {
-            SchemaTable::Region => REGION,
-            SchemaTable::Nation => NATION,
-            SchemaTable::Supplier => SUPPLIER,
-            SchemaTable::Part => PART,
-            SchemaTable::Partsupp => PARTSUPP,
-            SchemaTable::Customer => CUSTOMER,
-            SchemaTable::Orders => ORDERS,
-            SchemaTable::Lineitem => LINEITEM,
-        }
+        &COLUMNS[self as usize]
     }
 
     /// The columns of the primary key (clause 1.4.1).

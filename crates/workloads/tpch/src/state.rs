@@ -1,15 +1,17 @@
 //! What the database itself remembers of its load: two small tables beside the eight.
 
-use crate::facts::{LoadStep, TpchLoad};
+use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
-use dyno_load::query::{answer, column, pairs};
-use dyno_load::{LoadError, while_doing};
-use std::collections::{HashMap, HashSet};
+use dyno_load::query::{answer, column, execute};
+use dyno_load::{LoadError, catalog, while_doing};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 
-/// Rows of name and value.
+/// Rows of a name and a value in JSON.
 const FACTS: &str = "dyno_tpch";
-/// What is done of an unfinished load, piece by piece; of a finished one its steps.
+/// The pieces of an unfinished load that are done.
 const STEPS: &str = "dyno_tpch_steps";
 
 pub const OWN_TABLES: [&str; 2] = [STEPS, FACTS];
@@ -21,43 +23,27 @@ pub(crate) fn all_tables() -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-const SCALE: &str = "scale";
-const FOREIGN_KEYS: &str = "foreign_keys";
-const INDEXES: &str = "indexes";
-const ATTEMPTS: &str = "attempts";
-const FINISHED_AT: &str = "finished_at";
-const SECONDS: &str = "load_seconds";
-const SIZE_BYTES: &str = "size_bytes";
+const LOAD: &str = "load";
 const REFRESH_PAIRS: &str = "refresh_pairs";
 
-/// What a complete database says of itself.
-#[derive(Clone, Debug, PartialEq)]
+/// What a database says of itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TpchDatabase {
     pub scale: f64,
     pub foreign_keys: bool,
-    /// Whether the 14 secondary indexes were made.
+    /// Whether the 14 secondary indexes are made.
     pub indexes: bool,
-    /// Steps, end, size, refresh pairs.
+    /// Steps, end, size, refresh pairs; the end is empty until all is loaded.
     pub load: TpchLoad,
 }
 
-/// What a load is asked to make, as it is kept and compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct LoadRequest {
-    pub(crate) scale: f64,
-    pub(crate) foreign_keys: bool,
-    pub(crate) indexes: bool,
+impl TpchDatabase {
+    pub(crate) fn is_complete(&self) -> bool {
+        !self.load.finished_at.is_empty()
+    }
 }
 
-/// In which state a load finds the database.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum LoadState {
-    Nothing,
-    /// A load that has not ended, and how often it was begun.
-    Unfinished(LoadRequest, u32),
-    Complete(Box<TpchDatabase>),
-}
-
+/// A piece of a load that is done.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Done {
     /// Such as `load/lineitem.7` or `primary-keys/orders`.
@@ -66,22 +52,13 @@ pub(crate) struct Done {
     pub(crate) began_s: f64,
     pub(crate) seconds: f64,
     pub(crate) rows: u64,
-    /// What the columns of its rows add up to, as [`crate::load`] writes it.
+    /// Sums of the columns of its rows, as [`crate::load`] writes them.
     pub(crate) sums: String,
 }
 
 /// The tables that statements without a schema name reach.
-pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => {
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"
-        }
-        Dialect::Postgres => {
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema()"
-        }
-        Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
-    };
-    column(session, sql).await.map_err(while_doing("listing the tables"))
+pub(crate) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
+    catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
 /// The names of keys and indexes that a server whose DDL is no part of transactions already has.
@@ -95,25 +72,7 @@ pub(crate) async fn mysql_keys(
     column(session, sql).await.map_err(while_doing("listing the keys"))
 }
 
-pub(crate) fn create_own_tables(dialect: Dialect) -> [String; 2] {
-    let double = match dialect {
-        Dialect::Mysql => "double",
-        Dialect::Postgres | Dialect::Sqlite => "double precision",
-    };
-    [
-        format!(
-            "CREATE TABLE IF NOT EXISTS {FACTS} (t_name varchar(40) not null primary key, t_value \
-             varchar(100) not null)"
-        ),
-        format!(
-            "CREATE TABLE IF NOT EXISTS {STEPS} (s_name varchar(60) not null primary key, s_began \
-             {double} not null, s_seconds {double} not null, s_rows bigint not null, s_sums \
-             varchar(1000) not null)"
-        ),
-    ]
-}
-
-/// The steps that have ended, in the order in which they began.
+/// The pieces that are done, in the order in which they began.
 pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
     let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
     let mut answer = AnswerTable::of_own_table();
@@ -131,64 +90,36 @@ pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Don
     Ok(answer.rows.into_iter().filter_map(piece).collect())
 }
 
-fn number<T: std::str::FromStr>(facts: &HashMap<String, String>, name: &str) -> Option<T> {
-    facts.get(name)?.parse().ok()
-}
-
-fn wanted(facts: &HashMap<String, String>) -> Option<LoadRequest> {
-    Some(LoadRequest {
-        scale: number(facts, SCALE)?,
-        foreign_keys: number(facts, FOREIGN_KEYS)?,
-        indexes: number(facts, INDEXES)?,
-    })
-}
-
-pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<LoadState, LoadError> {
+/// Looks what is loaded, also in part; `None` where nothing is.
+pub(crate) async fn find(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<TpchDatabase>, LoadError> {
     let tables = tables(session).await?;
-    let facts = if tables.contains(FACTS) && tables.contains(STEPS) {
-        let facts = pairs(session, &format!("SELECT t_name, t_value FROM {FACTS}")).await;
-        facts.map_err(while_doing(format!("reading {FACTS}")))?
-    } else {
-        HashMap::new()
-    };
-    let Some(wanted) = wanted(&facts) else {
-        let foreign = SchemaTable::ALL.into_iter().find(|table| tables.contains(table.name()));
-        return match foreign {
-            None => Ok(LoadState::Nothing),
-            Some(table) => Err(LoadError::data(
-                format!(
-                    "Table {} exists, but {FACTS} does not say who loaded it and how.",
-                    table.name()
-                ),
-                "use another database, or rename or drop these tables yourself",
-            )),
-        };
-    };
-    let Some(finished_at) = facts.get(FINISHED_AT) else {
-        return Ok(LoadState::Unfinished(wanted, number(&facts, ATTEMPTS).unwrap_or(1)));
-    };
-    if let Some(table) = SchemaTable::ALL.into_iter().find(|table| !tables.contains(table.name())) {
-        let name = table.name();
-        return Err(LoadError::data(
-            format!("Table {name} doesn't exist: not all that was loaded is there."),
-            "drop what is left (dyno tpch drop), and load again",
-        ));
+    let mut found: Option<TpchDatabase> = None;
+    if OWN_TABLES.iter().all(|own| tables.contains(*own)) {
+        let reading = || while_doing(format!("reading {FACTS}"));
+        found = fact(session, LOAD).await.map_err(reading())?;
+        if let Some(found) = &mut found {
+            let pairs = fact(session, REFRESH_PAIRS).await.map_err(reading())?;
+            found.load.refresh_pairs = pairs.unwrap_or(0);
+        }
     }
-    let steps = read_steps(session).await?.into_iter().map(|done| LoadStep {
-        name: done.name,
-        seconds: done.seconds,
-        rows: done.rows,
-    });
-    let load = TpchLoad {
-        finished_at: finished_at.clone(),
-        steps: steps.collect(),
-        seconds: number(&facts, SECONDS),
-        size_bytes: number(&facts, SIZE_BYTES),
-        refresh_pairs: number(&facts, REFRESH_PAIRS).unwrap_or(0),
-        attempts: number(&facts, ATTEMPTS).unwrap_or(1),
-    };
-    let LoadRequest { scale, foreign_keys, indexes } = wanted;
-    Ok(LoadState::Complete(Box::new(TpchDatabase { scale, foreign_keys, indexes, load })))
+    let (are_there, missing): (Vec<SchemaTable>, Vec<SchemaTable>) =
+        SchemaTable::ALL.into_iter().partition(|table| tables.contains(table.name()));
+    match (&found, are_there.first(), missing.first()) {
+        (None, Some(table), _) => Err(LoadError::data(
+            format!(
+                "Table {} exists, but {FACTS} does not say who loaded it and how.",
+                table.name()
+            ),
+            "use another database, or rename or drop these tables yourself",
+        )),
+        (Some(loaded), _, Some(table)) if loaded.is_complete() => Err(LoadError::data(
+            format!("Table {} doesn't exist: not all that was loaded is there.", table.name()),
+            "drop what is left (dyno tpch drop), and load again",
+        )),
+        _ => Ok(found),
+    }
 }
 
 /// What the database says of its load; `None` when nothing is loaded.
@@ -197,67 +128,78 @@ pub(crate) async fn find(session: &mut AdminSession<'_>) -> Result<LoadState, Lo
 /// Those of the session; tables of another program, a load that is not finished, missing tables.
 pub async fn loaded(session: &mut AdminSession<'_>) -> Result<Option<TpchDatabase>, LoadError> {
     match find(session).await? {
-        LoadState::Nothing => Ok(None),
-        LoadState::Complete(loaded) => Ok(Some(*loaded)),
-        LoadState::Unfinished(LoadRequest { scale, .. }, _) => Err(LoadError::data(
-            format!("The load of scale factor {scale} into this database has not been completed."),
-            format!("complete it with dyno tpch load --scale {scale}: what is stored is kept"),
-        )),
+        Some(TpchDatabase { scale, load, .. }) if load.finished_at.is_empty() => {
+            Err(LoadError::data(
+                format!(
+                    "The load of scale factor {scale} into this database has not been completed."
+                ),
+                format!("complete it with dyno tpch load --scale {scale}: what is stored is kept"),
+            ))
+        }
+        found => Ok(found),
     }
 }
 
 /// Remembers that the refresh functions of pair `pair` (from 1) were applied; may be part of the
 /// last transaction that applies them.
 pub async fn note_refresh_pair(session: &mut AdminSession<'_>, pair: u32) -> Result<(), DbError> {
-    set_fact(session, REFRESH_PAIRS, &pair.to_string()).await
+    set_fact(session, REFRESH_PAIRS, &pair).await
 }
 
 /// What is noted under a name; `None` where nothing is.
-pub(crate) async fn fact(
+pub(crate) async fn fact<T: DeserializeOwned>(
     session: &mut AdminSession<'_>,
     name: &str,
-) -> Result<Option<String>, DbError> {
+) -> Result<Option<T>, DbError> {
     let sql = format!("SELECT t_value FROM {FACTS} WHERE t_name = '{name}'");
-    Ok(answer(session, &sql).await?.single().map(str::to_owned))
+    let found = answer(session, &sql).await?;
+    Ok(found.single().and_then(|text| serde_json::from_str(text).ok()))
 }
 
 /// Notes a value under a name, instead of the one that is there.
 pub(crate) async fn set_fact(
     session: &mut AdminSession<'_>,
     name: &str,
-    value: &str,
+    value: &impl Serialize,
 ) -> Result<(), DbError> {
     let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
     session.query(&delete, &mut Discard).await?;
+    // No value has a text with quotes or backslashes.
+    let value = serde_json::to_string(value).unwrap_or_default();
     let insert = format!("INSERT INTO {FACTS} (t_name, t_value) VALUES ('{name}', '{value}')");
     session.query(&insert, &mut Discard).await.map(drop)
 }
 
-async fn set_facts(
-    session: &mut AdminSession<'_>,
-    values: &[(&str, String)],
-) -> Result<(), DbError> {
-    for (name, value) in values {
-        set_fact(session, name, value).await?;
+/// Makes the tables that remember the load.
+pub(crate) async fn create_own_tables(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
+    let double = match session.dialect() {
+        Dialect::Mysql => "double",
+        Dialect::Postgres | Dialect::Sqlite => "double precision",
+    };
+    let tables = [
+        format!("{FACTS} (t_name varchar(40) not null primary key, t_value text not null)"),
+        format!(
+            "{STEPS} (s_name varchar(60) not null primary key, s_began {double} not null, s_seconds \
+             {double} not null, s_rows bigint not null, s_sums varchar(1000) not null)"
+        ),
+    ];
+    for table in tables {
+        let sql = format!("CREATE TABLE IF NOT EXISTS {table}");
+        execute(session, "noting the begin of the load", &sql).await?;
     }
     Ok(())
 }
 
-/// Notes what a load is to make and that it begins for the `attempt`th time.
-pub(crate) async fn begin(
+/// Notes what is loaded. Once that is complete, its pieces give way to its steps.
+pub(crate) async fn note_load(
     session: &mut AdminSession<'_>,
-    wanted: &LoadRequest,
-    attempt: u32,
+    database: &TpchDatabase,
 ) -> Result<(), DbError> {
     session.query("BEGIN", &mut Discard).await?;
-    let values = [
-        (SCALE, wanted.scale.to_string()),
-        (FOREIGN_KEYS, wanted.foreign_keys.to_string()),
-        (INDEXES, wanted.indexes.to_string()),
-        (ATTEMPTS, attempt.to_string()),
-        (REFRESH_PAIRS, "0".to_owned()),
-    ];
-    set_facts(session, &values).await?;
+    if database.is_complete() {
+        session.query(&format!("DELETE FROM {STEPS}"), &mut Discard).await?;
+    }
+    set_fact(session, LOAD, database).await?;
     session.query("COMMIT", &mut Discard).await.map(drop)
 }
 
@@ -269,37 +211,4 @@ pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<
          {began_s}, {seconds}, {rows}, '{sums}')"
     );
     session.query(&sql, &mut Discard).await.map(drop)
-}
-
-/// Notes that the load is complete: its pieces give way to its steps.
-pub(crate) async fn complete(
-    session: &mut AdminSession<'_>,
-    load: &TpchLoad,
-) -> Result<(), DbError> {
-    session.query("BEGIN", &mut Discard).await?;
-    session.query(&format!("DELETE FROM {STEPS}"), &mut Discard).await?;
-    for (position, step) in load.steps.iter().enumerate() {
-        note_step(session, position, step).await?;
-    }
-    let mut values = vec![(FINISHED_AT, load.finished_at.clone())];
-    values.extend(load.seconds.map(|seconds| (SECONDS, seconds.to_string())));
-    values.extend(load.size_bytes.map(|bytes| (SIZE_BYTES, bytes.to_string())));
-    set_facts(session, &values).await?;
-    session.query("COMMIT", &mut Discard).await.map(drop)
-}
-
-/// Keeps a step of a complete load at its place in the order.
-pub(crate) async fn note_step(
-    session: &mut AdminSession<'_>,
-    position: usize,
-    step: &LoadStep,
-) -> Result<(), DbError> {
-    let done = Done {
-        name: step.name.clone(),
-        began_s: position as f64,
-        seconds: step.seconds,
-        rows: step.rows,
-        sums: String::new(),
-    };
-    note(session, &done).await
 }

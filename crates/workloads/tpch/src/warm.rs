@@ -71,19 +71,19 @@ async fn numbers(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<Vec
     }))
 }
 
-/// The verdict over pages that are in memory.
-fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, said: fn(String, String) -> Message) {
-    let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
-    facts.evidence.push(said(format!("{:.1}", share * 100.0), pages.to_string()));
-    facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
-}
-
 fn in_shared_buffers(share: String, pages: String) -> Message {
     say!(share_in_shared_buffers, share = share, pages = pages)
 }
 
 fn in_buffer_pool(share: String, pages: String) -> Message {
     say!(share_in_buffer_pool, share = share, pages = pages)
+}
+
+/// The verdict over pages that are in memory.
+fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, text: fn(String, String) -> Message) {
+    let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
+    facts.evidence.push(text(format!("{:.1}", share * 100.0), pages.to_string()));
+    facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
 }
 
 async fn count_columns(session: &mut AdminSession<'_>, table: SchemaTable) -> Result<(), DbError> {
@@ -99,46 +99,34 @@ const RELATIONS: &str = "pg_class c WHERE c.oid IN (SELECT unnest(array[t.oid] |
                          ('region', 'nation', 'supplier', 'part', 'partsupp', 'customer', \
                          'orders', 'lineitem'))";
 
-/// An extension of PostgreSQL that is used once: one that was not there before is dropped again.
-enum Extension {
-    /// It was there, made by somebody else.
-    Found,
-    /// Made now.
-    Made(&'static str),
-    /// It can't be had.
-    Refused(DbError),
-}
-
-impl Extension {
-    async fn have(session: &mut AdminSession<'_>, name: &'static str) -> Result<Self, DbError> {
-        let known = format!("SELECT count(*) FROM pg_extension WHERE extname = '{name}'");
-        if numbers(session, &known).await?.as_deref() == Some(&[1.0]) {
-            return Ok(Extension::Found);
-        }
-        match execute(session, &format!("CREATE EXTENSION {name}")).await {
-            Ok(()) => Ok(Extension::Made(name)),
-            Err(error) if error.is_fatal() => Err(error),
-            Err(error) => Ok(Extension::Refused(error)),
-        }
+/// The first row of an answer that needs an extension of PostgreSQL, as numbers, and why that could not be had. One that
+/// was not there before is dropped again.
+async fn numbers_by(
+    session: &mut AdminSession<'_>,
+    extension: &str,
+    sql: &str,
+) -> Result<(Option<Vec<f64>>, Option<DbError>), DbError> {
+    let known = format!("SELECT count(*) FROM pg_extension WHERE extname = '{extension}'");
+    let is_known = numbers(session, &known).await?.as_deref() == Some(&[1.0]);
+    let made = match is_known {
+        true => Ok(()),
+        false => execute(session, &format!("CREATE EXTENSION {extension}")).await,
+    };
+    if let Err(error) = &made
+        && error.is_fatal()
+    {
+        return Err(error.clone());
     }
-
-    /// Leaves the database as it was; returns why there was no such extension.
-    async fn leave(self, session: &mut AdminSession<'_>) -> Result<Option<DbError>, DbError> {
-        match self {
-            Extension::Found => Ok(None),
-            Extension::Made(name) => {
-                execute(session, &format!("DROP EXTENSION {name}")).await.map(|()| None)
-            }
-            Extension::Refused(error) => Ok(Some(error)),
-        }
+    let found = numbers(session, sql).await?;
+    if !is_known && made.is_ok() {
+        execute(session, &format!("DROP EXTENSION {extension}")).await?;
     }
+    Ok((found, made.err()))
 }
 
 async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
     let prewarm = format!("SELECT sum(pg_prewarm(c.oid)), count(*) FROM {RELATIONS}");
-    let extension = Extension::have(session, "pg_prewarm").await?;
-    let read = numbers(session, &prewarm).await?;
-    let refused = extension.leave(session).await?;
+    let (read, refused) = numbers_by(session, "pg_prewarm", &prewarm).await?;
     if let Some([pages, relations]) = read.as_deref() {
         let (pages, relations) = (pages.to_string(), relations.to_string());
         facts.evidence.push(say!(pg_prewarm_read, pages = pages, relations = relations));
@@ -155,15 +143,13 @@ async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Res
     );
     let pages = numbers(session, &pages).await?.and_then(|row| row.first().copied());
     // Of interest only where it can be had; the verdict does not hang on it.
-    let extension = Extension::have(session, "pg_buffercache").await?;
     let cached = format!(
         "SELECT count(*) FROM pg_buffercache b WHERE b.relforknumber = 0 AND b.reldatabase = \
          (SELECT oid FROM pg_database WHERE datname = current_database()) AND b.relfilenode IN \
          (SELECT pg_relation_filenode(c.oid) FROM {RELATIONS})"
     );
-    let cached = numbers(session, &cached).await?.and_then(|row| row.first().copied());
-    extension.leave(session).await?;
-    match (pages, cached) {
+    let (cached, _) = numbers_by(session, "pg_buffercache", &cached).await?;
+    match (pages, cached.and_then(|row| row.first().copied())) {
         (Some(pages), Some(cached)) => judge(facts, cached, pages, in_shared_buffers),
         _ => postgres_reads(session, facts).await?,
     }
@@ -298,15 +284,12 @@ async fn mysql_pages(
 async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
     let mut counted = 0_u32;
     for (table, index) in pairs() {
-        let name = table.name();
         let Some(index) = index else {
-            // A sum over the last column reads every page of the table.
-            let last = table.columns().last().map_or("*", |&(column, _)| column);
-            execute(session, &format!("SELECT max({last}) FROM {name} NOT INDEXED")).await?;
+            scan_sqlite(session, table).await?;
             counted += 1;
             continue;
         };
-        let sql = format!("SELECT count(*) FROM {name} INDEXED BY {index}");
+        let sql = format!("SELECT count(*) FROM {} INDEXED BY {index}", table.name());
         match session.query(&sql, &mut Discard).await {
             Err(error) if error.is_fatal() => return Err(error),
             // There is no such index: the load was told to make none.
@@ -317,9 +300,7 @@ async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Resul
     facts.evidence.push(say!(file_read, n = counted));
     let before = bytes_read();
     for table in SchemaTable::ALL {
-        let last = table.columns().last().map_or("*", |&(column, _)| column);
-        let sql = format!("SELECT max({last}) FROM {} NOT INDEXED", table.name());
-        execute(session, &sql).await?;
+        scan_sqlite(session, table).await?;
     }
     match (before, bytes_read()) {
         (Some(before), Some(after)) => {
@@ -334,7 +315,13 @@ async fn sqlite(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Resul
     Ok(())
 }
 
-/// What this process had the kernel read from disks, bytes.
+/// The greatest value of the last column takes reading every page of the table.
+async fn scan_sqlite(session: &mut AdminSession<'_>, table: SchemaTable) -> Result<(), DbError> {
+    let last = table.columns().last().map_or("*", |&(column, _)| column);
+    execute(session, &format!("SELECT max({last}) FROM {} NOT INDEXED", table.name())).await
+}
+
+/// Bytes that the kernel has read from disks for this process.
 fn bytes_read() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/io").ok()?;
     text.lines().find_map(|line| line.strip_prefix("read_bytes: ")?.trim().parse().ok())

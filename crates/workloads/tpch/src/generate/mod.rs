@@ -3,21 +3,21 @@
 //! The first row of a process takes about 1.5 s of CPU and 300 MB of memory: the pool that all comments
 //! are cut from. Threads share it, processes don't.
 
-mod cells;
 pub mod files;
 pub mod refresh;
 
-use crate::random::{MODULUS, Stream};
+use crate::parameters::{MODULUS, Stream};
 use crate::schema::SchemaTable;
-use cells::Cells;
 use dyno_core::{RowSource, RowWriter};
 use dyno_load::LoadError;
-use std::fmt;
+use std::fmt::{self, Display, Write};
+use std::sync::LazyLock;
+use tpchgen::dates::{MIN_GENERATE_DATE, TOTAL_DATE_RANGE, TPCHDate};
+use tpchgen::decimal::TPCHDecimal;
 use tpchgen::generators::{
-    CustomerGenerator, CustomerGeneratorIterator, LineItemGenerator, LineItemGeneratorIterator,
-    NationGenerator, NationGeneratorIterator, OrderGenerator, OrderGeneratorIterator,
-    PartGenerator, PartGeneratorIterator, PartSuppGenerator, PartSuppGeneratorIterator,
-    RegionGenerator, RegionGeneratorIterator, SupplierGenerator, SupplierGeneratorIterator,
+    Customer, CustomerGenerator, LineItem, LineItemGenerator, Nation, NationGenerator, Order,
+    OrderGenerator, Part, PartGenerator, PartSupp, PartSuppGenerator, Region, RegionGenerator,
+    Supplier, SupplierGenerator,
 };
 use tpchgen::text::TextPool;
 
@@ -32,16 +32,14 @@ pub struct TableRows {
     cells: Cells,
 }
 
-enum Rows {
-    Region(RegionGeneratorIterator<'static>),
-    Nation(NationGeneratorIterator<'static>),
-    Supplier(SupplierGeneratorIterator<'static>),
-    Part(PartGeneratorIterator<'static>),
-    Partsupp(PartSuppGeneratorIterator<'static>),
-    Customer(CustomerGeneratorIterator<'static>),
-    Orders(OrderGeneratorIterator<'static>),
-    Lineitem(LineItemGeneratorIterator<'static>),
-    None,
+/// Writes the next row, and says if there was one.
+type Rows = Box<dyn FnMut(&mut Cells, &mut dyn RowWriter) -> bool + Send>;
+
+fn rows<T>(
+    mut rows: impl Iterator<Item = T> + Send + 'static,
+    write: impl Fn(&mut Cells, T, &mut dyn RowWriter) + Send + 'static,
+) -> Rows {
+    Box::new(move |cells, out| rows.next().map(|row| write(cells, row, out)).is_some())
 }
 
 impl TableRows {
@@ -49,57 +47,35 @@ impl TableRows {
     /// table. Region and nation are in part 1, a part beyond `parts` is empty. `scale` is one that
     /// [`check_scale`] accepts. Makes the pool of text if no one has.
     pub fn new(table: SchemaTable, scale: f64, part: u32, parts: u32) -> TableRows {
-        let rows = Rows::new(table, scale, part, parts);
+        let rows = part_rows(table, scale, part, parts);
         TableRows { table, scale, part, parts, rows, cells: Cells::new() }
     }
 }
 
-impl Rows {
-    fn new(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
-        let Some((number, of)) = existing_part(table, part, parts) else {
-            return Rows::None;
-        };
-        match table {
-            SchemaTable::Region => Rows::Region(RegionGenerator::new(scale, 1, 1).iter()),
-            SchemaTable::Nation => Rows::Nation(NationGenerator::new(scale, 1, 1).iter()),
-            SchemaTable::Supplier => {
-                Rows::Supplier(SupplierGenerator::new(scale, number, of).iter())
-            }
-            SchemaTable::Part => Rows::Part(PartGenerator::new(scale, number, of).iter()),
-            SchemaTable::Partsupp => {
-                Rows::Partsupp(PartSuppGenerator::new(scale, number, of).iter())
-            }
-            SchemaTable::Customer => {
-                Rows::Customer(CustomerGenerator::new(scale, number, of).iter())
-            }
-            SchemaTable::Orders => Rows::Orders(OrderGenerator::new(scale, number, of).iter()),
-            SchemaTable::Lineitem => {
-                Rows::Lineitem(LineItemGenerator::new(scale, number, of).iter())
-            }
-        }
+fn part_rows(table: SchemaTable, scale: f64, part: u32, parts: u32) -> Rows {
+    let Some((n, of)) = existing_part(table, part, parts) else {
+        return Box::new(|_, _| false);
+    };
+    match table {
+        SchemaTable::Region => rows(RegionGenerator::new(scale, n, of).iter(), Cells::region),
+        SchemaTable::Nation => rows(NationGenerator::new(scale, n, of).iter(), Cells::nation),
+        SchemaTable::Supplier => rows(SupplierGenerator::new(scale, n, of).iter(), Cells::supplier),
+        SchemaTable::Part => rows(PartGenerator::new(scale, n, of).iter(), Cells::part),
+        SchemaTable::Partsupp => rows(PartSuppGenerator::new(scale, n, of).iter(), Cells::partsupp),
+        SchemaTable::Customer => rows(CustomerGenerator::new(scale, n, of).iter(), Cells::customer),
+        SchemaTable::Orders => rows(OrderGenerator::new(scale, n, of).iter(), Cells::order),
+        SchemaTable::Lineitem => rows(LineItemGenerator::new(scale, n, of).iter(), Cells::lineitem),
     }
 }
 
 impl RowSource for TableRows {
     #[inline]
     fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
-        let cells = &mut self.cells;
-        match &mut self.rows {
-            Rows::Lineitem(rows) => rows.next().map(|row| cells.lineitem(&row, out)),
-            Rows::Orders(rows) => rows.next().map(|row| cells.order(&row, out)),
-            Rows::Partsupp(rows) => rows.next().map(|row| cells.partsupp(&row, out)),
-            Rows::Part(rows) => rows.next().map(|row| cells.part(&row, out)),
-            Rows::Customer(rows) => rows.next().map(|row| cells.customer(&row, out)),
-            Rows::Supplier(rows) => rows.next().map(|row| cells.supplier(&row, out)),
-            Rows::Nation(rows) => rows.next().map(|row| cells.nation(&row, out)),
-            Rows::Region(rows) => rows.next().map(|row| cells.region(&row, out)),
-            Rows::None => None,
-        }
-        .is_some()
+        (self.rows)(&mut self.cells, out)
     }
 
     fn restart(&mut self) {
-        self.rows = Rows::new(self.table, self.scale, self.part, self.parts);
+        self.rows = part_rows(self.table, self.scale, self.part, self.parts);
     }
 }
 
@@ -129,7 +105,8 @@ pub fn row_count(table: SchemaTable, scale: f64) -> u64 {
 fn existing_part(table: SchemaTable, part: u32, parts: u32) -> Option<(i32, i32)> {
     let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
     let is_there = (1..=parts).contains(&part) && (part == 1 || !is_small);
-    let (number, of) = (i32::try_from(part).ok()?, i32::try_from(parts).ok()?);
+    let (number, of) = if is_small { (1, 1) } else { (part, parts) };
+    let (number, of) = (i32::try_from(number).ok()?, i32::try_from(of).ok()?);
     is_there.then_some((number, of))
 }
 
@@ -203,6 +180,169 @@ fn suppliers_differ(scale: f64) -> bool {
     steps.all(|step| (1..=3).all(|times| times * step % suppliers != 0))
 }
 
+/// Every day of the data as text, by its index.
+static DAYS: LazyLock<Vec<[u8; 10]>> = LazyLock::new(|| {
+    let text = |day| {
+        let text = TPCHDate::new(MIN_GENERATE_DATE + day).to_string();
+        std::array::from_fn(|at| text.as_bytes().get(at).copied().unwrap_or(b'?'))
+    };
+    (0..TOTAL_DATE_RANGE).map(text).collect()
+});
+
+/// Writes rows; holds the longest text that tpchgen can only format (`p_name`, 55 characters).
+struct Cells {
+    days: &'static [[u8; 10]],
+    text: Buffer,
+}
+
+struct Buffer {
+    bytes: [u8; 64],
+    length: usize,
+}
+
+impl Write for Buffer {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        let space = self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?;
+        space.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+impl Cells {
+    fn new() -> Cells {
+        Cells { days: &DAYS, text: Buffer { bytes: [0; 64], length: 0 } }
+    }
+
+    #[inline]
+    fn day(&self, day: TPCHDate, out: &mut dyn RowWriter) {
+        out.text(&self.days[day.into_inner() as usize]);
+    }
+
+    #[inline]
+    fn write_displayed(&mut self, value: &impl Display, out: &mut dyn RowWriter) {
+        self.text.length = 0;
+        // The buffer is longer than any column that is written here.
+        let _ = write!(self.text, "{value}");
+        out.text(&self.text.bytes[..self.text.length]);
+    }
+
+    #[inline]
+    fn lineitem(&mut self, row: LineItem<'_>, out: &mut dyn RowWriter) {
+        out.int(row.l_orderkey);
+        out.int(row.l_partkey);
+        out.int(row.l_suppkey);
+        out.int(i64::from(row.l_linenumber));
+        out.int(row.l_quantity);
+        money(row.l_extendedprice, out);
+        money(row.l_discount, out);
+        money(row.l_tax, out);
+        out.text(row.l_returnflag.as_bytes());
+        out.text(row.l_linestatus.as_bytes());
+        self.day(row.l_shipdate, out);
+        self.day(row.l_commitdate, out);
+        self.day(row.l_receiptdate, out);
+        out.text(row.l_shipinstruct.as_bytes());
+        out.text(row.l_shipmode.as_bytes());
+        out.text(row.l_comment.as_bytes());
+    }
+
+    #[inline]
+    fn order(&mut self, row: Order<'_>, out: &mut dyn RowWriter) {
+        out.int(row.o_orderkey);
+        out.int(row.o_custkey);
+        out.text(row.o_orderstatus.as_str().as_bytes());
+        money(row.o_totalprice, out);
+        self.day(row.o_orderdate, out);
+        out.text(row.o_orderpriority.as_bytes());
+        self.write_displayed(&row.o_clerk, out);
+        out.int(i64::from(row.o_shippriority));
+        out.text(row.o_comment.as_bytes());
+    }
+
+    #[inline]
+    fn partsupp(&mut self, row: PartSupp<'_>, out: &mut dyn RowWriter) {
+        out.int(row.ps_partkey);
+        out.int(row.ps_suppkey);
+        out.int(i64::from(row.ps_availqty));
+        money(row.ps_supplycost, out);
+        out.text(row.ps_comment.as_bytes());
+    }
+
+    fn part(&mut self, row: Part<'_>, out: &mut dyn RowWriter) {
+        out.int(row.p_partkey);
+        self.write_displayed(&row.p_name, out);
+        self.write_displayed(&row.p_mfgr, out);
+        self.write_displayed(&row.p_brand, out);
+        out.text(row.p_type.as_bytes());
+        out.int(i64::from(row.p_size));
+        out.text(row.p_container.as_bytes());
+        money(row.p_retailprice, out);
+        out.text(row.p_comment.as_bytes());
+    }
+
+    fn customer(&mut self, row: Customer<'_>, out: &mut dyn RowWriter) {
+        out.int(row.c_custkey);
+        self.write_displayed(&row.c_name, out);
+        self.write_displayed(&row.c_address, out);
+        out.int(row.c_nationkey);
+        self.write_displayed(&row.c_phone, out);
+        money(row.c_acctbal, out);
+        out.text(row.c_mktsegment.as_bytes());
+        out.text(row.c_comment.as_bytes());
+    }
+
+    fn supplier(&mut self, row: Supplier, out: &mut dyn RowWriter) {
+        out.int(row.s_suppkey);
+        self.write_displayed(&row.s_name, out);
+        self.write_displayed(&row.s_address, out);
+        out.int(row.s_nationkey);
+        self.write_displayed(&row.s_phone, out);
+        money(row.s_acctbal, out);
+        out.text(row.s_comment.as_bytes());
+    }
+
+    fn nation(&mut self, row: Nation<'_>, out: &mut dyn RowWriter) {
+        out.int(row.n_nationkey);
+        out.text(row.n_name.as_bytes());
+        out.int(row.n_regionkey);
+        out.text(row.n_comment.as_bytes());
+    }
+
+    fn region(&mut self, row: Region<'_>, out: &mut dyn RowWriter) {
+        out.int(row.r_regionkey);
+        out.text(row.r_name.as_bytes());
+        out.text(row.r_comment.as_bytes());
+    }
+}
+
+/// Writes hundredths as `-999.99`.
+#[inline]
+fn money(value: TPCHDecimal, out: &mut dyn RowWriter) {
+    let cents = value.into_inner();
+    let mut digits = [b'0'; 21];
+    let mut at = digits.len();
+    let mut rest = cents.unsigned_abs();
+    let mut written = 0;
+    while rest > 0 || written < 3 {
+        if written == 2 {
+            at -= 1;
+            digits[at] = b'.';
+        }
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        written += 1;
+    }
+    if cents < 0 {
+        at -= 1;
+        digits[at] = b'-';
+    }
+    out.text(&digits[at..]);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,5 +388,38 @@ mod tests {
         let error = check_scale(0.001).expect_err("too small");
         let next = error.hint().and_then(|hint| hint.trim_end_matches('.').rsplit(' ').next());
         assert!(check_scale(next.and_then(|next| next.parse().ok()).expect("a number")).is_ok());
+    }
+
+    #[derive(Default)]
+    struct Last(String);
+
+    impl RowWriter for Last {
+        fn int(&mut self, value: i64) {
+            self.0 = value.to_string();
+        }
+        fn double(&mut self, value: f64) {
+            self.0 = value.to_string();
+        }
+        fn text(&mut self, value: &[u8]) {
+            self.0 = String::from_utf8_lossy(value).into_owned();
+        }
+        fn null(&mut self) {
+            self.0 = "NULL".to_owned();
+        }
+    }
+
+    #[test]
+    fn money_is_written_as_the_generator_shows_it() {
+        for cents in [0, 1, -1, 9, 10, 99, 100, -100, 12_345, -99_999, i64::MAX, i64::MIN + 1] {
+            let mut last = Last::default();
+            money(TPCHDecimal(cents), &mut last);
+            assert_eq!(last.0, TPCHDecimal(cents).to_string());
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_day() {
+        assert_eq!(DAYS.first(), Some(b"1992-01-01"));
+        assert_eq!(DAYS.last(), Some(b"1998-12-31"));
     }
 }

@@ -3,13 +3,12 @@
 //! dbgen's rows of set u are those that would follow the base data; their keys fill gaps that the
 //! keys of the base data leave.
 
-use super::cells::Cells;
+use super::{Cells, Rows};
+use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
 use std::fmt;
 use std::ops::Range;
-use tpchgen::generators::{
-    LineItemGenerator, LineItemGeneratorIterator, OrderGenerator, OrderGeneratorIterator,
-};
+use tpchgen::generators::{LineItemGenerator, OrderGenerator};
 
 /// The number of the last set: set 1000 would end where no base orders are left to delete.
 pub const SET_MAX: u32 = 999;
@@ -52,120 +51,79 @@ fn key(order: i64, eighth: i64) -> i64 {
 
 /// Rows that RF1 inserts: those of orders, or those of lineitem.
 pub struct RefreshRows {
+    table: SchemaTable,
     scale: f64,
     set: u32,
     /// Which of the set's orders, from 0.
     range: Range<i64>,
-    numbers: Numbers,
     rows: Rows,
     cells: Cells,
-}
-
-enum Rows {
-    Orders(OrderGeneratorIterator<'static>),
-    Lines(LineItemGeneratorIterator<'static>),
 }
 
 impl RefreshRows {
     /// The new rows of orders of set `set`, 1 to [`SET_MAX`].
     pub fn orders(scale: f64, set: u32) -> RefreshRows {
-        RefreshRows::new(scale, set, Rows::orders(scale, set))
+        RefreshRows::new(SchemaTable::Orders, scale, set, 0..u64::MAX)
     }
 
     /// The new rows of lineitem of set `set`, 1 to [`SET_MAX`].
     pub fn lines(scale: f64, set: u32) -> RefreshRows {
-        RefreshRows::new(scale, set, Rows::lines(scale, set))
+        RefreshRows::new(SchemaTable::Lineitem, scale, set, 0..u64::MAX)
     }
 
-    fn new(scale: f64, set: u32, rows: Rows) -> RefreshRows {
-        let (range, numbers) = (0..orders(scale) as i64, Numbers::of(scale, set));
-        RefreshRows { scale, set, range, numbers, rows, cells: Cells::new() }
+    fn new(table: SchemaTable, scale: f64, set: u32, range: Range<u64>) -> RefreshRows {
+        let end = orders(scale);
+        let range = range.start.min(end) as i64..range.end.min(end) as i64;
+        let rows = new_rows(table, scale, set, range.clone());
+        RefreshRows { table, scale, set, range, rows, cells: Cells::new() }
     }
 
     /// Only the rows of these orders, counted from 0 within the set: an order and its lines have to
     /// go into one transaction (2.5.4), a set may go into several.
     #[must_use]
-    pub fn of_orders(mut self, range: Range<u64>) -> RefreshRows {
-        let end = orders(self.scale);
-        self.range = range.start.min(end) as i64..range.end.min(end) as i64;
-        self
+    pub fn of_orders(self, range: Range<u64>) -> RefreshRows {
+        RefreshRows::new(self.table, self.scale, self.set, range)
     }
 }
 
-/// How the orders of a set are counted.
-#[derive(Clone, Copy)]
-struct Numbers {
-    /// Orders of the stream of rows before the set.
-    stream: i64,
-    /// Orders of the sets before it.
-    sets: i64,
-}
-
-impl Numbers {
-    fn of(scale: f64, set: u32) -> Numbers {
-        let sets = orders(scale) * u64::from(set.saturating_sub(1));
-        Numbers { stream: orders_before(scale, set) as i64, sets: sets as i64 }
-    }
-
-    /// Where the order with this key in the stream is in the set, from 0.
-    #[inline]
-    fn place(self, key: i64) -> i64 {
-        key / 32 * 8 + key % 8 - 1 - self.stream
-    }
-
-    #[inline]
-    fn new_key(self, old: i64) -> i64 {
-        key(self.sets + self.place(old) + 1, 1)
-    }
-}
-
-impl Rows {
-    fn part(set: u32) -> i32 {
-        (SETS + set.clamp(1, SET_MAX)) as i32
-    }
-
-    fn orders(scale: f64, set: u32) -> Rows {
-        Rows::Orders(OrderGenerator::new(scale, Rows::part(set), SETS as i32).iter())
-    }
-
-    fn lines(scale: f64, set: u32) -> Rows {
-        Rows::Lines(LineItemGenerator::new(scale, Rows::part(set), SETS as i32).iter())
+fn new_rows(table: SchemaTable, scale: f64, set: u32, range: Range<i64>) -> Rows {
+    let (part, parts) = ((SETS + set.clamp(1, SET_MAX)) as i32, SETS as i32);
+    let (of_stream, of_sets) =
+        (orders_before(scale, set) as i64, (deleted_orders(scale, set).start - 1) as i64);
+    // Where the order with this key in the stream of rows is in the set, from 0.
+    let place = move |old: i64| old / 32 * 8 + old % 8 - 1 - of_stream;
+    let new_key = move |old: i64| key(of_sets + place(old) + 1, 1);
+    let Range { start, end } = range;
+    if table == SchemaTable::Orders {
+        let rows = OrderGenerator::new(scale, part, parts).iter();
+        let rows = rows.skip_while(move |row| place(row.o_orderkey) < start);
+        super::rows(
+            rows.take_while(move |row| place(row.o_orderkey) < end),
+            move |cells, mut row, out| {
+                row.o_orderkey = new_key(row.o_orderkey);
+                cells.order(row, out);
+            },
+        )
+    } else {
+        let rows = LineItemGenerator::new(scale, part, parts).iter();
+        let rows = rows.skip_while(move |row| place(row.l_orderkey) < start);
+        super::rows(
+            rows.take_while(move |row| place(row.l_orderkey) < end),
+            move |cells, mut row, out| {
+                row.l_orderkey = new_key(row.l_orderkey);
+                cells.lineitem(row, out);
+            },
+        )
     }
 }
 
 impl RowSource for RefreshRows {
     fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
-        let numbers = self.numbers;
-        match &mut self.rows {
-            Rows::Orders(rows) => {
-                let mut rows =
-                    rows.skip_while(|row| numbers.place(row.o_orderkey) < self.range.start);
-                let Some(mut row) = rows.next() else { return false };
-                if numbers.place(row.o_orderkey) >= self.range.end {
-                    return false;
-                }
-                row.o_orderkey = numbers.new_key(row.o_orderkey);
-                self.cells.order(&row, out);
-            }
-            Rows::Lines(rows) => {
-                let mut rows =
-                    rows.skip_while(|row| numbers.place(row.l_orderkey) < self.range.start);
-                let Some(mut row) = rows.next() else { return false };
-                if numbers.place(row.l_orderkey) >= self.range.end {
-                    return false;
-                }
-                row.l_orderkey = numbers.new_key(row.l_orderkey);
-                self.cells.lineitem(&row, out);
-            }
-        }
-        true
+        (self.rows)(&mut self.cells, out)
     }
 
     fn restart(&mut self) {
-        self.rows = match self.rows {
-            Rows::Orders(_) => Rows::orders(self.scale, self.set),
-            Rows::Lines(_) => Rows::lines(self.scale, self.set),
-        };
+        self.rows = new_rows(self.table, self.scale, self.set, self.range.clone());
     }
 }
 

@@ -4,18 +4,14 @@
 //! A step consists of pieces: about 100,000 rows, the key of a table, an index. The database itself
 //! remembers each piece that is done, in the same transaction where it has one.
 //!
-//! - `steps`, `ddl`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
-//! - `binary`: rows in PostgreSQL's binary format.
-//! - `sums`: whether what is stored is what was sent. `times`: how long steps and tables lasted.
+//! - `steps`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
+//! - `rows`: rows on their way, and whether what is stored is what was sent.
 //! - `estimate`: whether it will fit, and how large it is.
 
-mod binary;
-mod ddl;
 mod estimate;
 mod order;
+mod rows;
 mod steps;
-mod sums;
-mod times;
 mod work;
 
 pub use dyno_load::LoadError;
@@ -27,13 +23,13 @@ use steps::{Piece, Work};
 use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
 use crate::schema::SchemaTable;
-use crate::state::{self, Done, LoadRequest, LoadState, TpchDatabase};
+use crate::state::{self, Done, TpchDatabase};
 use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Session};
 use dyno_load::catalog;
 use dyno_load::query::{drop_tables, execute};
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};
 use std::collections::HashSet;
-use sums::Sums;
+use std::time::{SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 use work::Worker;
@@ -60,7 +56,7 @@ pub struct TpchLoadOptions {
     pub database_s: Option<f64>,
     /// Whether the server runs on this machine, so that its disk can be looked at.
     pub same_host: bool,
-    /// Loads what does not fit the disk or the memory by the estimate.
+    /// Loads what does not fit the disk by the estimate.
     pub force: bool,
 }
 
@@ -100,45 +96,38 @@ pub fn load(
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
 ) -> Result<TpchLoadReport, LoadError> {
-    check_options(options)?;
+    check_scale(options.scale)?;
+    if options.sessions == 0 {
+        return Err(LoadError::option("A load needs at least one session."));
+    }
     let needs = needs(options.scale);
     let loader = LoadSessions::new(driver, observer, options.sessions).needing(&needs);
-    let beginning = loader
+    let (database, found) = loader
         .one(async |session: &mut AdminSession<'_>| begin(session, options, observer).await)?;
-    let found = match beginning {
-        Begun::Complete(loaded) => return Ok(complete_before(*loaded, observer)),
-        Begun::Unfinished(done) => done,
-    };
-    let plan = Plan::new(options, driver.dialect(), &found)?;
+    if database.is_complete() {
+        return Ok(complete_before(database, observer));
+    }
+    let (pieces, is_all) = plan(options, driver.dialect(), &found)?;
     let stored = StoredRows::new(observer);
     let worker = Worker { scale: options.scale, sessions: options.sessions, observer, stored };
-    for (_, pieces) in plan.steps.iter().filter(|(step, _)| *step == TpchStep::Load) {
+    if pieces.iter().any(|piece| piece.step == TpchStep::Load) {
         // Once in a process, whatever the scale factor: no table is to be blamed for it.
         crate::generate::prepare();
-        observer.rows_planned(steps::row_count(pieces, options.scale));
+        observer.rows_planned(steps::row_count(&pieces, options.scale));
     }
     let is_postgres = driver.dialect() == Dialect::Postgres;
-    if is_postgres && !plan.steps.is_empty() {
+    if is_postgres && !pieces.is_empty() {
         observer.note(
             "Sessions of the load raise maintenance_work_mem for themselves, to make keys and indexes in memory; \
              the server's setting stays as it is",
         );
     }
-    let overlaps = !options.serial && is_postgres;
-    // Every other piece needs a table.
-    let first = plan.steps.partition_point(|(step, _)| !overlaps || *step == TpchStep::Create);
-    let (serial, overlapped) = plan.steps.split_at(first);
-    for (step, pieces) in serial {
-        worker.step(driver, *step, pieces)?;
+    if !pieces.is_empty() {
+        worker.execute(driver, &pieces, is_postgres && !options.serial)?;
     }
-    if !overlapped.is_empty() {
-        worker.overlapped(driver, overlapped.iter().flat_map(|(_, pieces)| pieces))?;
-    }
-    let rows_found = found.iter().map(|done| done.rows).sum();
-    let rows = worker.stored.report(rows_found);
-    let mut report = TpchLoadReport { rows, ..TpchLoadReport::default() };
-    finish(&loader, options, plan.is_all, observer, &mut report)?;
-    Ok(report)
+    let rows = worker.stored.report(found.iter().map(|done| done.rows).sum());
+    let report = TpchLoadReport { rows, ..TpchLoadReport::default() };
+    finish(&loader, options, observer, database, is_all, report)
 }
 
 fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
@@ -159,41 +148,32 @@ fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoa
     }
 }
 
-struct Plan {
-    steps: Vec<(TpchStep, Vec<Piece>)>,
-    /// Nothing is left after it.
-    is_all: bool,
-}
-
-impl Plan {
-    fn new(options: &TpchLoadOptions, dialect: Dialect, found: &[Done]) -> Result<Self, LoadError> {
-        let wanted = options.wanted();
-        let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
-        let mut plan = Plan { steps: Vec::new(), is_all: true };
-        let mut left_out = None;
-        for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(&wanted)) {
-            let mut pieces = steps::pieces(step, dialect, &wanted);
-            pieces.retain(|piece| !names.contains(piece.name.as_str()));
-            match (pieces.is_empty(), options.steps.contains(&step), left_out) {
-                (true, ..) => {}
-                (false, true, None) => plan.steps.push((step, pieces)),
-                (false, true, Some(before)) => return Err(out_of_order(step, before)),
-                (false, false, _) => {
-                    left_out = left_out.or(Some(step));
-                    plan.is_all = false;
-                }
+/// The pieces that are left of the steps that are asked for, and whether nothing is left after them.
+fn plan(
+    options: &TpchLoadOptions,
+    dialect: Dialect,
+    found: &[Done],
+) -> Result<(Vec<Piece>, bool), LoadError> {
+    let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
+    let mut left = Vec::new();
+    let mut left_out: Option<TpchStep> = None;
+    for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(options)) {
+        let mut pieces = steps::pieces(step, dialect, options);
+        pieces.retain(|piece| !names.contains(piece.name.as_str()));
+        match (pieces.is_empty(), options.steps.contains(&step), left_out) {
+            (true, ..) => {}
+            (false, true, None) => left.extend(pieces),
+            (false, true, Some(before)) => {
+                return Err(LoadError::option(format!(
+                    "The step {} can't be done before the step {}, which was not asked for.",
+                    step.name(),
+                    before.name()
+                )));
             }
+            (false, false, _) => left_out = left_out.or(Some(step)),
         }
-        Ok(plan)
     }
-}
-
-fn out_of_order(step: TpchStep, before: TpchStep) -> LoadError {
-    LoadError::option(format!(
-        "The step {} can't be done before the step {}, which was not asked for.",
-        step.name(),
-        before.name()
-    ))
+    Ok((left, left_out.is_none()))
 }
 
 /// The statements of a step, in the order in which sessions take them; those of the rows are not
@@ -203,160 +183,163 @@ pub fn statements(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -
         Work::Sql { sql, .. } | Work::Outside { sql } => Some(sql),
         Work::Rows { .. } => None,
     };
-    steps::pieces(step, dialect, &options.wanted()).into_iter().filter_map(sql).collect()
+    steps::pieces(step, dialect, options).into_iter().filter_map(sql).collect()
 }
 
-pub fn check_options(options: &TpchLoadOptions) -> Result<(), LoadError> {
-    check_scale(options.scale)?;
-    if options.sessions == 0 {
-        return Err(LoadError::option("A load needs at least one session."));
-    }
-    Ok(())
-}
-
-impl TpchLoadOptions {
-    fn wanted(&self) -> LoadRequest {
-        let TpchLoadOptions { scale, foreign_keys, indexes, .. } = *self;
-        LoadRequest { scale, foreign_keys, indexes }
-    }
-}
-
-enum Begun {
-    Complete(Box<TpchDatabase>),
-    Unfinished(Vec<Done>),
-}
-
-/// Looks what is there, and notes that the load begins.
+/// Looks what is there, and notes that the load begins. Returns what is being loaded, or is complete, and the pieces
+/// that are done.
 async fn begin(
     session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
     observer: &dyn LoadObserver,
-) -> Result<Begun, LoadError> {
-    let wanted = options.wanted();
-    let attempt = match state::find(session).await? {
-        LoadState::Nothing => 1,
-        LoadState::Complete(loaded) => {
-            let TpchDatabase { scale, foreign_keys, indexes, .. } = *loaded;
-            return match (LoadRequest { scale, foreign_keys, indexes }) == wanted {
-                true => Ok(Begun::Complete(loaded)),
-                false => Err(other_data(
-                    "is loaded",
-                    &LoadRequest { scale, foreign_keys, indexes },
-                    &wanted,
-                )),
-            };
-        }
-        LoadState::Unfinished(there, attempts) => {
-            if there != wanted {
-                return Err(other_data("is being loaded or was interrupted", &there, &wanted));
-            }
-            observer.note("Going on with an unfinished load");
-            attempts + 1
-        }
-    };
+) -> Result<(TpchDatabase, Vec<Done>), LoadError> {
+    let TpchLoadOptions { scale, foreign_keys, indexes, .. } = *options;
+    let asked = TpchDatabase { scale, foreign_keys, indexes, load: TpchLoad::default() };
+    let mut database = state::find(session).await?.unwrap_or_else(|| asked.clone());
+    if (database.scale, database.foreign_keys, database.indexes) != (scale, foreign_keys, indexes) {
+        return Err(other_data(&database, &asked));
+    }
+    if database.is_complete() {
+        return Ok((database, Vec::new()));
+    }
+    if database.load.attempts > 0 {
+        observer.note("Going on with an unfinished load");
+    }
+    database.load.attempts += 1;
     estimate::check_room(session, options, observer).await?;
     let noting = || while_doing("noting the begin of the load");
-    for sql in state::create_own_tables(session.dialect()) {
-        execute(session, "noting the begin of the load", &sql).await?;
-    }
+    state::create_own_tables(session).await?;
     for name in state::OWN_TABLES {
         catalog::mark(session, name, observer).await?;
     }
-    state::begin(session, &wanted, attempt).await.map_err(noting())?;
+    state::note_load(session, &database).await.map_err(noting())?;
     let mut done = state::read_steps(session).await?;
-    if attempt == 1
+    if database.load.attempts == 1
         && let Some(seconds) = options.database_s
     {
-        let name = times::CREATE_DATABASE.to_owned();
-        let piece = Done { name, began_s: times::now_s() - seconds, seconds, ..Done::default() };
+        let name = CREATE_DATABASE.to_owned();
+        let piece = Done { name, began_s: now_s() - seconds, seconds, ..Done::default() };
         state::note(session, &piece).await.map_err(noting())?;
         done.push(piece);
     }
-    Ok(Begun::Unfinished(done))
+    Ok((database, done))
 }
 
-fn other_data(how: &str, there: &LoadRequest, asked: &LoadRequest) -> LoadError {
-    let text = |wanted: &LoadRequest| {
+fn other_data(there: &TpchDatabase, asked: &TpchDatabase) -> LoadError {
+    let text = |data: &TpchDatabase| {
         let word = |is_there| if is_there { "with" } else { "without" };
-        format!(
-            "scale factor {} {} foreign keys and {} secondary indexes",
-            wanted.scale,
-            word(wanted.foreign_keys),
-            word(wanted.indexes)
-        )
+        let (keys, indexes) = (word(data.foreign_keys), word(data.indexes));
+        format!("scale factor {} {keys} foreign keys and {indexes} secondary indexes", data.scale)
     };
+    let state =
+        if there.is_complete() { "is loaded" } else { "is being loaded or was interrupted" };
     LoadError::data(
-        format!("In this database {} {how}, and {} was asked for.", text(there), text(asked)),
+        format!("In this database {} {state}, and {} was asked for.", text(there), text(asked)),
         "ask for what is there, use another database, or drop the tables first (dyno tpch drop)",
     )
 }
 
-/// Verifies and concludes a load whose steps are all done.
+/// Tells the steps until now, and concludes a load whose steps are all done: compares what is stored with what was sent,
+/// notes the end in the database, and warms it up where that is wanted.
 fn finish(
     loader: &LoadSessions<'_>,
     options: &TpchLoadOptions,
-    is_complete: bool,
     observer: &dyn LoadObserver,
-    report: &mut TpchLoadReport,
-) -> Result<(), LoadError> {
-    let steps =
+    mut database: TpchDatabase,
+    is_all: bool,
+    mut report: TpchLoadReport,
+) -> Result<TpchLoadReport, LoadError> {
+    let done =
         loader.one(async |session: &mut AdminSession<'_>| state::read_steps(session).await)?;
-    report.load.steps = times::steps(&steps);
-    report.load.seconds = Some(times::seconds(&steps));
-    if !is_complete {
-        return Ok(());
+    database.load.steps = steps_of(&done);
+    database.load.seconds = Some(covered_s(&done));
+    if is_all {
+        let at = OffsetDateTime::now_utc().truncate_to_second();
+        database.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
+        observer.note("Counting and adding up all rows");
+        let began_s = now_s();
+        // The largest first.
+        let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
+        let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
+        loader.each(&tables, no_set_up, async |session: &mut AdminSession<'_>, (), &table| {
+            rows::verify(session, table, &done).await
+        })?;
+        report.verify_s = now_s() - began_s;
+        loader.one(async |session: &mut AdminSession<'_>| {
+            conclude(session, options, &mut database).await
+        })?;
+        report.is_complete = true;
     }
-    let at = OffsetDateTime::now_utc().truncate_to_second();
-    report.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
-    observer.note("Counting and adding up all rows");
-    let began_s = times::now_s();
-    verify(loader, &steps)?;
-    report.verify_s = times::now_s() - began_s;
-    loader.one(async |session: &mut AdminSession<'_>| {
-        conclude(session, options, &mut report.load).await
-    })?;
-    report.is_complete = true;
-    Ok(())
+    report.load = database.load;
+    Ok(report)
 }
 
-/// Compares what is stored with what was sent, table by table.
-fn verify(loader: &LoadSessions<'_>, done: &[Done]) -> Result<(), LoadError> {
-    // The largest first.
-    let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
-    let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
-    loader.each(&tables, no_set_up, async |session: &mut AdminSession<'_>, (), &table| {
-        let prefix = format!("{}/{}.", TpchStep::Load.name(), table.name());
-        let mut sums: Sums = vec![0; table.columns().len()];
-        let mut rows = 0;
-        for piece in done.iter().filter(|piece| piece.name.starts_with(&prefix)) {
-            sums::add_text(&mut sums, &piece.sums);
-            rows += piece.rows;
-        }
-        sums::verify(session, table, rows, &sums).await
-    })
-}
-
-/// Notes the end of the load in the database, then warms it up where that is wanted.
 async fn conclude(
     session: &mut AdminSession<'_>,
     options: &TpchLoadOptions,
-    load: &mut TpchLoad,
+    database: &mut TpchDatabase,
 ) -> Result<(), LoadError> {
     if let Some(sql) = session.capabilities().checkpoint {
         execute(session, "writing all to the file", sql).await?;
     }
-    load.size_bytes = estimate::size_bytes(session).await;
+    database.load.size_bytes = estimate::size_bytes(session).await;
     let noting = || while_doing("noting the end of the load");
-    state::complete(session, load).await.map_err(noting())?;
+    state::note_load(session, database).await.map_err(noting())?;
     if options.warm_up {
-        let began_s = times::now_s();
+        let began_s = now_s();
         crate::warm::warm(session).await.map_err(while_doing("warming up"))?;
-        let seconds = times::now_s() - began_s;
-        let step = LoadStep { name: "warm-up".to_owned(), seconds, rows: 0 };
-        state::note_step(session, load.steps.len(), &step).await.map_err(noting())?;
-        load.steps.push(step);
+        let seconds = now_s() - began_s;
+        database.load.steps.push(LoadStep { name: "warm-up".to_owned(), seconds, rows: 0 });
+        state::note_load(session, database).await.map_err(noting())?;
     }
     Ok(())
+}
+
+/// The name of the step that makes the database itself.
+const CREATE_DATABASE: &str = "create-database";
+
+/// Seconds since 1970.
+fn now_s() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |passed| passed.as_secs_f64())
+}
+
+/// Seconds in which at least one of the pieces was being done. What an interruption has lost, and
+/// the time until the load went on, are not among them.
+fn covered_s<'a>(pieces: impl IntoIterator<Item = &'a Done>) -> f64 {
+    let mut spans: Vec<(f64, f64)> =
+        pieces.into_iter().map(|done| (done.began_s, done.began_s + done.seconds)).collect();
+    spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let mut covered = 0.0;
+    let mut until = f64::NEG_INFINITY;
+    for (from, to) in spans {
+        covered += (to - from.max(until)).max(0.0);
+        until = until.max(to);
+    }
+    covered
+}
+
+/// The steps in their order, each followed by its tables.
+fn steps_of(done: &[Done]) -> Vec<LoadStep> {
+    let mut steps = Vec::new();
+    let mut add = |name: String, is_part: &dyn Fn(&Done) -> bool| {
+        let pieces: Vec<&Done> = done.iter().filter(|done| is_part(done)).collect();
+        if !pieces.is_empty() {
+            let rows = pieces.iter().map(|done| done.rows).sum();
+            steps.push(LoadStep { name, seconds: covered_s(pieces), rows });
+        }
+    };
+    add(CREATE_DATABASE.to_owned(), &|done| done.name == CREATE_DATABASE);
+    for step in TpchStep::ALL {
+        let prefix = format!("{}/", step.name());
+        add(step.name().to_owned(), &|done| done.name.starts_with(&prefix));
+        for table in SchemaTable::ALL {
+            let whole = format!("{prefix}{}", table.name());
+            let parts = format!("{whole}.");
+            let is_part = |done: &Done| done.name == whole || done.name.starts_with(&parts);
+            add(whole.clone(), &is_part);
+        }
+    }
+    steps
 }
 
 /// Removes what a load has made, also a part of it. Returns the names of the tables that were there.
@@ -370,7 +353,7 @@ pub fn destroy(
     destroy_of(driver, &state::all_tables(), force, observer)
 }
 
-/// The same for some of the tables, in the order of [`state::all_tables`].
+/// Removes some of the tables, in the order of [`state::all_tables`].
 pub(crate) fn destroy_of(
     driver: &AdminDriver<'_>,
     names: &[String],
@@ -429,5 +412,33 @@ mod tests {
         assert_eq!(refused(&["orders", "people"]).as_deref(), Some(one));
         let two = refused(&["orders", "part"]).expect("a refusal");
         assert!(two.starts_with("The tables ") && two.contains(" were not loaded"), "{two}");
+    }
+
+    fn done(name: &str, began_s: f64, seconds: f64, rows: u64) -> Done {
+        Done { name: name.to_owned(), began_s, seconds, rows, sums: String::new() }
+    }
+
+    #[test]
+    fn a_step_lasts_while_one_of_its_pieces_does() {
+        let pieces = [
+            done("create/part", 90.0, 1.0, 0),
+            done("load/part.1", 100.0, 4.0, 10),
+            done("load/partsupp.1", 102.0, 1.0, 7),
+            done("load/part.2", 103.0, 3.0, 10),
+            // After an interruption.
+            done("load/part.3", 500.0, 2.0, 5),
+        ];
+        let found = steps_of(&pieces);
+        let step = |name: &str, seconds, rows| LoadStep { name: name.to_owned(), seconds, rows };
+        assert_eq!(
+            found,
+            [
+                step("create", 1.0, 0),
+                step("create/part", 1.0, 0),
+                step("load", 8.0, 32),
+                step("load/part", 8.0, 25),
+                step("load/partsupp", 1.0, 7),
+            ]
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Which piece a free session takes next where no step waits for the end of another: a table is vacuumed and gets its keys
-//! and indexes as soon as its rows are there, while other tables are still filled.
+//! Which piece a free session takes next: each step waits for the end of the one before, or steps overlap. Then a table is
+//! vacuumed and gets its keys and indexes as soon as its rows are there, while other tables are still filled.
 //!
 //! No two pieces are under way that would wait for each other's locks on tables: a session that waits makes nothing.
 //!
@@ -21,6 +21,7 @@ const LARGEST: SchemaTable = SchemaTable::Lineitem;
 /// The pieces of several steps, and which of them are done.
 #[derive(Debug)]
 pub(super) struct Order<'a> {
+    overlaps: bool,
     /// In the order in which they are wanted; rows for themselves, as they are many.
     first: Vec<&'a Piece>,
     rows: VecDeque<&'a Piece>,
@@ -53,8 +54,9 @@ pub(super) enum NextPiece<'a> {
 }
 
 impl<'a> Order<'a> {
-    pub(super) fn new(pieces: impl IntoIterator<Item = &'a Piece>) -> Self {
+    pub(super) fn new(pieces: &'a [Piece], overlaps: bool) -> Self {
         let mut order = Order {
+            overlaps,
             first: Vec::new(),
             rows: VecDeque::new(),
             last: Vec::new(),
@@ -67,11 +69,13 @@ impl<'a> Order<'a> {
             order.left[piece.step as usize][piece.table as usize] += 1;
             match piece.step {
                 TpchStep::Load => order.rows.push_back(piece),
-                TpchStep::Analyze => order.first.push(piece),
+                TpchStep::Create | TpchStep::Analyze => order.first.push(piece),
                 _ => order.last.push(piece),
             }
         }
-        order.rows.make_contiguous().sort_by_key(|piece| piece.table != LARGEST);
+        if overlaps {
+            order.rows.make_contiguous().sort_by_key(|piece| piece.table != LARGEST);
+        }
         order.last.sort_by_key(|piece| rank(piece));
         order
     }
@@ -80,12 +84,15 @@ impl<'a> Order<'a> {
     pub(super) fn take(&mut self) -> NextPiece<'a> {
         let piece = if let Some(place) = self.place(&self.first) {
             self.first.remove(place)
-        } else if let Some(piece) = self.rows.pop_front() {
+        } else if let Some(piece) = self.rows.front().copied()
+            && self.is_ready(piece)
+        {
+            self.rows.pop_front();
             piece
         } else if let Some(place) = self.place(&self.last) {
             self.last.remove(place)
         } else if self.under_way.is_empty() {
-            let is_all = self.first.is_empty() && self.last.is_empty();
+            let is_all = self.first.is_empty() && self.rows.is_empty() && self.last.is_empty();
             assert!(is_all, "pieces that nothing makes ready: {self:?}");
             return NextPiece::End;
         } else {
@@ -125,6 +132,12 @@ impl<'a> Order<'a> {
 
     /// Whether what it builds on is there.
     fn is_ready(&self, piece: &Piece) -> bool {
+        // Every other piece needs a table.
+        let waits_for = if self.overlaps { piece.step.min(TpchStep::Load) } else { piece.step };
+        let before = TpchStep::ALL.into_iter().take_while(|step| *step < waits_for);
+        if before.into_iter().any(|step| self.left[step as usize].iter().any(|left| *left > 0)) {
+            return false;
+        }
         let table = piece.table;
         let has_key = |table| {
             [TpchStep::Load, TpchStep::Analyze, TpchStep::PrimaryKeys]
@@ -132,6 +145,7 @@ impl<'a> Order<'a> {
                 .all(|step| self.is_done(step, table))
         };
         match piece.step {
+            _ if !self.overlaps => true,
             TpchStep::Create | TpchStep::Load => true,
             // A row counts as visible to all if no snapshot is older, of whichever table it is.
             TpchStep::Analyze => {
@@ -154,8 +168,12 @@ impl<'a> Order<'a> {
         }
     }
 
-    /// Whether its tables are not locked by what is under way: a table takes rows of several sessions, and indexes.
+    /// Whether its tables are not locked by what is under way: a table takes rows of several sessions, and indexes. Tables
+    /// are made one after another, which takes no time.
     fn is_free(&self, piece: &Piece) -> bool {
+        if piece.step == TpchStep::Create {
+            return self.under_way.is_empty();
+        }
         let is_shared = matches!(piece.step, TpchStep::Load | TpchStep::Indexes);
         self.under_way.iter().all(|other| {
             let meet = tables(other.piece).any(|table| tables(piece).any(|own| own == table));
@@ -177,21 +195,21 @@ fn tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::load::TpchLoadOptions;
     use crate::load::steps::pieces;
-    use crate::state::LoadRequest;
     use dyno_core::{Dialect, Rng};
 
     fn all() -> Vec<Piece> {
-        let wanted = LoadRequest { scale: 0.5, foreign_keys: true, indexes: true };
+        let options = TpchLoadOptions::new(0.5);
         let steps = TpchStep::ALL.into_iter().filter(|step| *step != TpchStep::Create);
-        steps.flat_map(|step| pieces(step, Dialect::Postgres, &wanted)).collect()
+        steps.flat_map(|step| pieces(step, Dialect::Postgres, &options)).collect()
     }
 
     /// Has `sessions` sessions do all pieces, which last differently from seed to seed. Returns the pieces in the order in
     /// which they began, with the numbers of pieces that had ended then.
     fn played(pieces: &[Piece], sessions: usize, seed: u64) -> Vec<(&Piece, usize)> {
         let mut random = Rng::new(seed, "sessions of a load", 0);
-        let mut order = Order::new(pieces);
+        let mut order = Order::new(pieces, true);
         let (mut under_way, mut begun): (Vec<&Piece>, Vec<_>) = (Vec::new(), Vec::new());
         let mut ended = 0;
         loop {
@@ -275,7 +293,7 @@ mod tests {
     #[test]
     fn a_table_is_vacuumed_when_no_snapshot_is_older_than_its_rows() {
         let pieces = all();
-        let mut order = Order::new(&pieces);
+        let mut order = Order::new(&pieces, true);
         let take = |order: &mut Order<'_>| match order.take() {
             NextPiece::Take(piece) => pieces.iter().find(|it| it.name == piece.name).expect("it"),
             other => panic!("{other:?}"),
@@ -298,11 +316,34 @@ mod tests {
     #[test]
     fn after_a_failure_no_session_begins_another_piece() {
         let pieces = all();
-        let mut order = Order::new(&pieces);
+        let mut order = Order::new(&pieces, true);
         let NextPiece::Take(first) = order.take() else { panic!("a piece") };
         order.stop();
         assert_eq!(order.take(), NextPiece::Wait);
         order.done(first);
         assert_eq!(order.take(), NextPiece::End);
+    }
+
+    #[test]
+    fn without_overlaps_each_step_waits_for_the_one_before() {
+        for dialect in [Dialect::Mysql, Dialect::Postgres, Dialect::Sqlite] {
+            let options = TpchLoadOptions::new(0.5);
+            let steps = TpchStep::ALL.into_iter();
+            let pieces: Vec<Piece> =
+                steps.flat_map(|step| pieces(step, dialect, &options)).collect();
+            let mut order = Order::new(&pieces, false);
+            let (mut under_way, mut begun): (Vec<&Piece>, Vec<TpchStep>) = (Vec::new(), Vec::new());
+            loop {
+                while let NextPiece::Take(piece) = order.take() {
+                    assert!(under_way.iter().all(|other| other.step == piece.step));
+                    under_way.push(piece);
+                    begun.push(piece.step);
+                }
+                let Some(piece) = under_way.pop() else { break };
+                order.done(piece);
+            }
+            assert!(begun.is_sorted());
+            assert_eq!(begun.len(), pieces.len(), "{dialect:?}");
+        }
     }
 }

@@ -1,9 +1,8 @@
-//! The steps of a load, in the paper's order, and the pieces that each consists of.
+//! The steps of a load, in the paper's order, the pieces that each consists of, and their statements.
 
-use super::ddl;
+use super::TpchLoadOptions;
 use crate::generate::part_row_count;
-use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, SchemaTable};
-use crate::state::LoadRequest;
+use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Index, SchemaTable};
 use dyno_core::Dialect;
 use dyno_load::settings::{ServerNeed, load_needs};
 
@@ -26,10 +25,10 @@ impl TpchStep {
         TpchStep::ALL.into_iter().find(|step| step.name() == name)
     }
 
-    pub(crate) fn is_wanted(self, wanted: &LoadRequest) -> bool {
+    pub(super) fn is_wanted(self, options: &TpchLoadOptions) -> bool {
         match self {
-            TpchStep::ForeignKeys => wanted.foreign_keys,
-            TpchStep::Indexes => wanted.indexes,
+            TpchStep::ForeignKeys => options.foreign_keys,
+            TpchStep::Indexes => options.indexes,
             _ => true,
         }
     }
@@ -37,49 +36,38 @@ impl TpchStep {
 
 /// What is done at once, wholly or not at all.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Piece {
+pub(super) struct Piece {
     /// Such as `load/lineitem.7`: the step, the table, and where a table has several pieces of a
     /// step, something that tells them apart.
-    pub(crate) name: String,
-    pub(crate) step: TpchStep,
-    pub(crate) table: SchemaTable,
+    pub(super) name: String,
+    pub(super) step: TpchStep,
+    pub(super) table: SchemaTable,
     /// The table that a foreign key refers to, where each has a statement of its own.
-    pub(crate) parent: Option<SchemaTable>,
-    pub(crate) work: Work,
+    pub(super) parent: Option<SchemaTable>,
+    pub(super) work: Work,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Work {
+pub(super) enum Work {
     /// Rows of a part, from 1, of so many.
     Rows { part: u32, parts: u32 },
     /// A statement, part of a transaction where the dialect has DDL in transactions. `made` names
-    /// what it makes as [`crate::state::mysql_keys`] lists it. No answer to `proofs` may have a row.
-    Sql { sql: String, made: String, proofs: Vec<OrphanQuery> },
+    /// what it makes as [`crate::state::mysql_keys`] lists it. No row may lack its parent by `proofs`.
+    Sql { sql: String, made: String, proofs: Vec<&'static ForeignKey> },
     /// A statement that can't be part of a transaction and may be repeated.
     Outside { sql: String },
 }
 
-/// Looks for a row without its parent.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct OrphanQuery {
-    pub(crate) sql: String,
-    pub(crate) parent: SchemaTable,
-}
-
 impl Piece {
-    fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
+    /// A piece whose name is that of step and table, with something behind it.
+    fn new(step: TpchStep, table: SchemaTable, suffix: &str, work: Work) -> Piece {
         let name = format!("{}/{}{suffix}", step.name(), table.name());
-        let made = format!("{}.{made}", table.name());
-        let work = Work::Sql { sql, made, proofs: Vec::new() };
         Piece { name, step, table, parent: None, work }
     }
 
-    fn proven_by(mut self, keys: impl Iterator<Item = &'static ForeignKey>) -> Piece {
-        if let Work::Sql { proofs, .. } = &mut self.work {
-            proofs
-                .extend(keys.map(|key| OrphanQuery { sql: ddl::orphan(key), parent: key.parent }));
-        }
-        self
+    fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
+        let made = format!("{}.{made}", table.name());
+        Piece::new(step, table, suffix, Work::Sql { sql, made, proofs: Vec::new() })
     }
 }
 
@@ -88,7 +76,7 @@ impl Piece {
 const PIECE_ROWS: f64 = 100_000.0;
 
 /// Rows of a table for each unit of the scale factor; about, of lineitem.
-pub(super) fn rows_per_scale(table: SchemaTable) -> f64 {
+fn rows_per_scale(table: SchemaTable) -> f64 {
     match table {
         SchemaTable::Region | SchemaTable::Nation => 0.0,
         SchemaTable::Supplier => 1e4,
@@ -100,15 +88,77 @@ pub(super) fn rows_per_scale(table: SchemaTable) -> f64 {
     }
 }
 
-fn parts(table: SchemaTable, scale: f64) -> u32 {
-    // Scale factors up to 100,000 make six million pieces.
-    (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32
-}
-
 /// The needs of a load. Rows have up to 192 bytes in the logs of transactions.
 pub(crate) fn needs(scale: f64) -> [ServerNeed; 3] {
     let rows = (rows_per_scale(SchemaTable::Lineitem) * scale).min(1.5 * PIECE_ROWS) as u64;
     load_needs(rows, rows * 192)
+}
+
+pub(super) fn row_count(pieces: &[Piece], scale: f64) -> u64 {
+    let rows = pieces.iter().map(|piece| match piece.work {
+        Work::Rows { part, parts } => part_row_count(piece.table, scale, part, parts),
+        Work::Sql { .. } | Work::Outside { .. } => 0,
+    });
+    rows.sum()
+}
+
+/// The pieces of a step. Those of large tables come first where order is free: the last piece to
+/// end is then a small one.
+pub(super) fn pieces(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions) -> Vec<Piece> {
+    let large_first = SchemaTable::ALL.into_iter().rev();
+    match step {
+        TpchStep::Create => {
+            let create = |table| {
+                let sql = create_table(table, dialect, options.foreign_keys);
+                Piece::sql(step, table, "", sql, "")
+            };
+            SchemaTable::ALL.into_iter().map(create).collect()
+        }
+        TpchStep::Load => rows(options.scale),
+        TpchStep::PrimaryKeys => large_first
+            .filter_map(|table| {
+                let (name, sql) = primary_key(table, dialect)?;
+                Some(Piece::sql(step, table, "", sql, &name))
+            })
+            .collect(),
+        TpchStep::ForeignKeys => foreign_keys(dialect),
+        TpchStep::Indexes => indexes(dialect),
+        TpchStep::Analyze => {
+            let statement = match dialect {
+                Dialect::Mysql => "ANALYZE TABLE",
+                // Indexes alone can answer only for pages that are marked as visible to all.
+                Dialect::Postgres => "VACUUM (ANALYZE)",
+                Dialect::Sqlite => "ANALYZE",
+            };
+            let analyze = |table: SchemaTable| {
+                let sql = format!("{statement} {}", table.name());
+                Piece::new(step, table, "", Work::Outside { sql })
+            };
+            large_first.map(analyze).collect()
+        }
+    }
+}
+
+/// CREATE TABLE, with the foreign keys where they can't be made later.
+fn create_table(table: SchemaTable, dialect: Dialect, foreign_keys: bool) -> String {
+    let column = |&(name, kind): &(&str, crate::schema::Type)| match table.primary_key() {
+        // Only these very words make the key the row's own number.
+        [key] if dialect == Dialect::Sqlite && *key == name => {
+            format!("{name} integer not null primary key")
+        }
+        _ => format!("{name} {} not null", kind.sql(dialect)),
+    };
+    let mut parts: Vec<String> = table.columns().iter().map(column).collect();
+    if dialect == Dialect::Sqlite && foreign_keys {
+        parts.extend(keys_of(table).map(constraint));
+    }
+    format!("CREATE TABLE IF NOT EXISTS {} (\n  {}\n)", table.name(), parts.join(",\n  "))
+}
+
+/// Adds the primary key to a CREATE TABLE.
+pub(super) fn with_primary_key(create: &str, table: SchemaTable) -> String {
+    let columns = create.trim_end_matches("\n)");
+    format!("{columns},\n  PRIMARY KEY ({})\n)", table.primary_key().join(", "))
 }
 
 /// The pieces of rows, mixed so that all tables are filled at the same time where no other step overlaps: sessions meet in
@@ -116,50 +166,62 @@ pub(crate) fn needs(scale: f64) -> [ServerNeed; 3] {
 fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for table in SchemaTable::ALL {
-        let parts = parts(table, scale);
+        // Scale factors up to 100,000 make six million pieces.
+        let parts = (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32;
         for part in 1..=parts {
-            let step = TpchStep::Load;
-            let name = format!("{}/{}.{part}", step.name(), table.name());
             let place = (f64::from(part) - 0.5) / f64::from(parts);
             let work = Work::Rows { part, parts };
-            pieces.push((place, Piece { name, step, table, parent: None, work }));
+            pieces.push((place, Piece::new(TpchStep::Load, table, &format!(".{part}"), work)));
         }
     }
     pieces.sort_by(|a, b| a.0.total_cmp(&b.0));
     pieces.into_iter().map(|(_, piece)| piece).collect()
 }
 
-/// The pieces of a step. Those of large tables come first where order is free: the last piece to
-/// end is then a small one.
-pub(crate) fn pieces(step: TpchStep, dialect: Dialect, wanted: &LoadRequest) -> Vec<Piece> {
-    let large_first = || SchemaTable::ALL.into_iter().rev();
-    match step {
-        TpchStep::Create => SchemaTable::ALL
-            .into_iter()
-            .map(|table| {
-                let sql = ddl::create_table(table, dialect, wanted.foreign_keys);
-                Piece::sql(step, table, "", sql, "")
-            })
-            .collect(),
-        TpchStep::Load => rows(wanted.scale),
-        TpchStep::PrimaryKeys => large_first()
-            .filter_map(|table| {
-                let sql = ddl::primary_key(table, dialect)?;
-                Some(Piece::sql(step, table, "", sql, ddl::primary_key_name(table, dialect)))
-            })
-            .collect(),
-        TpchStep::ForeignKeys => foreign_keys(dialect),
-        TpchStep::Indexes => indexes(dialect),
-        TpchStep::Analyze => large_first()
-            .map(|table| Piece {
-                name: format!("{}/{}", step.name(), table.name()),
-                step,
-                table,
-                parent: None,
-                work: Work::Outside { sql: ddl::analyze(table, dialect) },
-            })
-            .collect(),
-    }
+/// The name of a primary key and the statement that makes it; `None` where it came with the table: SQLite stores rows by a
+/// key of a single column.
+fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<(String, String)> {
+    let (name, columns) = (table.name(), table.primary_key().join(", "));
+    let key = if dialect == Dialect::Mysql { "PRIMARY".to_owned() } else { format!("{name}_pkey") };
+    let sql = match dialect {
+        Dialect::Sqlite if table.primary_key().len() == 1 => return None,
+        Dialect::Sqlite => format!("CREATE UNIQUE INDEX {key} ON {name} ({columns})"),
+        Dialect::Mysql => format!("ALTER TABLE {name} ADD PRIMARY KEY ({columns})"),
+        Dialect::Postgres => {
+            format!("ALTER TABLE {name} ADD CONSTRAINT {key} PRIMARY KEY ({columns})")
+        }
+    };
+    Some((key, sql))
+}
+
+fn keys_of(table: SchemaTable) -> impl Iterator<Item = &'static ForeignKey> {
+    FOREIGN_KEYS.iter().filter(move |key| key.table == table)
+}
+
+fn constraint(key: &ForeignKey) -> String {
+    format!(
+        "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({})",
+        key.name,
+        key.columns.join(", "),
+        key.parent.name(),
+        key.parent.primary_key().join(", ")
+    )
+}
+
+/// The statement that looks for a row without its parent.
+pub(super) fn orphan(key: &ForeignKey) -> String {
+    let parent_columns = key.parent.primary_key();
+    let columns = key.columns.iter().zip(parent_columns);
+    let on: Vec<String> =
+        columns.map(|(column, parent)| format!("c.{column} = p.{parent}")).collect();
+    format!(
+        "SELECT c.{} FROM {} c LEFT JOIN {} p ON {} WHERE p.{} IS NULL LIMIT 1",
+        key.columns.join(", c."),
+        key.table.name(),
+        key.parent.name(),
+        on.join(" AND "),
+        parent_columns[0]
+    )
 }
 
 /// MySQL goes through the whole table for each statement, so it makes all keys of a table by one. With its own check it
@@ -170,17 +232,27 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::ForeignKeys;
     if dialect == Dialect::Postgres {
         let piece = |key: &ForeignKey| {
-            let suffix = format!(".{}", key.name);
-            let piece = Piece::sql(step, key.table, &suffix, ddl::foreign_key(key), key.name);
+            let sql = format!("ALTER TABLE {} ADD {}", key.table.name(), constraint(key));
+            let piece = Piece::sql(step, key.table, &format!(".{}", key.name), sql, key.name);
             Piece { parent: Some(key.parent), ..piece }
         };
         return FOREIGN_KEYS.iter().rev().map(piece).collect();
     }
     let of_table = |table: SchemaTable| {
-        let keys = || FOREIGN_KEYS.iter().filter(move |key| key.table == table);
-        let piece =
-            Piece::sql(step, table, "", ddl::foreign_keys(table, dialect), keys().next()?.name);
-        Some(if dialect == Dialect::Mysql { piece.proven_by(keys()) } else { piece })
+        let made = format!("{}.{}", table.name(), keys_of(table).next()?.name);
+        let work = match dialect {
+            Dialect::Sqlite => {
+                let sql = format!("PRAGMA foreign_key_check({})", table.name());
+                Work::Sql { sql, made, proofs: Vec::new() }
+            }
+            _ => {
+                let clauses: Vec<String> =
+                    keys_of(table).map(|key| format!("ADD {}", constraint(key))).collect();
+                let sql = format!("ALTER TABLE {} {}", table.name(), clauses.join(", "));
+                Work::Sql { sql, made, proofs: keys_of(table).collect() }
+            }
+        };
+        Some(Piece::new(step, table, "", work))
     };
     SchemaTable::ALL.into_iter().rev().filter_map(of_table).collect()
 }
@@ -189,29 +261,26 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
 /// statements; elsewhere each is a statement of its own, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
-    let of = |table: SchemaTable| INDEXES.iter().filter(move |index| index.table == table);
-    let large_first = SchemaTable::ALL.into_iter().rev();
-    if dialect == Dialect::Mysql {
-        return large_first
-            .filter_map(|table| {
-                let first = of(table).next()?;
-                Some(Piece::sql(step, table, "", ddl::mysql_indexes(table), first.name))
-            })
-            .collect();
-    }
-    large_first
-        .flat_map(|table| of(table))
-        .map(|index| {
-            let suffix = format!(".{}", index.name);
-            Piece::sql(step, index.table, &suffix, ddl::index(index), index.name)
-        })
-        .collect()
-}
-
-pub(crate) fn row_count(pieces: &[Piece], scale: f64) -> u64 {
-    let rows = pieces.iter().map(|piece| match piece.work {
-        Work::Rows { part, parts } => part_row_count(piece.table, scale, part, parts),
-        Work::Sql { .. } | Work::Outside { .. } => 0,
-    });
-    rows.sum()
+    let of_table = |table: SchemaTable| {
+        let indexes = || INDEXES.iter().filter(move |index| index.table == table);
+        let name = table.name();
+        if dialect == Dialect::Mysql {
+            let clause =
+                |index: &Index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", "));
+            let clauses: Vec<String> = indexes().map(clause).collect();
+            let sql = format!("ALTER TABLE {name} {}", clauses.join(", "));
+            let first = indexes().next();
+            return first
+                .map(|one| Piece::sql(step, table, "", sql, one.name))
+                .into_iter()
+                .collect();
+        }
+        let piece = |index: &Index| {
+            let Index { name: index, columns, .. } = *index;
+            let sql = format!("CREATE INDEX {index} ON {name} ({})", columns.join(", "));
+            Piece::sql(step, table, &format!(".{index}"), sql, index)
+        };
+        indexes().map(piece).collect::<Vec<_>>()
+    };
+    SchemaTable::ALL.into_iter().rev().flat_map(of_table).collect()
 }

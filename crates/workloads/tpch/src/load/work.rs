@@ -1,14 +1,11 @@
 //! Does the pieces of a step on several sessions.
 
-use super::RESUME;
-use super::binary::{self, Binary};
-use super::ddl::with_primary_key;
 use super::order::{NextPiece, Order};
-use super::steps::{OrphanQuery, Piece, TpchStep, Work};
-use super::sums::{Summed, to_text};
-use super::times::now_s;
+use super::rows::{SentRows, takes_binary};
+use super::steps::{Piece, TpchStep, Work, orphan, with_primary_key};
+use super::{RESUME, now_s};
 use crate::generate::{TableRows, part_row_count};
-use crate::schema::SchemaTable;
+use crate::schema::{ForeignKey, SchemaTable};
 use crate::state::{self, Done};
 use dyno_core::{
     AdminDriver, AdminSession, AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect,
@@ -62,12 +59,12 @@ pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
 /// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
 /// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
-/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own.
+/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own. Returns the keys
+/// that an interrupted load may have made there without noting it.
 async fn set_up(
     session: &mut AdminSession<'_>,
-    step: TpchStep,
     sessions: u32,
-) -> Result<(), LoadError> {
+) -> Result<HashSet<String>, LoadError> {
     let sql = match session.dialect() {
         Dialect::Sqlite => {
             format!("PRAGMA foreign_keys = off; PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
@@ -79,66 +76,44 @@ async fn set_up(
              pg_settings b WHERE m.name = 'maintenance_work_mem' AND b.name = 'shared_buffers'",
             sessions.max(1)
         ),
-        Dialect::Mysql if step == TpchStep::ForeignKeys => "SET foreign_key_checks = 0".to_owned(),
-        Dialect::Mysql => return Ok(()),
+        Dialect::Mysql => "SET foreign_key_checks = 0".to_owned(),
     };
     match session.query(&sql, &mut Discard).await {
         // Some that speak PostgreSQL's protocol know no such settings.
-        Err(error) if session.dialect() == Dialect::Postgres && !error.is_fatal() => Ok(()),
-        done => done.map(drop).map_err(while_doing("setting up the session")),
+        Err(error) if session.dialect() == Dialect::Postgres && !error.is_fatal() => {}
+        done => drop(done.map_err(while_doing("setting up the session"))?),
+    }
+    match session.dialect() {
+        Dialect::Mysql => state::mysql_keys(session).await,
+        Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
     }
 }
 
 impl Worker<'_> {
-    /// Does the pieces of a step, each by the next session that is free.
-    pub(super) fn step(
+    /// Does the pieces, each by the next session that is free. With `overlaps` those of a table are done while other tables
+    /// are still filled; otherwise each step waits for the one before.
+    pub(super) fn execute(
         &self,
         driver: &AdminDriver<'_>,
-        step: TpchStep,
         pieces: &[Piece],
+        overlaps: bool,
     ) -> Result<(), LoadError> {
-        // Tables take no time.
-        let sessions = if step == TpchStep::Create { 1 } else { self.sessions };
-        let set_up = async |session: &mut AdminSession<'_>| {
-            set_up(session, step, sessions.min(pieces.len() as u32)).await?;
-            match session.dialect() {
-                Dialect::Mysql => state::mysql_keys(session).await,
-                Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
-            }
-        };
-        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, piece: &Piece| {
-            self.tell(piece);
-            retrying(session, async |session| self.piece(session, piece, made).await).await
-        };
-        let done = LoadSessions::new(driver, self.observer, sessions).each(pieces, set_up, work);
-        done.map_err(|error| error.with_resume_hint(RESUME))
-    }
-
-    /// Does pieces of several steps, those of a table while other tables are still filled.
-    pub(super) fn overlapped<'p>(
-        &self,
-        driver: &AdminDriver<'_>,
-        pieces: impl IntoIterator<Item = &'p Piece>,
-    ) -> Result<(), LoadError> {
-        let order = Mutex::new(Order::new(pieces));
-        let set_up = async |session: &mut AdminSession<'_>| {
-            set_up(session, TpchStep::Load, self.sessions).await
-        };
+        let order = Mutex::new(Order::new(pieces, overlaps));
+        let set_up = async |session: &mut AdminSession<'_>| set_up(session, self.sessions).await;
         let loader = LoadSessions::new(driver, self.observer, self.sessions);
-        let take = |order: &Mutex<Order<'p>>| match loader.has_failed() {
+        let take = || match loader.has_failed() {
             true => NextPiece::End,
-            false => locked(order).take(),
+            false => locked(&order).take(),
         };
-        let work = async |session: &mut AdminSession<'_>, (): &(), (): &()| {
+        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, (): &()| {
             let mut waits = false;
             loop {
-                match take(&order) {
+                match take() {
                     NextPiece::Take(piece) => {
                         waits = false;
                         self.tell(piece);
                         let mut taken = Taken { order: &order, piece, is_good: false };
-                        let none = HashSet::new();
-                        retrying(session, async |it| self.piece(it, piece, &none).await).await?;
+                        retrying(session, async |it| self.piece(it, piece, made).await).await?;
                         taken.is_good = true;
                     }
                     NextPiece::Wait => {
@@ -201,19 +176,20 @@ impl Worker<'_> {
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
         // Before the transaction, which an error would end.
-        let is_binary = binary::is_taken(session, table).await;
+        let is_binary = takes_binary(session, table).await;
         execute(session, doing(piece), begin(session.dialect())).await?;
-        let mut source = Summed::new(table, TableRows::new(table, self.scale, part, parts));
+        let rows = TableRows::new(table, self.scale, part, parts);
+        let mut rows = SentRows::new(table, rows, is_binary);
         let report = if is_binary {
             note(doing(piece));
-            let sql = binary::copy_sql(table, &columns);
-            let mut rows = Binary::new(table, &mut source);
+            let (name, columns) = (table.name(), columns.join(", "));
+            let sql = format!("COPY {name} ({columns}) FROM STDIN (FORMAT binary)");
             let rows = session.copy_in(&sql, &mut noting(&mut rows)).await.map_err(failed())?;
             BulkReport { rows, method: BulkMethod::Copy, fallback: None }
         } else {
-            bulk_load(session, &doing(piece), table.name(), &columns, &mut source).await?
+            bulk_load(session, &doing(piece), table.name(), &columns, &mut rows).await?
         };
-        if report.rows != expected || source.count != expected {
+        if report.rows != expected || rows.count != expected {
             return Err(LoadError::data(
                 format!(
                     "Table {} took {} of {expected} rows of a piece.",
@@ -223,14 +199,7 @@ impl Worker<'_> {
                 "look for triggers and rules on the table",
             ));
         }
-        let done = Done {
-            name: piece.name.clone(),
-            began_s,
-            seconds: now_s() - began_s,
-            rows: expected,
-            sums: to_text(&source.sums()),
-        };
-        state::note(session, &done).await.map_err(failed())?;
+        note_end(session, piece, began_s, expected, rows.sums_text()).await?;
         execute(session, doing(piece), "COMMIT").await?;
         self.stored.add(report);
         Ok(())
@@ -244,7 +213,7 @@ async fn sql_piece(
     piece: &Piece,
     sql: &str,
     is_made: bool,
-    proofs: &[OrphanQuery],
+    proofs: &[&'static ForeignKey],
 ) -> Result<(), LoadError> {
     let began_s = now_s();
     let is_atomic = session.dialect() != Dialect::Mysql;
@@ -263,13 +232,13 @@ async fn sql_piece(
             }
         }
     }
-    for proof in proofs {
-        let found = answer(session, &proof.sql).await.map_err(while_doing(doing(piece)))?;
+    for key in proofs {
+        let found = answer(session, &orphan(key)).await.map_err(while_doing(doing(piece)))?;
         if let Some(row) = found.rows.first() {
-            return Err(orphaned(piece.table, row, proof.parent));
+            return Err(orphaned(key, row));
         }
     }
-    note_end(session, piece, began_s).await?;
+    note_end(session, piece, began_s, 0, String::new()).await?;
     if is_atomic {
         execute(session, doing(piece), "COMMIT").await?;
     }
@@ -299,14 +268,14 @@ fn violated(table: SchemaTable, row: &[Option<String>]) -> LoadError {
     )
 }
 
-fn orphaned(table: SchemaTable, key: &[Option<String>], parent: SchemaTable) -> LoadError {
-    let key: Vec<&str> = key.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+fn orphaned(key: &ForeignKey, row: &[Option<String>]) -> LoadError {
+    let row: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
     LoadError::data(
         format!(
             "Table {} refers to the row {} of table {}, which does not exist.",
-            table.name(),
-            key.join(", "),
-            parent.name()
+            key.table.name(),
+            row.join(", "),
+            key.parent.name()
         ),
         "drop the tables and load again",
     )
@@ -327,16 +296,17 @@ async fn outside(
             "load again with the same options: what is stored is kept",
         ));
     }
-    note_end(session, piece, began_s).await
+    note_end(session, piece, began_s, 0, String::new()).await
 }
 
 async fn note_end(
     session: &mut AdminSession<'_>,
     piece: &Piece,
     began_s: f64,
+    rows: u64,
+    sums: String,
 ) -> Result<(), LoadError> {
-    let seconds = now_s() - began_s;
-    let done = Done { name: piece.name.clone(), began_s, seconds, ..Done::default() };
+    let done = Done { name: piece.name.clone(), began_s, seconds: now_s() - began_s, rows, sums };
     state::note(session, &done).await.map_err(while_doing(doing(piece)))
 }
 

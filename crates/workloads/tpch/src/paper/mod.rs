@@ -2,63 +2,30 @@
 //! stand beside them.
 
 mod charts;
-mod evidence;
-mod load;
 mod rules;
 mod section;
 mod tables;
 mod words;
 
 pub(crate) use tables::AnswerCount;
-use tables::{PublishedSeconds, TpchTable, published_query};
 pub(crate) use words::answers as answers_words;
 
-use rules::RULES;
-
-use crate::facts::TpchFacts;
-use dyno_facts::statistics::ratio::FigureBound;
-use dyno_facts::statistics::{Better, Metric};
+use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
-    Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper,
-    Point, Rule, Trial, glossary_row,
+    Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper, Rule,
+    Trial, glossary_row,
 };
+use dyno_facts::statistics::ratio::FigureBound;
+use dyno_facts::statistics::{Better, Metric};
+use tables::{PublishedSeconds, TpchTable, published_query};
 
 /// Queries of TPC-H.
 const QUERIES: u8 = 22;
 
 /// Name of a trial's check of its answers.
-const ANSWERS: &str = "answers";
-
-/// What tells apart the points of a TPC-H experiment.
-#[derive(Clone, PartialEq)]
-struct TpchSetup {
-    /// `queries`, `power`, `throughput` or `performance`.
-    test: String,
-    /// Scale factor: 1 is about a gigabyte.
-    scale: f64,
-    /// Sessions that execute queries side by side.
-    streams: u32,
-    /// `warm`, `cold` or `as found`.
-    cache: String,
-    /// The parallel degree asked for; 0 is off.
-    degree: u32,
-}
-
-impl TpchSetup {
-    /// That of a trial; `None` where it is no TPC-H.
-    fn of(trial: &TrialSummary) -> Option<Self> {
-        let facts = trial.own::<TpchFacts>()?;
-        Some(TpchSetup {
-            test: facts.test.clone(),
-            scale: facts.scale,
-            streams: trial.workers.max(1),
-            cache: facts.cache.state.clone(),
-            degree: facts.degree.asked,
-        })
-    }
-}
+pub(crate) const ANSWERS: &str = "answers";
 
 /// What the section of an experiment is made from.
 struct TpchSection<'a> {
@@ -66,23 +33,22 @@ struct TpchSection<'a> {
     /// By target and test: the 22 queries at every degree.
     tables: Vec<TpchTable<'a>>,
     /// Published times of the same queries.
-    published: Vec<PublishedSeconds>,
+    published: Vec<PublishedSeconds<'a>>,
+}
+
+impl<'a> TpchSection<'a> {
+    /// `None` where no trial is TPC-H.
+    fn new(paper: &'a Paper, experiment: &'a Experiment) -> Option<Self> {
+        let trials = trials_of(paper, experiment);
+        let tables = tables::tables(&trials, &experiment.points);
+        let published = tables::published(experiment);
+        (!trials.is_empty()).then_some(TpchSection { trials, tables, published })
+    }
 }
 
 /// The facts of a trial.
 fn facts(trial: &Trial) -> Option<&TpchFacts> {
     trial.summary.own::<TpchFacts>()
-}
-
-/// True when the trial has executed queries.
-fn is_measured(trial: &Trial) -> bool {
-    facts(trial).is_some_and(|facts| !facts.queries.is_empty())
-}
-
-/// How an experiment's queries are executed and timed, in sentences; `None` where it is no TPC-H.
-fn method(trials: &[&Trial]) -> Option<Vec<Message>> {
-    let own: Vec<&Trial> = trials.iter().copied().filter(|trial| facts(trial).is_some()).collect();
-    (!own.is_empty()).then(|| words::method(&own))
 }
 
 /// The trials of an experiment that are TPC-H.
@@ -94,18 +60,19 @@ fn tables_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<Tpch
     tables::tables(&trials_of(evidence, experiment), &experiment.points)
 }
 
-/// What tells a point apart.
-fn setup_of(trials: &[&Trial], point: &Point) -> Option<TpchSetup> {
-    let first = trials.iter().find(|trial| point.trials.contains(&trial.label))?;
-    TpchSetup::of(&first.summary)
+fn executions<'a>(
+    trials: &[&'a Trial],
+) -> impl Iterator<Item = (&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
+    let with_facts = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
+    with_facts
+        .flat_map(|(trial, facts)| facts.queries.iter().map(move |query| (trial, facts, query)))
 }
 
-/// `None` where no trial is TPC-H.
-fn section<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<TpchSection<'a>> {
-    let trials = trials_of(paper, experiment);
-    let tables = tables::tables(&trials, &experiment.points);
-    let published = tables::published(experiment);
-    (!trials.is_empty()).then_some(TpchSection { trials, tables, published })
+/// Executions of queries without an answer.
+fn failures<'a>(
+    trials: &[&'a Trial],
+) -> impl Iterator<Item = (&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
+    executions(trials).filter(|(.., query)| query.outcome != QueryOutcome::Answered)
 }
 
 /// TPC-H in a paper.
@@ -132,16 +99,17 @@ impl JudgedFamily for TpchPaper {
     }
 
     fn level(&self, summary: &TrialSummary) -> Option<FamilyLevel> {
-        let setup = TpchSetup::of(summary)?;
-        let load = say!(degree_degree, degree = setup.degree.to_string());
+        let facts = summary.own::<TpchFacts>()?;
+        let degree = facts.degree.asked;
+        let load = say!(degree_degree, degree = degree.to_string());
         Some(FamilyLevel {
-            setup: words::setup(&setup),
-            size: setup.degree.into(),
-            words: match setup.test.as_str() {
+            setup: words::setup(facts, summary.workers.max(1)),
+            size: degree.into(),
+            words: match facts.test.as_str() {
                 "queries" => load.clone(),
                 test => say!(test_degree, test = test, degree = load.clone()),
             },
-            name: format!("{} degree={}", setup.test, setup.degree),
+            name: format!("{} degree={degree}", facts.test),
             load,
             terminals: None,
             scale: None,
@@ -180,7 +148,7 @@ impl JudgedFamily for TpchPaper {
     }
 
     fn rules(&self) -> &'static [Rule] {
-        RULES
+        rules::RULES
     }
 }
 
@@ -194,15 +162,17 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        method(trials).map(Method::Whole)
+        let own: Vec<&Trial> = trials.iter().copied().filter(|own| facts(own).is_some()).collect();
+        (!own.is_empty()).then(|| Method::Whole(words::method(&own)))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        Some(section::blocks(paper, experiment, &section(paper, experiment)?, lang))
+        let section = TpchSection::new(paper, experiment)?;
+        Some(section::blocks(paper, experiment, &section, lang))
     }
 
     fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(section::terminal(paper, experiment, &section(paper, experiment)?))
+        Some(section::terminal(paper, experiment, &TpchSection::new(paper, experiment)?))
     }
 
     fn summary(&self, paper: &Paper) -> Option<PaperTable> {
@@ -224,7 +194,7 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn has_failures(&self, paper: &Paper, experiment: &Experiment) -> bool {
-        !evidence::failures(&trials_of(paper, experiment)).is_empty()
+        failures(&trials_of(paper, experiment)).next().is_some()
     }
 
     fn glossary(&self) -> Vec<GlossaryRow> {

@@ -2,16 +2,14 @@
 
 use super::tables::{Column, TpchTable, published};
 use super::words::{self, most_of, queries};
-use super::{QUERIES, TpchSetup, facts, setup_of, tables_of, trials_of};
+use super::{QUERIES, facts, tables_of, trials_of};
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
 use crate::messages::checks;
 use crate::parameters;
 use crate::run::TpchTest;
-use dyno_facts::Message;
-use dyno_facts::{CheckVerdict, say};
+use dyno_facts::{CheckVerdict, Message, say};
 use dyno_report::format::{self, unique};
-use dyno_report::{Evidence, Experiment, Group, Level, Trial};
-use dyno_report::{Rule, parts, unlike};
+use dyno_report::{Evidence, Experiment, Group, Level, Rule, Trial, parts, unlike};
 
 /// Below this a query's time is that of the round trip and of planning rather than of executing.
 const SHORT_S: f64 = 0.01;
@@ -47,33 +45,22 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::W, checks::tpch_cache_failed, |trial| {
         let cache = &facts(trial)?.cache;
         (cache.verdict == Some(CheckVerdict::Failed)).then(|| {
-            let told: Vec<Message> = cache.evidence.to_vec();
-            say!(
-                not_state_evidence,
-                state = words::cache(&cache.state),
-                evidence = Message::sentences(&told)
-            )
+            let (state, evidence) =
+                (words::cache(&cache.state), Message::sentences(&cache.evidence));
+            say!(not_state_evidence, state = state, evidence = evidence)
         })
     }),
-    Rule::experiment_of_paper(
-        Group::F,
-        Level::W,
-        checks::tpch_cache_mixed,
-        |evidence, experiment| {
-            differing(evidence, experiment, &|setup| words::cache(&setup.cache))
-                .map(|states| say!(caches_states, states = states))
-        },
-    ),
+    Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_cache_mixed, caches_differ),
     Rule::experiment_of_paper(Group::F, Level::E, checks::tpch_unlike, unlike_facts),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_load_differs, loads_differ),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_plans, plans_changed),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_once, |evidence, experiment| {
         let trials = trials_of(evidence, experiment);
         let once = experiment.points.iter().filter(|point| point.repeats == 1);
-        let once: Vec<Message> = once
-            .filter_map(|point| {
-                Some(words::at_degree(&point.target, setup_of(&trials, point)?.degree))
-            })
+        let columns = once.map(|point| (&point.target, Column::new(0, point, &trials)));
+        let once: Vec<Message> = columns
+            .filter(|(_, column)| !column.trials.is_empty())
+            .map(|(target, column)| words::at_degree(target, column.degree))
             .collect();
         (!once.is_empty()).then(|| say!(one_trial_points, points = Message::list(&unique(once))))
     }),
@@ -96,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
         (!matches!(cache.verdict, Some(CheckVerdict::Passed | CheckVerdict::Failed))).then(|| {
             match cache.state.as_str() {
-                "" => words::unknown(),
+                "" => say!(unknown),
                 state => say!(state_not_proven, state = words::cache(state)),
             }
         })
@@ -141,27 +128,25 @@ fn degree(trial: &Trial) -> Option<Message> {
     }
 }
 
-/// Values of the experiment's points, where there are several: `cold: a; warm: b`.
-fn differing(
-    evidence: &Evidence,
-    experiment: &Experiment,
-    of: &dyn Fn(&TpchSetup) -> Message,
-) -> Option<Message> {
+/// What the caches held at the experiment's points, where they differ: `cold: a; warm: b`.
+fn caches_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
     let trials = trials_of(evidence, experiment);
-    let mut by_value: Vec<(Message, Vec<Message>)> = Vec::new();
+    let mut by_state: Vec<(Message, Vec<Message>)> = Vec::new();
     for point in &experiment.points {
-        let Some(setup) = setup_of(&trials, point) else { continue };
-        let (value, place) = (of(&setup), words::at_degree(&point.target, setup.degree));
-        match by_value.iter_mut().find(|(known, _)| *known == value) {
+        let column = Column::new(0, point, &trials);
+        let Some(facts) = column.facts().next() else { continue };
+        let state = words::cache(&facts.cache.state);
+        let place = words::at_degree(&point.target, column.degree);
+        match by_state.iter_mut().find(|(known, _)| *known == state) {
             Some((_, places)) => places.push(place),
-            None => by_value.push((value, vec![place])),
+            None => by_state.push((state, vec![place])),
         }
     }
-    let is_one = by_value.len() < 2;
-    let told = by_value
-        .into_iter()
-        .map(|(value, places)| say!(name_values, name = value, values = Message::list(&places)));
-    parts(told).filter(|_| !is_one)
+    let differ = by_state.len() > 1;
+    let places = by_state
+        .iter()
+        .map(|(state, places)| say!(name_values, name = state, values = Message::list(places)));
+    parts(places).filter(|_| differ).map(|states| say!(caches_states, states = states))
 }
 
 fn unlike_facts(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
@@ -193,7 +178,7 @@ fn loads_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message>
         let load = facts(trial).and_then(|facts| facts.load.as_ref());
         let has = |step: &&&str| {
             load.is_some_and(|load| {
-                load.steps.iter().any(|s| super::load::step_of(&s.name) == **step)
+                load.steps.iter().any(|known| known.name.split('/').next() == Some(**step))
             })
         };
         let found: Vec<Message> = STEPS.iter().filter(has).map(|step| words::step(step)).collect();
@@ -211,15 +196,12 @@ fn plans_changed(evidence: &Evidence, experiment: &Experiment) -> Option<Message
     let changed = experiment.points.iter().enumerate().filter_map(|(place, point)| {
         let column = Column::new(place, point, &evidence.trials_of(point));
         let numbers = column.changed_plans();
-        (!numbers.is_empty())
-            .then(|| on(queries(&numbers), words::at_degree(&point.target, column.degree)))
+        (!numbers.is_empty()).then(|| {
+            let target = words::at_degree(&point.target, column.degree);
+            say!(queries_on_target, queries = queries(&numbers), target = target)
+        })
     });
     parts(changed)
-}
-
-/// `Q5 on main`.
-fn on(queries: Message, target: Message) -> Message {
-    say!(queries_on_target, queries = queries, target = target)
 }
 
 fn plans_by_degree(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
@@ -228,7 +210,8 @@ fn plans_by_degree(evidence: &Evidence, experiment: &Experiment) -> Option<Messa
             (1..table.columns.len()).any(|place| table.differs_from_first(place, *query))
         };
         let numbers: Vec<u8> = (1..=QUERIES).filter(differs).collect();
-        (!numbers.is_empty()).then(|| on(most_of(&numbers), Message::from(table.target)))
+        (!numbers.is_empty())
+            .then(|| say!(queries_on_target, queries = most_of(&numbers), target = table.target))
     };
     parts(tables_of(evidence, experiment).iter().filter_map(of_table))
 }
@@ -254,20 +237,14 @@ fn streams(trial: &Trial) -> Option<Message> {
     let facts = facts(trial).filter(|facts| facts.test == "throughput")?;
     let (streams, least) = (trial.summary.workers, TpchTest::least_streams(facts.scale));
     let pairs = facts.refreshes.iter().filter(|refresh| refresh.function == 2).count();
+    let in_words = say!(n_streams, n = streams);
     let found = [
         (streams < least).then(|| {
-            say!(
-                streams_instead_of_least,
-                streams = words::count_streams(streams),
-                least = least.to_string()
-            )
+            say!(streams_instead_of_least, streams = &in_words, least = least.to_string())
         }),
         (pairs < streams as usize).then(|| {
-            say!(
-                of_refresh_functions_for,
-                pairs = say!(n_pairs, n = pairs),
-                streams = words::count_streams(streams)
-            )
+            let pairs = say!(n_pairs, n = pairs);
+            say!(of_refresh_functions_for, pairs = pairs, streams = &in_words)
         }),
     ];
     parts(found.into_iter().flatten())

@@ -2,20 +2,22 @@
 //!
 //! A table borrows the facts of its trials, and computes what it is asked for.
 
-use super::{QUERIES, TpchSetup, facts};
+use super::{QUERIES, facts};
 use crate::check::KNOWN_SCALES;
 use crate::facts::{PlanFacts, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
-use dyno_facts::Message;
-use dyno_facts::{CheckVerdict, PublishedRow, PublishedTable};
+use dyno_facts::{CheckVerdict, Message, PublishedRow, PublishedTable};
 use dyno_report::format::unique;
 use dyno_report::{Experiment, Point, Spread, Trial};
+use std::collections::BTreeSet;
 
 /// One test on one target: a column for each degree, a row for each query.
 pub(super) struct TpchTable<'a> {
     /// Label of the target.
     pub(super) target: &'a str,
-    /// What all columns share; the degree is that of the first.
-    pub(super) setup: TpchSetup,
+    /// Those of its first trial: all columns share test, scale factor and state of the caches.
+    pub(super) setup: &'a TpchFacts,
+    /// Sessions that execute queries side by side.
+    pub(super) streams: u32,
     /// In ascending order of the degrees; speed-ups are those over the first.
     pub(super) columns: Vec<Column<'a>>,
 }
@@ -68,8 +70,6 @@ pub(super) struct QueryPlans<'a> {
     pub(super) workers: Option<u32>,
     /// True when executions with the same parameters have plans of different shapes.
     pub(super) is_changed: bool,
-    /// Most pages that the server read from its files for an execution; `None` where it does not say.
-    pub(super) pages_read: Option<u64>,
 }
 
 impl QueryPlans<'_> {
@@ -88,17 +88,17 @@ pub(super) struct Speedup {
     pub(super) max: f64,
     /// Whether there is more than one time on both sides or on one.
     pub(super) is_spread: bool,
-    /// `at least` or `at most` where one of both times is only a bound.
-    pub(super) bound: Option<&'static str>,
+    /// `≥` or `≤` where one of both times is only a bound, else empty.
+    pub(super) bound: &'static str,
 }
 
 impl Speedup {
     fn of(base: Spread, own: Spread, is_base_bound: bool, is_own_bound: bool) -> Option<Self> {
         let bound = match (is_base_bound, is_own_bound) {
             (true, true) => return None,
-            (true, false) => Some("at least"),
-            (false, true) => Some("at most"),
-            (false, false) => None,
+            (true, false) => "≥",
+            (false, true) => "≤",
+            (false, false) => "",
         };
         (own.min > 0.0 && base.min > 0.0).then(|| Speedup {
             median: base.median / own.median,
@@ -115,19 +115,19 @@ pub(super) fn tables<'a>(trials: &[&'a Trial], points: &'a [Point]) -> Vec<TpchT
     let mut tables: Vec<TpchTable<'a>> = Vec::new();
     for (place, point) in points.iter().enumerate() {
         let column = Column::new(place, point, trials);
+        let Some(&(first, setup)) = column.trials.first() else { continue };
         // A test of refresh functions alone has no queries.
-        let Some(setup) = super::setup_of(trials, point)
-            .filter(|_| column.facts().any(|facts| !facts.queries.is_empty()))
-        else {
+        if column.facts().all(|facts| facts.queries.is_empty()) {
             continue;
-        };
+        }
+        let (target, streams) = (point.target.as_str(), first.summary.workers.max(1));
+        let key = |facts: &'a TpchFacts| (&facts.test, &facts.cache.state, facts.scale);
         let is_alike = |table: &&mut TpchTable<'a>| {
-            let degree = table.setup.degree;
-            table.target == point.target && table.setup == TpchSetup { degree, ..setup.clone() }
+            (table.target, table.streams) == (target, streams) && key(table.setup) == key(setup)
         };
         match tables.iter_mut().find(is_alike) {
             Some(table) => table.columns.push(column),
-            None => tables.push(TpchTable { target: &point.target, setup, columns: vec![column] }),
+            None => tables.push(TpchTable { target, setup, streams, columns: vec![column] }),
         }
     }
     tables
@@ -234,7 +234,6 @@ impl<'a> Column<'a> {
                 plans.links.push((trial, plan));
             }
             plans.workers = plans.workers.max(plan.workers);
-            plans.pages_read = plans.pages_read.max(facts.pages_read);
         }
         plans
     }
@@ -349,36 +348,42 @@ impl AnswerCount {
 }
 
 /// Published times of the queries.
-#[derive(Clone)]
-pub(super) struct PublishedSeconds {
-    /// What the table shows.
-    pub(super) title: Message,
-    /// The document that published it.
-    pub(super) source: Message,
-    /// How its figures were measured.
-    pub(super) method: Message,
-    /// What a reader must know before comparing.
-    pub(super) note: Option<Message>,
+pub(super) struct PublishedSeconds<'a> {
+    pub(super) table: &'a PublishedTable,
     /// The scale factor, where it is stated.
     pub(super) scale: Option<f64>,
     /// Its degrees in ascending order.
     pub(super) degrees: Vec<u32>,
-    /// Q1 to Q22: seconds in the order of the degrees.
-    pub(super) seconds: Vec<Vec<Option<f64>>>,
-    /// Q1 to Q22: the time at the first degree by that at the last, computed from those that were
-    /// published.
-    pub(super) speedups: Vec<Option<f64>>,
-    /// The sums in the order of the degrees, where all queries have a time.
-    pub(super) totals: Vec<Option<f64>>,
-    /// Those of the sums.
-    pub(super) total_speedup: Option<f64>,
+    /// Seconds of Q1 to Q22 in the order of the degrees, and last their sums where all have a time.
+    rows: Vec<Vec<Option<f64>>>,
 }
 
-impl PublishedSeconds {
-    /// The time of a query at a degree.
-    pub(super) fn at(&self, query: u8, degree: u32) -> Option<f64> {
-        let place = self.degrees.iter().position(|known| *known == degree)?;
-        *self.seconds.get(usize::from(query).checked_sub(1)?)?.get(place)?
+impl<'a> PublishedSeconds<'a> {
+    /// `None` for a table without times of queries.
+    fn new(table: &'a PublishedTable) -> Option<Self> {
+        let found: Vec<(u8, u32, f64)> = table.rows.iter().filter_map(published_query).collect();
+        let degrees: BTreeSet<u32> = found.iter().map(|(_, degree, _)| *degree).collect();
+        let at = |query: u8, degree: u32| {
+            found.iter().find(|row| (row.0, row.1) == (query, degree)).map(|row| row.2)
+        };
+        let row = |query| degrees.iter().map(|degree| at(query, *degree)).collect();
+        let sum = |degree: &u32| (1..=QUERIES).map(|query| at(query, *degree)).sum();
+        let sums = degrees.iter().map(sum).collect();
+        let rows = (1..=QUERIES).map(row).chain([sums]).collect();
+        let scale = table.rows.iter().find_map(|row| row.conditions.get("scale")?.parse().ok());
+        let degrees: Vec<u32> = degrees.iter().copied().collect();
+        (!found.is_empty()).then_some(PublishedSeconds { table, scale, degrees, rows })
+    }
+
+    /// The time of a query at the degree in this place; the sum of all where none is named.
+    pub(super) fn at(&self, query: Option<u8>, place: usize) -> Option<f64> {
+        self.rows[usize::from(query.map_or(QUERIES, |query| query - 1))][place]
+    }
+
+    /// The time at the first degree by that at the last, computed from those that were published.
+    pub(super) fn speedup(&self, query: Option<u8>) -> Option<f64> {
+        let last = self.degrees.len().checked_sub(1).filter(|last| *last > 0)?;
+        Some(self.at(query, 0)? / self.at(query, last)?)
     }
 }
 
@@ -391,36 +396,6 @@ pub(super) fn published_query(row: &PublishedRow) -> Option<(u8, u32, f64)> {
 }
 
 /// The published tables that tell times of queries.
-pub(super) fn published(experiment: &Experiment) -> Vec<PublishedSeconds> {
-    let one = |table: &PublishedTable| {
-        let found: Vec<(u8, u32, f64)> = table.rows.iter().filter_map(published_query).collect();
-        let mut degrees: Vec<u32> = found.iter().map(|(_, degree, _)| *degree).collect();
-        degrees.sort_unstable();
-        degrees.dedup();
-        let at = |query: u8, degree: u32| {
-            found.iter().find(|row| (row.0, row.1) == (query, degree)).map(|row| row.2)
-        };
-        let ratio = |row: &Vec<Option<f64>>| {
-            let (first, last) = ((*row.first()?)?, (*row.last()?)?);
-            (row.len() > 1).then(|| first / last)
-        };
-        let of = |query| degrees.iter().map(|degree| at(query, *degree)).collect();
-        let seconds: Vec<Vec<Option<f64>>> = (1..=QUERIES).map(of).collect();
-        let total = |place: usize| seconds.iter().map(|row| row[place]).sum::<Option<f64>>();
-        let totals: Vec<Option<f64>> = (0..degrees.len()).map(total).collect();
-        let scale = |row: &PublishedRow| row.conditions.get("scale")?.parse().ok();
-        (!found.is_empty()).then(|| PublishedSeconds {
-            title: table.title.clone(),
-            source: table.source.clone(),
-            method: table.method.clone(),
-            note: table.note.clone(),
-            scale: table.rows.iter().find_map(scale),
-            speedups: seconds.iter().map(ratio).collect(),
-            total_speedup: ratio(&totals),
-            degrees,
-            seconds,
-            totals,
-        })
-    };
-    experiment.published.iter().filter_map(|shown| one(&shown.table)).collect()
+pub(super) fn published(experiment: &Experiment) -> Vec<PublishedSeconds<'_>> {
+    experiment.published.iter().filter_map(|shown| PublishedSeconds::new(&shown.table)).collect()
 }

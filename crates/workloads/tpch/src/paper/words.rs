@@ -1,27 +1,11 @@
 //! Every sentence that a paper says of TPC-H alone.
 
 use super::tables::{AnswerCount, Column, Speedup, TpchTable};
-use super::{QUERIES, TpchSetup, facts};
-use crate::facts::QueryOutcome;
-use dyno_facts::Message;
-use dyno_facts::say;
+use super::{QUERIES, facts};
+use crate::facts::{QueryOutcome, TpchFacts};
+use dyno_facts::{Message, say};
 use dyno_report::Trial;
 use dyno_report::format::{self, unique};
-
-/// What a reader must know before anything else.
-pub(super) fn disclosure() -> Message {
-    say!(this_is_not_a_tpc_result_data)
-}
-
-/// What the specification asks for and no run of dyno does.
-pub(super) fn never() -> [Message; 2] {
-    [say!(the_tests_of_atomicity_consistency_isolation), say!(times_are_printed_as_they_were)]
-}
-
-/// Why nothing is known of the caches.
-pub(super) fn no_cache() -> Message {
-    say!(the_trial_has_no_record_of_what)
-}
 
 /// The name of a test.
 pub(super) fn test(name: &str) -> Message {
@@ -38,7 +22,7 @@ pub(super) fn test(name: &str) -> Message {
 /// What the caches held, in a word.
 pub(super) fn cache(state: &str) -> Message {
     match state {
-        "" => unknown(),
+        "" => say!(unknown),
         "warm" => say!(warm),
         "cold" => say!(cold),
         "as found" => say!(as_found),
@@ -46,37 +30,26 @@ pub(super) fn cache(state: &str) -> Message {
     }
 }
 
-/// Where nothing is known.
-pub(super) fn unknown() -> Message {
-    say!(unknown)
-}
-
 /// What the columns of a table share.
-pub(super) fn setup(setup: &TpchSetup) -> Message {
-    let (test, scale) = (test(&setup.test), format::plain(setup.scale));
-    let caches = cache(&setup.cache);
-    match setup.streams {
+pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
+    let (test, scale) = (test(&facts.test), format::plain(facts.scale));
+    let caches = cache(&facts.cache.state);
+    match streams {
         1 => say!(scale_factor_caches, test = test, scale = scale, caches = caches),
         streams => say!(
             scale_factor_caches_2,
             test = test,
             scale = scale,
-            streams = count_streams(streams),
+            streams = say!(n_streams, n = streams),
             caches = caches
         ),
     }
 }
 
-/// `1 stream`, `2 streams`.
-pub(super) fn count_streams(number: u32) -> Message {
-    say!(n_streams, n = number)
-}
-
-/// `0`, `0 and 2`.
-pub(super) fn numbers(numbers: &[u32]) -> Message {
-    Message::list(
-        &numbers.iter().map(|number| Message::verbatim(number.to_string())).collect::<Vec<_>>(),
-    )
+/// A list of numbers: `0`, `0 and 2`.
+pub(super) fn numbers<T: ToString>(numbers: impl IntoIterator<Item = T>) -> Message {
+    let words = numbers.into_iter().map(|number| Message::verbatim(number.to_string()));
+    Message::list(&words.collect::<Vec<_>>())
 }
 
 /// `main at degree 2`.
@@ -112,12 +85,10 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
 
 /// `Q3`, `Q3 and Q11`.
 pub(super) fn queries(numbers: &[u8]) -> Message {
-    Message::list(
-        &numbers.iter().map(|query| Message::verbatim(format!("Q{query}"))).collect::<Vec<_>>(),
-    )
+    self::numbers(numbers.iter().map(|query| format!("Q{query}")))
 }
 
-/// The same, shorter where they are most: `all 22 queries`, `all but Q16 and Q22`.
+/// [`queries`], but shorter where they are most: `all 22 queries`, `all but Q16 and Q22`.
 pub(super) fn most_of(numbers: &[u8]) -> Message {
     let others: Vec<u8> = (1..=QUERIES).filter(|query| !numbers.contains(query)).collect();
     match others.len() {
@@ -140,28 +111,22 @@ pub(crate) fn answers(count: &AnswerCount) -> Message {
             say!(right_of_all_correct, right = count.right.to_string(), all = QUERIES.to_string())
         }
     };
-    let wrong = Some(&count.wrong).filter(|numbers| !numbers.is_empty());
-    let others = [
-        wrong.map(|numbers| match is_all(numbers) {
-            true => say!(all_wrong),
-            false => say!(wrong_queries, queries = queries(numbers)),
-        }),
-        Some(&count.not_compared)
-            .filter(|numbers| !is_none_compared && !numbers.is_empty())
-            .map(|numbers| say!(not_compared_queries, queries = queries(numbers))),
-        Some(&count.unanswered).filter(|numbers| !numbers.is_empty()).map(|numbers| {
-            match is_all(numbers) {
-                true => say!(all_without_an_answer),
-                false => say!(without_an_answer, queries = queries(numbers)),
-            }
-        }),
-    ];
-    let all: Vec<Message> = [right].into_iter().chain(others.into_iter().flatten()).collect();
+    let mut all = vec![right];
+    let is_all = |numbers: &[u8]| numbers.len() == usize::from(QUERIES);
+    all.extend(match count.wrong.as_slice() {
+        [] => None,
+        wrong if is_all(wrong) => Some(say!(all_wrong)),
+        wrong => Some(say!(wrong_queries, queries = queries(wrong))),
+    });
+    if !is_none_compared && !count.not_compared.is_empty() {
+        all.push(say!(not_compared_queries, queries = queries(&count.not_compared)));
+    }
+    all.extend(match count.unanswered.as_slice() {
+        [] => None,
+        unanswered if is_all(unanswered) => Some(say!(all_without_an_answer)),
+        unanswered => Some(say!(without_an_answer, queries = queries(unanswered))),
+    });
     Message::joined(&all, "; ", "；")
-}
-
-fn is_all(numbers: &[u8]) -> bool {
-    numbers.len() == usize::from(QUERIES)
 }
 
 /// How a query ended that was not answered; `None` where it was.
@@ -197,19 +162,19 @@ pub(super) fn step(name: &str) -> Message {
 /// `1.57 (1.41 to 1.72)`, `at least 3.2`.
 pub(super) fn speedup(speedup: &Speedup) -> Message {
     let median = format::plain(speedup.median);
-    let told = match speedup.bound {
-        Some("at least") => say!(at_least_factor, factor = median),
-        Some(_) => say!(at_most_factor, factor = median),
-        None => Message::verbatim(median),
+    let factor = match speedup.bound {
+        "≥" => say!(at_least_factor, factor = median),
+        "≤" => say!(at_most_factor, factor = median),
+        _ => Message::verbatim(median),
     };
     match speedup.is_spread {
         true => say!(
             factor_low_to_high,
-            factor = told,
+            factor = factor,
             low = format::plain(speedup.min),
             high = format::plain(speedup.max)
         ),
-        false => told,
+        false => factor,
     }
 }
 
@@ -237,23 +202,27 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
             first = table.columns[0].degree.to_string()
         );
     }
-    let (experiment, target) = (experiment.clone(), Message::from(table.target));
-    let setup = setup(&table.setup);
+    let setup = setup(table.setup, table.streams);
+    let target = table.target;
     let mut sentences = vec![match table.setup.test.as_str() {
-        "throughput" | "performance" => say!(
-            the_test_took,
-            experiment = experiment,
-            target = target,
-            setup = setup,
-            took = took
-        ),
-        _ => say!(
-            the_22_queries_took,
-            experiment = experiment,
-            target = target,
-            setup = setup,
-            took = took
-        ),
+        "throughput" | "performance" => {
+            say!(
+                the_test_took,
+                experiment = experiment,
+                target = target,
+                setup = setup,
+                took = took
+            )
+        }
+        _ => {
+            say!(
+                the_22_queries_took,
+                experiment = experiment,
+                target = target,
+                setup = setup,
+                took = took
+            )
+        }
     }];
     let mut given_up: Vec<u8> = table.columns.iter().flat_map(Column::penalised).collect();
     given_up.sort_unstable();
@@ -278,8 +247,7 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Message> {
         sentences.push(tested(&name, trials));
     }
     let has_queries = all().any(|facts| !facts.queries.is_empty());
-    let scales = unique(all().map(|facts| Message::verbatim(format::plain(facts.scale))).collect());
-    let scales = Message::list(&scales);
+    let scales = numbers(unique(all().map(|facts| format::plain(facts.scale)).collect()));
     let parameters = unique(all().map(|facts| facts.parameters.clone()).collect());
     if !has_queries {
         sentences.push(say!(scale_factor_scales, scales = scales));
@@ -289,7 +257,7 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Message> {
         scale_factor_parameters_of_the_queries,
         scales = scales,
         parameters = match parameters.iter().all(Message::is_empty) {
-            true => unknown(),
+            true => say!(unknown),
             false => Message::list(&parameters),
         }
     ));
@@ -297,40 +265,29 @@ pub(super) fn method(trials: &[&Trial]) -> Vec<Message> {
     let mut bounds: Vec<f64> = all().filter_map(|facts| facts.timeout_s).collect();
     bounds.sort_by(f64::total_cmp);
     bounds.dedup();
-    let bounds: Vec<Message> =
-        bounds.iter().map(|bound| Message::verbatim(format::plain(*bound))).collect();
     sentences.push(match bounds.len() {
         0 => say!(no_query_is_given_up_however),
-        _ => say!(a_query_is_given_up_after, bounds = Message::list(&bounds)),
+        _ => {
+            say!(a_query_is_given_up_after, bounds = numbers(bounds.into_iter().map(format::plain)))
+        }
     });
     sentences.push(say!(speed_ups_are_the_median_at));
     let mut seeds: Vec<u64> = trials.iter().map(|trial| trial.summary.seed).collect();
     seeds.sort_unstable();
     seeds.dedup();
-    let seeds: Vec<Message> =
-        seeds.iter().take(6).map(|seed| Message::verbatim(seed.to_string())).collect();
-    sentences.push(say!(seed_seeds, seeds = Message::list(&seeds)));
+    sentences.push(say!(seed_seeds, seeds = numbers(seeds.iter().take(6))));
     sentences
 }
 
 fn tested(name: &str, trials: &[&Trial]) -> Message {
-    let own: Vec<&&Trial> = trials
-        .iter()
-        .filter(|trial| facts(trial).is_some_and(|facts| facts.test == name))
-        .collect();
-    let has_refresh =
-        own.iter().any(|trial| facts(trial).is_some_and(|facts| !facts.refreshes.is_empty()));
-    let streams = || {
-        let streams = own.iter().map(|trial| Message::verbatim(trial.summary.workers.to_string()));
-        Message::list(&unique(streams.collect()))
+    let own = || {
+        trials.iter().filter_map(|own| Some((own, facts(own)?))).filter(|own| own.1.test == name)
     };
+    let has_refresh = own().any(|(_, facts)| !facts.refreshes.is_empty());
+    let streams = || numbers(unique(own().map(|(trial, _)| trial.summary.workers).collect()));
     let executed = match (name, has_refresh) {
-        ("refresh", _) => {
-            return say!(pairs_of_refresh_functions_are_applied);
-        }
-        ("queries", _) => {
-            say!(the_22_queries_are_executed_one)
-        }
+        ("refresh", _) => return say!(pairs_of_refresh_functions_are_applied),
+        ("queries", _) => say!(the_22_queries_are_executed_one),
         ("power", true) => say!(in_a_power_test_one_session),
         ("power", false) => say!(in_a_power_test_one_session_executes),
         ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams = streams()),
@@ -340,57 +297,27 @@ fn tested(name: &str, trials: &[&Trial]) -> Message {
         ("performance", _) => say!(a_performance_test_is_runs, streams = streams()),
         (other, _) => say!(test_name, name = other),
     };
-    let timed = say!(each_query_is_timed_whole_from);
-    Message::sentences(&[executed, timed])
+    Message::sentences(&[executed, say!(each_query_is_timed_whole_from)])
 }
-
-/// Number of the run, of the trial, and its degree.
-type Turn = (usize, u32, u32);
 
 /// The order in which the degrees were measured, by target.
 fn order(trials: &[&Trial]) -> Vec<Message> {
-    let mut by_target: Vec<(&str, Vec<Turn>)> = Vec::new();
-    for trial in trials {
-        let Some(degree) = facts(trial).map(|facts| facts.degree.asked) else { continue };
-        let one = (trial.run, trial.summary.trial, degree);
-        match by_target.iter_mut().find(|(target, _)| *target == trial.target) {
-            Some((_, order)) => order.push(one),
-            None => by_target.push((&trial.target, vec![one])),
-        }
-    }
-    let sentence = |(target, mut order): (&str, Vec<Turn>)| {
-        order.sort_unstable();
-        let in_turn: Vec<u32> = order.iter().map(|(_, _, degree)| *degree).collect();
-        let mut distinct = in_turn.clone();
-        distinct.sort_unstable();
-        distinct.dedup();
-        match distinct.as_slice() {
+    let targets = unique(trials.iter().map(|trial| trial.target.as_str()).collect());
+    let sentence = |target: &str| {
+        let own = trials.iter().filter(|trial| trial.target == target);
+        let mut turns: Vec<(usize, u32, u32)> = own
+            .filter_map(|own| Some((own.run, own.summary.trial, facts(own)?.degree.asked)))
+            .collect();
+        turns.sort_unstable();
+        let degrees: Vec<u32> = turns.iter().map(|(.., degree)| *degree).collect();
+        match unique(degrees.clone()).as_slice() {
             [degree] => say!(
                 on_everything_ran_at_parallel_degree,
                 target = target,
                 degree = degree.to_string()
             ),
-            _ => say!(on_the_trials_ran_at_parallel, target = target, degrees = numbers(&in_turn)),
+            _ => say!(on_the_trials_ran_at_parallel, target = target, degrees = numbers(degrees)),
         }
     };
-    by_target.into_iter().map(sentence).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_was_not_compared_is_not_called_incorrect() {
-        let all: Vec<u8> = (1..=QUERIES).collect();
-        let none = AnswerCount { not_compared: all, ..AnswerCount::default() };
-        let said = "none compared (there are no reference answers for this scale factor)";
-        assert_eq!(answers(&none).to_string(), said);
-        let known = AnswerCount { has_reference: true, ..none.clone() };
-        assert_eq!(answers(&known).to_string(), "none compared");
-        let cut = AnswerCount { not_compared: vec![1, 2], unanswered: vec![3], ..known };
-        assert_eq!(answers(&cut).to_string(), "none compared; without an answer: Q3");
-        let some = AnswerCount { right: 20, not_compared: vec![1, 2], ..none };
-        assert_eq!(answers(&some).to_string(), "20 of 22 correct; not compared: Q1 and Q2");
-    }
+    targets.into_iter().map(sentence).collect()
 }

@@ -1,11 +1,11 @@
 //! The texts of the 22 queries (clause 2.4), for each dialect.
 //!
-//! `sql/` holds the functional definitions of the specification with `:1`, `:2`, ... where the
+//! `queries.sql` holds the functional definitions of the specification with `:1`, `:2`, ... where the
 //! parameters go. What a dialect is sent differs from them by the [`rewrites`] alone: the list that
 //! is shown to people is the list that is applied.
 
 use crate::messages;
-use dyno_core::Dialect;
+use dyno_core::Dialect::{self, Mysql, Postgres, Sqlite};
 use dyno_facts::{Message, MessageTexts};
 
 /// Number of the last query; the first is 1.
@@ -22,32 +22,8 @@ pub enum Q15 {
     View(u32),
 }
 
-const TEXTS: [&str; LAST as usize] = [
-    include_str!("sql/q01.sql"),
-    include_str!("sql/q02.sql"),
-    include_str!("sql/q03.sql"),
-    include_str!("sql/q04.sql"),
-    include_str!("sql/q05.sql"),
-    include_str!("sql/q06.sql"),
-    include_str!("sql/q07.sql"),
-    include_str!("sql/q08.sql"),
-    include_str!("sql/q09.sql"),
-    include_str!("sql/q10.sql"),
-    include_str!("sql/q11.sql"),
-    include_str!("sql/q12.sql"),
-    include_str!("sql/q13.sql"),
-    include_str!("sql/q14.sql"),
-    include_str!("sql/q15.sql"),
-    include_str!("sql/q16.sql"),
-    include_str!("sql/q17.sql"),
-    include_str!("sql/q18.sql"),
-    include_str!("sql/q19.sql"),
-    include_str!("sql/q20.sql"),
-    include_str!("sql/q21.sql"),
-    include_str!("sql/q22.sql"),
-];
-
-const TEXT_15A: &str = include_str!("sql/q15a.sql");
+/// The functional definitions, each behind a line with its number.
+const TEXTS: &str = include_str!("queries.sql");
 
 /// The query as a session of the dialect is sent it, without a semicolon at its end. It is one
 /// statement, but query 15 with a view, whose three are parted by `;`.
@@ -68,7 +44,7 @@ pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String
     }
     for rewrite in rewrites(dialect, form) {
         if rewrite.queries.contains(&query) {
-            text = rewrite.apply(&text);
+            text = (rewrite.change)(&text);
         }
     }
     match limit(query) {
@@ -97,98 +73,96 @@ pub fn limit(query: u8) -> Option<usize> {
 }
 
 fn definition(query: u8, form: Q15) -> &'static str {
-    match (query, form) {
-        (15, Q15::Cte) => TEXT_15A,
-        (1..=LAST, _) => TEXTS[usize::from(query) - 1],
-        _ => panic!("TPC-H has no query {query}"),
-    }
+    let variant = if (query, form) == (15, Q15::Cte) { "a" } else { "" };
+    let title = format!("{query}{variant}\n");
+    let text = TEXTS.split("-- Q").find_map(|part| part.strip_prefix(&title));
+    text.unwrap_or_else(|| panic!("TPC-H has no query {query}"))
 }
 
 /// A difference between the texts that are sent and the specification's (minor modifications,
 /// clause 2.2.3.3).
 #[derive(Clone, Copy, Debug)]
 pub struct Rewrite {
+    dialects: &'static [Dialect],
     pub queries: &'static [u8],
-    /// What is written instead of what, and why.
+    /// The text that is written instead of another, and why.
     entry: &'static MessageTexts,
     change: fn(&str) -> String,
 }
 
 impl Rewrite {
-    fn apply(&self, text: &str) -> String {
-        (self.change)(text)
-    }
-
     pub fn message(&self) -> Message {
         let queries: Vec<String> = self.queries.iter().map(|query| format!("Q{query}")).collect();
         Message::of(self.entry, [("queries", queries.join(", ").into())])
     }
 }
 
-/// Row limits are appended by [`text`], 15A is chosen by it.
-const LIMITS: Rewrite = Rewrite {
-    queries: &[2, 3, 10, 18, 21],
-    entry: messages::limit_at_the_end,
-    change: str::to_owned,
-};
-
-const VARIANT_15A: Rewrite =
-    Rewrite { queries: &[15], entry: messages::variant_15a, change: str::to_owned };
-
-const PRECISION: Rewrite = Rewrite {
-    queries: &[1],
-    entry: messages::no_precision,
-    change: |text| text.replace(" day (3)", " day"),
-};
-
-const COLUMN_LIST: Rewrite = Rewrite {
-    queries: &[13],
-    entry: messages::no_column_list,
-    change: |text| {
-        text.replace("count(o_orderkey)", "count(o_orderkey) as c_count")
-            .replace("as c_orders (c_custkey, c_count)", "as c_orders")
+const REWRITES: [Rewrite; 8] = [
+    Rewrite {
+        dialects: &[Mysql, Postgres, Sqlite],
+        queries: &[1],
+        entry: messages::no_precision,
+        change: |text| text.replace(" day (3)", " day"),
     },
-};
-
-const DATES: Rewrite = Rewrite {
-    queries: &[1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15, 20],
-    entry: messages::days_as_text,
-    change: dates,
-};
-
-const YEARS: Rewrite = Rewrite {
-    queries: &[7, 8, 9],
-    entry: messages::years_by_strftime,
-    change: |text| {
-        text.replace("extract(year from l_shipdate)", "cast(strftime('%Y', l_shipdate) as integer)")
-            .replace(
-                "extract(year from o_orderdate)",
-                "cast(strftime('%Y', o_orderdate) as integer)",
-            )
+    // Row limits are appended, and variant 15A is chosen, by `text`.
+    Rewrite {
+        dialects: &[Mysql, Postgres, Sqlite],
+        queries: &[2, 3, 10, 18, 21],
+        entry: messages::limit_at_the_end,
+        change: str::to_owned,
     },
-};
-
-const SUBSTRINGS: Rewrite = Rewrite {
-    queries: &[22],
-    entry: messages::substr,
-    change: |text| text.replace("substring(c_phone from 1 for 2)", "substr(c_phone, 1, 2)"),
-};
-
-const BOUNDS: Rewrite =
-    Rewrite { queries: &[6], entry: messages::bounds_written_out, change: bounds };
+    Rewrite {
+        dialects: &[Mysql, Postgres, Sqlite],
+        queries: &[15],
+        entry: messages::variant_15a,
+        change: str::to_owned,
+    },
+    Rewrite {
+        dialects: &[Mysql, Sqlite],
+        queries: &[13],
+        entry: messages::no_column_list,
+        change: |text| {
+            text.replace("count(o_orderkey)", "count(o_orderkey) as c_count")
+                .replace("as c_orders (c_custkey, c_count)", "as c_orders")
+        },
+    },
+    Rewrite {
+        dialects: &[Sqlite],
+        queries: &[1, 3, 4, 5, 6, 7, 8, 10, 12, 14, 15, 20],
+        entry: messages::days_as_text,
+        change: dates,
+    },
+    Rewrite {
+        dialects: &[Sqlite],
+        queries: &[7, 8, 9],
+        entry: messages::years_by_strftime,
+        change: |text| {
+            ["l_shipdate", "o_orderdate"].iter().fold(text.to_owned(), |text, day| {
+                let year = format!("cast(strftime('%Y', {day}) as integer)");
+                text.replace(&format!("extract(year from {day})"), &year)
+            })
+        },
+    },
+    Rewrite {
+        dialects: &[Sqlite],
+        queries: &[22],
+        entry: messages::substr,
+        change: |text| text.replace("substring(c_phone from 1 for 2)", "substr(c_phone, 1, 2)"),
+    },
+    Rewrite {
+        dialects: &[Sqlite],
+        queries: &[6],
+        entry: messages::bounds_written_out,
+        change: bounds,
+    },
+];
 
 /// All differences of a dialect's texts.
 pub fn rewrites(dialect: Dialect, form: Q15) -> Vec<Rewrite> {
-    let mut found = vec![PRECISION, LIMITS];
-    if form == Q15::Cte {
-        found.push(VARIANT_15A);
-    }
-    match dialect {
-        Dialect::Postgres => {}
-        Dialect::Mysql => found.push(COLUMN_LIST),
-        Dialect::Sqlite => found.extend([COLUMN_LIST, DATES, YEARS, SUBSTRINGS, BOUNDS]),
-    }
-    found
+    let is_made = |rewrite: &&Rewrite| {
+        rewrite.dialects.contains(&dialect) && (form == Q15::Cte || rewrite.queries != [15])
+    };
+    REWRITES.iter().filter(is_made).copied().collect()
 }
 
 /// SQLite's words for days and sums with them.

@@ -5,10 +5,11 @@ use crate::facts::{AnswerFacts, QueryFacts};
 use crate::plans::digest;
 use dyno_core::AnswerTable;
 use dyno_facts::{CheckVerdict, Message, say};
+use dyno_store::write_atomically;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The data that the answers of a trial are of.
 pub(super) struct Answers<'a> {
@@ -95,7 +96,10 @@ impl Answers<'_> {
                     parameters: facts.parameters.clone(),
                     rows: table.rows,
                 };
-                write_whole(file, &serde_json::to_vec(&left)?)?;
+                if let Some(folder) = file.parent() {
+                    fs::create_dir_all(folder)?;
+                }
+                write_atomically(file, &serde_json::to_vec(&left)?).map_err(io::Error::other)?;
                 Ok(None)
             }
             Err(error) => Err(error),
@@ -109,18 +113,6 @@ fn not_made(why: Message) -> AnswerFacts {
         against: say!(earlier_answer),
         differences: vec![why],
     }
-}
-
-/// A crash leaves the whole file or none.
-fn write_whole(file: &Path, text: &[u8]) -> io::Result<()> {
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    let mut name = file.as_os_str().to_owned();
-    name.push(".part");
-    let part = PathBuf::from(name);
-    fs::write(&part, text)?;
-    fs::rename(&part, file)
 }
 
 #[cfg(test)]

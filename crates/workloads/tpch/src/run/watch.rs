@@ -1,31 +1,31 @@
-//! The thread that watches over the streams: starts them together, stops what passes its bound or
-//! what the user does not want any more, and collects what they tell.
+//! The thread that watches over the streams: starts them together, stops them when the user wants it, and collects what
+//! they tell.
 
-use super::link::{Opening, interrupt};
-use super::slot::Slot;
-use super::stream::{News, Stream, Worker};
+use super::stream::{News, Opening, Stream, Worker};
 use crate::degree::Applied;
-use dyno_core::{MILLISECOND, Nanos};
+use dyno_core::{DbError, Interrupter, MILLISECOND, Nanos};
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::{block_on, monotonic_now};
 use dyno_runner::watch::noted;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::mpsc::{RecvTimeoutError, channel, sync_channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often `stop` is asked.
-const LOOK: Nanos = 50 * MILLISECOND;
+/// How often `stop` is asked, and streams look whether they are to stop.
+pub(super) const LOOK: Nanos = 50 * MILLISECOND;
 
-/// Executes streams at the same time and calls `hear` with what they tell. Returns the degree as it
-/// was set in the first session, and whether the user has stopped the trial.
+/// Executes streams at the same time and calls `hear` with what they tell. Times are counted from `origin`, or from the
+/// start. Returns the degree as it was set in the first session, and whether the user has stopped the trial.
 ///
 /// # Errors
 /// When a session can't be opened: then nothing was executed.
 pub(super) fn execute(
     opening: &Opening<'_>,
     streams: Vec<Stream>,
+    origin: Option<Nanos>,
     stop: &(dyn Fn() -> bool + Sync),
     hear: &mut dyn FnMut(News),
 ) -> Result<(Applied, bool), LoadError> {
@@ -47,11 +47,22 @@ pub(super) fn execute(
             }));
         }
         drop(news);
-        let mut gate = Gate { starts, opened: Vec::new(), first: None };
+        // The streams start when all sessions are open, and none when one is not.
+        let mut opened = Vec::new();
         loop {
             let now = monotonic_now();
             match heard.recv_timeout(Duration::from_nanos(next_look(&slots, now) - now)) {
-                Ok(News::Ready(opened)) => gate.add(opened),
+                Ok(News::Ready(session)) => {
+                    opened.push(session);
+                    if opened.len() == starts.len() {
+                        let began = origin.unwrap_or_else(monotonic_now);
+                        let began = opened.iter().all(Result::is_ok).then_some(began);
+                        began.map(News::Started).into_iter().for_each(&mut *hear);
+                        for start in &starts {
+                            start.send(began).ok();
+                        }
+                    }
+                }
                 Ok(news) => hear(news),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -60,24 +71,16 @@ pub(super) fn execute(
                 is_stopped.store(true, Ordering::Relaxed);
             }
             let user_stops = is_stopped.load(Ordering::Relaxed);
-            for slot in &slots {
-                if let Some(attempt) = slot.demand(monotonic_now(), user_stops) {
-                    scope.spawn(move || {
-                        // A failed attempt is followed by others.
-                        let interruption =
-                            interrupt(&opening.driver, &attempt.way, attempt.is_hard);
-                        block_on(interruption).ok();
-                        slot.attempted();
-                    });
-                }
-            }
+            slots.iter().for_each(|slot| slot.look(monotonic_now(), user_stops));
         }
         let ended: io::Result<()> = threads.into_iter().try_for_each(|thread| {
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         });
         ended.map_err(LoadError::Loop)?;
-        let applied = gate.result().map_err(while_doing("opening a session"))?;
-        Ok((applied, is_stopped.load(Ordering::Relaxed)))
+        let opened: Result<Vec<Applied>, DbError> = opened.into_iter().collect();
+        let opened = opened.map_err(while_doing("opening a session"))?;
+        let first = opened.into_iter().next().unwrap_or_default();
+        Ok((first, is_stopped.load(Ordering::Relaxed)))
     })
 }
 
@@ -87,29 +90,88 @@ fn next_look(slots: &[Slot], now: Nanos) -> Nanos {
     due.map_or(now + LOOK, |due| due.clamp(now, now + LOOK))
 }
 
-/// Lets the streams start when all sessions are open, and none when one is not.
-struct Gate {
-    starts: Vec<SyncSender<Option<Nanos>>>,
-    opened: Vec<Result<(), dyno_core::DbError>>,
-    first: Option<Applied>,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StopReason {
+    /// It has passed its bound.
+    Bound,
+    /// The user has ended the trial.
+    User,
 }
 
-impl Gate {
-    fn add(&mut self, opened: Result<Applied, dyno_core::DbError>) {
-        self.opened.push(opened.map(|applied| {
-            self.first.get_or_insert(applied);
-        }));
-        if self.opened.len() == self.starts.len() {
-            let are_open = self.opened.iter().all(Result::is_ok);
-            let began = are_open.then(monotonic_now);
-            for start in &self.starts {
-                start.send(began).ok();
-            }
+/// The statement of an embedded database that a stream is executing. It blocks the stream's thread: another one has to
+/// stop it.
+#[derive(Default)]
+pub(super) struct Slot(Mutex<Option<EmbeddedStatement>>);
+
+struct EmbeddedStatement {
+    interrupter: Interrupter,
+    due: Option<Nanos>,
+    why: Option<StopReason>,
+}
+
+impl Slot {
+    /// A statement is about to be executed that is to be stopped at `due`; there is no interrupter of a server's.
+    pub(super) fn begin(&self, interrupter: Option<Interrupter>, due: Option<Nanos>) {
+        let running = |interrupter| EmbeddedStatement { interrupter, due, why: None };
+        *self.lock() = interrupter.map(running);
+    }
+
+    /// The statement has ended, and is not stopped any more. Returns why it was to be stopped.
+    pub(super) fn end(&self) -> Option<StopReason> {
+        self.lock().take().and_then(|running| running.why)
+    }
+
+    /// When the statement has to be stopped; `None` without a bound or when that has begun.
+    fn due(&self) -> Option<Nanos> {
+        self.lock().as_ref().filter(|running| running.why.is_none())?.due
+    }
+
+    /// Stops a statement that is to be stopped, again and again: an attempt before its first step is lost.
+    fn look(&self, now: Nanos, user_stops: bool) {
+        let mut running = self.lock();
+        let Some(EmbeddedStatement { interrupter, due, why }) = &mut *running else { return };
+        let is_due = due.is_some_and(|due| now >= due);
+        let reason = if user_stops { Some(StopReason::User) } else { None };
+        *why = why.or(reason).or(is_due.then_some(StopReason::Bound));
+        if why.is_some() {
+            interrupter();
         }
     }
 
-    fn result(self) -> Result<Applied, dyno_core::DbError> {
-        self.opened.into_iter().collect::<Result<Vec<()>, _>>()?;
-        Ok(self.first.unwrap_or_default())
+    /// What a panicking holder leaves is whole: every change is one assignment.
+    fn lock(&self) -> MutexGuard<'_, Option<EmbeddedStatement>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+
+    #[test]
+    fn an_embedded_statement_is_stopped_at_its_bound_and_not_before() {
+        let attempts = Arc::new(AtomicU32::new(0));
+        let interrupter = || -> Option<Interrupter> {
+            let attempts = Arc::clone(&attempts);
+            Some(Box::new(move || drop(attempts.fetch_add(1, Ordering::Relaxed))))
+        };
+        let made = || attempts.load(Ordering::Relaxed);
+        let slot = Slot::default();
+        slot.look(9, true);
+        slot.begin(interrupter(), Some(100));
+        assert_eq!((slot.due(), made()), (Some(100), 0), "nothing is executed");
+        slot.look(99, false);
+        assert_eq!(made(), 0);
+        slot.look(100, false);
+        slot.look(101, true);
+        assert_eq!((slot.due(), made()), (None, 2));
+        assert_eq!(slot.end(), Some(StopReason::Bound));
+        slot.look(102, true);
+        assert_eq!(made(), 2, "the next one is not hit");
+        slot.begin(interrupter(), None);
+        slot.look(Nanos::MAX, false);
+        assert_eq!((slot.end(), made()), (None, 2), "it has no bound");
     }
 }

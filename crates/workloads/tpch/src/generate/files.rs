@@ -1,24 +1,27 @@
 //! The tables and the refresh sets as files.
 
-mod sink;
-
 use super::refresh::{DeletedKeys, RefreshRows};
-use super::{TableRows, part_row_count, refresh};
-use crate::generate::row_count;
+use super::{TableRows, part_row_count, refresh, row_count};
 use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
 use dyno_load::LoadObserver;
 use dyno_runner::failure::Failure;
 use dyno_wire::text_rows::{push_double, push_int};
-use sink::{Sink, Unwritten};
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::{fs, io, thread};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 /// Rows are handed on in pieces of about this size: they stay in the cache.
 const PIECE_BYTES: usize = 256 << 10;
+/// What a chunk may hold back while it waits for its turn.
+const HELD_MAX_BYTES: usize = 16 << 20;
+/// How often a thread that waits looks whether all is over.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const OTHER_FOLDER: &str = "Choose a folder that you may write with --out.";
 
@@ -89,13 +92,38 @@ impl Rows {
     }
 }
 
+/// A file that several threads write, each its chunk, in order. It has its name only once it is complete.
 struct Job {
     rows: Rows,
     chunks: u32,
     /// Chunks of the jobs before.
     chunks_before: usize,
-    sink: Sink,
-    written_rows: AtomicU64,
+    path: PathBuf,
+    unfinished: PathBuf,
+    progress: Mutex<Progress>,
+    turned: Condvar,
+}
+
+#[derive(Default)]
+struct Progress {
+    file: Option<File>,
+    /// The chunk whose turn it is.
+    next: u32,
+    rows: u64,
+    bytes: u64,
+}
+
+/// Why a chunk was not written.
+enum Unwritten {
+    Failed(io::Error),
+    /// All is over, because of something else.
+    Over,
+}
+
+impl From<io::Error> for Unwritten {
+    fn from(error: io::Error) -> Self {
+        Unwritten::Failed(error)
+    }
 }
 
 /// Where the files of `options` will be.
@@ -105,19 +133,14 @@ pub fn paths(options: &FileOptions) -> Vec<PathBuf> {
 
 /// The bytes that the files of `options` will take, give or take a tenth.
 pub fn estimated_bytes(options: &FileOptions) -> u64 {
-    let scale = options.scale;
-    let bytes = |(_, rows): &(PathBuf, Rows)| match *rows {
-        // To count the lines of the largest tables would take seconds.
-        Rows::Table { table: SchemaTable::Lineitem, part, parts } => {
-            4 * part_row_count(SchemaTable::Orders, scale, part, parts)
-                * row_bytes(SchemaTable::Lineitem)
-        }
-        Rows::Table { table, part, parts } => {
-            part_row_count(table, scale, part, parts) * row_bytes(table)
-        }
-        Rows::NewOrders(_) => refresh::orders(scale) * row_bytes(SchemaTable::Orders),
-        Rows::NewLines(_) => 4 * refresh::orders(scale) * row_bytes(SchemaTable::Lineitem),
-        Rows::DeletedKeys(_) => refresh::orders(scale) * KEY_BYTES,
+    let bytes = |(_, rows): &(PathBuf, Rows)| {
+        rows.count(options.scale)
+            * match *rows {
+                Rows::Table { table, .. } => row_bytes(table),
+                Rows::NewOrders(_) => row_bytes(SchemaTable::Orders),
+                Rows::NewLines(_) => row_bytes(SchemaTable::Lineitem),
+                Rows::DeletedKeys(_) => KEY_BYTES,
+            }
     };
     contents(options).iter().map(bytes).sum()
 }
@@ -156,9 +179,14 @@ pub fn write(
     super::prepare();
     let outcome = write_jobs(options, &jobs, observer, stop);
     if outcome.is_err() {
-        jobs.iter().for_each(|job| job.sink.discard());
+        jobs.iter().for_each(Job::discard);
     }
-    outcome.map(|()| jobs.iter().map(Job::written).collect())
+    let written = |job: Job| {
+        let Progress { rows, bytes, .. } =
+            job.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        WrittenFile { path: job.path, rows, bytes }
+    };
+    outcome.map(|()| jobs.into_iter().map(written).collect())
 }
 
 fn not_written(path: &Path, error: &io::Error) -> Failure {
@@ -229,8 +257,11 @@ fn jobs(contents: Vec<(PathBuf, Rows)>, scale: f64) -> Vec<Job> {
     let mut chunks_before = 0;
     let job = |(path, rows): (PathBuf, Rows)| {
         let chunks = rows.chunks(scale);
-        let sink = Sink::new(path, chunks);
-        let job = Job { rows, chunks, chunks_before, sink, written_rows: AtomicU64::new(0) };
+        let mut unfinished = path.clone().into_os_string();
+        unfinished.push(".part");
+        let (progress, turned) = (Mutex::default(), Condvar::new());
+        let unfinished = PathBuf::from(unfinished);
+        let job = Job { rows, chunks, chunks_before, path, unfinished, progress, turned };
         chunks_before += chunks as usize;
         job
     };
@@ -256,8 +287,8 @@ fn write_jobs(
                 job.write_chunk(chunk, options, &mut buffer, observer, &over)
             {
                 has_failed.store(true, Ordering::Relaxed);
-                let first = &mut *error.lock().unwrap_or_else(|poison| poison.into_inner());
-                first.get_or_insert_with(|| not_written(job.sink.path(), &cause));
+                let first = &mut *error.lock().unwrap_or_else(PoisonError::into_inner);
+                first.get_or_insert_with(|| not_written(&job.path, &cause));
             }
         }
     };
@@ -267,7 +298,7 @@ fn write_jobs(
         }
         work();
     });
-    let error = error.into_inner().unwrap_or_else(|poison| poison.into_inner());
+    let error = error.into_inner().unwrap_or_else(PoisonError::into_inner);
     match error {
         Some(error) => Err(error),
         None if stop() => Err(Failure::interrupted(
@@ -284,11 +315,6 @@ fn chunk_at(jobs: &[Job], number: usize) -> Option<(&Job, u32)> {
 }
 
 impl Job {
-    fn written(&self) -> WrittenFile {
-        let rows = self.written_rows.load(Ordering::Relaxed);
-        WrittenFile { path: self.sink.path().to_owned(), rows, bytes: self.sink.bytes() }
-    }
-
     fn write_chunk(
         &self,
         chunk: u32,
@@ -308,43 +334,80 @@ impl Job {
         if chunk == 0 {
             buffer.extend_from_slice(options.format.header(table, columns).as_bytes());
         }
-        let mut piece = Piece { job: self, chunk, format: options.format, buffer, over };
-        let rows = match self.rows {
+        let mut rows: Box<dyn RowSource> = match self.rows {
             Rows::Table { table, part, parts } => {
                 let small = (part - 1) * self.chunks + chunk + 1;
-                piece.write(TableRows::new(table, scale, small, parts * self.chunks))
+                Box::new(TableRows::new(table, scale, small, parts * self.chunks))
             }
-            Rows::NewOrders(set) => piece.write(RefreshRows::orders(scale, set)),
-            Rows::NewLines(set) => piece.write(RefreshRows::lines(scale, set)),
-            Rows::DeletedKeys(set) => piece.write(DeletedKeys::new(scale, set)),
-        }?;
-        self.written_rows.fetch_add(rows, Ordering::Relaxed);
-        observer.rows_done(rows);
-        Ok(())
-    }
-}
-
-struct Piece<'a> {
-    job: &'a Job,
-    chunk: u32,
-    format: LineFormat,
-    buffer: &'a mut Vec<u8>,
-    over: &'a dyn Fn() -> bool,
-}
-
-impl Piece<'_> {
-    fn write(&mut self, mut rows: impl RowSource) -> Result<u64, Unwritten> {
-        let mut count = 0;
-        let mut limit = PIECE_BYTES;
-        while self.format.fill(&mut rows, self.buffer, limit, &mut count) {
-            if (self.over)() {
+            Rows::NewOrders(set) => Box::new(RefreshRows::orders(scale, set)),
+            Rows::NewLines(set) => Box::new(RefreshRows::lines(scale, set)),
+            Rows::DeletedKeys(set) => Box::new(DeletedKeys::new(scale, set)),
+        };
+        let (mut count, mut limit) = (0, PIECE_BYTES);
+        while options.format.fill(&mut *rows, buffer, limit, &mut count) {
+            if over() {
                 return Err(Unwritten::Over);
             }
-            self.job.sink.piece(self.chunk, self.buffer, self.over)?;
-            limit = self.buffer.len() + PIECE_BYTES;
+            let may_wait = buffer.len() >= HELD_MAX_BYTES;
+            if let Some(mut progress) = self.turn(chunk, may_wait, over)? {
+                self.append(&mut progress, buffer)?;
+            }
+            limit = buffer.len() + PIECE_BYTES;
         }
-        self.job.sink.end(self.chunk, self.buffer, self.over)?;
-        Ok(count)
+        if let Some(mut progress) = self.turn(chunk, true, over)? {
+            self.append(&mut progress, buffer)?;
+            progress.rows += count;
+            progress.next += 1;
+            if progress.next == self.chunks {
+                progress.file = None;
+                fs::rename(&self.unfinished, &self.path)?;
+            }
+            self.turned.notify_all();
+        }
+        observer.rows_done(count);
+        Ok(())
+    }
+
+    /// The progress of the file if it is a chunk's turn, which may be waited for.
+    fn turn(
+        &self,
+        chunk: u32,
+        may_wait: bool,
+        over: &dyn Fn() -> bool,
+    ) -> Result<Option<MutexGuard<'_, Progress>>, Unwritten> {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        while progress.next != chunk {
+            if !may_wait {
+                return Ok(None);
+            }
+            if over() {
+                return Err(Unwritten::Over);
+            }
+            let woken = self.turned.wait_timeout(progress, LOOK_EVERY);
+            progress = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(Some(progress))
+    }
+
+    /// Writes what the buffer holds, and empties it.
+    fn append(&self, progress: &mut Progress, buffer: &mut Vec<u8>) -> io::Result<()> {
+        let file = match &mut progress.file {
+            Some(file) => file,
+            none => none.insert(File::create(&self.unfinished)?),
+        };
+        file.write_all(buffer)?;
+        progress.bytes += buffer.len() as u64;
+        buffer.clear();
+        Ok(())
+    }
+
+    /// Removes what is unfinished: on a full disk it would be in the way of what comes next.
+    fn discard(&self) {
+        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
+        if progress.file.take().is_some() {
+            // There is an earlier error to tell of.
+            let _ = fs::remove_file(&self.unfinished);
+        }
     }
 }
 
@@ -386,78 +449,61 @@ impl LineFormat {
         limit_bytes: usize,
         count: &mut u64,
     ) -> bool {
-        match self {
-            LineFormat::Tbl => fill::<false>(rows, out, limit_bytes, count),
-            LineFormat::Csv => fill::<true>(rows, out, limit_bytes, count),
+        let is_csv = self == LineFormat::Csv;
+        let mut columns = Columns { out, separator: if is_csv { b',' } else { b'|' } };
+        while columns.out.len() < limit_bytes {
+            if !rows.next_row(&mut columns) {
+                return false;
+            }
+            match columns.out.last_mut() {
+                // The last comma becomes the end of the row.
+                Some(last) if is_csv => *last = b'\n',
+                _ => columns.out.push(b'\n'),
+            }
+            *count += 1;
         }
+        true
     }
 }
 
-/// Columns with `,` or `|` behind each.
-struct Columns<'a, const CSV: bool>(&'a mut Vec<u8>);
-
-impl<const CSV: bool> Columns<'_, CSV> {
-    const SEPARATOR: u8 = if CSV { b',' } else { b'|' };
-
-    #[inline]
-    fn end_row(&mut self) {
-        match self.0.last_mut() {
-            // The last comma becomes the end of the row.
-            Some(last) if CSV => *last = b'\n',
-            _ => self.0.push(b'\n'),
-        }
-    }
+/// Columns with a separator behind each.
+struct Columns<'a> {
+    out: &'a mut Vec<u8>,
+    separator: u8,
 }
 
-impl<const CSV: bool> RowWriter for Columns<'_, CSV> {
+impl RowWriter for Columns<'_> {
     #[inline]
     fn int(&mut self, value: i64) {
-        push_int(self.0, value);
-        self.0.push(Self::SEPARATOR);
+        push_int(self.out, value);
+        self.out.push(self.separator);
     }
 
     #[inline]
     fn double(&mut self, value: f64) {
-        push_double(self.0, value);
-        self.0.push(Self::SEPARATOR);
+        push_double(self.out, value);
+        self.out.push(self.separator);
     }
 
     #[inline]
     fn text(&mut self, value: &[u8]) {
-        self.0.reserve(value.len() + 3);
+        self.out.reserve(value.len() + 3);
         // There are no quotes and no newlines in TPC-H's text.
-        let is_quoted = CSV && value.contains(&b',');
+        let is_quoted = self.separator == b',' && value.contains(&b',');
         if is_quoted {
-            self.0.push(b'"');
+            self.out.push(b'"');
         }
-        self.0.extend_from_slice(value);
+        self.out.extend_from_slice(value);
         if is_quoted {
-            self.0.push(b'"');
+            self.out.push(b'"');
         }
-        self.0.push(Self::SEPARATOR);
+        self.out.push(self.separator);
     }
 
     #[inline]
     fn null(&mut self) {
-        self.0.push(Self::SEPARATOR);
+        self.out.push(self.separator);
     }
-}
-
-fn fill<const CSV: bool>(
-    rows: &mut dyn RowSource,
-    out: &mut Vec<u8>,
-    limit_bytes: usize,
-    count: &mut u64,
-) -> bool {
-    let mut columns = Columns::<CSV>(out);
-    while columns.0.len() < limit_bytes {
-        if !rows.next_row(&mut columns) {
-            return false;
-        }
-        columns.end_row();
-        *count += 1;
-    }
-    true
 }
 
 /// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.

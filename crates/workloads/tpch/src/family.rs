@@ -1,0 +1,470 @@
+//! TPC-H in suites.
+//!
+//! A trial is no work of the engine, but one pass over the queries at one parallel degree. Every query that
+//! ends is a line of `trials/<n>.executed.jsonl`, from which a trial that was killed is summarised. `dyno
+//! tpch run`, `power`, `throughput` and `refresh` write a suite in memory and go the same way, so they can
+//! be resumed and have papers.
+
+use crate::degree::{DegreeRule, detect};
+use crate::facts::{CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, needs};
+use crate::options::{Cache, OFFER, TpchSettings};
+use crate::paper::{ANSWERS, AnswerCount, answers_words};
+use crate::run::{Answerer, RunOptions, TpchTest, TrialWatch, data, known_facts, run};
+use crate::state;
+use crate::warm::{as_found, emptied, warm};
+use dyno_core::{AdminDriver, Driver};
+use dyno_engine::Control;
+use dyno_facts::{
+    CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, Message, TrialIdentity, TrialStart,
+    TrialStatus, TrialSummary, say,
+};
+use dyno_load::settings::{ServerNeed, adopt};
+use dyno_reactor::{block_on, unless};
+use dyno_runner::databases::{Database, in_session};
+use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::family::{
+    After, Family, FamilyEntry, Job, LoadOrder, Pass, PassWatch, ShellCommand, TrialDone, Trials,
+    all_or_none, ask, drive_pass, drop_failure, given, load_failure, refused, run_command,
+};
+use dyno_runner::progress::LoadProgress;
+use dyno_runner::watch::given_up;
+use dyno_store::RunData;
+use dyno_suite::Plan;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// TPC-H, for the registry.
+pub static FAMILY: FamilyEntry = FamilyEntry {
+    last_words: answers_lines,
+    ..FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
+        Ok(Box::new(TpchFamily::new(plan, planned)?))
+    })
+};
+
+/// An experiment with TPC-H.
+struct TpchFamily {
+    options: Box<TpchSettings>,
+    degrees: Vec<u32>,
+}
+
+impl TpchFamily {
+    fn new(plan: &Plan, experiment: &ExperimentFacts) -> Result<Self, Failure> {
+        let options = TpchSettings::read(&experiment.test, given(experiment))
+            .map_err(|error| refused(plan, experiment, error))?;
+        Ok(TpchFamily { options: Box::new(options), degrees: experiment.degrees.clone() })
+    }
+}
+
+impl Family for TpchFamily {
+    fn writes(&self) -> bool {
+        self.options.run.test != TpchTest::Queries
+    }
+
+    fn commands(&self) -> Vec<String> {
+        match &self.options.cache {
+            Cache::Cold(command) => vec![command.clone()],
+            Cache::AsFound | Cache::Warm => Vec::new(),
+        }
+    }
+
+    fn needs(&self) -> Vec<ServerNeed> {
+        [&[ServerNeed::WHOLE_ANSWERS], &needs(self.options.load.scale)[1..]].concat()
+    }
+
+    fn fits(&self, database: &Database) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
+        let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
+        match self.rule(driver)? {
+            Some(rule) if rule.fits(driver.dialect()) => Ok(()),
+            Some(rule) => Err(Failure::new(format!(
+                "The rule `{}` sets the degree of {}, which this database is not.",
+                rule.name, rule.product
+            ))
+            .with_hint("Leave `degree_rule` out, and what fits the product is found.")),
+            None => Err(Failure::new(format!(
+                "It is not known how this product is asked for a parallel degree of {degree}."
+            ))
+            .with_hint(
+                "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
+                 degree 0 only.",
+            )),
+        }
+    }
+
+    fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
+        let driver = &database.primary_admin();
+        let asked = TpchLoadOptions { same_host: order.same_host, ..self.options.load.clone() };
+        load(driver, &asked, order.observer)
+            .map(|report| self.load_sentence(&report))
+            .map_err(|error| suite_failure(&error))
+    }
+
+    fn tables(&self) -> Vec<String> {
+        state::all_tables()
+    }
+
+    fn idle_tables(&self) -> Vec<&'static str> {
+        state::OWN_TABLES.to_vec()
+    }
+
+    fn existing(&self, database: &Database) -> Result<BTreeSet<String>, Failure> {
+        let driver = &database.primary_admin();
+        let existing = ask(driver, async |session| state::tables(session).await)?;
+        let tables = self.tables();
+        let is_there = tables.iter().any(|table| existing.contains(table));
+        Ok(all_or_none(is_there, tables))
+    }
+
+    fn remove(
+        &self,
+        database: &Database,
+        tables: &[String],
+        observer: &LoadProgress,
+    ) -> Result<(), Failure> {
+        let driver = &database.primary_admin();
+        destroy_of(driver, tables, false, observer).map(|_| ()).map_err(drop_failure)
+    }
+}
+
+impl Trials for TpchFamily {
+    fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+        let degree = job.planned.degree.unwrap_or(0);
+        if degree > 0
+            && let Some(rule) = self.rule(&database.primary_admin())?
+            && !rule.is_parallel()
+        {
+            return Ok(TrialDone::Skipped(rule.none.clone()));
+        }
+        trial(&self.options, database, job)
+    }
+}
+
+impl TpchFamily {
+    /// How this database is told its degree; `None` where nobody knows.
+    fn rule(&self, driver: &AdminDriver<'_>) -> Result<Option<DegreeRule>, Failure> {
+        if let Some(rule) = &self.options.run.rule {
+            return Ok(Some(rule.clone()));
+        }
+        ask(driver, async |session| detect(session).await)
+    }
+
+    fn load_sentence(&self, report: &TpchLoadReport) -> Message {
+        if report.rows.was_complete {
+            return say!(tables_complete, scale = self.options.load.scale.to_string());
+        }
+        let steps = report.load.steps.iter().filter(|step| !step.is_part());
+        let steps = steps.map(|step| format!("{} {:.1} s", step.name, step.seconds).into());
+        let all = report
+            .load
+            .seconds
+            .map(|seconds| say!(all_steps_took, seconds = format!("{seconds:.1}")));
+        let parts: Vec<Message> =
+            [report.rows.sentence()].into_iter().chain(steps).chain(all).collect();
+        Message::joined(&parts, ", ", "，")
+    }
+}
+
+/// The loader's own remedies speak of another command line.
+fn suite_failure(error: &LoadError) -> Failure {
+    let failure = load_failure(
+        error,
+        "Use another database, write the scale factor that is there into the suite, or remove the tables: `dyno tpch \
+         drop` removes those that dyno has loaded.",
+    );
+    match error {
+        LoadError::Room { .. } => failure.with_hint(
+            "Lower `scale`, make room, or set `force = true` if the estimate is wrong here.",
+        ),
+        _ => failure,
+    }
+}
+
+fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<TrialDone, Failure> {
+    let (planned, target, control) = (job.planned, &job.step.target, job.control);
+    let degree = planned.degree.unwrap_or(0);
+    let driver = database.primary_admin();
+    let loaded = job.asks(|| {
+        ask(&driver, async |session| {
+            data(session, options.run.scale).await.map_err(|error| Failure::from(&error))
+        })
+    })?;
+    let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
+    let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
+    if control.is_stopped() {
+        return Ok(TrialDone::INTERRUPTED);
+    }
+    let asked = RunOptions {
+        degree,
+        parameters: options.parameters(planned.seed),
+        answers: Some(job.run.path().join("answers")),
+        who: Answerer { target: target.clone(), degree },
+        cache,
+        ..options.run.clone()
+    };
+    let test = asked.test;
+    let pass = Pass {
+        identity: TrialIdentity {
+            test: test.name().to_owned(),
+            workers: test.streams(),
+            own: Some(FamilyFacts::new(&known_facts(&asked, driver.dialect(), loaded.load))),
+            ..TrialIdentity::default()
+        },
+        loops: test.sessions(),
+        title: &format!("{} at degree {degree}", test.name()),
+        length: test.length(),
+    };
+    drive_pass(database, job, pass, |watch| {
+        let facts = run(&database.admin(), &asked, &Storing(watch), &|| {
+            control.is_stopped() || given_up().is_some()
+        })?;
+        Ok(move |start: TrialStart| {
+            let mut measured = start.summary(status(&facts, test, control));
+            facts.set_totals(&mut measured);
+            let checks = answers_check(&measured).into_iter().collect();
+            let headline = Some(headline(&measured));
+            (measured, After { checks, headline, ..After::default() })
+        })
+    })
+}
+
+fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
+    let queries = facts.queries.iter().map(|query| (format!("Q{}", query.query), &query.outcome));
+    let refreshes =
+        facts.refreshes.iter().map(|refresh| (format!("RF{}", refresh.function), &refresh.outcome));
+    let outcomes: Vec<(String, &QueryOutcome)> = queries.chain(refreshes).collect();
+    let is_whole = outcomes.len() as u64 >= test.length();
+    let is_interrupted = outcomes.iter().any(|(_, ended)| **ended == QueryOutcome::Interrupted);
+    if is_interrupted || (control.is_stopped() && !is_whole) {
+        return TrialStatus::Interrupted;
+    }
+    let failed: Vec<(String, String)> = outcomes
+        .into_iter()
+        .filter_map(|(name, outcome)| match outcome {
+            QueryOutcome::Failed(why) => Some((name, sentence(why))),
+            _ => None,
+        })
+        .collect();
+    match failed.as_slice() {
+        [] if is_whole => TrialStatus::Complete,
+        [] => TrialStatus::Failed(say!(queries_missing)),
+        [(query, why)] => TrialStatus::Failed(say!(query_failed, query = query, why = why)),
+        [(query, why), more @ ..] => {
+            let n = more.len();
+            TrialStatus::Failed(say!(queries_failed, query = query, why = why, n = n))
+        }
+    }
+}
+
+fn headline(summary: &TrialSummary) -> String {
+    let Some(facts) = summary.own::<TpchFacts>() else { return String::new() };
+    let answered = summary.counts.committed;
+    let mut text = match &facts.metrics {
+        Some(metrics) => format!(
+            "{answered} executed, {:.2} s in all, geometric mean {:.3} s",
+            metrics.total_s, metrics.geometric_mean_s
+        ),
+        None => format!("{answered} executed in {:.2} s", summary.window_s),
+    };
+    if let Some(remark) = &facts.degree.remark {
+        text.push_str(&format!("; {}", remark.to_string().trim_end_matches('.')));
+    }
+    text
+}
+
+/// Tells what has ended.
+struct Storing<'a, 'w, 'run>(&'a PassWatch<'w, 'run>);
+
+impl TrialWatch for Storing<'_, '_, '_> {
+    fn started(&self) {
+        self.0.started();
+    }
+
+    fn query(&self, facts: &QueryFacts) {
+        let what = format!("Q{} took {:.2} s", facts.query, facts.seconds);
+        self.0.ended("queries", facts, &what);
+    }
+
+    fn refresh(&self, facts: &RefreshFacts) {
+        let what = format!("RF{} took {:.2} s", facts.function, facts.seconds);
+        self.0.ended("refreshes", facts, &what);
+    }
+
+    fn plan(&self, query: u8, extension: &str, text: &str) -> String {
+        // Plans are taken when all that is timed has ended.
+        self.0.over();
+        self.0.plan(&format!("q{query:02}.{extension}"), text, &format!("plan of Q{query}"))
+    }
+
+    fn note(&self, text: &str) {
+        self.0.note(text);
+    }
+}
+
+/// The check of a trial's answers; `None` where it asked no queries.
+fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
+    let facts = summary.own::<TpchFacts>()?;
+    let executed = facts.queries.len();
+    let answers = || facts.queries.iter().filter_map(|query| Some((query, query.answer.as_ref()?)));
+    let right = answers().filter(|(_, answer)| answer.verdict == CheckVerdict::Passed).count();
+    let wrong: Vec<Message> = answers()
+        .filter(|(_, answer)| answer.verdict == CheckVerdict::Failed)
+        .map(|(query, answer)| {
+            let differences = Message::sentences(&answer.differences);
+            let query = format!("Q{}", query.query);
+            say!(
+                answer_differs,
+                query = query,
+                against = &answer.against,
+                differences = differences
+            )
+        })
+        .collect();
+    let compared = right + wrong.len();
+    let share = match executed - compared {
+        0 => say!(answers_right, right = right, compared = compared),
+        others => say!(answers_right_of_some, right = right, compared = compared, others = others),
+    };
+    let (verdict, evidence) = match (compared, wrong.is_empty()) {
+        (0, _) => (CheckVerdict::NotMade, unknown(facts, &summary.status)),
+        (_, true) => (CheckVerdict::Passed, share),
+        (_, false) => {
+            let sentences: Vec<Message> = [share].into_iter().chain(wrong).collect();
+            (CheckVerdict::Failed, Message::sentences(&sentences))
+        }
+    };
+    (executed > 0).then(|| DataCheck { name: ANSWERS.to_owned(), verdict, evidence })
+}
+
+/// Why nothing was compared.
+fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
+    if facts.queries.iter().all(|query| query.outcome != QueryOutcome::Answered) {
+        return match status {
+            TrialStatus::Interrupted => say!(answers_interrupted),
+            _ => say!(answers_missing),
+        };
+    }
+    let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
+    if was_refreshed || !facts.refreshes.is_empty() {
+        say!(answers_unknown_after_refresh)
+    } else {
+        say!(answers_unknown)
+    }
+}
+
+/// The last line of a run, one for each experiment and target with queries, after the rows that
+/// differ; empty where there are none.
+fn answers_lines(data: &RunData) -> String {
+    // A step that was executed again counts as it ended last.
+    let last: BTreeMap<&str, &TrialSummary> =
+        data.trials.iter().map(|trial| (trial.summary.step.as_str(), &trial.summary)).collect();
+    let mut groups: BTreeMap<(&str, &str), Vec<&TpchFacts>> = BTreeMap::new();
+    for summary in last.into_values() {
+        if let Some(facts) = summary.own::<TpchFacts>().filter(|facts| !facts.queries.is_empty()) {
+            let group = (summary.experiment.as_str(), summary.target.as_str());
+            groups.entry(group).or_default().push(facts);
+        }
+    }
+    let is_alone = groups.len() == 1;
+    let lines = groups.iter().map(|((experiment, target), trials)| {
+        let whose = if is_alone { String::new() } else { format!(" of {experiment} on {target}") };
+        let text: String = trials.iter().map(|facts| differences(facts)).collect();
+        let count = AnswerCount::of(trials.iter().copied());
+        text + &format!("answers{whose}: {}\n", answers_words(&count))
+    });
+    lines.collect()
+}
+
+/// The rows that differ in the answers of a trial, in lines.
+fn differences(facts: &TpchFacts) -> String {
+    let mut text = String::new();
+    for query in &facts.queries {
+        let wrong = query.answer.as_ref().filter(|own| own.verdict == CheckVerdict::Failed);
+        let Some(answer) = wrong else { continue };
+        let (number, degree) = (query.query, facts.degree.asked);
+        text.push_str(&format!("Q{number} at degree {degree} differs from {}:\n", answer.against));
+        answer.differences.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    }
+    text
+}
+
+/// Brings the caches into the state that is asked for; `None` when the user has stopped it.
+fn bring(
+    driver: &AdminDriver<'_>,
+    target: &str,
+    cache: &Cache,
+    control: &Control,
+) -> Result<Option<CacheFacts>, Failure> {
+    let brought = block_on(async {
+        match cache {
+            Cache::AsFound => Ok(Some(as_found())),
+            Cache::Warm => {
+                let warmed = in_session(driver, async |session| {
+                    adopt(session).await?;
+                    warm(session).await
+                });
+                let warmed = unless(|| control.is_stopped(), warmed).await;
+                warmed.transpose().map_err(|error| Failure::from(&error))
+            }
+            Cache::Cold(text) => {
+                let (told, does, key) = (&[], "empties the caches".into(), "cold_command");
+                let command = ShellCommand { target, told, text, does, key, limit: None };
+                let took = run_command(driver, &command, control).await?;
+                Ok(took.map(|took| emptied(text, took.ended_s, took.back_s)))
+            }
+        }
+    });
+    brought.map_err(|error| Failure::new(format!("No event loop: {error}.")))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::facts::{AnswerFacts, DegreeFacts};
+
+    fn query(number: u8, verdict: Option<CheckVerdict>) -> QueryFacts {
+        let differences = match verdict {
+            Some(CheckVerdict::Failed) => vec!["Row 1: 2 instead of 1.".into()],
+            _ => Vec::new(),
+        };
+        let against = "the reference at scale factor 1".into();
+        let answer = verdict.map(|verdict| AnswerFacts { verdict, against, differences });
+        QueryFacts { query: number, answer, ..QueryFacts::default() }
+    }
+
+    fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<CheckVerdict>) -> TpchFacts {
+        let queries = (1..=22).map(|number| query(number, verdict_of(number))).collect();
+        let degree = DegreeFacts { asked: degree, ..DegreeFacts::default() };
+        TpchFacts { queries, degree, ..TpchFacts::default() }
+    }
+
+    fn line(trials: &[&TpchFacts]) -> String {
+        answers_words(&AnswerCount::of(trials.iter().copied())).to_string()
+    }
+
+    #[test]
+    fn a_query_is_correct_when_no_execution_of_it_was_wrong() {
+        let right = pass(0, |_| Some(CheckVerdict::Passed));
+        assert_eq!(line(&[&right]), "22 of 22 correct");
+        let wrong = pass(2, |number| {
+            Some(if number == 6 { CheckVerdict::Failed } else { CheckVerdict::Passed })
+        });
+        assert_eq!(line(&[&right, &wrong]), "21 of 22 correct; wrong: Q6");
+        let expected = "Q6 at degree 2 differs from the reference at scale factor 1:\n  Row 1: 2 \
+                        instead of 1.\n";
+        assert_eq!(differences(&wrong), expected);
+    }
+
+    #[test]
+    fn a_trial_without_an_answer_is_not_said_to_lack_a_reference() {
+        let mut facts = pass(0, |_| None);
+        let unknown = |facts: &TpchFacts, status: TrialStatus| unknown(facts, &status).to_string();
+        let no_reference = "There are no reference answers to compare with.";
+        assert_eq!(unknown(&facts, TrialStatus::Interrupted), no_reference);
+        facts.queries.truncate(1);
+        facts.queries[0].outcome = QueryOutcome::Interrupted;
+        let interrupted = "The trial was interrupted before a query was answered.";
+        assert_eq!(unknown(&facts, TrialStatus::Interrupted), interrupted);
+        facts.queries[0].outcome = QueryOutcome::TimedOut;
+        assert_eq!(unknown(&facts, TrialStatus::Complete), "No query was answered.");
+    }
+}
