@@ -726,7 +726,8 @@ mod tests {
             let target = (NAMES[0].to_owned(), SecretUrl::new(url));
             let budget_s = guessed_budget(&arguments).expect("a time");
             let overrides = Overrides { targets: vec![target], budget_s, ..Overrides::default() };
-            let suite = Suite::open(SUITE, &crate::offers()).expect("a suite");
+            let suite = Suite::open(SUITE, &dyno_runner::family::offers(crate::families::FAMILIES));
+            let suite = suite.expect("a suite");
             Plan::build(&suite, &overrides)
                 .map(|plan| plan.estimated_s)
                 .map_err(|_| too_short(&suite, &overrides, &arguments).expect("it says why"))

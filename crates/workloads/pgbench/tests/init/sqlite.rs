@@ -66,7 +66,7 @@ fn a_run_can_ask_about_the_tables() {
         missing.hint("bench.db").unwrap(),
         "Perhaps you need to do initialization (\"pgbench -i\") in database \"bench.db\"."
     );
-    init(&driver, &InitOptions { scale: 3, ..steps("tG") });
+    init(&driver, &InitOptions { scale: 3, ..steps("tg") });
     let found = TableInfo { scale: 3, partitions: 0, partition_method: None };
     assert_eq!(info().unwrap(), found);
     ask(&driver, "insert into pgbench_history (tid) values (1)");
