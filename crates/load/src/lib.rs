@@ -273,6 +273,15 @@ impl LoadError {
         self
     }
 
+    /// Adds a remedy of the loader's own.
+    #[must_use]
+    pub fn with_remedy(mut self, remedy: String) -> Self {
+        if let LoadError::Session { hint, .. } = &mut self {
+            *hint = Some(remedy);
+        }
+        self
+    }
+
     /// Adds how to continue, because what is stored is not lost. What the database advises stands for itself.
     #[must_use]
     pub fn with_resume_hint(mut self, resume: &str) -> Self {

@@ -186,6 +186,9 @@ pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
     column(session, sql).await
 }
 
+/// Begins the marks of all tables that dyno makes.
+pub const MARK: &str = "dyno ";
+
 /// Gives a table that was just created the observer's mark. Servers that keep no comments refuse.
 ///
 /// # Errors
@@ -205,13 +208,32 @@ pub async fn mark(
     marked.map(drop).map_err(while_doing(format!("marking table {table}")))
 }
 
-/// The tables that have another mark, or none; none of a server that keeps no comments.
+/// The tables whose comment does not begin with this mark; none of a server that keeps no comments.
 ///
 /// # Errors
 /// The session is lost.
 pub async fn unmarked(
     session: &mut AdminSession<'_>,
     mark: &str,
+) -> Result<HashSet<String>, DbError> {
+    tables_by_mark(session, mark, false).await
+}
+
+/// The tables whose comment begins with this mark.
+///
+/// # Errors
+/// The session is lost.
+pub async fn marked(
+    session: &mut AdminSession<'_>,
+    mark: &str,
+) -> Result<HashSet<String>, DbError> {
+    tables_by_mark(session, mark, true).await
+}
+
+async fn tables_by_mark(
+    session: &mut AdminSession<'_>,
+    mark: &str,
+    is_wanted: bool,
 ) -> Result<HashSet<String>, DbError> {
     let (sql, column) = match session.dialect() {
         Dialect::Mysql => ("SHOW TABLE STATUS", 17),
@@ -223,8 +245,9 @@ pub async fn unmarked(
         Dialect::Sqlite => return Ok(HashSet::new()),
     };
     let tables = answer_if_any(session, sql).await?.unwrap_or_default().rows.into_iter();
-    let others = tables.filter(|row| row.get(column).is_some_and(|it| it.as_deref() != Some(mark)));
-    Ok(others.filter_map(|row| row.into_iter().next().flatten()).collect())
+    let is_marked = |it: &Option<String>| it.as_ref().is_some_and(|it| it.starts_with(mark));
+    let wanted = tables.filter(|row| row.get(column).is_some_and(|it| is_marked(it) == is_wanted));
+    Ok(wanted.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.

@@ -130,7 +130,7 @@ impl Runner<'_> {
         let (experiment, reached) = self.parties(step)?;
         let mut observer = LoadProgress::new(&title.to_string());
         observer.nodes = WatchedNode::all(reached);
-        observer.mark = Some(self.run.header().table_mark());
+        observer.mark = self.run.header().table_mark();
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let loaded =

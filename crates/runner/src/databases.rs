@@ -12,7 +12,7 @@ use dyno_core::{
 pub use dyno_drivers::Database;
 use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::{Secret, TargetUrl, find_password};
-use dyno_facts::{Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
+use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
 use dyno_load::query::answer_if_any;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, follows, read_facts};
@@ -593,6 +593,70 @@ async fn is_same(
     let answer = answer_if_any(reader, &look).await?;
     answer_if_any(writer, &end).await?;
     Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
+}
+
+/// # Errors
+/// Two targets of an experiment that loads data are one database under two names. As in a plan, options of their URLs
+/// tell them apart: settings of sessions are compared on one database.
+pub(crate) fn check_apart(
+    plan: &Plan,
+    reached: &BTreeMap<String, ReachedDatabase>,
+) -> Result<(), Failure> {
+    let options = |target: &TargetFacts| {
+        let url = target.loading_url()?.expose();
+        url.split_once('?').map(|(_, options)| options.to_owned())
+    };
+    let is_apart = |one: &TargetFacts, two: &TargetFacts| {
+        one.owner() == two.owner() || options(one) != options(two)
+    };
+    for (index, target) in plan.targets.iter().enumerate() {
+        for other in plan.targets[..index].iter().filter(|other| !is_apart(other, target)) {
+            let is_measured = |planned: &ExperimentFacts| {
+                [other, target].iter().all(|it| planned.targets.contains(&it.name))
+            };
+            let mut loaded = plan.experiments.iter().filter(|planned| planned.prepare);
+            let (Some(one), Some(two), true) =
+                (reached.get(&other.name), reached.get(&target.name), loaded.any(is_measured))
+            else {
+                continue;
+            };
+            let question = async {
+                timeout(now() + KINSHIP_WITHIN, has_same_tables(one, two)).await.ok().transpose()
+            };
+            // What can't be found out is seen in the trials.
+            if let Ok(Some(true)) = run(question) {
+                let message = format!(
+                    "The targets {} and {} are the same database under two names.",
+                    other.name, target.name
+                );
+                return Err(Failure::new(message).with_hint(
+                    "Give each target a database of its own, or set `prepare = false` in a suite.",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+async fn has_same_tables(one: &ReachedDatabase, two: &ReachedDatabase) -> Result<bool, DbError> {
+    if one.facts.version != two.facts.version {
+        return Ok(false);
+    }
+    let (one, two) = (one.database.primary_admin(), two.database.primary_admin());
+    in_session(&one, async |writer| {
+        in_session(&two, async |reader| {
+            let home = match writer.dialect() {
+                Dialect::Postgres => "SELECT current_schema()",
+                _ => "SELECT DATABASE()",
+            };
+            // PostgreSQL's locks are those of a database.
+            Ok(writer.dialect() == reader.dialect()
+                && is_same(writer, reader).await?
+                && answer_if_any(writer, home).await? == answer_if_any(reader, home).await?)
+        })
+        .await
+    })
+    .await
 }
 
 /// True if a table that is made in one session appears in the other.

@@ -37,7 +37,7 @@ pub use summary::{identity, kinds, summarise};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
 use crate::data::UsedSeeds;
-use crate::databases::{ReachedDatabase, check_copies, reach_planned, target_facts};
+use crate::databases::{ReachedDatabase, check_apart, check_copies, reach_planned, target_facts};
 use crate::failure::{Failure, Result};
 use crate::family::{Families, Trials, check_settings, experiment};
 use crate::fault::Injection;
@@ -358,6 +358,7 @@ impl Runner<'_> {
             check_copies(&reached).map_err(|failure| failure.at(&place))?;
             self.targets.insert(target.name.clone(), reached);
         }
+        check_apart(self.plan, &self.targets)?;
         let facts = target_facts(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
         Ok(())

@@ -9,6 +9,7 @@ use dyno_core::{NodeSight, counted};
 use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::format::short;
 use dyno_facts::{ExperimentFacts, PlanStep, StepAction};
+use dyno_load::query::MARK;
 use dyno_load::{LoadError, LoadObserver};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -118,7 +119,7 @@ pub struct LoadProgress {
     /// Where nothing goes on, these are looked at.
     pub(crate) nodes: Vec<WatchedNode>,
     /// Tables that are created get this comment.
-    pub(crate) mark: Option<String>,
+    pub(crate) mark: String,
 }
 
 impl LoadProgress {
@@ -129,7 +130,7 @@ impl LoadProgress {
             planned: AtomicU64::new(0),
             rows: AtomicU64::new(0),
             nodes: Vec::new(),
-            mark: None,
+            mark: format!("{MARK}load"),
         }
     }
 
@@ -149,7 +150,7 @@ impl LoadProgress {
 
 impl LoadObserver for LoadProgress {
     fn table_mark(&self) -> Option<&str> {
-        self.mark.as_deref()
+        Some(&self.mark)
     }
 
     fn rows_planned(&self, rows: u64) {

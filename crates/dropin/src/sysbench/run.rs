@@ -511,6 +511,10 @@ impl Lines<'_> {
 }
 
 impl LoadObserver for Lines<'_> {
+    fn table_mark(&self) -> Option<&str> {
+        self.progress.table_mark()
+    }
+
     fn rows_planned(&self, rows: u64) {
         self.progress.rows_planned(rows);
     }

@@ -6,11 +6,12 @@
 //! what is missing.
 
 use std::collections::HashSet;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, RowSource, Session};
-use dyno_load::catalog::mark;
+use dyno_load::catalog::{MARK, mark, unmarked};
 use dyno_load::query::{column, drop_tables, execute};
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
@@ -73,8 +74,14 @@ fn prepare_tables(
     let loader = LoadSessions::new(driver, observer, threads)
         .needing(&[ServerNeed::WRITES, chunk_need(options)]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
-    let existing = loader.one(async |session: &mut AdminSession<'_>| {
-        catalog::tables(session).await.map_err(while_doing("listing the tables"))
+    let (existing, foreign) = loader.one(async |session: &mut AdminSession<'_>| {
+        let doing = || while_doing("listing the tables");
+        let existing = catalog::tables(session).await.map_err(doing())?;
+        let foreign = match observer.table_mark() {
+            Some(_) => unmarked(session, MARK).await.map_err(doing())?,
+            None => HashSet::new(),
+        };
+        Ok((existing, foreign))
     })?;
     let (old, new): (Vec<_>, Vec<_>) =
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
@@ -84,6 +91,9 @@ fn prepare_tables(
     for (some, are_there) in [(old, true), (new, false)] {
         let state = async |session: &mut AdminSession<'_>, _: &(), table: &&NumberedName| {
             keep(match are_there {
+                true if foreign.contains(&table.1) => {
+                    inspect_foreign(session, options, table, observer).await?
+                }
                 true => inspect(session, options, table, observer).await?,
                 false => create(session, options, table, observer).await?,
             });
@@ -212,6 +222,24 @@ async fn inspect(
     Ok(table)
 }
 
+/// As [`inspect`], of a table that dyno has not made: it is used as it is, or not at all.
+async fn inspect_foreign(
+    session: &mut AdminSession<'_>,
+    options: &SysbenchOptions,
+    table: &NumberedName,
+    observer: &dyn LoadObserver,
+) -> Result<TableState, LoadError> {
+    let found = inspect(session, options, table, observer).await?;
+    if found.is_complete() {
+        return Ok(TableState { numbering: None, ..found });
+    }
+    // The server says itself that it exists, as it does to the original.
+    let made = create(session, options, table, observer).await;
+    let rows = u64::from(options.rows_to_load()) - found.rows_missing;
+    let why = "dyno has not made the table and changes nothing in it";
+    made.map_err(|error| error.with_remedy(format!("{why}: {}", as_it_is(options, rows))))
+}
+
 fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> LoadError {
     let hint = format!(
         "run cleanup first, then prepare again; to use the table as it is, run with the options \
@@ -306,13 +334,16 @@ fn other_rows(options: &SysbenchOptions, table: &str, counts: &[ChunkCount]) -> 
     if rows == 0 || (lowest, highest) != (1, found) {
         return other_contents(options, table, problem);
     }
-    let hint = format!(
-        "give --{0}={found} to use the table as it is (a suite has the key `{1}`), or drop it, as \
+    LoadError::data(format!("table '{table}' {problem}"), as_it_is(options, found))
+}
+
+fn as_it_is(options: &SysbenchOptions, rows: impl Display) -> String {
+    format!(
+        "give --{0}={rows} to use the table as it is (a suite has the key `{1}`), or drop it, as \
          `cleanup` does, then prepare again; in another database nothing is in the way",
         options.size_option(),
         options.size_option().replace('-', "_")
-    );
-    LoadError::data(format!("table '{table}' {problem}"), hint)
+    )
 }
 
 /// A unit of work for one session.

@@ -203,6 +203,7 @@ async fn begin(
         return Ok((database, Vec::new()));
     }
     if database.load.attempts > 0 {
+        refuse_foreign(session, &state::all_tables()).await?;
         observer.note("Going on with an unfinished load");
     }
     database.load.attempts += 1;
@@ -366,30 +367,46 @@ pub(crate) fn destroy_of(
             execute(session, "setting up SQLite", "PRAGMA foreign_keys = off").await?;
         }
         let existing = state::tables(session).await?;
-        if !force && let Some(error) = not_of_dyno(&existing) {
-            return Err(error);
-        }
         let is_there = |name: &&String| existing.contains(name.as_str());
         let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
+        if !force {
+            refuse_foreign(session, &there).await?;
+        }
         drop_tables(session, &there, observer).await?;
         Ok(there)
     })
 }
 
-/// Why none of these tables is dropped; `None` where a load has noted that they are its own.
-fn not_of_dyno(existing: &HashSet<String>) -> Option<LoadError> {
-    if state::OWN_TABLES.iter().any(|own| existing.contains(*own)) {
-        return None;
-    }
-    let tables = SchemaTable::ALL.iter().map(|table| table.name());
-    let foreign: Vec<&str> = tables.filter(|name| existing.contains(*name)).collect();
+/// # Errors
+/// Some of these tables are there and not dyno's.
+async fn refuse_foreign(session: &mut AdminSession<'_>, names: &[String]) -> Result<(), LoadError> {
+    let existing = state::tables(session).await?;
+    let unmarked = catalog::unmarked(session, catalog::MARK).await;
+    let unmarked = unmarked.map_err(while_doing("looking whose the tables are"))?;
+    not_of_dyno(&existing, &unmarked, names).map_or(Ok(()), Err)
+}
+
+/// Tables that a load has not marked, or of which nothing is noted where servers keep no marks.
+fn not_of_dyno(
+    existing: &HashSet<String>,
+    unmarked: &HashSet<String>,
+    names: &[String],
+) -> Option<LoadError> {
+    let is_noted = state::OWN_TABLES.iter().any(|own| existing.contains(*own));
+    let is_foreign = |name: &&str| {
+        existing.contains(*name)
+            && names.iter().any(|known| known == name)
+            && (!is_noted || unmarked.contains(*name))
+    };
+    let foreign: Vec<&str> =
+        SchemaTable::ALL.iter().map(|table| table.name()).filter(is_foreign).collect();
     let (subject, verb) = match foreign.as_slice() {
         [] => return None,
         [_] => ("The table", "was"),
         _ => ("The tables", "were"),
     };
     Some(LoadError::data(
-        format!("{subject} {} {verb} not loaded by dyno: nothing is dropped.", foreign.join(", ")),
+        format!("{subject} {} {verb} not loaded by dyno: nothing was changed.", foreign.join(", ")),
         "drop them yourself if nobody needs them; `dyno tpch drop --force` drops them, too",
     ))
 }
@@ -399,18 +416,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_tables_that_a_load_has_noted_are_dropped_unasked() {
-        let refused = |tables: &[&str]| {
-            not_of_dyno(&tables.iter().map(|&name| name.to_owned()).collect())
+    fn only_tables_that_a_load_has_noted_and_marked_are_dropped_unasked() {
+        let set = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let refused = |tables: &[&str], unmarked: &[&str]| {
+            not_of_dyno(&set(tables), &set(unmarked), &state::all_tables())
                 .map(|error| error.to_string())
         };
-        assert_eq!(refused(&[]), None);
-        assert_eq!(refused(&["people"]), None);
-        assert_eq!(refused(&["orders", "dyno_tpch"]), None);
-        assert_eq!(refused(&["lineitem", "dyno_tpch_steps"]), None);
-        let one = "The table orders was not loaded by dyno: nothing is dropped.";
-        assert_eq!(refused(&["orders", "people"]).as_deref(), Some(one));
-        let two = refused(&["orders", "part"]).expect("a refusal");
+        assert_eq!(refused(&[], &[]), None);
+        assert_eq!(refused(&["people"], &["people"]), None);
+        assert_eq!(refused(&["orders", "dyno_tpch"], &["dyno_tpch"]), None);
+        assert_eq!(refused(&["lineitem", "dyno_tpch_steps"], &[]), None);
+        let one = "The table orders was not loaded by dyno: nothing was changed.";
+        assert_eq!(refused(&["orders", "people"], &[]).as_deref(), Some(one));
+        let marked = ["orders", "part", "dyno_tpch"];
+        assert_eq!(refused(&marked, &["orders"]).as_deref(), Some(one));
+        let two = refused(&["orders", "part"], &[]).expect("a refusal");
         assert!(two.starts_with("The tables ") && two.contains(" were not loaded"), "{two}");
     }
 

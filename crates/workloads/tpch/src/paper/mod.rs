@@ -11,14 +11,14 @@ pub(crate) use tables::AnswerCount;
 pub(crate) use words::answers as answers_words;
 
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
+use dyno_facts::statistics::ratio::FigureBound;
+use dyno_facts::statistics::{Better, Metric};
 use dyno_facts::{FamilyRecord, Lang, Message, PublishedTable, TrialSummary, say};
 use dyno_report::blocks::{Blocks, PaperTable};
 use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper, Rule,
     Trial, glossary_row,
 };
-use dyno_facts::statistics::ratio::FigureBound;
-use dyno_facts::statistics::{Better, Metric};
 use tables::{PublishedSeconds, TpchTable, published_query};
 
 /// Queries of TPC-H.

@@ -307,7 +307,7 @@ fn caption(table: &TpchTable<'_>) -> Message {
     let title = match () {
         () if table.streams > 1 => say!(seconds_of_each_query_medians_of),
         () if table.columns.iter().any(|column| column.trials.len() > 1) => {
-            say!(seconds_of_each_query_medians_from_trials)
+            say!(seconds_of_each_query_medians_of_trials)
         }
         () => say!(seconds_of_each_query_2),
     };
