@@ -29,7 +29,7 @@ pub(super) fn verdict(
     condition: &Condition,
 ) -> Result<ConditionVerdict, DbError> {
     let compared = |left, rights: &[Sums], is_broken: fn(&[i64]) -> bool| {
-        in_session(driver, async |session: &mut AdminSession<'_>| {
+        in_session(driver, async |session| {
             compare(session, condition, left, rights, is_broken).await
         })
     };
@@ -64,7 +64,7 @@ const DELIVERED: Sums = ("{DL}", "o_w_id", "o_w_id", &[2]);
 const PAID: Sums = ("{PY}", "h_w_id", "h_c_w_id", &[2, 0]);
 const SUPPLIED: Sums = ("{LI}", "ol_w_id", "ol_supply_w_id", &[0, 0, 0]);
 
-/// A derived table as a statement of its own, for some of its rows.
+/// The statement that reads some rows of a derived table.
 fn statement(name: &str, wanted: &str) -> String {
     let table = derived(name);
     let inner = table.trim_start_matches('(').strip_suffix(')').unwrap_or(table);
@@ -73,7 +73,7 @@ fn statement(name: &str, wanted: &str) -> String {
     format!("{rows} {word} {wanted} GROUP BY {groups}")
 }
 
-/// Compares row by row. `is_broken` gets the values of all sides, without the key; 0 where there are no rows.
+/// Compares row by row. `is_broken` gets the values of all sides, without the key; 0 if a side has no row.
 async fn compare(
     session: &mut AdminSession<'_>,
     condition: &Condition,
