@@ -97,7 +97,7 @@ impl LoadReport {
     }
 }
 
-/// Why a faster way was not gone, for reports and notes.
+/// Explains why a faster bulk-load method was not used, for reports and notes.
 pub fn fallback_reason(fallback: &BulkFallback) -> Message {
     let why = match &fallback.refusal {
         Some(refusal) => refusal.into(),
@@ -172,7 +172,7 @@ pub struct Unobserved;
 
 impl LoadObserver for Unobserved {}
 
-/// Why a load, a look at its state or a removal failed.
+/// The failure of a load, of a look at its state or of a removal.
 #[derive(Debug)]
 pub enum LoadError {
     /// The database refused something or went away.

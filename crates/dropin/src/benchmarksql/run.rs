@@ -24,7 +24,7 @@ use dyno_runner::front_end::JsonFile;
 use dyno_runner::{identity, kinds, lock_holder, output, shared_warning, signals, summarise};
 use dyno_tpcc::facts::{TpccFacts, TpccKind};
 use dyno_tpcc::family::{
-    Before, Need, facts, is_missing, look_after, look_before, not_made, preflight, trial_needs,
+    Before, facts, is_missing, look_after, look_before, not_made, preflight, trial_needs,
 };
 use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
@@ -163,7 +163,7 @@ impl Job<'_> {
         let results = self.results(console, *clock, (&loaded, &spec), &control)?;
         let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
         console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
-        let c_last = workload.constants().c_last;
+        let c_last = workload.constants.c_last;
         console.line(&format!("C value for C_LAST this run:    {c_last}"));
         console.line("");
         if let Err(error) = signals::stop_on_interrupt(Arc::clone(&control)) {
@@ -247,7 +247,7 @@ impl Job<'_> {
         let mut workload = Tpcc::new(options, loaded, dialect).map_err(Failure::usage)?;
         if let Some(path) = &self.arguments.ledger {
             let target = self.place.target.to_string();
-            let ledger = LedgerFile::open(path, &target, loaded, self.seed, before.books())?;
+            let ledger = LedgerFile::open(path, &target, loaded, self.seed, &before.books)?;
             workload = workload.with_ledger(ledger);
         }
         Ok(match results {
@@ -304,9 +304,8 @@ impl Job<'_> {
     /// What the database says of its load, and whether it can be run on.
     fn loaded(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
         let isolation = self.arguments.isolation;
-        let need = Need { sessions: spec.workers, isolation, foreign_keys: None };
-        check_settings(driver, trial_needs(need.isolation))?;
-        let found = ask(driver, async |session| {
+        check_settings(driver, trial_needs(isolation))?;
+        let (loaded, found) = ask(driver, async |session| {
             if let Some(who) = lock_holder(session, OFFER.name).await? {
                 warn(&[shared_warning(&who)]);
             }
@@ -319,10 +318,10 @@ impl Job<'_> {
                 ))
                 .with_hint("lower warehouses, or destroy the database and build it again"));
             }
-            preflight(session, loaded, &need).await
+            Ok((loaded, preflight(session, spec.workers, isolation, None).await?))
         })?;
         warn(&found.warnings);
-        Ok(found.loaded)
+        Ok(loaded)
     }
 
     fn spec(&self) -> TrialSpec {

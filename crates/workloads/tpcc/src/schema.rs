@@ -35,46 +35,50 @@ dyno_core::named! {
     }
 }
 
-/// The columns of a table with their types, of which `key` is an integer that is part of the primary key.
-const ITEM: &str =
-    "i_id key, i_name varchar(24), i_price decimal(5,2), i_data varchar(50), i_im_id int";
-const WAREHOUSE: &str = "w_id key, w_ytd decimal(12,2), w_tax decimal(4,4), w_name varchar(10), \
+impl TpccTable {
+    /// Names and types, of which `key` is an integer that is part of the primary key.
+    fn typed_columns(self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let columns = match self {
+            TpccTable::Item => {
+                "i_id key, i_name varchar(24), i_price decimal(5,2), i_data varchar(50), i_im_id int"
+            }
+            TpccTable::Warehouse => {
+                "w_id key, w_ytd decimal(12,2), w_tax decimal(4,4), w_name varchar(10), \
      w_street_1 varchar(20), w_street_2 varchar(20), w_city varchar(20), w_state char(2), \
-     w_zip char(9)";
-const DISTRICT: &str = "d_w_id key, d_id key, d_ytd decimal(12,2), d_tax decimal(4,4), d_next_o_id int, \
+     w_zip char(9)"
+            }
+            TpccTable::District => {
+                "d_w_id key, d_id key, d_ytd decimal(12,2), d_tax decimal(4,4), d_next_o_id int, \
      d_name varchar(10), d_street_1 varchar(20), d_street_2 varchar(20), d_city varchar(20), \
-     d_state char(2), d_zip char(9)";
-const CUSTOMER: &str = "c_w_id key, c_d_id key, c_id key, c_discount decimal(4,4), c_credit char(2), \
+     d_state char(2), d_zip char(9)"
+            }
+            TpccTable::Customer => {
+                "c_w_id key, c_d_id key, c_id key, c_discount decimal(4,4), c_credit char(2), \
      c_last varchar(16), c_first varchar(16), c_credit_lim decimal(12,2), \
      c_balance decimal(12,2), c_ytd_payment decimal(12,2), c_payment_cnt int, \
      c_delivery_cnt int, c_street_1 varchar(20), c_street_2 varchar(20), c_city varchar(20), \
      c_state char(2), c_zip char(9), c_phone char(16), c_since timestamp, c_middle char(2), \
-     c_data varchar(500)";
-const HISTORY: &str = "hist_id int, h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, \
-     h_date timestamp, h_amount decimal(6,2), h_data varchar(24)";
-const ORDER: &str = "o_w_id key, o_d_id key, o_id key, o_c_id int, o_carrier_id int, o_ol_cnt int, \
-     o_all_local int, o_entry_d timestamp";
-const NEW_ORDER: &str = "no_w_id key, no_d_id key, no_o_id key";
-const STOCK: &str = "s_w_id key, s_i_id key, s_quantity int, s_ytd int, s_order_cnt int, s_remote_cnt int, \
+     c_data varchar(500)"
+            }
+            TpccTable::History => {
+                "hist_id int, h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, \
+     h_date timestamp, h_amount decimal(6,2), h_data varchar(24)"
+            }
+            TpccTable::Order => {
+                "o_w_id key, o_d_id key, o_id key, o_c_id int, o_carrier_id int, o_ol_cnt int, \
+     o_all_local int, o_entry_d timestamp"
+            }
+            TpccTable::NewOrder => "no_w_id key, no_d_id key, no_o_id key",
+            TpccTable::Stock => {
+                "s_w_id key, s_i_id key, s_quantity int, s_ytd int, s_order_cnt int, s_remote_cnt int, \
      s_data varchar(50), s_dist_01 char(24), s_dist_02 char(24), s_dist_03 char(24), \
      s_dist_04 char(24), s_dist_05 char(24), s_dist_06 char(24), s_dist_07 char(24), \
-     s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24)";
-const ORDER_LINE: &str = "ol_w_id key, ol_d_id key, ol_o_id key, ol_number key, ol_i_id int, ol_delivery_d timestamp, \
-     ol_amount decimal(6,2), ol_supply_w_id int, ol_quantity int, ol_dist_info char(24)";
-
-impl TpccTable {
-    /// Names and types.
-    fn typed_columns(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let columns = match self {
-            TpccTable::Item => ITEM,
-            TpccTable::Warehouse => WAREHOUSE,
-            TpccTable::District => DISTRICT,
-            TpccTable::Customer => CUSTOMER,
-            TpccTable::History => HISTORY,
-            TpccTable::Order => ORDER,
-            TpccTable::NewOrder => NEW_ORDER,
-            TpccTable::Stock => STOCK,
-            TpccTable::OrderLine => ORDER_LINE,
+     s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24)"
+            }
+            TpccTable::OrderLine => {
+                "ol_w_id key, ol_d_id key, ol_o_id key, ol_number key, ol_i_id int, ol_delivery_d timestamp, \
+     ol_amount decimal(6,2), ol_supply_w_id int, ol_quantity int, ol_dist_info char(24)"
+            }
         };
         columns.split(", ").filter_map(|column| column.split_once(' '))
     }

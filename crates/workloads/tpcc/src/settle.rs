@@ -434,7 +434,7 @@ async fn next_orders(session: &mut AdminSession<'_>) -> Result<HashMap<(u32, u32
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Entry, LedgerOrder, LedgerPayment, LedgerWork};
+    use crate::ledger::{Entry, LedgerPayment, LedgerWork, Step};
 
     fn entry(work: LedgerWork<'static>) -> Entry<'static> {
         Entry { warehouse: 1, district: 4, work }
@@ -475,8 +475,8 @@ mod tests {
         let payment = LedgerPayment { cents: 500, ..LedgerPayment::default() };
         for entry in [order(), entry(LedgerWork::Payment(payment)), entry(LedgerWork::Delivery(10))]
         {
-            ledger.note_sending(&entry).unwrap();
-            ledger.note_acknowledgement(&entry).unwrap();
+            ledger.note(Step::Sent, &entry).unwrap();
+            ledger.note(Step::Acknowledged, &entry).unwrap();
         }
         let exact = books_after(3_002, 500, 1, 8_991);
         assert_eq!(reconcile(&ledger, &before, &exact), Vec::<Message>::new());
@@ -489,7 +489,7 @@ mod tests {
         );
         let more = books_after(3_003, 500, 1, 8_992);
         assert_eq!(reconcile(&ledger, &before, &more).len(), 1);
-        ledger.note_sending(&order()).unwrap();
+        ledger.note(Step::Sent, &order()).unwrap();
         assert_eq!(reconcile(&ledger, &before, &more), Vec::<Message>::new());
         let unpaid = books_after(3_002, 400, 0, 8_991);
         assert_eq!(reconcile(&ledger, &before, &unpaid).len(), 4, "district, rows, two sums");

@@ -3,6 +3,7 @@
 
 use dyno_core::{AnswerRow, Dialect, Param, Rng, RowWriter};
 use std::time::{SystemTime, UNIX_EPOCH};
+use time::OffsetDateTime;
 
 /// The streams of a load: each depends on the seed, a purpose and a place only, so that rows are the
 /// same whoever makes them when.
@@ -112,14 +113,15 @@ pub fn is_c_last_allowed(load: u64, run: u64) -> bool {
     (65..=119).contains(&distance) && distance != 96 && distance != 112
 }
 
-const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-const CAPITALS: &[u8; 26] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
-const DIGITS: &[u8; 10] = b"0123456789";
+pub(crate) const LETTERS: &[u8; 62] =
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+pub(crate) const CAPITALS: &[u8; 26] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+pub(crate) const DIGITS: &[u8; 10] = b"0123456789";
 
-/// Fills `text` with letters of an alphabet. A random word is a fraction of 64 bits; each
-/// multiplication by the size of the alphabet moves one letter in front of the point.
+/// Fills `text` with letters of an alphabet: of digits, an n-string of its length (clause 4.3.2.2). A random word is a
+/// fraction of 64 bits; each multiplication by the size of the alphabet moves one letter in front of the point.
 #[inline]
-fn fill_from<const N: usize>(text: &mut [u8], alphabet: &[u8; N], rng: &mut Rng) {
+pub(crate) fn fill<const N: usize>(text: &mut [u8], alphabet: &[u8; N], rng: &mut Rng) {
     /// Letters that one word gives: 62^8 uses 48 of its bits, which leaves the last letter
     /// uniform to one part in 1,000.
     const PER_WORD: usize = 8;
@@ -133,27 +135,11 @@ fn fill_from<const N: usize>(text: &mut [u8], alphabet: &[u8; N], rng: &mut Rng)
     }
 }
 
-/// Fills `text` with letters and digits.
-#[inline]
-pub(crate) fn fill_letters(text: &mut [u8], rng: &mut Rng) {
-    fill_from(text, LETTERS, rng);
-}
-
-/// Fills `text` with capital letters.
-pub(crate) fn fill_capitals(text: &mut [u8], rng: &mut Rng) {
-    fill_from(text, CAPITALS, rng);
-}
-
-/// Fills `text` with digits: an n-string of its length (clause 4.3.2.2).
-pub(crate) fn fill_digits(text: &mut [u8], rng: &mut Rng) {
-    fill_from(text, DIGITS, rng);
-}
-
 /// An a-string: random letters and digits, of uniform random length (clause 4.3.2.2).
 #[inline]
 pub(crate) fn letters<const N: usize>(text: &mut Short<N>, low: u64, high: u64, rng: &mut Rng) {
     let length = rng.uniform(low, high) as usize;
-    fill_letters(text.fill(length), rng);
+    fill(text.fill(length), LETTERS, rng);
 }
 
 /// The data of items and stock: an a-string of 26 to 50, of which a tenth holds `ORIGINAL` at a
@@ -172,7 +158,7 @@ pub(crate) fn original_data(text: &mut Short<50>, rng: &mut Rng) {
 /// A zip code: four random digits and `11111` (clause 4.3.2.7).
 pub(crate) fn zip(rng: &mut Rng) -> [u8; 9] {
     let mut zip = *b"000011111";
-    fill_digits(&mut zip[..4], rng);
+    fill(&mut zip[..4], DIGITS, rng);
     zip
 }
 
@@ -385,42 +371,27 @@ impl Timestamp {
 
     /// `2026-11-22 00:30:00.123`, what all dialects read. UTC; years 0 to 9999.
     pub(crate) fn text(self) -> [u8; TIMESTAMP_BYTES] {
-        let (days, ms) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
-        let (year, month, day) = civil(days);
+        let at = OffsetDateTime::from_unix_timestamp_nanos(i128::from(self.0) * 1_000_000);
+        let at = at.unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = at.to_calendar_date();
+        let (hour, minute, second, ms) = at.to_hms_milli();
         let mut text = *b"0000-00-00 00:00:00.000";
-        let mut put = |at: usize, width: usize, value: i64| {
+        let mut put = |at: usize, width: usize, value: u32| {
             let mut rest = value;
             for place in (at..at + width).rev() {
                 text[place] = b'0' + (rest % 10) as u8;
                 rest /= 10;
             }
         };
-        put(0, 4, year);
-        put(5, 2, month);
-        put(8, 2, day);
-        put(11, 2, ms / 3_600_000);
-        put(14, 2, ms / 60_000 % 60);
-        put(17, 2, ms / 1_000 % 60);
-        put(20, 3, ms % 1_000);
+        put(0, 4, year as u32);
+        put(5, 2, u8::from(month).into());
+        put(8, 2, day.into());
+        put(11, 2, hour.into());
+        put(14, 2, minute.into());
+        put(17, 2, second.into());
+        put(20, 3, ms.into());
         text
     }
-}
-
-/// Year, month and day of a day since 1970-01-01 in the Gregorian calendar. Counts in eras of 400
-/// years that begin in March, so that the leap day is the last one of a year.
-fn civil(days: i64) -> (i64, i64, i64) {
-    const DAYS_PER_ERA: i64 = 146_097;
-    let shifted = days + 719_468;
-    let era = shifted.div_euclid(DAYS_PER_ERA);
-    let day_of_era = shifted.rem_euclid(DAYS_PER_ERA);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use dyno_load::settings::adopt;
 use dyno_runner::databases;
 use dyno_runner::family::{Footprint, footprint};
 use dyno_runner::signals;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
@@ -65,19 +66,19 @@ pub(crate) fn on_each_shard<T: Send>(
     shards: &[ShardNode<AdminDriver<'_>>],
     ask: impl AsyncFn(usize, &mut AdminSession<'_>) -> Result<T, DbError> + Sync,
 ) -> Result<Vec<T>, DbError> {
-    let ask = &ask;
-    let asked = |number: usize| {
-        let node = &shards[number];
+    let query = |number: usize, node: &ShardNode<AdminDriver<'_>>| {
         let answer = databases::in_session(&node.driver, async |session| {
             adopt(session).await?;
             ask(number, session).await
         });
-        databases::run(answer)
-            .map_err(|error| DbError::workload(format!("node {}: {error}", node.name)))
+        let answer = databases::run(answer);
+        answer.map_err(|error| DbError::workload(format!("node {}: {error}", node.name)))
     };
     std::thread::scope(|scope| {
+        let query = &query;
+        let numbered = shards.iter().enumerate();
         let threads: Vec<_> =
-            (0..shards.len()).map(|number| scope.spawn(move || asked(number))).collect();
+            numbered.map(|(number, node)| scope.spawn(move || query(number, node))).collect();
         let broken = || DbError::workload("A thread that asked a shard broke down.");
         threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Err(broken()))).collect()
     })
@@ -280,72 +281,31 @@ fn spread<'a>(recorded: &'a [Across], map: &ShardMap, found: &[ShardWork]) -> Ve
     spread
 }
 
-/// Finds out which parts are there: at first each is taken to share the fate of its home, then those are
-/// turned over that explain how the counters differ from that. Returns how many counters stay unexplained.
+/// Finds out which parts are there: those that the counters have room for. Returns how many counters stay unexplained.
 fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
     let mut left: HashMap<CounterKey, Growth> = HashMap::new();
     found.iter().for_each(|shard| left.extend(&shard.foreign));
-    let mut claimants: HashMap<CounterKey, Vec<(usize, usize)>> = HashMap::new();
-    for (number, one) in spread.iter_mut().enumerate() {
-        let (claim, is_there) = (one.claim(), one.is_home_there);
-        for (shard, (part, keys)) in &mut one.parts {
-            *part = is_there;
+    // A part shares the fate of its home, as a rule. A part of unknown outcome is the likelier one to be torn. A larger
+    // amount fits into fewer sums.
+    spread.sort_by_key(|one| {
+        (!one.is_home_there, !one.across.is_acknowledged, Reverse(one.claim().1))
+    });
+    for one in spread {
+        let (count, cents) = one.claim();
+        for (is_there, keys) in one.parts.values_mut() {
+            let mut after: HashMap<CounterKey, Growth> = HashMap::new();
             for key in keys {
-                claimants.entry(*key).or_default().push((number, *shard));
-                if is_there {
-                    take(&mut left, *key, claim, 1);
-                }
+                let growth = left.get(key).copied().unwrap_or_default();
+                let growth = after.entry(*key).or_insert(growth);
+                *growth = (growth.0 - count, growth.1 - cents);
             }
-        }
-    }
-    left.retain(|_, growth| *growth != (0, 0));
-    // First those that explain their counters in full; then whatever brings the numbers nearer.
-    for is_exact in [true, false] {
-        let mut keys: Vec<CounterKey> = left.keys().copied().collect();
-        keys.sort_unstable();
-        for key in keys {
-            let Some(mut able) = claimants.get(&key).cloned() else { continue };
-            // What nobody was told of is the likelier one to be torn.
-            able.sort_by_key(|(number, _)| spread[*number].across.is_acknowledged);
-            for (number, shard) in able {
-                turn(&mut spread[number], shard, &mut left, is_exact);
+            *is_there = after.values().all(|growth| growth.0 >= 0 && growth.1 >= 0);
+            if *is_there {
+                left.extend(after);
             }
         }
     }
     left.values().filter(|growth| **growth != (0, 0)).count() as u64
-}
-
-/// Turns a part over where that explains its counters.
-fn turn(
-    one: &mut Spread<'_>,
-    shard: usize,
-    left: &mut HashMap<CounterKey, Growth>,
-    is_exact: bool,
-) {
-    let claim = one.claim();
-    let Some((is_there, keys)) = one.parts.get_mut(&shard) else { return };
-    // A part that is there and leaves, or one that comes.
-    let sign = if *is_there { -1 } else { 1 };
-    let mut after: HashMap<CounterKey, Growth> =
-        keys.iter().map(|key| (*key, left.get(key).copied().unwrap_or_default())).collect();
-    let before: i64 = after.values().map(|growth| growth.0.abs()).sum();
-    for key in keys.iter() {
-        take(&mut after, *key, claim, sign);
-    }
-    let rest: i64 = after.values().map(|growth| growth.0.abs()).sum();
-    let is_explained = match is_exact {
-        true => before > 0 && after.values().all(|growth| *growth == (0, 0)),
-        false => rest < before,
-    };
-    if is_explained {
-        *is_there = !*is_there;
-        left.extend(after);
-    }
-}
-
-fn take(left: &mut HashMap<CounterKey, Growth>, key: CounterKey, claim: Growth, sign: i64) {
-    let growth = left.entry(key).or_default();
-    (growth.0, growth.1) = (growth.0 - sign * claim.0, growth.1 - sign * claim.1);
 }
 
 /// Counts one transaction. `branches` are those of each shard that no other transaction has taken.

@@ -6,7 +6,7 @@ use crate::across::on_each_shard;
 use crate::audit::Audit;
 use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Mode, Stage, check_some};
 use crate::facts::{ConditionLine, ConditionState};
-use crate::load::{TpccDatabase, foreign_keys, mapped_shards, prove};
+use crate::load::{foreign_keys, mapped_shards, prove};
 use crate::options::CheckTime;
 use crate::settle::{Books, books};
 use crate::{Isolation, Tpcc, prepared_statements};
@@ -22,18 +22,8 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::output;
 use dyno_runner::watch::AskedNodes;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Need {
-    pub sessions: u32,
-    /// The isolation that is asked for; `None` is what is usual for the dialect.
-    pub isolation: Option<Isolation>,
-    /// Whether foreign keys are expected; `None` where nobody has said.
-    pub foreign_keys: Option<bool>,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preflight {
-    pub loaded: TpccDatabase,
     /// The isolation that sessions ask for; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,
     /// What the user should know, in sentences.
@@ -50,30 +40,32 @@ pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
     }
 }
 
-/// Looks at a database that `loaded` describes, and at its server.
+/// Inspects a loaded database and its server, for a number of sessions that ask for this isolation (`None` is what is usual
+/// for the dialect); `wants_foreign_keys` is `None` if nothing is known of that.
 ///
 /// # Errors
 /// The server's limits are too low; the session failed.
 pub async fn preflight(
     session: &mut AdminSession<'_>,
-    loaded: TpccDatabase,
-    need: &Need,
+    sessions: u32,
+    isolation: Option<Isolation>,
+    wants_foreign_keys: Option<bool>,
 ) -> Result<Preflight, Failure> {
     let mut warnings = Vec::new();
-    check_prepared(session, need.sessions).await?;
+    check_prepared(session, sessions).await?;
     let keys = foreign_keys(session).await?;
-    warnings.extend(about_foreign_keys(keys, need.foreign_keys));
+    warnings.extend(about_foreign_keys(keys, wants_foreign_keys));
     let is_passed_on = !is_shardingsphere(&session.product().version);
     warnings.extend(match is_passed_on {
-        true => about_isolation(session.dialect(), need.isolation),
-        false => need.isolation.and_then(about_a_proxy),
+        true => about_isolation(session.dialect(), isolation),
+        false => isolation.and_then(about_a_proxy),
     });
     if session.dialect() == Dialect::Postgres {
         warnings.extend(about_statistics(session).await?);
         warnings.extend(about_small_tables(session).await?);
     }
-    let isolation = if is_passed_on { need.isolation } else { Some(Isolation::ServerDefault) };
-    Ok(Preflight { loaded, isolation, warnings })
+    let isolation = if is_passed_on { isolation } else { Some(Isolation::ServerDefault) };
+    Ok(Preflight { isolation, warnings })
 }
 
 /// MySQL counts the prepared statements of all sessions together.
@@ -215,20 +207,14 @@ type Verdicts = Result<Vec<ConditionVerdict>, Message>;
 /// What the database held before a run.
 #[derive(Debug)]
 pub struct Before {
-    books: Books,
+    /// A ledger begins with them.
+    pub books: Books,
     verdicts: Verdicts,
     /// Whether rows lay on their shards, where that can be said.
     placement: Option<DataCheck>,
     when: CheckTime,
     /// Those that are loaded.
     warehouses: u32,
-}
-
-impl Before {
-    /// The books before the run, which a ledger begins with.
-    pub fn books(&self) -> &Books {
-        &self.books
-    }
 }
 
 #[derive(Debug, Default)]

@@ -5,7 +5,7 @@ mod checks;
 
 use checks::check;
 pub use checks::{
-    Before, Need, Preflight, is_missing, look_after, look_before, not_made, preflight, trial_needs,
+    Before, Preflight, is_missing, look_after, look_before, not_made, preflight, trial_needs,
 };
 
 use crate::Handover;
@@ -24,7 +24,7 @@ use crate::options::{OFFER, TpccSettings};
 use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT, ReadOnlyEnd};
 use crate::schema::{CONFIG, table_names};
 use crate::settle::{Settlement, settle};
-use crate::{DISTRICTS, ITEMS, Timestamp, Tpcc, TpccOptions};
+use crate::{DISTRICTS, ITEMS, Isolation, Timestamp, Tpcc, TpccOptions};
 use dyno_core::{AdminDriver, AdminSession, Driver, TransactionKind, Workload, counted};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
@@ -137,9 +137,8 @@ impl Driven for TpccFamily {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let (mut found, mut data) =
+        let ((loaded, mut found), mut data) =
             ask(driver, async |session| self.look(session, spec.workers).await)?;
-        let loaded = found.loaded;
         let mapped = mapped_shards(driver);
         if let Some((map, shards)) = &mapped {
             let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
@@ -147,7 +146,7 @@ impl Driven for TpccFamily {
             let idle = shards_without_rows(shards, map, loaded.warehouses);
             found.warnings.extend(idle.map(|idle| idle.to_string()));
         }
-        let workload = self.workload(driver, &found, spec)?;
+        let workload = self.workload(driver, &loaded, found.isolation, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(database, stem);
         let foreign = match &mapped {
@@ -159,7 +158,7 @@ impl Driven for TpccFamily {
             Some(path) => {
                 // One of a trial that was killed, which is made again.
                 let _ = std::fs::remove_file(path);
-                let file = LedgerFile::open(path, "trial", &loaded, spec.seed, before.books());
+                let file = LedgerFile::open(path, "trial", &loaded, spec.seed, &before.books);
                 workload.with_ledger(file?)
             }
         };
@@ -176,9 +175,9 @@ impl Driven for TpccFamily {
 
     fn part(&self, database: &Database, spec: &TrialSpec, stem: &Path) -> Result<Tpcc, Failure> {
         let driver = &database.primary_admin();
-        let preflight =
+        let (loaded, found) =
             ask(driver, async |session| self.preflight(session, spec.all_workers()).await)?;
-        let workload = self.workload(driver, &preflight, spec)?;
+        let workload = self.workload(driver, &loaded, found.isolation, spec)?;
         Ok(match self.ledger(database, stem) {
             Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
             None => workload,
@@ -284,7 +283,7 @@ impl TpccFamily {
         &self,
         session: &mut AdminSession<'_>,
         sessions: u32,
-    ) -> Result<Preflight, Failure> {
+    ) -> Result<(TpccDatabase, Preflight), Failure> {
         let loaded = loaded(session).await.map_err(|error| match error {
             LoadError::Data { problem, .. } => {
                 Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
@@ -301,18 +300,17 @@ impl TpccFamily {
         }
         let isolation = self.options.run.isolation;
         let foreign_keys = Some(self.options.load.foreign_keys);
-        preflight(session, loaded, &Need { sessions, isolation, foreign_keys }).await
+        Ok((loaded, preflight(session, sessions, isolation, foreign_keys).await?))
     }
 
     fn workload(
         &self,
         driver: &AdminDriver<'_>,
-        found: &Preflight,
+        loaded: &TpccDatabase,
+        isolation: Option<Isolation>,
         spec: &TrialSpec,
     ) -> Result<Tpcc, Failure> {
-        let loaded = &found.loaded;
-        let options =
-            TpccOptions { isolation: found.isolation, seed: spec.seed, ..self.options.run.clone() };
+        let options = TpccOptions { isolation, seed: spec.seed, ..self.options.run.clone() };
         let workload = Tpcc::new(options, loaded, driver.dialect()).map_err(Failure::new)?;
         Ok(match mapped_shards(driver) {
             Some((map, _)) => workload.with_shards(map),
@@ -324,7 +322,7 @@ impl TpccFamily {
         &self,
         session: &mut AdminSession<'_>,
         sessions: u32,
-    ) -> Result<(Preflight, DataFacts), Failure> {
+    ) -> Result<((TpccDatabase, Preflight), DataFacts), Failure> {
         let preflight = self.preflight(session, sessions).await?;
         let size = footprint(session, "bmsql@_%").await?;
         let data = DataFacts {
@@ -419,14 +417,14 @@ pub fn facts(
     kinds: &[KindSummary],
     window_s: f64,
 ) -> TpccFacts {
-    let options = workload.options();
+    let options = &workload.options;
     let profile = &options.profile;
     let terminals = spec.terminals.unwrap_or(spec.workers);
     let audit = workload.audit();
     let orders = workload.acknowledged().orders;
     let mut facts = TpccFacts {
         profile: profile.name.to_owned(),
-        isolation: workload.isolation().name().map(str::to_owned),
+        isolation: workload.isolation.name().map(str::to_owned),
         warehouses: options.warehouses,
         warehouses_loaded: loaded.warehouses,
         terminals,
@@ -448,8 +446,8 @@ pub fn facts(
 
 /// The tpmC that keying and think times allow; `None` without them. More terminals than the ten of each
 /// warehouse enter more.
-pub fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
-    let options = workload.options();
+fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
+    let options = &workload.options;
     let usual = f64::from(options.warehouses) * f64::from(DISTRICTS);
     let crowd = (f64::from(terminals) / usual.max(1.0)).max(1.0);
     options.tpmc_max().map(|limit| limit * crowd)
@@ -457,7 +455,7 @@ pub fn tpmc_limit(workload: &Tpcc, terminals: u32) -> Option<f64> {
 
 /// What each kind is held against. The deferred part of Delivery comes last, and is no part of the mix.
 fn kinds_facts(workload: &Tpcc) -> Vec<TpccKind> {
-    let profile = &workload.options().profile;
+    let profile = &workload.options.profile;
     let (shares, pauses) = (profile.choice.shares(), workload.pauses());
     let sum: u32 = shares.iter().sum();
     let percent = |share: &u32| 100.0 * f64::from(*share) / f64::from(sum.max(1));

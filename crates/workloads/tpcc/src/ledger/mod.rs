@@ -34,7 +34,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -215,13 +215,6 @@ impl Counted {
     }
 }
 
-#[derive(Debug, Default)]
-struct District {
-    orders: Count,
-    payments: Count,
-    paid_cents: Count,
-}
-
 /// Acknowledged work that one district has to hold, on top of its initial rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DistrictBooks {
@@ -233,7 +226,8 @@ pub struct DistrictBooks {
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    districts: Vec<District>,
+    /// Orders, payments and their cents.
+    districts: Vec<[Count; 3]>,
     delivered: Count,
     /// The file that orders are recorded in; with shards, also payments that lie on two of them.
     pub(crate) file: Option<LedgerFile>,
@@ -245,7 +239,7 @@ impl Ledger {
     pub(crate) fn new(warehouses: u32) -> Self {
         let count = (warehouses * DISTRICTS) as usize;
         Ledger {
-            districts: (0..count).map(|_| District::default()).collect(),
+            districts: (0..count).map(|_| <[Count; 3]>::default()).collect(),
             delivered: Count::default(),
             file: None,
             shards: None,
@@ -284,53 +278,44 @@ impl Ledger {
     fn change(&self, entry: &Entry<'_>, change: impl Fn(&Count, u64)) {
         let books = index(entry.warehouse, entry.district).and_then(|at| self.districts.get(at));
         match (&entry.work, books) {
-            (LedgerWork::Order { .. }, Some(books)) => change(&books.orders, 1),
-            (LedgerWork::Payment(LedgerPayment { cents, .. }), Some(books)) => {
-                change(&books.payments, 1);
-                change(&books.paid_cents, u64::from(*cents));
+            (LedgerWork::Order { .. }, Some([orders, ..])) => change(orders, 1),
+            (LedgerWork::Payment(payment), Some([_, payments, paid_cents])) => {
+                change(payments, 1);
+                change(paid_cents, u64::from(payment.cents));
             }
             (LedgerWork::Delivery(orders), _) => change(&self.delivered, *orders),
             (_, None) => {}
         }
     }
 
-    /// The commit is about to be sent.
+    /// Notes a step of a commit: before it is sent, or when it is answered.
     ///
     /// # Errors
-    /// When that can't be recorded: the commit must not be sent.
+    /// When that can't be recorded: a commit that is about to be sent must not be.
     #[inline]
-    pub(crate) fn note_sending(&self, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.record(Step::Sent, entry)?;
-        self.change(entry, |count, by| {
-            count.pending.fetch_add(by, Ordering::Relaxed);
-        });
-        Ok(())
-    }
-
-    /// The database has said that the commit did not happen.
-    #[inline]
-    pub(crate) fn note_refusal(&self, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.change(entry, |count, by| {
-            count.pending.fetch_sub(by, Ordering::Relaxed);
-        });
-        self.record(Step::Refused, entry)
-    }
-
-    #[inline]
-    pub(crate) fn note_acknowledgement(&self, entry: &Entry<'_>) -> Result<(), DbError> {
+    pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
+        // What can't be recorded is not sent, and so not counted.
+        let recorded = self.record(step, entry);
+        if step == Step::Sent {
+            recorded?;
+            self.change(entry, |count, by| {
+                count.pending.fetch_add(by, Ordering::Relaxed);
+            });
+            return Ok(());
+        }
         self.change(entry, |count, by| {
             count.pending.fetch_sub(by, Ordering::Relaxed);
-            count.acknowledged.fetch_add(by, Ordering::Relaxed);
+            if step == Step::Acknowledged {
+                count.acknowledged.fetch_add(by, Ordering::Relaxed);
+            }
         });
-        self.record(Step::Acknowledged, entry)
+        recorded
     }
 
     /// Adds what another load generator's ledger holds of a district.
     pub(crate) fn absorb(&self, index: usize, more: &DistrictBooks) {
-        let district = &self.districts[index];
-        district.orders.absorb(more.orders);
-        district.payments.absorb(more.payments);
-        district.paid_cents.absorb(more.paid_cents);
+        let more = [more.orders, more.payments, more.paid_cents];
+        self.districts[index].iter().zip(more).for_each(|(count, more)| count.absorb(more));
     }
 
     /// Adds orders that another load generator has delivered.
@@ -339,12 +324,8 @@ impl Ledger {
     }
 
     pub(crate) fn district(&self, index: usize) -> DistrictBooks {
-        let books = &self.districts[index];
-        DistrictBooks {
-            orders: books.orders.state(),
-            payments: books.payments.state(),
-            paid_cents: books.paid_cents.state(),
-        }
+        let [orders, payments, paid_cents] = self.districts[index].each_ref().map(Count::state);
+        DistrictBooks { orders, payments, paid_cents }
     }
 
     pub(crate) fn districts(&self) -> usize {
@@ -398,34 +379,25 @@ impl LedgerFile {
         before: &Books,
     ) -> Result<Self, Failure> {
         let failed = |error| io_failure(path, "can't be written", &error);
-        let mut options = File::options();
-        options.read(true).append(true);
-        let (mut file, is_new) = match options.clone().create_new(true).open(path) {
-            Ok(file) => (file, true),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                (options.open(path).map_err(failed)?, false)
-            }
-            Err(error) => return Err(failed(error)),
-        };
+        let file = File::options().read(true).append(true).create(true).open(path);
+        let mut file = file.map_err(failed)?;
         if file.try_lock().is_err() {
             let problem = format!("The ledger {} is in use by another run.", path.display());
             return Err(Failure::new(problem).with_hint("Give each run a ledger of its own."));
         }
         let mut text = String::new();
-        if is_new || file.metadata().map_err(failed)?.len() == 0 {
+        if file.metadata().map_err(failed)?.len() == 0 {
             text.push_str(FIRST_LINE);
         } else {
-            fits(path, &read(path)?, loaded, before)?;
-            text.push_str(if is_cut_off(&mut file).map_err(failed)? { TORN } else { "" });
+            let recorded = read(path)?;
+            fits(path, &recorded, loaded, before)?;
+            text.push_str(if recorded.is_cut_off { TORN } else { "" });
         }
         if !text.is_empty() {
             text.push('\n');
         }
         begin_run(&mut text, target, loaded, seed, before);
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        if is_new {
-            sync_folder(path).map_err(failed)?;
-        }
         Ok(Self::with(path, file))
     }
 
@@ -436,8 +408,8 @@ impl LedgerFile {
     pub(crate) fn part(path: &Path) -> Result<Self, Failure> {
         let mut options = File::options();
         let file = options.append(true).create(true).open(path);
-        let begun = file.and_then(|file| file.set_len(0).map(|()| Self::with(path, file)));
-        begun.map_err(|error| io_failure(path, "can't be written", &error))
+        let part = file.and_then(|file| file.set_len(0).map(|()| Self::with(path, file)));
+        part.map_err(|error| io_failure(path, "can't be written", &error))
     }
 
     /// What a part has noted, once its load is over.
@@ -542,15 +514,6 @@ fn is_step(line: &str) -> bool {
     matches!(line.as_bytes(), [b's' | b'a' | b'r' | b'S' | b'A' | b'R', b' ', ..])
 }
 
-/// A new file is only there for good when its folder is on the disk, too.
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
-    File::open(folder)?.sync_all()
-}
-
 fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, before: &Books) {
     let target: String = target.chars().filter(|letter| !is_command(*letter)).collect();
     let (now, TpccDatabase { warehouses, c_last }) = (Timestamp::now().0, *loaded);
@@ -560,14 +523,6 @@ fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, 
         let _ = writeln!(text, "before {warehouse} {district} {next}");
     }
     text.push_str("begun\n");
-}
-
-/// True when the last line has no end.
-fn is_cut_off(file: &mut File) -> io::Result<bool> {
-    let mut last = [0];
-    file.seek(SeekFrom::End(-1))?;
-    file.read_exact(&mut last)?;
-    Ok(last != *b"\n")
 }
 
 /// Whether the database is the ledger's, and holds what it says and no more.
@@ -636,6 +591,8 @@ pub struct Recorded {
     pub begun_ms: i64,
     /// Lines that a crash cut off, and that do not count.
     pub torn: u64,
+    /// The last line has no end.
+    is_cut_off: bool,
     warehouses: u32,
     c_last: u64,
     districts: Vec<RecordedDistrict>,
@@ -701,6 +658,7 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
         }
         number += 1;
         let whole = line.strip_suffix(b"\n");
+        parser.recorded.is_cut_off = whole.is_none();
         // What was not yet on the disk when a machine went down may have been replaced by zeros.
         let is_torn = match whole {
             None => true,

@@ -28,21 +28,21 @@ fn a_commit_is_pending_until_it_is_answered() {
     let ledger = Ledger::new(1);
     let order = order_of(1, 4, 3_001, &[]);
     for _ in 0..3 {
-        ledger.note_sending(&order).unwrap();
+        ledger.note(Step::Sent, &order).unwrap();
     }
     assert_eq!(ledger.district(3).orders, Counted { acknowledged: 0, unknown: 3 });
-    ledger.note_acknowledgement(&order).unwrap();
-    ledger.note_refusal(&order).unwrap();
+    ledger.note(Step::Acknowledged, &order).unwrap();
+    ledger.note(Step::Refused, &order).unwrap();
     let books = ledger.total().orders;
     assert_eq!(books, Counted { acknowledged: 1, unknown: 1 });
     assert!(!books.allows(0) && books.allows(1) && books.allows(2) && !books.allows(3));
     let payment = LedgerPayment { cents: 250, ..LedgerPayment::default() };
     let payment = entry(1, 10, LedgerWork::Payment(payment));
-    ledger.note_sending(&payment).unwrap();
-    ledger.note_acknowledgement(&payment).unwrap();
+    ledger.note(Step::Sent, &payment).unwrap();
+    ledger.note(Step::Acknowledged, &payment).unwrap();
     assert_eq!(ledger.district(9).paid_cents, Counted { acknowledged: 250, unknown: 0 });
     assert_eq!(ledger.district(9).payments.acknowledged, 1);
-    ledger.note_sending(&entry(1, 1, LedgerWork::Delivery(10))).unwrap();
+    ledger.note(Step::Sent, &entry(1, 1, LedgerWork::Delivery(10))).unwrap();
     assert_eq!(ledger.delivered(), Counted { acknowledged: 0, unknown: 10 });
 }
 

@@ -131,15 +131,14 @@ fn schema_of(
         foreign_keys: options.foreign_keys,
         shard: options.shard.clone(),
     };
-    let keys_first = loader.one(async |session: &mut AdminSession<'_>| {
-        wants_keys_first(session).await.map_err(while_doing("setting up"))
-    })?;
+    let keys_first = loader
+        .one(async |session| wants_keys_first(session).await.map_err(while_doing("setting up")))?;
     if keys_first && schema.keys == KeyTime::AfterLoad {
         schema.keys = KeyTime::PrimaryBeforeLoad;
     }
     if dialect == Dialect::Postgres
         && schema.shard.is_none()
-        && loader.one(async |session: &mut AdminSession<'_>| is_coordinator(session).await)?
+        && loader.one(async |session| is_coordinator(session).await)?
     {
         schema.shard = Some(Shard::of_coordinator());
         if std::mem::take(&mut schema.foreign_keys) {
@@ -184,7 +183,7 @@ pub fn destroy(
     driver: &AdminDriver<'_>,
     observer: &dyn LoadObserver,
 ) -> Result<Vec<String>, LoadError> {
-    LoadSessions::new(driver, observer, 1).one(async |session: &mut AdminSession<'_>| {
+    LoadSessions::new(driver, observer, 1).one(async |session| {
         let existing = existing_tables(session).await?;
         drop_tables(session, &existing, observer).await?;
         Ok(existing)
@@ -290,27 +289,15 @@ struct LoadPlace<'d> {
 }
 
 impl LoadPlace<'_> {
-    /// The chunks that lack rows, and the number of rows that are there; all chunks without a survey.
+    /// Its chunks that lack rows, and the number of rows that are there; all chunks without a survey.
     fn missing(&self, seed: u64, survey: Option<&Survey>) -> (Vec<Missing>, u64) {
         let shard = self.shard.as_ref().map(|(number, _)| *number);
-        let (mut missing, mut rows_found) = (Vec::new(), 0);
-        for &chunk in &self.chunks {
-            let rows = chunk.rows(seed);
+        let chunks = self.chunks.iter().map(|&chunk| {
             let stored = survey.map_or(0, |survey| survey.stored(&chunk, shard));
-            match stored == rows {
-                true => rows_found += rows,
-                false => missing.push(Missing { chunk, rows, stored }),
-            }
-        }
-        (missing, rows_found)
-    }
-
-    /// With the shard, where it is one: `loading the rows bmsql_stock.1.1 on shard n2`.
-    fn describe(&self, doing: String) -> String {
-        match &self.shard {
-            Some((_, shard)) => format!("{doing} on shard {shard}"),
-            None => doing,
-        }
+            Missing { chunk, rows: chunk.rows(seed), stored }
+        });
+        let (found, missing): (Vec<_>, Vec<_>) = chunks.partition(|it| it.stored == it.rows);
+        (missing, found.iter().map(|it| it.rows).sum())
     }
 }
 
@@ -384,9 +371,7 @@ impl<'a> Load<'a> {
         let mut have_items = false;
         for (number, ShardNode { name, driver }) in nodes.into_iter().enumerate() {
             let loader = LoadSessions::new(&driver, self.observer, 1);
-            let has_items = loader.one(async |session: &mut AdminSession<'_>| {
-                has_items_on_shard(session, &name).await
-            })?;
+            let has_items = loader.one(async |session| has_items_on_shard(session, &name).await)?;
             have_items |= has_items;
             let own = warehouses.clone().filter(|&warehouse| map.shard_of(warehouse) == number);
             let mut chunks = warehouse_chunks(own);
@@ -408,24 +393,18 @@ impl<'a> Load<'a> {
         missing: &[Vec<Missing>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let set_up = async |_: &mut AdminSession<'_>| Ok(());
-        let pieces: Vec<Vec<_>> = places
-            .iter()
-            .zip(missing)
-            .map(|(place, missing)| {
-                let chunks = missing.iter().filter(|missing| is_wanted(&missing.chunk));
-                chunks.map(|missing| (place, missing)).collect()
-            })
-            .collect();
-        let drivers = places.iter().map(|place| &place.driver);
-        let at: Vec<_> =
-            drivers.zip(&pieces).map(|(driver, pieces)| (driver, &pieces[..])).collect();
+        let select = |(place, missing)| {
+            let missing: &Vec<Missing> = missing;
+            let chunks = missing.iter().filter(|missing| is_wanted(&missing.chunk));
+            chunks.map(|missing| (place, missing)).collect()
+        };
+        let pieces: Vec<Vec<(&LoadPlace<'_>, &Missing)>> =
+            places.iter().zip(missing).map(select).collect();
+        let at = places.iter().zip(&pieces).map(|(place, pieces)| (&place.driver, &pieces[..]));
         self.loader.each_at(
-            &at,
-            set_up,
-            async |session: &mut AdminSession<'_>, (), (place, missing)| {
-                self.store(session, place, missing).await
-            },
+            &at.collect::<Vec<_>>(),
+            async |_| Ok(()),
+            async |session, (), (place, missing)| self.store(session, place, missing).await,
         )
     }
 
@@ -449,7 +428,8 @@ impl<'a> Load<'a> {
         missing: &Missing,
     ) -> Result<(), LoadError> {
         let Missing { chunk, rows, stored } = missing;
-        let doing = place.describe(format!("loading the rows {}", chunk.name()));
+        let shard = place.shard.as_ref().map(|(_, shard)| format!(" on shard {shard}"));
+        let doing = format!("loading the rows {}{}", chunk.name(), shard.unwrap_or_default());
         if *stored > 0 {
             execute(session, &*doing, &chunk.delete()).await?;
         }
@@ -472,21 +452,17 @@ impl<'a> Load<'a> {
 
     /// What follows the rows: keys and indexes, several at once, then the rest.
     fn finish(&self, places: &[LoadPlace<'_>]) -> Result<(), LoadError> {
-        let existing =
-            self.loader.one(async |session: &mut AdminSession<'_>| existing_keys(session).await)?;
+        let existing = self.loader.one(async |session| existing_keys(session).await)?;
         let mut missing = self.schema.late_keys();
         missing.retain(|key| !existing.contains(&key.name));
         self.loader.each(
             &missing,
-            async |_: &mut AdminSession<'_>| Ok(()),
-            async |session: &mut AdminSession<'_>, (), key| {
-                make_key(session, key, self.observer).await
-            },
+            async |_| Ok(()),
+            async |session, (), key| make_key(session, key, self.observer).await,
         )?;
-        self.loader
-            .one(async |session: &mut AdminSession<'_>| self.complete_tables(session).await)?;
+        self.loader.one(async |session| self.complete_tables(session).await)?;
         self.verify(places)?;
-        self.loader.one(async |session: &mut AdminSession<'_>| {
+        self.loader.one(async |session| {
             let (warehouses, constants) = (self.options.warehouses, &self.parameters.constants);
             let noting = while_doing("noting the end of the load");
             note_end(session, warehouses, constants).await.map_err(noting)

@@ -293,7 +293,7 @@ impl ChunkRows {
         out.text(self.short.get());
         let mut dist = [0; 24];
         for _ in 0..DISTRICTS {
-            values::fill_letters(&mut dist, &mut self.rng);
+            values::fill(&mut dist, values::LETTERS, &mut self.rng);
             out.text(&dist);
         }
     }
@@ -343,7 +343,7 @@ impl ChunkRows {
         out.int(0);
         address(&mut self.short, rng, out);
         let mut phone = [0; 16];
-        values::fill_digits(&mut phone, rng);
+        values::fill(&mut phone, values::DIGITS, rng);
         out.text(&phone);
         out.text(&self.now);
         out.text(b"OE");
@@ -408,7 +408,7 @@ impl ChunkRows {
         out.int(warehouse);
         out.int(5);
         let mut dist = [0; 24];
-        values::fill_letters(&mut dist, &mut self.rng);
+        values::fill(&mut dist, values::LETTERS, &mut self.rng);
         out.text(&dist);
         if self.line == self.orders.lines[self.number as usize - 1] {
             self.line = 0;
@@ -454,7 +454,7 @@ fn address(line: &mut Short<50>, rng: &mut Rng, out: &mut dyn RowWriter) {
         out.text(line.get());
     }
     let mut state = [0; 2];
-    values::fill_capitals(&mut state, rng);
+    values::fill(&mut state, values::CAPITALS, rng);
     out.text(&state);
     out.text(&values::zip(rng));
 }

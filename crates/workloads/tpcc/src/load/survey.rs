@@ -11,7 +11,7 @@ use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
 use dyno_facts::{Message, say};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
@@ -151,8 +151,8 @@ impl Survey {
         let answers = Mutex::new(BTreeMap::new());
         LoadSessions::new(driver, observer, sessions).each_at(
             &places,
-            async |session: &mut AdminSession<'_>| tables(session).await,
-            async |session: &mut AdminSession<'_>, tables, (question, sql)| {
+            async |session| tables(session).await,
+            async |session, tables, (question, sql)| {
                 // A copy that a shard has not: perhaps none has one.
                 if !question.of_endpoint && !tables.contains(question.table) {
                     return Ok(());
@@ -208,33 +208,7 @@ impl Survey {
         }
         let found = problems.len();
         problems.truncate(LISTED);
-        if let Some(order) = self.exchanged(map).filter(|_| found > 0) {
-            problems = vec![order];
-        }
         Some(ShardProof { problems, found, rows, map: map.clone() })
-    }
-
-    /// Each shard holds all warehouses of another one: their order is another than that of the rule.
-    fn exchanged(&self, map: &ShardMap) -> Option<Message> {
-        let none = Tally::new();
-        let held = |shard: usize| -> BTreeSet<u32> {
-            let tally = self.answer(TpccTable::Warehouse.name(), Some(shard), false);
-            tally.unwrap_or(&none).keys().filter_map(|key| key.parse().ok()).collect()
-        };
-        let own = |shard| BTreeSet::from_iter(warehouses_on(map, shard, self.warehouses));
-        let shards = || 0..self.names.len();
-        let owner = |shard: usize| shards().find(|&other| own(other) == held(shard));
-        let owners: Vec<usize> = shards().map(owner).collect::<Option<_>>()?;
-        let moved = shards().filter(|&shard| owners[shard] != shard && !held(shard).is_empty());
-        let pair = |shard: usize| {
-            say!(
-                shard_holds_those_of,
-                shard = &self.names[shard],
-                other = &self.names[owners[shard]]
-            )
-        };
-        let pairs: Vec<Message> = moved.map(pair).collect();
-        (!pairs.is_empty()).then(|| say!(shards_exchanged, pairs = Message::list(&pairs)))
     }
 
     /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
@@ -430,21 +404,6 @@ mod tests {
             &strange,
             "bmsql_stock: the shard n1 has 2 rows of warehouse 4, which does not exist.",
         );
-    }
-
-    #[test]
-    fn shards_in_another_order_than_that_of_the_rule_are_said_so_first() {
-        let exchanged = proof(|answers| {
-            for table in TpccTable::ALL.into_iter().filter(|it| it.warehouse_column().is_some()) {
-                answers.insert(at(table.name(), 0, false), tally(&[(1, 10, 50), (3, 9, 45)]));
-                answers.insert(at(table.name(), 1, false), tally(&[(2, 10, 50)]));
-            }
-        });
-        let said = exchanged.message().to_string();
-        let order = "The shards stand in another order than that of the rule: n1 holds the warehouses of n2 and n2 holds \
-                     the warehouses of n1. Name them in the order of the rule.";
-        assert!(said.starts_with(order), "{said}");
-        assert!(exchanged.found > 10, "{exchanged:?}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ const SKIPS_ALLOWED: f64 = 0.01;
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let most = TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1);
         let (terminals, warehouses) =
             (terminals_text(facts.terminals), warehouses_text(facts.warehouses));
@@ -32,7 +32,7 @@ pub(super) const RULES: &[Rule] = &[
             .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
-        match trial.summary.own::<TpccFacts>()?.audit.is_empty() {
+        match facts(trial)?.audit.is_empty() {
             true => Some(say!(no_audit)),
             false => audit(trial, CheckVerdict::NotMade),
         }
@@ -57,11 +57,11 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_unknown, |trial| {
-        let unknown = trial.summary.own::<TpccFacts>()?.orders_unknown;
+        let unknown = facts(trial)?.orders_unknown;
         (unknown > 0).then(|| say!(new_orders_of_unknown_outcome, n = unknown))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_skips, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let share = facts.deliveries_with_skips as f64 / facts.deliveries.max(1) as f64;
         (share > SKIPS_ALLOWED).then(|| {
             say!(
@@ -72,7 +72,7 @@ pub(super) const RULES: &[Rule] = &[
         })
     }),
     Rule::trial(Group::F, Level::E, checks::tpcc_above_bound, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let limit = facts.tpmc_limit?;
         let minutes = trial.summary.window_s / 60.0;
         // Pauses vary less than exponential ones do, so that orders vary less than arrivals by chance.
@@ -90,25 +90,25 @@ pub(super) const RULES: &[Rule] = &[
         kinds_where(trial, |kind| short_pauses(trial, kind))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_checkpoint, |trial| {
-        trial.summary.own::<TpccFacts>()?;
+        facts(trial)?;
         let nodes = trial.summary.conditions.nodes.iter();
         let without = nodes.filter(|(_, node)| node.checkpoints == Some(0));
         parts(without.map(|(name, _)| say!(no_checkpoint_ended_on, node = name)))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_no_pauses, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
         let is_above = !has_pauses_of_spec(facts) && per_warehouse > PER_WAREHOUSE.1;
         is_above.then(|| of_warehouse(per_warehouse))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_below_floor, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
         let is_below = has_pauses_of_spec(facts) && per_warehouse < PER_WAREHOUSE.0;
         is_below.then(|| of_warehouse(per_warehouse))
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_interval, |trial| {
-        let facts = trial.summary.own::<TpccFacts>()?;
+        let facts = facts(trial)?;
         let is_short = facts.tpmc_limit.is_some() && trial.summary.window_s < LEAST_INTERVAL_S;
         is_short.then(|| say!(minutes_min, minutes = format::plain(trial.summary.window_s / 60.0)))
     }),
@@ -120,8 +120,7 @@ fn of_warehouse(tpmc: f64) -> Message {
 }
 
 fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
-    let lines =
-        trial.summary.own::<TpccFacts>()?.audit.iter().filter(|line| line.verdict == verdict);
+    let lines = facts(trial)?.audit.iter().filter(|line| line.verdict == verdict);
     let words = lines.map(|line| match verdict {
         CheckVerdict::NotMade => say!(name_not_made, name = &line.name),
         _ => say!(
@@ -136,7 +135,7 @@ fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
 }
 
 fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
-    let lines = &trial.summary.own::<TpccFacts>()?.conditions;
+    let lines = &facts(trial)?.conditions;
     let at = |of: fn(&ConditionLine) -> &Option<ConditionState>| {
         let judged = lines.iter().filter_map(|line| Some((line, of(line).as_ref()?)));
         let found: Vec<Message> = judged
@@ -159,7 +158,7 @@ fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
 
 /// What holds after a trial proves more than what held before it, which may then be left out.
 fn conditions_not_made(trial: &Trial) -> Option<Message> {
-    let lines = &trial.summary.own::<TpccFacts>()?.conditions;
+    let lines = &facts(trial)?.conditions;
     if lines.is_empty() {
         return Some(say!(none_is_on_record));
     }
@@ -171,7 +170,7 @@ fn conditions_not_made(trial: &Trial) -> Option<Message> {
 
 /// What `find` says of the kinds of a TPC-C trial.
 fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) -> Option<Message> {
-    trial.summary.own::<TpccFacts>()?;
+    facts(trial)?;
     let found = trial.summary.kinds.iter().filter_map(|kind| {
         Some(say!(kind_found, kind = kind_name(&kind.name), found = find(kind)?))
     });
@@ -195,7 +194,7 @@ fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
 }
 
 fn slow_kinds(trial: &Trial) -> Option<Message> {
-    let facts = trial.summary.own::<TpccFacts>()?;
+    let facts = facts(trial)?;
     kinds_where(trial, |kind| {
         let limit_s = facts_of(facts, &kind.name)?.limit_p90_s;
         let p90_us = p90_us(&kind.latency).filter(|p90_us| *p90_us > limit_s * 1e6)?;
@@ -205,7 +204,7 @@ fn slow_kinds(trial: &Trial) -> Option<Message> {
 
 /// Kinds below their least share, by more than chance explains or not.
 fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
-    let facts = trial.summary.own::<TpccFacts>()?;
+    let facts = facts(trial)?;
     let all = trial.summary.counts.committed + trial.summary.counts.rolled_back;
     kinds_where(trial, |kind| {
         let least = facts_of(facts, &kind.name)?.least_share_percent;
@@ -284,7 +283,7 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
 }
 
 fn cached(trial: &Trial) -> Option<Message> {
-    let facts: &TpccFacts = trial.summary.own::<TpccFacts>()?;
+    let facts = facts(trial)?;
     let data = trial.summary.data.as_ref()?;
     let memory =
         data.memory_bytes.filter(|bytes| *bytes > 0 && trial.place != TargetPlace::Embedded)?;

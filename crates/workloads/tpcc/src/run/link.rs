@@ -3,7 +3,7 @@
 //! with the first statement, as with JDBC.
 //! And their texts: one each, written in the words of each dialect.
 
-use crate::ledger::{Entry, Ledger};
+use crate::ledger::{Entry, Ledger, Step};
 use dyno_core::{
     DbError, Dialect, Discard, Executed, Param, ParamType, Rows, Session, Statement, Tally,
 };
@@ -336,14 +336,14 @@ impl<'a, S: Session> Link<'a, S> {
     /// # Errors
     /// Those of the session; that the commit can't be recorded, which ends the run.
     pub(crate) async fn commit(&mut self, entry: &Entry<'_>) -> Result<(), DbError> {
-        self.ledger.note_sending(entry)?;
+        self.ledger.note(Step::Sent, entry)?;
         let ended = self.end(Sql::Commit).await;
         match &ended {
-            Ok(()) => self.ledger.note_acknowledgement(entry)?,
+            Ok(()) => self.ledger.note(Step::Acknowledged, entry)?,
             // Whether it happened is unknown: it stays pending.
             Err(error) if error.is_fatal() || is_undecided(error) => {}
             Err(_) if !self.ledger.believes_refusals() => {}
-            Err(_) => self.ledger.note_refusal(entry)?,
+            Err(_) => self.ledger.note(Step::Refused, entry)?,
         }
         ended
     }

@@ -45,9 +45,10 @@ const DEFERRED: TransactionId = TpccTransaction::ALL.len();
 /// TPC-C on one database. Keeps the books of all that its workers have done.
 #[derive(Debug)]
 pub struct Tpcc {
-    options: TpccOptions,
-    isolation: Isolation,
-    constants: Constants,
+    pub options: TpccOptions,
+    /// The isolation that sessions ask for.
+    pub isolation: Isolation,
+    pub constants: Constants,
     world: World,
     kinds: Vec<TransactionKind>,
     /// Who works where; empty where workers work in turn.
@@ -171,18 +172,6 @@ impl Tpcc {
         self.expected = self.expected.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
         self.ledger.shards = Some(map);
         self
-    }
-
-    pub fn options(&self) -> &TpccOptions {
-        &self.options
-    }
-
-    pub fn constants(&self) -> Constants {
-        self.constants
-    }
-
-    pub fn isolation(&self) -> Isolation {
-        self.isolation
     }
 
     /// The durable ledger, to be closed when the run has ended.
