@@ -258,10 +258,11 @@ impl<'a> Worker<'a> {
         let Link { session, server_id, .. } = &mut link;
         let server_id = server_id.as_deref();
         let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let stop = async |is_hard| match server_id {
-            // A failed attempt is followed by others.
-            Some(id) => drop(self.opening.interrupt(self.number, id, is_hard).await),
-            None => {}
+        let stop = async |is_hard| {
+            if let Some(id) = server_id {
+                // A failed attempt is followed by others.
+                self.opening.interrupt(self.number, id, is_hard).await.ok();
+            }
         };
         let (result, why) = ended_or_stopped(work(session), due, is_stopped, stop).await;
         let ended = monotonic_now();
@@ -557,12 +558,11 @@ mod tests {
     use dyno_reactor::{Clock, Loop, sleep_until};
     use std::cell::RefCell;
 
-    /// What becomes of a statement of so many seconds, when that was, and the attempts to stop it.
-    fn stopped(
-        length_s: u64,
-        bound_s: Option<u64>,
-        user_stops_s: u64,
-    ) -> (Option<()>, Option<StopReason>, Nanos, Vec<(Nanos, bool)>) {
+    /// The result of a statement, why and when it ended, and the attempts to stop it.
+    type Stopped = (Option<()>, Option<StopReason>, Nanos, Vec<(Nanos, bool)>);
+
+    /// Executes a statement of so many seconds.
+    fn stopped(length_s: u64, bound_s: Option<u64>, user_stops_s: u64) -> Stopped {
         let attempts = RefCell::new(Vec::new());
         let task = async {
             let statement = sleep_until(length_s * SECOND);

@@ -155,7 +155,9 @@ mod tests {
         let attempts = Arc::new(AtomicU32::new(0));
         let interrupter = || -> Option<Interrupter> {
             let attempts = Arc::clone(&attempts);
-            Some(Box::new(move || drop(attempts.fetch_add(1, Ordering::Relaxed))))
+            Some(Box::new(move || {
+                attempts.fetch_add(1, Ordering::Relaxed);
+            }))
         };
         let made = || attempts.load(Ordering::Relaxed);
         let slot = Slot::default();
