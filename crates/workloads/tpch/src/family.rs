@@ -9,7 +9,7 @@ use crate::degree::{DegreeRule, detect};
 use crate::facts::{CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
-use crate::paper::{ANSWERS, AnswerCount, answers_words};
+use crate::paper::{ANSWERS, AnswerCount, ROWS, answers_words};
 use crate::run::{Answerer, RunOptions, TpchTest, TrialWatch, data, known_facts, run};
 use crate::state;
 use crate::warm::{as_found, emptied, warm};
@@ -19,6 +19,7 @@ use dyno_facts::{
     CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, Message, TrialIdentity, TrialStart,
     TrialStatus, TrialSummary, say,
 };
+use dyno_load::query;
 use dyno_load::settings::{ServerNeed, adopt};
 use dyno_reactor::{block_on, unless};
 use dyno_runner::databases::{Database, in_session};
@@ -217,10 +218,11 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         let facts = run(&database.admin(), &asked, &Storing(watch), &|| {
             control.is_stopped() || given_up().is_some()
         })?;
+        let rows = if control.is_stopped() { None } else { rows_check(&driver, &facts)? };
         Ok(move |start: TrialStart| {
             let mut measured = start.summary(status(&facts, test, control));
             facts.set_totals(&mut measured);
-            let checks = answers_check(&measured).into_iter().collect();
+            let checks = answers_check(&measured).into_iter().chain(rows).collect();
             let headline = Some(headline(&measured));
             (measured, After { checks, headline, ..After::default() })
         })
@@ -298,6 +300,39 @@ impl TrialWatch for Storing<'_, '_, '_> {
     fn note(&self, text: &str) {
         self.0.note(text);
     }
+}
+
+/// The check that the tables still hold the rows that were loaded; `None` where that is not known, or was changed by
+/// refresh functions. Made when all that is timed has ended.
+fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<DataCheck>, Failure> {
+    let load = facts.load.as_ref().filter(|load| load.refresh_pairs == 0);
+    let Some(load) = load.filter(|_| facts.refreshes.is_empty()) else { return Ok(None) };
+    let loaded: Vec<(&str, u64)> = load
+        .steps
+        .iter()
+        .filter_map(|step| Some((step.name.strip_prefix("load/")?, step.rows)))
+        .collect();
+    if loaded.is_empty() {
+        return Ok(None);
+    }
+    let mut differences = Vec::new();
+    ask(driver, async |session| {
+        for &(table, rows) in &loaded {
+            let counted: Result<Option<u64>, _> =
+                query::number(session, &format!("SELECT COUNT(*) FROM {table}")).await;
+            let found = counted.map_err(|error| Failure::from(&error))?.unwrap_or(0);
+            if found != rows {
+                differences.push(say!(rows_differ, table = table, found = found, loaded = rows));
+            }
+        }
+        Ok::<_, Failure>(())
+    })?;
+    let (verdict, evidence) = if differences.is_empty() {
+        (CheckVerdict::Passed, say!(rows_as_loaded))
+    } else {
+        (CheckVerdict::Failed, Message::sentences(&differences))
+    };
+    Ok(Some(DataCheck { name: ROWS.to_owned(), verdict, evidence }))
 }
 
 /// The check of a trial's answers; `None` where it asked no queries.

@@ -26,6 +26,8 @@ const QUERIES: u8 = 22;
 
 /// Name of a trial's check of its answers.
 pub(crate) const ANSWERS: &str = "answers";
+/// Name of a trial's check that the tables hold the rows that were loaded.
+pub(crate) const ROWS: &str = "rows";
 
 /// What the section of an experiment is made from.
 struct TpchSection<'a> {

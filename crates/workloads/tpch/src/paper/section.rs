@@ -563,7 +563,7 @@ fn events(experiment: &Experiment, section: &TpchSection<'_>, blocks: &mut Block
             .look("text")
             .text(say!(target_2), |row| row.0)
             .col(say!(degree_2), Whole, |row| row.1.degree.asked)
-            .text(say!(state), |row| words::cache(&row.1.cache.state))
+            .text(say!(state), |row| words::proven_cache(&row.1.cache))
             .text(say!(what_proves_it), |row| outcomes(&row.2, false)),
     );
 }

@@ -2,8 +2,8 @@
 
 use super::tables::{AnswerCount, Column, Speedup, TpchTable};
 use super::{QUERIES, facts};
-use crate::facts::{QueryOutcome, TpchFacts};
-use dyno_facts::{Message, say};
+use crate::facts::{CacheFacts, QueryOutcome, TpchFacts};
+use dyno_facts::{CheckVerdict, Message, say};
 use dyno_report::Trial;
 use dyno_report::format::{self, unique};
 
@@ -19,7 +19,14 @@ pub(super) fn test(name: &str) -> Message {
     }
 }
 
-/// What the caches held, in a word.
+/// Contents of the caches, in a word.
+pub(super) fn proven_cache(facts: &CacheFacts) -> Message {
+    if facts.state == "warm" && facts.verdict == Some(CheckVerdict::Failed) {
+        return say!(not_warm);
+    }
+    cache(&facts.state)
+}
+
 pub(super) fn cache(state: &str) -> Message {
     match state {
         "" => say!(unknown),
@@ -33,7 +40,7 @@ pub(super) fn cache(state: &str) -> Message {
 /// What the columns of a table share.
 pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
     let (test, scale) = (test(&facts.test), format::plain(facts.scale));
-    let caches = cache(&facts.cache.state);
+    let caches = proven_cache(&facts.cache);
     match streams {
         1 => say!(scale_factor_caches, test = test, scale = scale, caches = caches),
         streams => say!(
@@ -107,16 +114,20 @@ pub(crate) fn answers(count: &AnswerCount) -> Message {
     let right = match (is_none_compared, count.has_reference) {
         (true, false) => say!(none_compared),
         (true, true) => say!(none_compared_otherwise),
-        (false, _) => {
+        (false, true) => {
             say!(right_of_all_correct, right = count.right.to_string(), all = QUERIES.to_string())
+        }
+        (false, false) => {
+            say!(right_of_all_agree, right = count.right.to_string(), all = QUERIES.to_string())
         }
     };
     let mut all = vec![right];
     let is_all = |numbers: &[u8]| numbers.len() == usize::from(QUERIES);
     all.extend(match count.wrong.as_slice() {
         [] => None,
-        wrong if is_all(wrong) => Some(say!(all_wrong)),
-        wrong => Some(say!(wrong_queries, queries = queries(wrong))),
+        wrong if is_all(wrong) && count.has_reference => Some(say!(all_wrong)),
+        wrong if count.has_reference => Some(say!(wrong_queries, queries = queries(wrong))),
+        wrong => Some(say!(queries_differ, queries = queries(wrong))),
     });
     if !is_none_compared && !count.not_compared.is_empty() {
         all.push(say!(not_compared_queries, queries = queries(&count.not_compared)));

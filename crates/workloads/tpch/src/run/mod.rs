@@ -21,7 +21,7 @@ use crate::state::{TpchDatabase, fact, loaded, set_fact};
 pub use answers::Answerer;
 use answers::Answers;
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Driver, Nanos, Session};
-use dyno_facts::{Message, say};
+use dyno_facts::{CheckVerdict, Message, say};
 use dyno_load::settings::adopt;
 use dyno_load::{LoadError, while_doing};
 use dyno_reactor::block_on;
@@ -522,7 +522,7 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
     if is_test && options.parameters == ParameterChoice::Default {
         add(say!(validation_parameters));
     }
-    if options.cache.state == "warm" {
+    if options.cache.state == "warm" && options.cache.verdict != Some(CheckVerdict::Failed) {
         add(say!(caches_warmed));
     }
     if options.degree > 0 && before.rule.as_ref().is_some_and(DegreeRule::is_parallel) {

@@ -115,25 +115,25 @@ fn rows_that_are_missing_or_too_many_are_named() {
     found.remove(1);
     assert_eq!(
         said(4, &right, &found),
-        ["5 rows expected, 4 received.", "Row 2 of the right answer is missing: 2-HIGH | 103.",]
+        ["5 rows expected, 4 received.", "Row 2 of that answer is missing: 2-HIGH | 103.",]
     );
     let mut found = right.to_vec();
     found.insert(3, "3-MEDIUM|1");
     assert_eq!(
         said(4, &right, &found),
-        ["5 rows expected, 6 received.", "Row 4 is not in the right answer: 3-MEDIUM | 1.",]
+        ["5 rows expected, 6 received.", "Row 4 is not in that answer: 3-MEDIUM | 1.",]
     );
     assert_eq!(
         said(4, &right[..2], &[]),
         [
             "2 rows expected, 0 received.",
-            "Row 1 of the right answer is missing: 1-URGENT | 93.",
-            "Row 2 of the right answer is missing: 2-HIGH | 103.",
+            "Row 1 of that answer is missing: 1-URGENT | 93.",
+            "Row 2 of that answer is missing: 2-HIGH | 103.",
         ]
     );
     assert_eq!(
         said(4, &[], &["1-URGENT|93"]),
-        ["0 rows expected, 1 received.", "Row 1 is not in the right answer: 1-URGENT | 93.",]
+        ["0 rows expected, 1 received.", "Row 1 is not in that answer: 1-URGENT | 93.",]
     );
     // The order counts.
     assert_eq!(said(4, &["1-URGENT|93", "2-HIGH|103"], &["2-HIGH|103", "1-URGENT|93"]).len(), 2);
