@@ -27,6 +27,7 @@ pub struct Conditions {
     pub generator: GeneratorConditions,
     pub nodes: BTreeMap<String, NodeConditions>,
     /// The load generators, where several made the load together; empty where one made all of it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub members: Vec<GeneratorMember>,
     /// What all nodes together counted, where there are several; each node's own share is with the node.
     pub together: Option<Together>,
@@ -68,16 +69,6 @@ pub struct Freshness {
     /// Statements of this that went through an endpoint: nobody knows which nodes executed them, so that
     /// they are among what the nodes counted. On other ways each node's own are left out of its counts.
     pub unplaced: u64,
-}
-
-impl GeneratorConditions {
-    /// Clocks are read one after the other, so that less than this can't be told from nothing.
-    const SUSPENDED_MS: f64 = 1.0;
-
-    /// The time for which the machine was suspended, if it was.
-    pub fn suspension_ms(&self) -> Option<f64> {
-        self.suspended_ms.filter(|ms| *ms > Self::SUSPENDED_MS)
-    }
 }
 
 /// One of several load generators that made the load of a trial together.
@@ -178,6 +169,14 @@ impl GeneratorConditions {
         self.hiccup_max_us
             .map(|longest_us| longest_us / 1e6)
             .filter(|longest_s| *longest_s >= least_s)
+    }
+
+    /// Clocks are read one after the other, so that less than this can't be told from nothing.
+    const SUSPENDED_MS: f64 = 1.0;
+
+    /// The time for which the machine was suspended, if it was.
+    pub fn suspension_ms(&self) -> Option<f64> {
+        self.suspended_ms.filter(|ms| *ms > Self::SUSPENDED_MS)
     }
 }
 

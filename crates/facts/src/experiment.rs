@@ -247,6 +247,15 @@ impl ExperimentFacts {
     pub fn has_open_steps(&self) -> bool {
         self.has_open_repeats() || self.search.is_some()
     }
+
+    /// The commands of the shell that restore its data and do its fault.
+    pub fn commands(&self) -> impl Iterator<Item = &str> {
+        let restore = match &self.restore {
+            Restore::Command(command) => Some(command.expose()),
+            Restore::None | Restore::Reload => None,
+        };
+        restore.into_iter().chain(self.fault.iter().flat_map(FaultPlan::commands))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema, Deserialize)]
@@ -332,17 +341,6 @@ pub enum Restore {
     /// The tables are dropped and loaded again.
     Reload,
     Command(SecretCommand),
-}
-
-impl ExperimentFacts {
-    /// The commands of the shell that restore its data and do its fault.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
-        let restore = match &self.restore {
-            Restore::Command(command) => Some(command.expose()),
-            Restore::None | Restore::Reload => None,
-        };
-        restore.into_iter().chain(self.fault.iter().flat_map(FaultPlan::commands))
-    }
 }
 
 impl Restore {

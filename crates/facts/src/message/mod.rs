@@ -61,6 +61,11 @@ impl MessageTexts {
         }
         names.len() == self.places.len()
     }
+
+    fn english(&self, args: &BTreeMap<String, Arg>) -> &'static str {
+        let is_one = args.get("n").is_some_and(Arg::is_one);
+        self.one.filter(|_| is_one).unwrap_or(self.en)
+    }
 }
 
 /// `==` of texts is not `const` yet.
@@ -179,9 +184,8 @@ impl Message {
         }
         let args: BTreeMap<String, Arg> =
             args.into_iter().map(|(name, arg)| (name.to_owned(), arg)).collect();
-        let is_one = args.get("n").is_some_and(Arg::is_one);
         let mut filling = Filling { lang: Lang::En, text: String::new() };
-        filling.pattern(entry.one.filter(|_| is_one).unwrap_or(entry.en), &args);
+        filling.pattern(entry.english(&args), &args);
         Message::from(Form::Keyed { key: entry.key.to_owned(), args, en: filling.text })
     }
 
@@ -328,8 +332,9 @@ impl Filling {
                 Lang::Zh => zh,
             }),
             Form::Keyed { key, args, en } => match (self.lang, registered(key)) {
+                (_, None) => self.push(en),
+                (Lang::En, Some(entry)) => self.pattern(entry.english(args), args),
                 (Lang::Zh, Some(entry)) => self.pattern(entry.zh, args),
-                _ => self.push(en),
             },
             Form::Joined { joined, between: [en, zh] } => {
                 let between = if self.lang == Lang::En { en } else { zh };

@@ -86,27 +86,7 @@ impl<'a> FaultTrials<'a> {
 
     /// How it went, in a sentence for the summary of a paper.
     pub fn sentence(&self) -> Message {
-        let trials = self.trials.len();
-        let median = |of| self.spread(of).map(|spread| spread.median);
-        let noticed_s = self.facts().map(|facts| facts.noticed_s).fold(0.0, f64::max);
-        let is_of_some = |without: usize| 0 < without && without < trials;
-        let outage = match self.without(|facts| facts.first_success_after_s) {
-            some if is_of_some(some) => say!(
-                no_commit_followed_in_of_trials,
-                n = some.to_string(),
-                all = trials.to_string()
-            ),
-            _ => outage(median(|facts| facts.first_success_after_s), noticed_s),
-        };
-        let shard = self.trials[0].1.shard.as_ref();
-        let shard = shard.map(|shard| (median(shard_success), shard.noticed_s));
-        let outage = with_shard(outage, &self.trials[0].1.node, shard);
-        let back = match self.without(|facts| facts.recovered_after_s) {
-            some if is_of_some(some) => {
-                say!(not_back_at_90_percent_of, n = some.to_string(), all = trials.to_string())
-            }
-            _ => back(median(|facts| facts.recovered_after_s)),
-        };
+        let [outage, back, lost] = course(&self.facts().collect::<Vec<_>>());
         say!(
             experiment_target_what_outage_back_lost,
             experiment = &self.experiment.title,
@@ -114,12 +94,8 @@ impl<'a> FaultTrials<'a> {
             what = self.what(),
             outage = outage,
             back = back,
-            lost = lost(
-                self.sum(|facts| facts.acknowledged),
-                self.sum(|facts| facts.lost),
-                [self.sum(half_done), self.sum(in_doubt)].map(|count| count.unwrap_or(0))
-            ),
-            trials = say!(medians_of_trials, n = trials)
+            lost = lost,
+            trials = say!(medians_of_trials, n = self.trials.len())
         )
     }
 }
@@ -143,21 +119,38 @@ pub fn what(facts: &FaultFacts) -> Message {
 
 /// How a fault went, in a sentence for a terminal.
 pub fn fault_sentence(facts: &FaultFacts) -> Message {
-    say!(
-        what_outage_back_lost,
-        what = what(facts),
-        outage = with_shard(
-            outage(facts.first_success_after_s, facts.noticed_s),
-            &facts.node,
-            facts.shard.as_ref().map(|shard| (shard.first_success_after_s, shard.noticed_s))
-        ),
-        back = back(facts.recovered_after_s),
-        lost = lost(
-            facts.acknowledged,
-            facts.lost,
-            [half_done(facts), in_doubt(facts)].map(|count| count.unwrap_or(0))
-        )
-    )
+    let [outage, back, lost] = course(&[facts]);
+    say!(what_outage_back_lost, what = what(facts), outage = outage, back = back, lost = lost)
+}
+
+/// The outage, how the load came back, and what was lost: medians over the trials, of which there is one at least.
+fn course(trials: &[&FaultFacts]) -> [Message; 3] {
+    let values =
+        |of: fn(&FaultFacts) -> Option<f64>| trials.iter().filter_map(move |facts| of(facts));
+    let median = |of| Spread::of(values(of).collect()).map(|spread| spread.median);
+    let sum = |of: fn(&FaultFacts) -> Option<u64>| {
+        trials.iter().filter_map(|facts| of(facts)).reduce(|a, b| a + b)
+    };
+    let without = |of| {
+        let known = values(of).count();
+        (known > 0 && known < trials.len()).then(|| (trials.len() - known).to_string())
+    };
+    let all = trials.len().to_string();
+    let first_success: fn(&FaultFacts) -> Option<f64> = |facts| facts.first_success_after_s;
+    let recovered: fn(&FaultFacts) -> Option<f64> = |facts| facts.recovered_after_s;
+    let noticed_s = trials.iter().map(|facts| facts.noticed_s).fold(0.0, f64::max);
+    let outage = match without(first_success) {
+        Some(n) => say!(no_commit_followed_in_of_trials, n = n, all = &all),
+        None => outage(median(first_success), noticed_s),
+    };
+    let shard = trials[0].shard.as_ref().map(|shard| (median(shard_success), shard.noticed_s));
+    let back = match without(recovered) {
+        Some(n) => say!(not_back_at_90_percent_of, n = n, all = &all),
+        None => back(median(recovered)),
+    };
+    let torn = [sum(half_done), sum(in_doubt)].map(|count| count.unwrap_or(0));
+    let lost = lost(sum(|facts| facts.acknowledged), sum(|facts| facts.lost), torn);
+    [with_shard(outage, &trials[0].node, shard), back, lost]
 }
 
 fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {

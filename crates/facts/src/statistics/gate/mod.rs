@@ -155,7 +155,8 @@ fn metric(reader: &mut Reader<'_>) -> Result<(Metric, bool), Mistake> {
             "" => format!("The name of a {noun} was expected."),
             word => format!("`{word}` is no {noun}."),
         };
-        reader.mistake(at, message, format!("Known are {}.", names.join(", ")))
+        let known = if is_gate { "Metrics" } else { "Known" };
+        reader.mistake(at, message, format!("{known} are {}.", names.join(", ")))
     })
 }
 
@@ -193,14 +194,16 @@ fn bound(
     /// In seconds.
     const TIMES: [(&str, f64); 5] =
         [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    // What an objective bounds takes seconds at most.
+    let times = if reader.kind == "gate" { &TIMES[..] } else { &TIMES[..3] };
     let (number, unit) = reader.number()?;
     let at = reader.at() - unit.len();
     let own = metric.unit().and_then(|own| TIMES.iter().find(|(unit, _)| *unit == own));
     let scale = match (figure, own) {
         (GateFigure::Value, Some((_, own))) => match unit {
-            "" if needs_unit => scale_of("no", &TIMES),
+            "" if needs_unit => scale_of("no", times),
             "" => Ok(1.0),
-            unit => scale_of(unit, &TIMES).map(|scale| scale / own),
+            unit => scale_of(unit, times).map(|scale| scale / own),
         },
         (GateFigure::Value, None) if metric != Metric::Errors => scale_of(unit, &[("", 1.0)]),
         _ => scale_of(unit, &[("", 1.0), ("%", 0.01)]),

@@ -181,14 +181,14 @@ fn trials_of(trials: &[&Trial]) -> Spot {
 type Disturbance = (&'static str, Vec<String>);
 
 fn variations(case: &Case<'_>) -> Vec<Finding> {
-    let rules = super::RULES.into_iter().flatten();
-    let of_rule = |rule: &Rule| -> Disturbance {
+    let of_rule = |id: &&str| -> Option<Disturbance> {
+        let rule = super::RULES.into_iter().flatten().find(|rule| rule.id == *id)?;
         let found = super::findings(rule, case);
         let trials = found.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
-        (rule.id, trials.collect())
+        Some((rule.id, trials.collect()))
     };
-    let explains = |rule: &&Rule| DISTURBANCES.contains(&rule.id) || STRAINS.contains(&rule.id);
-    let disturbances: Vec<Disturbance> = rules.filter(explains).map(of_rule).collect();
+    let disturbances: Vec<Disturbance> =
+        DISTURBANCES.iter().chain(&STRAINS).filter_map(of_rule).collect();
     each_group(case, |point, trials| variation_of(&disturbances, point, trials))
 }
 
