@@ -66,9 +66,8 @@ impl Calibration {
         Ok(file)
     }
 
-    /// How many times `statements_per_s` the generator can do with so many workers; `None` where
-    /// nothing is proven. Fewer workers than the trial's do not do more, so the best of them is a
-    /// lower bound.
+    /// How many times `statements_per_s` the generator can do with so many workers; `None` where nothing is proven.
+    /// Fewer workers than the trial's do not do more, so the best of them is a lower bound.
     pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
         let protocol = protocol(dialect)?;
         let fits =

@@ -441,8 +441,7 @@ pub fn remove_tables(
 /// The size of the tables beside the server's memory for data, both in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
-    /// The tables with their indexes, on SQLite all that is in the file; `None` when the server
-    /// doesn't say.
+    /// The tables with their indexes, on SQLite all that is in the file; `None` when the server doesn't say.
     pub size_bytes: Option<u64>,
     pub memory_setting: &'static str,
     /// Its value; `None` when the server doesn't say.

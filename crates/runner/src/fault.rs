@@ -1,13 +1,12 @@
 //! What a suite has done to a node in the middle of a trial. A thread does it at its time, looks which node
 //! takes writes from then on, ends it after its time, and brings the nodes back afterwards.
 //!
-//! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and
-//! those to a server that became read-only are replaced, and what takes longer than
-//! `TrialSpec::answer_limit` is given up. The times of a fault follow from the intervals
-//! (`dyno_engine::record::FaultWatch`). What was acknowledged is looked for after the trial, on the node that
-//! takes writes then and before the nodes are brought back: order by order (TPC-C) or row by row (pgbench).
-//! What is lost is the result of such a trial and doesn't make it fail; the check `lost-acknowledged` says
-//! it.
+//! While it lasts workers survive (`ErrorPolicy::following`): every error is counted, lost sessions and those to a
+//! server that became read-only are replaced, and what takes longer than `TrialSpec::answer_limit` is given up. The
+//! times of a fault follow from the intervals (`dyno_engine::record::FaultWatch`). What was acknowledged is looked for
+//! after the trial, on the node that takes writes then and before the nodes are brought back: order by order (TPC-C) or
+//! row by row (pgbench). What is lost is the result of such a trial and doesn't make it fail; the check
+//! `lost-acknowledged` says it.
 
 use crate::command::{BACK_WITHIN, ShellCommand, execute};
 use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};

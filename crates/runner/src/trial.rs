@@ -722,8 +722,7 @@ impl OwnWatch {
         }
         let now = monotonic_now();
         let mut conditions = self.watch.close(now);
-        // Threads that have ended meanwhile are not in it: streams wait for the server, hardly for a
-        // CPU.
+        // Threads that have ended meanwhile are not in it: streams wait for the server, hardly for a CPU.
         let waited = run_delay_of_process().zip(self.run_delay_ns);
         conditions.run_delay_s =
             waited.map(|(after, before)| after.saturating_sub(before) as f64 / 1e9);

@@ -53,8 +53,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Error> {
     made.map_err(|error| io_error("make the folder", path, &error))
 }
 
-/// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a
-/// mixture.
+/// Replaces `path` so that a reader, even after a crash, finds the old or the new text, never a mixture.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(".tmp");

@@ -9,9 +9,8 @@ use dyno_core::Error;
 use dyno_engine::record::Latencies;
 use dyno_facts::{
     Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
-    LatencySummary, Message, NodeFacts, NodeRow, PlanStep, RunHeader, RunStatus, SCHEMA_VERSION,
-    SeriesRow, StageFacts, StageOf, StatementCounts, StepAction, TrialStart, TrialStatus,
-    TrialSummary, say,
+    LatencySummary, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
+    StageFacts, StageOf, StatementCounts, TrialStart, TrialStatus, TrialSummary, say,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -66,9 +65,8 @@ impl TrialData {
         }
     }
 
-    /// The latencies of the whole window in nanoseconds, by kind of transaction; with a schedule
-    /// also `service` (begin to end) and `lateness` (due to begin). Read when asked for: logs of
-    /// long trials are large.
+    /// The latencies of the whole window in nanoseconds, by kind of transaction; with a schedule also `service` (begin
+    /// to end) and `lateness` (due to begin). Read when asked for: logs of long trials are large.
     pub fn histograms(&self) -> Result<BTreeMap<String, Latencies>, Error> {
         let mut merged: BTreeMap<String, Latencies> = BTreeMap::new();
         for file in &self.histograms {
@@ -133,8 +131,7 @@ fn shown_status(header: &RunHeader, is_growing: bool) -> RunStatus {
 /// Reads a run.
 ///
 /// # Errors
-/// When the folder is no run, or was written by another version of dyno. Anything less is in
-/// [`RunData::warnings`].
+/// When the folder is no run, or was written by another version of dyno. Anything less is in [`RunData::warnings`].
 pub fn read(path: &Path) -> Result<RunData, Error> {
     let header = header(path)?;
     let is_growing = is_growing(path);
@@ -199,10 +196,13 @@ fn changed(path: &Path, trial: &TrialData) -> Vec<Message> {
 /// Trials of the plan of a complete run that are not there.
 fn steps_without_trials(header: &RunHeader, trials: &[TrialData]) -> Option<Message> {
     let plan = header.plan.as_ref().filter(|_| header.status == RunStatus::Complete)?;
-    let is_trial = |step: &&PlanStep| matches!(step.action, StepAction::Trial(_));
     let steps_done = trials.iter().map(|trial| trial.summary.step.clone()).collect();
     let settled = plan.settled(&steps_done, &header.skipped.keys().cloned().collect());
-    let steps = plan.steps.iter().filter(is_trial).filter(|step| !settled.contains(&step.id));
+    let steps = plan
+        .steps
+        .iter()
+        .filter(|step| step.trial().is_some())
+        .filter(|step| !settled.contains(&step.id));
     let steps: Vec<Message> = steps.map(|step| Message::from(&step.id)).collect();
     (!steps.is_empty()).then(|| say!(steps_have_no_trials, steps = Message::list(&steps)))
 }

@@ -445,8 +445,7 @@ impl<'run> TrialWriter<'run> {
         }
     }
 
-    /// Stores a plan as the server wrote it; returns its file within the run folder, such as
-    /// `trials/3.plans/q09.json`.
+    /// Stores a plan as the server wrote it; returns its file within the run folder, such as `trials/3.plans/q09.json`.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, Error> {
         let folder = file(self.run, self.number, "plans");
         if !folder.is_dir() {
@@ -456,8 +455,7 @@ impl<'run> TrialWriter<'run> {
         Ok(format!("trials/{}.plans/{name}", self.number))
     }
 
-    /// The file for what nodes say while the trial runs. It is written on its own, so another thread
-    /// can do that.
+    /// The file for what nodes say while the trial runs. It is written on its own, so another thread can do that.
     pub fn node_series(&self) -> Result<NodeSeries, Error> {
         let mut lines = LineFile::open(file(self.run, self.number, "nodes.csv"))?;
         lines.append(series::node_header_line().as_bytes())?;

@@ -170,8 +170,7 @@ impl Plan {
     /// Expands a suite.
     ///
     /// # Errors
-    /// An override is wrong, no target has a URL, or the suite asks for what this version of dyno
-    /// can't do.
+    /// An override is wrong, no target has a URL, or the suite asks for what this version of dyno can't do.
     pub fn build(suite: &Suite, overrides: &Overrides) -> Result<Plan, SuiteError> {
         match overrides.budget_s {
             Some(budget_s) => size::fit(suite, overrides, budget_s),
@@ -296,8 +295,7 @@ impl Plan {
         self.error(span, message, hint)
     }
 
-    /// An error about a check that is denied or allowed; points to it, unless it was given beside the
-    /// suite.
+    /// An error about a check that is denied or allowed; points to it, unless it was given beside the suite.
     pub fn check_error(
         &self,
         id: &str,
@@ -660,8 +658,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// The name under which the database of a target is known: that of the target whose twin or
-    /// part it is, or its own.
+    /// The name under which the database of a target is known: that of the target whose twin or part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.owner())
     }

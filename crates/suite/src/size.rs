@@ -7,7 +7,7 @@ use crate::suite::{Suite, SuiteExperiment};
 use dyno_core::offer::{DataSizing, Scale};
 use dyno_facts::format::plain;
 use dyno_facts::{
-    DataSize, ExperimentFacts, FaultPlan, Message, PlanStep, Purpose, StepAction, say,
+    DataSize, ExperimentFacts, FaultPlan, Message, PlanStep, PlannedTrial, Purpose, say,
 };
 use std::collections::BTreeMap;
 
@@ -290,7 +290,7 @@ fn pass_times(suite: &Suite, plan: &Plan, budget_s: f64) -> PassTimes {
     };
     let mut guessed_s = PassTimes::new();
     for step in plan.steps.iter().filter(|step| is_timed(&step.experiment)) {
-        if matches!(&step.action, StepAction::Trial(trial) if trial.purpose == Purpose::Measure) {
+        if step.trial().is_some_and(|trial| trial.purpose == Purpose::Measure) {
             *guessed_s.entry(step.experiment.clone()).or_default() += step.estimated_s;
         }
     }
@@ -390,9 +390,8 @@ pub(crate) fn over_time(experiments: &[ExperimentFacts], steps: &[PlanStep]) -> 
     let of = |planned: &ExperimentFacts| {
         let (least, seconds) = planned.comparison.as_ref().and(planned.time_bound())?;
         let is_of_fewest = |step: &&PlanStep| {
-            step.experiment == planned.name
-                && matches!(&step.action, StepAction::Trial(trial)
-                    if trial.purpose == Purpose::Measure && trial.repeat <= least)
+            let is_its = |of: &PlannedTrial| of.purpose == Purpose::Measure && of.repeat <= least;
+            step.experiment == planned.name && step.trial().is_some_and(is_its)
         };
         let took_s: f64 = steps.iter().filter(is_of_fewest).map(|step| step.estimated_s).sum();
         (took_s > seconds).then(|| {

@@ -14,8 +14,7 @@ const AROUND_TRIAL_S: f64 = 0.4;
 const AROUND_LOAD_S: f64 = 0.5;
 /// Until a server that a fault has hit serves as before.
 const AFTER_FAULT_S: f64 = 3.5;
-/// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted
-/// how it ended.
+/// Steps that a search may take: its trials, the closed loop before them, and the one at which is noted how it ended.
 const SEARCH_MOST: u32 = dyno_facts::statistics::knee::MOST_TRIALS as u32 + 2;
 /// Trials that a search takes as a rule, beside those that confirm its result.
 const SEARCH_USUAL: u32 = 10;

@@ -95,11 +95,9 @@ pub struct SuiteExperiment {
     pub(crate) pace: UsualPace,
     /// Names of targets; `None` means all.
     pub targets: Option<Vec<WithSpan<String>>>,
-    /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all
-    /// are.
+    /// Numbers of read-only nodes: the first so many of each target's are driven. Empty means that all are.
     pub read_only: Vec<WithSpan<u64>>,
-    /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1`
-    /// in a list.
+    /// The workload's options in the order of the file; `NAME.KEY` is what stands in a table, `NAME.1` in a list.
     pub options: Vec<OptionEntry>,
     pub compare: Option<Compare>,
     pub(crate) retry_starved: Option<u32>,

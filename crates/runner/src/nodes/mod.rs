@@ -128,9 +128,8 @@ impl<'a> Nodes<'a> {
         looks.into_iter().flatten().collect()
     }
 
-    /// What they say after a trial, once the sessions of the trial have left them; what they refused to
-    /// say meanwhile is listed with the rest.
-    /// Nobody is asked where one is `gone`: others may hang with it.
+    /// What they say after a trial, once the sessions of the trial have left them; what they refused to say meanwhile
+    /// is listed with the rest. Nobody is asked where one is `gone`: others may hang with it.
     pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<Looked> {
         let again = |(index, node): (usize, &Node<'_>)| {
             if gone.is_some() || self.is_only_a_way(node) {
@@ -361,8 +360,7 @@ impl Client {
         self.kinds.iter().map(|(committed, _)| *committed)
     }
 
-    /// Commits as a server counts them. Those in flight when the window closed are ended before the
-    /// second look.
+    /// Commits as a server counts them. Those in flight when the window closed are ended before the second look.
     fn commits(&self, dialect: Dialect, in_flight: u64) -> u64 {
         let of_kind = |&(committed, statements): &(u64, StatementCounts)| {
             let controls = statements.others.saturating_sub(statements.misses);

@@ -145,8 +145,7 @@ pub(super) struct Probed {
 }
 
 impl Nodes<'_> {
-    /// Whether reads can be stale: where they may go to another node than writes, and something can be
-    /// written.
+    /// Whether reads can be stale: where they may go to another node than writes, and something can be written.
     pub(super) fn is_probed(&self) -> bool {
         let has = |role| self.list.iter().any(|node| node.role == role);
         has(Role::ReadOnly)
