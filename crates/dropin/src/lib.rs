@@ -5,19 +5,7 @@ pub mod benchmarksql;
 pub mod pgbench;
 pub mod sysbench;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// Reads an argument of clap that takes one of several words.
-pub fn choice<T: Copy + Send + Sync>(
-    table: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
-    words.try_map(move |given| {
-        let found = table.iter().find(|(word, _)| *word == given);
-        found.map(|(_, value)| *value).ok_or("an unknown word")
-    })
-}
 
 /// The current time, which is never 0.
 fn time_as_seed() -> u64 {

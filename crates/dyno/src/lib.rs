@@ -1,6 +1,7 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
+mod benchmarksql;
 /// The verbs.
 mod commands {
     pub(crate) mod bench;
@@ -19,11 +20,12 @@ pub mod families;
 mod terminal;
 mod tpch;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
-use dyno_dropin::benchmarksql::{self, BenchmarksqlCommand, verb_of_script};
-use dyno_dropin::{choice, pgbench, sysbench};
+use dyno_dropin::benchmarksql::verb_of_script;
+use dyno_dropin::{pgbench, sysbench};
 use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::{FamilyPapers, Lang};
 use dyno_runner::failure::Failure;
@@ -124,7 +126,7 @@ enum Verb {
     Benchmarksql {
         /// What is to be done.
         #[command(subcommand)]
-        command: BenchmarksqlCommand,
+        command: benchmarksql::Command,
     },
     /// Explain a verb, or list the options of a workload in suites.
     Help(commands::help::Arguments),
@@ -252,7 +254,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Pgbench { arguments } => {
             return pgbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
-        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &TerminalStreams),
+        Verb::Benchmarksql { command } => return benchmarksql::run(command),
     };
     exit_code(result.map(|()| 0))
 }
@@ -279,3 +281,14 @@ fn pretty(document: &impl Serialize) -> Result<String, Failure> {
 
 /// The languages of papers.
 const LANGUAGES: &[(&str, Lang)] = &[("en", Lang::En), ("zh", Lang::Zh)];
+
+/// Reads an argument that takes one of several words.
+fn choice<T: Copy + Send + Sync>(
+    table: &'static [(&'static str, T)],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
+    words.try_map(move |given| {
+        let found = table.iter().find(|(word, _)| *word == given);
+        found.map(|(_, value)| *value).ok_or("an unknown word")
+    })
+}

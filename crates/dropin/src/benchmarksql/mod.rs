@@ -11,7 +11,6 @@ mod settings;
 
 pub use run::BenchmarksqlRun;
 
-use crate::choice;
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
 use dyno_load::Unobserved;
@@ -30,36 +29,11 @@ use settings::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-pub const HELP: &str = "\
-Examples:
-  dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
-  dyno benchmarksql build props.pg warehouses 10           the same with another value
-  dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
-  dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
-
-The names of the scripts are understood too: `dyno benchmarksql runBenchmark.sh props.pg`, or a link
-to dyno with the name of a script.
-
-A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, or db=sqlite with
-conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
-and asked for at a terminal.";
-
-#[derive(Debug, clap::Subcommand)]
+/// What is to be done, and how: the help texts of the command line explain it.
+#[derive(Debug)]
 pub enum BenchmarksqlCommand {
-    /// Create the tables, load them, make keys and indexes, count and analyze the rows.
-    #[command(alias = "runDatabaseBuild.sh", alias = "runLoader.sh")]
     Build(BenchmarksqlBuild),
-    /// Run the transactions and print what was measured.
-    #[command(alias = "runBenchmark.sh")]
     Run(BenchmarksqlRun),
-    /// Drop the tables.
-    #[command(alias = "runDatabaseDestroy.sh")]
-    #[command(after_help = "\
-Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
-there are no error.
-
-Examples:
-  dyno benchmarksql destroy props.pg")]
     Destroy(PropertiesSource),
 }
 
@@ -73,14 +47,10 @@ pub fn verb_of_script(name: &str) -> Option<&'static str> {
 }
 
 /// The file and what replaces its values.
-#[derive(Debug, clap::Args)]
+#[derive(Debug)]
 pub struct PropertiesSource {
-    /// A properties file of BenchmarkSQL.
-    #[arg(value_name = "PROPS")]
-    file: PathBuf,
-    /// Values that replace those of the file; keys are understood whatever their case.
-    #[arg(value_name = "KEY VALUE")]
-    overrides: Vec<String>,
+    pub file: PathBuf,
+    pub overrides: Vec<String>,
 }
 
 impl PropertiesSource {
@@ -105,56 +75,18 @@ impl PropertiesSource {
     }
 }
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-A build that was interrupted goes on when the same command is given again: what is stored is kept.
-
-Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
-for --shard that stand for templates:
-  polardb-x   dbpartition by hash({column}), and broadcast for the items
-  citus       create_distributed_table, and create_reference_table for the items
-  hash:N      PARTITION BY HASH({column}) PARTITIONS N
-
-Examples:
-  dyno benchmarksql build props.pg
-  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
-  dyno benchmarksql build props.my --shard polardb-x")]
+#[derive(Debug)]
 pub struct BenchmarksqlBuild {
-    #[command(flatten)]
-    source: PropertiesSource,
-    /// Seed of all rows: the same seed gives the same rows.
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// When keys and indexes are made: before or after the rows, or primary keys before and indexes
-    /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
-    #[arg(long, value_parser = choice(KEYS))]
-    keys: Option<KeyTime>,
-    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
-    /// (not with --shard).
-    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
-    foreign_keys: Option<bool>,
-    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
-    #[arg(long, value_name = "CLAUSE|WORD")]
-    shard: Option<String>,
-    /// The clause behind CREATE TABLE of the items, which every shard reads.
-    #[arg(long, value_name = "CLAUSE")]
-    shard_item: Option<String>,
-    /// A statement before each CREATE TABLE of a table that is spread.
-    #[arg(long, value_name = "SQL")]
-    shard_before: Option<String>,
-    /// A statement after each CREATE TABLE of a table that is spread.
-    #[arg(long, value_name = "SQL")]
-    shard_after: Option<String>,
-    /// A statement after CREATE TABLE of the items.
-    #[arg(long, value_name = "SQL")]
-    shard_item_after: Option<String>,
+    pub source: PropertiesSource,
+    pub seed: u64,
+    pub keys: Option<KeyTime>,
+    pub foreign_keys: Option<bool>,
+    pub shard: Option<String>,
+    pub shard_item: Option<String>,
+    pub shard_before: Option<String>,
+    pub shard_after: Option<String>,
+    pub shard_item_after: Option<String>,
 }
-
-const KEYS: &[(&str, KeyTime)] = &[
-    ("before", KeyTime::BeforeLoad),
-    ("primary-before", KeyTime::PrimaryBeforeLoad),
-    ("after", KeyTime::AfterLoad),
-];
 
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);

@@ -5,7 +5,6 @@ use super::properties::{Properties, redacted};
 use super::results::{Request, Results, next_run};
 use super::settings::{Length, Place, Reader, Run};
 use super::{PropertiesSource, warn};
-use crate::choice;
 use dyno_core::{
     AdminDriver, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, SECOND, in_one_line,
 };
@@ -29,7 +28,7 @@ use dyno_tpcc::family::{
 use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
 use dyno_tpcc::options::{CheckTime, OFFER};
-use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC, TpccTransaction};
+use dyno_tpcc::profile::{Profile, TpccTransaction};
 use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,69 +38,16 @@ use time::{Duration, OffsetDateTime, UtcOffset};
 const CONNECT_LIMIT: Nanos = 600 * SECOND;
 const MINUTE: Nanos = 60 * SECOND;
 
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Better than the original:
-  tpmC counts New-Orders whose commit was acknowledged and those that are rolled back as the specification
-  asks (1 %); failed transactions are told apart, and so are commits that were sent and never answered.
-  tpmTOTAL and the transaction count are of acknowledged commits alone.
-  What the database holds afterwards is compared with what was acknowledged, and the consistency
-  conditions are checked: a difference ends with exit code 4.
-  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
-  has the waiting in its latency. A limit below the number of terminals is kept.
-  runMins begins when all terminals are connected, and is kept to the millisecond.
-  Values of the file can be replaced here too, as with build.
-
-A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
-`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
-`bmsql-5.0`.
-
-Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
-connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
-condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
-143 by SIGTERM: the closing lines of what was measured until then are printed.
-
-Examples:
-  dyno benchmarksql run props.pg
-  dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --isolation repeatable-read --json result.json
-  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
-  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
+#[derive(Debug)]
 pub struct BenchmarksqlRun {
-    #[command(flatten)]
-    source: PropertiesSource,
-    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
-    /// server's own.
-    #[arg(long, value_parser = choice(ISOLATIONS))]
-    isolation: Option<Isolation>,
-    /// Seed of all that is random; drawn and printed unless given.
-    #[arg(long)]
-    seed: Option<u64>,
-    /// Run a profile that the file does not ask for.
-    #[arg(long, value_parser = choice(PROFILES))]
-    profile: Option<&'static Profile>,
-    /// When the consistency conditions are checked. They read all tables.
-    #[arg(long, value_parser = choice(CHECKS), default_value = "after")]
-    checks: CheckTime,
-    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
-    /// Write the result as JSON; `-` is standard output, where the console then gives way.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
+    pub source: PropertiesSource,
+    pub isolation: Option<Isolation>,
+    pub seed: Option<u64>,
+    pub profile: Option<&'static Profile>,
+    pub checks: CheckTime,
+    pub ledger: Option<PathBuf>,
+    pub json: Option<PathBuf>,
 }
-
-const ISOLATIONS: &[(&str, Isolation)] = &[
-    ("server", Isolation::ServerDefault),
-    ("read-committed", Isolation::ReadCommitted),
-    ("repeatable-read", Isolation::RepeatableRead),
-    ("serializable", Isolation::Serializable),
-];
-
-const PROFILES: &[(&str, &Profile)] = &[("bmsql-5.0", &BMSQL_5_0), ("spec", &SPEC)];
-
-const CHECKS: &[(&str, CheckTime)] =
-    &[("none", CheckTime::Never), ("after", CheckTime::After), ("both", CheckTime::BeforeAndAfter)];
 
 /// Runs and prints. Returns the exit code.
 pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, Failure> {

@@ -1,8 +1,8 @@
 //! `dyno cluster`: local clusters of real servers.
 
+use crate::choice;
 use crate::{Done, pretty};
 use clap::{Args, Subcommand};
-use dyno_dropin::choice;
 use dyno_facts::text_table;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};

@@ -3,7 +3,7 @@
 use super::runs::{RunsFolder, read_runs};
 use crate::Done;
 use crate::LANGUAGES;
-use dyno_dropin::choice;
+use crate::choice;
 use dyno_facts::{PaperTexts, PublishedTable};
 use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;

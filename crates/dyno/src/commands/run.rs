@@ -5,8 +5,8 @@ use super::fleet::{NatsArguments, versions};
 use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_beside};
 use super::suites;
 use crate::Done;
+use crate::choice;
 use crate::terminal::human_time;
-use dyno_dropin::choice;
 use dyno_engine::Control;
 use dyno_facts::{
     EarlierSession, ExperimentFacts, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction,

@@ -2,8 +2,8 @@
 //! and `qgen`.
 
 use crate::Done;
+use crate::choice;
 use dyno_core::{Dialect, counted};
-use dyno_dropin::choice;
 use dyno_facts::format::{short, whole};
 use dyno_load::Unobserved;
 use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create};
