@@ -160,7 +160,12 @@ impl RunHeader {
 
     /// The comment of the tables that the run makes, where servers keep comments.
     pub fn table_mark(&self) -> String {
-        format!("dyno run of {}, seed {}", self.started_at, self.seed)
+        format!("{}seed {}, {}", Self::marks_of(&self.suite), self.seed, self.started_at)
+    }
+
+    /// Begins the marks of all runs of a suite.
+    pub fn marks_of(suite: &str) -> String {
+        format!("dyno run of {}, ", suite.replace(['\'', '\\'], ""))
     }
 
     /// Tables that the run has made on a target and not dropped.

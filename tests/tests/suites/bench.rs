@@ -2,7 +2,8 @@
 
 use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
-use dyno_testkit::{Postgres, RunningDyno, Scratch, dyno, dyno_command, server_or_skip};
+use dyno_testkit::{MariaDb, Postgres, RunningDyno, Scratch, dyno, dyno_command, server_or_skip};
+use rustix::process::Signal;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -124,4 +125,75 @@ fn a_bench_whose_server_dies_says_what_it_leaves() {
     assert!(removed.stderr.contains("kept"), "{}", removed.all());
     let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
     assert_eq!(tables.expect("tables").trim(), "sbtest1");
+}
+
+/// Nothing is loaded into one database under two names; settings of sessions may be compared on it, and databases of a
+/// server.
+fn assert_one_database_is_none_of_two(url: &str, other: &str, options: &str) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let renamed = url.replace("127.0.0.1", "localhost");
+    assert_ne!(renamed, url);
+    let refused = dyno(folder, &["bench", url, &renamed, "--yes", "--budget", "2m"]);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    assert!(refused.stderr.contains("same database under two names"), "{}", refused.all());
+    assert!(!refused.stderr.contains("preparing"), "{}", refused.all());
+    let suite = "[suite]\nname = \"two\"\n\n[target.a]\n\n[target.b]\n\n[[experiment]]\nname = \"ro\"\n\
+                 workload = \"sysbench\"\ntest = \"oltp_read_only\"\nworkers = 1\nevents = 20\n\
+                 options = { tables = 1, table_size = 100 }\n";
+    std::fs::write(folder.join("two.toml"), suite).expect("a suite can be written");
+    let run = |b: &str| {
+        let (a, b) = (format!("a={url}"), format!("b={b}"));
+        dyno(folder, &["run", "two.toml", "--new", "--target", &a, "--target", &b])
+    };
+    assert_eq!(run(&renamed).code, 1);
+    for allowed in [other, &format!("{renamed}?{options}")] {
+        let ran = run(allowed);
+        assert_eq!(ran.code, 0, "{}", ran.all());
+    }
+}
+
+#[test]
+fn a_database_of_postgres_under_two_names_is_one() {
+    let server = server_or_skip!(Postgres, "a_database_of_postgres_under_two_names_is_one");
+    server.sql("CREATE DATABASE other").expect("a database");
+    let url = server.url();
+    let other = url.replace("/sbtest", "/other");
+    assert_one_database_is_none_of_two(&url, &other, "sslmode=disable");
+}
+
+#[test]
+fn a_database_of_mariadb_under_two_names_is_one() {
+    let server = server_or_skip!(MariaDb, "a_database_of_mariadb_under_two_names_is_one");
+    server.sql("CREATE DATABASE other").expect("a database");
+    let url = server.url();
+    let other = url.replace("/sbtest", "/other");
+    assert_one_database_is_none_of_two(&url, &other, "tls=disable");
+}
+
+/// They are found by their marks, whatever the URL and the folder; not while their run is alive.
+#[test]
+fn tables_of_a_killed_bench_are_removed_from_anywhere() {
+    let server = server_or_skip!(Postgres, "tables_of_a_killed_bench_are_removed_from_anywhere");
+    let (scratch, elsewhere) = (Scratch::new(), Scratch::new());
+    let url = server.url();
+    let renamed = url.replace("127.0.0.1", "localhost");
+    let bench = ["bench", &url, "--yes", "--budget", "60s"];
+    let mut running = RunningDyno::start(scratch.path(), &bench);
+    running.wait_until("a trial has begun", |it| it.stderr().contains("16 workers"));
+    let remove = ["bench", &renamed, "--remove", "--yes"];
+    let alive = dyno(elsewhere.path(), &remove);
+    assert_eq!(alive.code, 1, "{}", alive.all());
+    assert!(alive.stderr.contains("Another run or load works"), "{}", alive.all());
+    running.signal(Signal::KILL);
+    running.end();
+    let refused = dyno(elsewhere.path(), &["bench", &renamed, "--yes", "--budget", "60s"]);
+    assert_eq!(refused.code, 1, "{}", refused.all());
+    let said = format!("`dyno bench {renamed} --remove`");
+    assert!(refused.stderr.contains(&said), "{}", refused.all());
+    server.sbtest("CREATE TABLE own (id int)").expect("a table");
+    let removed = dyno(elsewhere.path(), &remove);
+    assert_eq!(removed.code, 0, "{}", removed.all());
+    let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
+    assert_eq!(tables.expect("tables").trim(), "own");
 }

@@ -245,3 +245,67 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
         server.sbtest("DROP VIEW mine").expect("the view was kept");
     }
 }
+
+/// Tables that the original has made are used as they are, or refused; a load of dyno's own goes on. `sql` is the server's
+/// own client, `unmark` the statement that takes a table its mark.
+fn assert_adds_nothing_to_foreign_tables(
+    url: &str,
+    connection: &[&str],
+    exists: &str,
+    sql: &dyn Fn(&str) -> Result<String, String>,
+    unmark: &str,
+) {
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    let prepare = |size: &str, code: i32| {
+        let words = ["sysbench", size, "oltp_read_only", "prepare"];
+        let ran = dyno(folder, &[&words[..2], connection, &words[2..]].concat());
+        assert_eq!(ran.code, code, "{}", ran.all());
+        ran
+    };
+    let count = || sql("SELECT count(*) FROM sbtest1").map(|text| text.trim().to_owned());
+    prepare("--table-size=20000", 0);
+    prepare("--table-size=40000", 0);
+    assert_eq!(count().as_deref(), Ok("40000"), "its own load goes on");
+    sql(unmark).expect("a comment");
+    prepare("--table-size=40000", 0);
+    let refused = prepare("--table-size=60000", 1);
+    assert!(refused.all().contains(exists), "{}", refused.all());
+    assert_eq!(count().as_deref(), Ok("40000"));
+    for (size, code) in [(60_000, 1), (40_000, 0)] {
+        let suite = format!(
+            "[suite]\nname = \"own\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"ro\"\n\
+             workload = \"sysbench\"\ntest = \"oltp_read_only\"\nworkers = 1\nevents = 20\n\
+             options = {{ tables = 1, table_size = {size} }}\n"
+        );
+        fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
+        let ran = dyno(folder, &["run", "own.toml"]);
+        assert_eq!(ran.code, code, "{}", ran.all());
+        let words = if code == 1 { "--table-size=40000" } else { KEPT };
+        assert!(ran.stderr.contains(words), "{}", ran.all());
+        assert_eq!(count().as_deref(), Ok("40000"));
+    }
+}
+
+#[test]
+fn nothing_is_added_to_foreign_tables_of_postgres() {
+    let server = server_or_skip!(Postgres, "nothing_is_added_to_foreign_tables_of_postgres");
+    let port = format!("--pgsql-port={}", server.port);
+    let connection = ["--db-driver=pgsql", "--pgsql-user=postgres", &port];
+    let connection = [&connection[..], &["--pgsql-host=127.0.0.1"]].concat();
+    let unmark = "COMMENT ON TABLE sbtest1 IS NULL";
+    let exists = "relation \"sbtest1\" already exists";
+    let sql = |sql: &str| server.sbtest(sql);
+    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, unmark);
+}
+
+#[test]
+fn nothing_is_added_to_foreign_tables_of_mariadb() {
+    let server = server_or_skip!(MariaDb, "nothing_is_added_to_foreign_tables_of_mariadb");
+    let port = format!("--mysql-port={}", server.port);
+    let connection = ["--db-driver=mysql", "--mysql-user=root", "--mysql-host=127.0.0.1", &port];
+    let unmark = "ALTER TABLE sbtest1 COMMENT = ''";
+    let sql = |sql: &str| server.sql(&format!("USE sbtest; {sql}"));
+    let exists = "Table 'sbtest1' already exists";
+    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, unmark);
+}

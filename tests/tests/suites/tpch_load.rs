@@ -73,6 +73,51 @@ fn a_missing_database_of_mariadb_is_created_and_loaded() {
     assert!(dropped.stderr.contains("Dropped: 1 table."), "{}", dropped.all());
 }
 
+/// A user's own table in the place of one that was loaded is neither dropped nor filled. `sql` is the server's own client.
+fn assert_keeps_what_users_have_made(url: &str, sql: &dyn Fn(&str) -> Result<String, String>) {
+    let folder = Scratch::new();
+    let ran = |words: &[&str], code: i32| {
+        let ran = dyno(folder.path(), &[&["tpch"], words, &["--target", url]].concat());
+        assert_eq!(ran.code, code, "{}", ran.all());
+        ran
+    };
+    let foreign = "The table orders was not loaded by dyno";
+    let load = ["load", "--scale", "0.01"];
+    ran(&load, 0);
+    sql("DROP TABLE lineitem").expect("a drop");
+    sql("DROP TABLE orders").expect("a drop");
+    sql("CREATE TABLE orders (own int)").expect("a table");
+    sql("INSERT INTO orders VALUES (7)").expect("a row");
+    assert!(ran(&["drop"], 1).stderr.contains(foreign));
+    sql("SELECT count(*) FROM part").expect("nothing was dropped");
+    assert_eq!(sql("SELECT own FROM orders").as_deref().map(str::trim), Ok("7"));
+    sql("DROP TABLE orders").expect("a drop");
+    ran(&["drop"], 0);
+
+    // A load that was interrupted before it made any of the eight.
+    ran(&[&load[..], &["--steps", "create"]].concat(), 0);
+    let eight = "lineitem, orders, customer, partsupp, supplier, part, nation, region";
+    sql(&format!("DROP TABLE {eight}")).expect("a drop");
+    sql("CREATE TABLE orders (own int)").expect("a table");
+    assert!(ran(&load, 1).stderr.contains(foreign));
+    assert!(ran(&["drop"], 1).stderr.contains(foreign));
+    sql("SELECT own FROM orders").expect("it is kept");
+    assert!(ran(&["drop", "--force"], 0).stderr.contains("Dropped: 3 tables."));
+}
+
+#[test]
+fn tables_that_users_of_postgres_have_made_are_kept() {
+    let server = server_or_skip!(Postgres, "tables_that_users_of_postgres_have_made_are_kept");
+    assert_keeps_what_users_have_made(&server.url(), &|sql| server.sbtest(sql));
+}
+
+#[test]
+fn tables_that_users_of_mariadb_have_made_are_kept() {
+    let server = server_or_skip!(MariaDb, "tables_that_users_of_mariadb_have_made_are_kept");
+    let sql = |sql: &str| server.sql(&format!("USE sbtest; {sql}"));
+    assert_keeps_what_users_have_made(&server.url(), &sql);
+}
+
 #[test]
 fn a_file_of_sqlite_is_loaded_and_mistakes_have_remedies() {
     let folder = Scratch::new();

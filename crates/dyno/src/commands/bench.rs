@@ -17,7 +17,7 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{self, Trials, ask, remove_tables};
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::watch::asking;
-use dyno_runner::{lock_tables, output};
+use dyno_runner::{TableLock, lock_tables, output};
 use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use rustix::fs::statvfs;
@@ -94,7 +94,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
             return Ok(());
         }
         let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached)?;
+        let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached, &plan)?;
         let hint = "Put that right, or name another database.".to_owned();
         Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
     };
@@ -116,7 +116,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     }
     let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
     let Err(failure) = done else { return Ok(()) };
-    let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached).unwrap_or_default();
+    let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached, &plan);
+    let left = left.unwrap_or_default();
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
     Err(failure.hinted(hint))
@@ -127,35 +128,50 @@ fn leftovers_in_words(
     dir: &Path,
     overrides: &Overrides,
     reached: &[(String, ReachedDatabase)],
+    plan: &Plan,
 ) -> Result<Option<String>, Failure> {
     let mut words = Vec::new();
+    let mut urls = Vec::new();
     for ((_, url), (name, target)) in overrides.targets.iter().zip(reached) {
-        for mut left in leftovers_on(dir, url)? {
-            // Of a server that is gone all are named.
+        let mut all = leftovers_on(dir, url)?;
+        // Of a server that is gone all are named.
+        for left in &mut all {
             let _ = asking(name, target, || left.disown(target));
-            if left.tables.is_empty() {
-                continue;
-            }
-            let (run, tables) = (left.run.display(), left.tables.join(", "));
-            words.push(format!("The run {run} has left tables on {}: {tables}.", url.redacted()));
+        }
+        // Those of a run that is alive are not left.
+        let marked = asking(name, target, || marked_leftover(target, plan, &all));
+        all.extend(marked.ok().flatten());
+        all.retain(|left| !left.tables.is_empty());
+        for left in &all {
+            let (run, tables) = (&left.words, left.tables.join(", "));
+            words.push(format!("{run} has left tables on {}: {tables}.", url.redacted()));
+        }
+        if !all.is_empty() {
+            urls.push(url.redacted());
         }
     }
     if words.is_empty() {
         return Ok(None);
     }
-    words.push(
-        "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them."
-            .to_owned(),
-    );
+    words.push(format!(
+        "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them, as \
+         `dyno bench {} --remove` does.",
+        urls.join(" ")
+    ));
     Ok(Some(words.join(" ")))
 }
 
 /// `--remove`.
 fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
+    let reached = reach_all(overrides)?;
+    let suite = Suite::open(SUITE, &crate::offers())?;
+    let mut plan = Plan::build(&suite, &Overrides { budget_s: None, ..overrides.clone() })?;
+    runner::check_options(families(), &mut plan)?;
     let mut found = Vec::new();
-    for (name, url) in &overrides.targets {
-        let left = leftovers_on(&arguments.runs.dir, url)?;
-        found.extend(left.into_iter().map(|left| (name, url.redacted(), left)));
+    for ((_, url), (name, target)) in overrides.targets.iter().zip(&reached) {
+        let mut all = leftovers_on(&arguments.runs.dir, url)?;
+        all.extend(asking(name, target, || marked_leftover(target, &plan, &all))?);
+        found.extend(all.into_iter().map(|left| (target, url.redacted(), left)));
     }
     if found.is_empty() && !is_known(&arguments.runs.dir)? {
         let message =
@@ -167,15 +183,13 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
         output::talk("No interrupted run has left tables there.");
         return Ok(());
     }
-    let reached = reach_all(overrides)?;
     let mut all = Vec::new();
-    for (name, url, mut left) in found {
-        let Some((_, target)) = reached.iter().find(|(other, _)| other == name) else { continue };
+    for (target, url, mut left) in found {
         let others = left.disown(target)?.join(", ");
         if !others.is_empty() {
-            let run = left.run.display();
             output::talk(&format!(
-                "These tables are kept on {url}, {run} has not made them: {others}."
+                "These tables are kept on {url}, {} has not made them: {others}.",
+                left.words
             ));
         }
         if !left.tables.is_empty() {
@@ -225,7 +239,8 @@ fn all_in_the_way(
     for (name, target) in reached {
         let mut own: BTreeSet<&str> = header.iter().flat_map(|header| header.made(name)).collect();
         if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
-            let unmarked = asking(name, target, || unmarked(&target.database, header))?;
+            let mark = header.table_mark();
+            let unmarked = asking(name, target, || unmarked(&target.database, &mark))?;
             own.retain(|table| !unmarked.contains(*table));
         }
         all.extend(asking(name, target, || in_the_way(name, target, families, &own))?);
@@ -578,11 +593,44 @@ fn remedy(errno: u32, sqlstate: &str) -> &'static str {
 
 /// Tables that a run has made on one database and has not dropped.
 pub(super) struct Leftover {
-    pub(super) run: PathBuf,
-    header: RunHeader,
-    /// How the run calls the target.
-    target: String,
+    words: String,
+    /// Its folder, where it is here, and how it calls the target.
+    run: Option<(PathBuf, String)>,
+    plan: Option<Plan>,
+    mark: String,
     pub(super) tables: Vec<String>,
+}
+
+/// What runs of `dyno bench` have left whose folder is elsewhere, or that have called the database by another URL.
+///
+/// # Errors
+/// A run that is alive works on it.
+fn marked_leftover(
+    target: &ReachedDatabase,
+    plan: &Plan,
+    known: &[Leftover],
+) -> Result<Option<Leftover>, Failure> {
+    let mark = RunHeader::marks_of(SUITE);
+    let driver = target.database.primary_admin();
+    let marked = ask(&driver, async |session| catalog::marked(session, &mark).await)?;
+    let families = all_families(plan)?;
+    let mut tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
+    tables.retain(|table| {
+        marked.contains(table) && !known.iter().any(|left| left.tables.contains(table))
+    });
+    if tables.is_empty() {
+        return Ok(None);
+    }
+    lock_all(&target.database, plan)?;
+    let words = "An interrupted run of `dyno bench`".to_owned();
+    Ok(Some(Leftover { words, run: None, plan: Some(plan.clone()), mark, tables }))
+}
+
+fn lock_all(database: &Database, plan: &Plan) -> Result<Vec<TableLock>, Failure> {
+    let planned = plan.experiments.iter();
+    let workloads: BTreeSet<&str> = planned.map(|planned| planned.workload.as_str()).collect();
+    let lock = |workload| Ok(lock_tables(database, workload, &Unobserved)?);
+    workloads.into_iter().map(lock).collect()
 }
 
 /// What runs of `dyno bench` in `dir` that nobody executes any more have left on the database of `url`.
@@ -599,8 +647,13 @@ pub(super) fn leftovers_on(dir: &Path, url: &SecretUrl) -> Result<Vec<Leftover>,
         for target in names {
             let tables: Vec<String> = header.made(&target).map(str::to_owned).collect();
             if !tables.is_empty() {
-                let (run, header) = (entry.path.clone(), header.clone());
-                all.push(Leftover { run, header, target, tables });
+                all.push(Leftover {
+                    words: format!("The run {}", entry.path.display()),
+                    run: Some((entry.path.clone(), target)),
+                    plan: Plan::of_run(&header),
+                    mark: header.table_mark(),
+                    tables,
+                });
             }
         }
     }
@@ -613,19 +666,15 @@ pub(super) fn is_known(dir: &Path) -> Result<bool, Failure> {
     Ok(dyno_store::list(dir)?.iter().any(|entry| entry.header.as_ref().is_ok_and(of_bench)))
 }
 
-/// The tables of a database that have not the mark of a run.
-pub(super) fn unmarked(
-    database: &Database,
-    header: &RunHeader,
-) -> Result<HashSet<String>, Failure> {
-    let mark = header.table_mark();
-    ask(&database.primary_admin(), async |session| catalog::unmarked(session, &mark).await)
+/// The tables of a database that have not this mark.
+fn unmarked(database: &Database, mark: &str) -> Result<HashSet<String>, Failure> {
+    ask(&database.primary_admin(), async |session| catalog::unmarked(session, mark).await)
 }
 
 impl Leftover {
     /// Finds out which of them others have made by now, and leaves them out.
     pub(super) fn disown(&mut self, reached: &ReachedDatabase) -> Result<Vec<String>, Failure> {
-        let unmarked = unmarked(&reached.database, &self.header)?;
+        let unmarked = unmarked(&reached.database, &self.mark)?;
         let others =
             self.tables.iter().filter(|table| unmarked.contains(*table)).cloned().collect();
         self.tables.retain(|table| !unmarked.contains(table));
@@ -634,20 +683,17 @@ impl Leftover {
 
     /// Drops them. The run still goes on when its command is given again: it loads anew.
     pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
-        let mut run = Run::open(&self.run)?;
-        if let Some(plan) = Plan::of_run(&self.header) {
-            let planned = plan.experiments.iter();
-            let workloads: BTreeSet<&str> =
-                planned.map(|planned| planned.workload.as_str()).collect();
-            let lock = |workload| lock_tables(&reached.database, workload, &Unobserved);
-            let _locks = workloads.into_iter().map(lock).collect::<Result<Vec<_>, _>>()?;
-            for family in all_families(&plan)? {
+        let run = self.run.as_ref().map(|(folder, _)| Run::open(folder)).transpose()?;
+        if let Some(plan) = &self.plan {
+            let _locks = lock_all(&reached.database, plan)?;
+            for family in all_families(plan)? {
                 let progress = LoadProgress::new("remove tables");
                 remove_tables(&*family, &reached.database, &self.tables, &progress)?;
             }
         }
+        let (Some(mut run), Some((_, target))) = (run, &self.run) else { return Ok(()) };
         run.update(|header| {
-            let known = header.tables.entry(self.target.clone()).or_default();
+            let known = header.tables.entry(target.clone()).or_default();
             let origins = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
             origins.for_each(|origin| *origin = TableOrigin::Dropped);
         })?;

@@ -284,8 +284,8 @@ pub(crate) struct LoadArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
-not there are no error. Tables of these names in a database into which dyno has loaded nothing are not
-dropped without --force.
+not there are no error. Tables of these names that dyno has not loaded are not dropped without --force:
+those of dyno have a comment that begins with `dyno`, where servers keep comments.
 
 Examples:
   dyno tpch drop --target sqlite:tpch.db")]
