@@ -1,36 +1,54 @@
-//! Papers as PDF, charts as PNG.
+//! Papers as PDF.
 //!
 //! [`compile`] makes a PDF of a typst source, with the fonts of this crate only, so that the same source gives the same
 //! bytes on every machine. With the feature `typst` it contains the compiler; otherwise it needs a program `typst`.
 //!
-//! [`pngs`] draws charts with resvg, which comes with the compiler; without the feature the program does it.
-//!
 //! The compiler is a feature because it is nearly 300 crates: `./test` builds it in its own step with the profile
 //! `quick`, and checks every letter of every page.
 
-mod fonts;
 #[cfg(feature = "typst")]
 mod inside;
 mod packed;
-#[cfg(any(not(feature = "typst"), test))]
-mod program;
 
 pub use dyno_core::Error as PdfError;
-pub use fonts::{FONT_LICENCES, Font, fonts};
 
-/// Pixels of a PNG for each of the drawing.
-pub const PNG_SCALE: f64 = 2.0;
+use flate2::read::GzDecoder;
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{ErrorKind, Read};
+use std::process::Command;
 
-/// PNGs of standalone drawings with their widths, in their order.
-///
-/// # Errors
-/// When one is no SVG, or there is neither the feature nor a program.
-pub fn pngs(drawings: &[(&str, f64)]) -> Result<Vec<Vec<u8>>, PdfError> {
-    let fonts = fonts()?;
-    #[cfg(feature = "typst")]
-    return inside::pngs(drawings, fonts);
-    #[cfg(not(feature = "typst"))]
-    return program::pngs(drawings, &fonts, std::ffi::OsStr::new("typst"));
+/// The licences of the fonts, which are also embedded in every PDF.
+pub const FONT_LICENCES: [&str; 2] = [
+    include_str!("../fonts/NotoSansSC-LICENSE.txt"),
+    include_str!("../fonts/NotoSansMono-LICENSE.txt"),
+];
+
+/// Subsets of Noto Sans SC and Noto Sans Mono; `fonts/make.sh` made them.
+const PACKED: [(&str, &[u8]); 4] = [
+    ("NotoSansSC-Regular.ttf", include_bytes!("../fonts/NotoSansSC-Regular.ttf.gz")),
+    ("NotoSansSC-Bold.ttf", include_bytes!("../fonts/NotoSansSC-Bold.ttf.gz")),
+    ("NotoSansMono-Regular.ttf", include_bytes!("../fonts/NotoSansMono-Regular.ttf.gz")),
+    ("NotoSansMono-Bold.ttf", include_bytes!("../fonts/NotoSansMono-Bold.ttf.gz")),
+];
+
+/// A font file.
+pub struct Font {
+    pub name: &'static str,
+    /// TrueType.
+    pub data: Vec<u8>,
+}
+
+/// All fonts of papers.
+pub fn fonts() -> Result<Vec<Font>, PdfError> {
+    let unpacked = |(name, packed): &(&'static str, &[u8])| {
+        let mut data = Vec::new();
+        GzDecoder::new(*packed).read_to_end(&mut data).map_err(|error| {
+            PdfError::new(format!("The font {name} can't be unpacked: {error}."))
+        })?;
+        Ok(Font { name, data })
+    };
+    PACKED.iter().map(unpacked).collect()
 }
 
 /// A PDF of a source without other files. Errors name the line.
@@ -39,6 +57,95 @@ pub fn compile(source: &str) -> Result<Vec<u8>, PdfError> {
     #[cfg(feature = "typst")]
     let pdf = inside::compile(source, fonts)?;
     #[cfg(not(feature = "typst"))]
-    let pdf = program::compile(source, &fonts, std::ffi::OsStr::new("typst"))?;
+    let pdf = compile_outside(source, &fonts, OsStr::new("typst"))?;
     Ok(packed::packed(pdf))
+}
+
+/// The remedy for a missing compiler.
+const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --release --features pdf`), or install the program `typst` (0.15) and call dyno again; the typst source is written beside the paper.";
+
+/// Makes a PDF by a program.
+#[cfg_attr(feature = "typst", cfg_attr(not(test), expect(dead_code, reason = "it is inside")))]
+fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, PdfError> {
+    let failed = |error: std::io::Error| {
+        let folder = std::env::temp_dir();
+        PdfError::new(format!("No PDF can be made in {}: {error}.", folder.display())).with_hint(
+            "Make room there, or name another folder by the environment variable TMPDIR.",
+        )
+    };
+    let folder = tempfile::tempdir().map_err(failed)?;
+    let at = |name: &str| folder.path().join(name);
+    for font in fonts {
+        fs::write(at(font.name), &font.data).map_err(failed)?;
+    }
+    fs::write(at("paper.typ"), source).map_err(failed)?;
+    let output = Command::new(program)
+        .args(["compile", "--ignore-system-fonts", "--diagnostic-format", "short"])
+        .args(["--font-path", ".", "paper.typ", "paper.pdf"])
+        .current_dir(folder.path())
+        .output()
+        .map_err(|error| match error.kind() {
+            ErrorKind::NotFound => PdfError::new("There is no compiler for PDF here."),
+            _ => PdfError::new(format!("The program `typst` can't be run: {error}.")),
+        })
+        .map_err(|error| error.with_hint(MISSING))?;
+    if output.status.success() {
+        return fs::read(at("paper.pdf")).map_err(failed);
+    }
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let error = errors.lines().find(|line| line.contains("error")).unwrap_or("it gives no reason");
+    let error = error.trim_start_matches("paper.typ:").trim_end_matches('.');
+    Err(PdfError::new(format!("The program `typst` can't make the file: {error}."))
+        .with_hint("Papers are written for typst 0.15."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn all_are_truetype_and_free() {
+        for font in fonts().expect("unpacked") {
+            assert_eq!(&font.data[..4], [0, 1, 0, 0], "{}", font.name);
+        }
+        for licence in FONT_LICENCES {
+            assert!(licence.contains("SIL OPEN FONT LICENSE Version 1.1"));
+        }
+    }
+
+    /// A program that stands for typst.
+    fn program(text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("typst");
+        fs::write(&path, text).expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("may be run");
+        folder
+    }
+
+    #[test]
+    fn without_a_program_the_error_says_how_to_get_one() {
+        let error =
+            compile_outside("", &[], OsStr::new("/nowhere/typst")).expect_err("no such program");
+        assert!(
+            error.hint.as_deref().is_some_and(|hint| hint.contains("--features pdf")),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_program_gets_source_and_fonts_and_its_errors_are_told() {
+        let font = || Font { name: "f.ttf", data: b"font".to_vec() };
+        let copying = program("#!/bin/sh\ncat paper.typ f.ttf > paper.pdf\n");
+        let path = copying.path().join("typst");
+        let pdf = compile_outside("source ", &[font()], path.as_os_str()).expect("made");
+        assert_eq!(pdf, b"source font");
+        let failing = program("#!/bin/sh\necho 'paper.typ:3:1: error: what is this' >&2\nexit 1\n");
+        let path = failing.path().join("typst");
+        let error = compile_outside("", &[font()], path.as_os_str()).expect_err("it fails");
+        assert_eq!(
+            error.to_string(),
+            "The program `typst` can't make the file: 3:1: error: what is this."
+        );
+    }
 }

@@ -2,9 +2,8 @@
 
 use crate::blocks::{Blocks, PaperTable};
 use crate::evidence::{Experiment, GlossaryRow, Paper, Point, Trial};
-use crate::text::{Lang, Message};
-use dyno_facts::PublishedTable;
 use dyno_facts::statistics::Metric;
+use dyno_facts::{Lang, Message, PublishedTable};
 use dyno_judge::JudgedFamily;
 use std::sync::OnceLock;
 

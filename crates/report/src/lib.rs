@@ -9,12 +9,8 @@ pub mod charts;
 mod evidence;
 mod families;
 mod forms;
-mod levels;
-pub mod outcomes;
 pub mod sections;
 pub mod svg;
-mod templates;
-mod text;
 mod write;
 
 dyno_facts::catalogue!();
@@ -31,8 +27,7 @@ pub use dyno_judge::{
     FamilyLevel, FamilyScale, JudgedFamily, Judgment, KnownFamily, Rule, completed,
 };
 pub use evidence::{
-    BesidePublished, Comparison, ComparisonRow, Cost, CostRow, Edition, LatencyDistribution, Pair,
-    Paper, PerVcpu, Quantile,
+    BesidePublished, Comparison, ComparisonRow, CostRow, Edition, LatencyDistribution, Pair, Paper,
 };
-pub use templates::Templates;
-pub use write::{ChartFile, schema};
+pub use forms::Templates;
+pub use write::schema;

@@ -4,7 +4,7 @@ use dyno_core::{DbError, ErrorClass, Tally};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_facts::{HostSample, RunHeader, TrialIdentity, TrialStart};
 use dyno_report::blocks::{Cell, PaperTable};
-use dyno_report::{Lang, Paper, Templates};
+use dyno_report::{Lang, Paper};
 use dyno_store::{Run, read};
 
 fn interval(index: u32, committed: u64) -> MeasuredInterval {
@@ -62,7 +62,7 @@ fn a_killed_run_has_a_paper_whose_totals_add_up() {
     let point = &paper.experiments[0].points[0];
     assert!((point.tps.median - 600.0).abs() < 1e-9, "{point:?}");
     assert!(point.p99_us.is_some_and(|p99| (p99.median / 4_000.0 - 1.0).abs() < 0.01), "{point:?}");
-    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let blocks = paper.blocks(Lang::En);
     let errors = PaperTable::find(&blocks, "Errors of attempts").expect("a table");
     let count = |sqlstate| errors.cell(sqlstate, "Count").and_then(Cell::number);
     assert_eq!((errors.rows.len(), count("08S01")), (2, Some(2.0)));

@@ -30,14 +30,11 @@ pub struct Token(String);
 impl Token {
     pub fn draw() -> Result<Token, ServeError> {
         let mut bytes = [0; DRAWN];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).map_err(
-            |error| {
-                ServeError::new(
-                    format!("The system has no random bytes for a token: {error}."),
-                    "Give a token of your own in DYNO_SERVE_TOKEN.",
-                )
-            },
-        )?;
+        let flags = rustix::rand::GetRandomFlags::empty();
+        rustix::rand::getrandom(&mut bytes, flags).map_err(|error| {
+            ServeError::new(format!("The system has no random bytes for a token: {error}."))
+                .with_hint("Give a token of your own in DYNO_SERVE_TOKEN.")
+        })?;
         Ok(Token(hex(&bytes)))
     }
 
@@ -48,10 +45,10 @@ impl Token {
     pub fn own(text: &str) -> Result<Token, ServeError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || "-._~".contains(c);
         if text.len() < SHORTEST || !text.chars().all(fits) {
-            return Err(ServeError::new(
-                format!(
-                    "The token must have at least {SHORTEST} characters: letters, digits and `-._~`."
-                ),
+            let message = format!(
+                "The token must have at least {SHORTEST} characters: letters, digits and `-._~`."
+            );
+            return Err(ServeError::new(message).with_hint(
                 "`openssl rand -hex 24` makes one; without a token of your own dyno draws one.",
             ));
         }

@@ -11,17 +11,12 @@
 //!
 //! The server has one thread of low priority; whoever doesn't look at the page costs nothing.
 
-mod error;
-mod files;
 mod follow;
 mod gate;
-mod history;
-mod live;
 mod metrics;
-mod page;
-mod routes;
+mod pages;
 mod server;
 
-pub use error::ServeError;
+pub use dyno_core::Error as ServeError;
 pub use gate::Token;
 pub use server::{BoundServer, RunningServer, Settings};

@@ -1,7 +1,7 @@
 //! `/metrics`: what runs now, in Prometheus' text format 0.0.4.
 
-use crate::follow::{RunFollower, Totals};
-use crate::routes::App;
+use crate::follow::RunFollower;
+use crate::server::App;
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -115,7 +115,7 @@ fn of_run(out: &mut Exposition, run: &RunFollower) {
 }
 
 /// Counters begin anew with each trial, as Prometheus expects of a restart.
-fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &Totals) {
+fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) {
     let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
         out.metric(name, "counter", help);
         for (value, count) in values {
@@ -147,10 +147,42 @@ fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &Totals) {
 }
 
 fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
-    let name = "dyno_transactions_per_second";
-    out.single(name, "gauge", "Commits per second in the last interval.", labels, row.tps);
-    let name = "dyno_statements_per_second";
-    out.single(name, "gauge", "Statements per second in the last interval.", labels, row.qps);
+    type Gauge<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], f64);
+    let gauges: [Gauge<'_>; 5] = [
+        (
+            "dyno_transactions_per_second",
+            "Commits per second in the last interval.",
+            labels,
+            row.tps,
+        ),
+        (
+            "dyno_statements_per_second",
+            "Statements per second in the last interval.",
+            labels,
+            row.qps,
+        ),
+        (
+            "dyno_latency_mean_seconds",
+            "Mean latency in the last interval.",
+            labels,
+            row.mean_us / 1e6,
+        ),
+        (
+            "dyno_host_cpu_ratio",
+            "Busy share of the load generator's CPUs.",
+            &[],
+            row.host_cpu_share,
+        ),
+        (
+            "dyno_host_steal_ratio",
+            "Share of them taken by the hypervisor.",
+            &[],
+            row.host_steal_share,
+        ),
+    ];
+    for (name, help, labels, value) in gauges {
+        out.single(name, "gauge", help, labels, value);
+    }
     out.metric("dyno_latency_seconds", "gauge", "Latency of transactions in the last interval.");
     let quantiles =
         [("0.5", row.p50_us), ("0.95", row.p95_us), ("0.99", row.p99_us), ("1", row.max_us)];
@@ -159,12 +191,6 @@ fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
         labels.push(("quantile", quantile));
         out.sample("dyno_latency_seconds", &labels, value_us / 1e6);
     }
-    let name = "dyno_latency_mean_seconds";
-    out.single(name, "gauge", "Mean latency in the last interval.", labels, row.mean_us / 1e6);
-    let name = "dyno_host_cpu_ratio";
-    out.single(name, "gauge", "Busy share of the load generator's CPUs.", &[], row.host_cpu_share);
-    let name = "dyno_host_steal_ratio";
-    out.single(name, "gauge", "Share of them taken by the hypervisor.", &[], row.host_steal_share);
 }
 
 fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {

@@ -1,9 +1,14 @@
-//! Listening, in a thread of its own or in the caller's.
+//! Listening, in a thread of its own or in the caller's; what is asked for, and who answers it.
 
-use crate::gate::Gate;
-use crate::routes::{self, App};
-use crate::{ServeError, Token};
+use crate::follow::Follower;
+use crate::gate::{Gate, Verdict};
+use crate::{ServeError, Token, metrics, pages};
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
 use futures_util::future::{Either, select};
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
@@ -22,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener as TokioListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Mutex, Semaphore, watch};
 use tokio::task::JoinHandle;
 
 /// How long the open pages have to take the last news when the server ends.
@@ -71,10 +76,10 @@ impl BoundServer {
     pub fn bind(settings: Settings) -> Result<BoundServer, ServeError> {
         let listen = settings.listen;
         if !listen.ip().is_loopback() && settings.token.is_none() {
-            return Err(ServeError::new(
-                format!(
-                    "{listen} can be reached from other machines, so the page needs a token of your own."
-                ),
+            let message = format!(
+                "{listen} can be reached from other machines, so the page needs a token of your own."
+            );
+            return Err(ServeError::new(message).with_hint(
                 "Give one in DYNO_SERVE_TOKEN, or listen on 127.0.0.1 and come by `ssh -L`.",
             ));
         }
@@ -129,7 +134,7 @@ impl BoundServer {
         let app = App::new(self.settings.runs, gate, stopped.clone());
         let answered = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            accept(&listener, &routes::router(app), stopped).await;
+            accept(&listener, &router(app), stopped).await;
             io::Result::Ok(())
         });
         runtime.shutdown_background();
@@ -224,17 +229,13 @@ async fn ended(stop: &mut watch::Receiver<bool>) {
 }
 
 fn cannot_listen(address: SocketAddr, error: &io::Error) -> ServeError {
-    ServeError::new(
-        format!("dyno can't listen on {address}: {error}."),
-        "Choose another address or port with `--listen`; port 0 takes a free one.",
-    )
+    ServeError::new(format!("dyno can't listen on {address}: {error}."))
+        .with_hint("Choose another address or port with `--listen`; port 0 takes a free one.")
 }
 
 fn no_thread(error: &io::Error) -> ServeError {
-    ServeError::new(
-        format!("The page can't be served: {error}."),
-        "Look at the limits of this user with `ulimit -a`.",
-    )
+    ServeError::new(format!("The page can't be served: {error}."))
+        .with_hint("Look at the limits of this user with `ulimit -a`.")
 }
 
 /// A server that answers. Dropping it tells the open pages what happened last, then stops it.
@@ -250,7 +251,9 @@ impl RunningServer {
         match self.thread.take().map(thread::JoinHandle::join) {
             Some(Ok(answered)) => answered,
             // It has panicked; the panic's message is on the terminal already.
-            Some(Err(_)) => Err(ServeError::new("The page's server ended.", "Start it again.")),
+            Some(Err(_)) => {
+                Err(ServeError::new("The page's server ended.").with_hint("Start it again."))
+            }
             None => Ok(()),
         }
     }
@@ -270,6 +273,102 @@ impl Drop for RunningServer {
             let _ = thread.join();
         }
     }
+}
+
+/// Pages that can be open at once: each has the run folder looked at.
+const SEATS: usize = 32;
+
+pub(crate) struct App {
+    pub(crate) runs: PathBuf,
+    pub(crate) stopped: watch::Receiver<bool>,
+    pub(crate) seats: Arc<Semaphore>,
+    /// Papers are made one at a time: they take a processor that may be measured on.
+    pub(crate) press: Arc<Mutex<()>>,
+    /// What `/metrics` knows from the last time it was asked.
+    pub(crate) metrics: Mutex<Follower>,
+    gate: Gate,
+}
+
+impl App {
+    pub(crate) fn new(runs: PathBuf, gate: Gate, stopped: watch::Receiver<bool>) -> Arc<App> {
+        Arc::new(App {
+            metrics: Mutex::new(Follower::new(&runs, None)),
+            seats: Arc::new(Semaphore::new(SEATS)),
+            press: Arc::default(),
+            runs,
+            stopped,
+            gate,
+        })
+    }
+}
+
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let pages = ["/", "/history", "/compare"];
+    let router =
+        pages.into_iter().fold(Router::new(), |router, path| router.route(path, get(pages::shell)));
+    router
+        .route("/page/{name}", get(pages::part))
+        .route("/favicon.ico", get(|| async { StatusCode::NO_CONTENT }))
+        .route("/live", get(pages::live))
+        .route("/api/trial", get(pages::trial))
+        .route("/api/runs", get(pages::runs))
+        .route("/api/compare", get(pages::compare))
+        .route("/paper", get(pages::paper))
+        .route("/runs/{run}/{*file}", get(pages::file))
+        .route("/metrics", get(metrics::metrics))
+        .fallback(|| async { not_found() })
+        .layer(middleware::from_fn_with_state(Arc::clone(&app), guard))
+        .with_state(app)
+}
+
+/// Nothing is answered before the gate has spoken; no answer goes without the headers that keep other
+/// sites away.
+async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let verdict = app.gate.judge(request.uri(), request.headers());
+    let refused = |status, why: &'static str| (status, why).into_response();
+    let mut response = match &verdict {
+        Verdict::Welcome => next.run(request).await,
+        Verdict::Again(path) => {
+            let cookie = app.gate.set_cookie();
+            let headers = [(header::LOCATION, path.clone()), (header::SET_COOKIE, cookie)];
+            (StatusCode::SEE_OTHER, headers).into_response()
+        }
+        Verdict::WrongHost => refused(
+            StatusCode::MISDIRECTED_REQUEST,
+            "This page is not served under that name. Use the address that dyno printed, or start it with --allow-host NAME.\n",
+        ),
+        Verdict::NoToken => refused(
+            StatusCode::UNAUTHORIZED,
+            "This page needs its token. Open the address that dyno printed when it started: it ends with ?token=...\n",
+        ),
+        Verdict::OtherSite => refused(
+            StatusCode::FORBIDDEN,
+            "Papers are made only for who asks in the page itself. Open /history and follow its links.\n",
+        ),
+    };
+    let headers = response.headers_mut();
+    if matches!(verdict, Verdict::NoToken | Verdict::WrongHost) {
+        // Strangers keep no place.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    let fixed = [
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::X_FRAME_OPTIONS, "DENY"),
+        (header::REFERRER_POLICY, "same-origin"),
+        (header::CACHE_CONTROL, "no-store"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    ];
+    for (name, value) in fixed {
+        headers.insert(name, HeaderValue::from_static(value));
+    }
+    let own = HeaderValue::from_static(pages::POLICY);
+    headers.entry(header::CONTENT_SECURITY_POLICY).or_insert(own);
+    response
+}
+
+pub(crate) fn not_found() -> Response {
+    (StatusCode::NOT_FOUND, "There is no such page or file.\n").into_response()
 }
 
 #[cfg(test)]

@@ -312,7 +312,8 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     let open = Settings { token: None, ..settings(folder.path(), "0.0.0.0:0") };
     let error = BoundServer::bind(open.clone()).expect_err("no token of one's own");
     assert!(
-        error.to_string().contains("other machines") && error.hint().contains("TOKEN"),
+        error.to_string().contains("other machines")
+            && error.hint.as_deref().is_some_and(|hint| hint.contains("TOKEN")),
         "{error}"
     );
     let own = Settings { token: Token::own(TOKEN).ok(), ..open };
@@ -320,7 +321,10 @@ fn other_machines_are_let_in_only_with_a_token_of_ones_own() {
     assert!(server.url().starts_with("http://127.0.0.1:"), "{}", server.url());
     let taken = Settings { listen: server.address(), ..settings(folder.path(), "127.0.0.1:0") };
     let error = BoundServer::bind(taken).expect_err("the port is taken");
-    assert!(error.to_string().contains("can't listen on") && error.hint().contains("--listen"));
+    assert!(
+        error.to_string().contains("can't listen on")
+            && error.hint.as_deref().is_some_and(|hint| hint.contains("--listen"))
+    );
     let drawn = Settings { token: None, ..settings(folder.path(), "127.0.0.1:0") };
     let (one, two) = (BoundServer::bind(drawn.clone()), BoundServer::bind(drawn));
     let token = |bound: Result<BoundServer, _>| {

@@ -1,14 +1,14 @@
 //! `dyno compare` and `dyno reproduce`, and the end of a run: tables, paper, checks, gates, and the exit code that
 //! follows.
 
-use super::paper::{Forms, paper_of, published_of, report_failure, write_paper};
+use super::paper::{Forms, paper_of, published_of, write_paper};
 use super::run::{Keeping, run_kept};
 use super::runs::{RunsFolder, find_run, read_runs};
 use crate::{Done, LANGUAGES, choice, families};
 use dyno_core::nearest;
 use dyno_facts::statistics::gate::Gate;
 use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, TrialStatus, is_masked, mask_secrets};
-use dyno_report::{Call, GateResult, Lang, PairedComparison, Paper, check_ids};
+use dyno_report::{Call, GateResult, Lang, Naming, PairedComparison, Paper, check_ids};
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::experiment;
@@ -69,11 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let judged = judge(&paper, &runs, arguments.lang)?;
     let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
-        std::fs::create_dir_all(out).map_err(|error| {
-            Failure::new(format!("The folder {} can't be made: {error}.", out.display()))
-                .with_hint("Name another folder with `--out FOLDER`.")
-        })?;
-        papers.extend(paper.write_all(out).map_err(report_failure)?.into_iter().next());
+        let forms = Forms { gates: arguments.gates.clone(), ..Forms::default() };
+        write_paper(&runs, out, &forms, |file| papers.push(file.to_owned()))?;
+        papers.retain(|file| file.ends_with("paper.html"));
     } else {
         let own = runs.iter().map(|run| run.path.join("paper.html"));
         papers.extend(own.filter(|path| path.is_file()));
@@ -108,7 +106,7 @@ pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
 
 /// The paper of one run or two, with gates in place of those of their suites, if there are any.
 pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
-    Paper::gated(runs, &published_of(runs), gates)
+    Paper::named(runs, &published_of(runs), gates, &Naming::default())
 }
 
 /// How two runs, or the targets of one, stand: the outer error is that there is nothing to compare.

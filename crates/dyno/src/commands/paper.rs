@@ -5,7 +5,7 @@ use crate::Done;
 use crate::LANGUAGES;
 use crate::choice;
 use dyno_facts::{PaperTexts, PublishedTable};
-use dyno_report::{ChartFile, Edition, Lang, Naming, Paper, ReportError, Templates};
+use dyno_report::{Edition, Lang, Naming, Paper, ReportError, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -28,17 +28,6 @@ pub(crate) enum Format {
     Json,
 }
 
-/// The files in which charts stand alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Charts {
-    /// With a style of their own.
-    Svg,
-    /// Twice as large as on the page; needs what a PDF needs.
-    Png,
-    /// The numbers behind them.
-    Csv,
-}
-
 #[derive(Debug)]
 pub(crate) struct Forms {
     /// Formats in the order in which they are written.
@@ -49,7 +38,10 @@ pub(crate) struct Forms {
     /// The publisher's, instead of those of the suite.
     pub(crate) texts: Option<PaperTexts>,
     pub(crate) editions: Vec<Edition>,
-    pub(crate) charts: Vec<Charts>,
+    /// Beside those of the suites.
+    pub(crate) gates: Vec<String>,
+    /// Whether each chart is a file of its own, too.
+    pub(crate) has_charts: bool,
 }
 
 const EDITIONS: &[(&str, Edition)] = &[("full", Edition::Full), ("short", Edition::Short)];
@@ -62,7 +54,8 @@ impl Default for Forms {
             templates: Templates::default(),
             texts: None,
             editions: vec![Edition::Full],
-            charts: Vec::new(),
+            gates: Vec::new(),
+            has_charts: false,
         }
     }
 }
@@ -73,9 +66,9 @@ Examples:
   dyno paper last                              write the last run's paper into its folder again
   dyno paper last --lang en,zh --format html,pdf   English and Chinese, to read and to print
   dyno paper 2026-11-21T21 --format md         one format only
-  dyno paper last --charts svg,csv             each chart as a file of its own, and its numbers
+  dyno paper last --charts                     each chart as an SVG file of its own, too
   dyno paper RUN_A RUN_B --out comparison      one paper of two runs
-  dyno paper last --template mine              with style.css, slots/after-summary.md ... of the folder `mine`
+  dyno paper last --template mine              with paper.html, style.css ... of the folder `mine`
   dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
 
 The files are paper.html, paper.pdf and so on, in Chinese paper.zh.html. A run that was killed can be
@@ -91,14 +84,13 @@ pub(crate) struct Arguments {
     /// (paper.short.html).
     #[arg(long, value_delimiter = ',', default_value = "full", value_parser = choice(EDITIONS))]
     edition: Vec<Edition>,
-    /// Charts to write into the folder charts (charts.zh), each as a file of its own.
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    charts: Vec<Charts>,
+    /// Write each chart into the folder charts (charts.zh) as an SVG file, too; the Markdown shows them.
+    #[arg(long)]
+    charts: bool,
     /// Languages to write.
     #[arg(long, value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
     lang: Vec<Lang>,
-    /// Folder with a page, a style or a theme that replace dyno's own, and with text of your own:
-    /// slots/after-summary.md stands behind the summary, slots/after-summary.zh.md in Chinese papers.
+    /// Folder with a page, a style or a theme that replace dyno's own. Your own text goes to `[paper]`: see `--paper`.
     #[arg(long, value_name = "FOLDER")]
     template: Option<PathBuf>,
     /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (`dyno help suite`),
@@ -144,7 +136,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         },
         texts: arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?,
         editions: arguments.edition.clone(),
-        charts: arguments.charts.clone(),
+        gates: Vec::new(),
+        has_charts: arguments.charts,
     };
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
 }
@@ -208,7 +201,10 @@ pub(crate) fn write_paper(
     // Names of targets have a language.
     let made = |lang: Lang, by_product: bool| {
         let naming = Naming { texts: forms.texts.as_ref(), lang, by_product };
-        Paper::named(runs, &published_of(runs), &[], &naming).linked(links.clone())
+        let mut paper =
+            Paper::named(runs, &published_of(runs), &forms.gates, &naming).linked(links.clone());
+        paper.templates = forms.templates.clone();
+        paper
     };
     let mut write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
@@ -229,33 +225,38 @@ pub(crate) fn write_paper(
             write("paper.json", paper.json().map_err(report_failure)?.as_bytes())?;
         }
     }
-    // PDF and PNG may fail for lack of a compiler: they come last.
+    // PDF may fail for lack of a compiler: it comes last.
     let mut sources = Vec::new();
-    let mut drawings = Vec::new();
     for lang in forms.languages.iter().copied() {
         let mut paper = made(lang, true);
         for edition in forms.editions.iter().copied() {
             paper = paper.in_edition(edition);
             let name = |extension: &str| file_name(lang, edition, extension);
             if has(Format::Html) {
-                let text = paper.html_with(&forms.templates, lang).map_err(report_failure)?;
+                let text = paper.html(lang).map_err(report_failure)?;
                 write(&name("html"), text.as_bytes())?;
             }
             if has(Format::Md) {
-                let text = markdown(&paper, forms, lang);
+                let text = match forms.has_charts && edition == Edition::Full {
+                    true => paper.markdown_with_images(lang, &folder_of_charts(lang)),
+                    false => paper.markdown(lang),
+                };
                 write(&name("md"), text.as_bytes())?;
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
             if has(Format::Typ) || has(Format::Pdf) {
-                let text = paper.typst_with(&forms.templates, lang).map_err(report_failure)?;
+                let text = paper.typst(lang).map_err(report_failure)?;
                 write(&name("typ"), text.as_bytes())?;
                 sources.push((name("pdf"), text));
             }
         }
-        let whole = paper.in_edition(Edition::Full);
-        drawings.extend(charts(&whole, lang, forms, &mut write)?);
+        if forms.has_charts {
+            let charts = paper.in_edition(Edition::Full).charts(lang);
+            charts.iter().try_for_each(|(name, svg)| {
+                write(&format!("{}/{name}.svg", folder_of_charts(lang)), svg.as_bytes())
+            })?;
+        }
     }
-    pngs(&drawings, &mut write)?;
     for (name, text) in sources.iter().filter(|_| has(Format::Pdf)) {
         write(name, &dyno_pdf::compile(text).map_err(report_failure)?)?;
     }
@@ -267,62 +268,6 @@ fn folder_of_charts(lang: Lang) -> String {
         Lang::En => "charts".to_owned(),
         lang => format!("charts.{}", lang.code()),
     }
-}
-
-/// Markdown; with charts where these are written as images, too.
-fn markdown(paper: &Paper, forms: &Forms, lang: Lang) -> String {
-    let images = [(Charts::Png, "png"), (Charts::Svg, "svg")];
-    let images = images.iter().find(|(kind, _)| forms.charts.contains(kind));
-    match images.filter(|_| paper.edition == Edition::Full) {
-        None => paper.markdown_with(&forms.templates, lang),
-        Some((_, extension)) => {
-            let folder = folder_of_charts(lang);
-            paper.markdown_with_images(&forms.templates, lang, &folder, extension)
-        }
-    }
-}
-
-/// Writes a file of a paper.
-type Writing<'a> = &'a mut dyn FnMut(&str, &[u8]) -> Result<(), Failure>;
-
-/// Writes charts as SVG and CSV; returns those that are wanted as PNG, with the names of these.
-fn charts(
-    paper: &Paper,
-    lang: Lang,
-    forms: &Forms,
-    write: Writing<'_>,
-) -> Result<Vec<(String, ChartFile)>, Failure> {
-    let has = |kind: Charts| forms.charts.contains(&kind);
-    let folder = folder_of_charts(lang);
-    let mut drawings = Vec::new();
-    let charts = match forms.charts.is_empty() {
-        true => Vec::new(),
-        false => paper.charts(&forms.templates, lang),
-    };
-    for chart in charts {
-        let name = |extension: &str| format!("{folder}/{}.{extension}", chart.name);
-        if has(Charts::Svg) {
-            write(&name("svg"), chart.svg.as_bytes())?;
-        }
-        if has(Charts::Csv) && !chart.csv.is_empty() {
-            write(&name("csv"), chart.csv.as_bytes())?;
-        }
-        if has(Charts::Png) {
-            drawings.push((name("png"), chart));
-        }
-    }
-    Ok(drawings)
-}
-
-/// Writes charts as PNG.
-fn pngs(drawings: &[(String, ChartFile)], write: Writing<'_>) -> Result<(), Failure> {
-    if drawings.is_empty() {
-        return Ok(());
-    }
-    let svgs: Vec<(&str, f64)> =
-        drawings.iter().map(|(_, chart)| (chart.svg.as_str(), chart.width)).collect();
-    let pngs = dyno_pdf::pngs(&svgs).map_err(report_failure)?;
-    drawings.iter().zip(pngs).try_for_each(|((name, _), png)| write(name, &png))
 }
 
 /// `paper.html`, in Chinese `paper.zh.html`, of the short edition `paper.short.html`.

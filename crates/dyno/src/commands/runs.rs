@@ -214,5 +214,5 @@ fn address(listen: &str) -> Result<SocketAddr, Failure> {
 }
 
 fn failure(error: ServeError) -> Failure {
-    Failure::new(error.to_string()).with_hint(error.hint())
+    Failure::new(error.to_string()).hinted(error.hint.as_deref())
 }

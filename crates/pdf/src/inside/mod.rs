@@ -1,10 +1,7 @@
 //! The compiler as a library.
 
-mod png;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use png::pngs;
 
 use crate::{Font, PdfError};
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};

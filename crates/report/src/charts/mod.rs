@@ -1,27 +1,23 @@
 //! Which charts a paper has.
 
-pub(crate) mod classes;
-mod cluster;
-pub(crate) mod cover;
-pub(crate) mod distributions;
-pub(crate) mod fault;
+mod bars;
+mod forest;
 mod over_time;
-pub(crate) mod resources;
-mod scale_out;
-pub(crate) mod topology;
-mod verdict;
 
-pub use classes::forbidding;
-pub(crate) use over_time::of_trials;
+pub use bars::forbidding;
+pub(crate) use bars::{bars, of_comparison, of_cover, totals};
+pub(crate) use forest::forests;
 pub use over_time::{Rate, panel, rate_over_time, stretches};
-pub(crate) use verdict::drawings;
+pub(crate) use over_time::{TPS, of_trials};
 
 pub use crate::blocks::Drawing;
-use crate::evidence::{Experiment, Paper, Point, Spread};
-use crate::levels::{Levels, Measure};
-use crate::svg::{Axis, AxisScale, Chart, Series, Stroke, Svg};
-use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, say};
+use crate::evidence::{Experiment, LatencyDistribution, NodeScaling, Paper, Point, Spread};
+use crate::format::{self, unique};
+use crate::svg::{Axis, AxisScale, Chart, Series, Stroke};
+use bars::{classes, classes_of_targets};
+use dyno_facts::statistics::Metric;
+use dyno_facts::{Lang, Message, Purpose, say};
+use forest::throughput_interval;
 
 pub const WIDE: (f64, f64) = (960.0, 360.0);
 pub const SMALL: (f64, f64) = (470.0, 160.0);
@@ -34,17 +30,16 @@ pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<
     if levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
     }
-    let mut figures: Vec<Drawing> =
-        scale_out::figure(paper, experiment, lang).into_iter().collect();
+    let mut figures: Vec<Drawing> = scale_out(paper, experiment, lang).into_iter().collect();
     if levels.values.len() == 1 {
-        figures.extend(classes::figures(paper, experiment, lang));
+        figures.extend(classes(paper, experiment, lang));
         return figures;
     }
     let measure = Measure::of(experiment);
     figures.push(throughput(paper, experiment, &levels, &measure, lang));
     let beside = measure.beside(experiment);
     figures.extend(beside.map(|own| throughput(paper, experiment, &levels, &own, lang)));
-    figures.extend(classes::of_targets(paper, experiment, lang));
+    figures.extend(classes_of_targets(paper, experiment, lang));
     figures.extend(latency(paper, experiment, &levels, lang));
     figures.extend(latency_against_throughput(paper, experiment, &levels, lang));
     figures
@@ -111,13 +106,7 @@ fn throughput_axis(label: &Message, own: &[f64], published: &[(f64, f64)], lang:
 }
 
 fn targets_of(experiment: &Experiment) -> Vec<&str> {
-    let mut targets: Vec<&str> = Vec::new();
-    for point in &experiment.points {
-        if !targets.contains(&point.target.as_str()) {
-            targets.push(&point.target);
-        }
-    }
-    targets
+    unique(experiment.points.iter().map(|point| point.target.as_str()).collect())
 }
 
 fn throughput(
@@ -131,7 +120,7 @@ fn throughput(
     let mut series: Vec<Series> = Vec::new();
     // Intervals are of what an experiment is ranked by.
     let is_main = measure.metric == Measure::of(experiment).metric;
-    let interval = |point: &Point| verdict::throughput_interval(paper, point).filter(|_| is_main);
+    let interval = |point: &Point| throughput_interval(paper, point).filter(|_| is_main);
     let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
     for target in targets_of(experiment) {
         let own: Vec<&Point> = swept(experiment).filter(|point| point.target == target).collect();
@@ -173,8 +162,16 @@ fn throughput(
         levels = &levels.label,
     );
     let y = throughput_axis(&measure.label, &own, &published, lang);
-    let shown = ThroughputExtras { has_band, has_intervals, has_published: !published.is_empty() };
-    let caption = throughput_caption(measure, levels, shown);
+    let bands = match has_intervals {
+        true => say!(lines_join_the_medians_the_band),
+        false => say!(lines_join_the_medians_the_band_spans),
+    };
+    let caption = [
+        Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
+        has_band.then_some(bands),
+        (!published.is_empty()).then(|| say!(published_figures_in_grey)),
+    ];
+    let caption: Vec<Message> = caption.into_iter().flatten().collect();
     wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
 }
 
@@ -207,36 +204,13 @@ pub fn halved(chart: Chart) -> Chart {
 
 /// A figure without a note.
 fn figure(
-    svgs: Vec<Svg>,
+    svgs: Vec<String>,
     legend: Vec<(String, String)>,
     caption: &[Message],
     lang: Lang,
 ) -> Drawing {
     let caption = Message::sentences(caption).render(lang);
     Drawing { caption, legend, svgs, ..Drawing::default() }
-}
-
-/// What a chart of throughput has beside its lines.
-#[derive(Clone, Copy)]
-struct ThroughputExtras {
-    has_band: bool,
-    has_intervals: bool,
-    has_published: bool,
-}
-
-fn throughput_caption(measure: &Measure, levels: &Levels, shown: ThroughputExtras) -> Vec<Message> {
-    let mut caption =
-        vec![say!(measure_against_levels, measure = &measure.name, levels = &levels.label,)];
-    if shown.has_band {
-        caption.push(match shown.has_intervals {
-            true => say!(lines_join_the_medians_the_band),
-            false => say!(lines_join_the_medians_the_band_spans),
-        });
-    }
-    if shown.has_published {
-        caption.push(say!(published_figures_in_grey));
-    }
-    caption
 }
 
 /// Names of the series in their order, with the class of their stroke.
@@ -342,5 +316,212 @@ fn latency_against_throughput(
     let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
     let description = say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
     let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
+    Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
+}
+
+/// Statements of a transaction that has more than one.
+const SEVERAL: f64 = 1.5;
+
+/// The throughput that an experiment is about.
+struct Measure {
+    /// Of the y axis.
+    label: Message,
+    /// In captions.
+    name: Message,
+    of: fn(&Point) -> Spread,
+    metric: Metric,
+}
+
+impl Measure {
+    fn of(experiment: &Experiment) -> Measure {
+        let metric = experiment.ranked_by();
+        let (label, name) = match metric {
+            Metric::Tpmc => (say!(new_orders_per_minute_tpmc), metric.title()),
+            // Papers give reads as statements per second.
+            Metric::Tps if experiment.only_reads() => {
+                let (label, name) = (say!(statements_per_second), say!(throughput));
+                return Measure { label, name, of: |point| point.qps, metric: Metric::Qps };
+            }
+            _ => (say!(transactions_per_second), say!(throughput)),
+        };
+        Measure { label, name, of: Point::throughput, metric }
+    }
+
+    /// Statements beside transactions of several; papers of sysbench give both.
+    fn beside(&self, experiment: &Experiment) -> Option<Measure> {
+        let has_several = |point: &Point| point.qps.median > SEVERAL * point.tps.median;
+        let is_apart = self.metric == Metric::Tps && experiment.points.iter().all(has_several);
+        is_apart.then(|| Measure {
+            label: say!(statements_per_second),
+            name: say!(statements_per_second_2),
+            of: |point| point.qps,
+            metric: Metric::Qps,
+        })
+    }
+}
+
+/// The x axis of an experiment: workers or terminals, or the offered rate or the scale of the data where those are
+/// what changes.
+struct Levels {
+    label: Message,
+    /// True when they are virtual clients.
+    is_clients: bool,
+    of: fn(&Point) -> f64,
+    values: Vec<f64>,
+}
+
+impl Levels {
+    fn of(experiment: &Experiment) -> Levels {
+        let distinct = |of: fn(&Point) -> f64| {
+            let mut values: Vec<f64> = experiment.points.iter().map(of).collect();
+            values.sort_by(f64::total_cmp);
+            values.dedup();
+            values
+        };
+        let rate: fn(&Point) -> f64 = |point| point.rate_per_s.unwrap_or(0.0);
+        let scale: fn(&Point) -> f64 = |point| point.scale().map_or(0.0, |scale| scale.value);
+        let [rates, loads, scales] = [rate, Point::load, scale].map(distinct);
+        let named = experiment.points.iter().find_map(Point::scale);
+        let named = named.filter(|_| loads.len() == 1 && scales.len() > 1);
+        let load: fn(&Point) -> f64 = Point::load;
+        let (label, is_clients, of, values) = match named {
+            _ if rates.len() > 1 => (say!(offered_transactions_per_second), false, rate, rates),
+            Some(named) => (named.label.clone(), false, scale, scales),
+            None if experiment.has_terminals() => (say!(terminals_2), true, load, loads),
+            None => (say!(workers_2), true, load, loads),
+        };
+        Levels { label, is_clients, of, values }
+    }
+
+    /// Load levels are usually doubled: a logarithmic axis gives them equal steps.
+    fn axis(&self, more: &[f64], lang: Lang) -> Axis {
+        let mut values = self.values.clone();
+        values.extend_from_slice(more);
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        let (low, high) = (values[0], values[values.len() - 1]);
+        let is_log = low > 0.0 && high / low >= 8.0;
+        let scale = if is_log {
+            AxisScale::log(low, high)
+        } else {
+            AxisScale::Linear { from: low, to: high }
+        };
+        let ticks = if values.len() <= 12 { values } else { scale.ticks(8) };
+        let ticks = ticks.into_iter().map(|value| (value, format::whole(value))).collect();
+        Axis { label: self.label.render(lang), scale, ticks }
+    }
+}
+
+/// `None` unless targets differ in their number of nodes.
+fn scale_out(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Drawing> {
+    let rows = &experiment.node_scaling;
+    let most = rows.iter().map(|row| row.nodes).max()?;
+    let least = rows.iter().map(|row| row.nodes).min()?;
+    let clusters: Vec<&[NodeScaling]> = rows.chunk_by(|a, b| a.cluster == b.cluster).collect();
+    let mut series: Vec<Series> = Vec::new();
+    for cluster in &clusters {
+        series.push(measured(paper, cluster, lang));
+        series.push(proportional(paper, cluster, clusters.len() > 1, lang));
+    }
+    let highest = rows.iter().map(|row| row.qps.max);
+    let description = say!(statements_per_second_of_against_the, experiment = &experiment.title);
+    let label = say!(statements_per_second).render(lang);
+    let y = linear_axis(label.as_str(), Series::values(&series).into_iter().chain(highest), 5);
+    let mut caption = vec![
+        say!(statements_per_second_against_the_number),
+        say!(dashed_in_proportion_to_the_fewest),
+    ];
+    if series.iter().any(|series| !series.band.is_empty()) {
+        caption.push(say!(lines_join_the_medians_the_band_spans));
+    }
+    let x = Axis {
+        label: say!(read_only_nodes_2).render(lang),
+        scale: AxisScale::Linear { from: f64::from(least), to: f64::from(most) },
+        ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
+    };
+    Some(wide(&description, [x, y], series, &caption, lang))
+}
+
+fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
+    let name = match cluster[0].cluster.as_str() {
+        "" => say!(measured).render(lang),
+        name => name.to_owned(),
+    };
+    let is_repeated = cluster.iter().any(|row| row.qps.max > row.qps.min);
+    let band = cluster.iter().map(|row| (f64::from(row.nodes), row.qps.min, row.qps.max));
+    let points = cluster.iter().map(|row| (f64::from(row.nodes), Some(row.qps.median))).collect();
+    Series {
+        band: if is_repeated { band.collect() } else { Vec::new() },
+        has_dots: true,
+        end_label: Some(name.clone()),
+        ..Series::line(name, colour(paper, &cluster[0].target), points)
+    }
+}
+
+/// What the fewest nodes promise for more of them.
+fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: Lang) -> Series {
+    let name = match is_named {
+        true => say!(in_proportion_cluster, cluster = &cluster[0].cluster),
+        false => say!(in_proportion),
+    };
+    let ideal = |row: &NodeScaling| {
+        (f64::from(row.nodes), (row.efficiency > 0.0).then(|| row.qps.median / row.efficiency))
+    };
+    let points = cluster.iter().map(ideal).collect();
+    let line = Series::line(name.render(lang), colour(paper, &cluster[0].target), points);
+    Series { stroke: Stroke::Dashed, ..line }
+}
+
+/// One figure per experiment: the slower a transaction, the further right it is, each share of the
+/// rest as far as the one before.
+pub(crate) fn distributions(paper: &Paper, lang: Lang) -> Vec<Drawing> {
+    let all = paper.distributions.chunk_by(|a, b| a.experiment_index == b.experiment_index);
+    all.filter_map(|own| distribution(paper, own, lang)).collect()
+}
+
+fn distribution(paper: &Paper, own: &[LatencyDistribution], lang: Lang) -> Option<Drawing> {
+    let is_many = own.iter().any(|d| d.target != own[0].target);
+    let series: Vec<Series> = own
+        .iter()
+        .enumerate()
+        .map(|(place, d)| {
+            let name = match (is_many, d.kind.is_empty()) {
+                (_, true) => d.target.clone(),
+                (true, false) => format!("{} {}", d.target, d.kind),
+                (false, false) => d.kind.clone(),
+            };
+            let class = match d.kind.is_empty() {
+                true => colour(paper, &d.target),
+                false => format!("s{}", place % COLOURS),
+            };
+            let quantiles = d.quantiles.iter().filter(|(share, us)| *share < 1.0 && *us > 0.0);
+            let points =
+                quantiles.map(|(share, us)| (1.0 / (1.0 - share), Some(us / 1e3))).collect();
+            Series {
+                stroke: if place < COLOURS { Stroke::Solid } else { Stroke::Dashed },
+                has_dots: true,
+                end_label: (own.len() <= 6).then(|| name.clone()),
+                ..Series::line(name, class, points)
+            }
+        })
+        .collect();
+    let values = Series::values(&series);
+    let points = series.iter().flat_map(|series| &series.points);
+    let longest = points.map(|(x, _)| *x).fold(10.0, f64::max);
+    if values.len() < 2 {
+        return None;
+    }
+    let shares = [(1.0, "0 %"), (2.0, "50 %"), (10.0, "90 %"), (20.0, "95 %"), (100.0, "99 %")];
+    let finer = [(1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %")];
+    let ticks = shares.into_iter().chain(finer).filter(|(at, _)| *at <= longest * 1.001);
+    let experiment = &paper.experiments[own[0].experiment_index].title;
+    let x = say!(share_of_the_transactions_that_take);
+    let x = Axis {
+        label: x.render(lang),
+        scale: AxisScale::log(1.0, longest),
+        ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
+    };
+    let description = say!(distribution_of_latency_of, experiment = experiment);
+    let caption = say!(distribution_of_latency_of_at_the, experiment = experiment);
     Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
 }

@@ -1,11 +1,10 @@
-//! A trial over time.
+//! Trials over time.
 
 use super::{Drawing, Percentile, SMALL, colour, figure, latency_axis, legend, linear_axis};
 use crate::evidence::{Paper, Trial};
 use crate::format;
 use crate::svg::{Axis, AxisScale, Chart, Series, Shade, Stroke};
-use crate::text::{Lang, Message};
-use dyno_facts::{SeriesRow, say};
+use dyno_facts::{Lang, Message, SeriesRow, say};
 
 /// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
 /// that they stay small.
@@ -34,17 +33,16 @@ pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
         chosen.sort_by_key(|(place, _)| *place);
     }
     let left_out = known().count() - chosen.len();
-    (chosen.iter().filter_map(|(_, trial)| of_trial(paper, trial, lang)).collect(), left_out)
+    (chosen.iter().map(|(_, trial)| of_trial(paper, trial, lang)).collect(), left_out)
 }
 
-/// Throughput and latency of a trial over time; `None` when it has fewer than two intervals.
-fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
-    if trial.series.len() < 2 {
-        return None;
-    }
-    let stretches = stretches_of(paper, &trial.series);
+/// Throughput and latency of a trial over time.
+fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
+    let share = STRETCHES_OF_ALL / paper.trials.len().clamp(1, MOST_DRAWN);
+    let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
+    let length = trial.series.len().div_ceil(most);
+    let stretches: Vec<&[SeriesRow]> = trial.series.chunks(length).collect();
     let class = colour(paper, &trial.target);
-    let longest = stretches.iter().map(|stretch| stretch.len()).max().unwrap_or(1);
     let per_s = say!(transactions_per_second);
     let mut throughput = rate_over_time(&stretches, &TPS, &class);
     throughput.name = per_s.render(lang);
@@ -74,10 +72,10 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
         load = load,
         repeat = summary.repeat.to_string(),
     )];
-    if longest > 1 {
-        caption.push(say!(drawn_in_stretches_of_intervals_mean, n = longest.to_string(),));
+    if length > 1 {
+        caption.push(say!(drawn_in_stretches_of_intervals_mean, n = length.to_string()));
     }
-    Some(figure(vec![tps.svg(), latency.svg()], legend(&latency), &caption, lang))
+    figure(vec![tps.svg(), latency.svg()], legend(&latency), &caption, lang)
 }
 
 pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: Lang) -> Chart {
@@ -98,12 +96,6 @@ pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: 
 
 pub fn stretches(series: &[SeriesRow]) -> Vec<&[SeriesRow]> {
     series.chunks(series.len().div_ceil(MOST_STRETCHES)).collect()
-}
-
-fn stretches_of<'a>(paper: &Paper, series: &'a [SeriesRow]) -> Vec<&'a [SeriesRow]> {
-    let share = STRETCHES_OF_ALL / paper.trials.len().clamp(1, MOST_DRAWN);
-    let most = share.clamp(FEWEST_STRETCHES, MOST_STRETCHES);
-    series.chunks(series.len().div_ceil(most)).collect()
 }
 
 fn middle(stretch: &[SeriesRow]) -> f64 {

@@ -1,33 +1,27 @@
 //! What a paper says, before it is given a form.
 
-pub(crate) mod comparison;
-pub(crate) mod distributions;
-mod published;
-pub(crate) mod statements;
+pub(crate) mod published;
 
-pub use distributions::{LatencyDistribution, Quantile};
-pub(crate) use dyno_judge::Judgment;
+pub use published::{BesidePublished, Comparison, ComparisonRow, CostRow, Pair};
+
 pub(crate) use dyno_judge::evidence::*;
 
-use crate::text::Message;
-use dyno_facts::{Price, PublishedTable};
+use crate::forms::Templates;
+use dyno_engine::record::Latencies;
+use dyno_facts::{LatencySummary, PublishedTable, SAMPLES_BEYOND, StatementLatency};
 use dyno_store::RunData;
+use std::collections::BTreeMap;
 use std::ops::Deref;
 
-/// A paper about one or several runs: how they were judged, and what is shown beside.
+/// A paper about one or several runs: how they were judged, and how much of it is written in which form.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Paper {
     pub judgment: Judgment,
-    /// Published rows beside their counterparts, over all experiments.
-    pub comparisons: Vec<Comparison>,
-    /// Results beside the nearest published rows, with the conditions that differ.
-    pub beside: Vec<BesidePublished>,
-    /// What the work costs, where targets have a price.
-    pub costs: Vec<Cost>,
     /// The distribution of latency at the best point of each experiment and target.
     pub distributions: Vec<LatencyDistribution>,
-    /// How much of it is written.
     pub edition: Edition,
+    /// What page and print are written with.
+    pub templates: Templates,
 }
 
 /// How much of a paper is written.
@@ -50,15 +44,11 @@ impl Deref for Paper {
 impl Paper {
     /// A paper about these runs, beside these published figures.
     pub fn new(runs: &[RunData], published: &[PublishedTable]) -> Paper {
-        Paper::gated(runs, published, &[])
+        Paper::named(runs, published, &[], &Naming::default())
     }
 
-    /// The same with gates beside those of the suites, judged in every experiment.
-    pub fn gated(runs: &[RunData], published: &[PublishedTable], gates: &[String]) -> Paper {
-        Paper::named(runs, published, gates, &Naming::default())
-    }
-
-    /// The same in the words of a publisher, with names of targets in one language.
+    /// A paper in the words of a publisher, with names of targets in one language, and with gates beside those of the
+    /// suites, judged in every experiment.
     pub fn named(
         runs: &[RunData],
         published: &[PublishedTable],
@@ -67,11 +57,9 @@ impl Paper {
     ) -> Paper {
         let judgment = Judgment::of(runs, published, gates, naming);
         Paper {
-            comparisons: comparison::comparisons(&judgment.experiments),
-            beside: published::beside(&judgment),
-            costs: published::costs(&judgment),
-            distributions: distributions::distributions(&judgment, runs),
+            distributions: distributions(&judgment, runs),
             edition: Edition::Full,
+            templates: Templates::default(),
             judgment,
         }
     }
@@ -88,6 +76,16 @@ impl Paper {
         self.edition == Edition::Short
     }
 
+    /// The target with this label.
+    pub(crate) fn target(&self, label: &str) -> Option<&PaperTarget> {
+        self.targets.iter().find(|target| target.label == label)
+    }
+
+    /// Numbers of those of these checks that forbid a figure.
+    pub(crate) fn forbidding_numbers(&self, checks: &[usize]) -> Vec<usize> {
+        self.forbidding(checks).map(|check| check.number).collect()
+    }
+
     /// Says what leads from where the paper will stand to the folder of each run, in their order: a
     /// path with a slash at its end or an empty text; `None` leaves the files of a run unlinked.
     /// Without it the paper of one run links as if it stood in its folder, others don't link.
@@ -100,137 +98,143 @@ impl Paper {
     }
 }
 
-/// A result beside a published one.
+/// The latencies of one kind of transaction at the best point of an experiment and a target.
 #[derive(Clone, Debug, PartialEq)]
-pub struct BesidePublished {
+pub struct LatencyDistribution {
     /// Number of the experiment in the paper, from 0.
     pub experiment_index: usize,
-    /// Title of the experiment.
-    pub experiment: Message,
-    /// Label of the target.
     pub target: String,
-    /// What the published table shows.
-    pub table: Message,
-    /// The published row.
-    pub row: String,
-    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
-    pub is_named: bool,
-    /// What is counted.
-    pub metric: Message,
-    /// What was measured.
-    pub measured: Spread,
-    /// Trials that it rests on.
-    pub repeats: usize,
-    /// What was published.
-    pub published: f64,
-    /// The median of what was measured, by what was published.
-    pub ratio: f64,
-    /// Both by the virtual CPUs that they were measured on; `None` where one side doesn't state them.
-    pub per_vcpu: Option<PerVcpu>,
-    /// Conditions that differ, as far as both sides state them.
-    pub differences: Vec<Message>,
-    /// Numbers of the checks that found something.
-    pub checks: Vec<usize>,
-}
-
-/// Figures by virtual CPUs.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct PerVcpu {
-    /// Virtual CPUs of the target.
-    pub vcpu_here: f64,
-    /// Virtual CPUs of the published system.
-    pub vcpu_there: f64,
-    /// What was measured, by the first.
-    pub measured: f64,
-    /// What was published, by the second.
-    pub published: f64,
-    /// The ratio of both.
-    pub ratio: f64,
-}
-
-/// What an experiment's work costs on a target.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Cost {
-    /// Number of the experiment in the paper, from 0.
-    pub experiment_index: usize,
-    /// Title of the experiment.
-    pub experiment: Message,
-    /// Label of the target.
-    pub target: String,
-    /// Of the whole target, as stated.
-    pub price: Price,
-    /// What it costs, by what is counted.
-    pub rows: Vec<CostRow>,
-}
-
-/// A price of work.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CostRow {
-    /// Such as `per million transactions`.
-    pub what: Message,
-    /// In the currency of the target's price.
-    pub amount: f64,
-}
-
-/// A published table and what was measured in its place.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Comparison {
-    /// What the published table shows.
-    pub title: Message,
-    /// The document that published it.
-    pub source: Message,
-    /// How its figures were measured.
-    pub method: Message,
-    /// What a reader must know before comparing.
-    pub note: Option<Message>,
-    /// What the load level is: `Workers` or `Terminals`.
-    pub load: Message,
-    /// What the columns count, in a sentence; empty where the titles say it.
-    pub counts: Message,
-    /// Names of the conditions that differ between rows of the same label.
-    pub conditions: Vec<String>,
-    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
-    pub columns: Vec<Message>,
-    /// In the order of the publication.
-    pub rows: Vec<ComparisonRow>,
-}
-
-/// One published row with a counterpart.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ComparisonRow {
-    /// Such as a node class.
-    pub label: String,
-    /// The row's other conditions.
-    pub description: String,
-    /// Number of the published row.
-    pub number: usize,
-    /// Values of the conditions, in their order; empty where the row doesn't state one.
-    pub conditions: Vec<String>,
-    /// Label of the target that was measured.
-    pub target: String,
-    /// Its terminals where it has any, else its workers.
     pub workers: u32,
-    /// How it was run, where that stands beside every number; empty for most workloads.
-    pub setup: Message,
-    /// Share of the rows that is hot, 0 to 1, where it is known.
-    pub hot_share: Option<f64>,
-    /// How many times the data fill the server's memory for them, where that is known.
-    pub size_to_memory: Option<f64>,
-    /// In the order of the columns.
-    pub pairs: Vec<Pair>,
+    /// The kind of transaction; empty for all together.
+    pub kind: String,
+    pub count: u64,
+    /// Shares of the transactions, 0 to 1, and the longest of each, microseconds.
+    pub quantiles: Vec<(f64, f64)>,
 }
 
-/// One quantity, measured and published.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Pair {
-    /// What was measured; `None` when no trial of it ended well.
-    pub measured: Option<Spread>,
-    /// Trials that it rests on.
-    pub repeats: usize,
-    /// What was published.
-    pub published: Option<f64>,
-    /// Median of what was measured, by what was published.
-    pub ratio: Option<f64>,
-    /// Numbers of the checks that found something.
-    pub checks: Vec<usize>,
+/// Shares of a distribution: half, then ever finer towards the slowest.
+const SHARES: [f64; 15] = [
+    0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999,
+    0.999_999,
+];
+
+/// One for each kind of each best point whose run folder still has the histograms; of others what
+/// their summaries tell of all kinds together.
+fn distributions(evidence: &Evidence, runs: &[RunData]) -> Vec<LatencyDistribution> {
+    let mut found = Vec::new();
+    for row in evidence.key_rows() {
+        let point = row.point;
+        let own = evidence.trials_of(point);
+        let distribution = |kind: &str, count: u64, quantiles| LatencyDistribution {
+            experiment_index: row.index,
+            target: point.target.clone(),
+            workers: point.workers,
+            kind: kind.to_owned(),
+            count,
+            quantiles,
+        };
+        let kinds = histograms(&own, runs);
+        if let ([only], true) = (own.as_slice(), kinds.is_empty()) {
+            let latency = &only.summary.latency;
+            let quantiles = of_summary(latency);
+            found.extend(
+                (!quantiles.is_empty()).then(|| distribution("", latency.count, quantiles)),
+            );
+        }
+        let is_one = kinds.len() == 1;
+        found.extend(kinds.iter().map(|(kind, latencies)| {
+            let kind = if is_one { "" } else { kind.as_str() };
+            distribution(kind, latencies.count(), of_histogram(latencies))
+        }));
+    }
+    found
+}
+
+/// The histograms of some trials by kind, repeats added up: percentiles can't be averaged.
+fn histograms(trials: &[&Trial], runs: &[RunData]) -> BTreeMap<String, Latencies> {
+    let mut kinds: BTreeMap<String, Latencies> = BTreeMap::new();
+    for trial in trials {
+        let data = runs.get(trial.run - 1).and_then(|run| {
+            run.trials.iter().find(|data| data.summary.trial == trial.summary.trial)
+        });
+        let own = data.and_then(|data| data.histograms().ok()).unwrap_or_default();
+        for (kind, latencies) in own {
+            if trial.summary.kinds.iter().any(|known| known.name == kind) {
+                kinds.entry(kind).or_default().add(&latencies);
+            }
+        }
+    }
+    kinds.retain(|_, latencies| latencies.count() > 0);
+    kinds
+}
+
+fn of_histogram(latencies: &Latencies) -> Vec<(f64, f64)> {
+    let count = latencies.count() as f64;
+    let is_enough = |share: &f64| count * (1.0 - share) >= SAMPLES_BEYOND;
+    let quantile = |share: f64| match share {
+        0.0 => (share, latencies.min() as f64 / 1e3),
+        share => (share, latencies.percentile(share * 100.0) as f64 / 1e3),
+    };
+    let known = SHARES.into_iter().filter(is_enough).map(quantile);
+    known.chain([(1.0, latencies.max() as f64 / 1e3)]).collect()
+}
+
+fn of_summary(latency: &LatencySummary) -> Vec<(f64, f64)> {
+    let known = [
+        (0.0, latency.min_us),
+        (0.5, latency.p50_us),
+        (0.9, latency.p90_us),
+        (0.95, latency.p95_us),
+        (0.99, latency.p99_us),
+        (0.999, latency.p999_us),
+    ];
+    let is_enough = |(share, _): &(f64, f64)| latency.has_percentile(1.0 - share);
+    let mut quantiles: Vec<(f64, f64)> = known.into_iter().filter(is_enough).collect();
+    if !quantiles.is_empty() {
+        quantiles.push((1.0, latency.max_us));
+    }
+    quantiles
+}
+
+/// Target, workers and latencies of a statement at a load level.
+pub(crate) type StatementRow<'a> = (&'a str, u32, StatementLatency);
+
+/// Each statement at each load level over its repeats, in the order of the trials and scripts.
+/// As with points, trials that were cut off or failed stand back where there are complete ones.
+pub(crate) fn statements<'a>(trials: impl Iterator<Item = &'a Trial>) -> Vec<StatementRow<'a>> {
+    fn level(trial: &Trial) -> (&str, u32) {
+        (&trial.target, trial.summary.workers)
+    }
+    let trials: Vec<&Trial> = trials.collect();
+    let is_complete = |trial: &Trial| trial.status == "complete";
+    let has_better =
+        |trial: &Trial| trials.iter().any(|o| level(o) == level(trial) && is_complete(o));
+    let mut rows: Vec<StatementRow<'_>> = Vec::new();
+    for trial in trials.iter().filter(|trial| is_complete(trial) || !has_better(trial)) {
+        let (target, workers) = level(trial);
+        for statement in &trial.summary.statement_latencies {
+            let same = |row: &&mut StatementRow<'_>| {
+                let known = (row.0, row.1, &row.2.script, row.2.number);
+                known == (target, workers, &statement.script, statement.number)
+            };
+            match rows.iter_mut().find(same) {
+                Some(row) => add(&mut row.2, statement),
+                None => rows.push((target, workers, statement.clone())),
+            }
+        }
+    }
+    rows
+}
+
+fn add(row: &mut StatementLatency, more: &StatementLatency) {
+    let count = row.count + more.count;
+    if more.count > 0 {
+        let sum_us = row.mean_us * row.count as f64 + more.mean_us * more.count as f64;
+        row.min_us = if row.count == 0 { more.min_us } else { row.min_us.min(more.min_us) };
+        row.mean_us = sum_us / count as f64;
+        row.max_us = row.max_us.max(more.max_us);
+    }
+    row.count = count;
+    row.failures += more.failures;
+    row.retries += more.retries;
 }

@@ -1,133 +1,426 @@
-//! Published figures that stand beside one's own, in what the measurements differ, and what throughput costs.
+//! Results beside published ones: over all experiments that share a published table, and each beside its row with the
+//! conditions that differ; and what the work costs.
 
-use super::comparison::published_metric;
-use super::{
-    BesidePublished, Cost, CostRow, Evidence, Experiment, PaperTarget, PerVcpu, Point, Spread,
-    counterpart, figure_of,
+use crate::evidence::{
+    Evidence, Experiment, KeyRow, Paper, PaperTarget, Point, Published, Spread, counterpart,
+    figure_of,
 };
 use crate::families::family_of;
-use crate::format::{bytes, plain, whole};
-use crate::text::Message;
+use crate::format::{bytes, plain, unique, whole};
 use dyno_facts::statistics::Metric;
-use dyno_facts::{Price, PublishedRow, say};
+use dyno_facts::{Message, Price, PublishedRow, say};
+use std::collections::BTreeSet;
+
+/// A published figure, and what was measured in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair<'a> {
+    pub row: &'a PublishedRow,
+    /// What is counted, by its name.
+    pub metric: &'a str,
+    /// The name of its target.
+    target: &'a str,
+    pub point: Option<&'a Point>,
+}
+
+impl<'a> Pair<'a> {
+    pub fn published(&self) -> Option<f64> {
+        self.row.metrics.get(self.metric).copied()
+    }
+
+    /// `None` when no trial of it ended well.
+    pub fn measured(&self) -> Option<Spread> {
+        self.point?.metric(self.metric)
+    }
+
+    /// Median of what was measured, by what was published.
+    pub fn ratio(&self) -> Option<f64> {
+        let published = self.published().filter(|published| *published > 0.0)?;
+        Some(self.measured()?.median / published)
+    }
+
+    /// Trials that it rests on.
+    pub(crate) fn repeats(&self) -> usize {
+        self.point.map_or(0, |point| point.repeats)
+    }
+
+    /// Numbers of the checks that found something.
+    pub(crate) fn checks(&self) -> &'a [usize] {
+        self.point.map_or(&[], |point| &point.checks)
+    }
+
+    /// What the paper calls its target.
+    fn label(&self) -> &'a str {
+        self.point.map_or(self.target, |point| &point.target)
+    }
+}
+
+/// A published table and what was measured in its place.
+#[derive(Clone, Debug)]
+pub struct Comparison<'a> {
+    pub published: &'a Published,
+    /// What the load level is: `Workers` or `Terminals`.
+    pub load: Message,
+    /// What the columns count, in a sentence; empty where the titles say it.
+    pub counts: Message,
+    /// Names of the conditions that differ between rows of the same label.
+    pub conditions: Vec<&'a str>,
+    /// Titles of the measured quantities: the metric and what tells apart the columns of one row.
+    pub columns: Vec<Message>,
+    /// In the order of the publication.
+    pub rows: Vec<ComparisonRow<'a>>,
+}
+
+/// One published row with a counterpart.
+#[derive(Clone, Debug)]
+pub struct ComparisonRow<'a> {
+    /// The first of its pairs.
+    pub first: Pair<'a>,
+    /// Label of the target that was measured.
+    pub target: &'a str,
+    /// The row's other conditions.
+    pub description: String,
+    /// Values of the conditions, in their order; empty where the row doesn't state one.
+    pub conditions: Vec<String>,
+    /// In the order of the columns.
+    pub pairs: Vec<Option<Pair<'a>>>,
+}
+
+/// A result beside a published one.
+#[derive(Clone, Debug)]
+pub struct BesidePublished<'a> {
+    pub experiment: &'a Experiment,
+    pub target: &'a PaperTarget,
+    /// Its point is known.
+    pub pair: Pair<'a>,
+    /// True when the suite names the row as the target's counterpart; else it is the nearest one.
+    pub is_named: bool,
+    /// Virtual CPUs of the target, and of the published system where both are stated.
+    pub vcpu: Option<[f64; 2]>,
+    /// Conditions that differ, as far as both sides state them.
+    pub differences: Vec<Message>,
+}
+
+/// What an experiment's work costs on a target.
+#[derive(Clone, Debug)]
+pub struct CostRow<'a> {
+    pub experiment: &'a Experiment,
+    pub target: &'a PaperTarget,
+    /// Of the whole target, as stated.
+    pub price: &'a Price,
+    /// Such as `per million transactions`.
+    pub what: Message,
+    /// In the currency of the target's price.
+    pub amount: f64,
+}
 
 /// The metrics that are told beside published ones, in this order.
 const METRICS: [&str; 4] = ["tps", "qps", "data_qps", "tpmc"];
 
-/// Every target of every experiment beside its rows. Seconds of statements stand in tables of their families.
-pub(crate) fn beside(evidence: &Evidence) -> Vec<BesidePublished> {
-    let mut found = Vec::new();
-    for (index, experiment) in evidence.experiments.iter().enumerate() {
-        for target in evidence.targets.iter().filter(|target| is_in(experiment, target)) {
-            let side = PublishedSide { evidence, index, experiment, target };
-            found.extend(side.rows());
-        }
-    }
-    found
-}
-
-fn is_in(experiment: &Experiment, target: &PaperTarget) -> bool {
-    !experiment.is_pass() && experiment.points.iter().any(|p| p.target == target.label)
-}
-
-/// One target in one experiment.
-struct PublishedSide<'a> {
-    evidence: &'a Evidence,
-    index: usize,
-    experiment: &'a Experiment,
-    target: &'a PaperTarget,
-}
-
-impl<'a> PublishedSide<'a> {
-    fn rows(&self) -> Vec<BesidePublished> {
-        let mut found = Vec::new();
-        for published in &self.experiment.published {
-            for metric in METRICS {
-                let rows = published.table.rows.iter();
-                let rows: Vec<&PublishedRow> =
-                    rows.filter(|row| row.metrics.get(metric).is_some_and(|v| *v > 0.0)).collect();
-                let named = |row: &&&PublishedRow| row.targets.contains(&self.target.facts.name);
-                let mut own: Vec<&PublishedRow> = rows.iter().filter(named).copied().collect();
-                let is_named = !own.is_empty();
-                if !is_named {
-                    own.extend(self.nearest(&rows));
+impl Paper {
+    /// Published tables of which at least two experiments measure some row. A table of one experiment
+    /// stands beside that alone, unless its family is ranked by a metric of its own: there a row is a whole benchmark.
+    pub fn comparisons(&self) -> Vec<Comparison<'_>> {
+        // Those of passes stand in the tables of their family.
+        let experiments = || self.experiments.iter().filter(|experiment| !experiment.is_pass());
+        let mut tables: Vec<(&Published, Vec<&Experiment>, Vec<Pair<'_>>)> = Vec::new();
+        for experiment in experiments() {
+            for published in &experiment.published {
+                let same =
+                    tables.iter_mut().find(|(it, ..)| it.table.title == published.table.title);
+                match same {
+                    Some((_, users, pairs)) => {
+                        users.push(experiment);
+                        pairs.extend(pairs_of(experiment, published));
+                    }
+                    None => {
+                        let pairs = pairs_of(experiment, published).collect();
+                        tables.push((published, vec![experiment], pairs));
+                    }
                 }
-                let one = |row| self.one(&published.table.title, row, metric, is_named);
-                found.extend(own.into_iter().filter_map(one));
+            }
+        }
+        tables.retain(|(_, users, pairs)| {
+            let is_whole = users.iter().any(|user| user.ranked_by() != Metric::Tps);
+            let is_shared = users.iter().any(|user| user.name != users[0].name) || is_whole;
+            is_shared && pairs.iter().any(|pair| pair.point.is_some())
+        });
+        tables.into_iter().map(|(table, _, pairs)| compare(table, &pairs)).collect()
+    }
+
+    /// Every target of every experiment beside its rows: those that the suite names, else the nearest one.
+    /// Seconds of statements stand in tables of their families.
+    pub fn beside(&self) -> Vec<BesidePublished<'_>> {
+        let mut found = Vec::new();
+        for experiment in self.experiments.iter().filter(|own| !own.is_pass()) {
+            for target in &self.targets {
+                if !experiment.points.iter().any(|point| point.target == target.label) {
+                    continue;
+                }
+                for (published, metric) in
+                    experiment.published.iter().flat_map(|own| METRICS.map(|metric| (own, metric)))
+                {
+                    let rows = published.table.rows.iter();
+                    let rows = rows.filter(|row| row.metrics.get(metric).is_some_and(|v| *v > 0.0));
+                    let rows: Vec<&PublishedRow> = rows.collect();
+                    let is_own = |row: &&PublishedRow| row.targets.contains(&target.facts.name);
+                    let mut own: Vec<&PublishedRow> = rows.iter().copied().filter(is_own).collect();
+                    let is_named = !own.is_empty();
+                    if !is_named {
+                        own.extend(nearest(self, experiment, target, &rows));
+                    }
+                    let one = |row| beside_row(self, experiment, target, row, metric, is_named);
+                    found.extend(own.into_iter().filter_map(one));
+                }
             }
         }
         found
     }
 
-    /// The point that a row is held against: the row's own load level, else the target's best.
-    fn point(&self, row: Option<&PublishedRow>) -> Option<&'a Point> {
-        let of_row = row.and_then(|row| {
-            let point = counterpart(self.experiment, row, &self.target.facts.name)?;
-            (point.target == self.target.label).then_some(point)
-        });
-        let own = self.experiment.points.iter();
-        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
-        let own = own.filter(|p| p.target == self.target.label).filter(is_usable);
-        of_row
-            .or_else(|| own.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median)))
+    /// What the work of each experiment costs on each target with a price.
+    pub fn costs(&self) -> Vec<CostRow<'_>> {
+        const SECONDS_OF_HOUR: f64 = 3600.0;
+        let key_rows = self.key_rows();
+        let mut found = Vec::new();
+        for (index, experiment) in self.experiments.iter().enumerate() {
+            for target in &self.targets {
+                let price = target.facts.price.as_ref();
+                let Some(price) = price.filter(|price| price.per_hour > 0.0) else { continue };
+                let is_own =
+                    |row: &&KeyRow<'_>| row.index == index && row.point.target == target.label;
+                let key = key_rows.iter().find(is_own);
+                let mut add = |what, amount| {
+                    found.push(CostRow { experiment, target, price, what, amount });
+                };
+                if let Some(tps) = key.map(|key| key.point.tps.median).filter(|tps| *tps > 0.0) {
+                    let amount = price.per_hour / (tps * SECONDS_OF_HOUR) * 1e6;
+                    add(say!(per_million_transactions), amount);
+                }
+                // Passes have no best point: each may have the figure.
+                let own = experiment.points.iter().filter(|point| point.target == target.label);
+                let points: Vec<&Point> = match key {
+                    Some(key) => vec![key.point],
+                    None => own.filter(|_| experiment.is_pass()).collect(),
+                };
+                let metric = family_of(experiment).and_then(|family| family.priced());
+                let Some(metric) = metric else { continue };
+                let median = |point: &Point| {
+                    let trials = self.trials_of(point).into_iter();
+                    let figures = trials.filter_map(|trial| figure_of(&trial.summary, metric));
+                    Spread::of(figures.collect()).map(|spread| spread.median)
+                };
+                let best = points.into_iter().filter_map(median).reduce(f64::max);
+                if let Some(best) = best.filter(|best| *best > 0.0) {
+                    let what = match metric {
+                        Metric::Qphh => say!(hourly_price_per_1_000_qphh),
+                        _ => say!(hourly_price_per_1_000, metric = metric.title()),
+                    };
+                    add(what, price.per_hour / best * 1e3);
+                }
+            }
+        }
+        found
     }
+}
 
-    /// The row with the nearest size: virtual CPUs count first, then memory, then workers.
-    fn nearest(&self, rows: &[&'a PublishedRow]) -> Option<&'a PublishedRow> {
-        let point = self.point(None)?;
-        let vcpu = vcpu(self.evidence, self.target);
-        let distance = |row: &PublishedRow| {
-            let far = |here: Option<f64>, there: Option<f64>| match (here, there) {
-                (Some(here), Some(there)) if here > 0.0 && there > 0.0 => (here / there).ln().abs(),
-                _ => 0.0,
+/// The figures of a table that name targets.
+fn pairs_of<'a>(
+    experiment: &'a Experiment,
+    published: &'a Published,
+) -> impl Iterator<Item = Pair<'a>> {
+    let of_target = move |(row, target): (&'a PublishedRow, &'a String)| {
+        let point = counterpart(experiment, row, target);
+        row.metrics.keys().map(move |metric| Pair { row, metric, target, point })
+    };
+    let rows = published.table.rows.iter();
+    rows.flat_map(|row| row.targets.iter().map(move |target| (row, target))).flat_map(of_target)
+}
+
+fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
+    let splitting = splitting(pairs);
+    let conditions = distinguishing(pairs, &splitting);
+    let columns = unique(pairs.iter().map(|pair| column(pair, &splitting)).collect());
+    let mut rows: Vec<ComparisonRow<'_>> = Vec::new();
+    for pair in pairs {
+        let key = |pair: &Pair<'a>| (pair.label(), &pair.row.label, pair.row.number);
+        let place = columns.iter().position(|name| *name == column(pair, &splitting));
+        let known = rows.iter_mut().find(|row| key(&row.first) == key(pair));
+        if let Some(row) = known {
+            row.pairs[place.unwrap_or(0)] = Some(*pair);
+            continue;
+        }
+        let mut own = vec![None; columns.len()];
+        own[place.unwrap_or(0)] = Some(*pair);
+        let value = |name: &&str| pair.row.conditions.get(*name).map(|value| readable(value));
+        // The conditions that are told nowhere else.
+        let others = pair.row.conditions.iter().filter(|(name, value)| {
+            let is_told = [&splitting, &conditions].iter().any(|it| it.contains(&name.as_str()));
+            **value != pair.row.label && !is_told
+        });
+        let others = others.map(|(name, value)| format!("{name} {}", readable(value)));
+        rows.push(ComparisonRow {
+            first: *pair,
+            target: pair.label(),
+            description: others.collect::<Vec<_>>().join(", "),
+            conditions: conditions.iter().map(|name| value(name).unwrap_or_default()).collect(),
+            pairs: own,
+        });
+    }
+    rows.sort_by_key(|row| row.first.row.number);
+    let has = |metric: &str| pairs.iter().any(|pair| pair.metric == metric);
+    Comparison {
+        published,
+        load: if has("tpmc") { say!(terminals) } else { say!(workers) },
+        counts: match (has("tpmc"), has("data_qps")) {
+            (true, _) => say!(tpmc_are_new_orders_per_minute),
+            (_, true) => say!(qps_counts_the_statements_that_read),
+            _ => Message::default(),
+        },
+        conditions,
+        columns,
+        rows,
+    }
+}
+
+/// Conditions that differ between results printed in the same row: they name columns.
+fn splitting<'a>(pairs: &[Pair<'a>]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for (index, pair) in pairs.iter().enumerate() {
+        let key = |pair: &Pair<'a>| (pair.row.number, &pair.row.label);
+        for other in pairs[..index].iter().filter(|other| key(other) == key(pair)) {
+            let differs = |(name, value): &(&String, &String)| {
+                other.row.conditions.get(*name) != Some(*value)
             };
-            100.0 * far(vcpu, row.vcpu())
-                + 10.0 * far(self.target.facts.memory_gib, row.number("memory_gib"))
-                + far(Some(point.load()), row.workers())
-        };
-        rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+            let differing = pair.row.conditions.iter().filter(differs);
+            names.extend(differing.map(|(name, _)| name.as_str()));
+        }
     }
+    unique(names)
+}
 
-    fn one(
-        &self,
-        table: &Message,
-        row: &PublishedRow,
-        metric: &str,
-        is_named: bool,
-    ) -> Option<BesidePublished> {
-        let point = self.point(Some(row))?;
-        let published = *row.metrics.get(metric)?;
-        let measured = point.metric(metric)?;
-        let own_vcpu = vcpu(self.evidence, self.target);
-        let per_vcpu = own_vcpu.zip(row.vcpu()).map(|(here, there)| {
-            let (measured, published) = (measured.median / here, published / there);
-            let ratio = measured / published;
-            PerVcpu { vcpu_here: here, vcpu_there: there, measured, published, ratio }
-        });
-        let here = Here {
-            experiment: self.experiment,
-            target: self.target,
-            point,
-            vcpu: own_vcpu,
-            window_s: self.experiment.shortest_window_s,
-        };
-        Some(BesidePublished {
-            experiment_index: self.index,
-            experiment: self.experiment.title.clone(),
-            target: self.target.label.clone(),
-            table: table.clone(),
-            row: row.label.clone(),
-            is_named,
-            metric: published_metric(metric),
-            measured,
-            repeats: point.repeats,
-            published,
-            ratio: measured.median / published,
-            per_vcpu,
-            differences: differences(&here, row),
-            checks: point.checks.clone(),
-        })
+/// Conditions that differ between rows of the same label: the others describe the label.
+fn distinguishing<'a>(pairs: &[Pair<'a>], splitting: &[&str]) -> Vec<&'a str> {
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    for pair in pairs {
+        for other in pairs.iter().filter(|other| other.row.label == pair.row.label) {
+            let differs = |(name, value): &(&String, &String)| {
+                other.row.conditions.get(*name) != Some(*value)
+            };
+            let differing = pair.row.conditions.iter().filter(differs);
+            names.extend(differing.map(|(name, _)| name.as_str()));
+        }
     }
+    names.into_iter().filter(|name| !splitting.contains(name)).collect()
+}
+
+fn column(pair: &Pair<'_>, splitting: &[&str]) -> Message {
+    let value = |name: &&str| pair.row.conditions.get(*name).cloned();
+    let values: Vec<String> = splitting.iter().filter_map(value).collect();
+    let metric = published_metric(pair.metric);
+    match values.is_empty() {
+        true => metric,
+        false => Message::joined(&[Message::verbatim(values.join(", ")), metric], ", ", "，"),
+    }
+}
+
+/// A metric of published figures, in columns and beside one's own.
+pub(crate) fn published_metric(name: &str) -> Message {
+    match name {
+        "tps" => say!(transactions_s),
+        "qps" => say!(statements_s),
+        "data_qps" => Message::from("QPS"),
+        "tpmc" => Message::from("tpmC"),
+        other => Message::from(other),
+    }
+}
+
+/// A condition of published figures, as the head of a column.
+pub(crate) fn condition_name(name: &str) -> Message {
+    match name {
+        "class" => say!(condition_class),
+        "edition" => say!(condition_edition),
+        "vcpu" | "compute_vcpu" => say!(condition_vcpu),
+        "memory_gib" | "compute_memory_gib" => say!(condition_memory),
+        "rows" => say!(rows),
+        "hot_rows" => say!(hot_rows),
+        "clients" => say!(condition_clients),
+        "threads" => say!(condition_threads),
+        "workers" => say!(workers),
+        "duration_s" => say!(condition_duration),
+        "scale" => say!(condition_scale),
+        "warehouses" => say!(condition_warehouses),
+        "load_generators" => say!(condition_load_generators),
+        "terminals_per_generator" => say!(condition_terminals_each),
+        "max_connections" => say!(condition_max_connections),
+        "storage_nodes" => say!(condition_storage_nodes),
+        "storage_vcpu" => say!(condition_storage_vcpu),
+        "storage_memory_gib" => say!(condition_storage_memory),
+        "iops" => Message::from("IOPS"),
+        other => Message::from(other.replace('_', " ")),
+    }
+}
+
+/// Large numbers with thousands set apart.
+fn readable(value: &str) -> String {
+    match value.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 => whole(number),
+        _ => value.to_owned(),
+    }
+}
+
+/// The point that a row is held against: the row's own load level, else the target's best.
+fn point_beside<'a>(
+    experiment: &'a Experiment,
+    target: &PaperTarget,
+    row: Option<&PublishedRow>,
+) -> Option<&'a Point> {
+    let is_own = |point: &&Point| point.target == target.label;
+    let of_row = row.and_then(|row| counterpart(experiment, row, &target.facts.name));
+    let is_usable = |point: &&Point| point.status == "complete" && !point.has_fault;
+    let usable = experiment.points.iter().filter(is_own).filter(is_usable);
+    let best = usable.max_by(|a, b| a.throughput().median.total_cmp(&b.throughput().median));
+    of_row.filter(is_own).or(best)
+}
+
+/// The row with the nearest size: virtual CPUs count first, then memory, then workers.
+fn nearest<'a>(
+    evidence: &Evidence,
+    experiment: &Experiment,
+    target: &PaperTarget,
+    rows: &[&'a PublishedRow],
+) -> Option<&'a PublishedRow> {
+    let point = point_beside(experiment, target, None)?;
+    let vcpu = vcpu(evidence, target);
+    let distance = |row: &PublishedRow| {
+        let far = |here: Option<f64>, there: Option<f64>| match (here, there) {
+            (Some(here), Some(there)) if here > 0.0 && there > 0.0 => (here / there).ln().abs(),
+            _ => 0.0,
+        };
+        100.0 * far(vcpu, row.vcpu())
+            + 10.0 * far(target.facts.memory_gib, row.number("memory_gib"))
+            + far(Some(point.load()), row.workers())
+    };
+    rows.iter().copied().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+}
+
+fn beside_row<'a>(
+    evidence: &Evidence,
+    experiment: &'a Experiment,
+    target: &'a PaperTarget,
+    row: &'a PublishedRow,
+    metric: &'a str,
+    is_named: bool,
+) -> Option<BesidePublished<'a>> {
+    let point = point_beside(experiment, target, Some(row))?;
+    point.metric(metric)?;
+    let vcpu = vcpu(evidence, target);
+    Some(BesidePublished {
+        experiment,
+        target,
+        pair: Pair { row, metric, target: &target.facts.name, point: Some(point) },
+        is_named,
+        vcpu: vcpu.zip(row.vcpu()).map(<[f64; 2]>::from),
+        differences: differences(experiment, target, point, row, vcpu),
+    })
 }
 
 /// The virtual CPUs of a target: those that are stated; of one that shares the load generator's
@@ -140,88 +433,56 @@ fn vcpu(evidence: &Evidence, target: &PaperTarget) -> Option<f64> {
     target.facts.vcpu.or_else(machine).filter(|vcpu| *vcpu > 0.0)
 }
 
-/// How something was measured here.
-struct Here<'a> {
-    experiment: &'a Experiment,
-    target: &'a PaperTarget,
-    point: &'a Point,
-    vcpu: Option<f64>,
-    window_s: Option<f64>,
-}
-
 /// Two numbers are alike where they differ by less than this share: memory of 15.6 GiB is sold as 16.
 const ALIKE: f64 = 0.05;
 
-/// Those that both sides state, the product in front.
-fn differences(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
-    let mut told = Vec::new();
-    if !here.target.product.is_empty() {
-        told.push(say!(measured_on_product, product = &here.target.product));
-    }
-    told.extend(of_machines(here, row));
-    told.extend(of_load(here, row));
-    told.extend(of_data(here, row));
-    if here.target.facts.same_host {
-        told.push(say!(load_generator_and_server_share_a));
-    }
-    told
-}
-
-/// Both numbers where they differ.
-fn unlike(here: Option<f64>, there: Option<f64>) -> Option<(String, String)> {
-    let (here, there) = (here?, there?);
-    let is_unlike = (here - there).abs() > ALIKE * here.abs().max(there.abs());
-    is_unlike.then(|| (number(here), number(there)))
-}
-
-fn number(value: f64) -> String {
-    if value.fract() == 0.0 { whole(value) } else { plain(value) }
-}
-
-fn of_machines(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
-    let vcpu = match here.vcpu {
-        Some(vcpu) => unlike(Some(vcpu), row.vcpu())
-            .map(|(here, there)| say!(vcpu_instead_of, here = here, there = there)),
-        None => row.vcpu().map(|_| say!(vcpu_not_stated)),
+/// Conditions that both sides state and that differ, the product in front.
+fn differences(
+    experiment: &Experiment,
+    target: &PaperTarget,
+    point: &Point,
+    row: &PublishedRow,
+    vcpu: Option<f64>,
+) -> Vec<Message> {
+    // Both numbers where they differ.
+    let unlike = |here: Option<f64>, there: Option<f64>| {
+        let (here, there) = (here?, there?);
+        let is_unlike = (here - there).abs() > ALIKE * here.abs().max(there.abs());
+        is_unlike.then(|| (number(here), number(there)))
     };
-    let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
-    let memory = unlike(here.target.facts.memory_gib, memory)
-        .map(|(here, there)| say!(gib_of_memory_instead_of, here = here, there = there));
-    let generators = row.number("load_generators").filter(|count| *count > 1.0);
-    let generators =
-        generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there)));
-    [vcpu, memory, generators].into_iter().flatten().collect()
-}
-
-fn of_load(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
-    let workers = unlike(Some(here.point.load()), row.workers()).map(|(own, there)| {
-        match here.point.terminals() {
-            Some(_) => say!(terminals_instead_of, n = own, there = there),
-            None => say!(workers_instead_of, n = own, there = there),
-        }
-    });
-    let length = unlike(here.window_s, row.number("duration_s"))
-        .map(|(here, there)| say!(s_measured_instead_of_s, here = here, there = there));
-    let pauses = here.point.is_paced.then(|| say!(keying_and_think_times));
-    let schedule = here.experiment.is_open_loop.then(|| say!(transactions_on_a_schedule));
-    [workers, length, pauses, schedule].into_iter().flatten().collect()
-}
-
-fn of_data(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
-    let data = here.point.data.as_ref().map(|data| &data.facts);
+    let data = point.data.as_ref().map(|data| &data.facts);
     let count = |rows: u64| Some(rows as f64);
-    let scale = here.point.scale().and_then(|scale| {
-        let (here, there) = unlike(Some(scale.value), row.number(scale.name))?;
-        Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
-    });
     let option = |name: &str| {
         // sysbench writes its options with underscores as well as with dashes.
-        let options = &here.experiment.options;
+        let options = &experiment.options;
         let value = options.get(name).or_else(|| options.get(&name.replace('_', "-")))?;
         value.parse::<f64>().ok()
     };
-    let told = [
-        scale,
+    let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
+    let generators = row.number("load_generators").filter(|count| *count > 1.0);
+    let product = &target.product;
+    let all = [
+        (!product.is_empty()).then(|| say!(measured_on_product, product = product)),
+        match vcpu {
+            Some(_) => unlike(vcpu, row.vcpu())
+                .map(|(here, there)| say!(vcpu_instead_of, here = here, there = there)),
+            None => row.vcpu().map(|_| say!(vcpu_not_stated)),
+        },
+        unlike(target.facts.memory_gib, memory)
+            .map(|(here, there)| say!(gib_of_memory_instead_of, here = here, there = there)),
+        generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there))),
+        unlike(Some(point.load()), row.workers()).map(|(own, there)| match point.terminals() {
+            Some(_) => say!(terminals_instead_of, n = own, there = there),
+            None => say!(workers_instead_of, n = own, there = there),
+        }),
+        unlike(experiment.shortest_window_s, row.number("duration_s"))
+            .map(|(here, there)| say!(s_measured_instead_of_s, here = here, there = there)),
+        point.is_paced.then(|| say!(keying_and_think_times)),
+        experiment.is_open_loop.then(|| say!(transactions_on_a_schedule)),
+        point.scale().and_then(|scale| {
+            let (here, there) = unlike(Some(scale.value), row.number(scale.name))?;
+            Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
+        }),
         unlike(option("tables"), row.number("tables"))
             .map(|(here, there)| say!(tables_instead_of, n = here, there = there)),
         unlike(option("table_size"), row.number("table_size"))
@@ -230,87 +491,21 @@ fn of_data(here: &Here<'_>, row: &PublishedRow) -> Vec<Message> {
             .map(|(here, there)| say!(rows_instead_of, here = here, there = there)),
         unlike(data.and_then(|data| count(data.hot_rows?)), row.number("hot_rows"))
             .map(|(here, there)| say!(hot_rows_instead_of, here = here, there = there)),
-        memory_for_data(here, row),
+        // Where data lie in memory that lay on the disk there, or the other way round, is told by sizes.
+        data.and_then(|data| {
+            row.number("memory_gib")?;
+            Some(say!(
+                size_of_data_setting_memory,
+                size = bytes(data.size_bytes? as f64),
+                setting = &data.memory_setting,
+                memory = bytes(data.memory_bytes? as f64)
+            ))
+        }),
+        target.facts.same_host.then(|| say!(load_generator_and_server_share_a)),
     ];
-    told.into_iter().flatten().collect()
+    all.into_iter().flatten().collect()
 }
 
-/// Where data lie in memory that lay on the disk there, or the other way round, is told by sizes.
-fn memory_for_data(here: &Here<'_>, row: &PublishedRow) -> Option<Message> {
-    let data = here.point.data.as_ref()?;
-    let (size, memory) = (data.facts.size_bytes?, data.facts.memory_bytes?);
-    row.number("memory_gib")?;
-    Some(say!(
-        size_of_data_setting_memory,
-        size = bytes(size as f64),
-        setting = &data.facts.memory_setting,
-        memory = bytes(memory as f64)
-    ))
-}
-
-/// One for each target with a price and each experiment with a result of it.
-pub(crate) fn costs(evidence: &Evidence) -> Vec<Cost> {
-    let priced = || evidence.targets.iter().filter_map(|target| Some((target, price(target)?)));
-    let mut found = Vec::new();
-    for (index, experiment) in evidence.experiments.iter().enumerate() {
-        for (target, price) in priced() {
-            let key = evidence
-                .key_rows()
-                .into_iter()
-                .find(|row| row.index == index && row.point.target == target.label);
-            let transactions = key.and_then(|key| of_transactions(price, key.point));
-            let own = experiment.points.iter().filter(|point| point.target == target.label);
-            // Passes have no best point: each may have the figure.
-            let points = match key {
-                Some(key) => vec![key.point],
-                None => own.filter(|_| experiment.is_pass()).collect(),
-            };
-            let metric = family_of(experiment).and_then(|family| family.priced());
-            let priced = metric.and_then(|metric| of_metric(evidence, price, metric, &points));
-            let rows: Vec<CostRow> = transactions.into_iter().chain(priced).collect();
-            if !rows.is_empty() {
-                found.push(Cost {
-                    experiment_index: index,
-                    experiment: experiment.title.clone(),
-                    target: target.label.clone(),
-                    price: price.clone(),
-                    rows,
-                });
-            }
-        }
-    }
-    found
-}
-
-fn price(target: &PaperTarget) -> Option<&Price> {
-    target.facts.price.as_ref().filter(|price| price.per_hour > 0.0)
-}
-
-fn of_transactions(price: &Price, point: &Point) -> Option<CostRow> {
-    const PER_HOUR: f64 = 3600.0;
-    let tps = point.tps.median;
-    (tps > 0.0).then(|| CostRow {
-        what: say!(per_million_transactions),
-        amount: price.per_hour / (tps * PER_HOUR) * 1e6,
-    })
-}
-
-/// The hourly price of a thousand of what is done in each unit of time, at the best of these points.
-fn of_metric(
-    evidence: &Evidence,
-    price: &Price,
-    metric: Metric,
-    points: &[&Point],
-) -> Option<CostRow> {
-    let median = |point: &&Point| {
-        let trials = evidence.trials_of(point).into_iter();
-        let figures = trials.filter_map(|trial| figure_of(&trial.summary, metric));
-        Spread::of(figures.collect()).map(|spread| spread.median)
-    };
-    let best = points.iter().filter_map(median).reduce(f64::max).filter(|best| *best > 0.0)?;
-    let what = match metric {
-        Metric::Qphh => say!(hourly_price_per_1_000_qphh),
-        _ => say!(hourly_price_per_1_000, metric = metric.title()),
-    };
-    Some(CostRow { what, amount: price.per_hour / best * 1e3 })
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { whole(value) } else { plain(value) }
 }

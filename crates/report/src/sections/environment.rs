@@ -1,24 +1,30 @@
-//! Targets and load generators.
+//! Targets and load generators, and what makes their comparison fair or unfair: what a commit is worth on each of them, in
+//! which settings they differ, how the data relate to memory.
 
-use super::{clauses, known, listed};
-use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code};
-use crate::charts::{Drawing, topology};
-use crate::evidence::node_role;
-use crate::evidence::{Paper, PaperTarget, RunFacts};
+use super::{clauses, grouped, known, names, separated};
+use crate::blocks::{
+    Blocks, Cell, CellValue, Level, Look, PaperRows, PaperTable, Span, Style, TableRow, TextLine,
+    code, lines, strong,
+};
+use crate::evidence::{
+    BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Paper, PaperTarget, Point, RunFacts, SettingRow,
+    Trial, node_role, settings,
+};
 use crate::format::{
     self,
-    NumberFormat::{Plain, Right, Whole},
+    NumberFormat::{Bytes, Fixed, Ms, Plain, Right, Short, Whole},
     unique,
 };
-use crate::text::{Lang, Message};
-use dyno_facts::{Environment, LogInFacts, TargetNode, say};
+use dyno_facts::{
+    CommitWait, Environment, Lang, LogInFacts, Message, NodeConditions, ReplicaFacts, TargetNode,
+    say,
+};
+use dyno_judge::{KnownFamily, first_sentence};
+use std::collections::BTreeSet;
 
-pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
+pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("3", say!(environment), "environment");
-    let drawn = topology::figure(paper, lang).into_iter();
-    let is_low = |drawing: &Drawing| drawing.svgs.iter().all(|svg| svg.size().1 <= HIGHEST_SHORT);
-    blocks.figures(drawn.filter(|drawing| !paper.is_short() || is_low(drawing)));
     blocks.table(targets(paper));
     for target in &paper.targets {
         let facts = &target.facts;
@@ -41,9 +47,6 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         let title = say!(load_generators_of_the_fleet_of, number = number);
         blocks.table(machines(title, say!(load_generator_2), &rows));
     }
-    if paper.runs.len() > 1 {
-        blocks.table(differing(paper));
-    }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
         let head = say!(stated_for_not_read, target = &target.label);
         let mut line: TextLine = vec![Span::plain(head)];
@@ -56,9 +59,6 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks
 }
 
-/// Higher drawings take a page of their own, which only the full edition has.
-const HIGHEST_SHORT: f64 = 420.0;
-
 /// The short edition of several runs: what each of their targets has in full stands in the full one.
 pub(super) fn is_of_several(paper: &Paper) -> bool {
     paper.is_short() && paper.runs.len() > 1
@@ -66,19 +66,17 @@ pub(super) fn is_of_several(paper: &Paper) -> bool {
 
 /// The load generators of the runs; those that were on one machine stand in one row.
 fn of_runs(paper: &Paper) -> Vec<(String, Environment)> {
-    fn shown(env: &Environment) -> ([&str; 5], [f64; 2]) {
+    let machine = |run: &RunFacts| {
+        let env = &run.header.environment;
         let words = [&env.host, &env.system, &env.kernel, &env.loops_io, &env.cpu_model];
-        (words.map(String::as_str), [f64::from(env.cores), env.memory_mib])
-    }
-    let mut rows: Vec<(String, Environment)> = Vec::new();
-    for run in &paper.runs {
-        let own = &run.header.environment;
-        match rows.iter_mut().find(|(_, known)| shown(known) == shown(own)) {
-            Some((runs, _)) => runs.extend([", ", &run.number.to_string()]),
-            None => rows.push((run.number.to_string(), own.clone())),
-        }
-    }
-    rows
+        (words.map(String::clone), [f64::from(env.cores), env.memory_mib])
+    };
+    let groups = grouped(paper.runs.iter().map(|run| (machine(run), run))).into_iter();
+    let row = |(_, runs): (_, Vec<&RunFacts>)| {
+        let numbers: Vec<String> = runs.iter().map(|run| run.number.to_string()).collect();
+        (numbers.join(", "), runs[0].header.environment.clone())
+    };
+    groups.map(row).collect()
 }
 
 /// The nodes of a part of a cluster stand with the cluster.
@@ -122,9 +120,8 @@ fn targets(paper: &Paper) -> PaperRows<&PaperTarget> {
             price.map(|price| format!("{} {}", format::plain(price.per_hour), price.currency))
         })
         .text(say!(machine), |target| machine(target.facts.same_host))
-        .when(paper.targets.iter().any(|target| target.facts.log_in.is_some()), |table| {
-            table.text(say!(log_in), |target| log_in(target.facts.log_in.as_ref()))
-        })
+        .text(say!(log_in), |target| log_in(target.facts.log_in.as_ref()))
+        .if_any()
 }
 
 /// Its names in the suite and on the command line, where the paper calls it by another.
@@ -145,42 +142,8 @@ fn nodes(target: &PaperTarget) -> PaperRows<&TargetNode> {
         })
         .text(say!(address), |node| node.url.to_string())
         .text(say!(machine), |node| machine(node.same_host))
-        .when(target.facts.nodes.iter().any(|node| node.log_in.is_some()), |table| {
-            table.text(say!(log_in), |node| log_in(node.log_in.as_ref()))
-        })
-}
-
-/// What is not the same in all runs, a column for each fact.
-fn differing(paper: &Paper) -> PaperRows<&RunFacts> {
-    let products = |run: &RunFacts| {
-        let own = paper.targets.iter().filter(|target| target.run == run.number);
-        listed(&unique(own.map(|target| known(&target.product)).collect::<Vec<_>>()))
-    };
-    let shrink = |run: &RunFacts| run.header.plan.as_ref().map_or(1.0, |plan| plan.shrink);
-    type Of<'a> = Box<dyn Fn(&RunFacts) -> Message + 'a>;
-    let environment = |of: fn(&Environment) -> Message| -> Of<'_> {
-        Box::new(move |run| of(&run.header.environment))
-    };
-    let facts: [(Message, Of<'_>); 10] = [
-        (say!(run_began), Box::new(|run| Message::verbatim(&run.header.started_at))),
-        (say!(suite), Box::new(|run| Message::verbatim(&run.header.suite))),
-        (say!(share_of_full_size), Box::new(move |run| format::plain(shrink(run)).into())),
-        (say!(systems), Box::new(products)),
-        (say!(load_generator_2), environment(|env| known(&env.host))),
-        (say!(processor), environment(|env| known(&env.cpu_model))),
-        (say!(cores_2), environment(|env| format::plain(env.cores as f64).into())),
-        (say!(kernel), environment(|env| known(&env.kernel))),
-        (say!(version_of_dyno), environment(|env| Message::verbatim(&env.dyno_version))),
-        (say!(seed_2), Box::new(|run| run.header.seed.to_string().into())),
-    ];
-    let runs = &paper.runs;
-    let table = PaperRows::new(say!(what_differs_between_the_runs), runs.iter()).look("text").col(
-        say!(run),
-        Whole,
-        |run| run.number,
-    );
-    let differs = |of: &Of<'_>| runs.iter().any(|run| of(run) != of(&runs[0]));
-    facts.iter().filter(|(_, of)| differs(of)).fold(table, |table, (name, of)| table.text(name, of))
+        .text(say!(log_in), |node| log_in(node.log_in.as_ref()))
+        .if_any()
 }
 
 fn machines(
@@ -198,4 +161,314 @@ fn machines(
         .text(say!(processor), |(_, env)| known(&env.cpu_model))
         .col(say!(cores_2), Whole, |(_, env)| env.cores as f64)
         .col(say!(memory_mib), Whole, |(_, env)| env.memory_mib)
+}
+
+/// Of more experiments the short edition has the size of the data beside the results only.
+const MOST_SIZES: usize = 8;
+
+pub(super) fn fairness(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("4", say!(fairness), "fairness");
+    blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
+    match is_of_several(paper) {
+        true => blocks.table(told_once(commits(paper).into())),
+        false => blocks.table(commits(paper)),
+    }
+    let with_settings = || paper.targets.iter().filter(|target| !target.settings.is_empty());
+    for target in with_settings() {
+        let mut inner = Blocks::default();
+        let title = say!(settings_of_target, target = &target.label);
+        inner.table(of_settings(title, &target.settings));
+        let summary = say!(settings_of_that_decide_what_a, target = &target.label);
+        blocks.details(summary, with_settings().count() == 1, inner);
+    }
+    for target in paper.targets.iter().filter(|target| !target.not_readable.is_empty()) {
+        let what = clauses(&target.not_readable);
+        blocks.fine(say!(not_readable_on, target = &target.label, what = what));
+    }
+    blocks.heading(3, "4.2", say!(settings_that_differ), "");
+    let mut comparable = targets_by_product(paper);
+    comparable.retain(|targets| targets.len() > 1);
+    comparable.iter().for_each(|targets| differences(targets, &mut blocks));
+    if comparable.is_empty() {
+        blocks.paragraph(say!(no_two_targets_of_the_same));
+    }
+    let sized = sized(paper);
+    // In the short edition it stands beside each result where it would take too much room here.
+    if !(paper.is_short() && sized.len() > MOST_SIZES) {
+        blocks.heading(3, "4.3", say!(data_to_memory), "");
+        if sized.is_empty() {
+            blocks.paragraph(say!(no_workload_told_the_size_of));
+        }
+        blocks.table(memory(paper, sized));
+    }
+    checks(paper, &mut blocks);
+    blocks
+}
+
+fn of_commits(target: &PaperTarget) -> impl Iterator<Item = &SettingRow> {
+    target.settings.iter().filter(|row| settings::is_of_commits(&row.name))
+}
+
+fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
+    let is_weak = |target: &PaperTarget| of_commits(target).any(|row| row.is_weak);
+    let own = |target: &'a PaperTarget| paper.nodes_of(&target.label);
+    let copy = |copy: &ReplicaFacts| {
+        say!(name_mode_state, name = &copy.name, mode = &copy.mode, state = &copy.state)
+    };
+    PaperRows::new(say!(durability_copies_and_isolation_of_each), &paper.targets)
+        .look("text")
+        .text(say!(target_2), |target| &target.label)
+        .text(say!(an_acknowledged_commit), |target| {
+            let on_disk = match (of_commits(target).next(), is_weak(target)) {
+                (None, _) => Span::plain(say!(not_read)),
+                (Some(_), true) => Span::of(say!(may_be_lost_or_torn), Look::Caveat),
+                (Some(_), false) => Span::plain(say!(on_disk)),
+            };
+            let shown = of_commits(target).filter(|row| !is_weak(target) || row.is_weak);
+            let shown = shown.map(|row| code(format!("{}={}", row.name, row.value)));
+            let stated =
+                target.facts.durability.as_ref().map(|what| say!(stated_what, what = what));
+            Cell::from(on_disk).with(separated(shown, " ")).with(stated.unwrap_or_default())
+        })
+        .text(say!(copies_that_acknowledge_it), |target| {
+            let copies = own(target).next().map_or(&[][..], |node| &node.replicas);
+            let copies: Vec<Message> = copies.iter().map(copy).collect();
+            let waits_for = own(target).find_map(|node| node.acknowledged_by.as_ref());
+            let waits_for = waits_for.map(CommitWait::words);
+            let copies = if is_of_several(paper) { Vec::new() } else { copies };
+            Cell::from(waits_for.cloned()).with(clauses(&copies))
+        })
+        .text(say!(isolation_2), |target| {
+            let joins = own(target).any(NodeConditions::joins_foreign_shards);
+            let on_shards = if target.passes_no_isolation_on() {
+                Some(say!(isolation_not_passed_on))
+            } else {
+                joins.then(|| say!(repeatable_read_on_shards))
+            };
+            Cell::from(isolation(paper, target)).with(on_shards.unwrap_or_default())
+        })
+        .text(say!(connection_2), |target| own(target).find_map(|node| node.transport.as_ref()))
+        .when(!is_of_several(paper), |table| {
+            let round_trip = |node: &NodeConditions| node.round_trip_us;
+            table.col(say!(round_trip_ms_2), Ms, |target| own(target).find_map(round_trip))
+        })
+        .each(|target, made| made.class = if is_weak(target) { "weak" } else { "" })
+}
+
+/// One row for all targets of which a table says the same.
+fn told_once(mut table: PaperTable) -> PaperTable {
+    let rows = std::mem::take(&mut table.rows);
+    let groups = grouped(rows.into_iter().map(|row| (row.cells[1..].to_vec(), row))).into_iter();
+    let merged = |(_, rows): (_, Vec<TableRow>)| {
+        let mut rows = rows.into_iter();
+        let mut first = rows.next().unwrap_or_default();
+        for other in rows {
+            if let (CellValue::Text(names), CellValue::Text(own)) =
+                (&mut first.cells[0].value, &other.cells[0].value)
+            {
+                names.push(Span::plain(Message::both(", ", "、")));
+                names.extend(own.iter().cloned());
+            }
+        }
+        first
+    };
+    PaperTable { rows: groups.map(merged).collect(), ..table }
+}
+
+/// The isolation level of a target's sessions: as they have asked for it, where that counts, or as the servers give it.
+fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
+    let own = paper.nodes_of(&target.label).find_map(|node| node.isolation.as_ref());
+    let own = own.or_else(|| settings::isolation(target));
+    let trials = || paper.trials.iter().filter(|trial| trial.target == target.label);
+    let asks = |trial: &Trial| KnownFamily::of(&trial.summary)?.isolation(&trial.summary);
+    let asked = trials().find_map(asks);
+    let same = |level: &str| level.replace('-', " ").to_lowercase();
+    match (asked, own) {
+        (Some(asked), Some(own)) if same(&asked) != same(own) => {
+            let asking = trials().filter(|trial| asks(trial).is_some());
+            let asking: BTreeSet<&str> =
+                asking.map(|trial| trial.summary.experiment.as_str()).collect();
+            if trials().all(|trial| asking.contains(trial.summary.experiment.as_str())) {
+                return Some(say!(isolation_asked_for, asked = asked, own = own));
+            }
+            let is_asking = |of: &&Experiment| asking.contains(of.name.as_str());
+            let titles = paper
+                .experiments
+                .iter()
+                .filter(is_asking)
+                .map(|of| say!(quoted_title, title = &of.title));
+            let experiments = Message::list(&titles.collect::<Vec<_>>());
+            Some(say!(isolation_asked_for_by, asked = asked, experiments = experiments, own = own))
+        }
+        (asked, own) => own.cloned().or(asked).map(Message::verbatim),
+    }
+}
+
+/// Settings with what they decide.
+pub fn of_settings(caption: Message, rows: &[SettingRow]) -> PaperRows<&SettingRow> {
+    PaperRows::new(caption, rows)
+        .look("text")
+        .text(say!(setting), |row| code(&row.name))
+        .text(say!(value_word), |row| code(&row.value))
+        .text(say!(meaning), |row| {
+            let mut line = vec![Span::plain(&row.meaning)];
+            if row.is_weak {
+                line.push(Span::plain(" – "));
+                line.push(strong(say!(a_commit_may_be_lost_or)));
+            }
+            line
+        })
+        .each(|row, made| made.class = if row.is_weak { "weak" } else { "" })
+}
+
+/// Targets whose servers call themselves the same, with all their settings: those of different products have nothing to do
+/// with each other.
+fn targets_by_product(paper: &Paper) -> Vec<Vec<&PaperTarget>> {
+    let known = paper.targets.iter().filter(|target| !target.all_settings.is_empty());
+    let product = |target: &PaperTarget| target.product.split(' ').next().map(str::to_owned);
+    let groups = grouped(known.map(|target| (product(target), target))).into_iter();
+    groups.map(|(_, targets)| targets).collect()
+}
+
+/// The names of the settings that are the same on all of these targets, and of those that differ.
+fn all_settings<'a>(targets: &[&'a PaperTarget]) -> (Vec<&'a String>, Vec<&'a String>) {
+    let all: BTreeSet<&String> =
+        targets.iter().flat_map(|target| target.all_settings.keys()).collect();
+    let value = |target: &PaperTarget, name: &str| target.all_settings.get(name).cloned();
+    all.into_iter()
+        .partition(|name| targets.windows(2).all(|two| value(two[0], name) == value(two[1], name)))
+}
+
+fn differences(targets: &[&PaperTarget], blocks: &mut Blocks) {
+    let (same, differ) = all_settings(targets);
+    let (left_out, mut shown): (Vec<&String>, Vec<&String>) =
+        differ.into_iter().partition(|name| settings::names_a_place(name));
+    shown.sort_by_key(|name| settings::meaning(name).is_none());
+    let labels: Vec<&String> = targets.iter().map(|target| &target.label).collect();
+    let title = say!(settings_that_differ_between, targets = names(&labels));
+    let rows = PaperRows::new(title, shown).look("text").text(say!(setting), code);
+    let rows = targets.iter().fold(rows, |rows, target| {
+        rows.text(&target.label, |name| target.all_settings.get(name).map(code))
+    });
+    blocks.table(rows.text(say!(meaning), |name| settings::meaning(name).unwrap_or_default()));
+    blocks.fine(say!(
+        settings_of_are_the_same_that,
+        same = same.len().to_string(),
+        targets = names(&labels),
+        n = left_out.len().to_string()
+    ));
+}
+
+/// The first load level of each target that tells the size of its data.
+fn sized(paper: &Paper) -> Vec<(&Experiment, &Point)> {
+    let mut rows: Vec<(&Experiment, &Point)> = Vec::new();
+    for experiment in &paper.experiments {
+        for point in experiment.points.iter().filter(|point| point.data.is_some()) {
+            let same = |(other, known): &(&Experiment, &Point)| {
+                other.title == experiment.title && known.target == point.target
+            };
+            if !rows.iter().any(same) {
+                rows.push((experiment, point));
+            }
+        }
+    }
+    rows
+}
+
+fn memory<'a>(
+    paper: &'a Paper,
+    rows: Vec<(&'a Experiment, &'a Point)>,
+) -> PaperRows<(&'a Experiment, &'a Point)> {
+    let lowest_hit = |(experiment, point): (&Experiment, &Point)| {
+        let own = paper.trials.iter().filter(|trial| {
+            trial.summary.experiment == experiment.name && trial.target == point.target
+        });
+        let nodes = own.flat_map(|trial| trial.summary.conditions.nodes.values());
+        nodes.filter_map(|node| node.hit_share).reduce(f64::min)
+    };
+    PaperRows::new(say!(size_of_the_data_against_the), rows)
+        .text(say!(experiment), |(experiment, _)| &experiment.title)
+        .text(say!(target_2), |(_, point)| &point.target)
+        .col(say!(size_of_the_data), Bytes, |(_, point)| point.data.as_ref()?.facts.size_bytes)
+        .col(say!(memory_for_data), Bytes, |(_, point)| point.data.as_ref()?.facts.memory_bytes)
+        .strong(say!(data_to_memory), Short, |(_, point)| point.data.as_ref()?.size_to_memory)
+        .text(say!(where_the_data_fit), |(_, point)| {
+            Some(match point.data.as_ref()?.size_to_memory? {
+                ratio if ratio <= IN_MEMORY => say!(in_memory),
+                ratio if ratio <= BEYOND_MEMORY => say!(at_the_edge),
+                _ => say!(larger_than_the_buffers),
+            })
+        })
+        .col(say!(lowest_hit_ratio_percent), Fixed(2), |row| {
+            lowest_hit(row).map(|share| share * 100.0)
+        })
+}
+fn checks(paper: &Paper, blocks: &mut Blocks) {
+    blocks.heading(3, "4.4", say!(checks), "checks");
+    let (found, silent): (Vec<&Check>, Vec<&Check>) =
+        paper.checks.iter().partition(|check| !check.findings.is_empty());
+    if !found.is_empty() {
+        let mut line = vec![Span::plain(say!(what_a_careful_reader_should_know))];
+        let levels = [
+            (Level::E, say!(not_usable_for_a_claim)),
+            (Level::W, say!(a_caveat)),
+            (Level::I, say!(disclosed)),
+        ];
+        for (level, meaning) in levels {
+            line.push(Span::plain(" "));
+            line.push(Span::of(format!("{level:?}"), Look::Note(level)));
+            line.extend([Span::plain(" "), Span::plain(meaning)]);
+        }
+        blocks.paragraph(line);
+    }
+    let disclosed = found.iter().filter(|check| check.level == Level::I).count();
+    let is_shown = |check: &&Check| !paper.is_short() || check.level < Level::I;
+    let most = match (paper.is_short(), paper.runs.len()) {
+        (false, _) => MOST_LINES,
+        (true, 1) => MOST_LINES_SHORT,
+        // Runs that are put together repeat their findings.
+        _ => 1,
+    };
+    let shown = found.into_iter().filter(is_shown).collect();
+    blocks.table(findings(shown, most, is_of_several(paper)));
+    if paper.is_short() && disclosed > 0 {
+        blocks.fine(say!(further_checks_disclose, n = disclosed));
+    }
+    if !silent.is_empty() {
+        let mut inner = Blocks::default();
+        let item =
+            |check: &&Check| vec![Span::plain(&check.rule), Span::plain(" "), code(check.id)];
+        inner.list(Style::Fine, silent.iter().map(item).collect());
+        let n = silent.len().to_string();
+        let summary = say!(checks_found_nothing_or_had_nothing, n = n);
+        blocks.details(summary, false, inner);
+    }
+}
+
+/// So many lines of what a check has found.
+const MOST_LINES: usize = 8;
+const MOST_LINES_SHORT: usize = 3;
+
+/// Briefly without what is expected and what to do about it.
+fn findings(found: Vec<&Check>, most: usize, is_brief: bool) -> PaperRows<&Check> {
+    PaperRows::new(say!(checks_that_found_something), found)
+        .look("text")
+        .text(say!(no), |check| {
+            let number = format!("{:?}{}", check.level, check.number);
+            Cell::from(Span::of(number, Look::Note(check.level)))
+                .with(code(check.id))
+                .with_if(check.is_accepted, || vec![Span::plain(say!(accepted))])
+        })
+        .when(!is_brief, |table| table.text(say!(expected), |check| &check.rule))
+        .text(say!(found), move |check| {
+            let more = check.lines.len().saturating_sub(most);
+            let more = (more > 0).then(|| say!(and_more_lines, n = more.to_string()));
+            lines(check.lines.iter().take(most).cloned().chain(more))
+        })
+        .when(is_brief, |table| table.text(say!(meaning), |check| first_sentence(&check.meaning)))
+        .when(!is_brief, |table| {
+            table.text(say!(meaning_and_advice), |it| Cell::from(&it.meaning).with(&it.advice))
+        })
+        .each(|check, row| row.anchor = format!("check-{}", check.number))
 }

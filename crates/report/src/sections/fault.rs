@@ -1,16 +1,16 @@
-//! Failover and durability: what was done to nodes, and what followed.
+//! Failover and durability: what was done to nodes and what followed, with its moments over time.
 
-use super::notes;
-use crate::blocks::{Blocks, Cell, PaperRows, Span, TextLine, code, lines, spread};
-use crate::charts;
+use super::{grouped, notes};
+use crate::blocks::{Blocks, Cell, Drawing, PaperRows, Span, TextLine, code, lines, spread};
+use crate::charts::{TPS, WIDE, colour, linear_axis, panel, rate_over_time, stretches};
 use crate::evidence::{Paper, Trial};
 use crate::format::{
     self,
     NumberFormat::{Short, Tenth, Whole},
 };
-use crate::text::{Lang, Message};
-use dyno_facts::{FaultFacts, FaultStep, say};
-use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success};
+use crate::svg::Shade;
+use dyno_facts::{FaultFacts, FaultStep, Lang, Message, SeriesRow, say};
+use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success, what};
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
@@ -30,7 +30,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     }
     words.extend(unknown(&rows));
     blocks.fine(Message::sentences(&words));
-    blocks.figures(charts::fault::figures(paper, &rows, lang));
+    blocks.figures(figures(paper, &rows, lang));
     blocks.table(trials(&rows));
     blocks
 }
@@ -55,23 +55,17 @@ fn unknown(rows: &[FaultTrials<'_>]) -> Vec<Message> {
 
 /// What a commit waits for, as the servers say; else as the suite states it.
 fn acknowledged_by(paper: &Paper, target: &str) -> Option<Message> {
-    let stated = || {
-        let target = paper.targets.iter().find(|known| known.label == target)?;
-        target.facts.durability.as_ref().map(Message::from)
-    };
+    let stated = || paper.target(target)?.facts.durability.as_ref().map(Message::from);
     let waits_for = paper.nodes_of(target).find_map(|node| node.acknowledged_by.as_ref());
     waits_for.map(|wait| wait.words().clone()).or_else(stated)
 }
 
 /// Errors by class, over all trials, the most frequent first.
 fn errors(row: &FaultTrials<'_>) -> TextLine {
-    let mut classes: Vec<(&str, u64)> = Vec::new();
-    for error in row.facts().flat_map(|facts| &facts.errors) {
-        match classes.iter_mut().find(|(class, _)| *class == error.class) {
-            Some((_, count)) => *count += error.count,
-            None => classes.push((&error.class, error.count)),
-        }
-    }
+    let errors = row.facts().flat_map(|facts| &facts.errors);
+    let classes = grouped(errors.map(|error| (error.class.as_str(), error.count))).into_iter();
+    let mut classes: Vec<(&str, u64)> =
+        classes.map(|(class, counts)| (class, counts.into_iter().sum())).collect();
     classes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let one = |(class, count): (&str, u64)| -> TextLine {
         vec![code(class), Span::plain(format!(" {}", format::whole(count as f64)))]
@@ -106,33 +100,23 @@ fn configurations<'a>(
         .text(say!(a_commit_waits_for), |row| acknowledged_by(paper, &row.first().target))
         .text(say!(fault), FaultTrials::what)
         .col(say!(trials), Whole, |row| row.trials.len())
-        .col(say!(first_success_s), Tenth, |row| seconds(row, |facts| facts.first_success_after_s))
-        .class("strong")
-        .when(
-            rows.iter().flat_map(FaultTrials::facts).any(|facts| facts.shard.is_some()),
-            |table| {
-                table
-                    .col(say!(shard_outage_s), Tenth, |row| {
-                        let has_shard = row.facts().any(|facts| facts.shard.is_some());
-                        if has_shard { seconds(row, shard_success) } else { Cell::default() }
-                    })
-                    .class("strong")
-            },
-        )
-        .col(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
-        .class("strong")
+        .strong(say!(first_success_s), Tenth, |row| {
+            seconds(row, |facts| facts.first_success_after_s)
+        })
+        .strong(say!(shard_outage_s), Tenth, |row| {
+            let has_shard = row.facts().any(|facts| facts.shard.is_some());
+            if has_shard { seconds(row, shard_success) } else { Cell::default() }
+        })
+        .if_any()
+        .strong(say!(recovered_s), Tenth, |row| seconds(row, |facts| facts.recovered_after_s))
         .col(say!(per_s_before), Short, |row| per_s(row, |facts| Some(facts.tps_before)))
         .col(say!(per_s_after), Short, |row| per_s(row, |facts| facts.tps_after))
         .text(say!(errors), errors)
         .col(say!(acknowledged), Whole, |row| row.sum(|facts| facts.acknowledged))
-        .col(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
-        .class("strong")
+        .strong(say!(lost), Whole, |row| row.sum(|facts| facts.lost))
         .when(rows.iter().any(has_shards), |table| {
-            table.col(say!(half_done), Whole, |row| row.sum(half_done)).class("strong").col(
-                say!(in_doubt),
-                Whole,
-                |row| row.sum(in_doubt),
-            )
+            let table = table.strong(say!(half_done), Whole, |row| row.sum(half_done));
+            table.col(say!(in_doubt), Whole, |row| row.sum(in_doubt))
         })
         .col(say!(unknown_2), Whole, |row| row.sum(|facts| facts.unknown))
         .text(say!(notes), |row| notes(paper, &checks(row)))
@@ -152,4 +136,100 @@ fn steps(facts: &FaultFacts) -> Message {
     let step =
         |step: &FaultStep| say!(fault_step, at = format!("{:.1}", step.at_s), what = &step.what);
     Message::sentences(&facts.steps.iter().map(step).collect::<Vec<_>>())
+}
+
+/// A moment is drawn as wide as this share of the whole.
+const MOMENT: f64 = 0.003;
+/// So many trials of a configuration are drawn.
+const MOST_DRAWN: usize = 3;
+
+/// The timelines of the first trials of each row.
+fn figures(paper: &Paper, rows: &[FaultTrials<'_>], lang: Lang) -> Vec<Drawing> {
+    let drawn = rows.iter().flat_map(|row| row.trials.iter().take(MOST_DRAWN));
+    drawn.filter_map(|(trial, _)| figure(paper, trial, lang)).collect()
+}
+
+fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
+    let facts = trial.summary.fault.as_ref().filter(|_| trial.series.len() > 1)?;
+    let per_s = say!(transactions_per_second);
+    let mut line = rate_over_time(&stretches(&trial.series), &TPS, &colour(paper, &trial.target));
+    line.name = per_s.render(lang);
+    let axis = linear_axis(per_s.render(lang).as_str(), trial.series.iter().map(|row| row.tps), 4);
+    let mut chart = panel(trial, &say!(throughput), axis, vec![line], lang);
+    (chart.width, chart.height) = (WIDE.0, 240.0);
+    let last = &trial.series[trial.series.len() - 1];
+    let width_s = (last.begins_s + last.length_s - trial.series[0].begins_s) * MOMENT;
+    // What the fault has done takes the place of what is told of any trial.
+    chart.shades.retain(|shade| shade.class == "warm");
+    let ends_s = last.begins_s + last.length_s;
+    let outage = outage(facts, &trial.series, ends_s);
+    chart.shades.extend(outage.map(|(from, to)| Shade {
+        from,
+        to,
+        class: "gap",
+        title: say!(no_commit).render(lang),
+    }));
+    let moments = moments(facts, ends_s);
+    chart.shades.extend(moments.clone().into_iter().map(|(at_s, title)| Shade {
+        from: at_s,
+        to: at_s + width_s,
+        class: "moment",
+        title: title.render(lang),
+    }));
+    let caption = say!(
+        trial_fault_at_s,
+        trial = &trial.label,
+        target = &trial.target,
+        what = what(facts),
+        at = format::tenth(facts.at_s),
+    );
+    let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
+    let marked = say!(lines_from_left_to_right, moments = Message::list(&marks));
+    let shaded = outage.map(|(from_s, to_s)| {
+        let (from, to) = (format::tenth(from_s), format::tenth(to_s));
+        say!(shaded_no_commit_from_s_to, from = from, to = to)
+    });
+    let note = Message::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
+    Some(Drawing {
+        caption: caption.render(lang),
+        note: note.render(lang),
+        svgs: vec![chart.svg()],
+        ..Drawing::default()
+    })
+}
+
+/// From when to when there was no commit. The work of a node that is cut off or frozen may go on for a while
+/// after the fault, so the begin is looked for in the intervals.
+fn outage(facts: &FaultFacts, series: &[SeriesRow], ends_s: f64) -> Option<(f64, f64)> {
+    let to_s = match facts.first_success_after_s {
+        Some(after_s) => facts.at_s + after_s,
+        None => ends_s,
+    };
+    let half_s = facts.resolution_s / 2.0;
+    let before = series.iter().rev().skip_while(|row| row.begins_s > to_s - half_s);
+    let silent = before.take_while(|row| row.committed == 0);
+    let from_s = silent.last().map_or(to_s, |row| row.begins_s).max(facts.at_s);
+    (to_s > from_s).then_some((from_s, to_s))
+}
+
+/// The moments of the trial in the order of time, and of cause and effect where the intervals don't tell them
+/// apart; a node may have been brought back after the trial.
+fn moments(facts: &FaultFacts, ends_s: f64) -> Vec<(f64, Message)> {
+    let at = format::tenth;
+    let recovered_s = facts.recovered_after_s.map(|after_s| facts.at_s + after_s);
+    let mut moments = vec![(facts.at_s, say!(the_fault_s, at = at(facts.at_s)))];
+    if let Some(at_s) = facts.promoted_at_s {
+        moments.push((at_s, say!(another_node_takes_writes_s, at = at(at_s))));
+    }
+    if let Some(at_s) = facts.healed_at_s {
+        moments.push((at_s, say!(the_node_is_back_s, at = at(at_s))));
+    }
+    if let Some(at_s) = recovered_s {
+        moments.push((at_s, say!(n_90_percent_of_the_throughput_s, at = at(at_s))));
+    }
+    moments.retain(|(at_s, _)| *at_s <= ends_s);
+    // Throughput is known to an interval, the others are exact.
+    let interval = |at_s: f64| (at_s / facts.resolution_s.max(0.1)).round();
+    moments.sort_by(|a, b| interval(a.0).total_cmp(&interval(b.0)));
+    moments
 }

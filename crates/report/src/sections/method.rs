@@ -1,12 +1,74 @@
-//! How it was measured.
+//! What the measurement was made for, how it was measured, how far its claims reach, and how to run it again.
 
-use super::{clauses, names, separated};
-use crate::blocks::{Blocks, Span, TextLine, code};
-use crate::evidence::{Experiment, Paper, Trial};
+use super::environment::is_of_several;
+use super::{clauses, extremes, known, low_to_high, names, plain_items, publisher, separated};
+use crate::blocks::{Blocks, PaperRows, Span, Style, TextLine, code, coded, link};
+use crate::evidence::{AaKind, Experiment, Paper, RunFacts, Trial};
 use crate::families::{Method, family_of};
-use crate::format::{self, whole};
-use crate::text::{Lang, Message};
-use dyno_facts::say;
+use crate::format::{self, NumberFormat, shell_word, whole};
+use dyno_facts::statistics::Metric;
+use dyno_facts::{ComparisonFacts, EffectFacts, Lang, Message, Purpose, RunPlan, say};
+use serde_json::json;
+
+pub(super) fn purpose(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
+    blocks.extend(publisher::descriptions(paper, lang));
+    blocks.list(Style::Plain, plain_items(&purposes(paper)));
+    let more = say!(what_else_limits_the_claims_stands, number = "9");
+    blocks.paragraph(link(more, "#limits"));
+    blocks
+}
+
+pub(super) fn limits(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("9", say!(limits), "limits");
+    blocks.list(Style::Plain, plain_items(&limit_sentences(paper)));
+    of_plans(paper, &mut blocks);
+    if !paper.is_short() {
+        known_effects(paper, &mut blocks);
+    }
+    blocks
+}
+
+/// Purpose first, then the reach of the claims.
+fn purposes(paper: &Paper) -> Vec<Message> {
+    let list =
+        |labels: &[String]| Message::list(&labels.iter().map(Message::from).collect::<Vec<_>>());
+    // What the suite calls a target is not always what the paper calls it.
+    let label = |name: &String| {
+        let own = paper.targets.iter().find(|target| target.facts.name == *name);
+        own.map_or_else(|| name.clone(), |target| target.label.clone())
+    };
+    let sentence = |facts: &ComparisonFacts| {
+        let candidates: Vec<String> = facts.candidates.iter().map(label).collect();
+        let (candidates, baseline) = (list(&candidates), label(&facts.baseline));
+        match facts.is_aa {
+            true => say!(the_same_system_was_measured_as),
+            false => say!(
+                the_question_is_whether_is_faster,
+                candidates = candidates,
+                baseline = baseline
+            ),
+        }
+    };
+    let compared = paper.experiments.iter().filter_map(|own| own.comparison.as_ref());
+    let mut sentences = format::unique(compared.map(sentence).collect());
+    if sentences.is_empty() {
+        let labels: Vec<String> = paper.targets.iter().map(|own| own.label.clone()).collect();
+        sentences.push(match labels.len() {
+            0 => say!(no_target_was_named),
+            1 => say!(the_question_is_what_does_under, target = list(&labels)),
+            _ if paper.verdicts.comparisons.is_empty() => {
+                say!(the_question_is_what_do_under, targets = list(&labels))
+            }
+            _ => say!(the_question_is_what_do_under_these, targets = list(&labels)),
+        });
+    }
+    sentences.push(say!(a_claim_holds_for_the_versions));
+    sentences.push(say!(what_a_check_marks_with_e));
+    sentences
+}
 
 pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -79,22 +141,17 @@ pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
 /// What is made anew before pairs, and what counts as one then.
 pub(super) fn renewals(experiment: &Experiment) -> Vec<Message> {
     let (restart, reload) = (experiment.restart_each, experiment.reload_each);
-    let told = |each: u32, of_each: fn() -> Message, of_some: fn(String) -> Message| match each {
+    let mut sentences = Vec::new();
+    sentences.extend(match reload {
         0 => None,
-        1 => Some(of_each()),
-        each => Some(of_some(each.to_string())),
-    };
-    let mut sentences: Vec<Message> = [
-        told(reload, || say!(data_restored_each_pair), |n| say!(data_restored_each, n = n)),
-        told(
-            restart,
-            || say!(servers_restarted_each_pair),
-            |n| say!(servers_restarted_each, n = n),
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect();
+        1 => Some(say!(data_restored_each_pair)),
+        n => Some(say!(data_restored_each, n = n.to_string())),
+    });
+    sentences.extend(match restart {
+        0 => None,
+        1 => Some(say!(servers_restarted_each_pair)),
+        n => Some(say!(servers_restarted_each, n = n.to_string())),
+    });
     let unit = restart.max(reload);
     if unit > 1 && experiment.comparison.is_some() {
         sentences.push(say!(pairs_of_a_unit_count_as_one, n = unit.to_string()));
@@ -227,12 +284,8 @@ fn estimators(paper: &Paper) -> Vec<Message> {
 
 /// One value, or the lowest and the highest.
 fn range(values: Vec<f64>, text: fn(f64) -> String) -> Message {
-    let low = text(values.iter().copied().fold(f64::INFINITY, f64::min));
-    let high = text(values.iter().copied().fold(0.0, f64::max));
-    match low == high {
-        true => Message::verbatim(low),
-        false => say!(low_to_high, low = low, high = high),
-    }
+    let (low, high) = extremes(values).unwrap_or_default();
+    low_to_high(text(low), text(high))
 }
 
 /// The first few.
@@ -244,4 +297,192 @@ fn seeds(trials: &[&Trial]) -> Message {
     let seeds: Vec<Message> =
         seeds.iter().take(MOST).map(|seed| Message::verbatim(seed.to_string())).collect();
     Message::list(&seeds)
+}
+
+/// How far the claims reach.
+fn limit_sentences(paper: &Paper) -> Vec<Message> {
+    let mut limits = Vec::new();
+    let has_found =
+        |id: &str| paper.checks.iter().any(|check| check.id == id && !check.findings.is_empty());
+    let tests: Vec<&str> =
+        paper.experiments.iter().map(|experiment| experiment.test.as_str()).collect();
+    if paper.experiments.iter().any(|own| own.derived_from().is_some()) {
+        limits.push(say!(this_is_not_a_tpc_result));
+    }
+    limits.extend(of_comparisons(paper));
+    if has_found("few-repeats") {
+        limits.push(say!(points_were_repeated_too_seldom_for));
+    }
+    let is_sweep = paper.key_rows().iter().any(|row| {
+        let own = row.experiment.points.iter().filter(|point| point.target == row.point.target);
+        own.count() > 1 && row.point.purpose != Purpose::Confirm
+    });
+    if is_sweep {
+        limits.push(say!(the_best_of_several_load_levels));
+    }
+    if has_found("same-host") {
+        limits.push(say!(load_generator_and_server_shared_a));
+    }
+    if paper.experiments.iter().any(|experiment| !experiment.published.is_empty()) {
+        limits.push(say!(published_figures_come_from_other_machines));
+    }
+    let has_transactions = paper.trials.iter().any(|trial| !trial.summary.is_pass());
+    if has_transactions || paper.trials.is_empty() {
+        limits.push(say!(percentiles_with_fewer_than_10_samples));
+    }
+    limits.push(match tests.len() {
+        1 => say!(a_test_of_another_workload_data),
+        _ => say!(a_test_of_another_workload_data_size),
+    });
+    limits
+}
+
+/// What comparisons don't know: other starts of the servers, and other machines; and with what the noise was measured.
+fn of_comparisons(paper: &Paper) -> Vec<Message> {
+    let compared = || paper.experiments.iter().filter(|own| own.comparison.is_some());
+    let mut limits = Vec::new();
+    if compared().any(|own| own.restart_each == 0) {
+        limits.push(say!(starts_are_not_in_intervals));
+    }
+    if compared().any(|own| own.restart_each > 0) {
+        limits.push(say!(starts_are_in_intervals));
+    }
+    for kind in [AaKind::Trials, AaKind::Starts, AaKind::Clone] {
+        if paper.verdicts.comparisons.iter().any(|of| of.is_aa && of.aa == kind) {
+            limits.push(match kind {
+                AaKind::Trials => say!(aa_of_trials),
+                AaKind::Starts => say!(aa_of_starts),
+                AaKind::Clone => say!(aa_of_clones),
+            });
+        }
+    }
+    limits
+}
+
+/// What the plans have left out, capped or shrunk, in dyno's own words.
+fn of_plans(paper: &Paper, blocks: &mut Blocks) {
+    let plans = paper.runs.iter().filter_map(|run| run.header.plan.as_ref());
+    let notes = format::unique(plans.flat_map(|plan| plan.notes.clone()).collect());
+    if !notes.is_empty() {
+        blocks.paragraph(say!(notes_of_the_plan));
+        blocks.list(Style::Plain, notes.iter().map(|note| vec![coded(note)]).collect());
+    }
+}
+
+/// What the load generators' machines have found of known effects.
+fn known_effects(paper: &Paper, blocks: &mut Blocks) {
+    let all = paper.runs.iter().flat_map(|run| &run.header.effects);
+    let rows: Vec<&EffectFacts> = format::unique(all.collect());
+    let interval = |of: &EffectFacts| {
+        let (low, high) = of.low.zip(of.high)?;
+        Some(format!("[{low:.3}, {high:.3}]"))
+    };
+    if !rows.is_empty() {
+        let table = PaperRows::new(say!(known_effects_and_what_was_found), rows)
+            .text(say!(effect_on), |of| &of.target)
+            .text(say!(effect_share), |of| match of.effect > 0.0 {
+                true => Message::from(format::percent(of.effect)),
+                false => say!(no_effect),
+            })
+            .text(say!(metric), |of| match Metric::of_name(&of.metric) {
+                Some(metric) => metric.title(),
+                None => Message::verbatim(&of.metric),
+            })
+            .text(say!(effect_found), |of| if of.is_found { say!(yes) } else { say!(no) })
+            .col(say!(pairs), NumberFormat::Whole, |of| of.pairs)
+            .col(say!(ratio_2), NumberFormat::Fixed(3), |of| of.ratio)
+            .col(say!(n_95_percent_interval), NumberFormat::Right, interval)
+            .text(say!(effect_tried_at), |of| &of.at);
+        blocks.table(table);
+        blocks.fine(say!(known_effects_were_injected));
+    }
+}
+
+pub(super) fn reproduce(paper: &Paper, _: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.section("10", say!(reproduce), "reproduce");
+    let how = say!(one_command_runs_the_stored_plan);
+    blocks.paragraph(how);
+    if is_of_several(paper) {
+        of_several(paper, &mut blocks);
+        return blocks;
+    }
+    for run in &paper.runs {
+        blocks.code(format!("dyno reproduce {}", shell_word(&run.folder)));
+        blocks.paragraph(say!(it_was_given_as));
+        blocks.code(&run.command);
+        let facts = facts(paper, run);
+        let title = say!(what_fixes_run, run = &run.folder);
+        blocks.table(
+            PaperRows::new(title, &facts)
+                .look("text")
+                .text(say!(fact), |(name, _)| name)
+                .text(say!(value_word), |(_, value)| value.clone()),
+        );
+        let mut inner = Blocks::default();
+        inner.code(plan(run));
+        blocks.details(say!(the_plan_of_run, run = &run.folder), false, inner);
+        blocks.bulky();
+        let mut words =
+            vec![say!(passwords_are_removed_give_them_in, variable = "`DYNO_PASSWORD_NAME`")];
+        if !run.header.resumed_at.is_empty() {
+            let times = run.header.resumed_at.join(", ");
+            words.push(say!(the_run_was_taken_up_again, times = times));
+        }
+        words.push(say!(every_interval_histogram_event_and_setting, run = &run.folder));
+        blocks.fine(coded(Message::sentences(&words)));
+    }
+    blocks
+}
+
+/// Commands of all runs, and a row for what determines each of them.
+fn of_several(paper: &Paper, blocks: &mut Blocks) {
+    let lines =
+        |of: &dyn Fn(&RunFacts) -> String| paper.runs.iter().map(of).collect::<Vec<_>>().join("\n");
+    blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
+    blocks.paragraph(say!(they_were_given_as));
+    blocks.code(lines(&|run| run.command.clone()));
+    blocks.table(
+        PaperRows::new(say!(what_fixes_the_runs), &paper.runs)
+            .look("text")
+            .text(say!(run), |run| &run.folder)
+            .text(say!(seed_2), |run| run.header.seed.to_string())
+            .text(say!(version_of_dyno), |run| &run.header.environment.dyno_version)
+            .text(say!(hash_of_the_plan), |run| {
+                run.header.plan.as_ref().map(|plan| code(&plan.hash))
+            }),
+    );
+    let variable = "`DYNO_PASSWORD_NAME`";
+    let words = say!(passwords_are_removed_give_them_in, variable = variable);
+    blocks.fine(coded(words));
+}
+
+fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, TextLine)> {
+    let plain = |value: String| vec![Span::plain(value)];
+    let env = &run.header.environment;
+    let mut facts = vec![
+        (say!(suite), plain(run.header.suite.clone())),
+        (say!(seed_2), plain(run.header.seed.to_string())),
+        (say!(version_of_dyno), plain(env.dyno_version.clone())),
+        (say!(sha_256_of_the_binary), vec![code(known(&env.binary_sha256))]),
+    ];
+    if let Some(hash) = run.header.plan.as_ref().map(|plan| plan.hash.as_str()) {
+        facts.push((say!(hash_of_the_plan), vec![code(hash)]));
+    }
+    let own = paper.targets.iter().filter(|target| target.run == run.number);
+    facts.extend(own.map(|target| {
+        let name = say!(version_of_target, target = &target.label);
+        (name, vec![Span::plain(known(&target.product))])
+    }));
+    facts
+}
+
+/// The plan as it is stored, without the list of its steps: they follow from the rest.
+fn plan(run: &RunFacts) -> String {
+    let header = &run.header;
+    let plan = header.plan.clone().map(|plan| RunPlan { steps: Vec::new(), ..plan });
+    let plan = json!({
+        "plan": plan, "seed": header.seed, "targets": header.targets, "experiments": header.experiments,
+    });
+    serde_json::to_string_pretty(&plan).unwrap_or_default()
 }

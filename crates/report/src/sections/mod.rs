@@ -1,113 +1,81 @@
 //! The sections of a paper: what stands in which of them, in which order.
 
 mod appendix;
-mod brief;
 mod cover;
 mod environment;
-mod experiment;
-mod fairness;
 mod fault;
-mod fleet;
-mod glossary;
-mod limits;
 mod method;
 mod nodes;
 mod published;
 mod publisher;
-mod purpose;
-mod reproduce;
-mod resources;
 mod results;
 mod short;
-mod steady;
 mod summary;
-mod trials;
-mod verdict;
 
-pub(crate) use cover::{standing, why_forbidden, with_objections};
-pub use fairness::of_settings as settings;
+pub(crate) use cover::standing;
+pub use environment::of_settings as settings;
+pub use results::{place, shades};
 pub(crate) use summary::reached as results_reached;
-pub use trials::{place, shades};
 
 use crate::blocks::{
-    Block, Blocks, Cell, CellValue, Level, Look, Span, Style, TextLine, bad, emphasis, strong,
+    self, Block, Blocks, Cell, CellValue, Level, Look, Span, Style, TextLine, bad, emphasis, strong,
 };
-use crate::evidence::{Edition, Paper, PaperTarget};
-use crate::outcomes::CountedOutcome;
-use crate::text::{Lang, Message};
-use dyno_facts::CheckVerdict;
-use dyno_facts::say;
+use crate::evidence::{Edition, Paper, PaperTarget, Spot, SpotKind, Trial};
+use dyno_facts::{CheckVerdict, Lang, Message, say};
 use environment::is_of_several;
+use serde::Serialize;
 
-/// A section: its anchor, which also names the slots before and behind it, and what it says.
-type Section = (&'static str, fn(&Paper, Lang) -> Blocks);
+/// A section: its anchor, and what it says in the full edition and in the short one.
+type Section = (&'static str, MakeSection, Option<MakeSection>);
+type MakeSection = fn(&Paper, Lang) -> Blocks;
 
 const SECTIONS: [Section; 11] = [
-    ("summary", summary::blocks),
-    ("purpose", purpose),
-    ("environment", environment::blocks),
-    ("fairness", fairness::blocks),
-    ("method", method::blocks),
-    ("results", results::blocks),
-    ("resources", resources::blocks),
-    ("published", published::blocks),
-    ("limits", limits),
-    ("reproduce", reproduce::blocks),
-    ("appendix", appendix::blocks),
+    ("summary", summary::blocks, Some(summary::blocks)),
+    ("purpose", method::purpose, Some(method::purpose)),
+    ("environment", environment::blocks, Some(environment::blocks)),
+    ("fairness", environment::fairness, Some(environment::fairness)),
+    ("method", method::blocks, Some(short::method)),
+    ("results", results::blocks, Some(short::results)),
+    ("resources", appendix::resources, None),
+    ("published", published::blocks, Some(published::blocks)),
+    ("limits", method::limits, Some(method::limits)),
+    ("reproduce", method::reproduce, Some(method::reproduce)),
+    ("appendix", appendix::blocks, None),
 ];
 
-/// The sections of the paper's edition.
-fn sections(paper: &Paper) -> impl Iterator<Item = Section> {
-    let is_short = paper.is_short();
-    let in_short = move |(anchor, whole): Section| -> Section {
-        match anchor {
-            "method" if is_short => (anchor, short::method),
-            "results" if is_short => (anchor, short::results),
-            _ => (anchor, whole),
-        }
-    };
-    let is_kept = move |(anchor, _): &Section| !(is_short && short::FULL_ONLY.contains(anchor));
-    SECTIONS.into_iter().filter(is_kept).map(in_short)
-}
-
-/// Places where a user's own text may stand: before the first section and behind each.
-pub(crate) fn slots() -> impl Iterator<Item = String> {
-    let behind = SECTIONS.iter().map(|(anchor, _)| format!("after-{anchor}"));
-    std::iter::once("before-summary".to_owned()).chain(behind)
-}
-
-/// All of a paper; `slot` gives the user's own blocks for a place.
-pub(crate) fn of_paper(paper: &Paper, lang: Lang, slot: impl Fn(&str) -> Vec<Block>) -> Vec<Block> {
-    let mut blocks = vec![Block::Cover(Box::new(cover::cover(paper, lang)))];
+/// All of a paper.
+pub(crate) fn of_paper(paper: &Paper, lang: Lang) -> Vec<Block> {
+    let mut blocks = Blocks(vec![Block::Cover(Box::new(cover::cover(paper, lang)))]);
     let texts = &paper.texts;
-    blocks.extend(publisher::text(say!(preface), "preface", &texts.preface, lang));
-    blocks.extend(publisher::text(say!(introduction), "products", &texts.introduction, lang));
-    blocks.extend(slot("before-summary"));
-    for (anchor, make) in sections(paper) {
-        blocks.extend(make(paper, lang));
+    let text = |title, anchor, text| publisher::text(title, anchor, text, lang);
+    blocks.extend(text(say!(preface), "preface", &texts.preface));
+    blocks.extend(text(say!(introduction), "products", &texts.introduction));
+    for (anchor, full, short) in SECTIONS {
+        let make = if paper.is_short() { short } else { Some(full) };
+        blocks.extend(make.map(|make| make(paper, lang)).unwrap_or_default());
         if anchor == "summary" {
             let title = say!(conclusions_of_the_publisher);
-            blocks.extend(publisher::text(title, "conclusions", &texts.conclusions, lang));
+            blocks.extend(text(title, "conclusions", &texts.conclusions));
         }
-        blocks.extend(slot(&format!("after-{anchor}")));
     }
-    blocks.extend(publisher::text(say!(legal_notice), "legal", &texts.legal, lang));
+    blocks.extend(text(say!(legal_notice), "legal", &texts.legal));
     match paper.edition {
-        Edition::Full => blocks,
-        Edition::Short => short::shortened(blocks),
+        Edition::Full => blocks.0,
+        Edition::Short => short::shortened(blocks.0),
     }
 }
 
 /// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
 pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
-    verdict::blocks(paper, lang).0
+    summary::verdict_blocks(paper, lang).0
 }
 
 /// What a terminal shows at the end of a run.
-pub(crate) fn at_the_end(paper: &Paper) -> Vec<Block> {
-    brief::blocks(paper).0
+pub(crate) fn brief(paper: &Paper) -> Vec<Block> {
+    summary::brief(paper).0
 }
 
+/// What a terminal shows of a run that is looked at again.
 pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.heading(2, "", paper.title.clone(), "");
@@ -122,37 +90,16 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     }
     blocks.table(summary::best(paper));
     for experiment in &paper.experiments {
-        experiment::terminal(paper, experiment, &mut blocks);
+        results::experiment_tables(paper, experiment, &mut blocks);
     }
     if !paper.faults().is_empty() {
         blocks.heading(3, "", say!(failover_and_durability), "");
         blocks.extend(fault::blocks(paper, lang));
     }
     blocks.heading(3, "", say!(every_trial), "");
-    trials::terminal(paper, &mut blocks);
-    steady::errors(paper, &mut blocks);
+    results::trial_tables(paper, &mut blocks);
+    results::errors(paper, &mut blocks);
     blocks.0
-}
-
-fn purpose(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
-    blocks.extend(publisher::descriptions(paper, lang));
-    blocks.list(Style::Plain, plain_items(&purpose::sentences(paper)));
-    let more = say!(what_else_limits_the_claims_stands, number = "9");
-    blocks.paragraph(crate::blocks::link(more, "#limits"));
-    blocks
-}
-
-fn limits(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("9", say!(limits), "limits");
-    blocks.list(Style::Plain, plain_items(&limits::sentences(paper)));
-    limits::of_plans(paper, &mut blocks);
-    if !paper.is_short() {
-        limits::known_effects(paper, &mut blocks);
-    }
-    blocks
 }
 
 /// Sentences as the items of a list.
@@ -174,7 +121,7 @@ fn levels(paper: &Paper, numbers: &[usize]) -> impl Iterator<Item = (Level, usiz
     all.filter(move |(level, _)| *level == Level::E || !is_of_several(paper))
 }
 
-/// The same as spans, for small print.
+/// Numbers of checks as spans, for small print.
 pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
     let span = |(level, number)| {
         let text = format!("{level:?}{number}");
@@ -222,6 +169,31 @@ pub fn verdict_of(verdict: CheckVerdict) -> Span {
     }
 }
 
+/// How something ended, and in which trials.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CountedOutcome {
+    /// How it ended; `None` where there is nothing to judge.
+    pub verdict: Option<CheckVerdict>,
+    /// The figures it rests on, or why it was not made.
+    pub evidence: Option<Message>,
+    /// `trial 1`, `trials 2 and 3`; `None` where it is about every trial of the experiment.
+    pub trials: Option<Message>,
+}
+
+/// A verdict and what it rests on.
+pub type Judged = (Option<CheckVerdict>, Option<Message>);
+
+/// Groups trials of the same outcome, in the order of their first.
+pub fn count_outcomes(trials: &[&Trial], judge: impl Fn(&Trial) -> Judged) -> Vec<CountedOutcome> {
+    let groups = grouped(trials.iter().map(|trial| (judge(trial), trial.label.clone())));
+    let is_one = groups.len() == 1;
+    let outcome = |((verdict, evidence), names): (Judged, Vec<String>)| {
+        let trials = (!is_one).then(|| Spot { kind: SpotKind::Trial, names }.text());
+        CountedOutcome { verdict, evidence, trials }
+    };
+    groups.into_iter().map(outcome).collect()
+}
+
 /// How something ended, in which trials; brief where what passed needs no evidence.
 pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
     let told = |outcome: &CountedOutcome| {
@@ -240,7 +212,7 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
         }
         line
     };
-    crate::blocks::lines(outcomes.iter().map(told))
+    blocks::lines(outcomes.iter().map(told))
 }
 
 /// Spans with a text between them.
@@ -255,6 +227,29 @@ pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> TextLi
     line
 }
 
+/// Values by their keys, in the order of the first of each.
+pub(crate) fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
+/// The lowest and the highest.
+pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
+    let both = values.into_iter().map(|value| (value, value));
+    both.reduce(|(low, high), (value, _)| (low.min(value), high.max(value)))
+}
+
+/// Both ends; one where they are shown alike.
+pub(crate) fn low_to_high(low: String, high: String) -> Message {
+    if low == high { Message::verbatim(low) } else { say!(low_to_high, low = low, high = high) }
+}
+
 /// Texts of a line with what stands between them in each language.
 pub(crate) fn listed(texts: &[Message]) -> Message {
     Message::joined(texts, ", ", "、")
@@ -265,7 +260,7 @@ pub(crate) fn clauses(texts: &[Message]) -> Message {
     Message::joined(texts, "; ", "；")
 }
 
-/// The same of names.
+/// Names of a line.
 pub(crate) fn names<T: AsRef<str>>(names: &[T]) -> Message {
     listed(&names.iter().map(|name| Message::from(name.as_ref())).collect::<Vec<_>>())
 }

@@ -1,47 +1,51 @@
-//! What each node of a target did: who executed the reads and the writes, how far copies were behind, and
-//! whether what was written could be read at once.
+//! What each node of a target did: who executed the reads and the writes, how far copies were behind, and whether what was
+//! written could be read at once. And what each load generator of a fleet did: its part of the work, how well they
+//! started together, what their machines had left.
 
-use super::sum_or;
+use super::{extremes, grouped, sum_or};
 use crate::blocks::{Blocks, Drawing, PaperRows};
 use crate::charts;
-use crate::evidence::{Experiment, Paper, Point, Spread, Trial, node_role, place_of_role};
+use crate::evidence::{
+    Experiment, Paper, Point, Spread, Trial, by_nodes, node_role, place_of_role, reads_of,
+    start_spread_ms, strayed,
+};
 use crate::format::{
     self,
-    NumberFormat::{Percent, Short, Whole},
+    NumberFormat::{Ms, Percent, Short, Whole},
+    unique,
 };
-use crate::svg::Bar;
-use crate::text::{Lang, Message};
-use dyno_facts::{Freshness, Measures, Metric, NodeConditions, say};
+use crate::svg::ChartRow;
+use dyno_facts::{
+    Freshness, GeneratorMember, Lang, Measures, Message, Metric, NodeConditions, say,
+};
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
-    let tables = of_levels(paper, experiment);
-    let is_any = !tables.is_empty();
-    let (best, mut others): (Vec<Level<'_>>, Vec<Level<'_>>) =
-        tables.into_iter().partition(|level| is_best(experiment, level));
+    let levels = of_levels(paper, experiment);
+    let (best, mut others): (Vec<&Level<'_>>, Vec<&Level<'_>>) =
+        levels.iter().partition(|level| is_best(experiment, level));
     for level in &best {
         blocks.table(nodes(level));
         blocks.paragraph(Message::sentences(&words(level)));
     }
     others.retain(|level| !words(level).is_empty());
     blocks.table(shares(&others));
-    if best.iter().chain(&others).any(Level::counts_rows_only) {
+    if best.iter().chain(&others).any(|level| level.counts_rows_only()) {
         blocks.fine(say!(statements_not_told_apart));
     }
-    if is_any {
+    if !levels.is_empty() {
         blocks.fine(say!(statements_and_commits_are_counted_by));
     }
-    let is_cpu_unknown = |level: &Level<'_>| {
+    let is_cpu_unknown = |level: &&Level<'_>| {
         let known = |node: &NodeWork<'_>| node.costs.get(Metric::ServerCpuUs).is_some();
         level.nodes.iter().any(known) && !level.nodes.iter().all(known)
     };
     if best.iter().any(is_cpu_unknown) {
         blocks.fine(say!(cpu_of_a_node_not_known));
     }
-    let looked: Vec<(&Point, Vec<&Freshness>)> =
-        experiment.points.iter().map(|point| (point, looks(paper, point))).collect();
-    let looked: Vec<_> = looked.iter().filter(|(_, looks)| !looks.is_empty()).collect();
-    if !looked.is_empty() {
-        blocks.table(freshness(looked));
+    let looks = experiment.points.iter().map(|point| (point, looks(paper, point)));
+    let looks: Vec<(&Point, Vec<&Freshness>)> = looks.filter(|(_, own)| !own.is_empty()).collect();
+    blocks.table(freshness(&looks));
+    if !looks.is_empty() {
         blocks.fine(say!(a_read_is_stale_when_it));
     }
 }
@@ -50,31 +54,25 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
 pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
     let figure = |level: &Level<'_>| {
         let bar = |node: &NodeWork<'_>| {
-            let value = node.qps?;
+            let qps = level.qps(node)?;
             let name = match node.node {
-                "" => say!(all_nodes),
-                name => Message::from(name),
+                "" => say!(all_nodes).render(lang),
+                name => name.to_owned(),
             };
-            Some(Bar {
-                name: name.render(lang),
-                class: charts::colour(paper, &level.point.target),
-                value,
-                low_high: None,
-                text: format::short(value),
-            })
+            let class = charts::colour(paper, &level.point.target);
+            let text = format::short(qps);
+            Some(ChartRow { name, class, bar: Some(qps), text, ..ChartRow::default() })
         };
-        let nodes: Vec<Bar> = counted(&level.nodes).chain([&level.sum]).filter_map(bar).collect();
+        let nodes = level.counted().chain([&level.sum]);
+        let nodes: Vec<ChartRow> = nodes.filter_map(bar).collect();
         let (target, load) = (&level.point.target, level.point.load_words());
         let caption = say!(statements_of_each_node, target = target, load = load);
         // Two that have worked, and their sum.
-        let are_several = nodes.iter().filter(|bar| bar.value > 0.0).count() > 2;
-        are_several.then(|| charts::cover::of_bars(&nodes, caption, None, lang))
+        let are_several = nodes.iter().filter(|row| row.bar > Some(0.0)).count() > 2;
+        are_several.then(|| charts::bars(nodes, caption, None, lang))
     };
-    of_levels(paper, experiment)
-        .iter()
-        .filter(|level| is_best(experiment, level))
-        .filter_map(figure)
-        .collect()
+    let levels = of_levels(paper, experiment);
+    levels.iter().filter(|level| is_best(experiment, level)).filter_map(figure).collect()
 }
 
 /// True of the load level of a target at which it did most.
@@ -90,55 +88,76 @@ pub(super) fn has_clusters(paper: &Paper) -> bool {
     paper.experiments.iter().any(|experiment| !of_levels(paper, experiment).is_empty())
 }
 
-/// The nodes of a target at a load level: the primary first, endpoints last.
-struct Level<'a> {
-    point: &'a Point,
-    trials: Vec<&'a Trial>,
-    nodes: Vec<NodeWork<'a>>,
-    /// Without endpoints: what passes through one is executed by the others.
-    sum: NodeWork<'a>,
-}
+/// What servers count from before to after each trial.
+const COUNTS: [fn(&NodeConditions) -> Option<u64>; 6] = [
+    |node| node.reads,
+    |node| node.writes,
+    |node| node.statements,
+    |node| node.commits,
+    |node| node.rows_fetched,
+    |node| node.rows_written,
+];
+const READS: usize = 0;
+const WRITES: usize = 1;
+const STATEMENTS: usize = 2;
+const COMMITS: usize = 3;
+const ROWS_FETCHED: usize = 4;
+const ROWS_WRITTEN: usize = 5;
 
-impl Level<'_> {
-    /// True where servers count rows, and not statements.
-    fn counts_rows_only(&self) -> bool {
-        let has = |of: fn(&NodeWork<'_>) -> Option<u64>| self.nodes.iter().any(|n| of(n).is_some());
-        has(|node| node.rows_written) && !has(|node| node.statements) && !has(|node| node.writes)
-    }
-}
-
-/// What a node did over all trials of a load level. Counts are those of the servers, from before to after
-/// each trial; a sum has no name.
+/// What a node did over all trials of a load level; a sum has no name.
 #[derive(Clone, Default)]
 struct NodeWork<'a> {
     node: &'a str,
     role: &'a str,
-    reads: Option<u64>,
-    writes: Option<u64>,
-    statements: Option<u64>,
-    commits: Option<u64>,
-    rows_fetched: Option<u64>,
-    rows_written: Option<u64>,
-    rows_share: Option<f64>,
-    read_share: Option<f64>,
-    write_share: Option<f64>,
-    /// Its part of the load generator's statements per second, divided as the nodes counted.
-    qps: Option<f64>,
+    /// In the order of [`COUNTS`].
+    counts: [Option<u64>; COUNTS.len()],
     cpu_share: Option<f64>,
     costs: Measures,
     lag_p95_s: Option<f64>,
     lag_max_s: Option<f64>,
 }
 
-impl NodeWork<'_> {
-    /// What statements per second are divided by: those that read or write; all, where they are not told
-    /// apart.
-    fn work(&self) -> Option<u64> {
-        match (self.reads, self.writes) {
-            (Some(reads), Some(writes)) => Some(reads + writes),
-            _ => self.statements,
-        }
+/// The nodes of a target at a load level: the primary first, endpoints last.
+struct Level<'a> {
+    point: &'a Point,
+    trials: Vec<&'a Trial>,
+    nodes: Vec<NodeWork<'a>>,
+    /// Without endpoints: what passes through one is executed by the others. A quantity is only told where every node
+    /// tells it.
+    sum: NodeWork<'a>,
+}
+
+impl<'a> Level<'a> {
+    fn counted(&self) -> impl Iterator<Item = &NodeWork<'a>> {
+        self.nodes.iter().filter(|node| node.role != "endpoint")
     }
+
+    /// True where servers count rows, and not statements.
+    fn counts_rows_only(&self) -> bool {
+        let has = |count: usize| self.nodes.iter().any(|node| node.counts[count].is_some());
+        has(ROWS_WRITTEN) && !has(STATEMENTS) && !has(WRITES)
+    }
+
+    /// The node's part of a count.
+    fn share(&self, node: &NodeWork<'_>, count: usize) -> Option<f64> {
+        part(node, node.counts[count], self.sum.counts[count])
+    }
+
+    /// The node's part of the load generator's statements per second, divided as the nodes counted: those that read or
+    /// write; all, where they are not told apart.
+    fn qps(&self, node: &NodeWork<'_>) -> Option<f64> {
+        let tells_apart = self.sum.counts[READS].and(self.sum.counts[WRITES]).is_some();
+        let work = |node: &NodeWork<'_>| match tells_apart {
+            true => Some(node.counts[READS]? + node.counts[WRITES]?),
+            false => node.counts[STATEMENTS],
+        };
+        part(node, work(node), work(&self.sum)).map(|share| share * self.point.qps.median)
+    }
+}
+
+fn part(node: &NodeWork<'_>, own: Option<u64>, all: Option<u64>) -> Option<f64> {
+    let all = all.filter(|all| *all > 0 && node.role != "endpoint")?;
+    Some(own? as f64 / all as f64)
 }
 
 /// One for each load level whose target has several nodes that told something.
@@ -150,125 +169,83 @@ fn of_level<'a>(paper: &'a Paper, point: &'a Point) -> Option<Level<'a>> {
     let trials = paper.trials_of(point);
     let known = trials.iter().flat_map(|trial| &trial.summary.conditions.nodes);
     let named = known.filter(|(_, node)| node.role.is_some()).map(|(name, _)| name.as_str());
-    let names = format::unique(named.collect());
+    let names = unique(named.collect());
     if names.len() < 2 {
         return None;
     }
-    let target = paper.targets.iter().find(|target| target.label == point.target);
+    let target = paper.target(&point.target);
     let stands = |name: &str| target?.facts.nodes.iter().position(|node| node.name == name);
     let mut nodes: Vec<NodeWork<'_>> = names.iter().map(|name| of_node(name, &trials)).collect();
     nodes.sort_by_key(|node| {
         (place_of_role(node.role), stands(node.node).unwrap_or(usize::MAX), node.node)
     });
-    let qps = point.qps.median;
-    let sum = sum(&nodes, qps);
-    let share = |own: Option<u64>, all: Option<u64>| match (own, all) {
-        (Some(own), Some(all)) if all > 0 => Some(own as f64 / all as f64),
-        _ => None,
+    let mut level = Level { point, trials, nodes, sum: NodeWork::default() };
+    let most = |value: fn(&NodeWork<'_>) -> Option<f64>| {
+        level.counted().filter_map(value).reduce(f64::max)
     };
-    let tells_apart = sum.reads.is_some() && sum.writes.is_some();
-    for node in nodes.iter_mut().filter(|node| node.role != "endpoint") {
-        node.read_share = share(node.reads, sum.reads);
-        node.write_share = share(node.writes, sum.writes);
-        node.rows_share = share(node.rows_written, sum.rows_written);
-        let own = if tells_apart { node.work() } else { node.statements };
-        node.qps = share(own, sum.work()).map(|share| share * qps);
-    }
-    Some(Level { point, trials, nodes, sum })
+    let total = |metric: Metric| level.nodes.iter().map(|node| node.costs.get(metric)).sum();
+    level.sum = NodeWork {
+        counts: std::array::from_fn(|count| level.counted().map(|node| node.counts[count]).sum()),
+        costs: Metric::costs().map(|metric| (metric, total(metric))).collect(),
+        cpu_share: level.nodes.iter().filter_map(|node| node.cpu_share).reduce(f64::max),
+        lag_p95_s: most(|node| node.lag_p95_s),
+        lag_max_s: most(|node| node.lag_max_s),
+        ..NodeWork::default()
+    };
+    Some(level)
 }
 
 fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
     let own: Vec<&NodeConditions> =
         trials.iter().filter_map(|trial| trial.summary.conditions.nodes.get(name)).collect();
-    let total =
-        |of: fn(&NodeConditions) -> Option<u64>| own.iter().map(|n| of(n)).sum::<Option<u64>>();
-    let most =
-        |of: fn(&NodeConditions) -> Option<f64>| own.iter().filter_map(|n| of(n)).reduce(f64::max);
+    let most = |value: fn(&NodeConditions) -> Option<f64>| {
+        own.iter().filter_map(|node| value(node)).reduce(f64::max)
+    };
     let cost = |metric: Metric| {
-        let of = |trial: &&Trial| {
+        let cost = |trial: &&Trial| {
             let node = trial.summary.conditions.nodes.get(name)?;
             trial.summary.cost_of(&node.measures, metric)
         };
-        Some(Spread::of(trials.iter().filter_map(of).collect())?.median)
+        Some(Spread::of(trials.iter().filter_map(cost).collect())?.median)
     };
     let busy: Vec<f64> = own.iter().filter_map(|node| node.cpu_share).collect();
     NodeWork {
         node: name,
         role: own.iter().find_map(|node| node.role.as_deref()).unwrap_or_default(),
-        reads: total(|node| node.reads),
-        writes: total(|node| node.writes),
-        statements: total(|node| node.statements),
-        commits: total(|node| node.commits),
-        rows_fetched: total(|node| node.rows_fetched),
-        rows_written: total(|node| node.rows_written),
+        counts: COUNTS.map(|count| own.iter().map(|node| count(node)).sum()),
         cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
         costs: Metric::costs().map(|metric| (metric, cost(metric))).collect(),
         lag_p95_s: most(|node| node.lag_p95_s),
         lag_max_s: most(|node| node.lag_max_s),
-        ..NodeWork::default()
     }
-}
-
-fn counted<'a, 'b>(nodes: &'b [NodeWork<'a>]) -> impl Iterator<Item = &'b NodeWork<'a>> {
-    nodes.iter().filter(|node| node.role != "endpoint")
-}
-
-/// A quantity is only told where every node tells it.
-fn sum<'a>(nodes: &[NodeWork<'a>], qps: f64) -> NodeWork<'a> {
-    let total = |of: fn(&NodeWork<'_>) -> Option<u64>| counted(nodes).map(of).sum::<Option<u64>>();
-    let most =
-        |of: fn(&NodeWork<'_>) -> Option<f64>| counted(nodes).filter_map(of).reduce(f64::max);
-    let cost = |metric: Metric| (metric, nodes.iter().map(|node| node.costs.get(metric)).sum());
-    let mut sum = NodeWork {
-        costs: Metric::costs().map(cost).collect(),
-        reads: total(|node| node.reads),
-        writes: total(|node| node.writes),
-        statements: total(|node| node.statements),
-        commits: total(|node| node.commits),
-        rows_fetched: total(|node| node.rows_fetched),
-        rows_written: total(|node| node.rows_written),
-        lag_p95_s: most(|node| node.lag_p95_s),
-        lag_max_s: most(|node| node.lag_max_s),
-        ..NodeWork::default()
-    };
-    let whole = |of: Option<u64>| of.filter(|all| *all > 0).map(|_| 1.0);
-    (sum.read_share, sum.write_share) = (whole(sum.reads), whole(sum.writes));
-    sum.rows_share = whole(sum.rows_written);
-    sum.cpu_share = nodes.iter().filter_map(|node| node.cpu_share).reduce(f64::max);
-    sum.qps = sum.work().filter(|work| *work > 0).map(|_| qps);
-    sum
 }
 
 /// Who executed the reads and the writes, in sentences.
 fn words(level: &Level<'_>) -> Vec<Message> {
-    let reads = shares_of_roles(&level.nodes, |node| node.read_share);
-    let writes = shares_of_roles(&level.nodes, |node| node.write_share);
-    let reads = (!reads.is_empty()).then(|| say!(reads_shares, shares = Message::list(&reads)));
-    let writes = (!writes.is_empty()).then(|| say!(writes_shares, shares = Message::list(&writes)));
-    let rows = if level.counts_rows_only() {
-        shares_of_roles(&level.nodes, |node| node.rows_share)
-    } else {
-        Vec::new()
+    let list = |count: usize| {
+        let shares = shares_of_roles(level, count);
+        (!shares.is_empty()).then(|| Message::list(&shares))
     };
-    let rows = (!rows.is_empty()).then(|| say!(rows_written_shares, shares = Message::list(&rows)));
-    reads
-        .into_iter()
-        .chain(writes)
-        .chain(rows)
-        .chain(gone(level))
-        .chain(own(&level.trials))
-        .collect()
+    let rows = level.counts_rows_only().then(|| list(ROWS_WRITTEN)).flatten();
+    let all = [
+        list(READS).map(|shares| say!(reads_shares, shares = shares)),
+        list(WRITES).map(|shares| say!(writes_shares, shares = shares)),
+        rows.map(|shares| say!(rows_written_shares, shares = shares)),
+        away(level),
+        own(&level.trials),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// Why there are no shares, where a node was away.
-fn gone(level: &Level<'_>) -> Option<Message> {
+fn away(level: &Level<'_>) -> Option<Message> {
     let was_away = |node: &&NodeWork<'_>| {
-        let nodes = |trial: &&'_ Trial| trial.summary.conditions.nodes.get(node.node).cloned();
+        let nodes = |trial: &&Trial| trial.summary.conditions.nodes.get(node.node).cloned();
         let mut own = level.trials.iter().filter_map(nodes);
-        node.statements.is_none() && own.any(|found| found.down.is_some())
+        node.counts[STATEMENTS].is_none() && own.any(|node| node.down.is_some())
     };
     let names: Vec<Message> =
-        counted(&level.nodes).filter(was_away).map(|node| node.node.into()).collect();
+        level.counted().filter(was_away).map(|node| node.node.into()).collect();
     (!names.is_empty()).then(|| say!(lost_counters_while_away_in_a, nodes = Message::list(&names)))
 }
 
@@ -287,23 +264,14 @@ fn own(trials: &[&Trial]) -> Option<Message> {
 }
 
 /// What each role did; how even it was where there is only one.
-fn shares_of_roles(nodes: &[NodeWork<'_>], of: fn(&NodeWork<'_>) -> Option<f64>) -> Vec<Message> {
-    let mut roles: Vec<(&str, Vec<f64>)> = Vec::new();
-    for node in counted(nodes) {
-        let Some(share) = of(node) else { return Vec::new() };
-        match roles.iter_mut().find(|(role, _)| *role == node.role) {
-            Some((_, shares)) => shares.push(share),
-            None => roles.push((node.role, vec![share])),
-        }
-    }
+fn shares_of_roles(level: &Level<'_>, count: usize) -> Vec<Message> {
+    let shares = level.counted().map(|node| Some((node.role, level.share(node, count)?)));
+    let Some(shares) = shares.collect::<Option<Vec<_>>>() else { return Vec::new() };
+    let roles = grouped(shares);
     if let [(_, shares)] = roles.as_slice() {
-        let low = shares.iter().copied().fold(f64::INFINITY, f64::min);
-        let high = shares.iter().copied().fold(0.0, f64::max);
-        return vec![say!(
-            percent_to_percent_for_each_node,
-            low = format::percent(low),
-            high = format::percent(high)
-        )];
+        let (low, high) = extremes(shares.iter().copied()).unwrap_or_default();
+        let (low, high) = (format::percent(low), format::percent(high));
+        return vec![say!(percent_to_percent_for_each_node, low = low, high = high)];
     }
     let of_role = |(role, shares): &(&str, Vec<f64>)| {
         let share = format::percent(shares.iter().sum());
@@ -320,53 +288,47 @@ fn shares_of_roles(nodes: &[NodeWork<'_>], of: fn(&NodeWork<'_>) -> Option<f64>)
 }
 
 fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
+    type Of<'a> = &'a NodeWork<'a>;
     let (point, rows_only) = (level.point, level.counts_rows_only());
-    let is_known = |metric: &Metric| level.nodes.iter().any(|n| n.costs.get(*metric).is_some());
-    let costs = Metric::costs().filter(is_known);
+    let count = |count: usize| move |node: Of<'a>| node.counts[count];
+    let share = |count: usize| move |node: Of<'a>| level.share(node, count);
     let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
     PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
         .text(say!(role), |node| node_role(node.role))
         .when(!rows_only, |table| {
             table
-                .col(say!(reads), Whole, |node| node.reads)
-                .col(say!(share_percent), Percent, |node| node.read_share)
-                .class("strong")
-                .col(say!(writes), Whole, |node| node.writes)
-                .col(say!(share_percent), Percent, |node| node.write_share)
-                .class("strong")
-                .col(say!(all_statements), Whole, |node| node.statements)
+                .col(say!(reads), Whole, count(READS))
+                .strong(say!(share_percent), Percent, share(READS))
+                .col(say!(writes), Whole, count(WRITES))
+                .strong(say!(share_percent), Percent, share(WRITES))
+                .col(say!(all_statements), Whole, count(STATEMENTS))
         })
         .when(rows_only, |table| {
             table
-                .col(say!(rows_fetched), Whole, |node| node.rows_fetched)
-                .col(say!(rows_written), Whole, |node| node.rows_written)
-                .col(say!(share_percent), Percent, |node| node.rows_share)
-                .class("strong")
+                .col(say!(rows_fetched), Whole, count(ROWS_FETCHED))
+                .col(say!(rows_written), Whole, count(ROWS_WRITTEN))
+                .strong(say!(share_percent), Percent, share(ROWS_WRITTEN))
         })
-        .col(say!(commits), Whole, |node| node.commits)
+        .col(say!(commits), Whole, count(COMMITS))
         .when(!rows_only, |table| {
-            table.col(say!(statements_per_s), Short, |node| node.qps).class("strong")
+            table.strong(say!(statements_per_s), Short, |node| level.qps(node))
         })
-        .metrics(costs, |node, metric| node.costs.get(metric))
+        .metrics(Metric::costs(), |node, metric| node.costs.get(metric))
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
-        .when(level.sum.lag_max_s.is_some(), |table| {
-            table.col(say!(lag_p95_s), Short, |node| node.lag_p95_s).col(
-                say!(largest_lag_s),
-                Short,
-                |node| node.lag_max_s,
-            )
-        })
+        .col(say!(lag_p95_s), Short, |node| node.lag_p95_s)
+        .if_any()
+        .col(say!(largest_lag_s), Short, |node| node.lag_max_s)
+        .if_any()
 }
 
-fn shares<'a>(levels: &'a [Level<'a>]) -> PaperRows<&'a Level<'a>> {
+fn shares<'a>(levels: &'a [&'a Level<'a>]) -> PaperRows<&'a &'a Level<'a>> {
     PaperRows::new(say!(who_executed_what_at_the_other), levels)
         .text(say!(target_2), |level| &level.point.target)
         .text(say!(load), |level| level.point.load_words())
         .text(say!(shares_of_the_nodes), |level| Message::sentences(&words(level)))
-        .when(levels.iter().any(|level| level.sum.lag_max_s.is_some()), |table| {
-            table.col(say!(largest_lag_s), Short, |level| level.sum.lag_max_s)
-        })
+        .col(say!(largest_lag_s), Short, |level| level.sum.lag_max_s)
+        .if_any()
 }
 
 /// Reads after writes in the trials of a load level.
@@ -377,20 +339,190 @@ fn looks<'a>(paper: &'a Paper, point: &Point) -> Vec<&'a Freshness> {
 
 type Looked<'a> = &'a (&'a Point, Vec<&'a Freshness>);
 
-fn freshness<'a>(rows: Vec<Looked<'a>>) -> PaperRows<Looked<'a>> {
-    let sum = |of: fn(&Freshness) -> u64| {
-        move |(_, looks): Looked<'_>| looks.iter().map(|look| of(look)).sum::<u64>()
+fn freshness<'a>(rows: &'a [(&'a Point, Vec<&'a Freshness>)]) -> PaperRows<Looked<'a>> {
+    let sum = |count: fn(&Freshness) -> u64| {
+        move |(_, looks): Looked<'_>| looks.iter().map(|look| count(look)).sum::<u64>()
     };
     PaperRows::new(say!(reads_right_after_writes_through_the), rows)
         .text(say!(target_2), |(point, _)| &point.target)
         .text(say!(load), |(point, _)| point.load_words())
         .col(say!(read_by_the_session_that_wrote), Whole, sum(|look| look.asked))
-        .col(say!(of_these_stale), Whole, sum(|look| look.stale))
-        .class("strong")
+        .strong(say!(of_these_stale), Whole, sum(|look| look.stale))
         .col(say!(read_by_another_session), Whole, sum(|look| look.asked_other))
-        .col(say!(of_these_stale), Whole, sum(|look| look.stale_other))
-        .class("strong")
+        .strong(say!(of_these_stale), Whole, sum(|look| look.stale_other))
         .col(say!(longest_stale_ms), Short, |(_, looks)| {
             looks.iter().filter_map(|look| look.stale_max_ms).reduce(f64::max)
         })
+}
+
+pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let mut is_any = false;
+    for point in &experiment.points {
+        let mut trials = paper.trials_of(point);
+        trials.retain(|trial| !trial.summary.conditions.members.is_empty());
+        let members = trials.iter().flat_map(|trial| &trial.summary.conditions.members);
+        let names = unique(members.map(|member| member.name.as_str()).collect());
+        if names.is_empty() {
+            continue;
+        }
+        let mut rows: Vec<GeneratorWork> =
+            names.iter().map(|name| generator_work(name, &trials)).collect();
+        rows.push(generator_sum(&rows, &trials));
+        let (load, target) = (point.load_words(), &point.target);
+        let title = say!(what_each_load_generator_did_on, target = target, load = load);
+        blocks.table(generators(title, &rows));
+        let words = generator_words(&rows, &trials).into_iter().chain(node_words(&trials));
+        blocks.paragraph(Message::sentences(&words.collect::<Vec<_>>()));
+        is_any = true;
+    }
+    if is_any {
+        blocks.fine(say!(times_of_starts_clocks_and_percentiles));
+    }
+}
+
+/// What a load generator did over all trials of a load level: of times the worst, of the clock the farthest.
+/// The last one is the sum and has no name; its latencies are those of all transactions together.
+#[derive(Default)]
+struct GeneratorWork {
+    name: String,
+    host: String,
+    /// The read-only nodes that it drove; empty where the load isn't spread over nodes.
+    nodes: Vec<String>,
+    workers: u32,
+    committed: u64,
+    statements: u64,
+    qps: Option<f64>,
+    p95_us: Option<f64>,
+    p99_us: Option<f64>,
+    late_ms: Option<f64>,
+    clock_bound_ms: Option<f64>,
+    clock_skew_ms: Option<f64>,
+    cpu_s: Option<f64>,
+    cpu_share: Option<f64>,
+}
+
+/// One load generator over the trials.
+fn generator_work(name: &str, trials: &[&Trial]) -> GeneratorWork {
+    let own = trials.iter().filter_map(|trial| {
+        let mut members = trial.summary.conditions.members.iter();
+        Some((trial.summary.window_s, members.find(|member| member.name == name)?))
+    });
+    let (windows_s, members): (Vec<f64>, Vec<&GeneratorMember>) = own.unzip();
+    let most = |value: fn(&GeneratorMember) -> Option<f64>| {
+        let values = members.iter().filter_map(|member| value(member));
+        values.reduce(|one, other| if other.abs() > one.abs() { other } else { one })
+    };
+    let statements = members.iter().map(|member| member.statements).sum();
+    let busy: Vec<f64> =
+        members.iter().filter_map(|member| Some(member.host_load?.cpu_share)).collect();
+    GeneratorWork {
+        name: name.to_owned(),
+        host: members.first().map(|member| member.host.clone()).unwrap_or_default(),
+        nodes: unique(members.iter().flat_map(|member| member.nodes.clone()).collect()),
+        workers: members.iter().map(|member| member.workers).max().unwrap_or_default(),
+        committed: members.iter().map(|member| member.committed).sum(),
+        statements,
+        qps: per_s(statements, windows_s.iter().sum()),
+        p95_us: most(|member| Some(member.latency?.p95_us)),
+        p99_us: most(|member| Some(member.latency?.p99_us)),
+        late_ms: most(|member| member.late_ms),
+        clock_bound_ms: most(|member| member.clock_bound_ms),
+        clock_skew_ms: most(|member| member.clock_skew_ms),
+        cpu_s: members.iter().map(|member| member.cpu_s).sum(),
+        cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
+    }
+}
+
+fn per_s(count: u64, seconds: f64) -> Option<f64> {
+    (seconds > 0.0).then(|| count as f64 / seconds)
+}
+
+fn generator_sum(generators: &[GeneratorWork], trials: &[&Trial]) -> GeneratorWork {
+    let statements = generators.iter().map(|one| one.statements).sum();
+    let known = || trials.iter().filter(|trial| trial.summary.latency.count > 0);
+    GeneratorWork {
+        workers: generators.iter().map(|one| one.workers).sum(),
+        committed: generators.iter().map(|one| one.committed).sum(),
+        statements,
+        qps: per_s(statements, trials.iter().map(|trial| trial.summary.window_s).sum()),
+        p95_us: known().map(|trial| trial.summary.latency.p95_us).reduce(f64::max),
+        p99_us: known().map(|trial| trial.summary.latency.p99_us).reduce(f64::max),
+        cpu_s: generators.iter().map(|one| one.cpu_s).sum(),
+        ..GeneratorWork::default()
+    }
+}
+
+/// Who made the load and how well they started together.
+fn generator_words(rows: &[GeneratorWork], trials: &[&Trial]) -> Vec<Message> {
+    let Some((sum, generators)) = rows.split_last() else { return Vec::new() };
+    let number = generators.len();
+    let apart_ms = trials.iter().filter_map(|trial| start_spread_ms(trial)).reduce(f64::max);
+    let mut words = vec![match number {
+        1 => say!(one_load_generator_of_a_fleet, workers = say!(n_workers, n = sum.workers)),
+        _ => say!(
+            load_generators_made_the_load_together,
+            n = format::whole(number as f64),
+            workers = format::whole(f64::from(sum.workers))
+        ),
+    }];
+    let bound = generators.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
+    if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
+        words.push(say!(
+            they_started_within_ms_of_each,
+            apart = format::short(apart_ms),
+            bound = format::short(bound_ms)
+        ));
+    }
+    words
+}
+
+/// Who drove which read-only nodes, and whether the servers say so too.
+fn node_words(trials: &[&Trial]) -> Vec<Message> {
+    let kind = |trial: &&Trial| {
+        let members = &trial.summary.conditions.members;
+        let sets: Vec<&[String]> = by_nodes(trial).into_keys().collect();
+        let all: usize = sets.iter().map(|set| set.len()).sum();
+        let is_single = sets.iter().all(|set| set.len() == 1);
+        match (members.len(), sets.len()) {
+            (0 | 1, _) | (_, 0) => None,
+            (_, 1) if !is_single => {
+                Some(say!(the_load_generators_could_not_have, n = format::whole(all as f64)))
+            }
+            (members, sets) if members > sets => Some(say!(several_load_generators_shared_a_read)),
+            _ if is_single => Some(say!(each_load_generator_drove_a_read)),
+            _ => Some(say!(each_load_generator_drove_read_only)),
+        }
+    };
+    let mut kinds: Vec<Option<Message>> = trials.iter().map(kind).collect();
+    kinds.dedup();
+    // Where load generators were lost, it was one way before and another after.
+    let [Some(kind)] = &kinds[..] else { return Vec::new() };
+    let off: Vec<f64> =
+        trials.iter().filter_map(|trial| Some(strayed(trial, reads_of(trial))?.0)).collect();
+    let agrees = (off.len() == trials.len()).then(|| off.into_iter().fold(0.0, f64::max));
+    let agrees =
+        agrees.map(|off| say!(the_servers_own_counts_of_reads, share = format::percent(off)));
+    [kind.clone()].into_iter().chain(agrees).collect()
+}
+
+fn generators(title: Message, rows: &[GeneratorWork]) -> PaperRows<&GeneratorWork> {
+    let all = rows.last().map_or(0, |sum| sum.statements);
+    PaperRows::new(title, rows)
+        .text(say!(load_generator_2), |one| sum_or(&one.name, say!(all_together)))
+        .text(say!(machine), |one| &one.host)
+        .text(say!(nodes_driven), |one| one.nodes.join(", "))
+        .if_any()
+        .col(say!(workers), Whole, |one| one.workers)
+        .col(say!(committed_2), Whole, |one| one.committed)
+        .strong(say!(statements_per_s), Short, |one| one.qps)
+        .col(say!(share_percent), Percent, |one| {
+            (all > 0).then(|| one.statements as f64 / all as f64)
+        })
+        .col(say!(p95_ms), Ms, |one| one.p95_us)
+        .col(say!(p99_ms), Ms, |one| one.p99_us)
+        .col(say!(started_late_ms), Short, |one| one.late_ms)
+        .col(say!(clock_known_to_ms), Short, |one| one.clock_bound_ms)
+        .col(say!(calendar_ahead_ms), Short, |one| one.clock_skew_ms)
+        .col(say!(cpu_of_loops_s), Short, |one| one.cpu_s)
+        .col(say!(machine_busy_percent_2), Percent, |one| one.cpu_share)
 }

@@ -1,55 +1,54 @@
 //! Results against published figures.
 
-use super::{clauses, note_spans};
+use super::{clauses, note_spans, notes};
 use crate::blocks::{Blocks, Cell, PaperRows, Span, link, spread};
-use crate::charts::classes;
-use crate::evidence::comparison::{condition_name, published_metric};
-use crate::evidence::{BesidePublished, PerVcpu, Published};
-use crate::evidence::{Comparison, ComparisonRow};
-use crate::evidence::{KeyRow, Paper};
+use crate::charts;
+use crate::evidence::published::{condition_name, published_metric};
+use crate::evidence::{
+    BesidePublished, Comparison, ComparisonRow, KeyRow, Pair, Paper, Point, Published,
+};
 use crate::families::family_of;
 use crate::format::{
     self,
     NumberFormat::{Percent, Right, Short, Whole},
 };
-use crate::text::{Lang, Message};
-use dyno_facts::{PublishedRow, say};
+use dyno_facts::{Lang, Message, PublishedRow, say};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.section("8", say!(against_published_figures), "published");
+    let (results, comparisons) = (paper.beside(), paper.comparisons());
     // The short edition has them once: the rows of a table that several experiments stand beside have them, too.
     let is_short = paper.is_short();
-    if !(paper.beside.is_empty() || is_short && !paper.comparisons.is_empty()) {
-        blocks.table(beside(paper));
+    if !(results.is_empty() || is_short && !comparisons.is_empty()) {
+        blocks.table(beside(paper, &results));
         blocks.fine(say!(vcpu_of_a_target_are_those));
     }
-    for comparison in &paper.comparisons {
-        blocks.figures(classes::of_comparison(paper, comparison, lang));
+    for comparison in &comparisons {
+        let table = &comparison.published.table;
+        blocks.figures(charts::of_comparison(paper, comparison, lang));
         blocks.table(compared(paper, comparison));
         let mut words = vec![comparison.counts.clone()];
         words.push(say!(the_conditions_are_those_of_the));
-        words.push(say!(published_method, method = &comparison.method));
-        words.extend(comparison.note.clone());
+        words.push(say!(published_method, method = &table.method));
+        words.extend(table.note.clone());
         words.retain(|text| !text.is_empty());
         blocks.fine(Message::sentences(&words));
     }
-    let is_compared =
-        |table: &Published| paper.comparisons.iter().any(|own| own.title == table.table.title);
+    let is_compared = |table: &Published| {
+        comparisons.iter().any(|own| own.published.table.title == table.table.title)
+    };
     for (index, experiment) in paper.experiments.iter().enumerate() {
         for table in &experiment.published {
             let is_whole = table.table.rows.iter().all(|row| !row.targets.is_empty());
-            let is_told =
+            let is_shown =
                 family_of(experiment).is_some_and(|family| family.shows(experiment, &table.table));
-            if is_told {
-                let experiment = say!(section_of_experiment, experiment = &experiment.title);
-                let said = say!(
-                    published_beside_results,
-                    title = &table.table.title,
-                    source = &table.table.source,
-                    place = experiment
-                );
-                blocks.paragraph(link(said, format!("#experiment-{}", index + 1)));
+            if is_shown {
+                let place = say!(section_of_experiment, experiment = &experiment.title);
+                let (title, source) = (&table.table.title, &table.table.source);
+                let text =
+                    say!(published_beside_results, title = title, source = source, place = place);
+                blocks.paragraph(link(text, format!("#experiment-{}", index + 1)));
             } else if !(is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), &mut blocks);
             }
@@ -65,96 +64,92 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     blocks
 }
 
-fn beside(paper: &Paper) -> PaperRows<&BesidePublished> {
-    let is_counted = paper.beside.iter().any(|row| row.per_vcpu.is_some());
-    let vcpu = |row: &BesidePublished, of: fn(PerVcpu) -> (f64, f64)| {
-        row.per_vcpu.map(|per| {
-            let (figure, vcpu) = of(per);
-            Cell::from(figure).with(format!("{} vCPU", format::plain(vcpu)))
-        })
+fn measured(paper: &Paper, pair: &Pair<'_>) -> Option<Cell> {
+    let cell = spread(pair.measured()?, pair.repeats());
+    Some(cell.with(note_spans(paper, pair.checks())))
+}
+
+/// A ratio to a published figure; of a figure that a check forbids there is none.
+fn ratio(paper: &Paper, ratio: Option<f64>, pair: &Pair<'_>) -> Cell {
+    let forbidding = paper.forbidding_numbers(pair.checks());
+    if forbidding.is_empty() { ratio.into() } else { notes(paper, &forbidding) }
+}
+
+fn beside<'a>(
+    paper: &'a Paper,
+    rows: &'a [BesidePublished<'a>],
+) -> PaperRows<&'a BesidePublished<'a>> {
+    type Of<'a> = &'a BesidePublished<'a>;
+    let per_vcpu = |row: Of<'_>| -> Option<[f64; 2]> {
+        let [here, there] = row.vcpu?;
+        Some([row.pair.measured()?.median / here, row.pair.published()? / there])
     };
-    let title = say!(each_result_beside_the_published_row);
-    PaperRows::new(title, &paper.beside)
+    let side = |place: usize| {
+        move |row: Of<'_>| {
+            let vcpu = format!("{} vCPU", format::plain(row.vcpu?[place]));
+            Some(Cell::from(per_vcpu(row)?[place]).with(vcpu))
+        }
+    };
+    PaperRows::new(say!(each_result_beside_the_published_row), rows)
         .look("text")
-        .text(say!(experiment), |row| &row.experiment)
-        .text(say!(target_2), |row| &row.target)
+        .text(say!(experiment), |row| &row.experiment.title)
+        .text(say!(target_2), |row| &row.target.label)
         .text(say!(published_row), |row| {
-            Cell::from(&row.row).with_if(!row.is_named, || vec![Span::plain(say!(the_nearest_one))])
+            let cell = Cell::from(&row.pair.row.label);
+            cell.with_if(!row.is_named, || vec![Span::plain(say!(the_nearest_one))])
         })
-        .text(say!(metric), |row| &row.metric)
-        .col(say!(measured), Short, |row| {
-            spread(row.measured, row.repeats).with(note_spans(paper, &row.checks))
-        })
-        .class("strong")
-        .col(say!(published), Short, |row| row.published)
+        .text(say!(metric), |row| published_metric(row.pair.metric))
+        .strong(say!(measured), Short, |row| measured(paper, &row.pair))
+        .col(say!(published), Short, |row| row.pair.published())
         .class("theirs")
-        .col(say!(ratio), Short, |row| ratio_cell(paper, Some(row.ratio), &row.checks))
-        .when(is_counted, |table| {
+        .col(say!(ratio), Short, |row| ratio(paper, row.pair.ratio(), &row.pair))
+        .when(rows.iter().any(|row| row.vcpu.is_some()), |table| {
             table.group(say!(per_vcpu_2), |table| {
                 table
-                    .col(say!(measured), Short, |row| {
-                        vcpu(row, |per| (per.measured, per.vcpu_here))
-                    })
-                    .class("strong")
-                    .col(say!(published), Short, |row| {
-                        vcpu(row, |per| (per.published, per.vcpu_there))
-                    })
+                    .strong(say!(measured), Short, side(0))
+                    .col(say!(published), Short, side(1))
                     .class("theirs")
                     .col(say!(ratio), Short, |row| {
-                        ratio_cell(paper, row.per_vcpu.map(|per| per.ratio), &row.checks)
+                        let both = per_vcpu(row).map(|[measured, published]| measured / published);
+                        ratio(paper, both, &row.pair)
                     })
             })
         })
         .text(say!(conditions_that_differ), |row| clauses(&row.differences))
 }
 
-/// A ratio to a published figure; of a figure that a check forbids there is none.
-fn ratio_cell(paper: &Paper, ratio: Option<f64>, checks: &[usize]) -> Cell {
-    let forbidding: Vec<usize> = paper.forbidding(checks).map(|check| check.number).collect();
-    match forbidding.is_empty() {
-        true => ratio.into(),
-        false => super::notes(paper, &forbidding),
-    }
-}
-
-fn compared<'a>(paper: &'a Paper, comparison: &'a Comparison) -> PaperRows<&'a ComparisonRow> {
-    let title = say!(
-        measured_beside_published_source,
-        title = &comparison.title,
-        source = &comparison.source
-    );
-    let rows = &comparison.rows;
-    let table = PaperRows::new(title, rows)
-        .text(say!(published_row), |row| Cell::from(&row.label).with(&row.description));
+fn compared<'a>(
+    paper: &'a Paper,
+    comparison: &'a Comparison<'a>,
+) -> PaperRows<&'a ComparisonRow<'a>> {
+    let published = &comparison.published.table;
+    let (title, source) = (&published.title, &published.source);
+    let title = say!(measured_beside_published_source, title = title, source = source);
+    let data = |row: &ComparisonRow<'a>| row.first.point?.data.as_ref();
+    let table = PaperRows::new(title, &comparison.rows)
+        .text(say!(published_row), |row| Cell::from(&row.first.row.label).with(&row.description));
     let conditions = comparison.conditions.iter().enumerate();
     let table = conditions.fold(table, |table, (place, name)| {
         table.col(condition_name(name), Right, |row| &row.conditions[place])
     });
     let table = table
-        .text(say!(measured_in_its_place), |row| Cell::from(&row.target).with(&row.setup))
-        .col(&comparison.load, Whole, |row| row.workers)
-        .when(rows.iter().any(|row| row.hot_share.is_some()), |table| {
-            table.col(say!(hot_share_percent), Percent, |row| row.hot_share)
+        .text(say!(measured_in_its_place), |row| {
+            let level = row.first.point.and_then(|point| point.level.as_ref());
+            Cell::from(row.target).with(level.map(|level| level.setup.clone()).unwrap_or_default())
         })
-        .when(rows.iter().any(|row| row.size_to_memory.is_some()), |table| {
-            table.col(say!(data_to_memory), Short, |row| row.size_to_memory)
-        });
+        .col(&comparison.load, Whole, |row| row.first.point.map_or(0.0, Point::load))
+        .col(say!(hot_share_percent), Percent, |row| data(row)?.hot_share)
+        .if_any()
+        .col(say!(data_to_memory), Short, |row| data(row)?.size_to_memory)
+        .if_any();
     comparison.columns.iter().enumerate().fold(table, |table, (place, name)| {
+        let pair = |row: &ComparisonRow<'a>| row.pairs[place];
         table.group(name, |table| {
             table
-                .col(say!(measured), Short, |row| {
-                    let pair = &row.pairs[place];
-                    pair.measured.map(|measured| {
-                        spread(measured, pair.repeats).with(note_spans(paper, &pair.checks))
-                    })
-                })
-                .class("strong")
-                .col(say!(published), Whole, |row| row.pairs[place].published)
+                .strong(say!(measured), Short, |row| measured(paper, &pair(row)?))
+                .col(say!(published), Whole, |row| pair(row)?.published())
                 .class("grey")
-                .col(say!(ratio), Short, |row| {
-                    let pair = &row.pairs[place];
-                    ratio_cell(paper, pair.ratio, &pair.checks)
-                })
+                .col(say!(ratio), Short, |row| Some(ratio(paper, pair(row)?.ratio(), &pair(row)?)))
         })
     })
 }
@@ -168,9 +163,7 @@ enum Source<'a> {
 
 /// What is known of a target under the name of a published condition.
 fn stated(paper: &Paper, row: KeyRow<'_>, name: &str) -> Cell {
-    let Some(target) = paper.targets.iter().find(|target| target.label == row.point.target) else {
-        return Cell::blank();
-    };
+    let Some(target) = paper.target(&row.point.target) else { return Cell::blank() };
     let facts = &target.facts;
     let known = match name {
         "vcpu" | "compute_vcpu" => facts.vcpu,
@@ -219,7 +212,6 @@ fn rows_of(paper: &Paper, shown: &Published, index: Option<usize>, blocks: &mut 
     blocks.table(rows.each(|row, made| {
         made.class = if matches!(row, Source::Theirs(_)) { "theirs" } else { "" };
     }));
-    let note = table.note.clone();
-    let words: Vec<Message> = [table.method.clone()].into_iter().chain(note).collect();
-    blocks.fine(Message::sentences(&words));
+    let words = [table.method.clone()].into_iter().chain(table.note.clone());
+    blocks.fine(Message::sentences(&words.collect::<Vec<_>>()));
 }

@@ -1,10 +1,10 @@
-//! What suite and publisher say in their own words.
+//! The words of publishers and suites. Publishers write Markdown as far as blocks go.
 
-use crate::blocks::{Blocks, coded, of_markdown};
+use crate::blocks::{Block, Blocks, Look, Span, Style, TextLine, code, coded, link, strong};
 use crate::evidence::{Paper, RunFacts};
 use crate::format::unique;
-use crate::text::{Lang, Message};
-use dyno_facts::{BothTexts, SuiteFacts};
+use crate::svg::is_wide;
+use dyno_facts::{BothTexts, Lang, Message, SuiteFacts};
 
 /// A section of the publisher's own Markdown; nothing where there is none.
 pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -> Blocks {
@@ -38,13 +38,137 @@ pub(super) fn paragraphs(blocks: &mut Blocks, text: &str) {
         let mut joined = String::new();
         for line in part.lines().map(str::trim) {
             // Between Chinese characters a break of lines is no blank.
-            let is_wide = |c: Option<char>| c.is_some_and(crate::text::is_wide);
-            let is_chinese = is_wide(joined.chars().last()) && is_wide(line.chars().next());
+            let ends = [joined.chars().last(), line.chars().next()];
+            let is_chinese = ends.into_iter().all(|end| end.is_some_and(is_wide));
             if !joined.is_empty() && !is_chinese {
                 joined.push(' ');
             }
             joined += line;
         }
         blocks.paragraph(coded(joined));
+    }
+}
+
+/// Paragraphs, headings, lists, code between fences; within a line `code`, **strong**, *stressed* and links.
+/// Everything else stays text.
+fn of_markdown(text: &str) -> Vec<Block> {
+    let mut blocks = Blocks::default();
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let line = line.trim_end();
+        if line.starts_with("```") {
+            let inside: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
+            blocks.code(inside.join("\n"));
+        } else if let Some(title) = line.strip_prefix('#') {
+            let more = title.len() - title.trim_start_matches('#').len();
+            let level = u8::try_from(more + 1).unwrap_or(5).clamp(2, 5);
+            blocks.heading(level, "", title.trim_start_matches('#').trim(), "");
+        } else if item(line).is_some() {
+            let mut items: Vec<String> = item(line).map(str::to_owned).into_iter().collect();
+            while let Some(next) = lines.next_if(|next| !next.trim().is_empty()) {
+                match (item(next), items.last_mut()) {
+                    (None, Some(last)) => *last = format!("{last} {}", next.trim()),
+                    (own, _) => items.extend(own.map(str::to_owned)),
+                }
+            }
+            blocks.list(Style::Plain, items.iter().map(|item| spans(item)).collect());
+        } else if !line.is_empty() {
+            let mut whole = line.trim().to_owned();
+            let is_same = |next: &&str| {
+                !next.trim().is_empty() && item(next).is_none() && !next.starts_with(['#', '`'])
+            };
+            while let Some(next) = lines.next_if(is_same) {
+                whole = format!("{whole} {}", next.trim());
+            }
+            blocks.paragraph(spans(&whole));
+        }
+    }
+    blocks.0
+}
+
+fn item(line: &str) -> Option<&str> {
+    line.strip_prefix("- ").or_else(|| line.strip_prefix("* "))
+}
+
+fn spans(text: &str) -> TextLine {
+    let mut line = TextLine::new();
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let found = enclosed(rest, "`")
+            .map(|(inside, after)| (code(inside), after))
+            .or_else(|| enclosed(rest, "**").map(|(inside, after)| (strong(inside), after)))
+            .or_else(|| {
+                enclosed(rest, "*").map(|(inside, after)| (Span::of(inside, Look::Emphasis), after))
+            })
+            .or_else(|| linked(rest));
+        match found {
+            Some((span, after)) => {
+                if !plain.is_empty() {
+                    line.push(Span::plain(std::mem::take(&mut plain)));
+                }
+                line.push(span);
+                rest = after;
+            }
+            None => {
+                plain.push(c);
+                rest = &rest[c.len_utf8()..];
+            }
+        }
+    }
+    if !plain.is_empty() {
+        line.push(Span::plain(plain));
+    }
+    line
+}
+
+fn enclosed<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
+    text.strip_prefix(mark)?.split_once(mark).filter(|(inside, _)| !inside.is_empty())
+}
+
+/// `[text](https://...)`; other targets are left out.
+fn linked(text: &str) -> Option<(Span, &str)> {
+    let (name, rest) = text.strip_prefix('[')?.split_once("](")?;
+    let (to, after) = rest.split_once(')')?;
+    let is_known = ["https://", "http://", "#"].iter().any(|begin| to.starts_with(begin));
+    is_known.then(|| (link(name, to), after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markdown_becomes_blocks() {
+        let blocks = of_markdown(
+            "# Mine\n\nOne `a*b`\ntwo **three** [four](https://x).\n\n- *a*\n  b\n- c\n\n```\nx\n```\n",
+        );
+        let [
+            Block::Heading(heading),
+            Block::Paragraph { text, .. },
+            Block::List { items, .. },
+            Block::Code { text: listing },
+        ] = blocks.as_slice()
+        else {
+            panic!("{blocks:?}")
+        };
+        assert_eq!((heading.level, heading.title.to_string()), (2, "Mine".to_owned()));
+        let looks: Vec<Look> = text.iter().map(|span| span.look).collect();
+        let plain = Look::Plain;
+        assert_eq!(looks, [plain, Look::Code, plain, Look::Strong, plain, plain, plain]);
+        assert_eq!(text[5].to.as_deref(), Some("https://x"));
+        assert_eq!((items.len(), items[0][1].text.to_string()), (2, " b".to_owned()));
+        assert_eq!(listing, "x");
+    }
+
+    #[test]
+    fn what_is_no_markup_stays_text() {
+        for text in ["a ` b", "**", "[x](javascript:alert(1))", "2 * 3"] {
+            let blocks = of_markdown(text);
+            let [Block::Paragraph { text: line, .. }] = blocks.as_slice() else {
+                panic!("{blocks:?}")
+            };
+            assert_eq!((line.len(), line[0].text.to_string()), (1, text.to_owned()));
+        }
     }
 }

@@ -1,17 +1,26 @@
-//! The results, chapter by chapter.
+//! The results: chapters, experiments, trials, what disturbed them.
 
-use super::{experiment, notes, yes_or_no};
-use crate::blocks::{Blocks, PaperRows, link, spread};
+use super::{
+    clauses, ended, fault, grouped, nodes, notes, publisher, summary, target_of, verdict_of,
+    yes_or_no,
+};
+use crate::blocks::{
+    Blocks, Cell, Look, PaperRows, Span, TextLine, bad, code, coded, lines, link, spread, strong,
+};
 use crate::charts;
-use crate::evidence::{Cost, CostRow};
-use crate::evidence::{Experiment, KeyRow, Paper};
+use crate::evidence::{
+    CostRow, Experiment, Gap, KeyRow, NodeScaling, Paper, Point, RunFacts, Scaling, StatementRow,
+    SteadyRow, Trial, statements, why_set_aside,
+};
 use crate::families::{FamilyPaper, families, family_of};
 use crate::format::{
     self,
-    NumberFormat::{Plain, Right, Short},
+    NumberFormat::{Bytes, Ms, Percent, Plain, Right, Short, Tenth, Text as Words, Whole},
+    unique,
 };
-use crate::text::{Lang, Message};
-use dyno_facts::{Purpose, Role, Route, say};
+use dyno_facts::{
+    DataCheck, Event, EventKind, Lang, Message, Metric, Purpose, Role, Route, TrialStatus, say,
+};
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -24,10 +33,10 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
         blocks.heading(3, &next(), title, &format!("chapter-{}", place + 1));
         blocks.listed();
-        blocks.figures(charts::cover::totals(paper, &experiments, lang));
+        blocks.figures(charts::totals(paper, &experiments, lang));
         for (index, own) in experiments {
             blocks.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
-            blocks.extend(experiment::blocks(paper, own, lang));
+            blocks.extend(experiment_blocks(paper, own, lang));
         }
     }
     if !paper.result_rows().is_empty() {
@@ -36,19 +45,16 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         blocks.table(capacity(paper));
         blocks.fine(say!(vcpu_are_those_of_one_node));
     }
-    if !paper.costs.is_empty() {
-        blocks.table(costs(paper));
-        blocks.fine(say!(prices_are_stated_in_the_suite));
-    }
+    costs(paper, &mut blocks);
     if !paper.faults().is_empty() {
         blocks.heading(3, &next(), say!(failover_and_durability), "failover");
         blocks.listed();
-        blocks.extend(super::fault::blocks(paper, lang));
+        blocks.extend(fault::blocks(paper, lang));
     }
     let title = say!(scaling_steadiness_errors_and_gaps);
     blocks.heading(3, &next(), title, "disturbances");
     blocks.listed();
-    blocks.extend(super::steady::blocks(paper));
+    blocks.extend(disturbances(paper));
     blocks
 }
 
@@ -64,7 +70,7 @@ pub(super) fn chapters(paper: &Paper) -> Vec<(Message, Vec<(usize, &Experiment)>
 
 /// The virtual CPUs of a node, as stated; of all read-only nodes where the load is spread over these.
 fn vcpu(paper: &Paper, row: KeyRow<'_>) -> Option<f64> {
-    let target = paper.targets.iter().find(|target| target.label == row.point.target)?;
+    let target = paper.target(&row.point.target)?;
     let readers = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count();
     // Nothing of the load is done by other nodes, and all of it by these.
     let nodes = if target.facts.route == Route::Spread { readers.max(1) } else { 1 };
@@ -79,8 +85,7 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         })
         .text(say!(target_2), |row| &row.point.target)
         .text(say!(load), |row| row.point.load_words())
-        .col(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
-        .class("strong")
+        .strong(say!(throughput), Short, |row| spread(row.point.throughput(), row.point.repeats))
         .text(say!(unit), |row| match row.point.main {
             Some((metric, _)) => metric.title(),
             None => say!(transactions_s),
@@ -94,19 +99,503 @@ fn capacity(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-pub(super) fn costs(paper: &Paper) -> PaperRows<(&Cost, &CostRow)> {
-    let of = |cost| move |row| (cost, row);
-    let rows = paper.costs.iter().flat_map(|cost| cost.rows.iter().map(of(cost)));
-    let title = say!(cost_from_the_stated_price_of);
+/// What the work costs, where targets have a price.
+pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
+    let rows = paper.costs();
+    let amount = |amount: String, row: &CostRow<'_>| format!("{amount} {}", row.price.currency);
+    let table = PaperRows::new(say!(cost_from_the_stated_price_of), &rows)
+        .text(say!(experiment), |row| &row.experiment.title)
+        .text(say!(target_2), |row| &row.target.label)
+        .col(say!(price_of_an_hour), Right, |row| amount(format::plain(row.price.per_hour), row))
+        .text(say!(cost), |row| &row.what)
+        .strong(say!(amount), Right, |row| amount(format::short(row.amount), row));
+    blocks.table(table);
+    if !rows.is_empty() {
+        blocks.fine(say!(prices_are_stated_in_the_suite));
+    }
+}
+
+fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    publisher::paragraphs(&mut blocks, &experiment.description.render(lang));
+    let left_out = left_out(paper, experiment);
+    if !left_out.is_empty() {
+        let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
+        blocks.fine(Message::sentences(&all));
+    }
+    match family_of(experiment).and_then(|family| family.section(paper, experiment, lang)) {
+        Some(own) => blocks.extend(own),
+        None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
+    }
+    transactions(paper, experiment, &mut blocks);
+    if experiment.points.is_empty() {
+        let none = say!(no_figures_no_trial_of_this);
+        blocks.paragraph(none);
+    }
+    blocks.figures(nodes::figures(paper, experiment, lang));
+    nodes::blocks(paper, experiment, &mut blocks);
+    nodes::fleet_blocks(paper, experiment, &mut blocks);
+    blocks
+}
+
+/// The steps that were skipped and why, repeats told once.
+fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
+    let skipped = paper.runs.iter().flat_map(|run| &run.header.skipped);
+    let own = skipped.filter_map(|(id, why)| {
+        let step = id.strip_prefix(&experiment.name)?.strip_prefix('/')?;
+        let step = step.split("/repeat=").next().unwrap_or(step).replace('/', ", ");
+        Some(say!(what_why, what = step, why = why))
+    });
+    unique(own.collect())
+}
+
+/// What a terminal shows of an experiment.
+pub(super) fn experiment_tables(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    blocks.heading(4, "", &experiment.title, "");
+    let own = family_of(experiment).and_then(|family| family.terminal(paper, experiment));
+    blocks.extend(own.unwrap_or_default());
+    transactions(paper, experiment, blocks);
+    nodes::blocks(paper, experiment, blocks);
+    nodes::fleet_blocks(paper, experiment, blocks);
+}
+
+fn transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let points = &experiment.points;
+    if points.is_empty() || experiment.is_pass() {
+        return;
+    }
+    blocks.table(levels(paper, experiment));
+    blocks.table(scaling_of(experiment));
+    let described: Vec<&Point> = points.iter().filter(|point| point.data.is_some()).collect();
+    if !described.is_empty() {
+        blocks.table(data(described));
+        // How keys are drawn, each way once.
+        let data = paper.trials_in(experiment).filter_map(|trial| trial.summary.data.as_ref());
+        let access = data.map(|data| data.access.clone()).filter(|text| !text.is_empty());
+        blocks.fine(Message::sentences(&unique(access.collect())));
+    }
+    blocks.table(of_statements(&statements(paper.trials_in(experiment))));
+    if points.iter().any(|point| point.p999_us.is_none()) {
+        let why = say!(fewer_than_10_samples_lie_beyond);
+        blocks.fine(vec![Span::plain("– "), Span::plain(why)]);
+    }
+}
+
+fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
+    let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
+    let title = match experiment.points.iter().any(|point| point.repeats > 1) {
+        true => say!(load_levels_medians_of_the_repeats, test = test),
+        false => say!(test_load_levels, test = test),
+    };
+    let latency = match (experiment.is_open_loop, experiment.has_terminals()) {
+        (true, _) => say!(latency_from_the_due_time_ms),
+        (false, true) => say!(response_time_of_all_kinds_ms),
+        (false, false) => say!(service_time_ms),
+    };
+    PaperRows::new(title, &experiment.points)
+        .text(say!(target_2), |p| {
+            let again = match p.purpose {
+                Purpose::Confirm => say!(measured_again),
+                Purpose::Search => say!(step_of_the_search),
+                Purpose::Measure => Message::default(),
+            };
+            Cell::from(target_of(&p.target, p.status)).with(again)
+        })
+        .col(say!(workers), Whole, |p| p.workers)
+        .col(say!(offered_per_s), Short, |p| p.rate_per_s)
+        .if_any()
+        .group(say!(per_second), |table| {
+            let table = table.strong(say!(transactions), Short, |p| spread(p.tps, p.repeats));
+            table.col(say!(statements), Short, |p| spread(p.qps, 1))
+        })
+        .group(latency, |table| {
+            table
+                .col(say!(mean), Ms, |p| p.mean_us.map(|us| spread(us, 1)))
+                .col("p50", Ms, |p| p.p50_us.map(|us| spread(us, 1)))
+                .col("p95", Ms, |p| p.p95_us.map(|us| spread(us, p.repeats)))
+                .col("p99", Ms, |p| p.p99_us.map(|us| spread(us, p.repeats)))
+                .col("p99.9", Ms, |p| p.p999_us.map(|us| spread(us, 1)))
+                .col(say!(max), Ms, |p| p.max_us)
+        })
+        .col(say!(errors), Whole, |p| p.errors)
+        .col(say!(retries), Whole, |p| p.retries)
+        .col(say!(reconnects), Whole, |p| p.reconnects)
+        .col(say!(generator_cpu_s_per_statement), Short, |p| spread(p.cpu_us_per_statement, 1))
+        .metrics(Metric::costs(), |p, metric| {
+            p.costs.get(&metric).map(|cost| spread(*cost, p.repeats))
+        })
+        .text(say!(notes), |p| notes(paper, &p.checks))
+}
+
+/// What more read-only nodes bring.
+pub(super) fn scaling_of(experiment: &Experiment) -> PaperRows<&NodeScaling> {
+    PaperRows::new(say!(scaling_with_read_only_nodes_at), &experiment.node_scaling)
+        .text(say!(target_2), |row| &row.target)
+        .col(say!(read_only_nodes_3), Whole, |row| {
+            Cell::from(row.nodes).with_if(row.is_stated, || vec![Span::plain(say!(stated))])
+        })
+        .col(say!(workers), Whole, |row| row.workers)
+        .strong(say!(statements_per_s), Short, |row| row.qps.median)
+        .col(say!(for_each_node), Short, |row| row.qps_per_node)
+        .col(say!(speed_up), Short, |row| row.speedup)
+        .col(say!(efficiency_percent), Percent, |row| row.efficiency)
+}
+
+fn data(points: Vec<&Point>) -> PaperRows<&Point> {
+    let title = say!(data_and_the_range_that_keys);
+    let facts = |p: &Point| p.data.clone();
+    PaperRows::new(title, points)
+        .text(say!(target_2), |p| &p.target)
+        .col(say!(workers), Whole, |p| p.workers)
+        .col(say!(rows), Whole, |p| facts(p).map(|data| data.facts.rows))
+        .col(say!(hot_rows), Whole, |p| facts(p).and_then(|data| data.facts.hot_rows))
+        .strong(say!(hot_share_percent), Percent, |p| facts(p).and_then(|data| data.hot_share))
+        .col(say!(size_of_the_data), Bytes, |p| facts(p).and_then(|data| data.facts.size_bytes))
+        .col(say!(memory_for_data), Bytes, |p| facts(p).and_then(|data| data.facts.memory_bytes))
+        .col(say!(its_setting), Words, |p| facts(p).map(|data| code(data.facts.memory_setting)))
+        .strong(say!(data_to_memory), Short, |p| facts(p).and_then(|data| data.size_to_memory))
+        .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
+}
+
+fn of_statements<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow<'a>> {
+    let first = rows.first().map(|row| &row.2.script);
+    let is_one = rows.iter().all(|row| Some(&row.2.script) == first);
+    let title = match first.filter(|_| is_one) {
+        Some(script) => say!(statement_by_statement, script = script),
+        None => say!(statement_by_statement_2),
+    };
+    let text = |row: &StatementRow<'_>| row.2.text.split_whitespace().collect::<Vec<_>>().join(" ");
     PaperRows::new(title, rows)
-        .text(say!(experiment), |(cost, _)| &cost.experiment)
-        .text(say!(target_2), |(cost, _)| &cost.target)
-        .col(say!(price_of_an_hour), Right, |(cost, _)| {
-            format!("{} {}", format::plain(cost.price.per_hour), cost.price.currency)
+        .text(say!(target_2), |row| row.0)
+        .col(say!(workers), Whole, |row| row.1)
+        .when(!is_one, |table| table.text(say!(script), |row| &row.2.script))
+        .text(say!(statement_2), |row| -> TextLine { vec![code(text(row))] })
+        .class("sql")
+        .col(say!(executions), Whole, |row| row.2.count)
+        .strong(say!(mean_ms), Ms, |row| row.2.mean_us)
+        .col(say!(min_ms), Ms, |row| row.2.min_us)
+        .col(say!(max_ms), Ms, |row| row.2.max_us)
+        .col(say!(failures), Whole, |row| row.2.failures)
+        .col(say!(retries), Whole, |row| row.2.retries)
+}
+
+pub(super) fn trial_blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    if paper.trials.is_empty() {
+        blocks.paragraph(summary::no_trial(paper));
+        return blocks;
+    }
+    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
+    let of_transactions = of_transactions(paper);
+    if !of_transactions.is_empty() {
+        blocks.table(accounting(paper, of_transactions));
+        blocks.fine(say!(wasted_statements_belong_to_attempts_that));
+    }
+    blocks.table(set_aside(paper));
+    blocks.table(stages(paper));
+    blocks.table(data_checks(paper));
+    let (drawn, not_drawn) = charts::of_trials(paper, lang);
+    if !drawn.is_empty() {
+        blocks.heading(4, "", say!(over_time), "");
+        blocks.fine(shades(say!(warm_up)));
+        if not_drawn > 0 {
+            let (n, file) = (not_drawn.to_string(), "`trials/`");
+            blocks.fine(coded(say!(more_trials_are_not_drawn_their, n = n, file = file)));
+        }
+        blocks.grid(drawn);
+    }
+    for trial in paper.trials.iter().filter(|trial| !trial.summary.notes.is_empty()) {
+        let notes = Message::sentences(&trial.summary.notes);
+        blocks.fine(say!(trial_trial_notes, trial = &trial.label, notes = notes));
+    }
+    blocks
+}
+
+/// What a terminal shows of them.
+pub(super) fn trial_tables(paper: &Paper, blocks: &mut Blocks) {
+    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
+    blocks.table(accounting(paper, of_transactions(paper)));
+    for trial in &paper.trials {
+        if let TrialStatus::Failed(why) = &trial.summary.status {
+            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
+        }
+    }
+    blocks.table(set_aside(paper));
+    blocks.table(stages(paper));
+    blocks.table(data_checks(paper));
+}
+
+/// Trials that count for nothing, in grey.
+fn set_aside(paper: &Paper) -> PaperRows<&Trial> {
+    ended_trials(say!(trials_made_again), &paper.set_aside)
+        .look("text")
+        .text(say!(why_again), |t| why_set_aside(&t.summary))
+        .each(|t, row| {
+            row.anchor = format!("trial-{}", t.label);
+            row.class = "grey";
         })
-        .text(say!(cost), |(_, row)| &row.what)
-        .col(say!(amount), Right, |(cost, row)| {
-            format!("{} {}", format::short(row.amount), cost.price.currency)
+}
+
+/// The parts of long trials, with the seams between them.
+fn stages(paper: &Paper) -> PaperRows<&Trial> {
+    let seam = |stage: &Trial| {
+        let own = paper.trials.iter().filter(|trial| trial.run == stage.run);
+        let mut seams = own.flat_map(|trial| &trial.summary.stages);
+        seams.find(|seam| seam.trial == stage.summary.trial)
+    };
+    let number = |stage: &Trial| {
+        let stage = stage.summary.stage.unwrap_or_default();
+        say!(stage_of, number = stage.number.to_string(), of = stage.of.to_string())
+    };
+    let why = |stage: &Trial| match &stage.summary.status {
+        TrialStatus::Failed(why) => Some(why.clone()),
+        _ => None,
+    };
+    ended_trials(say!(stages_of_trials), &paper.stages)
+        .text(say!(stage), number)
+        .col(say!(window_from_s), Tenth, |stage| seam(stage).map(|seam| seam.from_s))
+        .col(say!(gap_before_s), Tenth, |stage| seam(stage).and_then(|seam| seam.gap_s))
+        .col(say!(window_s), Tenth, |stage| stage.summary.window_s)
+        .col(say!(committed_2), Whole, |stage| stage.summary.counts.committed)
+        .text(say!(notes), why)
+        .each(|stage, row| {
+            row.anchor = format!("trial-{}", stage.label);
+            row.class = if stage.status == "stage" { "" } else { "grey" };
         })
-        .class("strong")
+}
+
+/// Queries are no transactions: what they did stands in a table of their own.
+pub(super) fn of_transactions(paper: &Paper) -> Vec<&Trial> {
+    paper.trials.iter().filter(|trial| !trial.summary.is_pass()).collect()
+}
+
+/// What the shades of charts over time mean.
+pub fn shades(warm: Message) -> TextLine {
+    let mut line = vec![Span::plain(say!(zero_is_the_opening_of_the))];
+    let shades = [
+        ("warm", warm),
+        ("error", say!(intervals_with_errors_or_reconnects)),
+        ("gap", say!(no_commit)),
+    ];
+    for (name, meaning) in shades {
+        line.extend([Span::plain(" "), Span::of("", Look::Swatch(name)), Span::plain(" ")]);
+        line.push(Span::plain(meaning));
+    }
+    line
+}
+
+/// The experiment and the target of a trial.
+pub fn place(trial: &Trial) -> String {
+    format!("{}, {}", trial.summary.experiment, trial.target)
+}
+
+/// A table of trials that begins with which they are, and how they ended.
+fn ended_trials<'a>(
+    title: Message,
+    trials: impl IntoIterator<Item = &'a Trial>,
+) -> PaperRows<&'a Trial> {
+    PaperRows::new(title, trials)
+        .text(say!(trial_2), |t| &t.label)
+        .text(say!(experiment_target), place)
+        .col(say!(workers), Whole, |t| t.summary.workers)
+        .col(say!(repeat), Whole, |t| t.summary.repeat)
+        .col(say!(began), Right, |t| t.summary.started_at.get(11..19).unwrap_or_default())
+        .class("keep")
+        .text(say!(ended), |t| ended(t.status))
+}
+
+fn accounting<'a>(paper: &'a Paper, trials: Vec<&'a Trial>) -> PaperRows<&'a Trial> {
+    let title = say!(accounting_started_committed_rolled_back_failed);
+    ended_trials(title, trials)
+        .col(say!(started), Whole, |t| t.summary.counts.started)
+        .col(say!(committed_2), Whole, |t| t.summary.counts.committed)
+        .col(say!(rolled_back_2), Whole, |t| t.summary.counts.rolled_back)
+        .col(say!(failed_3), Whole, |t| t.summary.counts.failed)
+        .col(say!(skipped), Whole, |t| t.summary.counts.skipped)
+        .col(say!(in_flight), Whole, |t| t.summary.in_flight)
+        .text(say!(adds_up), |t| match t.adds_up {
+            true => Span::plain(say!(yes)),
+            false => bad(say!(no_3)),
+        })
+        .col(say!(wasted_statements), Whole, |t| t.summary.wasted.total())
+        .text(say!(notes), |t| notes(paper, &t.checks))
+        .each(|t, row| row.anchor = format!("trial-{}", t.label))
+}
+
+fn data_checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
+    let rows = paper.trials.iter().flat_map(|t| t.summary.checks.iter().map(move |it| (t, it)));
+    PaperRows::new(say!(checks_of_the_data_after_each), rows)
+        .look("text")
+        .text(say!(trial_2), |(trial, _)| &trial.label)
+        .text(say!(experiment_target), |(trial, _)| place(trial))
+        .text(say!(check_2), |(_, check)| check.name.clone())
+        .text(say!(verdict), |(_, check)| verdict_of(check.verdict))
+        .text(say!(evidence_2), |(_, check)| check.evidence.clone())
+}
+
+fn disturbances(paper: &Paper) -> Blocks {
+    let mut blocks = Blocks::default();
+    blocks.table(scaling(paper));
+    let unsteady: Vec<&SteadyRow> =
+        paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
+    let is_judged = paper.verdicts.steady.iter().any(|row| row.is_warmed_up.is_some());
+    if unsteady.is_empty() && is_judged {
+        blocks.paragraph(say!(every_window_with_at_least_12));
+    }
+    blocks.table(of_unsteady(unsteady));
+    errors(paper, &mut blocks);
+    let broken = paper.trials.iter().flat_map(|t| t.gaps.iter().map(move |gap| (t, gap)));
+    let broken: Vec<(&Trial, &Gap)> = broken.collect();
+    if broken.is_empty() && !of_transactions(paper).is_empty() {
+        blocks.paragraph(say!(every_interval_of_every_window_had));
+    }
+    blocks.table(gaps(broken));
+    paper.runs.iter().for_each(|run| events(run, &mut blocks));
+    for run in paper.runs.iter().filter(|run| !run.warnings.is_empty()) {
+        blocks.fine(say!(
+            damaged_or_missing_in,
+            run = &run.folder,
+            what = Message::sentences(&run.warnings)
+        ));
+    }
+    blocks
+}
+
+fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
+    let title = say!(throughput_against_concurrency);
+    PaperRows::new(title, &paper.verdicts.scaling)
+        .text(say!(experiment), |row| &row.title)
+        .text(say!(target_2), |row| &row.target)
+        .col(say!(workers), Right, |row| {
+            let [least, most] = row.workers.map(format::whole);
+            format!("{least}{}{most}", format::DASH)
+        })
+        .text(say!(peak), |row| &row.words)
+}
+
+fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
+    PaperRows::new(say!(trials_that_were_not_steady_in), rows)
+        .text(say!(trial_2), |row| &row.trial)
+        .text(say!(target_2), |row| Cell::from(&row.target).with(&row.experiment))
+        .col(say!(median_per_s), Short, |row| row.median_per_s)
+        .text(say!(warm_up_2), |row| {
+            row.is_warmed_up.map(|is_over| match is_over {
+                true => Span::plain(say!(over)),
+                false => strong(say!(not_over)),
+            })
+        })
+        .col(say!(last_third_by_first_percent), Percent, |row| row.drift)
+        .col(say!(slope_over_the_window_percent), Percent, |row| row.slope)
+        .text(say!(changes_of_the_level), |row| {
+            lines(row.changes.iter().map(|change| {
+                say!(
+                    at_s_from_to,
+                    at = format::plain(change.at_s),
+                    before = format::short(change.before_per_s),
+                    after = format::short(change.after_per_s)
+                )
+            }))
+        })
+        .text(say!(seconds_below_half_of_the_median), stalls)
+}
+
+fn stalls(row: &SteadyRow) -> TextLine {
+    const MOST: usize = 6;
+    let told = row.stalls.iter().take(MOST).map(|stall| {
+        let words = say!(
+            to_s_lowest,
+            from = format::plain(stall.from_s),
+            to = format::plain(stall.to_s),
+            lowest = format::short(stall.lowest_per_s)
+        );
+        let events = clauses(&stall.events);
+        if events.is_empty() { words } else { say!(what_why, what = words, why = events) }
+    });
+    let more = row.stalls.len().saturating_sub(MOST);
+    let more = (more > 0).then(|| say!(and_n_more, n = more.to_string()));
+    lines(told.chain(more))
+}
+
+pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
+    let trials = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
+        paper.trials_in(experiment).map(move |trial| (index, experiment, trial))
+    });
+    let all = trials.flat_map(|(index, experiment, trial)| {
+        trial.summary.errors.iter().map(move |error| {
+            let kind = (&error.class, error.errno, &error.sqlstate);
+            ((index, &trial.target, kind), (experiment, error, trial))
+        })
+    });
+    // Errors of one kind in an experiment on a target stand in one row.
+    let all = grouped(all);
+    let has_failures =
+        |own: &Experiment| family_of(own).is_some_and(|family| family.has_failures(paper, own));
+    if all.is_empty() {
+        blocks.paragraph(match paper.experiments.iter().any(has_failures) {
+            true => say!(queries_that_were_given_up_or),
+            false => say!(no_statement_and_no_connect_met),
+        });
+    }
+    let table = PaperRows::new(say!(errors_of_attempts_and_connects), all.iter().map(|(_, it)| it))
+        .look("text")
+        .text(say!(experiment), |all| &all[0].0.title)
+        .text(say!(target_2), |all| &all[0].2.target)
+        .text(say!(error_class), |all| match all[0].1.is_own_conflict() {
+            true => Span::plain(say!(own_conflict)),
+            false => code(&all[0].1.class),
+        })
+        .col(say!(number), Right, |all| {
+            Some(all[0].1.errno).filter(|errno| *errno > 0).map(|errno| errno.to_string())
+        })
+        .text("SQLSTATE", |all| match all[0].1.is_own_conflict() {
+            true => Span::plain(format::DASH),
+            false => code(&all[0].1.sqlstate),
+        })
+        .col(say!(count), Whole, |all| all.iter().map(|(_, error, _)| error.count).sum::<u64>())
+        .text(say!(first_message), |all| all[0].1.message.clone())
+        .text(say!(in_trials), |all| {
+            all.iter().map(|(.., trial)| trial.label.as_str()).collect::<Vec<_>>().join(", ")
+        });
+    blocks.table(table);
+}
+
+fn gaps<'a>(rows: Vec<(&'a Trial, &'a Gap)>) -> PaperRows<(&'a Trial, &'a Gap)> {
+    PaperRows::new(say!(stretches_of_a_measured_window_without), rows)
+        .text(say!(trial_2), |(trial, _)| &trial.label)
+        .text(say!(target_2), |(trial, _)| &trial.target)
+        .col(say!(from_s), Short, |(_, gap)| gap.from_s)
+        .col(say!(to_s), Short, |(_, gap)| gap.to_s)
+        .col(say!(length_s), Short, |(_, gap)| gap.to_s - gap.from_s)
+        .col(say!(errors_in_it), Whole, |(_, gap)| gap.errors)
+        .col(say!(reconnects), Whole, |(_, gap)| gap.reconnects)
+}
+
+fn events(run: &RunFacts, blocks: &mut Blocks) {
+    const MOST: usize = 100;
+    let when = |event: &Event| {
+        let trial = event.trial.map(|trial| trial.to_string()).unwrap_or_default();
+        match event.at_s {
+            Some(at_s) => format!("{trial}, {} s", format::short(at_s)),
+            None => trial,
+        }
+    };
+    let kind = |event: &Event| match event.kind {
+        EventKind::Server => say!(server),
+        EventKind::Note => say!(note),
+        other => Message::from(format!("{other:?}").to_lowercase()),
+    };
+    let title = say!(events_of_run, run = &run.folder);
+    blocks.table(
+        PaperRows::new(title, run.events.iter().take(MOST))
+            .look("text")
+            .text(say!(time), |event| &event.at)
+            .text(say!(trial_2), when)
+            .text(say!(kind), kind)
+            .text(say!(what_2), |event| event.text.clone()),
+    );
+    let more = run.events.len().saturating_sub(MOST);
+    if more > 0 {
+        let (n, file) = (more.to_string(), "`events.jsonl`");
+        blocks.fine(coded(say!(more_are_in, n = n, file = file)));
+    }
 }

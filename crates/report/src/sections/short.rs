@@ -2,7 +2,7 @@
 //! table. What only the full edition has stands in its appendix or beside each experiment there.
 
 use super::environment::is_of_several;
-use super::{experiment, method, notes, results, separated, target_of};
+use super::{fault, method, notes, results, separated, target_of};
 use crate::blocks::{Block, Blocks, Cell, Drawing, PaperRows, PaperTable, Style, code, spread};
 use crate::charts;
 use crate::evidence::{Experiment, Paper, Point};
@@ -11,11 +11,9 @@ use crate::format::{
     NumberFormat::{Ms, Percent, Short, Whole},
     unique,
 };
-use crate::text::{Lang, Message};
-use dyno_facts::say;
+use crate::svg::size_of;
+use dyno_facts::{Lang, Message, say};
 
-/// Sections that only the full edition has.
-pub(super) const FULL_ONLY: [&str; 2] = ["resources", "appendix"];
 /// Higher charts are drawn as wide as the page.
 const HIGHEST_SMALL: f64 = 400.0;
 /// So many charts stand in a chapter.
@@ -63,13 +61,11 @@ pub(super) fn method(paper: &Paper, _: Lang) -> Blocks {
         sentences.extend(method::comparison(own));
         sentences.extend(method::renewals(own));
         let objective = own.objective.as_ref();
-        sentences
-            .extend(objective.map(|text| say!(objective_of_the_search_for_the, objective = text)));
-        sentences
+        let objective = objective.map(|it| say!(objective_of_the_search_for_the, objective = it));
+        sentences.into_iter().chain(objective)
     };
-    blocks.paragraph(Message::sentences(&unique(
-        paper.experiments.iter().flat_map(of_each).collect(),
-    )));
+    let sentences = unique(paper.experiments.iter().flat_map(of_each).collect());
+    blocks.paragraph(Message::sentences(&sentences));
     blocks
 }
 
@@ -84,13 +80,10 @@ pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
         blocks.heading(3, &format!("6.{number}"), title, &format!("chapter-{number}"));
         chapter(paper, &experiments, lang, &mut blocks);
     }
-    if !paper.costs.is_empty() {
-        blocks.table(results::costs(paper));
-        blocks.fine(say!(prices_are_stated_in_the_suite));
-    }
+    results::costs(paper, &mut blocks);
     if !paper.faults().is_empty() {
         blocks.heading(3, "", say!(failover_and_durability), "failover");
-        let (own, figures) = essence(super::fault::blocks(paper, lang), most_of_pass(paper));
+        let (own, figures) = essence(fault::blocks(paper, lang), most_of_pass(paper));
         blocks.figures(figures.into_iter().take(1));
         blocks.extend(own);
     }
@@ -129,7 +122,7 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     blocks.extend(disclosed);
     charts.truncate(MOST_CHARTS);
     let is_small = |chart: &Drawing| {
-        let high: f64 = chart.halves.iter().map(|svg| svg.size().1).sum();
+        let high: f64 = chart.halves.iter().map(|svg| size_of(svg).1).sum();
         !chart.halves.is_empty() && high <= HIGHEST_SMALL
     };
     let is_pair = charts.iter().filter(|chart| is_small(chart)).count() > 1;
@@ -141,7 +134,7 @@ fn chapter(paper: &Paper, experiments: &[(usize, &Experiment)], lang: Lang, bloc
     blocks.grid(small.into_iter().map(shrunk).collect());
     let others = experiments.iter().filter(|(index, own)| !shown.contains(index) && !own.is_pass());
     blocks.table(levels(paper, others.copied()));
-    let scalings = experiments.iter().map(|(_, own)| experiment::scaling_of(own));
+    let scalings = experiments.iter().map(|(_, own)| results::scaling_of(own));
     scalings.for_each(|table| blocks.table(table));
     blocks.extend(tables);
 }
@@ -200,9 +193,7 @@ fn levels<'a>(
     for same in rows.chunk_by_mut(|a, b| a.index == b.index) {
         same[0].first_of = same.len();
     }
-    let has_rates = rows.iter().any(|row| row.point.rate_per_s.is_some());
     let ratio = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.size_to_memory);
-    let has_ratio = rows.iter().any(|row| ratio(*row).is_some());
     let hot = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.hot_share);
     let has_hot = rows.iter().any(|row| hot(*row).is_some_and(|share| share < 1.0));
     PaperRows::new(say!(load_levels_of_the_experiments), rows)
@@ -212,14 +203,15 @@ fn levels<'a>(
         })
         .text(say!(target_2), |row| target_of(&row.point.target, row.point.status))
         .col(say!(workers), Whole, |row| row.point.workers)
-        .when(has_rates, |table| table.col(say!(offered_per_s), Short, |row| row.point.rate_per_s))
-        .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
-        .class("strong")
+        .col(say!(offered_per_s), Short, |row| row.point.rate_per_s)
+        .if_any()
+        .strong(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
         .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
         .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, row.point.repeats)))
         .col(say!(p99_ms), Ms, |row| row.point.p99_us.map(|us| spread(us, row.point.repeats)))
         .col(say!(errors), Whole, |row| row.point.errors)
-        .when(has_ratio, |table| table.col(say!(data_to_memory), Short, ratio))
+        .col(say!(data_to_memory), Short, ratio)
+        .if_any()
         .when(has_hot, |table| table.col(say!(hot_share_percent), Percent, hot))
         .text(say!(notes), |row| notes(paper, &row.point.checks))
         .each(|row, made| {

@@ -1,16 +1,24 @@
-//! The whole in a paragraph and a table.
+//! The whole in a paragraph and a table; targets held against each other, and gates; what a terminal shows at the end of a run.
 
-use super::{notes, why_forbidden, with_objections};
-use crate::blocks::{Blocks, Cell, PaperRows, Span, Style, link, spread};
-use crate::evidence::{Experiment, KeyRow, Paper, PaperTarget, Point, node_scaling_sentences};
-use crate::families::{families, family_of};
-use crate::format::{
-    self,
-    NumberFormat::{Ms, Short, Whole},
+use super::cover::{self, rehearsal, why_forbidden, with_objections};
+use super::{clauses, grouped, notes, results};
+use crate::blocks::{
+    Block, Blocks, Cell, Look, PaperRows, Span, Style, bad, code, emphasis, link, spread,
 };
-use crate::text::{Lang, Message};
-use dyno_facts::statistics::Metric;
-use dyno_facts::{Purpose, RunStatus, say};
+use crate::charts;
+use crate::evidence::{
+    Bounds, Call, Experiment, GateResult, GateRow, KeyRow, PairOrder, PairedComparison, Paper,
+    PaperTarget, Point, SessionRow, Trial, VerdictRow, node_scaling_sentences,
+};
+use crate::families::{FamilyPaper, families, family_of};
+use crate::format::{
+    self, NumberFormat,
+    NumberFormat::{Ms, Percent, Ratio, Right, Short, Text as Words, Whole},
+};
+use dyno_facts::statistics::ratio::Judging;
+use dyno_facts::statistics::{ALPHA, Metric};
+use dyno_facts::{CheckVerdict, Lang, Message, Purpose, RunStatus, say};
+use dyno_judge::findings::verdict::{aa, bounds};
 use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
@@ -29,7 +37,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         link(say!(all_checks), "#checks"),
     ];
     blocks.styled(Style::Lead, lead);
-    blocks.extend(super::verdict::blocks(paper, lang));
+    blocks.extend(verdict_blocks(paper, lang));
     // The short edition has one table of results, in section 6.
     if paper.is_short() {
         return blocks;
@@ -58,11 +66,10 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(target_2), |row| &row.point.target);
     own.into_iter()
         .fold(table, |table, metric| {
-            table.col(metric.title(), Short, |row| of(row.point, metric)).class("strong")
+            table.strong(metric.title(), Short, |row| of(row.point, metric))
         })
         .col(say!(workers), Whole, |row| row.point.workers)
-        .col(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
-        .class("strong")
+        .strong(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
         .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
         .col(say!(mean_ms), Ms, |row| row.point.mean_us.map(|us| spread(us, 1)))
         .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, row.point.repeats)))
@@ -71,8 +78,8 @@ pub(super) fn best(paper: &Paper) -> PaperRows<KeyRow<'_>> {
         .text(say!(notes), |row| notes(paper, &row.point.checks))
 }
 
-/// So many sentences of what was reached are in the summary.
-const MOST: usize = 3;
+/// So many sentences of what was reached are told; the others stand in the tables.
+const MOST_REACHED: usize = 3;
 
 /// What was measured, what did not end well, what was reached.
 fn sentences(paper: &Paper) -> Vec<Message> {
@@ -82,8 +89,8 @@ fn sentences(paper: &Paper) -> Vec<Message> {
     let mut sentences = vec![extent(paper)];
     sentences.extend(not_ended_well(paper));
     sentences.extend(paper.verdicts.sentence());
-    let (told, has_more) = told(paper, MOST);
-    sentences.extend(told);
+    let (reached, has_more) = first_reached(paper);
+    sentences.extend(reached);
     sentences.extend(has_more.then(|| match paper.is_short() {
         true => say!(section_6_has_the_others),
         false => say!(the_table_has_the_others),
@@ -111,23 +118,21 @@ pub(crate) fn reached(paper: &Paper) -> Vec<Message> {
 }
 
 /// The first sentences of what was reached, and whether there are more. What forbids all of them is said once, behind.
-pub(super) fn told(paper: &Paper, most: usize) -> (Vec<Message>, bool) {
+pub(super) fn first_reached(paper: &Paper) -> (Vec<Message>, bool) {
     let all = reached_and_checked(paper);
-    let forbidding = |numbers: &[usize]| -> Vec<usize> {
-        paper.forbidding(numbers).map(|check| check.number).collect()
-    };
-    let told = &all[..all.len().min(most)];
-    let shared = told.first().map(|(_, numbers)| forbidding(numbers)).unwrap_or_default();
-    let is_shared = told.iter().all(|(_, numbers)| forbidding(numbers) == shared);
+    let forbidding = |numbers: &[usize]| paper.forbidding_numbers(numbers);
+    let first = &all[..all.len().min(MOST_REACHED)];
+    let shared = first.first().map(|(_, numbers)| forbidding(numbers)).unwrap_or_default();
+    let is_shared = first.iter().all(|(_, numbers)| forbidding(numbers) == shared);
     let sentence = |(said, numbers): &(Message, Vec<usize>)| match is_shared {
         true => said.clone(),
         false => with_objections(paper, said.clone(), numbers),
     };
-    let mut sentences: Vec<Message> = told.iter().map(sentence).collect();
+    let mut sentences: Vec<Message> = first.iter().map(sentence).collect();
     if is_shared && !shared.is_empty() {
         sentences.push(say!(not_usable_because, why = why_forbidden(paper, &shared)));
     }
-    (sentences, all.len() > told.len())
+    (sentences, all.len() > first.len())
 }
 
 /// A sentence for each experiment and target, and the numbers of the checks that found something there.
@@ -150,11 +155,11 @@ fn reached_and_checked(paper: &Paper) -> Vec<(Message, Vec<usize>)> {
     }
 }
 
-pub(super) fn extent(paper: &Paper) -> Message {
+fn extent(paper: &Paper) -> Message {
     let describe = |target: &PaperTarget| match target.product.as_str() {
         "" => Message::from(&target.label),
         product => {
-            let product = super::cover::facts::shown_product(product);
+            let product = cover::shown_product(product);
             say!(target_product, target = &target.label, product = product)
         }
     };
@@ -188,7 +193,7 @@ fn ended(paper: &Paper, status: &str) -> u64 {
     paper.trials.iter().filter(|trial| trial.status == status).count() as u64
 }
 
-pub(super) fn not_ended_well(paper: &Paper) -> Option<Message> {
+fn not_ended_well(paper: &Paper) -> Option<Message> {
     let cut = ended(paper, "interrupted") + ended(paper, "running");
     let failed = ended(paper, "failed");
     let again = paper.set_aside.len() as u64;
@@ -231,4 +236,356 @@ fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
             workers = workers,
         ),
     }
+}
+
+pub(super) fn verdict_blocks(paper: &Paper, lang: Lang) -> Blocks {
+    let mut blocks = Blocks::default();
+    if !paper.verdicts.comparisons.is_empty() {
+        if !paper.is_short() {
+            blocks.figures(charts::forests(paper, lang));
+        }
+        blocks.table(verdicts(paper));
+        blocks.fine(Message::sentences(&methods(paper)));
+        blocks.table(sessions(paper));
+        let levels = paper.verdicts.comparisons.iter().filter_map(|of| of.levels.as_ref());
+        levels.for_each(|levels| blocks.paragraph(levels.words.clone()));
+    }
+    blocks.table(gates(paper));
+    blocks
+}
+
+/// Whether there are comparisons of a number of pairs that was not ended by a verdict, and others.
+fn judgings(paper: &Paper) -> [bool; 2] {
+    [false, true].map(|is_anytime| {
+        paper.verdicts.comparisons.iter().any(|of| of.stop.is_until_decided == is_anytime)
+    })
+}
+
+/// What the p of the rows is that of.
+fn tests(paper: &Paper) -> Message {
+    match judgings(paper) {
+        [true, true] => say!(p_wilcoxon_t_or_e_process),
+        [false, true] => say!(p_e_process),
+        _ => say!(p_wilcoxon_t),
+    }
+}
+
+/// How figures were judged, by the methods that were used.
+fn methods(paper: &Paper) -> Vec<Message> {
+    let [is_fixed, is_anytime] = judgings(paper);
+    let ended = paper.verdicts.comparisons.iter().find(|of| of.stop.half_width.is_some());
+    let level = ended.map(|of| match of.judging() {
+        Judging::Level(alpha) => alpha,
+        Judging::Anytime => ALPHA,
+    });
+    let of_pairs = [
+        is_fixed.then(|| say!(ratios_are_pseudo_medians)),
+        level.map(|alpha| say!(half_width_has_ended_pairs, level = format::plain(alpha))),
+        is_anytime.then(|| say!(ratios_are_by_e_process)),
+    ];
+    let all = [say!(figures_are_medians)].into_iter().chain(of_pairs.into_iter().flatten());
+    all.chain([say!(figures_are_medians_of_the_pairs)]).collect()
+}
+
+/// A row of a comparison, and its place in it; a comparison without a pair that counts has one without figures.
+#[derive(Clone, Copy)]
+struct ComparedRow<'a> {
+    of: &'a PairedComparison,
+    row: Option<&'a VerdictRow>,
+    is_first: bool,
+    /// Rows of its comparison.
+    rows: usize,
+}
+
+impl ComparedRow<'_> {
+    /// What all rows of a comparison share stands beside the first.
+    fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
+        if self.is_first { cell().down(self.rows) } else { Cell::covered() }
+    }
+}
+
+/// All metrics of each comparison; the short edition has the one that decides.
+fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
+    let most = if paper.is_short() { 1 } else { usize::MAX };
+    let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
+        let rows = of.rows.len().clamp(1, most);
+        let row =
+            move |place| ComparedRow { of, row: of.rows.get(place), is_first: place == 0, rows };
+        (0..rows).map(row)
+    });
+    PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
+        .text(say!(experiment_load_level), |one| {
+            one.shared(|| {
+                let is_blocks = one.of.order == PairOrder::Blocks;
+                Cell::from(&one.of.title)
+                    .with(&one.of.level)
+                    .with_if(is_blocks, || vec![Span::plain(say!(not_interleaved))])
+            })
+        })
+        .text(say!(candidate), |one| {
+            one.shared(|| {
+                Cell::from(&one.of.candidate)
+                    .with(&one.of.baseline)
+                    .with_if(one.of.is_aa, || vec![Span::plain(aa(one.of))])
+            })
+        })
+        .below(say!(baseline_2))
+        .text(say!(metric), |one| one.row.map(|row| &row.name))
+        .class("inner")
+        .col(say!(candidate), Short, |one| Some(one.row?.candidate.median))
+        .col(say!(baseline), Short, |one| Some(one.row?.baseline.median))
+        .strong(say!(ratio_2), Ratio, |one| one.row.map(ratio))
+        .below(say!(n_95_percent_interval))
+        .text(say!(verdict), |one| {
+            let Some(row) = one.row else { return Cell::from(&one.of.no_pair).class("bad") };
+            Cell::from(&row.words).class(match row.call {
+                Call::Slower => "bad",
+                Call::Faster | Call::Equivalent => "",
+                _ => "grey",
+            })
+        })
+        .col(say!(pairs), Whole, |one| {
+            let pairs = one.row.map_or(0, |row| row.pairs);
+            let needed = one.row.and_then(|row| row.pairs_needed);
+            let needed = needed.filter(|needed| *needed > pairs);
+            needed
+                .into_iter()
+                .fold(Cell::from(pairs), |cell, more| cell.with(format::whole(more as f64)))
+        })
+        .below(say!(needed))
+        .col(say!(deviation_percent), Right, |one| deviations(one.row?))
+        .below(say!(candidate_baseline))
+        .col(tests(paper), Right, |one| one.row.map(chances))
+        .below(say!(corrected_holm))
+        .col(say!(noise_floor_percent), Percent, |one| one.row?.noise_floor)
+        .text(
+            say!(notes),
+            |one| {
+                if one.is_first { notes(paper, &one.of.checks) } else { Cell::blank() }
+            },
+        )
+        .each(|one, row| {
+            if one.is_first {
+                row.anchor = format!("comparison-{}", one.of.number);
+            }
+        })
+}
+
+fn ratio(row: &VerdictRow) -> Cell {
+    let cell = Cell::from(row.ratio).bound(row.bound);
+    row.interval.into_iter().fold(cell, |cell, both| match row.bound {
+        "" => cell.with(ends(both, Ratio)),
+        _ => cell.with(bounds(both)),
+    })
+}
+
+fn chances(row: &VerdictRow) -> Cell {
+    let both = [row.p].into_iter().chain(row.p_t);
+    let cell = Cell::from(both.map(chance).collect::<Vec<_>>().join(", "));
+    row.p_adjusted.into_iter().fold(cell, |cell, p| cell.with(chance(p)))
+}
+
+/// Deviations of candidate and baseline, percent.
+fn deviations(row: &VerdictRow) -> Option<String> {
+    let baseline = row.variation_baseline.map_or(format::DASH.to_owned(), format::percent);
+    row.variation_candidate.map(|candidate| format!("{}, {baseline}", format::percent(candidate)))
+}
+
+fn chance(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { NumberFormat::Fixed(3).show(p) }
+}
+
+pub(super) fn ends(both: Bounds, format: NumberFormat) -> String {
+    format!("{}{}{}", format.show(both.low), format::DASH, format.show(both.high))
+}
+
+/// Of each comparison that went on over several runs; what is not as in the last one stands out.
+fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &SessionRow)> {
+    let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
+        let last = of.sessions.last();
+        of.sessions.iter().zip(last.into_iter().cycle()).map(move |(own, last)| (of, own, last))
+    });
+    let fact =
+        |own: &String, last: &String| Cell::from(own).class(if own == last { "" } else { "bad" });
+    PaperRows::new(say!(sessions_of_comparisons), rows)
+        .text(say!(experiment_load_level), |(of, ..)| Cell::from(&of.title).with(&of.level))
+        .text(say!(session_began), |(_, own, _)| {
+            Cell::from(&own.started_at).with(code(&own.folder))
+        })
+        .text(say!(load_generator), |(_, own, last)| fact(&own.machine, &last.machine))
+        .text(say!(server_versions), |(_, own, last)| fact(&own.versions, &last.versions))
+        .text("dyno", |(_, own, last)| fact(&own.dyno, &last.dyno))
+        .col(say!(pairs), Whole, |(_, own, _)| own.pairs)
+        .col(say!(ratio_2), Ratio, |(_, own, _)| own.ratio)
+}
+
+fn gates(paper: &Paper) -> PaperRows<&GateRow> {
+    let format = |gate: &GateRow| if gate.is_ratio { Ratio } else { Short };
+    PaperRows::new(say!(gates), &paper.verdicts.gates)
+        .col(say!(gate), Words, |gate| code(&gate.gate))
+        .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
+        .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))
+        .col(say!(found), Right, |gate| {
+            let cell = Cell::from(gate.value.map(|value| format(gate).show(value)));
+            let interval = gate.interval.filter(|_| gate.value.is_some());
+            interval.into_iter().fold(cell, |cell, both| cell.with(ends(both, format(gate))))
+        })
+        .below(say!(n_95_percent_interval))
+        .text(say!(result), |gate| {
+            let result = match gate.result {
+                GateResult::Pass => Span::plain(say!(passed)),
+                GateResult::Broken => bad(say!(broken)),
+                GateResult::Inconclusive => emphasis(say!(inconclusive_2)),
+            };
+            Cell::from(result).with(&gate.why)
+        })
+}
+
+pub(super) fn brief(paper: &Paper) -> Blocks {
+    let mut blocks = Blocks::default();
+    if paper.trials.is_empty() {
+        blocks.paragraph(no_trial(paper));
+        return blocks;
+    }
+    if let Some(banner) = rehearsal(paper) {
+        blocks.paragraph(banner);
+    }
+    for family in families().map(Some).chain([None]) {
+        blocks.table(best_of_family(paper, family));
+        let is_there =
+            family.is_some_and(|_| paper.experiments.iter().any(|it| family_of(it) == family));
+        let own = family.filter(|_| is_there).and_then(|family| family.summary(paper));
+        blocks.extend(own.map(Block::Table));
+    }
+    if let Some(levels) = each_level(paper) {
+        blocks.table(levels);
+    }
+    if let Some(others) = not_ended_well(paper) {
+        blocks.paragraph(Message::sentences(&[extent(paper), others]));
+    }
+    let lines = [of_data(paper), vec![accounting_line(paper)], of_errors(paper)];
+    lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
+    blocks
+}
+
+/// The best point of each experiment of a family.
+fn best_of_family<'a>(
+    paper: &'a Paper,
+    family: Option<&'static dyn FamilyPaper>,
+) -> PaperRows<KeyRow<'a>> {
+    let own = |row: &KeyRow<'_>| family_of(row.experiment) == family;
+    let rows: Vec<KeyRow<'_>> = paper.result_rows().into_iter().filter(own).collect();
+    let metrics = format::unique(rows.iter().filter_map(|row| Some(row.point.main?.0)).collect());
+    let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
+    let title = family.map_or_else(|| say!(other_workloads), |family| family.title());
+    let most_levels = rows.iter().map(|row| levels(*row)).max().unwrap_or(0);
+    let rows = PaperRows::new(title, rows)
+        .text(say!(experiment), |row| &row.experiment.title)
+        .when(has_targets, |table| table.text(say!(target_2), |row| &row.point.target))
+        .metrics(metrics, |row, metric| {
+            let figure = row.point.main.filter(|(own, _)| *own == metric);
+            figure.map(|(_, figure)| spread(figure, row.point.repeats))
+        });
+    let errors = if most_levels > 1 { say!(errors_at_this_level) } else { say!(errors) };
+    let loads =
+        rows.col(say!(workers), Whole, |row| row.point.load()).when(most_levels > 1, |table| {
+            table.text(say!(level_shown), |row| say!(best_of_levels, n = levels(row)))
+        });
+    figures(loads, errors, paper, |row| row.point)
+}
+
+/// What each point shows.
+fn figures<'a, R: Copy>(
+    table: PaperRows<R>,
+    errors: Message,
+    paper: &Paper,
+    point: impl Fn(R) -> &'a Point,
+) -> PaperRows<R> {
+    table
+        .col(say!(transactions_per_s), Short, |row| spread(point(row).tps, point(row).repeats))
+        .col(say!(statements_per_s), Short, |row| spread(point(row).qps, 1))
+        .col(say!(p95_ms), Ms, |row| point(row).p95_us.map(|us| spread(us, 1)))
+        .col(errors, Whole, |row| point(row).errors)
+        .text(say!(not_usable), |row| notes(paper, &paper.forbidding_numbers(&point(row).checks)))
+}
+
+/// How many load levels of its experiment a target has, of which a row is the best; one of a search, which has no levels.
+fn levels(row: KeyRow<'_>) -> usize {
+    let experiment = row.experiment;
+    let is_level =
+        |point: &&Point| point.target == row.point.target && point.purpose != Purpose::Confirm;
+    let own = experiment.points.iter().filter(is_level);
+    if experiment.objective.is_some() { 1 } else { own.count() }
+}
+
+/// Each load level, where these are all that was measured: one experiment on one target.
+fn each_level(paper: &Paper) -> Option<PaperRows<&Point>> {
+    let [only] = &paper.experiments[..] else { return None };
+    let is_result = |point: &&Point| point.purpose == Purpose::Measure && point.status != "failed";
+    let points: Vec<&Point> = only.points.iter().filter(is_result).collect();
+    let first = *points.first()?;
+    let is_sweep = points.len() > 1 && points.iter().all(|point| point.target == first.target);
+    if !is_sweep || only.objective.is_some() || only.is_pass() {
+        return None;
+    }
+    let title = say!(test_load_levels, test = &only.title);
+    let loads = PaperRows::new(title, points).text(say!(load), Point::load_words);
+    Some(figures(loads, say!(errors), paper, |point| point))
+}
+
+/// A line for each check of the data: how often it passed; in full what did not.
+fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
+    let all = || {
+        paper.trials.iter().flat_map(|trial| trial.summary.checks.iter().map(move |c| (trial, c)))
+    };
+    let count = |(name, verdicts): (&String, Vec<CheckVerdict>)| {
+        let count = |wanted| verdicts.iter().filter(|verdict| **verdict == wanted).count();
+        let (good, bad) = (count(CheckVerdict::Passed), count(CheckVerdict::Failed));
+        let (made, open) = ((good + bad).to_string(), count(CheckVerdict::NotMade).to_string());
+        match open.as_str() {
+            "0" => say!(check_passed_n_of, name = name, n = good, all = made),
+            _ => say!(check_passed_n_of_not_made, name = name, n = good, all = made, open = open),
+        }
+    };
+    let checks = grouped(all().map(|(_, check)| (&check.name, check.verdict))).into_iter();
+    let counts: Vec<Message> = checks.map(count).collect();
+    let mut lines = Vec::new();
+    if !counts.is_empty() {
+        lines.push(vec![Span::plain(say!(checks_of_the_data, counts = clauses(&counts)))]);
+    }
+    let failed = all().filter(|(_, check)| check.verdict == CheckVerdict::Failed);
+    lines.extend(failed.map(|(trial, check)| {
+        let place = Message::verbatim(results::place(trial));
+        let said = say!(check_failed_in, name = &check.name, place = place, why = &check.evidence);
+        vec![Span::of(said, Look::Bad)]
+    }));
+    lines
+}
+
+/// Whether started = committed + rolled back + failed + skipped + in flight in every trial.
+fn accounting_line(paper: &Paper) -> Vec<Span> {
+    let counted = |trial: &&Trial| trial.summary.counts.started > 0;
+    let wrong: Vec<Message> = paper
+        .trials
+        .iter()
+        .filter(counted)
+        .filter(|trial| !trial.adds_up)
+        .map(|trial| Message::verbatim(&trial.label))
+        .collect();
+    match (wrong.is_empty(), paper.trials.iter().filter(counted).count()) {
+        (_, 0) => Vec::new(),
+        (true, n) => vec![Span::plain(say!(accounting_adds_up, n = n))],
+        (false, _) => {
+            vec![Span::of(say!(accounting_is_wrong, trials = Message::list(&wrong)), Look::Bad)]
+        }
+    }
+}
+
+fn of_errors(paper: &Paper) -> Vec<Vec<Span>> {
+    let of = |experiment: &Experiment| experiment.points.iter().map(|p| p.errors).sum::<u64>();
+    let wrong = paper.experiments.iter().filter(|own| of(own) > 0);
+    let line = |own: &Experiment| {
+        vec![Span::of(say!(errors_in, n = of(own), experiment = &own.title), Look::Bad)]
+    };
+    wrong.map(line).collect()
 }

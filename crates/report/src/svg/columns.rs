@@ -1,8 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{
-    Anchor, Axis, Datum, LETTER, Svg, across, escape, fitted, open, place, text, width_of,
-};
+use super::{Anchor, Axis, LETTER, across, escape, fitted, open, place, text, width_of};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, Default)]
@@ -70,8 +68,8 @@ const WIDEST: f64 = 96.0;
 const TWO_LINES: f64 = 0.7;
 
 /// From hollow (0) to solid (1).
-fn shade(place: usize, of: usize) -> f64 {
-    if of < 2 { 1.0 } else { place as f64 / (of - 1) as f64 }
+fn shade(place: usize, count: usize) -> f64 {
+    if count < 2 { 1.0 } else { place as f64 / (count - 1) as f64 }
 }
 
 /// What stands before a name in the legend: a bar or a mark of this shade, or the arrow.
@@ -81,33 +79,13 @@ enum Sample {
     Bound,
 }
 
+fn shaded(names: &[String], sample: fn(f64) -> Sample) -> impl Iterator<Item = (Sample, &String)> {
+    let one = move |(place, name)| (sample(shade(place, names.len())), name);
+    names.iter().enumerate().map(one)
+}
+
 impl BarColumns {
-    pub fn svg(&self) -> Svg {
-        Svg { markup: self.markup(), data: self.data() }
-    }
-
-    fn data(&self) -> Vec<Datum> {
-        self.groups.iter().flat_map(|group| self.numbers(group)).collect()
-    }
-
-    fn numbers(&self, group: &BarGroup) -> Vec<Datum> {
-        let datum = |names: &[String], place: usize, value, low_high| Datum {
-            measure: self.y.label.clone(),
-            at: group.name.clone(),
-            series: names.get(place).cloned().unwrap_or_default(),
-            value,
-            low_high,
-            ..Datum::default()
-        };
-        let columns = group.columns.iter().enumerate();
-        let columns =
-            columns.map(|(place, own)| datum(&self.names, place, own.value, own.low_high));
-        let marks = group.marks.iter().enumerate();
-        let marks = marks.map(|(place, value)| datum(&self.mark_names, place, *value, None));
-        columns.chain(marks).filter(|datum| datum.value.is_some()).collect()
-    }
-
-    fn markup(&self) -> String {
+    pub fn svg(&self) -> String {
         let left = self.y.letters() as f64 * LETTER + 14.0;
         let right = self.width - 8.0;
         let bottom = self.bottom();
@@ -268,22 +246,10 @@ impl BarColumns {
         }
     }
 
-    fn samples(&self) -> Vec<(Sample, &str)> {
-        let shaded = |names: &[String], place: usize| shade(place, names.len());
-        let bars = self.names.iter().enumerate();
-        let mut samples: Vec<(Sample, &str)> = bars
-            .map(|(place, name)| (Sample::Bar(shaded(&self.names, place)), name.as_str()))
-            .collect();
-        let marks = self.mark_names.iter().enumerate();
-        samples.extend(
-            marks.map(|(place, name)| {
-                (Sample::Mark(shaded(&self.mark_names, place)), name.as_str())
-            }),
-        );
-        if self.groups.iter().flat_map(|group| &group.columns).any(|column| column.is_bound) {
-            samples.push((Sample::Bound, &self.bound_name));
-        }
-        samples
+    fn samples(&self) -> impl Iterator<Item = (Sample, &String)> {
+        let is_bound = self.groups.iter().flat_map(|group| &group.columns).any(|own| own.is_bound);
+        let bound = is_bound.then_some((Sample::Bound, &self.bound_name));
+        shaded(&self.names, Sample::Bar).chain(shaded(&self.mark_names, Sample::Mark)).chain(bound)
     }
 
     /// The names of bars and marks at the top; returns in how many lines.

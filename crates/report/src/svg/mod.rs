@@ -3,23 +3,129 @@
 //! that a script can turn positions back into values.
 
 mod columns;
-mod data;
-mod forest;
-mod scale;
+mod rows;
 
 pub use columns::{BarColumn, BarColumns, BarGroup};
-pub use data::{Datum, Svg};
-pub(crate) use forest::{ForestGroup, ForestRow, forest};
-pub use scale::AxisScale;
+pub use rows::{ChartRow, RowChart};
 
 use crate::format;
-use crate::text::is_wide;
 use dyno_core::is_command;
 use std::fmt::Write;
+
+/// True of Chinese characters and full-width punctuation, which are as wide as two Latin letters.
+pub(crate) fn is_wide(c: char) -> bool {
+    matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
+}
 
 /// The width of a text in Latin letters; a Chinese character is as wide as two of them.
 pub(crate) fn letters(text: &str) -> usize {
     text.chars().map(|c| if is_wide(c) { 2 } else { 1 }).sum()
+}
+
+/// Maps values to 0 (begin of the axis) to 1 (its end).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum AxisScale {
+    Linear { from: f64, to: f64 },
+    Log { from: f64, to: f64 },
+}
+
+impl Default for AxisScale {
+    fn default() -> Self {
+        AxisScale::Linear { from: 0.0, to: 1.0 }
+    }
+}
+
+impl AxisScale {
+    /// A linear scale from 0 (or `lowest`, when that is below) to the tick above `highest`, for
+    /// about `ticks` ticks.
+    pub fn from_zero(lowest: f64, highest: f64, ticks: usize) -> Self {
+        let from = lowest.min(0.0);
+        let to = if highest > from { highest } else { from + 1.0 };
+        let step = step((to - from) / ticks.max(1) as f64);
+        AxisScale::Linear { from: (from / step).floor() * step, to: (to / step).ceil() * step }
+    }
+
+    /// A logarithmic scale that holds both values, which must be above 0, at its ends.
+    pub fn log(lowest: f64, highest: f64) -> Self {
+        let from = lowest.max(f64::MIN_POSITIVE);
+        AxisScale::Log { from, to: if highest > from { highest } else { from * 10.0 } }
+    }
+
+    /// A logarithmic scale that ends at 1, 2 or 5 times a power of ten.
+    pub fn round_log(lowest: f64, highest: f64) -> Self {
+        let below = ladder(&ROUND, lowest, lowest * 10.0).into_iter().rfind(|at| *at <= lowest);
+        let above =
+            ladder(&ROUND, highest / 10.0, highest * 10.0).into_iter().find(|at| *at >= highest);
+        AxisScale::log(below.unwrap_or(lowest), above.unwrap_or(highest))
+    }
+
+    pub fn position(self, value: f64) -> f64 {
+        match self {
+            AxisScale::Linear { from, to } => (value - from) / (to - from),
+            AxisScale::Log { from, to } => (value.max(from / 2.0) / from).ln() / (to / from).ln(),
+        }
+    }
+
+    pub fn ends(self) -> (f64, f64) {
+        match self {
+            AxisScale::Linear { from, to } | AxisScale::Log { from, to } => (from, to),
+        }
+    }
+
+    pub fn is_log(self) -> bool {
+        matches!(self, AxisScale::Log { .. })
+    }
+
+    /// Round values for about `wanted` ticks, all within the scale.
+    pub fn ticks(self, wanted: usize) -> Vec<f64> {
+        let (from, to) = self.ends();
+        match self {
+            AxisScale::Linear { .. } => {
+                let step = step((to - from) / wanted.max(1) as f64);
+                let first = (from / step).ceil() as i64;
+                let last = (to / step + 1e-9).floor() as i64;
+                (first..=last).map(|index| index as f64 * step).collect()
+            }
+            AxisScale::Log { .. } => {
+                let near = 1e-9;
+                let is_within = |at: &f64| *at >= from * (1.0 - near) && *at <= to * (1.0 + near);
+                let ladders: [&[f64]; 3] = [&[1.0], &ROUND, &FINE];
+                let [powers, round, fine] = ladders.map(|factors| {
+                    ladder(factors, from, to).into_iter().filter(is_within).collect::<Vec<f64>>()
+                });
+                match round.len() {
+                    few if few < FEWEST => fine,
+                    many if many > wanted && powers.len() > 1 => powers,
+                    _ => round,
+                }
+            }
+        }
+    }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is at least `rough`.
+fn step(rough: f64) -> f64 {
+    if !(rough.is_finite() && rough > 0.0) {
+        return 1.0;
+    }
+    let power = 10_f64.powf(rough.log10().floor());
+    let factor = rough / power;
+    let round = [1.0, 2.0, 5.0].into_iter().find(|round| factor <= round * (1.0 + 1e-9));
+    round.unwrap_or(10.0) * power
+}
+
+/// Factors of the ticks of a logarithmic scale.
+const ROUND: [f64; 3] = [1.0, 2.0, 5.0];
+/// The same where fewer than [`FEWEST`] of those lie on it: fewer say nothing of what lies between them.
+const FINE: [f64; 6] = [1.0, 1.5, 2.0, 3.0, 5.0, 7.0];
+const FEWEST: usize = 4;
+
+/// These factors times powers of ten from one decade below `from` to one above `to`.
+fn ladder(factors: &[f64], from: f64, to: f64) -> Vec<f64> {
+    let decade = |value: f64| value.max(f64::MIN_POSITIVE).log10().floor() as i32;
+    let decades = decade(from) - 1..=decade(to) + 1;
+    let of_decade = |power| factors.iter().map(move |factor| factor * 10_f64.powi(power));
+    decades.flat_map(of_decade).collect()
 }
 
 /// An axis with its ticks.
@@ -193,28 +299,8 @@ impl Chart {
         }
     }
 
-    pub fn svg(&self) -> Svg {
-        Svg {
-            markup: self.markup(),
-            data: self.series.iter().flat_map(|own| self.numbers(own)).collect(),
-        }
-    }
-
-    fn numbers<'a>(&'a self, series: &'a Series) -> impl Iterator<Item = Datum> + 'a {
-        series.points.iter().map(|(x, value)| {
-            let band = series.band.iter().find(|(at, ..)| at == x);
-            Datum {
-                measure: self.y.label.clone(),
-                against: self.x.label.clone(),
-                at: x.to_string(),
-                series: series.name.clone(),
-                value: *value,
-                low_high: band.map(|(_, low, high)| (*low, *high)),
-            }
-        })
-    }
-
-    fn markup(&self) -> String {
+    /// The `<svg>` element.
+    pub fn svg(&self) -> String {
         let plot = self.plot();
         let x = |value: f64| plot.left + self.x.scale.position(value) * (plot.right - plot.left);
         let y = |value: f64| plot.bottom - self.y.scale.position(value) * (plot.bottom - plot.top);
@@ -328,56 +414,6 @@ fn draw_series(out: &mut String, series: &Series, x: impl Fn(f64) -> f64, y: imp
     out.push_str("</g>");
 }
 
-/// One bar: name, colour class, value with its spread, and the value as text.
-#[derive(Clone, Debug)]
-pub(crate) struct Bar {
-    pub(crate) name: String,
-    pub(crate) class: String,
-    pub(crate) value: f64,
-    pub(crate) low_high: Option<(f64, f64)>,
-    pub(crate) text: String,
-}
-
-/// Horizontal bars from 0, each with its name and value.
-pub(crate) fn bars(width: f64, description: &str, bars: &[Bar]) -> Svg {
-    let datum = |bar: &Bar| Datum {
-        measure: description.to_owned(),
-        at: bar.name.clone(),
-        value: Some(bar.value),
-        low_high: bar.low_high,
-        ..Datum::default()
-    };
-    Svg { markup: bar_markup(width, description, bars), data: bars.iter().map(datum).collect() }
-}
-
-fn bar_markup(width: f64, description: &str, bars: &[Bar]) -> String {
-    const ROW: f64 = 26.0;
-    let left = (widest(bars.iter().map(|bar| &bar.name)) + 12.0).min(width / 2.0);
-    let right = width - widest(bars.iter().map(|bar| &bar.text)) - 12.0;
-    let highest =
-        bars.iter().map(|bar| bar.low_high.map_or(bar.value, |(_, high)| high.max(bar.value)));
-    let scale = AxisScale::Linear { from: 0.0, to: highest.fold(f64::MIN_POSITIVE, f64::max) };
-    let x = |value: f64| left + scale.position(value) * (right - left);
-    let height = ROW * bars.len() as f64 + 4.0;
-    let mut out = open(width, height, description, "");
-    for (row, bar) in bars.iter().enumerate() {
-        let top = ROW * row as f64 + 2.0;
-        let end = x(bar.value);
-        let _ = write!(out, "<g class=\"series {}\">", bar.class);
-        text(&mut out, "tick", left - 8.0, top + 15.0, Anchor::End, &bar.name);
-        let place = place(left, top + 3.0, (end - left).max(0.5), 16.0);
-        let _ = write!(out, "<rect class=\"bar\" {place}/>");
-        if let Some((low, high)) = bar.low_high {
-            across(&mut out, "spread", x(low), x(high), top + 11.0);
-        }
-        let behind = bar.low_high.map_or(end, |(_, high)| x(high).max(end)) + 7.0;
-        text(&mut out, "value", behind, top + 15.0, Anchor::Start, &bar.text);
-        out.push_str("</g>");
-    }
-    out.push_str("</svg>");
-    out
-}
-
 /// A text that is not wider; what is cut off ends with an ellipsis.
 pub(crate) fn fitted(text: &str, width: f64) -> String {
     if width_of(text) <= width {
@@ -402,6 +438,14 @@ pub(crate) fn open(width: f64, height: f64, description: &str, data: &str) -> St
     format!(
         "<svg class=\"chart{compact}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" aria-label=\"{description}\"{data}>"
     )
+}
+
+/// Width and height of a drawing's view box.
+pub(crate) fn size_of(svg: &str) -> (f64, f64) {
+    let inside = svg.split_once("viewBox=\"0 0 ").and_then(|(_, rest)| rest.split_once('"'));
+    let sizes = inside.and_then(|(both, _)| both.split_once(' '));
+    let parsed = sizes.and_then(|(wide, high)| Some((wide.parse().ok()?, high.parse().ok()?)));
+    parsed.unwrap_or((960.0, 360.0))
 }
 
 /// About the width of a text.
@@ -531,7 +575,7 @@ mod tests {
         let svg = chart.svg();
         let before = svg.split(words).next().and_then(|it| it.rsplit(" x=\"").next());
         let x = before.and_then(|it| it.split('"').next()).and_then(|x| x.parse::<f64>().ok());
-        assert!(x.expect("a place") + width_of(words) / 2.0 <= chart.width, "{}", svg.markup);
+        assert!(x.expect("a place") + width_of(words) / 2.0 <= chart.width, "{}", svg);
     }
 
     #[test]
@@ -545,5 +589,56 @@ mod tests {
         let svg = chart(["<script>\"'&", "b"], [10.0, 90.0]).svg();
         assert!(!svg.contains("<script>"));
         assert!(svg.contains("&lt;script&gt;&quot;&#39;&amp;"));
+    }
+
+    fn near(found: &[f64], wanted: &[f64]) {
+        let same = |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b.abs().max(1.0);
+        assert!(found.len() == wanted.len() && found.iter().zip(wanted).all(same), "{found:?}");
+    }
+
+    #[test]
+    fn linear_scales_begin_at_zero_and_end_round() {
+        let scale = AxisScale::from_zero(120.0, 873.0, 5);
+        assert_eq!(scale.ends(), (0.0, 1000.0));
+        near(&scale.ticks(5), &[0.0, 200.0, 400.0, 600.0, 800.0, 1000.0]);
+        assert!((scale.position(250.0) - 0.25).abs() < 1e-12);
+        near(&AxisScale::from_zero(0.0, 0.0, 2).ticks(2), &[0.0, 0.5, 1.0]);
+    }
+
+    #[test]
+    fn negative_values_have_room() {
+        let (from, to) = AxisScale::from_zero(-7.0, 30.0, 4).ends();
+        assert!(from <= -7.0 && to >= 30.0);
+    }
+
+    #[test]
+    fn the_last_tick_is_the_end_of_the_axis() {
+        for highest in [0.7, 1.0, 3.3, 5.9, 7.1, 9.4, 6_100.0, 123_456.0] {
+            for wanted in [2, 3, 5] {
+                let scale = AxisScale::from_zero(0.0, highest, wanted);
+                let last = *scale.ticks(wanted).last().expect("ticks");
+                assert!((last / scale.ends().1 - 1.0).abs() < 1e-9, "{highest} {wanted}");
+            }
+        }
+    }
+
+    #[test]
+    fn log_ticks_are_1_2_5() {
+        near(&AxisScale::round_log(1.3, 18.0).ticks(8), &[1.0, 2.0, 5.0, 10.0, 20.0]);
+        near(
+            &AxisScale::round_log(0.011, 9_000.0).ticks(6),
+            &[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0, 10_000.0],
+        );
+        assert!((AxisScale::log(1.0, 100.0).position(10.0) - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_short_log_scale_has_ticks_between_them() {
+        near(&AxisScale::log(0.25, 4.0).ticks(8), &[0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0]);
+    }
+
+    #[test]
+    fn values_below_a_log_scale_do_not_run_away() {
+        assert!(AxisScale::log(1.0, 100.0).position(0.0) > -0.2);
     }
 }

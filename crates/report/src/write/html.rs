@@ -1,13 +1,13 @@
 //! Blocks as the body of a page.
 
-use super::{coded, ends, groups, kept, set, shown, told};
+use super::{coded, ends, groups, kept, set, shown};
 use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, Style, TableColumn,
-    TableRow, TextLine,
+    Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, TableColumn, TableRow,
+    TextLine,
 };
 use crate::format::NumberFormat;
 use crate::svg::escape;
-use crate::text::Lang;
+use dyno_facts::Lang;
 use std::fmt::Write;
 
 /// The body: cover, table of contents, and everything else within `<main>`.
@@ -40,12 +40,12 @@ impl Html {
             Block::Cover(_) => {}
             Block::Heading(heading) => self.heading(heading),
             Block::Paragraph { style, text } => {
-                let class = class_of(style_class(*style));
+                let class = class_of(style.class());
                 self.put(&format!("<p{class}>"));
                 self.line(text);
                 self.put("</p>\n");
             }
-            Block::List { style, items } => self.items(style_class(*style), items),
+            Block::List { style, items } => self.items(style.class(), items),
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
                 for (word, meaning) in terms {
@@ -131,7 +131,7 @@ impl Html {
 
     /// Links to the headings that are listed, those of chapters below their section.
     fn contents(&mut self, cover: &Cover, blocks: &[Block]) {
-        let label = escape(&told(&cover.contents, self.lang));
+        let label = escape(&cover.contents.line(self.lang));
         self.put(&format!("<nav aria-label=\"{label}\">\n  <ol>\n"));
         let mut open = 0;
         for block in blocks {
@@ -186,7 +186,7 @@ impl Html {
     }
 
     fn span(&mut self, span: &Span) {
-        let text = told(&span.text, self.lang);
+        let text = span.text.line(self.lang);
         let plain = escape(&kept(&text));
         let shown = match span.look {
             Look::Break => "<br>".to_owned(),
@@ -204,7 +204,6 @@ impl Html {
             Look::Strong => format!("<strong>{plain}</strong>"),
             Look::Bad => format!("<strong class=\"bad\">{plain}</strong>"),
             Look::Caveat => format!("<strong class=\"caveat\">{plain}</strong>"),
-            Look::Count => format!("<span class=\"count\">{plain}</span>"),
             Look::Note(level) => match &span.to {
                 Some(to) => {
                     let to = escape(to);
@@ -390,15 +389,6 @@ fn whole_names(html: &str) -> String {
         false => word.to_owned(),
     };
     html.split(' ').map(whole).collect::<Vec<_>>().join(" ")
-}
-
-fn style_class(style: Style) -> &'static str {
-    match style {
-        Style::Plain => "",
-        Style::Lead => "lead",
-        Style::Fine => "fine",
-        Style::Disclosure => "disclosure",
-    }
 }
 
 fn class_of(class: &str) -> String {

@@ -1,27 +1,28 @@
-//! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say.
+//! Blocks in their forms. Each writer is a function over blocks and knows nothing of what they say. CSV and JSON are for
+//! programs; charts are also written as files of their own.
 
-mod alone;
-mod csv;
 mod html;
-mod json;
-mod markdown;
-mod terminal;
+mod text;
 mod typst;
 
-pub use alone::ChartFile;
-pub(crate) use alone::named_drawings;
 pub(crate) use html::html;
-pub use json::schema;
-pub(crate) use markdown::markdown;
-pub(crate) use terminal::terminal;
+pub(crate) use text::{markdown, terminal};
 pub(crate) use typst::{quoted, typst};
 
-use crate::blocks::{Block, Cell, CellValue, Look, Span, Spread, TableColumn};
-use crate::evidence::Paper;
+use crate::ReportError;
+use crate::blocks::{Block, Cell, CellValue, Drawing, Look, Span, Spread, TableColumn};
+use crate::evidence::{Check, GateRow, PairedComparison, Paper};
 use crate::format::{DASH, NumberFormat};
-use crate::text::{Lang, Message};
+use crate::svg::{escape, is_wide, letters, size_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use dyno_core::harmless;
+use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION};
+use schemars::generate::SchemaSettings;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
 
 /// Kind (`png` or `svg`) and bytes of a logo that is a `data:` URL.
 fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
@@ -37,33 +38,9 @@ fn logo_name(url: &str) -> Option<String> {
     logo_of(url).map(|(kind, _)| format!("logo.{kind}"))
 }
 
-impl Paper {
-    /// The publisher's logo as the file that the Markdown shows.
-    pub fn logo(&self) -> Option<(String, Vec<u8>)> {
-        Some((logo_name(&self.texts.logo)?, logo_of(&self.texts.logo)?.1))
-    }
-}
-
-/// What stands in a cell, and in brackets what stands below it where there is one line only.
-fn with_below(text: String, below: &[String], lang: Lang) -> String {
-    let [open, between, close] = match lang {
-        Lang::En => [" (", "; ", ")"],
-        Lang::Zh => ["（", "；", "）"],
-    };
-    match below.is_empty() {
-        true => text,
-        false => format!("{text}{open}{}{close}", below.join(between)).trim_start().to_owned(),
-    }
-}
-
-/// A text as a writer puts it down.
-fn told(text: &Message, lang: Lang) -> String {
-    text.line(lang)
-}
-
-/// The same where lines break: none breaks between a number and what it counts.
+/// A text where lines break, but not between a number and what it counts.
 fn set(text: &Message, lang: Lang) -> String {
-    kept(&told(text, lang))
+    kept(&text.line(lang))
 }
 
 /// A text whose numbers keep together with the words behind them.
@@ -102,7 +79,10 @@ fn shown(cell: &Cell, format: NumberFormat) -> Option<String> {
         CellValue::Missing => DASH.to_owned(),
         CellValue::Number(number) => format.show(*number),
         CellValue::Spread(spread) => format.show(spread.median),
-        CellValue::Range(ends) => range(*ends, format),
+        CellValue::Range([low, high]) => match (format.show(*low), format.show(*high)) {
+            (low, high) if low == high => low,
+            (low, high) => format!("{low}{DASH}{high}"),
+        },
         CellValue::Text(_) | CellValue::Notes(_) => return None,
     })
 }
@@ -110,14 +90,6 @@ fn shown(cell: &Cell, format: NumberFormat) -> Option<String> {
 /// The lowest and the highest of several trials.
 fn ends(spread: &Spread, format: NumberFormat) -> String {
     format!("{}{DASH}{}", format.show(spread.min), format.show(spread.max))
-}
-
-/// Both ends; one where they are the same.
-fn range([low, high]: [f64; 2], format: NumberFormat) -> String {
-    match (format.show(low), format.show(high)) {
-        (low, high) if low == high => low,
-        (low, high) => format!("{low}{DASH}{high}"),
-    }
 }
 
 /// Rows above the columns' own titles: title, first column, number of columns.
@@ -134,26 +106,13 @@ fn groups(columns: &[TableColumn]) -> Vec<(&Message, usize, usize)> {
     groups
 }
 
-/// The title of a column where no titles stand above others: the first of a group names it.
-fn whole_title(columns: &[TableColumn], place: usize, lang: Lang) -> String {
-    let column = &columns[place];
-    let title = told(&column.title, lang);
-    let is_first = place == 0 || columns[place - 1].group != column.group;
-    let below = told(&column.below, lang);
-    let title = if below.is_empty() { title } else { format!("{title} ({below})") };
-    match column.group.is_empty() || !is_first {
-        true => title,
-        false => format!("{}: {title}", told(&column.group, lang)),
-    }
-}
-
 /// Where a span stands in a text without looks.
 fn bare(span: &Span, lang: Lang, between: &str) -> String {
     match span.look {
         Look::Break => between.to_owned(),
-        Look::Coded => told(&span.text, lang).replace('`', ""),
+        Look::Coded => span.text.line(lang).replace('`', ""),
         Look::Swatch(_) => String::new(),
-        _ => told(&span.text, lang),
+        _ => span.text.line(lang),
     }
 }
 
@@ -165,6 +124,286 @@ fn each<'a>(blocks: &'a [Block], look: &mut dyn FnMut(&'a Block)) {
             each(blocks, look);
         }
     }
+}
+
+impl Paper {
+    /// The publisher's logo as the file that the Markdown shows.
+    pub fn logo(&self) -> Option<(String, Vec<u8>)> {
+        Some((logo_name(&self.texts.logo)?, logo_of(&self.texts.logo)?.1))
+    }
+}
+
+const MARGIN: f64 = 12.0;
+const LINE: f64 = 17.0;
+/// About the width of a letter of captions and notes.
+const LETTER: f64 = 6.6;
+
+/// All drawings with the names of their files.
+pub(crate) fn named_drawings(blocks: &[Block]) -> Vec<(&Drawing, String)> {
+    let mut named: Vec<(&Drawing, String)> = Vec::new();
+    let mut section = "cover";
+    for_each_drawing(blocks, &mut section, &mut |section, drawing| {
+        named.push((drawing, format!("{:02}-{section}", named.len() + 1)));
+    });
+    named
+}
+
+/// Calls `look` with each drawing and the section that it stands in.
+fn for_each_drawing<'a>(
+    blocks: &'a [Block],
+    section: &mut &'a str,
+    look: &mut dyn FnMut(&str, &'a Drawing),
+) {
+    for block in blocks {
+        match block {
+            Block::Cover(cover) => cover.chart.iter().for_each(|chart| look("cover", chart)),
+            Block::Heading(heading) if !heading.anchor.is_empty() => *section = &heading.anchor,
+            Block::Figures { figures, .. } => figures.iter().for_each(|one| look(section, one)),
+            Block::Details { blocks, .. } => for_each_drawing(blocks, section, look),
+            _ => {}
+        }
+    }
+}
+
+/// A drawing in one `<svg>` that needs nothing but itself: caption, legend, its parts below each other, note.
+pub(crate) fn standalone(drawing: &Drawing, style: &str) -> String {
+    let sizes: Vec<(f64, f64)> = drawing.svgs.iter().map(|svg| size_of(svg)).collect();
+    let inner = sizes.iter().map(|(width, _)| *width).fold(320.0, f64::max);
+    let width = inner + 2.0 * MARGIN;
+    let mut body = String::new();
+    let mut y = MARGIN;
+    write_lines(&mut body, "name", &drawing.caption, inner, &mut y);
+    if drawing.legend.len() > 1 {
+        y = legend(&mut body, &drawing.legend, inner, y + 4.0);
+    }
+    y += 8.0;
+    for (svg, (wide, high)) in drawing.svgs.iter().zip(&sizes) {
+        let place =
+            format!("<svg x=\"{MARGIN}\" y=\"{y:.1}\" width=\"{wide:.0}\" height=\"{high:.0}\"");
+        body += &svg.replacen("<svg", &place, 1);
+        y += high + 8.0;
+    }
+    write_lines(&mut body, "tick", &drawing.note, inner, &mut y);
+    let height = y + MARGIN;
+    let caption = escape(&drawing.caption);
+    // CSS as the text of an element.
+    let style = style.replace('&', "&amp;").replace('<', "&lt;");
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" height=\"{height:.0}\">\n\
+         <title>{caption}</title>\n<style>{style}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n{body}\n</svg>\n"
+    )
+}
+
+/// A text in lines that are not wider, from `y` on.
+fn write_lines(out: &mut String, class: &str, text: &str, width: f64, y: &mut f64) {
+    for line in wrapped(text, width) {
+        *y += LINE;
+        let (line, y) = (escape(&line), *y - 4.0);
+        let _ = write!(out, "<text class=\"{class}\" x=\"{MARGIN}\" y=\"{y:.1}\">{line}</text>");
+    }
+}
+
+/// Names of lines with samples of them; returns where they end.
+fn legend(out: &mut String, entries: &[(String, String)], inner: f64, top: f64) -> f64 {
+    let (mut x, mut y) = (MARGIN, top + LINE);
+    for (name, class) in entries {
+        let wide = letters(name) as f64 * LETTER + 44.0;
+        if x > MARGIN && x + wide > MARGIN + inner {
+            (x, y) = (MARGIN, y + LINE);
+        }
+        let (colour, stroke) = class.split_once(' ').unwrap_or((class, ""));
+        let (middle, name) = (y - 8.0, escape(name));
+        let sample = match stroke {
+            "dots" => format!("<circle cx=\"{:.1}\" cy=\"{middle:.1}\" r=\"3.2\"/>", x + 11.0),
+            stroke => format!("<path class=\"line {stroke}\" d=\"M{x:.1},{middle:.1}h22\"/>"),
+        };
+        let _ = write!(
+            out,
+            "<g class=\"series {colour}\">{sample}<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{name}</text></g>",
+            x + 28.0,
+            y - 4.0
+        );
+        x += wide;
+    }
+    y
+}
+
+/// Lines that are not wider; a line breaks at blanks, and in Chinese anywhere.
+fn wrapped(text: &str, width: f64) -> Vec<String> {
+    let most = (width / LETTER) as usize;
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    let mut word = String::new();
+    for c in text.chars().chain([' ']) {
+        let ends = c == ' ' || is_wide(c);
+        if c != ' ' {
+            word.push(c);
+        }
+        if !ends {
+            continue;
+        }
+        if !line.trim_end().is_empty() && letters(&line) + letters(&word) > most {
+            lines.push(std::mem::take(&mut line).trim_end().to_owned());
+        }
+        line += &std::mem::take(&mut word);
+        if c == ' ' {
+            line.push(' ');
+        }
+    }
+    lines.extend(Some(line.trim_end().to_owned()).filter(|line| !line.is_empty()));
+    lines
+}
+
+/// What identifies a trial stands in front; the other columns follow in alphabetical order.
+const FIRST: [&str; 14] = [
+    "label",
+    "run",
+    "trial",
+    "experiment",
+    "target",
+    "test",
+    "workers",
+    "rate_per_s",
+    "repeat",
+    "status",
+    "adds_up",
+    "tps",
+    "qps",
+    "window_s",
+];
+
+impl Paper {
+    /// One row per trial, all fields of its summary; lists are JSON inside their cell.
+    pub fn csv(&self) -> String {
+        let rows: Vec<BTreeMap<String, String>> = self
+            .trials
+            .iter()
+            .chain(&self.set_aside)
+            .chain(&self.stages)
+            .map(|trial| {
+                let mut row = BTreeMap::new();
+                let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
+                flatten("", &summary, &mut row);
+                row.remove("status.failed");
+                row.insert("run".to_owned(), self.runs[trial.run - 1].folder.clone());
+                row.insert("label".to_owned(), trial.label.clone());
+                row.insert("status".to_owned(), trial.status.to_owned());
+                row.insert("adds_up".to_owned(), trial.adds_up.to_string());
+                row
+            })
+            .collect();
+        let mut columns: Vec<&str> = FIRST.to_vec();
+        for column in rows.iter().flat_map(BTreeMap::keys) {
+            if !columns.contains(&column.as_str()) {
+                columns.push(column);
+            }
+        }
+        columns[FIRST.len()..].sort_unstable();
+        let heads: Vec<String> = columns.iter().map(|column| quote(column)).collect();
+        let mut text = heads.join(",") + "\n";
+        for row in &rows {
+            let cells = columns
+                .iter()
+                .map(|column| row.get(*column).map_or(String::new(), |cell| quote(cell)));
+            text += &cells.collect::<Vec<_>>().join(",");
+            text.push('\n');
+        }
+        text
+    }
+}
+
+fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (field, value) in fields {
+                let name = if name.is_empty() { field.clone() } else { format!("{name}.{field}") };
+                flatten(&name, value, row);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => {
+            row.insert(name.to_owned(), text.clone());
+        }
+        other => {
+            row.insert(name.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// RFC 4180. A cell that a spreadsheet would take for a formula gets an apostrophe in front; of what a terminal would
+/// obey it shows that it was there.
+fn quote(cell: &str) -> String {
+    let cell = harmless(cell);
+    let is_number = cell.parse::<f64>().is_ok();
+    let is_formula = !is_number && cell.starts_with(['=', '+', '-', '@']);
+    let cell = if is_formula { format!("'{cell}") } else { cell.into_owned() };
+    if cell.contains([',', '"', '\n']) {
+        format!("\"{}\"", cell.replace('"', "\"\""))
+    } else {
+        cell
+    }
+}
+
+/// A paper as JSON. Numbers are as they were measured; the summary of every trial is in the run's folder.
+#[derive(Serialize, schemars::JsonSchema)]
+struct Document<'a> {
+    schema_version: u32,
+    title: &'a Message,
+    runs: Vec<Header<'a>>,
+    /// Every check that was made; those without findings have nothing to remark.
+    checks: &'a [Check],
+    /// Targets held against each other, pair by pair of trials.
+    verdicts: &'a [PairedComparison],
+    gates: &'a [GateRow],
+    /// The sections from the cover to the glossary.
+    blocks: Vec<Block>,
+}
+
+#[derive(Serialize, schemars::JsonSchema)]
+struct Header<'a> {
+    folder: &'a str,
+    /// `run.json`.
+    header: &'a RunHeader,
+}
+
+impl Paper {
+    /// What was found, and the sections in English with the keys of their texts.
+    ///
+    /// # Errors
+    /// When a number can't be stored.
+    pub fn json(&self) -> Result<String, ReportError> {
+        let document = Document {
+            schema_version: SCHEMA_VERSION,
+            title: &self.title,
+            runs: self
+                .runs
+                .iter()
+                .map(|run| Header { folder: &run.folder, header: &run.header })
+                .collect(),
+            checks: &self.checks,
+            verdicts: &self.verdicts.comparisons,
+            gates: &self.verdicts.gates,
+            blocks: self.blocks(Lang::En),
+        };
+        pretty(&document)
+    }
+}
+
+/// The JSON Schema (2020-12) of what [`Paper::json`] writes: every field with its unit and meaning.
+///
+/// # Errors
+/// When it can't be written as JSON.
+pub fn schema() -> Result<String, ReportError> {
+    // What is written, not what could be read: fields with a default are always there.
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    pretty(&settings.into_generator().into_root_schema_for::<Document<'_>>())
+}
+
+fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| {
+        ReportError::new(format!("The paper can't be written as JSON: {error}."))
+    })?;
+    Ok(text + "\n")
 }
 
 #[cfg(test)]
@@ -185,5 +424,31 @@ mod tests {
         ] {
             assert_eq!(kept(text).replace('\u{a0}', "~"), wanted);
         }
+    }
+
+    #[test]
+    fn lines_break_at_blanks_and_between_chinese_characters() {
+        let width = 10.0 * LETTER;
+        assert_eq!(wrapped("one two three four", width), ["one two", "three four"]);
+        assert_eq!(wrapped("延迟随并发数的变化", width), ["延迟随并发", "数的变化"]);
+        assert_eq!(wrapped("", width), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_legend_that_is_too_wide_goes_on_below() {
+        let entries = [("a".repeat(20), "s0".to_owned()), ("b".repeat(20), "s1 dashed".to_owned())];
+        let mut out = String::new();
+        assert_eq!(legend(&mut out, &entries, 250.0, 0.0), 2.0 * LINE);
+        assert!(out.contains("class=\"line dashed\""), "{out}");
+        assert_eq!(legend(&mut String::new(), &entries, 800.0, 0.0), LINE);
+    }
+
+    #[test]
+    fn cells_are_quoted_where_needed() {
+        assert_eq!(quote("plain"), "plain");
+        assert_eq!(quote("-1.5"), "-1.5");
+        assert_eq!(quote("a,\"b\""), "\"a,\"\"b\"\"\"");
+        assert_eq!(quote("=HYPERLINK(1)"), "'=HYPERLINK(1)");
+        assert_eq!(quote("\u{1b}[2J\u{202e}a\r\nb"), "\"\u{fffd}[2J\u{fffd}a\u{fffd}\nb\"");
     }
 }

@@ -1,13 +1,12 @@
 //! Blocks as calls of the functions that the document's theme defines. How they look is the theme's
 //! business; what they say and their order are the paper's.
 
-use super::{coded, each, ends, groups, kept, set, shown, told};
+use super::{coded, each, ends, groups, kept, set, shown};
 use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TableRow,
-    TextLine,
+    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, TableColumn, TableRow, TextLine,
 };
-use crate::text::Lang;
 use dyno_core::is_command;
+use dyno_facts::Lang;
 use std::collections::HashSet;
 
 /// Longer words get places where a line may break.
@@ -56,9 +55,9 @@ impl<'a> Typst<'a> {
                 let title = markup(&set(&heading.title, self.lang));
                 self.put(&format!("{title}]\n"));
             }
-            Block::Paragraph { style, text } => self.paragraph(style_class(*style), text),
+            Block::Paragraph { style, text } => self.paragraph(style.class(), text),
             Block::List { style, items } => {
-                self.put(&format!("\n#items({}, false", quoted(style_class(*style))));
+                self.put(&format!("\n#items({}, false", quoted(style.class())));
                 for item in items {
                     self.put(", ");
                     self.bracketed(item);
@@ -165,7 +164,7 @@ impl<'a> Typst<'a> {
     }
 
     fn span(&mut self, span: &Span) {
-        let text = told(&span.text, self.lang);
+        let text = span.text.line(self.lang);
         let plain = markup(&kept(&text));
         let note = if let Look::Note(level) = span.look {
             format!("note {level:?}")
@@ -191,7 +190,6 @@ impl<'a> Typst<'a> {
             Look::Strong => format!("#bold(\"\")[{plain}];"),
             Look::Bad => format!("#bold(\"bad\")[{plain}];"),
             Look::Caveat => format!("#bold(\"caveat\")[{plain}];"),
-            Look::Count => format!("#span(\"count\")[{plain}];"),
             Look::Note(_) => format!("#span({})[{plain}];", quoted(&note)),
             Look::Swatch(name) => format!("#span(\"key {name}\")[];"),
         };
@@ -224,7 +222,6 @@ impl<'a> Typst<'a> {
             self.put(")\n");
         }
         for svg in &figure.svgs {
-            let svg = &svg.markup;
             let (head, inside) = svg.split_once('>').unwrap_or((svg, "</svg>"));
             // Alone, it has to say what it is.
             let head = head.replacen("<svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"", 1);
@@ -334,15 +331,6 @@ impl<'a> Typst<'a> {
             self.bracketed(line);
             self.put(";");
         }
-    }
-}
-
-fn style_class(style: Style) -> &'static str {
-    match style {
-        Style::Plain => "",
-        Style::Lead => "lead",
-        Style::Fine => "fine",
-        Style::Disclosure => "disclosure",
     }
 }
 

@@ -249,29 +249,6 @@ fn reads_after_writes_are_summed_over_the_trials_of_a_point() {
 }
 
 #[test]
-fn the_figure_has_every_node_its_role_and_the_generators() {
-    let html = paper(|_| {}).html(Lang::En).expect("rendered");
-    let mut figures = html.split("<figure>").filter_map(|part| part.split("</figure>").next());
-    let is_topology = |figure: &&str| figure.contains("Load generators and targets");
-    let figure = figures.find(is_topology).expect("the figure");
-    for text in [
-        "n1, primary",
-        "n5, read-only node",
-        "10.0.1.5:3306",
-        "front, endpoint",
-        "s3, shard",
-        "load: spread over the read-only nodes",
-        "load: through the endpoint",
-        "measured with 1, 2 and 4 of its read-only nodes",
-        "load generator load-1",
-        "load generator load-2",
-    ] {
-        assert!(figure.contains(text), "{text} is missing");
-    }
-    assert!(!figure.contains("cluster-ro2"), "a part is drawn with its cluster");
-}
-
-#[test]
 fn targets_of_one_node_have_none_of_it() {
     let paper = Paper::new(&[crate::synthetic::two_targets(&[8], 1, 6)], &[]);
     let markdown = paper.markdown(Lang::En);

@@ -4,7 +4,7 @@ use crate::support::{number, table, texts_of};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
 use dyno_report::blocks::{Block, PaperTable, english};
-use dyno_report::{Lang, Paper, Point, Templates};
+use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 
 fn paper(change: impl Fn(&mut RunData)) -> Paper {
@@ -36,7 +36,7 @@ fn of_generators(paper: &Paper) -> PaperTable {
 
 /// What stands below that table.
 fn words(paper: &Paper) -> String {
-    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let blocks = paper.blocks(Lang::En);
     let is_it = |block: &Block| matches!(block, Block::Table(table) if english(&table.caption) == caption(paper));
     let place = blocks.iter().position(is_it).expect("the table");
     let Block::Paragraph { text, .. } = &blocks[place + 1] else { panic!("no words") };

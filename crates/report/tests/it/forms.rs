@@ -149,36 +149,24 @@ fn both_languages_are_rendered_alike_twice() {
 }
 
 #[test]
-fn a_user_replaces_templates_and_fills_slots() {
+fn a_user_replaces_templates() {
     let folder = tempfile::tempdir().expect("a folder");
     let write =
         |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
-    let paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
+    let mut paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
     write("paper.html", "<h1>{{ title }}, mine</h1>\n{{ body }}\n");
     write("style.css", ":root { --ink: #123456; }\n");
-    fs::create_dir(folder.path().join("slots")).expect("made");
-    write("slots/after-limits.md", "Ask `sales` <now>.\n\n- One\n- Two\n");
-    write("slots/after-limits.zh.md", "# 联系我们\n");
-    let templates = Templates::of_folder(folder.path()).expect("read");
-    let html = paper.html_with(&templates, Lang::En).expect("rendered");
+    paper.templates = Templates::of_folder(folder.path()).expect("read");
+    let html = paper.html(Lang::En).expect("rendered");
     assert!(html.starts_with("<h1>Two made-up servers under sysbench, mine</h1>"));
-    let own = html.split("<h2 id=\"limits\">").nth(1).expect("the section");
-    assert!(own.contains("<p>Ask <code>sales</code> &lt;now&gt;.</p>"), "{own}");
-    assert!(!html.contains("联系我们"));
     elements(&html);
-    assert!(paper.markdown_with(&templates, Lang::En).contains("Ask `sales` &lt;now>."));
-    assert!(paper.markdown_with(&templates, Lang::Zh).contains("## 联系我们"));
-    let typst = paper.typst_with(&templates, Lang::En).expect("rendered");
-    assert!(typst.contains("\"ink\": rgb(\"#123456\")") && typst.contains("#code[sales];"));
+    let typst = paper.typst(Lang::En).expect("rendered");
+    assert!(typst.contains("\"ink\": rgb(\"#123456\")"));
 
     write("paper.html", "<p>\n{{ no_such_thing }}\n</p>\n");
-    let templates = Templates::of_folder(folder.path()).expect("read");
-    let error = paper.html_with(&templates, Lang::En).expect_err("a mistake").to_string();
+    paper.templates = Templates::of_folder(folder.path()).expect("read");
+    let error = paper.html(Lang::En).expect_err("a mistake").to_string();
     assert!(error.contains("paper.html, line 2"), "{error}");
-
-    write("slots/after-all.md", "a name that is no slot's");
-    let error = Templates::of_folder(folder.path()).expect_err("no such slot");
-    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("after-limits.md")), "{error}");
 
     write("limits.html", "a name that is no template's");
     let error = Templates::of_folder(folder.path()).expect_err("no such template");

@@ -4,7 +4,7 @@ use crate::support::elements;
 use crate::synthetic::pairs::{paired, paired_at};
 use crate::verdict::{around, call, paper};
 use dyno_facts::TrialStatus;
-use dyno_report::{Call, GateResult, Lang, Paper};
+use dyno_report::{Call, GateResult, Lang, Naming, Paper};
 
 #[test]
 fn gates_pass_break_or_stay_open() {
@@ -80,7 +80,7 @@ fn gates_agree_with_verdicts_that_are_corrected_for_several_comparisons() {
 #[test]
 fn gates_beside_those_of_the_suite_are_judged_everywhere() {
     let runs = [paired(&around(1.0, 8))];
-    let paper = Paper::gated(&runs, &[], &["tps > 1".to_owned()]);
+    let paper = Paper::named(&runs, &[], &["tps > 1".to_owned()], &Naming::default());
     let with_trials: Vec<_> = paper.verdicts.gates.iter().filter(|gate| gate.count > 0).collect();
     assert_eq!(with_trials.len(), 2, "both targets");
     assert!(with_trials.iter().all(|gate| gate.result == GateResult::Pass));

@@ -5,7 +5,7 @@ use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_core::is_command;
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
 use dyno_report::blocks::{Block, PaperTable};
-use dyno_report::{Lang, Level, Paper, Templates};
+use dyno_report::{Lang, Level, Pair, Paper};
 use dyno_store::RunData;
 use std::fs;
 
@@ -32,19 +32,23 @@ fn scripts_have_data_statements_checks_and_published_rows() {
     );
     golden("pgbench.md", &paper.markdown(Lang::En));
     elements(&paper.html(Lang::En).expect("rendered"));
-    let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
+    let comparisons = paper.comparisons();
+    let [comparison] = comparisons.as_slice() else { panic!("one table") };
     assert_eq!(comparison.columns, ["read-only, QPS", "read-write, QPS"]);
     let [row] = comparison.rows.as_slice() else { panic!("one printed row") };
-    assert_eq!((row.workers, row.hot_share, row.number), (8, Some(0.5), 4));
+    let point = row.first.point.expect("a counterpart");
+    let hot_share = point.data.as_ref().and_then(|data| data.hot_share);
+    assert_eq!((point.workers, hot_share, row.first.row.number), (8, Some(0.5), 4));
+    let pairs: Vec<Pair<'_>> = row.pairs.iter().copied().flatten().collect();
     let (reads, pays) = (&paper.experiments[0].points[0], &paper.experiments[1].points[0]);
-    assert_eq!(row.pairs[0].measured, Some(reads.qps), "a SELECT is all there is");
-    assert_eq!(row.pairs[1].measured, Some(pays.data_qps));
+    assert_eq!(pairs[0].measured(), Some(reads.qps), "a SELECT is all there is");
+    assert_eq!(pairs[1].measured(), Some(pays.data_qps));
     // BEGIN and END are two of seven.
     assert!((pays.data_qps.median / pays.qps.median - 5.0 / 7.0).abs() < 1e-9);
-    assert_eq!((row.pairs[0].published, row.pairs[1].published), (Some(34_386.0), Some(19_886.0)));
+    assert_eq!((pairs[0].published(), pairs[1].published()), (Some(34_386.0), Some(19_886.0)));
     // The trial with broken balances is not among the figures.
     assert_eq!((pays.repeats, pays.trials.as_slice()), (1, ["2".to_owned()].as_slice()));
-    let mut blocks = paper.blocks(&Templates::default(), Lang::En);
+    let mut blocks = paper.blocks(Lang::En);
     let is_second =
         |block: &Block| matches!(block, Block::Heading(of) if of.anchor == "experiment-2");
     blocks.drain(..blocks.iter().position(is_second).expect("an experiment"));
@@ -86,8 +90,8 @@ fn html_is_well_formed_and_needs_nothing_from_outside() {
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
     assert_eq!((count("html"), count("script"), count("style"), count("h1")), (1, 1, 1, 1));
     assert!(html.starts_with("<!DOCTYPE html>\n<html lang=\"en\">"), "{}", &html[..60]);
-    // Two charts per trial; none of the single rate. The topology, the chart of page one, throughput and latency of the comparison, three charts of the sweep, a distribution of what was measured once.
-    assert_eq!(count("svg"), 2 * html_trials + 1 + 1 + 2 + 3 + 1);
+    // Two charts per trial; none of the single rate. The chart of page one, throughput and latency of the comparison, three charts of the sweep, a distribution of what was measured once.
+    assert_eq!(count("svg"), 2 * html_trials + 1 + 2 + 3 + 1);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     for loads in ["http://", "https://", "src=", "@import", "url(", "fetch("] {
         assert!(!html.contains(loads), "{loads} would load something");
@@ -345,18 +349,6 @@ fn a_trial_that_measured_nothing_has_a_paper() {
     let html = Paper::new(&[run], &[]).html(Lang::En).expect("rendered");
     elements(&html);
     assert!(html.contains("No figures: no trial of this experiment has measured anything."));
-}
-
-#[test]
-fn all_forms_are_written() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let paper = golden_paper();
-    let paths = paper.write_all(dir.path()).expect("written");
-    let names: Vec<_> = paths.iter().filter_map(|path| path.file_name()).collect();
-    assert_eq!(names, ["paper.html", "paper.md", "paper.csv", "paper.json"]);
-    assert_eq!(fs::read_to_string(&paths[2]).expect("read"), paper.csv());
-    let error = paper.write_all(&dir.path().join("nowhere")).expect_err("no such folder");
-    assert!(error.to_string().contains("nowhere"), "{error}");
 }
 
 #[test]

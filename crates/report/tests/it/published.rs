@@ -1,8 +1,9 @@
 //! Results beside published ones, and what they cost.
 
-use crate::support::elements;
+use crate::support::{elements, table as table_of};
 use crate::synthetic::{self, own_mut};
 use dyno_facts::{Price, PublishedRow, PublishedTable};
+use dyno_report::blocks::Cell;
 use dyno_report::{Lang, Paper};
 use dyno_store::{RunData, TrialData};
 use dyno_tpch::facts::TpchFacts;
@@ -44,14 +45,17 @@ fn a_result_stands_beside_its_row_per_vcpu_and_with_what_differs() {
         row("class.large", &[("vcpu", "4")], 60_000.0, &[]),
     ];
     let paper = Paper::new(&[run()], &[table(rows)]);
-    let [beside] = paper.beside.as_slice() else { panic!("{:?}", paper.beside) };
-    assert!(beside.is_named && beside.row == "class.medium", "the suite says so");
+    let beside = paper.beside();
+    let [beside] = beside.as_slice() else { panic!("{beside:?}") };
+    assert!(beside.is_named && beside.pair.row.label == "class.medium", "the suite says so");
     let measured = paper.experiments[0].points[0].data_qps.median;
-    assert_eq!(beside.ratio, measured / 30_000.0);
-    let per_vcpu = beside.per_vcpu.expect("both are stated");
-    assert_eq!((per_vcpu.vcpu_here, per_vcpu.vcpu_there), (4.0, 2.0));
-    assert_eq!((per_vcpu.measured, per_vcpu.published), (measured / 4.0, 15_000.0));
-    assert_eq!(per_vcpu.ratio, beside.ratio / 2.0);
+    assert_eq!(beside.pair.ratio(), Some(measured / 30_000.0));
+    assert_eq!(beside.vcpu, Some([4.0, 2.0]), "both are stated");
+    let shown = table_of(&paper, "Each result beside");
+    let numbers: Vec<Option<f64>> =
+        shown.rows[0].cells.iter().skip(7).take(3).map(Cell::number).collect();
+    let wanted = [measured / 4.0, 15_000.0, measured / 30_000.0 / 2.0];
+    assert_eq!(numbers, wanted.map(Some));
     let told: Vec<String> = beside.differences.iter().map(ToString::to_string).collect();
     assert!(told.contains(&"4 vCPU instead of 2".to_owned()), "{told:?}");
     assert!(told.contains(&"8 workers instead of 16".to_owned()), "{told:?}");
@@ -81,26 +85,27 @@ fn where_no_row_is_named_the_nearest_one_stands_there() {
     ];
     let found = |rows: Vec<PublishedRow>| {
         let paper = Paper::new(&[run()], &[table(rows)]);
-        let [beside] = paper.beside.as_slice() else { panic!("{:?}", paper.beside) };
+        let beside = paper.beside();
+        let [beside] = beside.as_slice() else { panic!("{beside:?}") };
         assert!(!beside.is_named);
-        (beside.row.clone(), beside.per_vcpu.map(|per_vcpu| per_vcpu.vcpu_there))
+        (beside.pair.row.label.clone(), beside.vcpu.map(|[_, there]| there))
     };
     assert_eq!(found(rows.clone()), ("four".to_owned(), Some(4.0)), "vCPU count before workers");
     assert_eq!(found(rows[3..].to_vec()), ("storage".to_owned(), Some(20.0)), "both layers");
     assert_eq!(found(vec![row("unknown", &[], 1.0, &[])]), ("unknown".to_owned(), None));
     let other = vec![PublishedTable { experiment: "nothing".to_owned(), ..table(rows) }];
-    assert!(Paper::new(&[run()], &other).beside.is_empty(), "of another experiment");
+    assert!(Paper::new(&[run()], &other).beside().is_empty(), "of another experiment");
 }
 
 #[test]
 fn a_price_makes_costs_and_without_one_there_are_none() {
-    assert!(Paper::new(&[run()], &[]).costs.is_empty());
+    assert!(Paper::new(&[run()], &[]).costs().is_empty());
     let mut priced = run();
     priced.header.targets[0].price = Some(Price { per_hour: 1.8, currency: "USD".to_owned() });
     let paper = Paper::new(&[priced], &[]);
     let point = paper.key_rows()[0].point;
-    let [first, _] = paper.costs.as_slice() else { panic!("{:?}", paper.costs) };
-    let [row] = first.rows.as_slice() else { panic!("{:?}", first.rows) };
+    let costs = paper.costs();
+    let [row, _] = costs.as_slice() else { panic!("{costs:?}") };
     assert_eq!(row.what, "per million transactions");
     assert!((row.amount - 1.8 / 3600.0 / point.tps.median * 1e6).abs() < 1e-9, "{}", row.amount);
     let text = paper.markdown(Lang::En);
@@ -110,7 +115,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     orders.header.targets[0].price = Some(Price { per_hour: 2.0, currency: "CNY".to_owned() });
     let paper = Paper::new(&[orders], &[]);
     let tpmc = paper.key_rows()[0].point.main.expect("tpmC").1.median;
-    let row = &paper.costs[0].rows[1];
+    let row = &paper.costs()[1];
     assert_eq!(row.what, "hourly price per 1,000 tpmC");
     assert!((row.amount - 2000.0 / tpmc).abs() < 1e-9);
 
@@ -126,6 +131,7 @@ fn a_price_makes_costs_and_without_one_there_are_none() {
     };
     let target = queries.trials.iter_mut().find_map(composite).expect("a trial with metrics");
     let paper = Paper::new(&[queries], &[]);
-    let [cost] = paper.costs.as_slice() else { panic!("{:?}", paper.costs) };
-    assert_eq!((&cost.target, cost.rows[0].amount), (&target, 25.0));
+    let costs = paper.costs();
+    let [cost] = costs.as_slice() else { panic!("{costs:?}") };
+    assert_eq!((&cost.target.label, cost.amount), (&target, 25.0));
 }

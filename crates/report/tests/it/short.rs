@@ -3,8 +3,8 @@
 use crate::support::table;
 use crate::synthetic::{self, pgbench, two_targets};
 use dyno_facts::{ExperimentFacts, PublishedRow, PublishedTable};
-use dyno_report::blocks::{Block, Drawing, Level, PaperTable, TextLine};
-use dyno_report::{Edition, Lang, Naming, Paper, Templates};
+use dyno_report::blocks::{Block, Drawing, Level, TextLine};
+use dyno_report::{Edition, Lang, Naming, Paper};
 use dyno_store::RunData;
 
 /// Lines of print on a page, and letters in a line.
@@ -26,7 +26,7 @@ fn lines(paper: &Paper) -> usize {
         None if line.starts_with('#') => 3,
         None => line.len() / LETTERS + usize::from(!line.is_empty()),
     };
-    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let blocks = paper.blocks(Lang::En);
     let charts = |block: &Block| match block {
         Block::Figures { figures, is_grid: true } => 16 * figures.len().div_ceil(2),
         Block::Figures { figures, .. } => 20 * figures.len(),
@@ -95,7 +95,7 @@ fn page_one_has_room_for_the_caveats_of_many_suites() {
     let paper = five_suites();
     let caveats = paper.checks.iter().filter(|check| check.level == Level::W);
     let caveats = caveats.filter(|check| !check.findings.is_empty()).count();
-    let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();
+    let cover = paper.blocks(Lang::En).into_iter().next();
     let Some(Block::Cover(cover)) = cover else { panic!("no cover") };
     let items = &cover.warnings.items;
     let of = |item: &TextLine| item[0].text.to_string();
@@ -199,7 +199,7 @@ fn classes() -> (Vec<RunData>, Vec<PublishedTable>) {
 fn figures(paper: &Paper, section: &str) -> Vec<Drawing> {
     let mut is_in = false;
     let mut found = Vec::new();
-    for block in paper.blocks(&Templates::default(), Lang::En) {
+    for block in paper.blocks(Lang::En) {
         match block {
             Block::Heading(heading) if heading.level == 2 => is_in = heading.anchor == section,
             Block::Figures { figures, .. } if is_in => found.extend(figures),
@@ -213,11 +213,14 @@ fn figures(paper: &Paper, section: &str) -> Vec<Drawing> {
 fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
     let (runs, published) = classes();
     let paper = Paper::new(&runs, &published);
-    let [table] = paper.comparisons.as_slice() else { panic!("{:?}", paper.comparisons) };
+    let comparisons = paper.comparisons();
+    let [table] = comparisons.as_slice() else { panic!("{comparisons:?}") };
     let rows: Vec<_> =
-        table.rows.iter().map(|row| (row.label.as_str(), row.target.as_str())).collect();
+        table.rows.iter().map(|row| (row.first.row.label.as_str(), row.target)).collect();
     assert_eq!(rows, [("polar.large", "large"), ("polar.medium", "medium")], "as published");
-    assert!(table.rows.iter().all(|row| row.pairs.iter().all(|pair| pair.published.is_some())));
+    assert!(table.rows.iter().all(|row| {
+        row.pairs.iter().all(|pair| pair.is_some_and(|pair| pair.published().is_some()))
+    }));
     let charts = figures(&paper, "published");
     assert_eq!(charts.len(), 2, "read-only and read-write");
     assert!(charts[0].caption.contains("by class"), "{}", charts[0].caption);
@@ -238,19 +241,7 @@ fn runs_of_classes_stand_in_one_table_and_one_chart_for_each_quantity() {
     assert!(own.contains("series s0") && own.contains("series s1"), "{own}");
     assert!(!charts[0].halves.is_empty(), "two have room side by side");
     // The first of them is that of page one.
-    let cover = paper.blocks(&Templates::default(), Lang::En).into_iter().next();
+    let cover = paper.blocks(Lang::En).into_iter().next();
     let Some(Block::Cover(cover)) = cover else { panic!("no cover") };
     assert_eq!(cover.chart.expect("a chart").caption, charts[0].caption);
-}
-
-#[test]
-fn a_paper_of_several_runs_lists_what_differs_between_them() {
-    let (mut runs, published) = classes();
-    let caption = "What differs between the runs";
-    runs[1].header.environment.host = "generator-2".to_owned();
-    let table = table(&Paper::new(&runs, &published), caption);
-    let heads: Vec<String> = table.columns.iter().map(|column| column.title.to_string()).collect();
-    assert_eq!(heads, ["Run", "Load generator"], "all else is the same");
-    let alone = Paper::new(&runs[..1], &published).blocks(&Templates::default(), Lang::En);
-    assert!(PaperTable::find(&alone, caption).is_none());
 }

@@ -1,13 +1,13 @@
 //! Golden files, and the elements of a page.
 
 use dyno_report::blocks::PaperTable;
-use dyno_report::{Lang, Paper, Templates};
+use dyno_report::{Lang, Paper};
 use std::fs;
 use std::path::Path;
 
 /// The table of a paper whose caption begins so.
 pub(crate) fn table(paper: &Paper, caption: &str) -> PaperTable {
-    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let blocks = paper.blocks(Lang::En);
     PaperTable::find(&blocks, caption)
         .unwrap_or_else(|| panic!("no table begins with {caption:?}"))
         .clone()

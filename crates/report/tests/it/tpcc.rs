@@ -48,13 +48,16 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     assert!(hurried.contains("not those of the specification"), "{hurried}");
     assert!(hurried.contains("\n- Keying and think"), "{hurried}");
 
-    let [comparison] = paper.comparisons.as_slice() else { panic!("one table") };
+    let comparisons = paper.comparisons();
+    let [comparison] = comparisons.as_slice() else { panic!("one table") };
     let [row] = comparison.rows.as_slice() else { panic!("the other row was not measured") };
     let (_, measured) = experiment.points[1].main.expect("tpmC");
-    assert_eq!((comparison.load.to_string().as_str(), row.workers), ("Terminals", 1000));
-    assert_eq!(row.pairs[0].measured, Some(measured));
-    assert_eq!(row.pairs[0].ratio, Some(measured.median / 65_735.14));
-    assert!(row.setup.to_string().contains("as BenchmarkSQL 5.0 does it"), "{}", row.setup);
+    let (point, pair) = (row.first.point.expect("a counterpart"), row.pairs[0].expect("a figure"));
+    let setup = &point.level.as_ref().expect("its level").setup;
+    assert_eq!((comparison.load.to_string().as_str(), point.load()), ("Terminals", 1000.0));
+    assert_eq!(pair.measured(), Some(measured));
+    assert_eq!(pair.ratio(), Some(measured.median / 65_735.14));
+    assert!(setup.to_string().contains("as BenchmarkSQL 5.0 does it"), "{setup}");
 }
 
 #[test]
@@ -69,9 +72,9 @@ fn html_is_well_formed_and_has_the_charts() {
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    // Per trial tpmC over time, throughput and latency. The topology, tpmC over time of the only trial of an experiment, the chart of page one, a distribution, latency against tpmC, tpmC and latency
+    // Per trial tpmC over time, throughput and latency. tpmC over time of the only trial of an experiment, the chart of page one, a distribution, latency against tpmC, tpmC and latency
     // against terminals.
-    assert_eq!(count("svg"), 4 * 3 + 2 + 1 + 1 + 5);
+    assert_eq!(count("svg"), 4 * 3 + 1 + 1 + 1 + 5);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("New-Orders per minute (tpmC)"));

@@ -5,7 +5,7 @@ use crate::synthetic::tpch::{published, tpch};
 use crate::synthetic::{HOSTILE, Own, own_mut};
 use dyno_facts::{CheckVerdict, TrialStatus};
 use dyno_report::blocks::{Block, Cell, CellValue, PaperTable, english};
-use dyno_report::{Check, Lang, Paper, Spread, Templates};
+use dyno_report::{Check, Lang, Paper, Spread};
 use dyno_store::RunData;
 use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
 
@@ -15,7 +15,7 @@ fn check<'a>(paper: &'a Paper, id: &str) -> &'a Check {
 
 /// The tables of the 22 queries.
 fn seconds(paper: &Paper) -> Vec<PaperTable> {
-    let tables = paper.blocks(&Templates::default(), Lang::En).into_iter();
+    let tables = paper.blocks(Lang::En).into_iter();
     let tables = tables.filter_map(|block| match block {
         Block::Table(table) => Some(table),
         _ => None,
@@ -94,7 +94,7 @@ fn a_paper_has_every_degree_its_speed_up_and_the_published_seconds() {
     let text = paper.markdown(Lang::En);
     assert_eq!(text.matches(&format!("Left out: maria, degree=2: {skipped}")).count(), 1);
     assert_eq!(text.matches("Source: A vendor's white paper").count(), 1, "in the section alone");
-    assert!(paper.key_rows().is_empty() && paper.comparisons.is_empty(), "nothing per second");
+    assert!(paper.key_rows().is_empty() && paper.comparisons().is_empty(), "nothing per second");
 }
 
 #[test]
@@ -109,8 +109,8 @@ fn html_is_well_formed_and_has_the_charts() {
     }
     let elements = elements(&html);
     let count = |name: &str| elements.iter().filter(|element| *element == name).count();
-    // The chart of page one; the topology, times of four tables, speed-ups of the one with two degrees.
-    assert_eq!(count("svg"), 1 + 1 + 4 + 1);
+    // The chart of page one; times of four tables, speed-ups of the one with two degrees.
+    assert_eq!(count("svg"), 1 + 4 + 1);
     assert_eq!(count("table"), count("caption"), "every table says what it shows");
     assert!(!html.contains("NaN") && !html.contains(">inf"), "a number has run away");
     assert!(html.contains("<a href=\"plans/1-q05.json\">trial 1</a>"));
@@ -361,7 +361,7 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     drop(alone);
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En).expect("rendered"));
-    let blocks = paper.blocks(&Templates::default(), Lang::En);
+    let blocks = paper.blocks(Lang::En);
     let has = |caption: &str| PaperTable::find(&blocks, caption).is_some();
     assert!(!has("Seconds of each query") && !has("Contents of the caches"));
     assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);

@@ -3,31 +3,27 @@
 //! Run folders are all that is looked at. So it does not matter when somebody begins to follow, whether
 //! the run is executed by this process, and whether it is killed.
 
-mod changes;
-mod current;
 mod progress;
 mod run;
-mod tail;
 mod view;
 
-pub(crate) use current::{Totals, stored};
 pub(crate) use progress::Progress;
-pub(crate) use run::RunFollower;
+pub(crate) use run::{RunFollower, stored};
 pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
-use changes::Changes;
 use dyno_core::harmless;
 use dyno_facts::NodeRow;
 use dyno_store::is_growing;
 use serde::Serialize;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// How often all runs are looked at while none is executed.
 const LOOK: Duration = Duration::from_secs(3);
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct State {
     /// Names of the numbers of a row.
     columns: &'static [&'static str],
@@ -41,7 +37,8 @@ pub(crate) struct State {
     events: Vec<EventView>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
 pub(crate) enum Update {
     /// Forget everything, this is how it stands.
     State(Box<State>),
@@ -76,17 +73,7 @@ impl Update {
     }
 
     pub(crate) fn json(&self) -> String {
-        let json = match self {
-            Update::State(state) => serde_json::to_string(state),
-            Update::Run(run) => serde_json::to_string(run),
-            Update::Trial(trial) | Update::Show(trial) => serde_json::to_string(trial),
-            Update::Rows(rows) => serde_json::to_string(rows),
-            Update::Nodes(nodes) => serde_json::to_string(nodes),
-            Update::Queries(queries) => serde_json::to_string(queries),
-            Update::Events(events) => serde_json::to_string(events),
-            Update::Progress(progress) => serde_json::to_string(progress),
-            Update::Goodbye => Ok("null".to_owned()),
-        };
+        let json = serde_json::to_string(self);
         // Texts, numbers and lists of them can always be written as JSON.
         harmless(&json.unwrap_or_default()).into_owned()
     }
@@ -142,16 +129,7 @@ impl Follower {
     fn state(&self) -> State {
         match &self.run {
             Some(run) => run.state(),
-            None => State {
-                columns: &view::ROW,
-                run: None,
-                progress: Progress::default(),
-                trials: Vec::new(),
-                rows: Vec::new(),
-                nodes: Vec::new(),
-                queries: Vec::new(),
-                events: Vec::new(),
-            },
+            None => State { columns: &view::ROW, ..State::default() },
         }
     }
 
@@ -194,6 +172,70 @@ pub(crate) fn run_folder(runs: &Path, name: &str) -> Option<PathBuf> {
     let is_single = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0']);
     let path = runs.join(name);
     (is_single && path.join("run.json").is_file()).then_some(path)
+}
+
+/// What was changed less than this ago may change again without another time stamp.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Tells whether a file or folder was touched, without reading it.
+#[derive(Debug, Default)]
+struct Changes {
+    seen: Option<SystemTime>,
+}
+
+impl Changes {
+    /// Whether it may have changed since the last call.
+    fn since_last(&mut self, path: &Path) -> bool {
+        let Ok(modified) = fs::metadata(path).and_then(|metadata| metadata.modified()) else {
+            return false;
+        };
+        let is_settled = modified.elapsed().is_ok_and(|age| age > SETTLED);
+        let is_new = self.seen != Some(modified);
+        // Only a time stamp that can't stand for another change is remembered.
+        self.seen = is_settled.then_some(modified);
+        is_new
+    }
+}
+
+#[derive(Debug)]
+struct Tail {
+    path: PathBuf,
+    read: u64,
+    /// The first line, for a file whose first line names its columns.
+    columns: Option<String>,
+}
+
+impl Tail {
+    fn new(path: PathBuf) -> Self {
+        Tail { path, read: 0, columns: None }
+    }
+
+    /// The whole lines that were added since the last call; empty where there are none or no file.
+    fn lines(&mut self) -> String {
+        let mut text = Vec::new();
+        let read = File::open(&self.path).and_then(|mut file| {
+            file.seek(SeekFrom::Start(self.read))?;
+            file.read_to_end(&mut text)
+        });
+        // What can't be read now is read at the next call.
+        let whole = match (read, text.iter().rposition(|&byte| byte == b'\n')) {
+            (Ok(_), Some(end)) => &text[..=end],
+            _ => return String::new(),
+        };
+        self.read += whole.len() as u64;
+        String::from_utf8_lossy(whole).into_owned()
+    }
+
+    /// The same for a file with columns: the line that names them stands before the new ones.
+    fn table(&mut self) -> Option<String> {
+        let mut text = self.lines();
+        if self.columns.is_none() {
+            let end = text.find('\n')? + 1;
+            self.columns = Some(text.drain(..end).collect());
+        }
+        let columns = self.columns.as_deref()?;
+        (!text.is_empty()).then(|| format!("{columns}{text}"))
+    }
 }
 
 #[cfg(test)]

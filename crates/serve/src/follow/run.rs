@@ -1,14 +1,14 @@
-//! Follows one run.
+//! Follows one run, and the trial of it that runs or ran last.
 
-use super::changes::Changes;
-use super::current::Current;
 use super::progress::{self, Known, Progress};
-use super::tail::Tail;
-use super::view::{self, EventView, RunView, TrialView};
-use super::{State, Update};
-use dyno_facts::{Event, ExperimentFacts, RunHeader, RunStatus, TrialStart, TrialSummary};
-use dyno_store::{is_growing, read_header};
+use super::view::{self, EventView, QueryView, RowView, RunView, TrialView};
+use super::{Changes, State, Tail, Update};
+use dyno_facts::{
+    Event, ExperimentFacts, NodeRow, RunHeader, RunStatus, SeriesRow, TrialStart, TrialSummary,
+};
+use dyno_store::{is_growing, read_header, read_nodes, read_series};
 use dyno_suite::Plan;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -284,4 +284,136 @@ fn read<T: serde::de::DeserializeOwned>(run: &Path, number: u32, extension: &str
 fn now_text() -> String {
     let format = time::format_description::well_known::Rfc3339;
     OffsetDateTime::now_utc().format(&format).unwrap_or_default()
+}
+
+/// Rows that are kept: a day of seconds.
+const MOST_ROWS: usize = 100_000;
+
+/// Adds an interval to those before it: what can be added.
+fn add(sum: &mut SeriesRow, row: &SeriesRow) {
+    sum.length_s += row.length_s;
+    sum.committed += row.committed;
+    sum.rolled_back += row.rolled_back;
+    sum.failed += row.failed;
+    sum.skipped += row.skipped;
+    sum.retries += row.retries;
+    sum.reconnects += row.reconnects;
+    sum.errors += row.errors;
+    sum.reads += row.reads;
+    sum.writes += row.writes;
+    sum.others += row.others;
+    sum.loops_cpu_s += row.loops_cpu_s;
+}
+
+/// A trial and the files that grow with it.
+#[derive(Debug)]
+pub(crate) struct Current {
+    pub(crate) view: TrialView,
+    /// When it began to connect, RFC 3339.
+    began_at: String,
+    rows: Vec<RowView>,
+    pub(crate) nodes: Vec<NodeRow>,
+    queries: Vec<QueryView>,
+    /// The sum of its intervals, warm-up among them, and that of the measured window so far.
+    pub(crate) totals: SeriesRow,
+    measured: SeriesRow,
+    /// The last interval, whatever its phase.
+    pub(crate) last: Option<SeriesRow>,
+    series: Tail,
+    node_series: Tail,
+    executed: Tail,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct Stored {
+    rows: Vec<RowView>,
+    nodes: Vec<NodeRow>,
+    queries: Vec<QueryView>,
+}
+
+pub(crate) fn stored(run: &Path, number: u32) -> Stored {
+    let view = TrialView { number, ..TrialView::default() };
+    let mut trial = Current::new(run, view, String::new());
+    trial.poll();
+    Stored { rows: trial.rows, nodes: trial.nodes, queries: trial.queries }
+}
+
+/// A line of `trials/<n>.executed.jsonl`; refresh functions are not shown.
+#[derive(Deserialize)]
+struct Executed {
+    queries: Option<QueryView>,
+}
+
+impl Current {
+    fn new(run: &Path, view: TrialView, began_at: String) -> Self {
+        let stem = view.number;
+        let tail =
+            |extension: &str| Tail::new(run.join("trials").join(format!("{stem}.{extension}")));
+        Current {
+            view,
+            began_at,
+            rows: Vec::new(),
+            nodes: Vec::new(),
+            queries: Vec::new(),
+            totals: SeriesRow::default(),
+            measured: SeriesRow::default(),
+            last: None,
+            series: tail("csv"),
+            node_series: tail("nodes.csv"),
+            executed: tail("executed.jsonl"),
+        }
+    }
+
+    /// What was added to its files since the last call.
+    fn poll(&mut self) -> Vec<Update> {
+        let mut updates = Vec::new();
+        if let Some(text) = self.series.table() {
+            // A damaged line is left out: there is nobody to be told while it runs.
+            let (rows, _) = read_series(&text);
+            let views: Vec<RowView> = rows.iter().map(RowView::from).collect();
+            for row in &rows {
+                add(&mut self.totals, row);
+                if row.phase == "measured" {
+                    add(&mut self.measured, row);
+                }
+            }
+            self.last = rows.into_iter().next_back().or(self.last.take());
+            extend(&mut self.rows, &views);
+            updates.push(Update::Rows(views));
+        }
+        if let Some(text) = self.node_series.table() {
+            let (rows, _) = read_nodes(&text);
+            extend(&mut self.nodes, &rows);
+            updates.push(Update::Nodes(rows));
+        }
+        let text = self.executed.lines();
+        let ended =
+            text.lines().filter_map(|line| serde_json::from_str::<Executed>(line).ok()?.queries);
+        let queries: Vec<QueryView> = ended.collect();
+        if !queries.is_empty() {
+            extend(&mut self.queries, &queries);
+            updates.push(Update::Queries(queries));
+        }
+        updates
+    }
+
+    /// Its writer was killed: there will be no summary but what its intervals add up to. Percentiles don't
+    /// add up.
+    fn cut_off(&mut self) {
+        let totals = &self.measured;
+        let seconds = totals.length_s;
+        let per_s = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        self.view.status = "interrupted";
+        self.view.tps = per_s(totals.committed);
+        self.view.qps = per_s(totals.reads + totals.writes + totals.others);
+        self.view.errors = totals.errors;
+        self.view.failed = totals.failed;
+        self.view.retries = totals.retries;
+    }
+}
+
+fn extend<T: Clone>(known: &mut Vec<T>, new: &[T]) {
+    known.extend_from_slice(new);
+    let surplus = known.len().saturating_sub(MOST_ROWS);
+    known.drain(..surplus);
 }

@@ -8,6 +8,7 @@ use dyno_facts::{
 };
 use dyno_store::{Run, TrialWriter};
 use serde_json::Value;
+use std::io::Write;
 
 fn step(repeat: u32) -> PlanStep {
     let trial = PlannedTrial { number: repeat, workers: 8, repeat, ..PlannedTrial::default() };
@@ -225,4 +226,34 @@ fn names_of_runs_are_single_names() {
     for bad in ["", ".", "..", "../runs/one", "one/", "/etc", "one/../one", "two"] {
         assert_eq!(run_folder(&runs, bad), None, "{bad}");
     }
+}
+
+#[test]
+fn what_is_old_is_told_once_and_what_is_new_until_it_has_settled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x");
+    let mut changes = Changes::default();
+    assert!(!changes.since_last(&path), "there is no such file");
+    let file = fs::File::create(&path).expect("made");
+    assert!(changes.since_last(&path) && changes.since_last(&path));
+    let long_ago = SystemTime::now() - Duration::from_secs(60);
+    file.set_modified(long_ago).expect("set");
+    assert!(changes.since_last(&path));
+    assert!(!changes.since_last(&path));
+}
+
+#[test]
+fn lines_come_once_and_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("x.csv");
+    let (mut lines, mut table) = (Tail::new(path.clone()), Tail::new(path.clone()));
+    assert_eq!((lines.lines(), table.table()), (String::new(), None));
+    let mut file = File::create(&path).expect("made");
+    file.write_all(b"a,b\n1,2\n3,").expect("written");
+    assert_eq!(lines.lines(), "a,b\n1,2\n");
+    assert_eq!(table.table().as_deref(), Some("a,b\n1,2\n"));
+    assert_eq!((lines.lines(), table.table()), (String::new(), None));
+    file.write_all(b"4\n").expect("written");
+    assert_eq!(lines.lines(), "3,4\n");
+    assert_eq!(table.table().as_deref(), Some("a,b\n3,4\n"));
 }

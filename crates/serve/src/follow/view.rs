@@ -1,12 +1,12 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
 use dyno_facts::{
-    Bilingual, Event, EventKind, Measures, RunHeader, RunStatus, SeriesRow, TrialIdentity,
-    TrialStart, TrialStatus, TrialSummary,
+    Bilingual, Event, EventKind, ExperimentFacts, Measures, RunHeader, RunStatus, SeriesRow,
+    TargetFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
 };
 use dyno_report::completed;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::Path;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,41 +19,27 @@ pub(crate) struct RunView {
     pub(crate) started_at: String,
     pub(crate) finished_at: Option<String>,
     pub(crate) host: String,
-    pub(crate) targets: Vec<TargetView>,
-    pub(crate) experiments: Vec<ExperimentView>,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct TargetView {
-    pub(crate) name: String,
-    pub(crate) product: String,
-    pub(crate) class: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub(crate) struct ExperimentView {
-    pub(crate) name: String,
-    pub(crate) title: String,
-    pub(crate) test: String,
-    pub(crate) window_s: Option<f64>,
-    /// Of a search for the highest rate.
-    pub(crate) objective: Option<String>,
+    /// Their names, products and classes.
+    pub(crate) targets: Vec<Value>,
+    /// Their names, titles, tests, windows, and the objective of a search for the highest rate.
+    pub(crate) experiments: Vec<Value>,
 }
 
 impl RunView {
     /// `status` is the one that the header and the writer's lock tell together.
     pub(crate) fn new(path: &Path, header: &RunHeader, status: &RunStatus) -> Self {
-        let target = |target: &dyno_facts::TargetFacts| TargetView {
-            name: target.name.clone(),
-            product: format!("{} {}", target.product, target.version).trim().to_owned(),
-            class: target.class.clone(),
+        let target = |target: &TargetFacts| {
+            let product = format!("{} {}", target.product, target.version);
+            json!({ "name": target.name, "product": product.trim(), "class": target.class })
         };
-        let experiment = |experiment: &dyno_facts::ExperimentFacts| ExperimentView {
-            name: experiment.name.clone(),
-            title: experiment.title.clone(),
-            test: experiment.load(),
-            window_s: experiment.duration_s,
-            objective: experiment.search.as_ref().map(|search| search.objective.clone()),
+        let experiment = |own: &ExperimentFacts| {
+            json!({
+                "name": own.name,
+                "title": own.title,
+                "test": own.load(),
+                "window_s": own.duration_s,
+                "objective": own.search.as_ref().map(|search| &search.objective),
+            })
         };
         let (status, why) = run_status(status);
         RunView {

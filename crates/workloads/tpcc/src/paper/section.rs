@@ -10,8 +10,9 @@ use dyno_report::format::{
     self,
     NumberFormat::{Fixed, Ms, Right, Short, Whole},
 };
-use dyno_report::outcomes::{self, CountedOutcome};
-use dyno_report::sections::{notes, outcomes, plain_items, shades, target_of, verdict_of};
+use dyno_report::sections::{
+    CountedOutcome, count_outcomes, notes, outcomes, plain_items, shades, target_of, verdict_of,
+};
 use dyno_report::svg::{Series, Stroke};
 use dyno_report::{Experiment, Paper, Point, Trial};
 
@@ -254,7 +255,7 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
         (is_common && first.verdict == CheckVerdict::NotMade).then_some(&first.evidence)
     });
     let ended = |id: &str, side: usize| {
-        outcomes::outcomes(trials, |trial| {
+        count_outcomes(trials, |trial| {
             let line = facts(trial).and_then(|own| own.conditions.iter().find(|it| it.id == id));
             match line.map(SIDES[side]) {
                 Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
@@ -301,7 +302,7 @@ type Proof = (Message, Vec<CountedOutcome>);
 /// The books and the ledger.
 fn proofs(trials: &[&Trial]) -> [Proof; 2] {
     let proof = |title, name: &str, absent: Message| -> Proof {
-        let ended = outcomes::outcomes(trials, |trial| {
+        let ended = count_outcomes(trials, |trial| {
             match trial.summary.checks.iter().find(|check| check.name == name) {
                 // The figures differ from trial to trial; they stand with the checks of each.
                 Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {

@@ -16,8 +16,10 @@ use dyno_report::format::{
     NumberFormat::{Fixed, Right, Short, Whole},
     unique,
 };
-use dyno_report::outcomes::{CountedOutcome, Judged, outcomes as count_outcomes};
-use dyno_report::sections::{bad_if, ended, notes, outcomes, place, settings, target_of};
+use dyno_report::sections::{
+    CountedOutcome, Judged, bad_if, count_outcomes, ended, notes, outcomes, place, settings,
+    target_of,
+};
 use dyno_report::{Experiment, Paper, PaperTarget, Spread, Trial, settings_of_queries};
 
 /// The section with its charts.

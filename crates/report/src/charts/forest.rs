@@ -1,12 +1,12 @@
-//! Forest plots of comparisons, and curves for the charts of throughput.
+//! Forest plots of comparisons, and intervals for the charts of throughput.
 
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
 use crate::format;
-use crate::svg::{Axis, AxisScale, ForestGroup, ForestRow, forest};
-use crate::text::{Lang, Message};
-use dyno_facts::say;
+use crate::sections::grouped;
+use crate::svg::{Axis, AxisScale, ChartRow, RowChart};
 use dyno_facts::statistics::{Metric, mean_interval};
+use dyno_facts::{Lang, Message, say};
 use dyno_judge::findings::verdict::{bounds, ratio_of_row};
 
 /// More rows than these are told in the table only, the first metric of each comparison excepted.
@@ -15,20 +15,19 @@ const MOST_ROWS: usize = 40;
 const LONGEST: f64 = 4.0;
 
 /// A plot of what is better when there is more of it, and one of times.
-pub(crate) fn drawings(paper: &Paper, lang: Lang) -> Vec<Drawing> {
-    [false, true].into_iter().filter_map(|of_times| figure(paper, of_times, lang)).collect()
-}
-
-fn figure(paper: &Paper, of_times: bool, lang: Lang) -> Option<Drawing> {
-    let rows =
-        |of: &PairedComparison| of.rows.iter().filter(|row| row.is_less_better == of_times).count();
-    let is_crowded = paper.verdicts.comparisons.iter().map(rows).sum::<usize>() > MOST_ROWS;
-    let chosen = paper.verdicts.comparisons.iter().flat_map(|of| {
-        let own = of.rows.iter().enumerate().filter(|(_, row)| row.is_less_better == of_times);
-        own.filter(|(place, _)| !is_crowded || *place == 0).map(move |(_, row)| (of, row))
-    });
-    let chosen: Vec<RowOf<'_>> = chosen.collect();
-    (!chosen.is_empty()).then(|| plot(paper, of_times, &chosen, Message::default(), lang))
+pub(crate) fn forests(paper: &Paper, lang: Lang) -> Vec<Drawing> {
+    let plot = |of_times: bool| {
+        let comparisons = paper.verdicts.comparisons.iter();
+        let rows = comparisons.flat_map(|of| of.rows.iter().enumerate().map(move |it| (of, it)));
+        let mut rows: Vec<_> =
+            rows.filter(|(_, (_, row))| row.is_less_better == of_times).collect();
+        if rows.len() > MOST_ROWS {
+            rows.retain(|(_, (place, _))| *place == 0);
+        }
+        let rows: Vec<RowOf<'_>> = rows.into_iter().map(|(of, (_, row))| (of, row)).collect();
+        (!rows.is_empty()).then(|| plot(paper, of_times, &rows, Message::default(), lang))
+    };
+    [false, true].into_iter().filter_map(plot).collect()
 }
 
 /// Results that a chart has no room for and names.
@@ -71,13 +70,12 @@ pub(super) fn of_first_rows(
 }
 
 fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: Lang) -> Drawing {
-    let mut groups: Vec<ForestGroup> = Vec::new();
     let pair = |of: &PairedComparison| format!("{} / {}", of.candidate, of.baseline);
     let only = rows.first().map(|(of, _)| pair(of));
     let only = only.filter(|only| rows.iter().all(|(of, _)| pair(of) == *only));
-    for (of, row) in rows {
+    let named = |(of, row): &RowOf<'_>| {
         // One pair of targets stands at the axis.
-        let name = match only {
+        let name = match &only {
             Some(_) => of.title.clone(),
             None => say!(
                 experiment_candidate_by_baseline,
@@ -86,15 +84,14 @@ fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: 
                 baseline = &of.baseline
             ),
         };
-        let (name, drawn) = (name.render(lang), forest_row(paper, of, row, lang));
-        match groups.iter_mut().find(|group| group.name == name) {
-            Some(group) => group.rows.push(drawn),
-            None => groups.push(ForestGroup { name, rows: vec![drawn] }),
-        }
-    }
+        (name.render(lang), forest_row(paper, of, row, lang))
+    };
+    let groups = grouped(rows.iter().map(named));
     let shown: Vec<&VerdictRow> = rows.iter().map(|(_, row)| *row).collect();
-    let sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
-    let [slower, faster] = sides.each_ref().map(String::as_str);
+    let mut sides = [say!(slower), say!(faster)].map(|side| side.render(lang));
+    if of_times {
+        sides.reverse();
+    }
     let what = match of_times {
         true => say!(times_and_latencies_candidate_by_baseline),
         false => say!(throughput_candidate_by_baseline_right_of),
@@ -112,22 +109,22 @@ fn plot(paper: &Paper, of_times: bool, rows: &[RowOf<'_>], more: Message, lang: 
         true => say!(shaded_what_the_same_system_differs),
         false => Message::default(),
     };
-    let sides = if of_times { [faster, slower] } else { [slower, faster] };
-    let label = match only {
+    let label = match &only {
         Some(pair) => say!(axis_logarithmic, axis = pair),
         None => say!(ratio_logarithmic),
     };
-    let axis = axis(&shown, &label.render(lang));
-    let plot = forest(WIDE.0, what.render(lang).as_str(), &axis, sides, &groups);
-    Drawing {
-        caption: caption.render(lang),
-        note: note.render(lang),
-        svgs: vec![plot],
-        ..Drawing::default()
-    }
+    let plot = RowChart {
+        width: WIDE.0,
+        description: what.render(lang),
+        axis: axis(&shown, &label.render(lang)),
+        sides: Some(sides),
+        groups,
+    };
+    let (caption, note) = (caption.render(lang), note.render(lang));
+    Drawing { caption, note, svgs: vec![plot.svg()], ..Drawing::default() }
 }
 
-fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang) -> ForestRow {
+fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang) -> ChartRow {
     let is_only = of.rows.iter().filter(|other| other.is_less_better == row.is_less_better).count();
     let name = match is_only {
         1 => of.level.clone(),
@@ -138,14 +135,14 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         None => ratio_of_row(row),
     };
     let text = say!(found_verdict, found = found, verdict = briefly(paper, of, row));
-    ForestRow {
+    ChartRow {
         name: name.render(lang),
         class: colour(paper, &of.candidate),
-        ratio: row.ratio,
         interval: row.interval.map(|both| (both.low, both.high)),
         noise: row.noise_floor.map(|share| (1.0 / (1.0 + share), 1.0 + share)),
-        is_proven: !row.call.is_undecided(),
+        mark: Some((row.ratio, !row.call.is_undecided())),
         text: text.render(lang),
+        ..ChartRow::default()
     }
 }
 
@@ -219,8 +216,7 @@ mod tests {
     #[test]
     fn ticks_of_a_narrow_plot_do_not_touch() {
         let axis = Axis::of(String::new(), AxisScale::log(0.33, 1.56), round_ratios(0.33, 1.56));
-        let rows = [ForestGroup { name: String::new(), rows: Vec::new() }];
-        let svg = forest(360.0, "", &axis, ["", ""], &rows).markup;
+        let svg = RowChart { width: 360.0, axis, ..RowChart::default() }.svg();
         let ticks = svg.split("<text class=\"tick\" x=\"").skip(1).map(|part| {
             let x = part.split('"').next().and_then(|x| x.parse::<f64>().ok()).expect("a place");
             let words = part.split(['>', '<']).nth(1).expect("a text");

@@ -1,12 +1,13 @@
-//! Blocks as Markdown. Drawings are images where they are files beside it; what is too long for a text is left out.
+//! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files beside it;
+//! what is too long for a text is left out.
 
-use super::{coded, ends, logo_name, shown, told, whole_title, with_below};
+use super::{bare, coded, ends, logo_name, shown};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
-use crate::text::Lang;
+use crate::format::NumberFormat;
 use dyno_core::{harmless, is_command};
-use dyno_facts::say;
+use dyno_facts::{Lang, Message, say, text_table};
 
 /// The way to the file of a drawing; `None` where it has none.
 pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;
@@ -43,7 +44,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
                     "" => String::new(),
                     number => format!("{number} "),
                 };
-                *out += &format!("{marks} {number}{}\n\n", escaped(&told(&heading.title, lang)));
+                *out += &format!("{marks} {number}{}\n\n", escaped(&heading.title.line(lang)));
             }
             Block::Paragraph { text, .. } => *out += &format!("{}\n\n", line(text, lang)),
             Block::List { style: Style::Fine, items } => {
@@ -56,7 +57,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
             }
             Block::Terms { terms } => {
                 for (word, meaning) in terms {
-                    let (word, meaning) = (told(word, lang), told(meaning, lang));
+                    let (word, meaning) = (word.line(lang), meaning.line(lang));
                     *out += &format!("- **{}**: {}\n", escaped(&word), escaped(&meaning));
                 }
                 out.push('\n');
@@ -65,7 +66,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
             Block::Figures { figures, .. } => images(out, figures, image),
             Block::Details { summary, is_bulky: true, .. } => {
                 let left_out = say!(left_out_of_this_form, what = line(summary, lang));
-                *out += &format!("{}\n\n", told(&left_out, lang));
+                *out += &format!("{}\n\n", left_out.line(lang));
             }
             Block::Details { summary, blocks, .. } => {
                 *out += &format!("{}\n\n", line(summary, lang));
@@ -80,7 +81,7 @@ fn write(out: &mut String, blocks: &[Block], lang: Lang, image: ImageOf<'_>) {
 }
 
 fn cover_page(out: &mut String, cover: &Cover, lang: Lang) {
-    let text = |text| escaped(&told(text, lang));
+    let text = |text: &Message| escaped(&text.line(lang));
     if let Some(file) = logo_name(&cover.logo) {
         *out += &format!("![]({file})\n\n");
     }
@@ -132,32 +133,12 @@ fn table(out: &mut String, table: &PaperTable, lang: Lang) {
     for row in &table.rows {
         out.push('|');
         for (cell, column) in row.cells.iter().zip(&table.columns) {
-            *out += &format!(" {} |", content(cell, column, lang));
+            *out +=
+                &format!(" {} |", cell_text(cell, column.format, lang, |spans| line(spans, lang)));
         }
         out.push('\n');
     }
     out.push('\n');
-}
-
-fn content(cell: &Cell, column: &TableColumn, lang: Lang) -> String {
-    let mut text = match &cell.value {
-        CellValue::Text(spans) => line(spans, lang),
-        CellValue::Notes(notes) => {
-            let notes: Vec<String> =
-                notes.iter().map(|(level, number)| format!("{level:?}{number}")).collect();
-            notes.join(" ")
-        }
-        _ => shown(cell, column.format).unwrap_or_default(),
-    };
-    if let CellValue::Spread(spread) = &cell.value {
-        let ends = ends(spread, column.format);
-        text = format!("{text} ({ends})");
-    }
-    if !cell.bound.is_empty() && !text.is_empty() && cell.value != CellValue::Missing {
-        text = format!("{} {text}", cell.bound);
-    }
-    let below: Vec<String> = cell.below.iter().map(|below| line(below, lang)).collect();
-    with_below(text, &below, lang)
 }
 
 fn line(line: &TextLine, lang: Lang) -> String {
@@ -165,7 +146,7 @@ fn line(line: &TextLine, lang: Lang) -> String {
 }
 
 fn span(span: &Span, lang: Lang) -> String {
-    let text = told(&span.text, lang);
+    let text = span.text.line(lang);
     match span.look {
         Look::Break => "; ".to_owned(),
         Look::Swatch(_) => String::new(),
@@ -177,7 +158,7 @@ fn span(span: &Span, lang: Lang) -> String {
                 .collect()
         }
         Look::Strong | Look::Bad | Look::Caveat => format!("**{}**", escaped(&text)),
-        Look::Plain | Look::Emphasis | Look::Count | Look::Note(_) => escaped(&text),
+        Look::Plain | Look::Emphasis | Look::Note(_) => escaped(&text),
     }
 }
 
@@ -204,4 +185,100 @@ fn escaped(text: &str) -> String {
         }
     }
     escaped
+}
+
+/// Blocks without drawings, as wide as their tables are.
+pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
+    let mut out = String::new();
+    for block in blocks {
+        match block {
+            Block::Cover(cover) => {
+                out += &format!("{}\n", cover.title.line(lang));
+                if !cover.answer.is_empty() {
+                    out += &format!("{}\n", cover.answer.line(lang));
+                }
+                cover.answers.iter().for_each(|own| out += &format!("- {}\n", own.line(lang)));
+            }
+            Block::Heading(heading) => out += &format!("\n{}\n", heading.title.line(lang)),
+            Block::Paragraph { text, .. } => out += &format!("{}\n", plain(text, lang)),
+            Block::List { items, .. } => {
+                items.iter().for_each(|item| out += &format!("- {}\n", plain(item, lang)));
+            }
+            Block::Terms { terms } => {
+                for (word, meaning) in terms {
+                    out += &format!("{}: {}\n", word.line(lang), meaning.line(lang));
+                }
+            }
+            Block::Table(of) => out += &text_of_table(of, lang),
+            Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
+            Block::Details { summary, blocks, .. } => {
+                out += &format!("\n{}\n{}", plain(summary, lang), terminal(blocks, lang));
+            }
+            Block::Code { text } => text.lines().for_each(|line| out += &format!("  {line}\n")),
+        }
+    }
+    out
+}
+
+fn plain(line: &TextLine, lang: Lang) -> String {
+    line.iter().map(|span| bare(span, lang, "; ")).collect()
+}
+
+fn text_of_table(table: &PaperTable, lang: Lang) -> String {
+    let titles: Vec<String> =
+        (0..table.columns.len()).map(|place| whole_title(&table.columns, place, lang)).collect();
+    let row = |cells: &[Cell]| -> Vec<String> {
+        let both = cells.iter().zip(&table.columns);
+        both.map(|(cell, column)| cell_text(cell, column.format, lang, |spans| plain(spans, lang)))
+            .collect()
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|own| row(&own.cells)).collect();
+    let is_right = |place: usize| place > 0 && table.columns[place].format.is_right();
+    format!("\n{}\n{}", plain(&table.caption, lang), text_table(&titles, &rows, is_right))
+}
+
+/// What stands in a cell, and in brackets what stands below it; `line` writes spans.
+fn cell_text(
+    cell: &Cell,
+    format: NumberFormat,
+    lang: Lang,
+    line: impl Fn(&TextLine) -> String,
+) -> String {
+    let mut text = match &cell.value {
+        CellValue::Text(spans) => line(spans),
+        CellValue::Notes(notes) => {
+            let notes = notes.iter().map(|(level, number)| format!("{level:?}{number}"));
+            notes.collect::<Vec<_>>().join(" ")
+        }
+        _ => shown(cell, format).unwrap_or_default(),
+    };
+    if !cell.bound.is_empty() && !text.is_empty() && cell.value != CellValue::Missing {
+        text = format!("{} {text}", cell.bound);
+    }
+    let ends = match &cell.value {
+        CellValue::Spread(spread) => Some(ends(spread, format)),
+        _ => None,
+    };
+    let below: Vec<String> = ends.into_iter().chain(cell.below.iter().map(line)).collect();
+    let [open, between, close] = match lang {
+        Lang::En => [" (", "; ", ")"],
+        Lang::Zh => ["（", "；", "）"],
+    };
+    match below.is_empty() {
+        true => text,
+        false => format!("{text}{open}{}{close}", below.join(between)).trim_start().to_owned(),
+    }
+}
+
+/// The title of a column where no titles stand above others: the first of a group names it.
+fn whole_title(columns: &[TableColumn], place: usize, lang: Lang) -> String {
+    let column = &columns[place];
+    let title = column.title.line(lang);
+    let is_first = place == 0 || columns[place - 1].group != column.group;
+    let below = column.below.line(lang);
+    let title = if below.is_empty() { title } else { format!("{title} ({below})") };
+    match column.group.is_empty() || !is_first {
+        true => title,
+        false => format!("{}: {title}", column.group.line(lang)),
+    }
 }

@@ -1,14 +1,18 @@
-//! What each target reached at the only load level, beside the published rows: classes on the axis.
+//! Bars: what each target reached at the only load level beside the published rows, classes on the axis; and the one chart of
+//! page one.
 
-use super::{Drawing, SMALL, WIDE, colour, figure, linear_axis, targets_of};
-use crate::evidence::comparison::published_metric;
-use crate::evidence::counterpart;
-use crate::evidence::{Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread};
-use crate::format;
-use crate::levels::Measure;
-use crate::svg::{BarColumn, BarColumns, BarGroup};
-use crate::text::{Lang, Message};
-use dyno_facts::{PublishedRow, say};
+use super::forest::of_first_rows;
+use super::{
+    Drawing, Measure, SMALL, WIDE, colour, figure, linear_axis, of_experiment, targets_of,
+};
+use crate::evidence::published::published_metric;
+use crate::evidence::{
+    Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread, counterpart,
+};
+use crate::format::{self, unique};
+use crate::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup, ChartRow, RowChart};
+use dyno_facts::statistics::Metric;
+use dyno_facts::{Lang, Message, PublishedRow, say};
 
 /// Beyond so many groups only what was measured has room for its number.
 const MOST_NUMBERS: usize = 8;
@@ -28,7 +32,7 @@ struct Class {
 }
 
 /// A chart for each published quantity; without any, one of the experiment's own. A bar alone shows nothing.
-pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+pub(super) fn classes(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
     let published = experiment.published.first();
     let metrics: Vec<String> = match published {
         Some(table) => table.metrics.iter().take(2).cloned().collect(),
@@ -41,24 +45,28 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
             Some(_) => say!(metric_by_class, metric = of, experiment = title),
             None => say!(metric_by_target, metric = of, experiment = title),
         };
-        drawing(paper, &classes(paper, experiment, metric), &metric_title, what, lang)
+        drawing(paper, &classes_beside(paper, experiment, metric), &metric_title, what, lang)
     });
     drawn.collect()
 }
 
 /// The best load level of each target where these differ in the class of their nodes.
-pub(super) fn of_targets(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
+pub(super) fn classes_of_targets(
+    paper: &Paper,
+    experiment: &Experiment,
+    lang: Lang,
+) -> Vec<Drawing> {
     let rows: Vec<KeyRow<'_>> = paper.result_rows();
     let rows = rows.iter().filter(|row| row.experiment.name == experiment.name);
     let class = |row: &KeyRow<'_>| {
-        let target = paper.targets.iter().find(|target| target.label == row.point.target)?;
+        let target = paper.target(&row.point.target)?;
         Some(target.facts.class.clone()).filter(|class| !class.is_empty())
     };
     let Some(rows) = rows.map(|row| Some((class(row)?, row.point))).collect::<Option<Vec<_>>>()
     else {
         return Vec::new();
     };
-    if format::unique(rows.iter().map(|(class, _)| class.as_str()).collect()).len() < 2 {
+    if unique(rows.iter().map(|(class, _)| class.as_str()).collect()).len() < 2 {
         return Vec::new();
     }
     let measure = Measure::of(experiment);
@@ -82,7 +90,8 @@ pub(super) fn of_targets(paper: &Paper, experiment: &Experiment, lang: Lang) -> 
 /// A chart for each quantity of a published table that several experiments stand beside.
 pub(crate) fn of_comparison(paper: &Paper, comparison: &Comparison, lang: Lang) -> Vec<Drawing> {
     let drawn = comparison.columns.iter().enumerate().filter_map(|(place, column)| {
-        let what = say!(metric_by_class, metric = column, experiment = &comparison.title);
+        let what =
+            say!(metric_by_class, metric = column, experiment = &comparison.published.table.title);
         drawing(paper, &rows(paper, comparison, place), column, what, lang)
     });
     drawn.collect()
@@ -92,15 +101,15 @@ pub(crate) fn of_comparison(paper: &Paper, comparison: &Comparison, lang: Lang) 
 fn rows(paper: &Paper, comparison: &Comparison, place: usize) -> Vec<Class> {
     let detail = telling(comparison);
     let class = |row: &ComparisonRow| {
-        let pair = row.pairs.get(place)?;
+        let pair = row.pairs[place]?;
         let detail = detail.iter().filter_map(|at| row.conditions.get(*at));
-        (pair.published.is_some() || pair.measured.is_some()).then(|| Class {
-            name: row.label.clone(),
+        (pair.published().is_some() || pair.measured().is_some()).then(|| Class {
+            name: row.first.row.label.clone(),
             detail: detail.map(|value| shortly(value)).collect::<Vec<_>>().join(" / "),
-            target: row.target.clone(),
-            published: pair.published,
-            measured: pair.measured.map(|measured| (measured, pair.repeats)),
-            marks: forbidding(paper, &pair.checks),
+            target: row.target.to_owned(),
+            published: pair.published(),
+            measured: pair.measured().map(|measured| (measured, pair.repeats())),
+            marks: forbidding(paper, pair.checks()),
         })
     };
     comparison.rows.iter().filter_map(class).collect()
@@ -111,10 +120,10 @@ fn telling(comparison: &Comparison) -> Vec<usize> {
     let is_enough = |chosen: &[usize]| {
         let key = |row: &ComparisonRow| {
             let values = chosen.iter().map(|at| row.conditions.get(*at).cloned());
-            (row.label.clone(), values.collect::<Vec<_>>())
+            (row.first.row.label.clone(), values.collect::<Vec<_>>())
         };
         let keys: Vec<_> = comparison.rows.iter().map(key).collect();
-        format::unique(keys.clone()).len() == keys.len()
+        unique(keys.clone()).len() == keys.len()
     };
     let all: Vec<usize> = (0..comparison.conditions.len()).collect();
     match all.iter().find(|at| is_enough(&[**at])) {
@@ -165,10 +174,7 @@ fn drawing(
         };
         BarGroup { name, detail: class.detail.clone(), columns, marks: Vec::new() }
     });
-    let mut names = vec![say!(measured).render(lang)];
-    if has_published {
-        names.insert(0, say!(published).render(lang));
-    }
+    let names = [say!(published), say!(measured)].map(|name| name.render(lang)).into();
     let first = classes.iter().find(|class| class.measured.is_some());
     let chart = BarColumns {
         width: WIDE.0,
@@ -176,12 +182,9 @@ fn drawing(
         description: what.render(lang),
         class: colour(paper, first.map_or("", |class| class.target.as_str())),
         y,
-        base: 0.0,
-        limit: None,
-        bound_name: String::new(),
         names: if has_published { names } else { Vec::new() },
-        mark_names: Vec::new(),
         groups: groups.collect(),
+        ..BarColumns::default()
     };
     let drawing = figure(vec![chart.svg()], Vec::new(), &[what], lang);
     let half = BarColumns { width: SMALL.0, ..chart };
@@ -205,7 +208,7 @@ pub fn forbidding(paper: &Paper, checks: &[usize]) -> String {
 }
 
 /// Published rows in their order with their counterparts, then targets without one.
-fn classes(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
+fn classes_beside(paper: &Paper, experiment: &Experiment, metric: &str) -> Vec<Class> {
     let class = |name: String, published: Option<f64>, point: Option<&Point>| Class {
         name,
         published,
@@ -238,6 +241,143 @@ fn shortened(classes: &[Class]) -> Vec<String> {
     let shared = ends.map(|(at, c)| at + c.len_utf8()).filter(|end| is_shared(*end)).max();
     let cut = |class: &Class| class.name[shared.unwrap_or(0)..].trim().to_owned();
     classes.iter().map(cut).collect()
+}
+
+/// More rows do not fit beside all else that page one has.
+const MOST_ROWS: usize = 9;
+
+/// Ratios where targets are compared, results beside published ones by class, the results of all experiments side by side where there are several, the first
+/// chart of the only one.
+pub(crate) fn of_cover(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    let compared = paper.cover_comparisons();
+    if let Some(drawing) = of_first_rows(paper, &compared, MOST_ROWS, lang) {
+        return Some(drawing);
+    }
+    let comparisons = paper.comparisons();
+    let beside =
+        comparisons.iter().find_map(|it| of_comparison(paper, it, lang).into_iter().next());
+    if beside.is_some() {
+        return beside;
+    }
+    let measured: Vec<_> = paper.experiments.iter().filter(|own| !own.points.is_empty()).collect();
+    match measured.as_slice() {
+        [] => None,
+        [only] => {
+            let drawn = of_experiment(paper, only, lang).into_iter().next();
+            drawn.or_else(|| results(paper, lang))
+        }
+        _ => results(paper, lang),
+    }
+}
+
+/// The best point of each experiment and target, of the measure that most of them have.
+fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
+    let metric = |row: &KeyRow<'_>| row.point.main.map_or(Metric::Tps, |(metric, _)| metric);
+    let all = paper.result_rows();
+    let metrics = unique(all.iter().map(metric).collect());
+    let count = |wanted: &Metric| all.iter().filter(|row| metric(row) == *wanted).count();
+    let most = metrics.iter().copied().rev().max_by_key(count)?;
+    let rows: Vec<KeyRow<'_>> = all.iter().copied().filter(|row| metric(row) == most).collect();
+    if rows.len() < 2 {
+        return None;
+    }
+    let metric = match most {
+        Metric::Tps => say!(transactions_per_second_2),
+        other => other.title(),
+    };
+    let caption = say!(best_of_each_experiment, metric = metric);
+    let shown = &rows[..rows.len().min(MOST_ROWS)];
+    let more = (rows.len() > shown.len())
+        .then(|| say!(further_results_in_section_6, n = rows.len() - shown.len()));
+    Some(bars_of(paper, shown, Point::throughput, caption, more, lang))
+}
+
+/// Its name, and where it is found.
+type Quantity = (Message, fn(&Point) -> Spread);
+
+/// Experiments with one point have no chart of their own: statements and transactions of all of them.
+pub(crate) fn totals(
+    paper: &Paper,
+    experiments: &[(usize, &Experiment)],
+    lang: Lang,
+) -> Vec<Drawing> {
+    let is_alone = |row: &KeyRow<'_>| {
+        let own = row.experiment;
+        own.points.len() == 1 && own.published.is_empty() && row.point.main.is_none()
+    };
+    let all = paper.result_rows().into_iter();
+    let is_here = |row: &KeyRow<'_>| experiments.iter().any(|(index, _)| *index == row.index);
+    let rows: Vec<KeyRow<'_>> = all.filter(|row| is_here(row) && is_alone(row)).collect();
+    if rows.len() < 2 {
+        return Vec::new();
+    }
+    let is_same = rows.iter().all(|row| row.point.qps.median < 1.01 * row.point.tps.median);
+    let quantities: [Quantity; 2] = [
+        (say!(transactions_per_second_2), |point| point.tps),
+        (say!(statements_per_second_2), |point| point.qps),
+    ];
+    let shown = quantities.into_iter().take(if is_same { 1 } else { 2 });
+    let drawn = shown.map(|(metric, of)| {
+        let caption = say!(total_of_experiments_with_one_level, metric = metric);
+        bars_of(paper, &rows, of, caption, None, lang)
+    });
+    drawn.collect()
+}
+
+/// A bar for each row, which says as much of its place as tells it apart.
+fn bars_of(
+    paper: &Paper,
+    rows: &[KeyRow<'_>],
+    of: impl Fn(&Point) -> Spread,
+    caption: Message,
+    more: Option<Message>,
+    lang: Lang,
+) -> Drawing {
+    let has_targets = rows.iter().any(|row| row.point.target != rows[0].point.target);
+    let has_experiments = rows.iter().any(|row| row.index != rows[0].index);
+    let bar = |row: &KeyRow<'_>| {
+        let (point, spread) = (row.point, of(row.point));
+        let name = match (has_experiments, has_targets) {
+            (true, true) => {
+                let parts = [row.experiment.title.clone(), Message::verbatim(&point.target)];
+                Message::joined(&parts, ", ", "，")
+            }
+            (true, false) => row.experiment.title.clone(),
+            _ => Message::verbatim(&point.target),
+        };
+        ChartRow {
+            name: name.render(lang),
+            class: colour(paper, &point.target),
+            bar: Some(spread.median),
+            interval: (point.repeats > 1).then_some((spread.min, spread.max)),
+            // A figure that a check forbids says so wherever it stands.
+            text: format::short(spread.median) + &forbidding(paper, &point.checks),
+            ..ChartRow::default()
+        }
+    };
+    let shown: Vec<ChartRow> = rows.iter().map(bar).collect();
+    bars(shown, caption, more, lang)
+}
+
+/// Bars from 0, each with its name and value.
+pub(crate) fn bars(
+    rows: Vec<ChartRow>,
+    caption: Message,
+    more: Option<Message>,
+    lang: Lang,
+) -> Drawing {
+    let ends = |row: &ChartRow| [row.bar, row.interval.map(|(_, high)| high)];
+    let highest = rows.iter().flat_map(ends).flatten().fold(f64::MIN_POSITIVE, f64::max);
+    let scale = AxisScale::Linear { from: 0.0, to: highest };
+    let chart = RowChart {
+        width: WIDE.0,
+        description: caption.render(lang),
+        axis: Axis { scale, ..Axis::default() },
+        groups: vec![(String::new(), rows)],
+        ..RowChart::default()
+    };
+    let caption: Vec<Message> = [caption].into_iter().chain(more).collect();
+    figure(vec![chart.svg()], Vec::new(), &caption, lang)
 }
 
 #[cfg(test)]

@@ -1,0 +1,755 @@
+//! A paper as blocks: what it says and shows, before a writer gives it a form.
+
+pub use dyno_judge::evidence::{Level, Spread};
+
+use crate::format::NumberFormat;
+use dyno_facts::statistics::Metric;
+use dyno_facts::{Lang, Message};
+use serde::Serialize;
+
+/// Spans in a line of text.
+pub type TextLine = Vec<Span>;
+
+/// A part of a paper.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Block {
+    /// What stands above the first section.
+    Cover(Box<Cover>),
+    Heading(Heading),
+    Paragraph {
+        style: Style,
+        text: TextLine,
+    },
+    List {
+        style: Style,
+        items: Vec<TextLine>,
+    },
+    /// Words with their meanings.
+    Terms {
+        /// Word and meaning.
+        terms: Vec<(Message, Message)>,
+    },
+    Table(PaperTable),
+    /// Figures; several stand beside each other where there is room.
+    Figures {
+        figures: Vec<Drawing>,
+        /// True where small figures stand beside each other.
+        is_grid: bool,
+    },
+    /// What a page shows on demand.
+    Details {
+        summary: TextLine,
+        /// True where it is open from the start.
+        is_open: bool,
+        /// True where it is too long for a text.
+        is_bulky: bool,
+        blocks: Vec<Block>,
+    },
+    /// Text as it stands: a command, a script, a plan.
+    Code {
+        text: String,
+    },
+}
+
+/// Page one.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Cover {
+    /// The publisher's, as a `data:` URL; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub logo: String,
+    /// What kind of document this is.
+    pub kicker: Message,
+    pub title: Message,
+    /// Below the title; may be empty.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub subtitle: Message,
+    /// Who measured, and when.
+    pub byline: Message,
+    /// Across the page where the suite was shrunk: such figures are a rehearsal.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub banner: Message,
+    /// What came out, in a sentence or two, or the head of a list; empty where the list needs none.
+    pub answer: Message,
+    /// What came out, line by line, where it is more than a sentence or two.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub answers: Vec<Message>,
+    /// The chart that carries it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chart: Option<Drawing>,
+    /// Systems, data against memory, load, durability.
+    pub facts: Vec<Fact>,
+    pub warnings: CoverWarnings,
+    /// Heads the table of contents.
+    pub contents: Message,
+}
+
+impl Cover {
+    /// What stands below the title, each with its class; what is empty is left out.
+    pub(crate) fn lines(&self) -> impl Iterator<Item = (&'static str, &Message)> {
+        let lines = [
+            ("subtitle", &self.subtitle),
+            ("byline", &self.byline),
+            ("banner", &self.banner),
+            ("verdict", &self.answer),
+        ];
+        lines.into_iter().filter(|(_, words)| !words.is_empty())
+    }
+}
+
+/// What is to be known before a figure is quoted.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct CoverWarnings {
+    pub title: Message,
+    /// How many findings forbid and qualify.
+    pub verdict: Message,
+    /// What forbids a figure, then what qualifies one.
+    pub items: Vec<TextLine>,
+}
+
+/// A name and its value.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Fact {
+    pub name: Message,
+    pub value: TextLine,
+    /// Small print below it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<Message>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Heading {
+    /// 2 for sections, 3 to 5 below them.
+    pub level: u8,
+    /// Such as `6.1`; may be empty.
+    pub number: String,
+    pub title: Message,
+    /// What links to it lead to; may be empty.
+    pub anchor: String,
+    /// True where the table of contents names it.
+    pub is_listed: bool,
+}
+
+/// How a paragraph or a list looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Style {
+    #[default]
+    Plain,
+    /// The whole in a paragraph.
+    Lead,
+    /// Small print.
+    Fine,
+    /// What a reader must know before anything else.
+    Disclosure,
+}
+
+impl Style {
+    /// The class of pages and of the theme of the PDF.
+    pub(crate) fn class(self) -> &'static str {
+        match self {
+            Style::Plain => "",
+            Style::Lead => "lead",
+            Style::Fine => "fine",
+            Style::Disclosure => "disclosure",
+        }
+    }
+}
+
+/// Drawings with what is written around them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Drawing {
+    pub caption: String,
+    /// How to read them; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// The names of lines, and the classes that say how they are drawn.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub legend: Vec<(String, String)>,
+    /// As SVG.
+    #[serde(skip)]
+    pub svgs: Vec<String>,
+    /// Drawings half as wide, two side by side in the short edition; empty where they need the whole width.
+    #[serde(skip)]
+    pub halves: Vec<String>,
+}
+
+/// Blocks that are put together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Blocks(pub(crate) Vec<Block>);
+
+impl Blocks {
+    /// A section's heading: level 2, and in the table of contents.
+    pub fn section(&mut self, number: &str, title: Message, anchor: &str) {
+        self.heading(2, number, title, anchor);
+        self.listed();
+    }
+
+    /// A heading below that of a section; with an anchor it may be linked to.
+    pub fn heading(&mut self, level: u8, number: &str, title: impl Into<Message>, anchor: &str) {
+        let (number, title, anchor) = (number.to_owned(), title.into(), anchor.to_owned());
+        self.0.push(Block::Heading(Heading { level, number, title, anchor, is_listed: false }));
+    }
+
+    /// The last heading stands in the table of contents.
+    pub fn listed(&mut self) {
+        if let Some(Block::Heading(heading)) = self.0.last_mut() {
+            heading.is_listed = true;
+        }
+    }
+
+    pub fn paragraph(&mut self, text: impl Into<IntoLine>) {
+        self.styled(Style::Plain, text);
+    }
+
+    pub fn fine(&mut self, text: impl Into<IntoLine>) {
+        self.styled(Style::Fine, text);
+    }
+
+    /// Nothing where there is no text.
+    pub fn styled(&mut self, style: Style, text: impl Into<IntoLine>) {
+        let IntoLine(text) = text.into();
+        if !text.is_empty() {
+            self.0.push(Block::Paragraph { style, text });
+        }
+    }
+
+    pub fn list(&mut self, style: Style, items: Vec<TextLine>) {
+        if !items.is_empty() {
+            self.0.push(Block::List { style, items });
+        }
+    }
+
+    /// Nothing where the table has no rows.
+    pub fn table(&mut self, table: impl Into<PaperTable>) {
+        let table = table.into();
+        if !table.rows.is_empty() {
+            self.0.push(Block::Table(table));
+        }
+    }
+
+    pub fn code(&mut self, text: impl Into<String>) {
+        self.0.push(Block::Code { text: text.into() });
+    }
+
+    pub fn details(&mut self, summary: impl Into<IntoLine>, is_open: bool, inner: Blocks) {
+        let IntoLine(summary) = summary.into();
+        let blocks = inner.0;
+        self.0.push(Block::Details { summary, is_open, is_bulky: false, blocks });
+    }
+
+    /// The last of these details is too long for a text.
+    pub fn bulky(&mut self) {
+        if let Some(Block::Details { is_bulky, .. }) = self.0.last_mut() {
+            *is_bulky = true;
+        }
+    }
+
+    /// Each as wide as the page.
+    pub fn figures(&mut self, figures: impl IntoIterator<Item = Drawing>) {
+        let figures: Vec<Drawing> = figures.into_iter().collect();
+        if !figures.is_empty() {
+            self.0.push(Block::Figures { figures, is_grid: false });
+        }
+    }
+
+    /// Beside each other where there is room.
+    pub fn grid(&mut self, figures: Vec<Drawing>) {
+        if !figures.is_empty() {
+            self.0.push(Block::Figures { figures, is_grid: true });
+        }
+    }
+}
+
+impl Extend<Block> for Blocks {
+    fn extend<T: IntoIterator<Item = Block>>(&mut self, blocks: T) {
+        self.0.extend(blocks);
+    }
+}
+
+impl IntoIterator for Blocks {
+    type Item = Block;
+    type IntoIter = std::vec::IntoIter<Block>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+/// What can stand where a line is wanted: a text, a span, spans.
+pub struct IntoLine(pub(crate) TextLine);
+
+impl From<Span> for IntoLine {
+    fn from(span: Span) -> IntoLine {
+        IntoLine(vec![span])
+    }
+}
+
+impl From<TextLine> for IntoLine {
+    fn from(line: TextLine) -> IntoLine {
+        IntoLine(line)
+    }
+}
+
+/// A stretch of text.
+#[derive(Clone, Debug, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Span {
+    pub text: Message,
+    #[serde(skip_serializing_if = "Look::is_plain")]
+    pub look: Look,
+    /// Where it leads: `#anchor`, or a file beside the paper.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+}
+
+/// How a stretch of text looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Look {
+    #[default]
+    Plain,
+    /// A sentence in which code stands between backticks.
+    Coded,
+    Code,
+    Emphasis,
+    Strong,
+    /// Strong: something is wrong.
+    Bad,
+    /// Strong: something is worth a caveat.
+    Caveat,
+    /// The number of a check, in the colour of its level.
+    Note(Level),
+    /// A sample of a chart's colour: `warm`, `error` or `gap`.
+    Swatch(&'static str),
+    /// A new line begins; there is no text.
+    Break,
+}
+
+impl Look {
+    fn is_plain(&self) -> bool {
+        *self == Look::Plain
+    }
+}
+
+impl Span {
+    pub fn plain(text: impl Into<Message>) -> Span {
+        Span::of(text, Look::Plain)
+    }
+
+    pub fn of(text: impl Into<Message>, look: Look) -> Span {
+        Span { text: text.into(), look, to: None }
+    }
+}
+
+pub fn code(text: impl Into<Message>) -> Span {
+    Span::of(text, Look::Code)
+}
+
+/// A sentence in which code stands between backticks.
+pub fn coded(text: impl Into<Message>) -> Span {
+    Span::of(text, Look::Coded)
+}
+
+pub fn emphasis(text: impl Into<Message>) -> Span {
+    Span::of(text, Look::Emphasis)
+}
+
+pub fn strong(text: impl Into<Message>) -> Span {
+    Span::of(text, Look::Strong)
+}
+
+pub fn bad(text: impl Into<Message>) -> Span {
+    Span::of(text, Look::Bad)
+}
+
+pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
+    Span { text: text.into(), look: Look::Plain, to: Some(to.into()) }
+}
+
+/// Texts below each other.
+pub fn lines<T: Into<IntoLine>>(texts: impl IntoIterator<Item = T>) -> TextLine {
+    let mut line = TextLine::new();
+    for text in texts {
+        let IntoLine(own) = text.into();
+        if !line.is_empty() && !own.is_empty() {
+            line.push(Span::of("", Look::Break));
+        }
+        line.extend(own);
+    }
+    line
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct Cell {
+    pub value: CellValue,
+    /// `≥` or `≤` where the value is a bound only.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub bound: &'static str,
+    /// Small print below it, line by line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub below: Vec<TextLine>,
+    /// How it looks, beside its column.
+    #[serde(skip)]
+    pub class: &'static str,
+    /// Columns that it reaches over, 1 where this is 0.
+    #[serde(skip)]
+    pub columns: usize,
+    /// Rows that it reaches over, 1 where this is 0.
+    #[serde(skip)]
+    pub rows: usize,
+}
+
+/// What stands in a cell. Numbers are shown as their column says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CellValue {
+    /// Another cell reaches over this one.
+    Covered,
+    /// Nothing, on purpose.
+    #[default]
+    Blank,
+    /// Nothing, as it is not known.
+    Missing,
+    Text(TextLine),
+    Number(f64),
+    /// A median with the lowest and the highest.
+    Spread(Spread),
+    /// Two ends.
+    Range([f64; 2]),
+    /// Numbers of checks with their levels.
+    Notes(Vec<(Level, usize)>),
+}
+
+impl Cell {
+    /// With small print below.
+    pub fn with(mut self, below: impl Into<IntoLine>) -> Cell {
+        let IntoLine(line) = below.into();
+        if !line.is_empty() {
+            self.below.push(line);
+        }
+        self
+    }
+
+    /// With small print below where the condition holds.
+    pub fn with_if(self, is_so: bool, below: impl FnOnce() -> TextLine) -> Cell {
+        if is_so { self.with(below()) } else { self }
+    }
+
+    pub fn class(mut self, class: &'static str) -> Cell {
+        self.class = class;
+        self
+    }
+
+    /// `≥` or `≤` before it, unless nothing is known.
+    pub fn bound(mut self, bound: &'static str) -> Cell {
+        self.bound = bound;
+        self
+    }
+
+    /// Over so many columns; those after the first must be [`CellValue::Covered`].
+    pub fn over(mut self, columns: usize) -> Cell {
+        self.columns = columns;
+        self
+    }
+
+    /// Over so many rows; those after the first must be [`CellValue::Covered`].
+    pub fn down(mut self, rows: usize) -> Cell {
+        self.rows = rows;
+        self
+    }
+
+    pub fn covered() -> Cell {
+        CellValue::Covered.into()
+    }
+
+    pub fn missing() -> Cell {
+        CellValue::Missing.into()
+    }
+
+    pub fn blank() -> Cell {
+        Cell::default()
+    }
+
+    /// Its number as it was measured; of several trials the median.
+    pub fn number(&self) -> Option<f64> {
+        match self.value {
+            CellValue::Number(number) => Some(number),
+            CellValue::Spread(spread) => Some(spread.median),
+            _ => None,
+        }
+    }
+
+    /// Its English; empty where it is a number.
+    pub fn english(&self) -> String {
+        match &self.value {
+            CellValue::Text(line) => english(line),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A number, its range only where several trials made it.
+pub fn spread(spread: Spread, repeats: usize) -> Cell {
+    match repeats > 1 {
+        true => CellValue::Spread(spread).into(),
+        false => spread.median.into(),
+    }
+}
+
+/// A number, its range only where there is one.
+pub fn number(spread_or_one: Spread) -> Cell {
+    spread(spread_or_one, if spread_or_one.min == spread_or_one.max { 1 } else { 2 })
+}
+
+macro_rules! texts {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for IntoLine {
+            fn from(text: $kind) -> IntoLine {
+                let text = Message::from(text);
+                IntoLine(if text.is_empty() { Vec::new() } else { vec![Span::plain(text)] })
+            }
+        }
+    )*};
+}
+
+texts!(&str, String, &String, Message, &Message);
+
+macro_rules! lines_of {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for Cell {
+            fn from(text: $kind) -> Cell {
+                let IntoLine(line) = IntoLine::from(text);
+                if line.is_empty() { Cell::blank() } else { CellValue::Text(line).into() }
+            }
+        }
+    )*};
+}
+
+lines_of!(&str, String, &String, Message, &Message, Span, TextLine);
+
+macro_rules! numbers {
+    ($($kind:ty),*) => {$(
+        impl From<$kind> for Cell {
+            fn from(number: $kind) -> Cell {
+                CellValue::Number(number as f64).into()
+            }
+        }
+    )*};
+}
+
+numbers!(f64, u64, u32, u8, usize);
+
+impl From<CellValue> for Cell {
+    fn from(value: CellValue) -> Cell {
+        Cell { value, ..Cell::default() }
+    }
+}
+
+impl<T: Into<Cell>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Cell {
+        value.map_or_else(Cell::missing, Into::into)
+    }
+}
+
+/// The English of a line without looks.
+pub fn english(line: &[Span]) -> String {
+    let text = |span: &Span| match span.look {
+        Look::Break => "\n".to_owned(),
+        _ => span.text.render(Lang::En),
+    };
+    line.iter().map(text).collect()
+}
+
+/// Columns that know how their numbers are shown, and rows of cells.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct PaperTable {
+    pub caption: Vec<Span>,
+    /// `text`, `queries`, `published` or nothing.
+    #[serde(skip)]
+    pub class: &'static str,
+    pub columns: Vec<TableColumn>,
+    pub rows: Vec<TableRow>,
+    /// So many of the last rows sum up the others.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub feet: usize,
+}
+
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TableColumn {
+    /// Its title, with the unit.
+    pub title: Message,
+    /// Small print below the title.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub below: Message,
+    /// The title above those of several columns.
+    #[serde(skip_serializing_if = "Message::is_empty")]
+    pub group: Message,
+    pub format: NumberFormat,
+    #[serde(skip)]
+    pub class: &'static str,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
+pub struct TableRow {
+    pub cells: Vec<Cell>,
+    /// What links to it lead to; may be empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub anchor: String,
+    /// `weak`, `theirs`, `part`, `grey` or nothing.
+    #[serde(skip)]
+    pub class: &'static str,
+}
+
+impl PaperTable {
+    /// The first table whose English caption begins with these words, those in details too.
+    pub fn find<'a>(blocks: &'a [Block], caption: &str) -> Option<&'a PaperTable> {
+        blocks.iter().find_map(|block| match block {
+            Block::Table(table) if english(&table.caption).starts_with(caption) => Some(table),
+            Block::Details { blocks, .. } => PaperTable::find(blocks, caption),
+            _ => None,
+        })
+    }
+
+    /// The first row that has a cell with this text.
+    pub fn row(&self, text: &str) -> Option<&TableRow> {
+        self.rows.iter().find(|row| row.cells.iter().any(|cell| cell.english() == text))
+    }
+
+    /// The cell of that row below the first column with this title.
+    pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
+        let place = self.columns.iter().position(|known| known.title == column)?;
+        self.row(row)?.cells.get(place)
+    }
+}
+
+/// A table that is made column by column: title and cell stand side by side.
+pub struct PaperRows<R> {
+    rows: Vec<R>,
+    table: PaperTable,
+    group: Message,
+}
+
+impl<R: Copy> PaperRows<R> {
+    pub fn new(caption: impl Into<IntoLine>, rows: impl IntoIterator<Item = R>) -> PaperRows<R> {
+        let rows: Vec<R> = rows.into_iter().collect();
+        let IntoLine(caption) = caption.into();
+        let empty = rows.iter().map(|_| TableRow::default()).collect();
+        let table = PaperTable { caption, rows: empty, ..PaperTable::default() };
+        PaperRows { rows, table, group: Message::default() }
+    }
+
+    /// A column; texts stand left, numbers right.
+    pub fn col<C: Into<Cell>>(
+        mut self,
+        title: impl Into<Message>,
+        format: NumberFormat,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
+            made.cells.push(cell(*row).into());
+        }
+        let (title, group) = (title.into(), self.group.clone());
+        self.table.columns.push(TableColumn { title, format, group, ..TableColumn::default() });
+        self
+    }
+
+    /// A column of the numbers that count most.
+    pub fn strong<C: Into<Cell>>(
+        self,
+        title: impl Into<Message>,
+        format: NumberFormat,
+        cell: impl Fn(R) -> C,
+    ) -> Self {
+        self.col(title, format, cell).class("strong")
+    }
+
+    /// The last column is left out where no row has anything in it.
+    pub fn if_any(mut self) -> Self {
+        let is_empty = |row: &TableRow| {
+            row.cells.last().is_none_or(|cell| {
+                cell.below.is_empty() && matches!(cell.value, CellValue::Missing | CellValue::Blank)
+            })
+        };
+        if self.table.rows.iter().all(is_empty) {
+            self.table.columns.pop();
+            self.table.rows.iter_mut().for_each(|row| drop(row.cells.pop()));
+        }
+        self
+    }
+
+    /// A column for each metric that some row has.
+    pub fn metrics<C: Into<Cell>>(
+        self,
+        metrics: impl IntoIterator<Item = Metric>,
+        cell: impl Fn(R, Metric) -> C,
+    ) -> Self {
+        metrics.into_iter().fold(self, |table, metric| {
+            table.col(metric.title(), NumberFormat::Short, |row| cell(row, metric)).if_any()
+        })
+    }
+
+    /// A column of texts.
+    pub fn text<C: Into<Cell>>(self, title: impl Into<Message>, cell: impl Fn(R) -> C) -> Self {
+        self.col(title, NumberFormat::Text, cell)
+    }
+
+    /// How the cells of the last column look.
+    pub fn class(mut self, class: &'static str) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.class = class;
+        }
+        self
+    }
+
+    /// Small print below the title of the last column.
+    pub fn below(mut self, below: Message) -> Self {
+        if let Some(column) = self.table.columns.last_mut() {
+            column.below = below;
+        }
+        self
+    }
+
+    /// Columns where a condition holds.
+    pub fn when(self, is_so: bool, columns: impl FnOnce(Self) -> Self) -> Self {
+        if is_so { columns(self) } else { self }
+    }
+
+    /// Columns below a title that they share.
+    pub fn group(mut self, title: impl Into<Message>, columns: impl FnOnce(Self) -> Self) -> Self {
+        self.group = title.into();
+        let mut made = columns(self);
+        made.group = Message::default();
+        made
+    }
+
+    /// The look of the table: `text`, `queries` or `published`.
+    pub fn look(mut self, class: &'static str) -> Self {
+        self.table.class = class;
+        self
+    }
+
+    /// Anchors and looks of rows.
+    pub fn each(mut self, change: impl Fn(R, &mut TableRow)) -> Self {
+        for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
+            change(*row, made);
+        }
+        self
+    }
+
+    /// So many of the last rows sum up the others.
+    pub fn feet(mut self, feet: usize) -> Self {
+        self.table.feet = feet;
+        self
+    }
+}
+
+impl<R> From<PaperRows<R>> for PaperTable {
+    fn from(rows: PaperRows<R>) -> PaperTable {
+        rows.table
+    }
+}
