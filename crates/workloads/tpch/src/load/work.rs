@@ -101,20 +101,21 @@ impl Worker<'_> {
         let order = Mutex::new(Order::new(pieces, overlaps));
         let set_up = async |session: &mut AdminSession<'_>| set_up(session, self.sessions).await;
         let loader = LoadSessions::new(driver, self.observer, self.sessions);
-        let take = || match loader.has_failed() {
-            true => NextPiece::End,
-            false => locked(&order).take(),
-        };
-        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, (): &()| {
+        // Each time that a session is free: which piece it does is decided here.
+        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, _: &Piece| {
             let mut waits = false;
             loop {
-                match take() {
+                let next = match loader.has_failed() {
+                    true => NextPiece::End,
+                    false => locked(&order).take(),
+                };
+                match next {
                     NextPiece::Take(piece) => {
-                        waits = false;
                         self.tell(piece);
                         let mut taken = Taken { order: &order, piece, is_good: false };
                         retrying(session, async |it| self.piece(it, piece, made).await).await?;
                         taken.is_good = true;
+                        return Ok(());
                     }
                     NextPiece::Wait => {
                         // Once: each note counts as progress.
@@ -127,8 +128,7 @@ impl Worker<'_> {
                 }
             }
         };
-        let seats = vec![(); self.sessions as usize];
-        loader.each(&seats, set_up, work).map_err(|error| error.with_resume_hint(RESUME))
+        loader.each(pieces, set_up, work).map_err(|error| error.with_resume_hint(RESUME))
     }
 
     fn tell(&self, piece: &Piece) {
