@@ -146,7 +146,7 @@ fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f
 /// Rows that a kind of transactions returned or changed on one side, in every trial more than on the other in any.
 fn unlike_rows(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
     let experiment = case.measured().find(|experiment| experiment.name == of.experiment)?;
-    let pairs: Vec<[&Trial; 2]> = repetition::pairs(case.evidence, of).collect();
+    let pairs: Vec<[&Trial; 2]> = case.evidence.pairs(of).map(|(a, b)| [a, b]).collect();
     if experiment.is_pass() || pairs.len() < ROWS_PAIRS {
         return None;
     }
