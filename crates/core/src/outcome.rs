@@ -32,6 +32,8 @@ pub struct Tally {
     pub others: u64,
     pub rows_read: u64,
     pub rows_written: u64,
+    /// Of the reads, those that returned no row.
+    pub empty_reads: u64,
     /// Statements that changed no row but should have.
     pub misses: u64,
     /// Set if a session that the workload has opened itself is within a transaction.
@@ -42,13 +44,28 @@ impl Tally {
     #[inline]
     pub fn count(&mut self, done: crate::Executed) {
         match done.kind() {
-            StatementKind::Read => self.reads += 1,
+            StatementKind::Read => {
+                self.reads += 1;
+                self.empty_reads += u64::from(done.rows == 0);
+            }
             StatementKind::Write => self.writes += 1,
             StatementKind::Other => self.others += 1,
         }
         // What a server claims may be anything.
         self.rows_read = self.rows_read.saturating_add(done.rows);
         self.rows_written = self.rows_written.saturating_add(done.affected);
+    }
+
+    /// Counts a statement of somebody else's, whose text says whether it should have changed rows.
+    #[inline]
+    pub fn count_text(&mut self, done: crate::Executed, text: &[u8]) {
+        self.count(done);
+        if done.kind() == StatementKind::Other {
+            let word = text.trim_ascii_start().get(..6).unwrap_or_default();
+            let is_change =
+                word.eq_ignore_ascii_case(b"UPDATE") || word.eq_ignore_ascii_case(b"DELETE");
+            self.misses += u64::from(is_change);
+        }
     }
 
     #[inline]
@@ -63,6 +80,7 @@ impl Tally {
         self.others += more.others;
         self.rows_read = self.rows_read.saturating_add(more.rows_read);
         self.rows_written = self.rows_written.saturating_add(more.rows_written);
+        self.empty_reads += more.empty_reads;
         self.misses += more.misses;
     }
 }
@@ -96,6 +114,19 @@ pub enum ParamType {
 mod tests {
     use super::*;
     use crate::Executed;
+
+    #[test]
+    fn statements_that_met_no_row_are_counted_by_their_text() {
+        let mut tally = Tally::default();
+        for text in [" update t SET n = 1", "DELETE FROM t", "COMMIT", "INSERT INTO t SELECT 1"] {
+            tally.count_text(Executed::default(), text.as_bytes());
+        }
+        for rows in [0, 1] {
+            let done = Executed { has_rows: true, rows, affected: 0 };
+            tally.count_text(done, b"UPDATE t SET n = 1 RETURNING n");
+        }
+        assert_eq!((tally.others, tally.misses, tally.reads, tally.empty_reads), (4, 2, 2, 1));
+    }
 
     #[test]
     fn claims_of_a_server_do_not_wrap() {

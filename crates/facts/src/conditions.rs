@@ -31,6 +31,9 @@ pub struct Conditions {
     pub members: Vec<GeneratorMember>,
     /// What all nodes together counted, where there are several; each node's own share is with the node.
     pub together: Option<Together>,
+    /// Transactions that the servers rolled back from before to after the trial, beyond those that the client knows as
+    /// rolled back or failed, or that only read; `None` where that isn't known.
+    pub unknown_rollbacks: Option<u64>,
     /// Whether what was written could be read at once; `None` where nobody looked.
     pub freshness: Option<Freshness>,
 }
@@ -240,6 +243,8 @@ pub struct NodeConditions {
     pub background: Vec<String>,
     /// Commits that the server counted from before to after the trial, warm-up among them.
     pub commits: Option<u64>,
+    /// Transactions that it rolled back, likewise.
+    pub rollbacks: Option<u64>,
     /// The client's commits over the same time, for the comparison with `commits`.
     pub client_commits: Option<u64>,
     /// Commits that the client's sessions may have made while they prepared, which nobody has counted.

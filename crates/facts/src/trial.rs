@@ -398,6 +398,9 @@ pub struct StatementCounts {
     pub others: u64,
     pub rows_read: u64,
     pub rows_written: u64,
+    /// Of the reads, those that returned no row.
+    #[serde(default)]
+    pub empty_reads: u64,
     /// Updates and deletes that met no row.
     pub misses: u64,
 }

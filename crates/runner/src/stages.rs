@@ -177,6 +177,8 @@ fn conditions(stages: &[TrialSummary], measured: Conditions) -> Conditions {
                 None => all.members.push(member.clone()),
             }
         }
+        all.unknown_rollbacks =
+            both(all.unknown_rollbacks, more.unknown_rollbacks, |one, more| one + more);
         add_together(&mut all.together, more.together.as_ref());
         add_freshness(&mut all.freshness, more.freshness.as_ref());
         before_s += stage.window_s;
@@ -201,6 +203,7 @@ fn add_node(node: &mut NodeConditions, more: &NodeConditions, (before_s, own_s):
     sum(&mut node.pages_read, more.pages_read);
     sum(&mut node.checkpoints, more.checkpoints);
     sum(&mut node.commits, more.commits);
+    sum(&mut node.rollbacks, more.rollbacks);
     sum(&mut node.client_commits, more.client_commits);
     sum(&mut node.transactions_elsewhere, more.transactions_elsewhere);
     sum(&mut node.statements, more.statements);

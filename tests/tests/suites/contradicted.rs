@@ -162,3 +162,91 @@ fn postgres_tables_that_a_crash_empties_are_seen() {
     let sql = "ALTER TABLE pgbench_accounts SET UNLOGGED";
     tables_that_a_crash_empties_are_seen(&server.url(), sql, "unlogged");
 }
+
+/// Runs statements of the user's own on these targets, an `[[experiment]]` with these further keys.
+fn own_statements(folder: &Scratch, urls: &[String], keys: &str) -> Ran {
+    let targets = ["a", "b"].iter().zip(urls);
+    let targets = targets.map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n"));
+    let suite = format!(
+        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"mine\"\nworkers = 2\nwarmup_s = 0\nduration_s = 0.5\nretry_starved = 0\n\
+         parameters = {{ id = \"uniform(1, 1000)\" }}\n{keys}\n",
+        targets.collect::<String>()
+    );
+    fs::write(folder.file("s.toml"), suite).expect("a suite");
+    dyno(folder.path(), &["run", "s.toml"])
+}
+
+/// Makes a table of as many rows.
+fn fill(url: &str, rows: usize) {
+    ask(url, "CREATE TABLE t (id INT PRIMARY KEY, n INT, c INT)").expect("a table");
+    let all: Vec<String> = (1..=rows).map(|id| format!("({id}, 0, 0)")).collect();
+    if rows > 0 {
+        ask(url, &format!("INSERT INTO t VALUES {}", all.join(", "))).expect("rows");
+    }
+}
+
+/// One of two servers has no rows, so that it answers sooner.
+fn an_empty_side_is_no_winner(urls: [String; 2]) {
+    let folder = Scratch::new();
+    fill(&urls[0], 1000);
+    fill(&urls[1], 0);
+    let keys = "statements = [\"SELECT c FROM t WHERE id = :id @9\", \"BEGIN; UPDATE t SET n = n + 1 WHERE id = :id; COMMIT\"]\n\
+                compare = { baseline = \"a\", candidates = \"b\", pairs = \"6..6\" }\ngate = \"tps.ratio > 0.1\"";
+    let ran = own_statements(&folder, &urls, keys);
+    assert_eq!(ran.code, 3, "{}", ran.all());
+    assert!(ran.stdout.contains("unlike-rows"), "{}", ran.all());
+    assert_eq!(checks_with_findings(&folder, "E"), ["unlike-rows"]);
+    assert!(checks_with_findings(&folder, "W").contains(&"no-rows".to_owned()));
+}
+
+#[test]
+fn an_empty_postgres_is_no_winner() {
+    let name = "an_empty_postgres_is_no_winner";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    an_empty_side_is_no_winner([a.url(), b.url()]);
+}
+
+#[test]
+fn an_empty_mariadb_is_no_winner() {
+    let name = "an_empty_mariadb_is_no_winner";
+    let (a, b) = (server_or_skip!(MariaDb, name), server_or_skip!(MariaDb, name));
+    an_empty_side_is_no_winner([a.url(), b.url()]);
+}
+
+/// Statements that roll back what they did, which is no commit, and queries that lose nothing by it.
+fn rollbacks_are_no_commits(url: &str) {
+    let found = |keys: &str| {
+        let folder = Scratch::new();
+        good(own_statements(&folder, &[url.to_owned()], keys));
+        checks_with_findings(&folder, "E")
+    };
+    fill(url, 1000);
+    let update = "UPDATE t SET n = n + 1 WHERE id = :id;";
+    let end = |what: &str, end: &str| format!("statements = [\"BEGIN; {what} {end}\"]");
+    assert_eq!(found(&end(update, "ROLLBACK")), ["rolled-back"]);
+    assert_eq!(found(&end(update, "COMMIT")), [""; 0]);
+    assert_eq!(found(&end("SELECT c FROM t WHERE id = :id;", "ROLLBACK")), [""; 0]);
+}
+
+#[test]
+fn postgres_rollbacks_are_no_commits() {
+    let server = server_or_skip!(Postgres, "postgres_rollbacks_are_no_commits");
+    rollbacks_are_no_commits(&server.url());
+}
+
+#[test]
+fn mariadb_rollbacks_are_no_commits() {
+    let server = server_or_skip!(MariaDb, "mariadb_rollbacks_are_no_commits");
+    rollbacks_are_no_commits(&server.url());
+}
+
+/// Every second row is missing below the highest id.
+#[test]
+fn half_deleted_tables_of_sysbench_are_seen() {
+    let server = server_or_skip!(MariaDb, "half_deleted_tables_of_sysbench_are_seen");
+    let folder = Scratch::new();
+    good(sysbench(&folder, &server, "oltp_point_select prepare"));
+    server.sql("DELETE FROM sbtest.sbtest1 WHERE id % 2 = 1").expect("deleted");
+    good(sysbench(&folder, &server, "--rand-type=uniform --time=1 --paper oltp_point_select run"));
+    assert!(checks_with_findings(&folder, "W").contains(&"no-rows".to_owned()));
+}

@@ -120,6 +120,7 @@ pub fn statement_counts(tally: Tally) -> StatementCounts {
         others: tally.others,
         rows_read: tally.rows_read,
         rows_written: tally.rows_written,
+        empty_reads: tally.empty_reads,
         misses: tally.misses,
     }
 }
@@ -235,6 +236,8 @@ pub(crate) struct TallyForm {
     others: u64,
     rows_read: u64,
     rows_written: u64,
+    #[serde(deserialize_with = "own_count")]
+    empty_reads: u64,
     #[serde(deserialize_with = "own_count")]
     misses: u64,
     is_open: bool,

@@ -148,6 +148,8 @@ pub struct Sample {
     /// Says that a checkpoint has ended when it changes.
     pub last_checkpoint: Option<String>,
     pub commits: Option<u64>,
+    /// Transactions rolled back, of clients' own accord or by the server.
+    pub rollbacks: Option<u64>,
     /// Transactions in other databases of the server, where `commits` are those of one database.
     pub transactions_elsewhere: Option<u64>,
     /// When these were read, on the server's clock.

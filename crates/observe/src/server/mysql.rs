@@ -17,7 +17,8 @@ const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
 'Innodb_buffer_pool_pages_flushed', 'Innodb_lsn_current', 'Innodb_os_log_written', \
 'Innodb_buffer_pool_pages_dirty', 'Innodb_buffer_pool_pages_total', 'Innodb_checkpoint_age', \
 'Innodb_checkpoint_max_age', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', \
-'Innodb_history_list_length', 'Com_commit', 'Com_xa_commit', 'Questions', 'Uptime')";
+'Innodb_history_list_length', 'Com_commit', 'Com_xa_commit', 'Com_rollback', 'Handler_rollback', \
+'Questions', 'Uptime')";
 
 /// `Com_...` of statements that write rows; servers count prepared ones among them.
 const WRITES: [&str; 9] = [
@@ -153,6 +154,8 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         dirty_share: dirty.zip(total).map(|(dirty, total)| dirty / total),
         checkpoint_age_share: age.zip(oldest).map(|(age, oldest)| age / oldest),
         commits: commits.map(|commits| commits + count(status, "Com_xa_commit").unwrap_or(0)),
+        // A ROLLBACK outside of a transaction does nothing in the engine, and engines roll statements back by themselves.
+        rollbacks: count(status, "Com_rollback").min(count(status, "Handler_rollback")),
         statements: count(status, "Questions"),
         reads: count(status, "Com_select"),
         writes: count(status, "Com_insert")

@@ -37,7 +37,7 @@ pub(super) fn version(facts: &ServerFacts) -> u32 {
     count(&facts.settings, "server_version_num").unwrap_or(0) as u32 / 10_000
 }
 
-const GAUGES: &str = "SELECT d.xact_commit AS commits, d.blks_hit AS hits, d.blks_read AS reads, \
+const GAUGES: &str = "SELECT d.xact_commit AS commits, d.xact_rollback AS rollbacks, d.blks_hit AS hits, d.blks_read AS reads, \
 d.tup_fetched AS fetched, d.tup_inserted + d.tup_updated + d.tup_deleted AS changed, \
 (SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
 AND pid <> pg_backend_pid()) AS active, \
@@ -201,6 +201,7 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         checkpoints: count(texts, "checkpoints"),
         last_checkpoint: texts.get("last").cloned(),
         commits: count(texts, "commits"),
+        rollbacks: count(texts, "rollbacks"),
         transactions_elsewhere: count(texts, "elsewhere"),
         elsewhere_at_s: number(texts, "elsewhere_at"),
         rows_fetched: count(texts, "fetched"),

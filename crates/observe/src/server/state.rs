@@ -90,6 +90,7 @@ pub fn node_conditions(
         background: seen.background.clone(),
         // Autocommit is no commit to MySQL: where it counted none, nothing can be compared.
         commits: commits_grown(before, after, seen).filter(|&commits| commits > 0),
+        rollbacks: whole(|sample| sample.rollbacks),
         transactions_elsewhere: whole(|sample| sample.transactions_elsewhere),
         elsewhere_s: after
             .sample

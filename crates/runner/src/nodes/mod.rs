@@ -162,7 +162,7 @@ impl<'a> Nodes<'a> {
         let none = ServerWindow::default();
         let generator = measured.conditions.generator.clone();
         let mut conditions = Conditions { generator, ..Conditions::default() };
-        let mut commits = Some(0);
+        let (mut commits, mut rollbacks) = (Some(0), Some(0));
         for (index, ((node, before), after)) in self.list.iter().zip(before).zip(after).enumerate()
         {
             let used = seen.used.get(index).and_then(Option::as_ref);
@@ -183,6 +183,7 @@ impl<'a> Nodes<'a> {
             }
             if !self.is_only_a_way(node) {
                 commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
+                rollbacks = rollbacks.zip(found.rollbacks).map(|(sum, more)| sum + more);
             }
             conditions.nodes.insert(node.name.clone(), found);
         }
@@ -193,11 +194,17 @@ impl<'a> Nodes<'a> {
         // Autocommit is no commit to MySQL.
         let asked = if dialect == Dialect::Postgres { unplaced } else { 0 };
         let commits = commits.map(|sum: u64| sum.saturating_sub(asked)).filter(|&sum| sum > 0);
+        let all = client.zip(rollbacks);
+        let unknown = all.map(|(client, all)| client.unknown_rollbacks(all, measured.in_flight));
+        let missing =
+            client.map(|it| it.explicit_transactions().saturating_sub(commits.unwrap_or(0)));
         let client = client.map(|client| client.commits(dialect, measured.in_flight));
         let preparing = preparing(dialect, measured.workers, self.tables.len());
         // A transaction of two shards is committed on both, and by XA, which servers count apart.
         let is_sharded = self.list.iter().any(|node| node.role == Role::Shard);
         let client = client.filter(|client| commits.is_some() && *client > 0 && !is_sharded);
+        let is_server = self.is_several() || self.list[0].role != Role::Endpoint;
+        conditions.unknown_rollbacks = unknown.filter(|_| is_server && !is_sharded);
         if self.is_several() {
             let through_endpoint = self.list.iter().any(|node| node.role == Role::Endpoint);
             conditions.together = Some(Together {
@@ -208,7 +215,6 @@ impl<'a> Nodes<'a> {
             });
         } else if let Some(only) = conditions.nodes.get_mut(&self.list[0].name) {
             // Each question to an endpoint may be answered by another node.
-            let is_server = self.list[0].role != Role::Endpoint;
             only.client_commits = client.filter(|_| is_server);
             only.transactions_elsewhere = only.transactions_elsewhere.filter(|_| is_server);
             only.preparing_commits = preparing;
@@ -218,6 +224,10 @@ impl<'a> Nodes<'a> {
                 let seen = seen.nodes.first().unwrap_or(&none);
                 only.was_alone = was_alone(before, after, seen, opened);
             }
+        }
+        // Others may have rolled back what is theirs: then no commits are missing.
+        if !conditions.nodes.values().all(|node| node.was_alone) {
+            conditions.unknown_rollbacks = conditions.unknown_rollbacks.min(missing);
         }
         conditions
     }
@@ -334,6 +344,8 @@ async fn settle(session: &mut AdminSession<'_>) -> Result<(), DbError> {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Client {
     kinds: Vec<(u64, StatementCounts)>,
+    /// Transactions rolled back, and attempts that failed.
+    rolled_back: u64,
     rolls_back_reads: bool,
 }
 
@@ -341,23 +353,45 @@ impl Client {
     /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
     /// them as commits.
     pub(crate) fn new(rolls_back_reads: bool) -> Self {
-        Client { kinds: Vec::new(), rolls_back_reads }
+        Client { kinds: Vec::new(), rolled_back: 0, rolls_back_reads }
     }
 
     pub(crate) fn add(&mut self, interval: &MeasuredInterval) {
         self.kinds.resize(interval.frame.kinds.len(), Default::default());
         for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
             *committed += kind.counts.committed;
+            let counts = kind.counts;
+            self.rolled_back += counts.rolled_back + counts.failed + counts.retries;
             statements.reads += kind.work.reads;
             statements.writes += kind.work.writes;
             statements.others += kind.work.others;
             statements.misses += kind.work.misses;
+            statements.rows_written += kind.work.rows_written;
         }
     }
 
     /// Commits of each kind.
     pub(crate) fn committed(&self) -> impl Iterator<Item = u64> {
         self.kinds.iter().map(|(committed, _)| *committed)
+    }
+
+    /// Of so many transactions that the servers rolled back, those of which the client knows nothing. One that only read
+    /// loses nothing.
+    fn unknown_rollbacks(&self, rollbacks: u64, in_flight: u64) -> u64 {
+        let only_reads = |(_, done): &&(u64, StatementCounts)| {
+            done.writes + done.misses + done.rows_written == 0
+        };
+        let reads: u64 = self.kinds.iter().filter(only_reads).map(|(committed, _)| committed).sum();
+        rollbacks.saturating_sub(self.rolled_back + reads + in_flight)
+    }
+
+    /// Transactions with a beginning and an end, also several within one that counts as committed.
+    fn explicit_transactions(&self) -> u64 {
+        let of_kind = |&(committed, done): &(u64, StatementCounts)| {
+            let controls = done.others.saturating_sub(done.misses);
+            if controls as f64 >= 0.9 * committed as f64 { committed.max(controls / 2) } else { 0 }
+        };
+        self.kinds.iter().map(of_kind).sum()
     }
 
     /// Commits as a server counts them. Those in flight when the window closed are ended before the second look.
@@ -618,7 +652,7 @@ mod tests {
 
     fn client_of(committed: u64, reads: u64, others: u64, misses: u64) -> Client {
         let statements = StatementCounts { reads, others, misses, ..StatementCounts::default() };
-        Client { kinds: vec![(committed, statements)], rolls_back_reads: false }
+        Client { kinds: vec![(committed, statements)], ..Client::new(false) }
     }
 
     #[test]
@@ -644,6 +678,39 @@ mod tests {
         assert_eq!(client.commits(Dialect::Mysql, 0), 140);
         client.rolls_back_reads = true;
         assert_eq!(client.commits(Dialect::Mysql, 0), 100);
+    }
+
+    #[test]
+    fn rollbacks_are_unknown_where_the_client_counts_commits_of_changes() {
+        let writes = StatementCounts { writes: 100, others: 200, ..StatementCounts::default() };
+        let mut client = Client { kinds: vec![(100, writes)], ..Client::new(false) };
+        client.rolled_back = 5;
+        assert_eq!([100, 107].map(|all| client.unknown_rollbacks(all, 2)), [93, 100]);
+        // BEGIN, a query, ROLLBACK.
+        client.kinds.push(client_of(50, 50, 100, 0).kinds[0]);
+        assert_eq!([55, 60].map(|all| client.unknown_rollbacks(all, 0)), [0, 5]);
+        // Two transactions in each that counts.
+        client.kinds[0].1.others = 400;
+        client.kinds.push(client_of(70, 70, 0, 0).kinds[0]);
+        assert_eq!(client.explicit_transactions(), 250);
+    }
+
+    #[test]
+    fn rollbacks_of_others_miss_no_commits() {
+        let database = database();
+        let mut nodes = nodes(&database);
+        nodes.list = vec![nodes.list.remove(1)];
+        let found = |commits: u64| {
+            let (mut before, mut after) = ([looked(0, None)], [looked(commits, None)]);
+            before[0].look.state.sample.rollbacks = Some(0);
+            after[0].look.state.sample.rollbacks = Some(900);
+            let writes = StatementCounts { writes: 990, others: 1980, ..Default::default() };
+            let client = Client { kinds: vec![(990, writes)], ..Client::new(false) };
+            let (looks, measured) = ((&before[..], &after[..]), TrialSummary::default());
+            let seen = AllSeen::default();
+            nodes.surround(Dialect::Mysql, looks, &seen, Some(&client), &measured).unknown_rollbacks
+        };
+        assert_eq!([1000, 90].map(found), [Some(0), Some(900)]);
     }
 
     #[test]

@@ -315,7 +315,7 @@ impl<'a, D: Driver> Connections<'a, D> {
             session.query_bytes(sql, &mut rows).await
         });
         let done = done.map_err(|error| failed(&self.counters, error, sql))?;
-        Ok(self.counted(number, done, rows, tally))
+        Ok(self.counted(number, done, sql, rows, tally))
     }
 
     async fn prepare<S: Session>(
@@ -443,17 +443,18 @@ impl<'a, D: Driver> Connections<'a, D> {
             session.execute_short(server, params, &mut rows).await
         });
         let done = done.map_err(|error| failed(&self.counters, error, &statement.sql))?;
-        Ok(self.counted(connection, done, rows, tally))
+        Ok(self.counted(connection, done, &statement.sql, rows, tally))
     }
 
     fn counted(
         &self,
         connection: usize,
         done: Executed,
+        sql: &[u8],
         rows: ResultSet,
         tally: &mut Tally,
     ) -> LuaAnswer {
-        tally.count(done);
+        tally.count_text(done, sql);
         self.counters.statement(done);
         self.shared.results.keep(connection, rows);
         LuaAnswer::Done { has_rows: done.has_rows }

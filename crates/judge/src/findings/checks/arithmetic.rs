@@ -34,6 +34,13 @@ pub(super) const RULES: &[Rule] = &[
         let is_known = !has_unknown_statements(case.experiment(trial)?);
         is_known.then(|| server_commits(trial, |server, client, own| client - server - own))?
     }),
+    Rule::trial(Group::G, Level::E, checks::rolled_back, |trial| {
+        // A server that went away rolls back what was open.
+        let summary = (trial.summary.fault.is_none()).then_some(&trial.summary)?;
+        let (n, committed) = (summary.conditions.unknown_rollbacks?, summary.counts.committed);
+        let allowed = (COMMITS * committed as f64).max(COMMITS_OF_OTHERS);
+        (n as f64 > allowed).then(|| say!(rolled_back_by_the_server, n = n, committed = committed))
+    }),
     Rule::case(Group::G, Level::W, checks::foreign_load, |case| {
         case.evidence.trials.iter().filter_map(foreign_load).collect()
     }),

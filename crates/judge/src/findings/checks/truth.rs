@@ -7,6 +7,12 @@ const ERRORS_CAVEAT: f64 = 0.001;
 const ERRORS_UNUSABLE: f64 = 0.01;
 /// By how much statements per transaction may differ from the workload's own.
 const STATEMENTS: f64 = 0.01;
+/// By how much rows per transaction of two sides may differ, from so many transactions, rows and pairs on.
+const ROWS_FACTOR: f64 = 1.25;
+const ROWS_LEAST: u64 = 100;
+const ROWS_PAIRS: usize = 3;
+/// Statements that met no row, by all of their kind: just under the half that a table without every second row leaves.
+const ROWLESS: f64 = 0.4;
 /// For each branch, by the manual of pgbench.
 const PGBENCH_ACCOUNTS: u64 = 100_000;
 /// Chance that a mix that is as planned is found to be off.
@@ -35,6 +41,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial_of_case(Group::F, Level::W, checks::one_sided_scans, |case, trial| {
         rows_scanned(trial, is_scan_of_one_side(case, trial))
     }),
+    Rule::case(Group::F, Level::E, checks::unlike_rows, |case| {
+        repetition::each_comparison(case, |of| Some((unlike_rows(case, of)?, VetoReach::AnyFar)))
+    }),
+    Rule::trial(Group::F, Level::W, checks::no_rows, no_rows),
     Rule::trial(Group::F, Level::E, checks::errors_1, |trial| errors_if(trial, true)),
     Rule::trial(Group::F, Level::W, checks::errors, |trial| errors_if(trial, false)),
     Rule::trial(Group::F, Level::W, checks::reconnects, |trial| {
@@ -114,6 +124,97 @@ fn is_scan_of_one_side(case: &Case<'_>, trial: &Trial) -> bool {
 fn rows_scanned(trial: &Trial, is_found: bool) -> Option<Message> {
     let rows = trial.summary.scans?.rows_each();
     is_found.then(|| say!(rows_read_per_statement, rows = format::whole(rows as f64)))
+}
+
+/// What a kind of transactions counted.
+type Count = fn(&StatementCounts) -> u64;
+
+/// Of each side, the least and the most of what a kind counted in a transaction; `None` where that is little.
+fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f64; 2]; 2]> {
+    let (mut sides, mut all) = ([[f64::INFINITY, 0.0]; 2], 0);
+    for (side, trial) in pairs.iter().flat_map(|pair| pair.iter().enumerate()) {
+        let kind = trial.summary.kinds.iter().find(|kind| kind.name == name)?;
+        let ended = kind.counts.committed + kind.counts.rolled_back;
+        let each = count(&kind.statements) as f64 / ended.max(ROWS_LEAST) as f64;
+        sides[side] = [sides[side][0].min(each), sides[side][1].max(each)];
+        all += count(&kind.statements);
+        (ended >= ROWS_LEAST).then_some(())?;
+    }
+    (all >= ROWS_LEAST * pairs.len() as u64).then_some(sides)
+}
+
+/// Rows that a kind of transactions returned or changed on one side, in every trial more than on the other in any.
+fn unlike_rows(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
+    let experiment = case.measured().find(|experiment| experiment.name == of.experiment)?;
+    let pairs: Vec<[&Trial; 2]> = case.evidence.pairs(of).map(|(a, b)| [a, b]).collect();
+    if experiment.is_pass() || pairs.len() < ROWS_PAIRS {
+        return None;
+    }
+    let product = |label: &String| {
+        let mut targets = case.evidence.targets.iter();
+        targets.find(|target| target.label == *label)?.product.split(' ').next()
+    };
+    let is_one_product = product(&of.baseline) == product(&of.candidate);
+    let is_unknown = has_unknown_statements(experiment);
+    let differ = |[a, b]: &[[f64; 2]; 2], times: f64| a[0] > b[1] * times || b[0] > a[1] * times;
+    let unlike = |name: &str, count: Count| {
+        let sides = by_transaction(&pairs, name, count);
+        sides.filter(|sides| differ(sides, ROWS_FACTOR))
+    };
+    let told = |kind: &KindSummary| {
+        let name = kind.name.as_str();
+        // A family may have other statements for another product or version; those of a user follow what was read.
+        let statements = by_transaction(&pairs, name, StatementCounts::total)?;
+        if differ(&statements, 1.0 + STATEMENTS) && !(is_unknown && is_one_product) {
+            return None;
+        }
+        let returned = unlike(name, |of| of.rows_read);
+        // Products count the changes of a row that has the new value already in their own ways.
+        let changed = unlike(name, |of| of.rows_written).filter(|_| is_one_product || !is_unknown);
+        let tell = |sides: [[f64; 2]; 2], returned: bool| {
+            let [a, b] = sides.map(|[least, most]| format!("{:.2}", (least + most) / 2.0));
+            let (of, by) = (&of.baseline, &of.candidate);
+            match returned {
+                true => say!(
+                    rows_returned_on_sides,
+                    kind = name,
+                    a = of,
+                    rows_a = a,
+                    b = by,
+                    rows_b = b
+                ),
+                false => {
+                    say!(rows_changed_on_sides, kind = name, a = of, rows_a = a, b = by, rows_b = b)
+                }
+            }
+        };
+        let each = [returned.map(|of| tell(of, true)), changed.map(|of| tell(of, false))];
+        parts(each.into_iter().flatten())
+    };
+    parts(pairs[0][0].summary.kinds.iter().filter_map(told))
+}
+
+/// Kinds of transactions whose queries or changes often met no row.
+fn no_rows(trial: &Trial) -> Option<Message> {
+    let told = |kind: &KindSummary| {
+        let done = &kind.statements;
+        let often = |none: u64, all: u64| all >= ROWS_LEAST && none as f64 >= ROWLESS * all as f64;
+        let share = |none: u64, all: u64| percent(none as f64 / all as f64);
+        let changes = done.writes + done.misses;
+        let reads = often(done.empty_reads, done.reads).then(|| {
+            say!(
+                queries_without_rows,
+                kind = &kind.name,
+                share = share(done.empty_reads, done.reads)
+            )
+        });
+        let changes = often(done.misses, changes).then(|| {
+            say!(changes_without_rows, kind = &kind.name, share = share(done.misses, changes))
+        });
+        parts(reads.into_iter().chain(changes))
+    };
+    let is_pass = trial.summary.is_pass();
+    parts(trial.summary.kinds.iter().filter(|_| !is_pass).filter_map(told))
 }
 
 /// More workers than rows that each transaction of pgbench's own script updates. With a schedule most of them are idle.

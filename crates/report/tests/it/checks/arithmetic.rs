@@ -53,6 +53,12 @@ fn foreign_cpu(runs: &mut [RunData], shares: [f64; 2]) {
 
 pub(super) const CASES: &[Case] = &[
     Case {
+        id: "rolled-back",
+        evidence: "trial 2: 50,000 rolled back by the server that the client counts as committed",
+        fires: |runs| runs[0].trials[1].summary.conditions.unknown_rollbacks = Some(50_000),
+        silent: |runs| runs[0].trials[1].summary.conditions.unknown_rollbacks = Some(100),
+    },
+    Case {
         id: "adds-up",
         evidence: " accounted for",
         fires: |runs| trials(runs, |trial| trial.counts.started += 1),

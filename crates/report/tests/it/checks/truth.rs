@@ -1,9 +1,9 @@
 //! F: the truth of the workload.
 
-use super::{AS_IT_IS, Case, trials};
+use super::{AS_IT_IS, Case, candidate, trials};
 use dyno_facts::{
     CheckVerdict, Counts, CrossShardLosses, DataCheck, ErrorSummary, FamilyFacts, FaultFacts,
-    FaultPlan, FaultStep, KindSummary, ScriptFacts, TableScans, TrialStatus,
+    FaultPlan, FaultStep, KindSummary, ScriptFacts, TableScans, TrialStatus, TrialSummary,
 };
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
@@ -127,6 +127,19 @@ fn scans_of_one_side(runs: &mut [RunData]) {
     trials(runs, |trial| trial.scans = (trial.identity.target == first).then_some(SCANS));
 }
 
+fn rows_of_candidate(runs: &mut [RunData], change: fn(u64) -> u64) {
+    candidate(runs, |trial| {
+        let rows = &mut trial.kinds[0].statements.rows_read;
+        *rows = change(*rows);
+    });
+}
+
+/// One query of so many returns no row.
+fn empty_reads(trial: &mut TrialSummary, of: u64) {
+    let statements = &mut trial.kinds[0].statements;
+    statements.empty_reads = statements.reads / of;
+}
+
 pub(super) const CASES: &[Case] = &[
     Case {
         id: "trial-failed",
@@ -168,6 +181,18 @@ pub(super) const CASES: &[Case] = &[
         evidence: "100,000 rows per statement",
         fires: |runs| scans_of_one_side(runs),
         silent: |runs| trials(runs, |trial| trial.scans = Some(SCANS)),
+    },
+    Case {
+        id: "unlike-rows",
+        evidence: "oltp_read_only: old returned 414.00 rows per transaction, new 207.00",
+        fires: |runs| rows_of_candidate(runs, |all| all / 2),
+        silent: |runs| rows_of_candidate(runs, |all| all * 5 / 6),
+    },
+    Case {
+        id: "no-rows",
+        evidence: "trials 1–12: oltp_read_only: 50 % of the queries returned no row",
+        fires: |runs| trials(runs, |trial| empty_reads(trial, 2)),
+        silent: |runs| trials(runs, |trial| empty_reads(trial, 3)),
     },
     Case {
         id: "errors-1",
@@ -304,4 +329,60 @@ fn a_share_has_the_digits_that_show_that_it_is_above_its_bound() {
     let paper = dyno_report::Paper::new(&runs, &[]);
     let found = super::check(&paper, "errors").findings[0].value.to_string();
     assert_eq!(found, "0.1004 %");
+}
+
+#[test]
+fn only_what_must_be_alike_is_compared_by_rows() {
+    let is_found = |change: fn(&mut Vec<RunData>)| {
+        let mut runs = super::quiet();
+        change(&mut runs);
+        let paper = dyno_report::Paper::new(&runs, &[]);
+        let is_void =
+            paper.verdicts.comparisons[0].vetoes.iter().any(|it| it.check == "unlike-rows");
+        assert_eq!(is_void, super::found(&paper).contains(&"unlike-rows"));
+        is_void
+    };
+    fn changes_on_one_side(runs: &mut [RunData]) {
+        trials(runs, |trial| trial.kinds[0].statements.rows_written = trial.counts.committed);
+        candidate(runs, |trial| trial.kinds[0].statements.rows_written = 0);
+    }
+    fn other_product(runs: &mut [RunData]) {
+        let target = &mut runs[0].header.targets[1];
+        (target.product, target.version) = ("PostgreSQL".to_owned(), "15.4".to_owned());
+    }
+    fn own_statements(runs: &mut [RunData]) {
+        runs[0].header.experiments[0].test = "pgbench script".to_owned();
+        runs[0].header.experiments[0].scripts = vec![ScriptFacts::default()];
+    }
+    fn more_statements(runs: &mut [RunData]) {
+        candidate(runs, |trial| trial.kinds[0].statements.others *= 3);
+    }
+    assert!(is_found(|runs| changes_on_one_side(runs)));
+    // One trial that is alike proves that chance may be behind it.
+    assert!(!is_found(|runs| {
+        changes_on_one_side(runs);
+        let trial = &mut runs[0].trials[1].summary;
+        trial.kinds[0].statements.rows_written = trial.counts.committed;
+    }));
+    // A family has other statements for other products; of the same ones the rows are the same.
+    assert!(is_found(|runs| {
+        changes_on_one_side(runs);
+        other_product(runs);
+    }));
+    assert!(!is_found(|runs| {
+        changes_on_one_side(runs);
+        other_product(runs);
+        more_statements(runs);
+    }));
+    // Statements of the user's depend on what was read; products count their changes unlike.
+    assert!(is_found(|runs| {
+        changes_on_one_side(runs);
+        own_statements(runs);
+        more_statements(runs);
+    }));
+    assert!(!is_found(|runs| {
+        changes_on_one_side(runs);
+        own_statements(runs);
+        other_product(runs);
+    }));
 }

@@ -90,7 +90,7 @@ impl PgBench {
                         Err(error) => Err(error),
                     };
                     answer.map_err(|error| Failure::Session(error, 0)).map(|executed| {
-                        tally.count(executed);
+                        tally.count_text(executed, &statement.text);
                         at + 1
                     })
                 }

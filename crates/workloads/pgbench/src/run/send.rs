@@ -57,7 +57,8 @@ impl PgBench {
         let Some(store) = &statement.store else {
             let mut results = CountResults::default();
             let sent = self.send(client, session, place, statement, &mut results).await;
-            tally.count(sent.map_err(|error| Failure::Session(error, results.0))?);
+            let executed = sent.map_err(|error| Failure::Session(error, results.0))?;
+            tally.count_text(executed, &statement.text);
             return Ok(());
         };
         let mut captured = client.captured[place.number].take().unwrap_or_default();
