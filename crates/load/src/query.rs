@@ -245,9 +245,12 @@ async fn tables_by_mark(
         Dialect::Sqlite => return Ok(HashSet::new()),
     };
     let tables = answer_if_any(session, sql).await?.unwrap_or_default().rows.into_iter();
-    let is_marked = |it: &Option<String>| it.as_ref().is_some_and(|it| it.starts_with(mark));
-    let wanted = tables.filter(|row| row.get(column).is_some_and(|it| is_marked(it) == is_wanted));
-    Ok(wanted.filter_map(|row| row.into_iter().next().flatten()).collect())
+    let is_marked = |comment: &Option<String>| {
+        comment.as_ref().is_some_and(|comment| comment.starts_with(mark))
+    };
+    let rows =
+        tables.filter(|row| row.get(column).is_some_and(|comment| is_marked(comment) == is_wanted));
+    Ok(rows.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The columns of a table on MySQL, in their order; none if it doesn't exist.

@@ -134,7 +134,7 @@ fn assert_one_database_is_none_of_two(url: &str, other: &str, options: &str) {
     let folder = scratch.path();
     let renamed = url.replace("127.0.0.1", "localhost");
     assert_ne!(renamed, url);
-    let refused = dyno(folder, &["bench", url, &renamed, "--yes", "--budget", "2m"]);
+    let refused = dyno(folder, &["bench", url, &renamed, "--yes", "--budget", "30m"]);
     assert_eq!(refused.code, 1, "{}", refused.all());
     assert!(refused.stderr.contains("same database under two names"), "{}", refused.all());
     assert!(!refused.stderr.contains("preparing"), "{}", refused.all());

@@ -601,7 +601,7 @@ pub(super) struct Leftover {
     pub(super) tables: Vec<String>,
 }
 
-/// What runs of `dyno bench` have left whose folder is elsewhere, or that have called the database by another URL.
+/// Tables that runs of `dyno bench` have left whose folder is elsewhere, or that called the database by another URL.
 ///
 /// # Errors
 /// A run that is alive works on it.
