@@ -71,6 +71,18 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
+/// Values by their keys, in the order of the first of each.
+pub fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
+    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
+    for (key, value) in all {
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, values)) => values.push(value),
+            None => groups.push((key, vec![value])),
+        }
+    }
+    groups
+}
+
 /// Without repetitions, in their order.
 pub fn unique<T: Clone + PartialEq>(mut words: Vec<T>) -> Vec<T> {
     let mut seen = Vec::new();

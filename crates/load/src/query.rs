@@ -174,12 +174,13 @@ async fn mysql_column<C: FromIterator<String>>(
     Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().nth(number)?).collect())
 }
 
-/// The tables that statements without a schema name can reach; MySQL's views are among them.
+/// The tables and views that statements without a schema name can reach.
 pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "SHOW TABLES",
         Dialect::Postgres => {
-            "SELECT tablename FROM pg_tables WHERE schemaname = ANY (current_schemas(false))"
+            "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind \
+             IN ('r', 'p', 'v') AND n.nspname = ANY (current_schemas(false))"
         }
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };

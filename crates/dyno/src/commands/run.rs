@@ -698,8 +698,10 @@ fn difference(
     then.iter().zip(&now).find_map(|((name, then), (_, now))| {
         let keys = then.keys().chain(now.keys());
         let key = keys.into_iter().find(|key| then.get(*key) != now.get(*key))?;
-        let shown =
-            |all: &Map<String, Value>| all.get(key).map_or("none".to_owned(), Value::to_string);
+        let shown = |all: &Map<String, Value>| match all.get(key) {
+            None | Some(Value::Null) => "none".to_owned(),
+            Some(value) => value.to_string(),
+        };
         Some(format!("`{key}` of its {what} `{name}` was {}, not {}", shown(then), shown(now)))
     })
 }

@@ -3,7 +3,7 @@
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
 use crate::format;
-use crate::sections::grouped;
+use crate::format::grouped;
 use crate::svg::{Axis, AxisScale, ChartRow, RowChart};
 use dyno_facts::statistics::{Metric, mean_interval};
 use dyno_facts::{Lang, Message, say};

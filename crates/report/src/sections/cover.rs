@@ -1,7 +1,7 @@
 //! Page one: what was compared, what came out in a sentence or two or line by line, the strip of four facts, and what forbids
 //! quoting a figure.
 
-use super::{clauses, extremes, grouped, listed, low_to_high, names, summary};
+use super::{clauses, extremes, listed, low_to_high, names, summary};
 use crate::blocks::{Block, Cover, CoverWarnings, Drawing, Fact, Level, Look, Span, TextLine};
 use crate::charts;
 use crate::evidence::{
@@ -9,6 +9,7 @@ use crate::evidence::{
     RunFacts, Spot, SpotKind, Trial, VerdictRow,
 };
 use crate::families::family_of;
+use crate::format::grouped;
 use crate::format::{self, unique};
 use dyno_facts::{DataFacts, Lang, Message, RunStatus, TrialStatus, say};
 use dyno_judge::first_sentence;

@@ -1,7 +1,7 @@
 //! Targets and load generators, and what makes their comparison fair or unfair: what a commit is worth on each of them, in
 //! which settings they differ, how the data relate to memory.
 
-use super::{clauses, grouped, known, names, separated};
+use super::{clauses, known, names, separated};
 use crate::blocks::{
     Blocks, Cell, CellValue, Level, Look, PaperRows, PaperTable, Span, Style, TableRow, TextLine,
     code, lines, strong,
@@ -10,6 +10,7 @@ use crate::evidence::{
     BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Paper, PaperTarget, Point, RunFacts, SettingRow,
     Trial, node_role, settings,
 };
+use crate::format::grouped;
 use crate::format::{
     self,
     NumberFormat::{Bytes, Fixed, Ms, Plain, Right, Short, Whole},

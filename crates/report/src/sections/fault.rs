@@ -1,9 +1,10 @@
 //! Failover and durability: what was done to nodes and what followed, with its moments over time.
 
-use super::{grouped, notes};
+use super::notes;
 use crate::blocks::{Blocks, Cell, Drawing, PaperRows, Span, TextLine, code, lines, spread};
 use crate::charts::{TPS, WIDE, colour, linear_axis, panel, rate_over_time, stretches};
 use crate::evidence::{Paper, Trial};
+use crate::format::grouped;
 use crate::format::{
     self,
     NumberFormat::{Short, Tenth, Whole},

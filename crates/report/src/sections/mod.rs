@@ -21,6 +21,7 @@ use crate::blocks::{
     self, Block, Blocks, Cell, CellValue, Level, Look, Span, Style, TextLine, bad, emphasis, strong,
 };
 use crate::evidence::{Edition, Paper, PaperTarget, Spot, SpotKind, Trial};
+use crate::format::grouped;
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use environment::is_of_several;
 use serde::Serialize;
@@ -225,18 +226,6 @@ pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> TextLi
         line.push(span);
     }
     line
-}
-
-/// Values by their keys, in the order of the first of each.
-pub(crate) fn grouped<K: PartialEq, V>(all: impl IntoIterator<Item = (K, V)>) -> Vec<(K, Vec<V>)> {
-    let mut groups: Vec<(K, Vec<V>)> = Vec::new();
-    for (key, value) in all {
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, values)) => values.push(value),
-            None => groups.push((key, vec![value])),
-        }
-    }
-    groups
 }
 
 /// The lowest and the highest.

@@ -2,13 +2,14 @@
 //! written could be read at once. And what each load generator of a fleet did: its part of the work, how well they
 //! started together, what their machines had left.
 
-use super::{extremes, grouped, sum_or};
+use super::{extremes, sum_or};
 use crate::blocks::{Blocks, Drawing, PaperRows};
 use crate::charts;
 use crate::evidence::{
     Experiment, Paper, Point, Spread, Trial, by_nodes, node_role, place_of_role, reads_of,
     start_spread_ms, strayed,
 };
+use crate::format::grouped;
 use crate::format::{
     self,
     NumberFormat::{Ms, Percent, Short, Whole},

@@ -1,8 +1,7 @@
 //! The results: chapters, experiments, trials, what disturbed them.
 
 use super::{
-    clauses, ended, fault, grouped, nodes, notes, publisher, summary, target_of, verdict_of,
-    yes_or_no,
+    clauses, ended, fault, nodes, notes, publisher, summary, target_of, verdict_of, yes_or_no,
 };
 use crate::blocks::{
     Blocks, Cell, Look, PaperRows, Span, TextLine, bad, code, coded, lines, link, spread, strong,
@@ -13,6 +12,7 @@ use crate::evidence::{
     SteadyRow, Trial, statements, why_set_aside,
 };
 use crate::families::{FamilyPaper, families, family_of};
+use crate::format::grouped;
 use crate::format::{
     self,
     NumberFormat::{Bytes, Ms, Percent, Plain, Right, Short, Tenth, Text as Words, Whole},

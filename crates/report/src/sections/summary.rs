@@ -1,7 +1,7 @@
 //! The whole in a paragraph and a table; targets held against each other, and gates; what a terminal shows at the end of a run.
 
 use super::cover::{self, rehearsal, why_forbidden, with_objections};
-use super::{clauses, grouped, notes, results};
+use super::{clauses, notes, results};
 use crate::blocks::{
     Block, Blocks, Cell, Look, PaperRows, Span, Style, bad, code, emphasis, link, spread,
 };
@@ -11,6 +11,7 @@ use crate::evidence::{
     PaperTarget, Point, SessionRow, Trial, VerdictRow, node_scaling_sentences,
 };
 use crate::families::{FamilyPaper, families, family_of};
+use crate::format::grouped;
 use crate::format::{
     self, NumberFormat,
     NumberFormat::{Ms, Percent, Ratio, Right, Short, Text as Words, Whole},

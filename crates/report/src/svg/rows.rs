@@ -19,7 +19,7 @@ pub struct ChartRow {
     pub text: String,
 }
 
-/// A chart of rows.
+/// Rows with a mark, a range or a bar each, over one horizontal axis.
 #[derive(Clone, Debug, Default)]
 pub struct RowChart {
     pub width: f64,

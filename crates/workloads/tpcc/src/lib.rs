@@ -41,6 +41,9 @@ pub use values::Timestamp;
 pub const ITEMS: u32 = 100_000;
 /// Districts of a warehouse (clause 1.2.1).
 pub const DISTRICTS: u32 = 10;
+/// Fewest and most lines of an order (clause 2.4.1.3).
+pub(crate) const LINES_MIN: usize = 5;
+pub(crate) const LINES_MAX: usize = 15;
 /// Customers of a district, and its orders when it is loaded (clauses 1.2.1 and 4.3.3.1).
 pub const CUSTOMERS: u32 = 3_000;
 /// The first order that is not delivered when a district is loaded (clause 4.3.3.1).

@@ -302,11 +302,14 @@ impl TrialWatch for Storing<'_, '_, '_> {
     }
 }
 
-/// The check that the tables still hold the rows that were loaded; `None` where that is not known, or was changed by
-/// refresh functions. Made when all that is timed has ended.
+/// The check that the tables still hold the rows that were loaded; `None` where that is not known or was changed by
+/// refresh functions, and where a query was not answered: a table may not be readable. Made when all that is timed has
+/// ended.
 fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<DataCheck>, Failure> {
     let load = facts.load.as_ref().filter(|load| load.refresh_pairs == 0);
-    let Some(load) = load.filter(|_| facts.refreshes.is_empty()) else { return Ok(None) };
+    let is_answered = |query: &QueryFacts| query.outcome == QueryOutcome::Answered;
+    let is_known = facts.refreshes.is_empty() && facts.queries.iter().all(is_answered);
+    let Some(load) = load.filter(|_| is_known) else { return Ok(None) };
     let loaded: Vec<(&str, u64)> = load
         .steps
         .iter()

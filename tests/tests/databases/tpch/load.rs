@@ -6,7 +6,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::CheckVerdict;
 use dyno_facts::Message;
-use dyno_load::{LoadObserver, Unobserved};
+use dyno_load::LoadObserver;
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
 use dyno_tpch::load::{
@@ -82,10 +82,10 @@ fn assert_complete<D: Driver>(driver: &D) {
         let stored = number(driver, &format!("SELECT count(*) FROM {}", table.name()));
         assert_eq!(stored, row_count(table, SCALE), "{table:?}");
     }
-    let again = load(&driver.admin(), &options(), &Unobserved).unwrap();
+    let again = load(&driver.admin(), &options(), &Marking).unwrap();
     assert!(again.rows.was_complete && again.is_complete, "{again:?}");
     let other = TpchLoadOptions { scale: 0.02, ..options() };
-    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &other, &Marking).unwrap_err();
     let text = "scale factor 0.03 with foreign keys and with secondary indexes is loaded, and \
                 scale factor 0.02";
     assert!(error.to_string().contains(text), "{error}");
@@ -116,10 +116,19 @@ fn assert_complete<D: Driver>(driver: &D) {
     });
     assert_eq!(state(driver).unwrap().unwrap().load.refresh_pairs, 3);
 
-    let dropped = destroy(&driver.admin(), false, &Unobserved).unwrap();
+    let dropped = destroy(&driver.admin(), false, &Marking).unwrap();
     assert_eq!(dropped.len(), 10, "{dropped:?}");
     assert_eq!(state(driver).unwrap(), None);
-    assert_eq!(destroy(&driver.admin(), false, &Unobserved).unwrap(), Vec::<String>::new());
+    assert_eq!(destroy(&driver.admin(), false, &Marking).unwrap(), Vec::<String>::new());
+}
+
+/// Marks tables, as loads of the program do.
+struct Marking;
+
+impl LoadObserver for Marking {
+    fn table_mark(&self) -> Option<&str> {
+        Some("dyno load")
+    }
 }
 
 /// Interrupts a load once enough rows are stored.
@@ -129,6 +138,10 @@ struct Interrupt<F> {
 }
 
 impl<F: Fn() + Sync> LoadObserver for Interrupt<F> {
+    fn table_mark(&self) -> Option<&str> {
+        Marking.table_mark()
+    }
+
     fn rows_done(&self, rows: u64) {
         let enough = all_rows() / 3;
         let before = self.rows.fetch_add(rows, Ordering::Relaxed);
@@ -147,9 +160,9 @@ fn go_on<D: Driver>(driver: &D) -> u64 {
     let error = state(driver).unwrap_err();
     assert!(error.to_string().contains("has not been completed"), "{error}");
     let other = TpchLoadOptions { foreign_keys: false, ..options() };
-    let error = load(&driver.admin(), &other, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &other, &Marking).unwrap_err();
     assert!(error.to_string().contains("without foreign keys"), "{error}");
-    let report = load(&driver.admin(), &options(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &options(), &Marking).unwrap();
     assert!(report.rows.rows_found >= all_rows() / 3, "{report:?}");
     assert_eq!(report.rows.rows_loaded + report.rows.rows_found, all_rows());
     assert_eq!(state(driver).unwrap().unwrap().load.attempts, 2);
@@ -165,16 +178,16 @@ fn assert_changes_are_found<D: Driver>(driver: &D, sql: &str, complaint: &str) {
         foreign_keys: false,
         ..options()
     };
-    let report = load(&driver.admin(), &begin, &Unobserved).unwrap();
+    let report = load(&driver.admin(), &begin, &Marking).unwrap();
     assert!(!report.is_complete && report.load.finished_at.is_empty(), "{report:?}");
     with_session(driver, async |session: &mut D::Session| {
         let done = session.query(sql, &mut Discard).await.unwrap();
         assert_eq!(done.affected, 1, "{sql}");
     });
     let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
-    let error = load(&driver.admin(), &rest, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &rest, &Marking).unwrap_err();
     assert!(error.to_string().contains(complaint), "{error}");
-    destroy(&driver.admin(), false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Marking).unwrap();
 }
 
 fn sqlite(scratch: &Scratch) -> SqliteDriver {
@@ -197,10 +210,10 @@ fn steps_of_sqlite_come_in_order_and_changes_in_between_are_found() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
     let indexes = TpchLoadOptions { steps: vec![TpchStep::Create, TpchStep::Indexes], ..options() };
-    let error = load(&driver.admin(), &indexes, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &indexes, &Marking).unwrap_err();
     let text = "The step indexes can't be done before the step load, which was not asked for.";
     assert_eq!(error.to_string(), text);
-    destroy(&driver.admin(), false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Marking).unwrap();
     let price = "UPDATE orders SET o_totalprice = o_totalprice + 0.01 WHERE o_orderkey = 7";
     assert_changes_are_found(&driver, price, "column o_totalprice");
     let text = "UPDATE nation SET n_comment = n_comment || 'x' WHERE n_nationkey = 7";
@@ -216,15 +229,15 @@ fn tables_of_others_are_left_alone() {
     with_session(&driver, async |session| {
         session.query("CREATE TABLE orders (o_orderkey integer)", &mut Discard).await.unwrap();
     });
-    let error = load(&driver.admin(), &options(), &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &options(), &Marking).unwrap_err();
     assert!(error.to_string().starts_with("Table orders exists, but dyno_tpch"), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("yourself")), "{error}");
-    let error = destroy(&driver.admin(), false, &Unobserved).unwrap_err();
+    let error = destroy(&driver.admin(), false, &Marking).unwrap_err();
     assert!(error.to_string().starts_with("The table orders was not loaded by dyno"), "{error}");
     assert_eq!(number(&driver, "SELECT count(*) FROM orders"), 0);
-    assert_eq!(destroy(&driver.admin(), true, &Unobserved).unwrap(), ["orders"]);
+    assert_eq!(destroy(&driver.admin(), true, &Marking).unwrap(), ["orders"]);
     let too_small = TpchLoadOptions { scale: 0.0, ..options() };
-    assert!(load(&driver.admin(), &too_small, &Unobserved).unwrap_err().hint().is_some());
+    assert!(load(&driver.admin(), &too_small, &Marking).unwrap_err().hint().is_some());
 }
 
 #[test]
@@ -232,7 +245,7 @@ fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
     let scratch = Scratch::new();
     let driver = sqlite(&scratch);
     let huge = TpchLoadOptions { scale: 100_000.0, ..options() };
-    let error = load(&driver.admin(), &huge, &Unobserved).unwrap_err();
+    let error = load(&driver.admin(), &huge, &Marking).unwrap_err();
     assert!(matches!(error, LoadError::Room { .. }), "{error}");
     assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
     assert!(error.hint().unwrap().contains("--force"));
@@ -286,14 +299,14 @@ fn a_load_into_postgres_leaves_all_pages_visible_and_a_panic_ends_it() {
     let broken = interrupt(|| panic!("the test ends the load here"));
     let ended = catch_unwind(AssertUnwindSafe(|| load(&driver.admin(), &options(), &broken)));
     assert!(ended.is_err(), "the other sessions don't wait for what the lost one did");
-    let report = load(&driver.admin(), &options(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &options(), &Marking).unwrap();
     assert!(report.load.seconds.unwrap() <= sum_of_steps_s(&report) + 0.001, "{report:?}");
     let hidden = "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace \
                   AND relname NOT LIKE 'dyno%' AND relallvisible < relpages";
     assert_eq!(number(&driver, hidden), 0);
-    destroy(&driver.admin(), false, &Unobserved).unwrap();
+    destroy(&driver.admin(), false, &Marking).unwrap();
     let serial = TpchLoadOptions { serial: true, ..options() };
-    let report = load(&driver.admin(), &serial, &Unobserved).unwrap();
+    let report = load(&driver.admin(), &serial, &Marking).unwrap();
     let apart_s = report.load.seconds.unwrap() - sum_of_steps_s(&report);
     assert!(apart_s.abs() < 0.001, "no step overlaps another: {report:?}");
     assert_complete(&driver);
@@ -305,7 +318,7 @@ fn small() -> TpchLoadOptions {
 }
 
 fn assert_cold<D: Driver>(driver: &D, place: &str) {
-    let report = load(&driver.admin(), &small(), &Unobserved).unwrap();
+    let report = load(&driver.admin(), &small(), &Marking).unwrap();
     assert_eq!(report.load.steps.last().unwrap().name, "warm-up");
     assert_eq!(state(driver).unwrap().unwrap().load.steps, report.load.steps);
     let (verdict, evidence) = warmed(driver);
@@ -331,12 +344,12 @@ fn a_row_without_its_parent_is_found_on_mariadb() {
     let driver = MysqlDriver::new(&target(&server.url())).unwrap();
     let steps = vec![TpchStep::Create, TpchStep::Load, TpchStep::PrimaryKeys];
     let begin = TpchLoadOptions { steps, scale: 0.01, ..options() };
-    load(&driver.admin(), &begin, &Unobserved).unwrap();
+    load(&driver.admin(), &begin, &Marking).unwrap();
     server.sql("UPDATE sbtest.nation SET n_regionkey = 77 WHERE n_nationkey = 7").unwrap();
     let rest = TpchLoadOptions { steps: TpchStep::ALL.to_vec(), ..begin };
     for _ in 0..2 {
         // Also where the key exists by now.
-        let error = load(&driver.admin(), &rest, &Unobserved).unwrap_err().to_string();
+        let error = load(&driver.admin(), &rest, &Marking).unwrap_err().to_string();
         let text = "Table nation refers to the row 77 of table region, which does not exist.";
         assert!(error.contains(text), "{error}");
     }

@@ -8,8 +8,8 @@ use crate::profile::{
     CustomerKey, PerKind, Profile, REMOTE_LINE_PERCENT, REMOTE_PAYMENT_PERCENT, TpccTransaction,
     TransactionChoice,
 };
-use crate::run::{LINES_MAX, LINES_MIN};
 use crate::values::{Constants, NuRand};
+use crate::{LINES_MAX, LINES_MIN};
 use dyno_core::Nanos;
 use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};

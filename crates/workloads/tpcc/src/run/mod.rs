@@ -8,8 +8,8 @@ mod terminal;
 mod transactions;
 
 pub use link::prepared_statements;
+pub(crate) use terminal::Pacing;
 pub use terminal::Terminal;
-pub(crate) use terminal::{LINES_MAX, LINES_MIN, Pacing};
 pub use transactions::OrderShown;
 
 use crate::audit::{Audit, Counters, Expected};

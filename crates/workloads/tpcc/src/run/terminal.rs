@@ -9,12 +9,8 @@ use crate::profile::{
 };
 use crate::values::Timestamp;
 use crate::values::{Constants, NuRand, last_name};
-use crate::{DISTRICTS, ITEMS};
+use crate::{DISTRICTS, ITEMS, LINES_MAX, LINES_MIN};
 use dyno_core::{EndedTransaction, Nanos, Rng, SECOND, TerminalPlan, TransactionId};
-
-/// Fewest and most lines of an order (clause 2.4.1.3).
-pub(crate) const LINES_MIN: usize = 5;
-pub(crate) const LINES_MAX: usize = 15;
 
 /// Where terminals work and what they draw from; the same for all.
 #[derive(Clone, Debug)]

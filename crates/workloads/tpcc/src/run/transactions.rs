@@ -4,13 +4,12 @@
 
 use super::link::{Link, Sql, not_loaded};
 use super::terminal::{
-    DeliveryInput, LINES_MAX, LineInput, NewOrderInput, OrderStatusInput, PaymentInput,
-    StockLevelInput,
+    DeliveryInput, LineInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput,
 };
-use crate::DISTRICTS;
 use crate::ledger::{Entry, LedgerOrder, LedgerPayment, LedgerWork};
 use crate::profile::CustomerKey;
 use crate::values::{Decimal, Short, read_scaled};
+use crate::{DISTRICTS, LINES_MAX};
 use dyno_core::{AnswerRow, DbError, Dialect, Discard, Outcome, Param, Rows, Session};
 
 /// The first s_dist_xx in the row of stock.
