@@ -547,7 +547,8 @@ mod tests {
 
     #[test]
     fn kinds_of_a_newer_dyno_are_kept() {
-        let (events, warnings) = parse_events("{\"kind\":\"eclipse\",\"text\":\"dark\"}\n");
+        let (events, warnings) =
+            parse_events("{\"kind\":\"eclipse\",\"text\":\"dark\",\"count\":1}\n");
         assert!(warnings.is_empty());
         assert_eq!((events[0].kind, events[0].count), (EventKind::Other, 1));
     }

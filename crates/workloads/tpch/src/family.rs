@@ -472,7 +472,7 @@ mod tests {
     fn pass(degree: u32, verdict_of: impl Fn(u8) -> Option<CheckVerdict>) -> TpchFacts {
         let queries = (1..=22).map(|number| query(number, verdict_of(number))).collect();
         let degree = DegreeFacts { asked: degree, ..DegreeFacts::default() };
-        TpchFacts { queries, degree, ..TpchFacts::default() }
+        TpchFacts { queries, degree, scale: 1.0, ..TpchFacts::default() }
     }
 
     fn line(trials: &[&TpchFacts]) -> String {
