@@ -248,9 +248,9 @@ fn a_run_over_a_pair_tells_what_each_node_did() {
     let more = number(of("n2", "reads")) - reads;
     assert!((0.0..=in_flight).contains(&more), "{more} more than {reads}: {conditions:#}");
     assert_eq!((of("n1", "reads"), of("n1", "writes")), (&0.into(), &0.into()));
-    assert_eq!(conditions["freshness"]["unplaced"], Value::Null, "it is known who was asked");
+    assert_eq!(conditions["freshness"]["unplaced"], 0, "it is known who was asked");
     assert!(number(of("n2", "lag_max_s")) >= 0.0, "{conditions:#}");
-    assert_eq!(of("n2", "acknowledged_by"), &Value::Null);
+    assert!(of("n2", "acknowledged_by").as_object().is_none_or(|by| by.is_empty()));
     let fresh = &conditions["freshness"];
     assert_eq!(number(&fresh["asked"]), 0.0, "no session both writes and reads");
     assert!(number(&fresh["asked_other"]) >= 1.0, "{fresh}");
