@@ -174,13 +174,13 @@ async fn mysql_column<C: FromIterator<String>>(
     Ok(answer.rows.into_iter().filter_map(|row| row.into_iter().nth(number)?).collect())
 }
 
-/// The tables and views that statements without a schema name can reach.
+/// The tables, foreign ones among them, and views that statements without a schema name can reach.
 pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, DbError> {
     let sql = match session.dialect() {
         Dialect::Mysql => "SHOW TABLES",
         Dialect::Postgres => {
             "SELECT c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind \
-             IN ('r', 'p', 'v') AND n.nspname = ANY (current_schemas(false))"
+             IN ('r', 'p', 'v', 'f') AND n.nspname = ANY (current_schemas(false))"
         }
         Dialect::Sqlite => "SELECT name FROM sqlite_master WHERE type = 'table'",
     };

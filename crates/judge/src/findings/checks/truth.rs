@@ -144,9 +144,9 @@ fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f
 }
 
 /// Rows that a kind of transactions returned or changed on one side, in every trial more than on the other in any.
-fn unlike_rows(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
-    let experiment = case.measured().find(|experiment| experiment.name == of.experiment)?;
-    let pairs: Vec<[&Trial; 2]> = case.evidence.pairs(of).map(|(a, b)| [a, b]).collect();
+fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message> {
+    let experiment = case.measured().find(|experiment| experiment.name == comparison.experiment)?;
+    let pairs: Vec<[&Trial; 2]> = case.evidence.pairs(comparison).map(|(a, b)| [a, b]).collect();
     if experiment.is_pass() || pairs.len() < ROWS_PAIRS {
         return None;
     }
@@ -154,67 +154,68 @@ fn unlike_rows(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
         let mut targets = case.evidence.targets.iter();
         targets.find(|target| target.label == *label)?.product.split(' ').next()
     };
-    let is_one_product = product(&of.baseline) == product(&of.candidate);
+    let is_one_product = product(&comparison.baseline) == product(&comparison.candidate);
     let is_unknown = has_unknown_statements(experiment);
     let differ = |[a, b]: &[[f64; 2]; 2], times: f64| a[0] > b[1] * times || b[0] > a[1] * times;
     let unlike = |name: &str, count: Count| {
         let sides = by_transaction(&pairs, name, count);
         sides.filter(|sides| differ(sides, ROWS_FACTOR))
     };
-    let told = |kind: &KindSummary| {
+    let describe_kind = |kind: &KindSummary| {
         let name = kind.name.as_str();
         // A family may have other statements for another product or version; those of a user follow what was read.
         let statements = by_transaction(&pairs, name, StatementCounts::total)?;
         if differ(&statements, 1.0 + STATEMENTS) && !(is_unknown && is_one_product) {
             return None;
         }
-        let returned = unlike(name, |of| of.rows_read);
+        let returned = unlike(name, |counts| counts.rows_read);
         // Products count the changes of a row that has the new value already in their own ways.
-        let changed = unlike(name, |of| of.rows_written).filter(|_| is_one_product || !is_unknown);
-        let tell = |sides: [[f64; 2]; 2], returned: bool| {
-            let [a, b] = sides.map(|[least, most]| format!("{:.2}", (least + most) / 2.0));
-            let (of, by) = (&of.baseline, &of.candidate);
-            match returned {
-                true => say!(
-                    rows_returned_on_sides,
-                    kind = name,
-                    a = of,
-                    rows_a = a,
-                    b = by,
-                    rows_b = b
-                ),
-                false => {
-                    say!(rows_changed_on_sides, kind = name, a = of, rows_a = a, b = by, rows_b = b)
-                }
-            }
-        };
-        let each = [returned.map(|of| tell(of, true)), changed.map(|of| tell(of, false))];
-        parts(each.into_iter().flatten())
+        let changed =
+            unlike(name, |counts| counts.rows_written).filter(|_| is_one_product || !is_unknown);
+        let mean = |[least, most]: [f64; 2]| format!("{:.2}", (least + most) / 2.0);
+        let (a, b) = (&comparison.baseline, &comparison.candidate);
+        let returned = returned.map(|[rows_a, rows_b]| {
+            let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
+            say!(
+                rows_returned_on_sides,
+                kind = name,
+                a = a,
+                rows_a = rows_a,
+                b = b,
+                rows_b = rows_b
+            )
+        });
+        let changed = changed.map(|[rows_a, rows_b]| {
+            let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
+            say!(rows_changed_on_sides, kind = name, a = a, rows_a = rows_a, b = b, rows_b = rows_b)
+        });
+        parts(returned.into_iter().chain(changed))
     };
-    parts(pairs[0][0].summary.kinds.iter().filter_map(told))
+    parts(pairs[0][0].summary.kinds.iter().filter_map(describe_kind))
 }
 
 /// Kinds of transactions whose queries or changes often met no row.
 fn no_rows(trial: &Trial) -> Option<Message> {
-    let told = |kind: &KindSummary| {
-        let done = &kind.statements;
-        let often = |none: u64, all: u64| all >= ROWS_LEAST && none as f64 >= ROWLESS * all as f64;
+    let describe_kind = |kind: &KindSummary| {
+        let counts = &kind.statements;
+        let is_frequent =
+            |none: u64, all: u64| all >= ROWS_LEAST && none as f64 >= ROWLESS * all as f64;
         let share = |none: u64, all: u64| percent(none as f64 / all as f64);
-        let changes = done.writes + done.misses;
-        let reads = often(done.empty_reads, done.reads).then(|| {
+        let changes = counts.writes + counts.misses;
+        let reads = is_frequent(counts.empty_reads, counts.reads).then(|| {
             say!(
                 queries_without_rows,
                 kind = &kind.name,
-                share = share(done.empty_reads, done.reads)
+                share = share(counts.empty_reads, counts.reads)
             )
         });
-        let changes = often(done.misses, changes).then(|| {
-            say!(changes_without_rows, kind = &kind.name, share = share(done.misses, changes))
+        let changes = is_frequent(counts.misses, changes).then(|| {
+            say!(changes_without_rows, kind = &kind.name, share = share(counts.misses, changes))
         });
         parts(reads.into_iter().chain(changes))
     };
     let is_pass = trial.summary.is_pass();
-    parts(trial.summary.kinds.iter().filter(|_| !is_pass).filter_map(told))
+    parts(trial.summary.kinds.iter().filter(|_| !is_pass).filter_map(describe_kind))
 }
 
 /// More workers than rows that each transaction of pgbench's own script updates. With a schedule most of them are idle.

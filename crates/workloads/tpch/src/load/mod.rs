@@ -203,7 +203,8 @@ async fn begin(
         return Ok((database, Vec::new()));
     }
     if database.load.attempts > 0 {
-        refuse_foreign(session, &state::all_tables()).await?;
+        let existing = state::tables(session).await?;
+        refuse_foreign(session, &existing, &state::all_tables()).await?;
         observer.note("Going on with an unfinished load");
     }
     database.load.attempts += 1;
@@ -370,7 +371,7 @@ pub(crate) fn destroy_of(
         let is_there = |name: &&String| existing.contains(name.as_str());
         let there: Vec<String> = names.iter().filter(is_there).cloned().collect();
         if !force {
-            refuse_foreign(session, &there).await?;
+            refuse_foreign(session, &existing, &there).await?;
         }
         drop_tables(session, &there, observer).await?;
         Ok(there)
@@ -379,11 +380,14 @@ pub(crate) fn destroy_of(
 
 /// # Errors
 /// Some of these tables are there and not dyno's.
-async fn refuse_foreign(session: &mut AdminSession<'_>, names: &[String]) -> Result<(), LoadError> {
-    let existing = state::tables(session).await?;
+async fn refuse_foreign(
+    session: &mut AdminSession<'_>,
+    existing: &HashSet<String>,
+    names: &[String],
+) -> Result<(), LoadError> {
     let unmarked = catalog::unmarked(session, catalog::MARK).await;
     let unmarked = unmarked.map_err(while_doing("looking whose the tables are"))?;
-    not_of_dyno(&existing, &unmarked, names).map_or(Ok(()), Err)
+    not_of_dyno(existing, &unmarked, names).map_or(Ok(()), Err)
 }
 
 /// Tables that a load has not marked, or of which nothing is noted where servers keep no marks.
