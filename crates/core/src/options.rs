@@ -152,7 +152,7 @@ impl<S, E> OptionRow<S, E> {
         }
     }
 
-    /// True when an empty value is valid; otherwise an empty value selects the default.
+    /// Returns true if an empty value is valid; otherwise an empty value selects the default.
     pub fn takes_empty(&self) -> bool {
         matches!(self.kind, OptionValues::Text(..)) && self.metavariable() != "N"
     }
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn finds_the_intended_name_or_none() {
-        let known = ["table_size", "tables", "range_size", "point_selects", "threads", "sslmode"];
+        let names = ["table_size", "tables", "range_size", "point_selects", "threads", "sslmode"];
         for (word, name) in [
             ("tabel-size", Some("table_size")),
             ("table", Some("tables")),
@@ -525,7 +525,7 @@ mod tests {
             ("x", None),
             (&"threads".repeat(10), None),
         ] {
-            assert_eq!(nearest(word, known), name, "{word}");
+            assert_eq!(nearest(word, names), name, "{word}");
         }
         assert_eq!(nearest("threads", []), None);
     }

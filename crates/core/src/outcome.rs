@@ -32,7 +32,7 @@ pub struct Tally {
     pub others: u64,
     pub rows_read: u64,
     pub rows_written: u64,
-    /// Of the reads, those that returned no row.
+    /// Reads that returned no row; `reads` counts them too.
     pub empty_reads: u64,
     /// Statements that changed no row but should have.
     pub misses: u64,
@@ -122,8 +122,8 @@ mod tests {
             tally.count_text(Executed::default(), text.as_bytes());
         }
         for rows in [0, 1] {
-            let done = Executed { has_rows: true, rows, affected: 0 };
-            tally.count_text(done, b"UPDATE t SET n = 1 RETURNING n");
+            let executed = Executed { has_rows: true, rows, affected: 0 };
+            tally.count_text(executed, b"UPDATE t SET n = 1 RETURNING n");
         }
         assert_eq!((tally.others, tally.misses, tally.reads, tally.empty_reads), (4, 2, 2, 1));
     }

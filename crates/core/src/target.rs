@@ -61,7 +61,7 @@ impl Address {
         }
     }
 
-    /// True when it is surely on this machine; the machine's own address in a network is not recognized.
+    /// Returns true if it is surely on this machine; the machine's own address in a network is not recognized.
     pub fn is_local(&self) -> bool {
         match self {
             Address::Unix(_) => true,

@@ -154,7 +154,7 @@ pub(crate) struct OptIns {
 }
 
 impl OptIns {
-    pub(crate) fn of(target: &TargetUrl) -> Self {
+    pub(crate) fn from_target(target: &TargetUrl) -> Self {
         let is_set = |name: &str| target.options.get(name).is_some_and(|value| value == "true");
         OptIns {
             clear_text: is_set("allow_cleartext"),
@@ -180,12 +180,12 @@ impl Disclosure {
                 HAS_USED_FETCHED_KEY.store(true, Ordering::Relaxed);
                 Ok(())
             }
-            Disclosure::ClearText => Err(refused(format!(
+            Disclosure::ClearText => Err(refusal(format!(
                 "The server at {address} asks for the password in clear text over a connection without TLS, where \
                  others could read it."
             ))
             .with_hint("connect with tls=require, or add allow_cleartext=true in the URL if the network is yours")),
-            Disclosure::FetchedKey => Err(refused(format!(
+            Disclosure::FetchedKey => Err(refusal(format!(
                 "The server at {address} asks for the password under its own key over a connection without TLS, where \
                  others could have sent theirs."
             ))
@@ -197,7 +197,7 @@ impl Disclosure {
     }
 }
 
-fn refused(message: String) -> DbError {
+fn refusal(message: String) -> DbError {
     // Not 28000: another password would not help.
     DbError::rejected(0, *b"08004", message)
 }

@@ -46,7 +46,7 @@ impl MysqlDriver {
             user: target.user_or_default().map_err(unusable)?,
             password: target.password.clone().unwrap_or_else(|| Secret::new("")),
             database: target.database.clone().unwrap_or_default(),
-            opt_ins: OptIns::of(target),
+            opt_ins: OptIns::from_target(target),
             public_key: target.options.get("server_public_key").map(read_key).transpose()?,
             compression: CompressionWish::from_target(target)?,
             variables: Vec::new(),

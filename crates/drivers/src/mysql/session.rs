@@ -440,7 +440,7 @@ const FILE: &str = "dyno";
 const CHUNK_BYTES: usize = 128 << 10;
 /// Size of an INSERT statement, unless the server's limit is lower.
 const INSERT_BYTES: usize = 512 << 10;
-/// The same for a proxy that parses statements into trees: ShardingSphere-Proxy 5.1.0 takes some kilobytes of heap for
+/// Size of an INSERT statement for a proxy that parses statements into trees: ShardingSphere-Proxy 5.1.0 takes some kilobytes of heap for
 /// each literal, and 512 KiB from eight sessions exceed its gigabyte. About 100 rows of a stock table.
 const PROXY_INSERT_BYTES: usize = 32 << 10;
 
@@ -531,9 +531,9 @@ async fn load_data(
     match channel.reply(&mut session.definitions, &mut Discard).await? {
         Reply::FileRequest(name) if name == FILE.as_bytes() => {}
         Reply::FileRequest(name) => {
-            let refused = channel.refuse_file(&name, &mut session.definitions, &mut Discard).await;
+            let refusal = channel.refuse_file(&name, &mut session.definitions, &mut Discard).await;
             // The statement names another file: this server gets no second one.
-            return Err(refused.with_class(ErrorClass::ConnectionLost));
+            return Err(refusal.with_class(ErrorClass::ConnectionLost));
         }
         Reply::Done(_) => {
             return Err(DbError::protocol("The server did not ask for the rows of LOAD DATA."));
@@ -554,9 +554,9 @@ async fn load_data(
     }
     channel.push_empty_packet();
     channel.transport.send(&channel.out).await?;
-    let done = channel.receive(&mut session.definitions, &mut Discard).await?;
+    let executed = channel.receive(&mut session.definitions, &mut Discard).await?;
     check_warnings(session, table).await?;
-    Ok(done.affected)
+    Ok(executed.affected)
 }
 
 async fn insert(
@@ -587,10 +587,10 @@ async fn insert(
         }
         let sequence = finish_packet(out, start, 0);
         let (channel, definitions) = (&mut session.channel, &mut session.definitions);
-        let done: Executed =
+        let executed: Executed =
             channel.exchange(Encoding::Text, sequence, definitions, &mut Discard).await?;
         check_warnings(session, table).await?;
-        stored = stored.saturating_add(done.affected);
+        stored = stored.saturating_add(executed.affected);
     }
     Ok(stored)
 }

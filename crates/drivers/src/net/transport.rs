@@ -597,11 +597,11 @@ fn look_up(host: &str, port: u16) -> DbResult<Vec<SocketAddr>> {
         DbError::unreachable(format!("The host name {host} could not be looked up: {why}."))
             .with_hint("check the spelling of the host in the URL")
     };
-    let mut found: Vec<SocketAddr> = Vec::new();
+    let mut addresses: Vec<SocketAddr> = Vec::new();
     for socket in (host, port).to_socket_addrs().map_err(|error| failed(error.to_string()))? {
-        if !found.contains(&socket) {
-            found.push(socket);
+        if !addresses.contains(&socket) {
+            addresses.push(socket);
         }
     }
-    if found.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(found) }
+    if addresses.is_empty() { Err(failed("it has no address".to_owned())) } else { Ok(addresses) }
 }

@@ -244,7 +244,7 @@ fn class(report: &ServerReport<'_>) -> ErrorClass {
         b"40001" => ErrorClass::Serialization,
         b"55P03" => ErrorClass::LockTimeout,
         [b'2', b'3', ..] => ErrorClass::Constraint,
-        // Such as a Bind that doesn't fit its statement: unless it is FATAL the session goes on.
+        // Such as a Bind that doesn't fit its statement: unless it is FATAL the session stays usable.
         b"08P01" => ErrorClass::Other,
         [b'0', b'8', ..] | [b'5', b'7', b'P', b'0', _] => ErrorClass::ConnectionLost,
         _ => ErrorClass::Other,
@@ -343,7 +343,7 @@ pub(super) fn broken(error: WireError) -> DbError {
     )
 }
 
-/// A request of the caller that can't be sent; the session goes on.
+/// A request of the caller that can't be sent; the session stays usable.
 #[cold]
 pub(super) fn unsendable(error: WireError) -> DbError {
     DbError::protocol(format!("The statement can't be sent: {error}."))

@@ -100,7 +100,7 @@ impl PostgresDriver {
             })?,
             methods,
             password: target.password.clone(),
-            opt_ins: OptIns::of(target),
+            opt_ins: OptIns::from_target(target),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
             wanted: SessionAttributes::from_name(option("target_session_attrs")),

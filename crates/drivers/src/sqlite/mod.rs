@@ -182,26 +182,26 @@ fn step<R: Rows>(
     columns: usize,
     rows: &mut R,
 ) -> rusqlite::Result<Executed> {
-    let mut done = Executed { has_rows: columns > 0, rows: 0, affected: 0 };
+    let mut executed = Executed { has_rows: columns > 0, rows: 0, affected: 0 };
     let changes_before = connection.total_changes();
-    if R::DESCRIBED && done.has_rows {
+    if R::DESCRIBED && executed.has_rows {
         rows.columns(&Names(statement));
     }
     let mut answer = statement.raw_query();
     while let Some(row) = answer.next()? {
-        done.rows += 1;
+        executed.rows += 1;
         if R::WANTED {
             rows.row(&SqliteRow { row, columns });
         }
     }
     // `changes` alone would be that of an earlier statement.
     if connection.total_changes() != changes_before {
-        done.affected = connection.changes();
+        executed.affected = connection.changes();
     }
     if R::DESCRIBED {
-        rows.finish_statement(done);
+        rows.finish_statement(executed);
     }
-    Ok(done)
+    Ok(executed)
 }
 
 impl Session for SqliteSession {
@@ -233,10 +233,10 @@ impl Session for SqliteSession {
         let mut run = || -> rusqlite::Result<()> {
             while let Some(mut statement) = batch.next()? {
                 let columns = statement.column_count();
-                let done = step(connection, &mut statement, columns, rows)?;
-                total.has_rows |= done.has_rows;
-                total.rows += done.rows;
-                total.affected += done.affected;
+                let executed = step(connection, &mut statement, columns, rows)?;
+                total.has_rows |= executed.has_rows;
+                total.rows += executed.rows;
+                total.affected += executed.affected;
             }
             Ok(())
         };
@@ -471,8 +471,8 @@ fn insert_all(
     while rows.next_row(&mut params) {
         waiting += 1;
         if params.len() != waiting * width {
-            let found = params.len() - (waiting - 1) * width;
-            return Err(rusqlite::Error::InvalidParameterCount(found, width));
+            let row_width = params.len() - (waiting - 1) * width;
+            return Err(rusqlite::Error::InvalidParameterCount(row_width, width));
         }
         if waiting == batch_rows {
             count += execute(&mut many, params.range(0..params.len()))?;

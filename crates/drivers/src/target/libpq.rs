@@ -561,7 +561,7 @@ fn decode(text: &str, is_secret: bool) -> Result<String, TargetError> {
     Ok(decoded)
 }
 
-/// Where Debian's and PostgreSQL's own packages keep the file of the whole system.
+/// Folders in which the packages of Debian and of PostgreSQL keep the file of the whole system.
 const SYSTEM_FOLDERS: [&str; 2] = ["/etc/postgresql-common", "/etc"];
 
 /// The options of a service, from `PGSERVICEFILE` or `~/.pg_service.conf`, else from the system's file.
@@ -572,29 +572,29 @@ fn read_service(
     service: &str,
     variable: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<(String, String)>, TargetError> {
-    let named = variable("PGSERVICEFILE").map(PathBuf::from);
-    if let Some(path) = named.as_ref().filter(|path| !path.exists()) {
+    let explicit_file = variable("PGSERVICEFILE").map(PathBuf::from);
+    if let Some(path) = explicit_file.as_ref().filter(|path| !path.exists()) {
         return Err(TargetError::new(format!("service file \"{}\" not found", path.display())));
     }
-    let of_user =
-        named.or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf")));
+    let user_file = explicit_file
+        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf")));
     let folders = variable("PGSYSCONFDIR").map_or_else(
         || SYSTEM_FOLDERS.map(PathBuf::from).to_vec(),
         |folder| vec![PathBuf::from(folder)],
     );
-    let of_system = folders.into_iter().map(|folder| folder.join("pg_service.conf"));
-    for path in of_user.into_iter().chain(of_system).filter(|path| path.exists()) {
+    let system_files = folders.into_iter().map(|folder| folder.join("pg_service.conf"));
+    for path in user_file.into_iter().chain(system_files).filter(|path| path.exists()) {
         let bytes = std::fs::read(&path).map_err(|error| {
             TargetError::new(format!("The service file {} can't be read: {error}.", path.display()))
         })?;
-        if let Some(options) = find(service, &String::from_utf8_lossy(&bytes), &path)? {
+        if let Some(options) = find_service(service, &String::from_utf8_lossy(&bytes), &path)? {
             return Ok(options);
         }
     }
     Err(TargetError::new(format!("definition of service \"{service}\" not found")))
 }
 
-fn find(
+fn find_service(
     service: &str,
     text: &str,
     path: &Path,
@@ -637,10 +637,11 @@ mod tests {
     #[test]
     fn a_service_is_its_section() {
         let text = "# all\n[a]\nhost=x\n\n[b]\nhost=y\nport=7\n[c]\nnonsense\n";
-        let of = |service| find(service, text, Path::new("f")).map_err(|error| error.message);
+        let find_in_text =
+            |service| find_service(service, text, Path::new("f")).map_err(|error| error.message);
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-        assert_eq!(of("b"), Ok(Some(vec![pair("host", "y"), pair("port", "7")])));
-        assert_eq!(of("d"), Ok(None));
-        assert_eq!(of("c"), Err("syntax error in service file \"f\", line 9".to_owned()));
+        assert_eq!(find_in_text("b"), Ok(Some(vec![pair("host", "y"), pair("port", "7")])));
+        assert_eq!(find_in_text("d"), Ok(None));
+        assert_eq!(find_in_text("c"), Err("syntax error in service file \"f\", line 9".to_owned()));
     }
 }

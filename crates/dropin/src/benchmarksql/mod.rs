@@ -29,7 +29,7 @@ use settings::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What is to be done, and how: the help texts of the command line explain it.
+/// A command with its arguments; the help texts of the command line explain them.
 #[derive(Debug)]
 pub enum BenchmarksqlCommand {
     Build(BenchmarksqlBuild),
@@ -150,7 +150,7 @@ fn build(arguments: &BenchmarksqlBuild) -> Done {
     follow_load(load, load_summary).map(drop)
 }
 
-/// What the original says first: every key that it reads.
+/// Prints the first lines of the original: every key that it reads.
 fn echo(properties: &Properties, load_workers: u32) {
     let mut text = "Starting BenchmarkSQL LoadData\n\n".to_owned();
     let value = |key: &str| properties.get(key).map(|entry| redacted(key, &entry.value));

@@ -497,7 +497,7 @@ impl<'a> Console<'a> {
         }
     }
 
-    /// True when stdout is a terminal: a file gets no running average.
+    /// Returns true if stdout is a terminal: a file gets no running average.
     pub(super) fn is_watched(&self) -> bool {
         !self.to_stderr && output::is_watched()
     }
@@ -519,12 +519,12 @@ pub(super) fn running_average(average: f64, current: u64, (used, most): (u64, u6
 /// Memory of this process, now and at most, MB; 0 where the system doesn't say.
 pub(super) fn memory_mb() -> (u64, u64) {
     let status = std::fs::read_to_string(Path::new("/proc/self/status")).unwrap_or_default();
-    let of = |name: &str| {
+    let read_mb = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name));
         let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
         kib.unwrap_or(0) / 1_024
     };
-    (of("VmRSS:"), of("VmHWM:"))
+    (read_mb("VmRSS:"), read_mb("VmHWM:"))
 }
 
 /// The time of a line: `19:34:45,042`.

@@ -79,7 +79,7 @@ fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
         }),
     };
     let seed = seed.map_err(|refusal| {
-        refusal.then(format_args!("error while setting random seed from {origin}"))
+        refusal.with_error(format_args!("error while setting random seed from {origin}"))
     })?;
     output::talk_lines(&format!("pgbench: setting random seed to {seed}"));
     Ok(seed)
@@ -326,7 +326,7 @@ pub(super) enum NextWords {
 /// looked at.
 pub(super) struct ArgumentWords<'a> {
     words: std::slice::Iter<'a, String>,
-    /// What is left of a word of bundled short options.
+    /// Unread rest of a word of bundled short options.
     bundle: std::str::Chars<'a>,
     only_operands: bool,
 }
@@ -452,7 +452,7 @@ pub(super) fn leading_int(text: &str) -> i32 {
     value.unwrap_or(i64::MAX) as i32
 }
 
-/// What `strtol` finds at the beginning of a text: the number (`None` when it is out of range)
+/// Parses the beginning of a text as `strtol` does: the number (`None` when it is out of range)
 /// and the rest.
 pub(super) fn long(text: &str) -> (Option<i64>, &str) {
     let body = text.trim_start_matches([' ', '\t', '\n', '\u{b}', '\u{c}', '\r']);

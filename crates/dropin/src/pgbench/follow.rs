@@ -1,4 +1,4 @@
-//! What is printed and written while a trial runs: progress, the files of `-l`, what `-L` counts.
+//! Output while a trial runs: progress, the files of `-l`, the counts of `-L`.
 
 use super::Refusal;
 use super::options::Settings;

@@ -20,7 +20,7 @@ const LINE_ROWS: u64 = 100_000;
 const QUIET_LINE_S: u64 = 5;
 
 pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
-    let reached = super::setup::reach(settings, "initialization")?;
+    let opened = super::setup::reach(settings, "initialization")?;
     let is_canceled = Arc::new(AtomicBool::new(false));
     let lines = Lines {
         quiet: settings.quiet,
@@ -28,10 +28,10 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
         rows: Mutex::new(Rows::planned(0)),
         is_canceled: Arc::clone(&is_canceled),
     };
-    let blocks = reached.database.blocks();
+    let blocks = opened.database.blocks();
     // One connection stores all rows or none.
     let is_stored = settings.init.resume || settings.init.connections > 1;
-    let last_words = failed(&canceled(is_stored), &reached.target);
+    let last_words = failed(&canceled(is_stored), &opened.target);
     let watched = signals::on_interrupt(move || {
         if blocks {
             // Nothing can be done within such a database meanwhile; its journal undoes what is not
@@ -44,15 +44,15 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
     if let Err(error) = watched {
         output::talk(&format!("pgbench: warning: Ctrl-C will end it without a word: {error}"));
     }
-    let report = lock_tables(&reached.database, OFFER.name, &lines)
-        .and_then(|_lock| initialize(&reached.database.admin(), &settings.init, &lines));
+    let report = lock_tables(&opened.database, OFFER.name, &lines)
+        .and_then(|_lock| initialize(&opened.database.admin(), &settings.init, &lines));
     match report {
         Ok(report) => {
             output::talk_lines(&summary(&report));
             Ok(Exit::Done)
         }
         Err(error) => {
-            let refusal = failed(&error, &reached.target);
+            let refusal = failed(&error, &opened.target);
             if !matches!(error, LoadError::Canceled { .. }) {
                 return Err(refusal);
             }
@@ -153,7 +153,7 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
     let refusal = match error.db_error() {
         Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
-                .then("could not create connection for initialization");
+                .with_error("could not create connection for initialization");
         }
         Some(db_error) => {
             let text = server_text(db_error, error.sql().unwrap_or_default());

@@ -44,12 +44,12 @@ pub fn run(
             "pgbench: warning: the password can be seen in the process list: {error}"
         ));
     }
-    let done = match scripts::paper_of_words(&words) {
+    let exit = match scripts::paper_of_words(&words) {
         Ok(Some(levels)) => return run_levels(&levels),
         Ok(None) => main_of(&words),
         Err(refusal) => Err(refusal),
     };
-    done.unwrap_or_else(refuse).into()
+    exit.unwrap_or_else(refuse).into()
 }
 
 fn refuse(refusal: Refusal) -> Exit {
@@ -169,7 +169,7 @@ impl Refusal {
         Refusal(format!("pgbench: error: {message}\n"))
     }
 
-    /// Why a connection could not be made.
+    /// The refusal of a connection, in the words of libpq if the server is PostgreSQL.
     pub(super) fn unconnected(error: &DbError, dialect: Dialect) -> Self {
         if dialect == Dialect::Postgres
             && let Some(mut words) = libpq_connection_failure(error)
@@ -219,7 +219,7 @@ impl Refusal {
     }
 
     /// Adds a further `pgbench: error: ...`
-    pub(super) fn then(mut self, error: impl fmt::Display) -> Self {
+    pub(super) fn with_error(mut self, error: impl fmt::Display) -> Self {
         self.0.push_str(&format!("pgbench: error: {error}\n"));
         self
     }

@@ -129,7 +129,7 @@ impl Job<'_> {
                 if survives || is_running.load(Ordering::Relaxed) {
                     let refusal = Refusal::unconnected(error, dialect);
                     let what = format!("client {number} aborted while establishing connection");
-                    output::talk_lines(refusal.then(what).to_string().trim_end());
+                    output::talk_lines(refusal.with_error(what).to_string().trim_end());
                 }
             }
         })));
@@ -162,8 +162,9 @@ impl Job<'_> {
             DriveError::Connect(error) => {
                 let refusal = Refusal::unconnected(&error, self.target.dialect);
                 match number {
-                    Some(number) => refusal
-                        .then(format_args!("could not create connection for client {number}")),
+                    Some(number) => refusal.with_error(format_args!(
+                        "could not create connection for client {number}"
+                    )),
                     None => refusal,
                 }
             }

@@ -1,4 +1,4 @@
-//! Which scripts a run executes: built-in ones by name, files, and their weights. `--paper`: the command line as a
+//! The scripts that a run executes: built-in ones by name, files, and their weights. `--paper`: the command line as a
 //! suite.
 
 use super::Refusal;
@@ -215,10 +215,10 @@ fn suite_of(
     };
     let has_builtin = loader.has_builtin();
     let TestOfScripts { test, named, texts } = loader.to_suite()?;
-    let reached = reach(settings, "setup")?;
+    let opened = reach(settings, "setup")?;
     // Vacuuming is left to the trials.
     let look = Settings { vacuum: false, ..settings.clone() };
-    let scale = set_up(&reached, &look, &loader.into_scripts(), has_builtin)?.scale;
+    let scale = set_up(&opened, &look, &loader.into_scripts(), has_builtin)?.scale;
     let vacuum = match (settings.vacuum && has_builtin, settings.vacuum_accounts) {
         (true, true) => "all",
         (true, false) => "some",
@@ -249,14 +249,14 @@ fn suite_of(
         );
     }
     if !named.is_empty() {
-        // Beside the other options: a list.
+        // Unlike the other options, this one is a list.
         keys.push(("options.scripts", json!(named)));
     }
     Ok(LevelSuite {
         front_end: "pgbench",
         workload: "pgbench",
         test,
-        target: reached.target,
+        target: opened.target,
         workers,
         keys,
         options,

@@ -47,7 +47,7 @@ async fn set_up_in_session(
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
         let refusal = Refusal::unconnected(&error, reached.target.dialect);
-        refusal.then("could not create connection for setup")
+        refusal.with_error("could not create connection for setup")
     })?;
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };
@@ -141,8 +141,9 @@ pub(super) struct OpenedDatabase {
 /// Connects once, to learn who answers and whether a password is needed. `purpose` is what pgbench
 /// names as that of its first connection: `setup` or `initialization`.
 pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase, Refusal> {
-    let unconnected =
-        |refusal: Refusal| refusal.then(format_args!("could not create connection for {purpose}"));
+    let unconnected = |refusal: Refusal| {
+        refusal.with_error(format_args!("could not create connection for {purpose}"))
+    };
     let refused = |error: TargetError| {
         let refusal = Refusal::error(&error);
         unconnected(refusal.hinted(error.hint.as_deref()))

@@ -27,7 +27,7 @@ pub(super) struct Format {
 }
 
 impl Format {
-    /// Writes the lines of an entry: one, or two where a Delivery has no background of its own. `opens` is
+    /// Writes the lines of an entry: one, or two if a Delivery has no background transaction. `opens` is
     /// the start of the session.
     fn push(&self, out: &mut String, entry: &LogEntry, opens: Nanos) {
         let &LogEntry { transaction, due, began, ended, .. } = entry;

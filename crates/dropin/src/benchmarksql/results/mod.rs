@@ -158,7 +158,7 @@ fn not_written(path: &Path, why: &str) -> Failure {
         .with_hint("Make room on its disk, or leave out resultDirectory.")
 }
 
-/// Where the number of the last run is kept, as BenchmarkSQL does: in the current folder.
+/// File of the current folder that holds the number of the last run, as BenchmarkSQL has it.
 const SEQUENCE: &str = ".jTPCC_run_seq.dat";
 
 /// The conversions of Java's dates that a name can hold: those that are numbers.
