@@ -443,8 +443,8 @@ fn is_wide(c: char) -> bool {
     matches!(c, '\u{2e80}'..='\u{9fff}' | '\u{f900}'..='\u{faff}' | '\u{fe30}'..='\u{fe4f}' | '\u{ff00}'..='\u{ff60}')
 }
 
-/// Declares the catalogue of a crate whose `build.rs` calls `dyno_catalogue::generate()`: the module `messages`
-/// with a constant for each key, and `CATALOGUE` for [`register`].
+/// Declares the catalogue of a crate whose build script is `catalogue.rs`: the module `messages` with a constant for each
+/// key, and `CATALOGUE` for [`register`].
 #[macro_export]
 macro_rules! catalogue {
     () => {
@@ -458,15 +458,17 @@ macro_rules! catalogue {
 }
 
 /// A [`Message`] of the crate's own catalogue: `say!(n_trials, n = 3)`. Arguments are names and figures as text, counts,
-/// and messages. A key that does not exist and places without arguments do not compile.
+/// and messages; `n` alone is `n = n`. A key that does not exist and places without arguments do not compile.
 #[expect(clippy::crate_in_macro_def, reason = "keys are those of the crate that says something")]
 #[macro_export]
 macro_rules! say {
-    ($key:ident $(, $name:ident = $value:expr)* $(,)?) => {{
+    ($key:ident $(, $name:ident $(= $value:expr)?)* $(,)?) => {{
         const ENTRY: &$crate::MessageTexts = crate::messages::$key;
         const { assert!(ENTRY.takes(&[$(stringify!($name)),*]), "the arguments are not the places of the message") };
-        $crate::Message::of(ENTRY, [$((stringify!($name), $crate::Arg::from($value))),*])
+        $crate::Message::of(ENTRY, [$((stringify!($name), $crate::say!(@arg $name $(= $value)?))),*])
     }};
+    (@arg $name:ident) => { $crate::Arg::from($name) };
+    (@arg $name:ident = $value:expr) => { $crate::Arg::from($value) };
 }
 
 #[cfg(test)]

@@ -470,17 +470,17 @@ impl Spot {
         match (self.kind, self.names.len()) {
             // A range of labels is one name.
             (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
-                say!(trial_names, names = names)
+                say!(trial_names, names)
             }
-            (SpotKind::Trial, _) => say!(trials_names, names = names),
-            (SpotKind::Target, 1) => say!(target_names, names = names),
-            (SpotKind::Target, _) => say!(targets_names, names = names),
-            (SpotKind::Experiment, 1) => say!(experiment_names, names = names),
-            (SpotKind::Experiment, _) => say!(experiments_names, names = names),
-            (SpotKind::Run, 1) => say!(run_names, names = names),
-            (SpotKind::Run, _) => say!(runs_names, names = names),
-            (SpotKind::Comparison, 1) => say!(comparison_names, names = names),
-            (SpotKind::Comparison, _) => say!(comparisons_names, names = names),
+            (SpotKind::Trial, _) => say!(trials_names, names),
+            (SpotKind::Target, 1) => say!(target_names, names),
+            (SpotKind::Target, _) => say!(targets_names, names),
+            (SpotKind::Experiment, 1) => say!(experiment_names, names),
+            (SpotKind::Experiment, _) => say!(experiments_names, names),
+            (SpotKind::Run, 1) => say!(run_names, names),
+            (SpotKind::Run, _) => say!(runs_names, names),
+            (SpotKind::Comparison, 1) => say!(comparison_names, names),
+            (SpotKind::Comparison, _) => say!(comparisons_names, names),
         }
     }
 }

@@ -259,7 +259,7 @@ pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
         let (title, cluster) = (&experiment.title, &last.cluster);
         let title = match is_one {
             true => title.clone(),
-            false => say!(experiment_cluster, experiment = title, cluster = cluster),
+            false => say!(experiment_cluster, experiment = title, cluster),
         };
         Some(say!(
             executed_times_the_statements_per_second,

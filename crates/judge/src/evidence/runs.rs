@@ -13,7 +13,7 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
             Some(ended) => say!(interrupted_at_time, time = ended),
             None => say!(cut_off_what_was_written_until),
         },
-        RunStatus::Failed(why) => say!(failed_why, why = why),
+        RunStatus::Failed(why) => say!(failed_why, why),
     };
     // Errors and reconnects are counted in the trials; here is what is told nowhere else.
     let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
@@ -300,7 +300,7 @@ impl<'a> Naming<'a> {
         let has_it = |run: &&RunData| names_of(run).iter().any(|other| other == name);
         match runs.iter().filter(has_it).count() {
             0 | 1 => label,
-            _ => say!(label_of_run, label = label, n = index + 1).render(self.lang),
+            _ => say!(label_of_run, label, n = index + 1).render(self.lang),
         }
     }
 

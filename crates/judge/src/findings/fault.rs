@@ -92,9 +92,9 @@ impl<'a> FaultTrials<'a> {
             experiment = &self.experiment.title,
             target = &self.first().target,
             what = self.what(),
-            outage = outage,
-            back = back,
-            lost = lost,
+            outage,
+            back,
+            lost,
             trials = say!(medians_of_trials, n = self.trials.len())
         )
     }
@@ -104,15 +104,15 @@ impl<'a> FaultTrials<'a> {
 pub fn what(facts: &FaultFacts) -> Message {
     let node = &facts.node;
     let done = match facts.action.as_str() {
-        "kill" => say!(node_killed, node = node),
-        "stop" => say!(node_stopped, node = node),
-        "restart" => say!(node_restarted, node = node),
-        "freeze" => say!(node_frozen, node = node),
-        "partition" => say!(cut_off_from_the_network, node = node),
-        _ => say!(treated_by_a_command, node = node),
+        "kill" => say!(node_killed, node),
+        "stop" => say!(node_stopped, node),
+        "restart" => say!(node_restarted, node),
+        "freeze" => say!(node_frozen, node),
+        "partition" => say!(cut_off_from_the_network, node),
+        _ => say!(treated_by_a_command, node),
     };
     match &facts.promoted {
-        Some(heir) => say!(done_heir_took_over, done = done, heir = heir),
+        Some(heir) => say!(done_heir_took_over, done, heir),
         None => done,
     }
 }
@@ -120,7 +120,7 @@ pub fn what(facts: &FaultFacts) -> Message {
 /// How a fault went, in a sentence for a terminal.
 pub fn fault_sentence(facts: &FaultFacts) -> Message {
     let [outage, back, lost] = course(&[facts]);
-    say!(what_outage_back_lost, what = what(facts), outage = outage, back = back, lost = lost)
+    say!(what_outage_back_lost, what = what(facts), outage, back, lost)
 }
 
 /// The outage, how the load came back, and what was lost: medians over the trials, of which there is one at least.
@@ -140,12 +140,12 @@ fn course(trials: &[&FaultFacts]) -> [Message; 3] {
     let recovered: fn(&FaultFacts) -> Option<f64> = |facts| facts.recovered_after_s;
     let noticed_s = trials.iter().map(|facts| facts.noticed_s).fold(0.0, f64::max);
     let outage = match without(first_success) {
-        Some(n) => say!(no_commit_followed_in_of_trials, n = n, all = &all),
+        Some(n) => say!(no_commit_followed_in_of_trials, n, all = &all),
         None => outage(median(first_success), noticed_s),
     };
     let shard = trials[0].shard.as_ref().map(|shard| (median(shard_success), shard.noticed_s));
     let back = match without(recovered) {
-        Some(n) => say!(not_back_at_90_percent_of, n = n, all = &all),
+        Some(n) => say!(not_back_at_90_percent_of, n, all = &all),
         None => back(median(recovered)),
     };
     let torn = [sum(half_done), sum(in_doubt)].map(|count| count.unwrap_or(0));
@@ -165,7 +165,7 @@ fn outage(first_success_s: Option<f64>, noticed_s: f64) -> Message {
 fn with_shard(all: Message, node: &str, shard: Option<(Option<f64>, f64)>) -> Message {
     let Some((first_success_s, noticed_s)) = shard else { return all };
     let own = outage(first_success_s, noticed_s);
-    say!(outage_and_that_of_the_shard, all = all, node = node, own = own)
+    say!(outage_and_that_of_the_shard, all, node, own)
 }
 
 /// When something was acknowledged again whose home is the shard.

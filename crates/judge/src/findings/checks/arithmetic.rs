@@ -19,8 +19,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::G, Level::E, checks::adds_up, |trial| {
         let counts = trial.summary.counts;
         let ended = counts.ended() + trial.summary.in_flight;
-        (!trial.adds_up)
-            .then(|| say!(started_accounted_for, started = counts.started, ended = ended))
+        (!trial.adds_up).then(|| say!(started_accounted_for, started = counts.started, ended))
     }),
     // Workers can't be inside transactions for longer than there is time; outside of them they may be with reason.
     Rule::trial(Group::G, Level::E, checks::littles_law, |trial| {
@@ -39,7 +38,7 @@ pub(super) const RULES: &[Rule] = &[
         let summary = (trial.summary.fault.is_none()).then_some(&trial.summary)?;
         let (n, committed) = (summary.conditions.unknown_rollbacks?, summary.counts.committed);
         let allowed = (COMMITS * committed as f64).max(COMMITS_OF_OTHERS);
-        (n as f64 > allowed).then(|| say!(rolled_back_by_the_server, n = n, committed = committed))
+        (n as f64 > allowed).then(|| say!(rolled_back_by_the_server, n, committed))
     }),
     Rule::case(Group::G, Level::W, checks::foreign_load, |case| {
         case.evidence.trials.iter().filter_map(foreign_load).collect()
@@ -54,7 +53,7 @@ pub(super) const RULES: &[Rule] = &[
         let sum: u64 = members.iter().map(|member| member.committed).sum();
         let committed = trial.summary.counts.committed;
         (!members.is_empty() && sum != committed)
-            .then(|| say!(together_in_the_trial, sum = sum, committed = committed))
+            .then(|| say!(together_in_the_trial, sum, committed))
     }),
     Rule::trial(Group::G, Level::E, checks::windows_overlap, overlap),
 ];
@@ -104,7 +103,7 @@ fn commits(counts: [u64; 3], more: fn(f64, f64, f64) -> f64) -> Option<Message> 
     let [server, client, own] = counts;
     let allowed = (COMMITS * client as f64).max(COMMITS_OF_OTHERS);
     (more(server as f64, client as f64, own as f64) > allowed)
-        .then(|| say!(by_the_server_by_the_client, server = server, client = client))
+        .then(|| say!(by_the_server_by_the_client, server, client))
 }
 
 /// An endpoint may end transactions on more nodes than one. If dyno was alone, commits are the server's own, and so are

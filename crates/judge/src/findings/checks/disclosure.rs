@@ -42,7 +42,7 @@ fn captured(case: &Case<'_>) -> Vec<Finding> {
 fn missing(fields: Vec<(Message, bool)>) -> Option<Message> {
     let (all, known) = (fields.len(), fields.iter().filter(|(_, is_known)| *is_known).count());
     let unknown = fields.into_iter().filter(|(_, is_known)| !is_known).map(|(name, _)| name);
-    Some(say!(of_facts_missing, known = known, all = all, unknown = list(unknown)?))
+    Some(say!(of_facts_missing, known, all, unknown = list(unknown)?))
 }
 
 fn of_run(run: &RunData) -> Vec<(Message, bool)> {

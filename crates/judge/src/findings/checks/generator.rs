@@ -158,7 +158,7 @@ fn rate_missed(trial: &Trial) -> Option<Message> {
     let is_judged = trial.status != "interrupted" && trial.summary.purpose != Purpose::Search;
     let is_missed = is_judged && offered - done > allowed;
     let share = format!("{:.2} %", 100.0 * done / offered);
-    is_missed.then(|| say!(of_the_offered_transactions, share = share))
+    is_missed.then(|| say!(of_the_offered_transactions, share))
 }
 
 /// What `find` says of the busy share of the load generators' machines, where no server is on them.
@@ -177,8 +177,7 @@ fn start_apart(trial: &Trial) -> Option<Message> {
     let bound_ms = members.filter_map(|member| member.clock_bound_ms).reduce(f64::max);
     let bound_ms = bound_ms.unwrap_or_default();
     let (apart, bound) = (format::plain(apart_ms), format::plain(bound_ms));
-    (apart_ms + bound_ms > START_APART_MS)
-        .then(|| say!(ms_by_clocks_known_to_ms, apart = apart, bound = bound))
+    (apart_ms + bound_ms > START_APART_MS).then(|| say!(ms_by_clocks_known_to_ms, apart, bound))
 }
 
 /// Bounds the throughput that a loop per worker or core might add. Workers waited for a loop that handled others' answers
@@ -211,7 +210,7 @@ fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let more = (1.0 / (1.0 - waits).max(0.0)).min(enough / loops) - 1.0;
     (more > MORE_LOOPS).then(|| {
         let (loops, workers) = (known.loops, summary.workers);
-        say!(loops_bound_throughput, loops = loops, workers = workers, share = percent(more))
+        say!(loops_bound_throughput, loops, workers, share = percent(more))
     })
 }
 
@@ -237,8 +236,7 @@ fn open_loop_idle(trial: &Trial) -> Option<Message> {
     let arrivals = trial.summary.latency.count.max(awaited.count).max(1);
     let share = awaited.late as f64 / arrivals as f64;
     let latest = format::ms(awaited.latest_us);
-    (share > IDLE_LATE)
-        .then(|| say!(arrivals_late_while_idle, share = percent(share), latest = latest))
+    (share > IDLE_LATE).then(|| say!(arrivals_late_while_idle, share = percent(share), latest))
 }
 
 /// What answers wait for dyno itself, by the latency: a transaction with several answers waits for each, but all of
@@ -273,7 +271,7 @@ fn hiccups_of(known: &GeneratorConditions, latency: &LatencySummary) -> Option<M
     }
     let hiccup = format::ms(hiccup_us);
     Some(match p999_us {
-        Some(p999_us) => say!(ms_reported_ms, hiccup = hiccup, latency = format::ms(p999_us)),
+        Some(p999_us) => say!(ms_reported_ms, hiccup, latency = format::ms(p999_us)),
         None => Message::verbatim(format!("{hiccup} ms")),
     })
 }

@@ -249,7 +249,7 @@ fn lines(findings: &[Finding]) -> Vec<Message> {
     let line = |(kind, value, names): (SpotKind, &Message, Vec<String>)| {
         let names = if kind == SpotKind::Trial { ranges(&names) } else { names };
         let place = Spot { kind, names }.text();
-        say!(place_value, place = place, value = value)
+        say!(place_value, place, value)
     };
     groups.into_iter().map(line).collect()
 }
@@ -290,11 +290,11 @@ pub fn unlike<'a>(
     let is_same = targets.iter().all(|(_, values)| *values == targets[0].1);
     let each = targets.iter().map(|(target, values)| {
         let values = Message::joined(values, ", ", "、");
-        say!(target_values, target = *target, values = values)
+        say!(target_values, target = *target, values)
     });
     let values = Message::joined(&each.collect::<Vec<_>>(), ", ", "，");
     (!is_same).then(|| match name {
-        Some(name) => say!(name_values, name = name, values = values),
+        Some(name) => say!(name_values, name, values),
         None => values,
     })
 }
@@ -387,13 +387,8 @@ impl Judgment {
         let line = |text: Message| text.line(lang);
         let [errors, caveats, remarks] = self.check_counts().map(|count| count.to_string());
         let made = self.checks.len().to_string();
-        let mut lines = vec![line(say!(
-            checks_make_figures_unusable_e_are,
-            made = made,
-            errors = errors,
-            caveats = caveats,
-            remarks = remarks
-        ))];
+        let mut lines =
+            vec![line(say!(checks_make_figures_unusable_e_are, made, errors, caveats, remarks))];
         lines.extend(self.open_checks(Level::E).flat_map(in_full).map(line));
         lines.extend(self.open_checks(Level::W).map(|check| line(in_a_line(check))));
         let ids = |checks: &[&Check]| {
@@ -405,8 +400,8 @@ impl Judgment {
         let disclosed: Vec<&Check> = self.open_checks(Level::I).collect();
         let accepted = self.checks.iter().filter(|check| check.is_accepted);
         let accepted: Vec<&Check> = accepted.collect();
-        lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids = ids))));
-        lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids = ids))));
+        lines.extend(ids(&disclosed).map(|ids| line(say!(i_ids, ids))));
+        lines.extend(ids(&accepted).map(|ids| line(say!(accepted_ids, ids))));
         lines.join("\n") + "\n"
     }
 }
@@ -427,12 +422,12 @@ fn in_full(check: &Check) -> Vec<Message> {
 fn in_a_line(check: &Check) -> Message {
     let first = check.lines.first().cloned().unwrap_or_default();
     match check.lines.len() {
-        0 | 1 => say!(w_id_first, number = check.number, id = check.id, first = first),
+        0 | 1 => say!(w_id_first, number = check.number, id = check.id, first),
         all => say!(
             w_id_first_more,
             number = check.number,
             id = check.id,
-            first = first,
+            first,
             more = say!(and_more_lines, n = all as u64 - 1)
         ),
     }
@@ -522,7 +517,7 @@ fn each_member(
     // Of one that was lost nothing is known but that.
     let told = |member: &GeneratorMember| {
         let value = of_one(member)?;
-        Some(say!(node_value, node = &member.name, value = value))
+        Some(say!(node_value, node = &member.name, value))
     };
     parts(members.iter().filter(|member| member.lost.is_none()).filter_map(told))
 }
@@ -534,7 +529,7 @@ fn each_node(trial: &Trial, find: impl Fn(&NodeConditions) -> Option<Message>) -
         let value = find(node)?;
         Some(match is_one {
             true => value,
-            false => say!(node_value, node = name, value = value),
+            false => say!(node_value, node = name, value),
         })
     };
     parts(nodes_of(trial).filter_map(told))

@@ -24,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
             of_role(trial, "read_only").iter().filter_map(|(_, node)| node.reads).sum::<u64>();
         let (share, nodes) = strayed(trial, reads_of(trial))
             .filter(|(share, _)| *share > STRAYED && known >= READS_LEAST)?;
-        Some(say!(of_all_reads_more_or_less, nodes = nodes, share = percent(share)))
+        Some(say!(of_all_reads_more_or_less, nodes, share = percent(share)))
     }),
     Rule::trial(Group::E, Level::W, checks::replica_lag, |trial| {
         each_node(trial, |node| {
@@ -125,7 +125,7 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     // The servers' counts reach beyond the window; the shares of the load are those of the window.
     let movable = (moved + stayed) as f64 * single as f64 / all as f64;
     (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable)
-        .then(|| say!(reads_by_the_primary_by_the, stayed = stayed, moved = moved))
+        .then(|| say!(reads_by_the_primary_by_the, stayed, moved))
 }
 
 fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
@@ -155,8 +155,7 @@ fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
 
 fn stale(stale: u64, asked: u64, longest_ms: Option<f64>) -> Option<Message> {
     let longest = format::whole(longest_ms.unwrap_or_default().ceil());
-    (stale > 0)
-        .then(|| say!(of_reads_did_not_show_the, stale = stale, asked = asked, longest = longest))
+    (stale > 0).then(|| say!(of_reads_did_not_show_the, stale, asked, longest))
 }
 
 /// A stated copy that no commit waited for, on nodes that are `such`, of targets that have written.
@@ -176,7 +175,7 @@ fn claimed(
         .filter_map(|(_, node)| node.acknowledged_by.as_ref())
         .find(|wait| !wait.has_copy())?
         .words();
-    Some(say!(stated_but_a_commit_waits_for, claim = claim, words = words))
+    Some(say!(stated_but_a_commit_waits_for, claim, words))
 }
 
 /// What the suite says of the durability of a target, where it says that there is another copy.

@@ -55,14 +55,14 @@ pub(super) const RULES: &[Rule] = &[
         each_session(case, |session| {
             let mark = history::lag1(&session.figures(), session.seed())?;
             let size = Message::verbatim(format!("{:.2}", mark.size));
-            session.told(mark, |n, p| say!(successive_trials_correlate, r = size, n = n, p = p))
+            session.told(mark, |n, p| say!(successive_trials_correlate, r = size, n, p))
         })
     }),
     Rule::case(Group::C, Level::W, checks::session_drifts, |case| {
         each_session(case, |session| {
             let mark = changed(history::drift(&session.figures(), session.seed()))?;
             let change = signed_percent(mark.size);
-            session.told(mark, |n, p| say!(first_to_last_trial, change = change, n = n, p = p))
+            session.told(mark, |n, p| say!(first_to_last_trial, change, n, p))
         })
     }),
     Rule::case(Group::C, Level::W, checks::second_of_pair, |case| {
@@ -70,7 +70,7 @@ pub(super) const RULES: &[Rule] = &[
             let pairs = session.pairs(case.verdicts);
             let mark = changed(history::second_of_pair(&pairs, session.seed()))?;
             let change = signed_percent(mark.size);
-            session.told(mark, |n, p| say!(second_beside_first, change = change, n = n, p = p))
+            session.told(mark, |n, p| say!(second_beside_first, change, n, p))
         })
     }),
     Rule::case(Group::C, Level::E, checks::uneven_foreign_load, |case| {
@@ -98,16 +98,15 @@ fn metrics(of: &PairedComparison, is_found: impl Fn(&VerdictRow) -> bool) -> Opt
 fn few_pairs(of: &PairedComparison) -> Option<Message> {
     let least = (of.stop.pairs_least as usize).max(of.least_pairs());
     let pairs = of.pairs.len() + of.pairs_earlier();
-    (pairs < least).then(|| say!(pairs_of_least_pairs, pairs = pairs, least = least))
+    (pairs < least).then(|| say!(pairs_of_least_pairs, pairs, least))
 }
 
 fn pairs_missing(of: &PairedComparison) -> Option<Message> {
     let lost = (of.pairs_lost > 0).then(|| say!(pairs_without_a_trial, n = of.pairs_lost));
     let all = of.pairs.len() + of.pairs_earlier();
     let unknown = of.rows.iter().filter(|row| row.pairs < all);
-    let unknown = unknown.map(|row| {
-        say!(pairs_without_a_figure, metric = &row.name, n = all - row.pairs, all = all)
-    });
+    let unknown = unknown
+        .map(|row| say!(pairs_without_a_figure, metric = &row.name, n = all - row.pairs, all));
     parts(lost.into_iter().chain(unknown))
 }
 
@@ -117,9 +116,9 @@ fn half_width(of: &PairedComparison) -> Option<Message> {
     let (reached, wanted) = (percent(reached), percent(wanted));
     Some(match row.pairs_needed {
         Some(pairs) => {
-            say!(instead_of_pairs_would_do, reached = reached, wanted = wanted, pairs = pairs)
+            say!(instead_of_pairs_would_do, reached, wanted, pairs)
         }
-        None => say!(reached_instead_of_wanted, reached = reached, wanted = wanted),
+        None => say!(reached_instead_of_wanted, reached, wanted),
     })
 }
 
@@ -228,8 +227,8 @@ fn variation_of(
     let found = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_own));
     let (target, share) = (&point.target, percent(share));
     let value = match list(found.map(|(id, _)| Message::verbatim(*id))) {
-        Some(ids) => say!(varies_where_disturbed, target = target, share = share, ids = ids),
-        None => say!(varies_by_itself, target = target, share = share),
+        Some(ids) => say!(varies_where_disturbed, target, share, ids),
+        None => say!(varies_by_itself, target, share),
     };
     Some((trials_of(trials), value))
 }
@@ -403,12 +402,10 @@ fn uneven_load(evidence: &Evidence, of: &PairedComparison) -> Option<Message> {
         is_uneven(&both, both.len().div_ceil(5).max(2)).then(|| [told(0), told(1)])
     };
     let (a, b) = (&of.baseline, &of.candidate);
-    let here = sides(arithmetic::share_here).map(|[of_a, of_b]| {
-        say!(others_committed_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
-    });
-    let elsewhere = sides(arithmetic::share_elsewhere).map(|[of_a, of_b]| {
-        say!(others_elsewhere_on_sides, a = a, of_a = of_a, b = b, of_b = of_b)
-    });
+    let here = sides(arithmetic::share_here)
+        .map(|[of_a, of_b]| say!(others_committed_on_sides, a, of_a, b, of_b));
+    let elsewhere = sides(arithmetic::share_elsewhere)
+        .map(|[of_a, of_b]| say!(others_elsewhere_on_sides, a, of_a, b, of_b));
     parts(here.into_iter().chain(elsewhere))
 }
 
@@ -451,7 +448,7 @@ fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Messa
             b = &of.candidate,
             of_b = both[1].to_string(),
             n = pairs.len() as u64,
-            what = what
+            what
         )
     })
 }
@@ -520,12 +517,11 @@ impl UnevenCpu {
             of_a = percent(self.shares[0]),
             b = &of.candidate,
             of_b = percent(self.shares[1]),
-            points =
-                if low == high { low.into() } else { say!(low_to_high, low = low, high = high) },
+            points = if low == high { low.into() } else { say!(low_to_high, low, high) },
             left = percent(left),
             least = percent(left / times.powf(1.0 / CPU_COUNTS)),
-            freer = freer,
-            busier = busier,
+            freer,
+            busier,
             times = match times <= MOST_TOLD_TIMES {
                 true => Message::verbatim(format!("{times:.2}")),
                 false => say!(more_than, times = format::plain(MOST_TOLD_TIMES)),

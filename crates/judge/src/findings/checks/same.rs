@@ -109,11 +109,11 @@ fn places_of(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
 fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     let on_disk = |side: &TargetSide<'_>| match weak(side.target) {
-        Some(settings) => say!(not_on_disk_at_commit, settings = settings),
+        Some(settings) => say!(not_on_disk_at_commit, settings),
         None => say!(on_disk),
     };
     let sides = |of_a: Message, of_b: Message| {
-        say!(promises_of_sides, a = a.label(), of_a = of_a, b = b.label(), of_b = of_b)
+        say!(promises_of_sides, a = a.label(), of_a, b = b.label(), of_b)
     };
     let disks = a.is_on_disk().zip(b.is_on_disk()).filter(|(a, b)| a != b);
     let disks = disks.map(|_| sides(on_disk(a), on_disk(b)));
@@ -169,8 +169,7 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
     let checksums = is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))??;
-    let told =
-        |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name = name, a = a, b = b);
+    let told = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
     Some(parts_that_differ(&a.target.schema, &b.target.schema, told).unwrap_or(checksums))
 }
 
@@ -243,7 +242,7 @@ fn settings_of(
         let other = first.all_settings.get(name).filter(|other| *other != value)?;
         let is_told = is_asked(name) && !settings::names_a_place(name);
         let [a, b] = [other, value].map(|value| settings::readable(name, value));
-        is_told.then(|| say!(setting_is_a_against_b, setting = name, a = a, b = b))
+        is_told.then(|| say!(setting_is_a_against_b, setting = name, a, b))
     };
     target.all_settings.iter().filter_map(differs).collect()
 }
@@ -288,17 +287,12 @@ fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
             changes.next()
         };
         if let Some(value) = earlier.find_map(change) {
-            return Some(say!(changed_between_sessions, target = &own.target, value = value));
+            return Some(say!(changed_between_sessions, target = &own.target, value));
         }
         trials.iter().find_map(|(trial, data)| {
             let looks = [&data.before, &data.after];
             let value = looks.into_iter().find_map(change)?;
-            Some(say!(
-                changed_by_trial,
-                target = &trial.target,
-                trial = &trial.label,
-                value = value
-            ))
+            Some(say!(changed_by_trial, target = &trial.target, trial = &trial.label, value))
         })
     };
     parts([0, 1].into_iter().filter_map(of_side))
@@ -311,13 +305,11 @@ pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message>
         let before = first.settings.get(name).filter(|before| *before != value)?;
         let is_asked = settings::matters(name) && !settings::names_a_place(name);
         let [a, b] = [before, value].map(|value| settings::readable(name, value));
-        is_asked.then(|| say!(setting_was_a_is_b, setting = name, a = a, b = b))
+        is_asked.then(|| say!(setting_was_a_is_b, setting = name, a, b))
     };
     let mut all: Vec<Message> = now.settings.iter().filter_map(changed).collect();
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
-    let told = |name: &String, [a, b]: [Message; 2]| {
-        say!(setting_was_a_is_b, setting = name, a = a, b = b)
-    };
+    let told = |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
     all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema, told)).flatten());
     parts_up_to(all.into_iter(), MOST_NAMED)
 }
@@ -339,7 +331,7 @@ fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
     for (index, other) in others.iter().enumerate() {
         let differences = told.iter().filter_map(|(name, of)| {
             let (a, b) = (of(&first.header.environment), of(&other.header.environment));
-            (a != b).then(|| say!(name_a_against_b, name = name, a = a, b = b))
+            (a != b).then(|| say!(name_a_against_b, name, a, b))
         });
         let place = Spot::run(&case.evidence.runs[index + 1].folder);
         findings.extend(parts(differences).map(|value| Finding::new(place, value)));
@@ -444,7 +436,7 @@ impl Fact {
 /// same or unknown on one side.
 pub(super) fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
     let (a, b) = (a?, b?);
-    (!a.is_same(&b)).then(|| say!(name_a_against_b, name = name, a = a.text(), b = b.text()))
+    (!a.is_same(&b)).then(|| say!(name_a_against_b, name, a = a.text(), b = b.text()))
 }
 
 /// What is compared: as the suite says, or else the first target of an experiment with all others.

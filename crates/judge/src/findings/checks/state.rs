@@ -57,11 +57,11 @@ fn resumed(case: &Case<'_>) -> Vec<Finding> {
                 own.map(|trial| trial.summary.trial)
             };
             let (before, after) = (numbers(true).max()?, numbers(false).min()?);
-            Some(say!(resumed_between, before = before, after = after, resumed = resumed))
+            Some(say!(resumed_between, before, after, resumed))
         };
         let all: Vec<Message> = run.header.resumed_at.iter().filter_map(between).collect();
         let n = all.len() + 1;
-        let value = parts(all).map(|all| say!(run_of_sessions, n = n, resumed = all))?;
+        let value = parts(all).map(|all| say!(run_of_sessions, n, resumed = all))?;
         Some(Finding::new(Spot::run(&facts.folder), value))
     };
     case.runs.iter().zip(&case.evidence.runs).filter_map(of_run).collect()
@@ -79,7 +79,7 @@ pub(super) fn judged_windows<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a St
 fn warm_up(row: &SteadyRow) -> Option<Message> {
     let drift = row.drift.filter(|_| row.is_warmed_up == Some(false))?;
     let drift = format!("{:+.1}", 100.0 * drift);
-    Some(say!(percent_from_the_first_to_the, drift = drift))
+    Some(say!(percent_from_the_first_to_the, drift))
 }
 
 fn change_points(row: &SteadyRow) -> Option<Message> {
@@ -240,8 +240,8 @@ fn misses(trial: &Trial) -> Option<Message> {
         let hits = node.hit_share.filter(|share| *share < WARM_HITS)?;
         let hits = Message::verbatim(format!("{:.1} %", 100.0 * hits));
         Some(match node.pages_read {
-            Some(pages) => say!(from_memory_pages_read, hits = hits, pages = pages),
-            None => say!(hits_from_memory, hits = hits),
+            Some(pages) => say!(from_memory_pages_read, hits, pages),
+            None => say!(hits_from_memory, hits),
         })
     })
 }
@@ -253,7 +253,7 @@ fn backlog(node: &NodeConditions) -> Option<Message> {
     let texts = [
         dirty.map(|share| say!(of_the_pages_dirty, share = percent(share))),
         age.map(|share| say!(checkpoint_age_share, share = percent(share))),
-        purge.map(|rows| say!(old_row_versions, rows = rows)),
+        purge.map(|rows| say!(old_row_versions, rows)),
     ];
     parts(texts.into_iter().flatten())
 }

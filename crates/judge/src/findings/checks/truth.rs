@@ -54,7 +54,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::lost_acknowledged, |trial| {
         let fault = trial.summary.fault.as_ref()?;
         let (lost, acknowledged) = (fault.lost.filter(|lost| *lost > 0)?, fault.acknowledged?);
-        Some(say!(of_acknowledged_transactions_lost, lost = lost, acknowledged = acknowledged))
+        Some(say!(of_acknowledged_transactions_lost, lost, acknowledged))
     }),
     Rule::trial(Group::F, Level::E, checks::half_done, |trial| {
         let losses = trial.summary.fault.as_ref()?.across_shards.as_ref()?;
@@ -62,7 +62,7 @@ pub(super) const RULES: &[Rule] = &[
         (half_done + losses.in_doubt > 0).then(|| {
             say!(
                 half_done_and_in_doubt,
-                half_done = half_done,
+                half_done,
                 unknown = losses.unknown_half_done,
                 in_doubt = losses.in_doubt,
                 left = losses.branches_left.unwrap_or(0)
@@ -176,18 +176,11 @@ fn unlike_rows(case: &Case<'_>, comparison: &PairedComparison) -> Option<Message
         let (a, b) = (&comparison.baseline, &comparison.candidate);
         let returned = returned.map(|[rows_a, rows_b]| {
             let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
-            say!(
-                rows_returned_on_sides,
-                kind = name,
-                a = a,
-                rows_a = rows_a,
-                b = b,
-                rows_b = rows_b
-            )
+            say!(rows_returned_on_sides, kind = name, a, rows_a, b, rows_b)
         });
         let changed = changed.map(|[rows_a, rows_b]| {
             let (rows_a, rows_b) = (mean(rows_a), mean(rows_b));
-            say!(rows_changed_on_sides, kind = name, a = a, rows_a = rows_a, b = b, rows_b = rows_b)
+            say!(rows_changed_on_sides, kind = name, a, rows_a, b, rows_b)
         });
         parts(returned.into_iter().chain(changed))
     };
@@ -306,7 +299,7 @@ fn statements_per_transaction(experiment: &Experiment, trial: &Trial) -> Option<
         |(_, found, wanted): &(String, f64, f64)| (found / wanted - 1.0).abs() > STATEMENTS;
     let told = |(kind, found, wanted): (String, f64, f64)| {
         let (found, wanted) = (format!("{found:.2}"), format::plain(wanted));
-        say!(kind_found_instead_of_wanted, kind = kind, found = found, wanted = wanted)
+        say!(kind_found_instead_of_wanted, kind, found, wanted)
     };
     let expected = expected(experiment, &trial.summary).into_iter();
     parts(expected.filter(differs).map(told))
@@ -370,7 +363,7 @@ fn hot_range(experiment: &Experiment) -> Option<Message> {
 }
 
 fn of_tpc(experiment: &Experiment) -> Option<Message> {
-    experiment.derived_from().map(|benchmark| say!(derived_from_benchmark, benchmark = benchmark))
+    experiment.derived_from().map(|benchmark| say!(derived_from_benchmark, benchmark))
 }
 
 /// An option by its name of sysbench 1.0, whatever its spelling: `oltp-simple-ranges` of 0.5 is
@@ -489,7 +482,7 @@ pub(super) fn skew(experiment: &Experiment) -> Option<Message> {
     // 1.0.20 and 0.5 draw so when nothing is said.
     let law = option(experiment, "rand_type").unwrap_or("special");
     let share = hottest_share(experiment, law)?;
-    Some(say!(percent_of_the_draws_on_1, law = law, share = format!("{:.0}", 100.0 * share)))
+    Some(say!(percent_of_the_draws_on_1, law, share = format!("{:.0}", 100.0 * share)))
 }
 
 /// The share of draws that meet the hottest 1 % of the rows; `None` of even draws.

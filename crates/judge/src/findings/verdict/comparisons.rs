@@ -524,7 +524,7 @@ pub(super) fn level_words(trial: &Trial) -> Message {
     let workers = say!(n_workers, n = trial.summary.workers);
     match trial.summary.rate_per_s {
         Some(rate) => {
-            say!(at_per_second, workers = workers, rate = format::plain(rate))
+            say!(at_per_second, workers, rate = format::plain(rate))
         }
         None => workers,
     }

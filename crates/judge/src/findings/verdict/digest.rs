@@ -34,7 +34,7 @@ impl Judgment {
         gates.sort_by_key(|gate| std::cmp::Reverse(gate.result));
         last.extend(fit(gates.into_iter().map(words::gate).collect(), MOST_GATES));
         let meaning = meaning(code, !self.verdicts.gates.is_empty());
-        last.push(say!(exit_code_means, code = code.to_string(), meaning = meaning));
+        last.push(say!(exit_code_means, code = code.to_string(), meaning));
         last.push(match papers.is_empty() {
             true => say!(no_paper_yet),
             false => say!(papers_are_in, files = papers.join(", ")),
@@ -211,8 +211,8 @@ fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Messa
         place = words::place(of),
         metric = &row.name,
         candidate = b,
-        call = call,
-        found = found,
+        call,
+        found,
         medians = medians.join(" / "),
         deviations = [row.variation_candidate, row.variation_baseline].map(share).join(" / "),
         pairs = words::pairs(row),
@@ -363,8 +363,8 @@ impl Verdicts {
             let ids: Vec<Message> = vetoes.into_iter().map(Message::verbatim).collect();
             let ids = Message::list(&ids);
             return match is_of_pairs {
-                true => say!(pairs_outweigh_what_checks_found, ids = ids),
-                false => say!(take_away_what_checks_found, ids = ids),
+                true => say!(pairs_outweigh_what_checks_found, ids),
+                false => say!(take_away_what_checks_found, ids),
             };
         }
         let mut first = self.comparisons.iter().filter_map(|of| of.rows.first());
@@ -399,7 +399,7 @@ impl Verdicts {
             Some((pairs, ..)) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
             Some((pairs, Call::Undecided, margin)) => {
                 let pairs = format::whole(pairs as f64);
-                say!(pairs_would_show_margin, pairs = pairs, margin = format::percent(margin))
+                say!(pairs_would_show_margin, pairs, margin = format::percent(margin))
             }
             Some((pairs, Call::TooFewPairs, _)) => {
                 say!(verdict_needs_pairs, pairs = format::whole(pairs as f64))

@@ -129,7 +129,7 @@ fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Opti
         }
     }
     let told = |(why, labels): &(Message, Vec<Message>)| {
-        say!(left_out_trials, trials = Message::list(labels), why = why)
+        say!(left_out_trials, trials = Message::list(labels), why)
     };
     let told: Vec<Message> = groups.iter().map(told).collect();
     (!told.is_empty()).then(|| Message::sentences(&told))
@@ -226,7 +226,7 @@ fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
     match (why, needed) {
         (GateReason::NoValue, _) => say!(no_complete_trial_has_this_figure),
         (GateReason::TooFewTrials, Some(needed)) => {
-            say!(trials_without_an_interval_needed, n = found.count, needed = needed)
+            say!(trials_without_an_interval_needed, n = found.count, needed)
         }
         (GateReason::TooFewTrials, None) => {
             say!(trials_without_an_interval, n = found.count, least = LEAST_TRIALS.to_string())
@@ -234,10 +234,10 @@ fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
         (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
         (GateReason::TooFewPairs, _) => say!(there_are_too_few_pairs),
         (GateReason::IntervalHoldsBound, Some(needed)) if gate.figure == GateFigure::Value => {
-            say!(the_interval_holds_the_bound_trials, needed = needed)
+            say!(the_interval_holds_the_bound_trials, needed)
         }
         (GateReason::IntervalHoldsBound, Some(needed)) => {
-            say!(the_interval_holds_the_bound_pairs, needed = needed)
+            say!(the_interval_holds_the_bound_pairs, needed)
         }
         (GateReason::IntervalHoldsBound, None) => say!(the_interval_holds_the_bound_more),
     }

@@ -116,29 +116,29 @@ fn renewal_s(
 
 fn words(plan: &ComparisonPlan<'_>, level: &Message, told: &RepetitionLevels) -> Message {
     let place = Message::verbatim(format!("{} / {}", plan.candidate, plan.baseline));
-    let place = say!(levels_by_level, place = place, level = level);
+    let place = say!(levels_by_level, place, level);
     let listed = |of: &dyn Fn(&RepetitionLevel) -> Option<Message>| {
         Message::list(&told.levels.iter().filter_map(of).collect::<Vec<_>>())
     };
     let costs = listed(&|level| {
         let s = format::short(level.seconds);
-        Some(say!(level_takes, level = &level.name, s = s))
+        Some(say!(level_takes, level = &level.name, s))
     });
     let costs = say!(levels_take, levels = costs);
     let (Some(as_made), Some(best)) = (&told.as_made, &told.cheapest) else {
         let why = match told.levels.len() {
-            1 => say!(levels_are_one, place = place),
-            _ => say!(levels_are_unknown, place = place),
+            1 => say!(levels_are_one, place),
+            _ => say!(levels_are_unknown, place),
         };
         return Message::sentences(&[why, costs]);
     };
     let deviations = listed(&|level| {
         let percent = format::percent(level.deviation?);
-        Some(say!(level_varies, level = &level.name, percent = percent))
+        Some(say!(level_varies, level = &level.name, percent))
     });
     let varies = say!(
         levels_vary,
-        place = place,
+        place,
         levels = deviations,
         n = told.units.to_string(),
         outer = told.levels.last().map(|level| level.name.clone()).unwrap_or_default()
@@ -147,13 +147,13 @@ fn words(plan: &ComparisonPlan<'_>, level: &Message, told: &RepetitionLevels) ->
     let needs = match as_made.within == best.within {
         true => say!(
             numbers_are_cheapest,
-            half_width = half_width,
+            half_width,
             numbers = numbers(told, best),
             s = format::whole(best.total_s)
         ),
         false => say!(
             numbers_and_cheapest,
-            half_width = half_width,
+            half_width,
             numbers = numbers(told, as_made),
             s = format::whole(as_made.total_s),
             cheapest = numbers(told, best),

@@ -34,10 +34,10 @@ pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
             Some(peak) => say!(
                 throughput_peaks_at_workers_measured,
                 n = format::whole(peak.workers),
-                most = most,
+                most,
                 lost = format::percent(1.0 - peak.left)
             ),
-            None => say!(no_peak_up_to_workers_the, most = most),
+            None => say!(no_peak_up_to_workers_the, most),
         };
         let (title, target) = (experiment.title.clone(), target.label.clone());
         let peak = peak.map(|peak| peak.workers);

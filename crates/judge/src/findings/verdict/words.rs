@@ -71,7 +71,7 @@ fn names_level(title: &str, level: &str) -> bool {
 pub(super) fn comparison(of: &PairedComparison) -> Message {
     let place = place(of);
     let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
-        return say!(place_found, place = place, found = &of.no_pair);
+        return say!(place_found, place, found = &of.no_pair);
     };
     let is_first = row.metric == first.metric;
     let said = match row.call {
@@ -94,13 +94,13 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
             of_both(of, messages::whether_or_is_faster_is_undecided, [("place", place), why])
         }
     };
-    let mut sentences = vec![say!(said_evidence, said = said, evidence = evidence(row))];
+    let mut sentences = vec![say!(said_evidence, said, evidence = evidence(row))];
     if !is_first {
         let said = match first.call {
             Call::Equivalent => say!(by_metric_equivalent, margin = format::percent(of.margin)),
             _ => say!(by_metric_undecided, why = why(of, first)),
         };
-        sentences.push(say!(said_evidence, said = said, evidence = evidence(first)));
+        sentences.push(say!(said_evidence, said, evidence = evidence(first)));
     }
     // Behind the evidence of the metric that decides, and of the same.
     sentences.extend(stability(of, first));
@@ -131,12 +131,12 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     // A few trials tell a deviation to a factor of two or so.
     Some(match high / low.max(f64::MIN_POSITIVE) {
         times if times < 2.0 || low == 0.0 => {
-            say!(trials_vary_by, high = &shares[0], more = more, low = &shares[1], less = less)
+            say!(trials_vary_by, high = &shares[0], more, low = &shares[1], less)
         }
         times => say!(
             varies_times_as_much_as,
-            more = more,
-            less = less,
+            more,
+            less,
             times = format::short(times),
             high = &shares[0],
             low = &shares[1]
@@ -208,7 +208,7 @@ fn sizes(row: &VerdictRow) -> Message {
     match (format::percent(low), format::percent(high)) {
         (low, _) if !row.bound.is_empty() => say!(at_least_share, share = low),
         (low, high) if low == high => high.into(),
-        (low, high) => say!(low_to_high, low = low, high = high),
+        (low, high) => say!(low_to_high, low, high),
     }
 }
 
@@ -220,14 +220,11 @@ fn evidence(row: &VerdictRow) -> Message {
             metric = &row.name,
             ratio = ratio_of_row(row),
             interval = bounds(interval),
-            pairs = pairs
+            pairs
         ),
-        None => say!(
-            ratio_of_metric_ratio_pairs,
-            metric = &row.name,
-            ratio = ratio_of_row(row),
-            pairs = pairs
-        ),
+        None => {
+            say!(ratio_of_metric_ratio_pairs, metric = &row.name, ratio = ratio_of_row(row), pairs)
+        }
     }
 }
 
@@ -236,7 +233,7 @@ pub(super) fn pairs(row: &VerdictRow) -> Message {
     let pairs = say!(n_pairs, n = row.pairs);
     match row.units == row.pairs {
         true => pairs,
-        false => say!(pairs_that_count_as, pairs = pairs, units = row.units.to_string()),
+        false => say!(pairs_that_count_as, pairs, units = row.units.to_string()),
     }
 }
 
@@ -265,11 +262,11 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
         (Call::Unproven, _) => say!(not_proven_among_all_that_is),
         (_, Some(pairs)) if pairs > MOST_PAIRS => {
             let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
-            say!(longer_windows_would_decide_it, pairs = pairs, margin = margin)
+            say!(longer_windows_would_decide_it, pairs, margin)
         }
         (_, Some(pairs)) if pairs > row.pairs => {
             let (pairs, margin) = (format::whole(pairs as f64), format::percent(of.margin));
-            say!(the_interval_holds_1_about_pairs, pairs = pairs, margin = margin)
+            say!(the_interval_holds_1_about_pairs, pairs, margin)
         }
         _ => say!(the_interval_holds_1),
     }
@@ -298,7 +295,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     let without = all.len() - calls.len();
     let counts = match decided_speed(&all) {
         Some(speed) => {
-            say!(counts_and_speed_where_decided, counts = counted(&calls, without), speed = speed)
+            say!(counts_and_speed_where_decided, counts = counted(&calls, without), speed)
         }
         None => counted(&calls, without),
     };
@@ -306,12 +303,12 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
     let by_first = match is_one_duel {
         true => say!(
             of_load_levels_was_compared_with,
-            n = n,
+            n,
             candidate = &first.candidate,
             baseline = &first.baseline,
-            counts = counts
+            counts
         ),
-        false => say!(in_comparisons_the_candidate_was_compared, n = n, counts = counts),
+        false => say!(in_comparisons_the_candidate_was_compared, n, counts),
     };
     let mut sentences = decided_beside(&all);
     // What is decided comes first.
@@ -325,9 +322,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         let own = all.iter().filter(|of| of.deciding_vetoes().any(|veto| veto.check == id));
         let n = own.filter(|of| is_first_taken(of)).count();
         let first = vetoes().find(|veto| veto.check == id).filter(|_| n > 0);
-        sentences.extend(
-            first.map(|veto| say!(check_takes_verdicts, id = id, found = &veto.found, n = n)),
-        );
+        sentences.extend(first.map(|veto| say!(check_takes_verdicts, id, found = &veto.found, n)));
     }
     if without > 0 {
         sentences.push(say!(no_pair_counts_at, n = without));
@@ -362,7 +357,7 @@ fn decided_speed(all: &[&PairedComparison]) -> Option<Message> {
     let mut speeds: Vec<f64> = first.filter(|row| !row.call.is_undecided()).map(speed).collect();
     speeds.sort_unstable_by(f64::total_cmp);
     let [low, high] = [speeds.first()?, speeds.last()?].map(|speed| ratio(*speed));
-    Some(if low == high { low.into() } else { say!(from_to, low = low, high = high) })
+    Some(if low == high { low.into() } else { say!(from_to, low, high) })
 }
 
 /// A sentence for each metric that differs where the first metric of its comparison does not.
@@ -382,13 +377,7 @@ fn decided_beside(all: &[&PairedComparison]) -> Vec<Message> {
             };
             found.iter().filter(is).count().to_string()
         };
-        say!(
-            decided_beside_the_first,
-            metric = metric,
-            first = first,
-            higher = of(true),
-            lower = of(false)
-        )
+        say!(decided_beside_the_first, metric, first, higher = of(true), lower = of(false))
     };
     metrics.into_iter().map(sentence).collect()
 }
@@ -405,7 +394,7 @@ pub(super) fn gate(row: &GateRow) -> Message {
     let found = match row.interval {
         Some(interval) => say!(
             n_95_percent_interval_2,
-            value = value,
+            value,
             low = shown(interval.low),
             high = shown(interval.high)
         ),
@@ -418,9 +407,9 @@ pub(super) fn gate(row: &GateRow) -> Message {
     let line = say!(
         gate_gate_result_place_found,
         gate = &row.gate,
-        result = result,
+        result,
         place = Message::joined(&place, ", ", "，"),
-        found = found
+        found
     );
     match row.why.is_empty() {
         true => line,

@@ -1,5 +1,0 @@
-//! Makes Rust of `messages/*.toml`.
-
-fn main() {
-    dyno_catalogue::generate();
-}
