@@ -12,7 +12,7 @@ use dyno_core::{
 pub use dyno_drivers::Database;
 use dyno_drivers::route::NodeRouting;
 use dyno_drivers::target::{Secret, TargetUrl, find_password};
-use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
+use dyno_facts::{Role, Route, SecretUrl, ServerFacts, TargetFacts, TargetNode};
 use dyno_load::query::answer_if_any;
 use dyno_load::{Patience, doing};
 use dyno_observe::{ServerProcess, follows, read_facts};
@@ -120,7 +120,7 @@ pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase> {
 
 /// The same for a target that has been read; without a name, no variable holds its password.
 pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase> {
-    let (target, first) = open_first(target, name, &mut Typed::default())?;
+    let (target, first) = open_first(target, name)?;
     reached(&target, first)
 }
 
@@ -132,7 +132,7 @@ pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedData
 pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>)> {
     let url = loading_url(url)?;
     let target = url.parse()?;
-    let (target, first) = open_first(target, Some("target"), &mut Typed::default())?;
+    let (target, first) = open_first(target, Some("target"))?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {
         (Err(error), Some(name)) if is_missing(error) => {
@@ -170,39 +170,17 @@ fn create_database(target: &TargetUrl, name: &str) -> Result<()> {
 /// The first attempt at a target, with its password.
 type First = Result<(Database, ServerFacts), DbError>;
 
-/// A password that was typed for one user of several servers, which are named in the question.
-#[derive(Default)]
-struct Typed {
-    /// Whom it is for beside the server that asked first; empty where that is the only one.
-    others: String,
-    of_user: Option<(Option<String>, Secret)>,
-}
-
-impl Typed {
-    fn password(&self, user: Option<&String>) -> Option<Secret> {
-        let (of, password) = self.of_user.as_ref()?;
-        (of.as_ref() == user).then(|| password.clone())
-    }
-}
-
-/// Finds the password and opens the target; asks at the terminal where that may help. What was `typed`
-/// before is taken where no password is found. No other password gets to a server that it was not given for.
-fn open_first(
-    mut target: TargetUrl,
-    name: Option<&str>,
-    typed: &mut Typed,
-) -> Result<(TargetUrl, First)> {
+/// Finds the password and opens the target; asks at the terminal where that may help. No password gets to a server that
+/// it was not given for.
+fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, First)> {
     let login = find_password(&target, name);
     if let Some(warning) = &login.warning {
         output::talk(&format!("warning: {warning}"));
     }
     login.complete(&mut target);
-    target.password = target.password.take().or_else(|| typed.password(target.user.as_ref()));
     let first = match open(&target) {
         Err(error) if may_ask(&error, &target) => {
-            let password = ask(&format!("Password for {target}{}: ", typed.others))?;
-            typed.of_user = Some((target.user.clone(), password.clone()));
-            target.password = Some(password);
+            target.password = Some(ask(&format!("Password for {target}: "))?);
             open(&target)
         }
         other => other,
@@ -286,12 +264,9 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
         return Ok(reached);
     }
     check_clusters(target)?;
-    // The variable of the target is that of all its nodes, and so is what is typed.
-    let others = format!(" and the other nodes of {} without a password", target.owner());
-    let mut typed = Typed { others, of_user: None };
     let (mut places, mut nodes) = (Vec::new(), Vec::new());
     for node in &target.nodes {
-        let (place, reached) = reach_node(target, node, &mut typed)
+        let (place, reached) = reach_node(target, node)
             .map_err(|failure| failure.at(format!("node {}", node.name)))?;
         places.push(place);
         nodes.push(reached);
@@ -307,19 +282,14 @@ pub fn reach_planned(target: &TargetFacts, run: &Path) -> Result<ReachedDatabase
     Ok(ReachedDatabase { database, facts, same_host, nodes })
 }
 
-/// Reaches one node. `typed` is what was typed for the nodes before it.
-fn reach_node(
-    target: &TargetFacts,
-    node: &TargetNode,
-    typed: &mut Typed,
-) -> Result<(TargetUrl, ReachedNode)> {
+fn reach_node(target: &TargetFacts, node: &TargetNode) -> Result<(TargetUrl, ReachedNode)> {
     let place: TargetUrl = secret_url(node).expose().parse()?;
     let own = std::env::var(target.node_password_variable(node));
     let name = match own.is_ok_and(|password| !password.is_empty()) {
         true => target.node_name(node),
         false => target.owner().to_owned(),
     };
-    let (place, opened) = open_first(place, Some(&name), typed)?;
+    let (place, opened) = open_first(place, Some(&name))?;
     let (database, facts) = opened.map_err(|error| {
         let failure = Failure::from(&error);
         let (all, own) = (target.password_variable(), target.node_password_variable(node));
@@ -593,70 +563,6 @@ async fn is_same(
     let answer = answer_if_any(reader, &look).await?;
     answer_if_any(writer, &end).await?;
     Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
-}
-
-/// # Errors
-/// Two targets of an experiment that loads data are one database under two names. As in a plan, options of their URLs
-/// tell them apart: settings of sessions are compared on one database.
-pub(crate) fn check_apart(
-    plan: &Plan,
-    reached: &BTreeMap<String, ReachedDatabase>,
-) -> Result<(), Failure> {
-    let options = |target: &TargetFacts| {
-        let url = target.loading_url()?.expose();
-        url.split_once('?').map(|(_, options)| options.to_owned())
-    };
-    let is_apart = |one: &TargetFacts, two: &TargetFacts| {
-        one.owner() == two.owner() || options(one) != options(two)
-    };
-    for (index, target) in plan.targets.iter().enumerate() {
-        for other in plan.targets[..index].iter().filter(|other| !is_apart(other, target)) {
-            let is_measured = |planned: &ExperimentFacts| {
-                [other, target].iter().all(|it| planned.targets.contains(&it.name))
-            };
-            let mut loaded = plan.experiments.iter().filter(|planned| planned.prepare);
-            let (Some(one), Some(two), true) =
-                (reached.get(&other.name), reached.get(&target.name), loaded.any(is_measured))
-            else {
-                continue;
-            };
-            let question = async {
-                timeout(now() + KINSHIP_WITHIN, has_same_tables(one, two)).await.ok().transpose()
-            };
-            // What can't be found out is seen in the trials.
-            if let Ok(Some(true)) = run(question) {
-                let message = format!(
-                    "The targets {} and {} are the same database under two names.",
-                    other.name, target.name
-                );
-                return Err(Failure::new(message).with_hint(
-                    "Give each target a database of its own, or set `prepare = false` in a suite.",
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-async fn has_same_tables(one: &ReachedDatabase, two: &ReachedDatabase) -> Result<bool, DbError> {
-    if one.facts.version != two.facts.version {
-        return Ok(false);
-    }
-    let (one, two) = (one.database.primary_admin(), two.database.primary_admin());
-    in_session(&one, async |writer| {
-        in_session(&two, async |reader| {
-            let home = match writer.dialect() {
-                Dialect::Postgres => "SELECT current_schema()",
-                _ => "SELECT DATABASE()",
-            };
-            // PostgreSQL's locks are those of a database.
-            Ok(writer.dialect() == reader.dialect()
-                && is_same(writer, reader).await?
-                && answer_if_any(writer, home).await? == answer_if_any(reader, home).await?)
-        })
-        .await
-    })
-    .await
 }
 
 /// True if a table that is made in one session appears in the other.

@@ -31,7 +31,7 @@ use dyno_fleet::{
 };
 use dyno_suite::Plan;
 use std::fs::DirBuilder;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub struct RunFleet {
@@ -462,42 +462,13 @@ pub(super) fn embedded(target: &str) -> Failure {
     .with_hint("Leave --nats out, or give a server.")
 }
 
-/// How the folders of trials begin; the process and a number follow.
-const FOLDER: &str = "dyno-generator-";
-
-/// The process that has made the folder of a trial.
-fn maker(name: &str) -> Option<u32> {
-    let (process, number) = name.strip_prefix(FOLDER)?.split_once('-')?;
-    number.parse::<u32>().ok()?;
-    process.parse().ok()
-}
-
-/// Removes the folders that load generators of this user have left because they were killed.
-pub fn remove_stale_folders() {
-    remove_stale(&std::env::temp_dir());
-}
-
-fn remove_stale(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let user = rustix::process::geteuid().as_raw();
-    for entry in entries.flatten() {
-        let is_dead = |process: u32| !Path::new(&format!("/proc/{process}")).exists();
-        let is_stale = entry.file_name().to_str().and_then(maker).is_some_and(is_dead);
-        // Of a link this is the link's own.
-        let is_own = || entry.metadata().is_ok_and(|own| own.is_dir() && own.uid() == user);
-        if is_stale && is_own() {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
 /// A folder of this trial's own, removed with it.
 struct Scratch(PathBuf);
 
 impl Scratch {
     fn new() -> Result<Self> {
         let mut names = (0..100).map(|number| {
-            std::env::temp_dir().join(format!("{FOLDER}{}-{number}", std::process::id()))
+            std::env::temp_dir().join(format!("dyno-generator-{}-{number}", std::process::id()))
         });
         // What exists may be somebody else's.
         let made = names.find(|path| DirBuilder::new().mode(0o700).create(path).is_ok());
@@ -548,31 +519,6 @@ mod tests {
 
     fn open(planned: &TargetFacts, secrets: &[TargetSecret]) -> Result<TargetFacts, Failure> {
         completed(planned, secrets, &Permits::default())
-    }
-
-    #[test]
-    fn folders_of_the_dead_are_removed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let dead = u32::MAX;
-        let living = std::process::id();
-        let stale = format!("dyno-generator-{dead}-0");
-        let kept = [
-            format!("dyno-generator-{living}-0"),
-            format!("dyno-generator-{dead}"),
-            format!("dyno-{dead}-0"),
-        ];
-        for name in kept.iter().chain([&stale]) {
-            std::fs::create_dir(folder.path().join(name)).expect("a folder");
-            std::fs::write(folder.path().join(name).join("trial.csv"), "x").expect("a file");
-        }
-        let link = folder.path().join(format!("dyno-generator-{dead}-1"));
-        std::os::unix::fs::symlink(folder.path().join(&kept[2]), &link).expect("a link");
-        remove_stale(folder.path());
-        assert!(!folder.path().join(&stale).exists());
-        for name in &kept {
-            assert!(folder.path().join(name).join("trial.csv").exists(), "{name}");
-        }
-        assert!(link.is_symlink());
     }
 
     #[test]

@@ -16,10 +16,10 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{fs, io};
 
 /// What a run at one number of workers has measured.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -90,99 +90,22 @@ fn sweep(
 }
 
 /// Executes a command line for each level until one fails, and prints the table. `words_of` has a level in place of the
-/// list; with `--json` the results stand in one list. `refuse` prints what went wrong with that file.
+/// list. `refuse` prints that `--json`, one file for one result, can't be had.
 pub fn sweep_words(
     what: &str,
     words: &[String],
     levels: &[u32],
     words_of: impl Fn(u32) -> Vec<String>,
     mut run: impl FnMut(&[String], &mut Option<SweepLevel>) -> Exit,
-    mut refuse: impl FnMut(String),
+    refuse: impl FnOnce(String),
 ) -> Exit {
-    let mut json = match JsonList::of(words) {
-        Ok(json) => json,
-        Err(message) => {
-            refuse(message);
-            return Exit::Failed;
-        }
-    };
-    let (exit, table) = sweep(what, levels, |level, measured| {
-        let mut own = words_of(level);
-        if let Some(json) = &json {
-            json.redirect(&mut own);
-        }
-        let exit = run(&own, measured);
-        match json.as_mut().map_or(Ok(()), JsonList::take) {
-            Ok(()) => exit,
-            Err(message) => {
-                refuse(message);
-                Exit::Failed
-            }
-        }
-    });
+    if words.iter().any(|word| word == "--json" || word.starts_with("--json=")) {
+        refuse(format!("--json has room for one result: give one number of {what}, or --paper"));
+        return Exit::Failed;
+    }
+    let (exit, table) = sweep(what, levels, |level, measured| run(&words_of(level), measured));
     output::data(&table);
     exit
-}
-
-/// `--json` of a sweep: a list with the result of each level, in one file. Each run writes a file of its own, which is
-/// taken into the list.
-struct JsonList {
-    /// The place of its word on the command line, and what stands before the path there.
-    at: usize,
-    before: &'static str,
-    path: String,
-    documents: Vec<String>,
-}
-
-impl JsonList {
-    /// Finds `--json=FILE`, or `--json` and `FILE`; `None` where there is none.
-    ///
-    /// # Errors
-    /// It is standard output, on which a list could not end where a run fails.
-    fn of(words: &[String]) -> Result<Option<Self>, String> {
-        let option = words.iter().rposition(|word| word == "--json" || word.starts_with("--json="));
-        let Some(option) = option else { return Ok(None) };
-        let (at, before, path) = match words[option].strip_prefix("--json=") {
-            Some(path) => (option, "--json=", path),
-            None => (option + 1, "", words.get(option + 1).map_or("", String::as_str)),
-        };
-        if path == "-" {
-            return Err("--json of several runs needs a file, not standard output".to_owned());
-        }
-        let path = path.to_owned();
-        Ok((!path.is_empty()).then_some(JsonList { at, before, path, documents: Vec::new() }))
-    }
-
-    fn part(&self) -> String {
-        format!("{}.part", self.path)
-    }
-
-    /// Has the run of one level write into a file of its own.
-    fn redirect(&self, words: &mut [String]) {
-        words[self.at] = format!("{}{}", self.before, self.part());
-    }
-
-    /// Takes what the run of a level has written, if it has come so far.
-    ///
-    /// # Errors
-    /// A sentence without its full stop when a file can't be read or written.
-    fn take(&mut self) -> Result<(), String> {
-        let part = self.part();
-        let failed =
-            |path: &str, error: io::Error| format!("The file of --json failed: {path}: {error}");
-        let text = match fs::read_to_string(&part) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(failed(&part, error)),
-        };
-        fs::remove_file(&part).map_err(|error| failed(&part, error))?;
-        // The command line as it was typed.
-        let quoted =
-            |path: &str| serde_json::Value::from(format!("{}{path}", self.before)).to_string();
-        self.documents.push(text.trim_end().replacen(&quoted(&part), &quoted(&self.path), 1));
-        let list = format!("[\n{}\n]\n", self.documents.join(",\n"));
-        fs::write(&self.path, list).map_err(|error| failed(&self.path, error))
-    }
 }
 
 fn table(what: &str, levels: &[SweepLevel]) -> String {
@@ -403,33 +326,6 @@ mod tests {
         for other in ["8", "", "1,x", "1,"] {
             assert_eq!(parse_levels(other), None, "{other}");
         }
-    }
-
-    #[test]
-    fn results_of_all_levels_stand_in_one_list() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let file = folder.path().join("x.json").display().to_string();
-        let words = ["run".to_owned(), format!("--json={file}")];
-        let mut list = JsonList::of(&words).expect("a file").expect("a list");
-        for number in 1..=2 {
-            let mut own = words.to_vec();
-            list.redirect(&mut own);
-            let part = own[1].strip_prefix("--json=").expect("the option");
-            fs::write(part, format!("{{\"n\": {number}, \"words\": [\"{}\"]}}\n", own[1]))
-                .expect("written");
-            list.take().expect("taken");
-        }
-        // A level that did not begin has written nothing.
-        list.take().expect("nothing");
-        let read: serde_json::Value =
-            serde_json::from_str(&fs::read_to_string(&file).expect("a file")).expect("JSON");
-        assert_eq!((&read[0]["n"], &read[1]["n"]), (&1.into(), &2.into()));
-        assert_eq!(read[1]["words"][0], words[1]);
-        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
-        let two = ["--json".to_owned(), file];
-        assert_eq!(JsonList::of(&two).expect("a file").map(|list| list.at), Some(1));
-        assert!(JsonList::of(&["--json=-".to_owned()]).is_err());
-        assert!(JsonList::of(&["run".to_owned()]).expect("none").is_none());
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub use summary::{identity, kinds, summarise};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
 
 use crate::data::UsedSeeds;
-use crate::databases::{ReachedDatabase, check_apart, check_copies, reach_planned, target_facts};
+use crate::databases::{ReachedDatabase, check_copies, reach_planned, target_facts};
 use crate::failure::{Failure, Result};
 use crate::family::{Families, Trials, check_settings, experiment};
 use crate::fault::Injection;
@@ -46,18 +46,17 @@ use crate::nodes::Nodes;
 use crate::progress::Remaining;
 use crate::schedule::{Schedule, Turn};
 use crate::starving::Starving;
-use crate::target_lock::TargetLocks;
+use crate::target_lock::{LockAnswer, TargetLocks};
 use crate::trial::{Job, TrialDone};
 use dyno_engine::Control;
 use dyno_facts::{
-    Event, EventKind, FleetMember, Message, NodeFacts, PlanStep, PlannedTrial, Purpose, Renewed,
-    RunStatus, StageOf, StepAction, TrialStatus, say,
+    Event, EventKind, ExperimentFacts, FleetMember, Message, PlanStep, PlannedTrial, Purpose,
+    Renewed, RunStatus, StageOf, StepAction, TargetFacts, TrialStatus, say,
 };
-use dyno_judge::findings::checks::server_changed;
-use dyno_store::{Run, RunData};
+use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 /// How a run ended.
@@ -104,7 +103,6 @@ pub fn execute(
         locks,
         sharing,
         seeds: UsedSeeds::new(plan, run.data()),
-        earlier: earlier_facts(run.data()),
         families,
         plan,
         run,
@@ -158,8 +156,6 @@ struct Runner<'a> {
     locks: TargetLocks,
     /// Whether other runs may work on them all the same.
     sharing: TableSharing,
-    /// By experiment and target: what the nodes said before the last trial of it.
-    earlier: BTreeMap<(String, String), NodeFacts>,
     seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
     targets: BTreeMap<String, ReachedDatabase>,
@@ -212,12 +208,42 @@ impl Runner<'_> {
         let planned = experiments.filter_map(|name| self.plan.experiment(name));
         let workloads: BTreeSet<String> = planned.map(|planned| planned.workload.clone()).collect();
         let workloads: Vec<String> = workloads.into_iter().collect();
-        let who = self.locks.take(name, reached, &workloads, self.sharing)?;
-        if let Some(who) = who {
-            output::talk(&format!("warning: target {name}: another run is on it: {who}"));
-            self.run.update(|header| drop(header.shared.insert(name.to_owned(), who.into())))?;
+        match self.locks.take(name, reached, &workloads, self.sharing)? {
+            LockAnswer::Refused(who) => {
+                output::talk(&format!("warning: target {name}: another run is on it: {who}"));
+                self.run
+                    .update(|header| drop(header.shared.insert(name.to_owned(), who.into())))?;
+            }
+            LockAnswer::Own(number) => self.check_apart(name, self.locks.target(number))?,
+            LockAnswer::Held | LockAnswer::Unknown(_) => {}
         }
         Ok(())
+    }
+
+    /// # Errors
+    /// Two targets that are one database are two of an experiment that loads data. As in a plan, options of their URLs
+    /// tell them apart: settings of sessions are compared on one database.
+    fn check_apart(&self, name: &str, other: &str) -> Result<()> {
+        let targets = [name, other];
+        let [one, two] = targets.map(|name| self.plan.target(name));
+        let options = |target: Option<&TargetFacts>| {
+            let url = target?.loading_url()?.expose();
+            url.split_once('?').map(|(_, options)| options.to_owned())
+        };
+        let is_apart = one.map(TargetFacts::owner) == two.map(TargetFacts::owner)
+            || options(one) != options(two);
+        let mut loaded = self.plan.experiments.iter().filter(|planned| planned.prepare);
+        let is_measured = |planned: &ExperimentFacts| {
+            targets.iter().all(|name| planned.targets.iter().any(|target| target == name))
+        };
+        if is_apart || !loaded.any(is_measured) {
+            return Ok(());
+        }
+        let message =
+            format!("The targets {other} and {name} are the same database under two names.");
+        Err(Failure::new(message).with_hint(
+            "Give each target a database of its own, or set `prepare = false` in a suite.",
+        ))
     }
 
     /// Writes down who makes the load, and ends the run where a loss is to end it.
@@ -248,7 +274,6 @@ impl Runner<'_> {
                 output::talk(&line);
             }
             let begun = Instant::now();
-            let made_again_s = starving::made_again_s(&self.run, self.plan);
             let done = self.step(step, turn);
             let seconds = begun.elapsed().as_secs_f64();
             let is_made = !matches!(done, Ok(None | Some(TrialDone::Skipped(_))));
@@ -261,15 +286,13 @@ impl Runner<'_> {
                 Err(_) if signals::has_come() => return Ok(RunStatus::Interrupted),
                 done => done?,
             };
-            // Trials that were made again are no sign that others take longer: their time is bounded.
-            let once_s = seconds + made_again_s - starving::made_again_s(&self.run, self.plan);
             match done {
                 // It was left out.
                 None if step.trial().is_some() => {}
-                None => remaining.took(step, once_s),
+                None => remaining.took(step, seconds),
                 Some(TrialDone::Skipped(why)) => self.skip(step, why)?,
                 Some(TrialDone::Ended { status, is_denied }) => {
-                    remaining.took(step, once_s);
+                    remaining.took(step, seconds);
                     self.denied += u32::from(is_denied);
                     let ended = schedule.ended(step, &status);
                     if let Some(trial) = step.trial().filter(|_| ended) {
@@ -358,7 +381,6 @@ impl Runner<'_> {
             check_copies(&reached).map_err(|failure| failure.at(&place))?;
             self.targets.insert(target.name.clone(), reached);
         }
-        check_apart(self.plan, &self.targets)?;
         let facts = target_facts(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
         Ok(())
@@ -397,9 +419,6 @@ impl Runner<'_> {
         for note in nodes.catch_up(self.control) {
             output::talk(&note.to_string());
             self.run.event(Event::new(EventKind::Note, note))?;
-        }
-        if let Some(before) = self.earlier.remove(&(step.experiment.clone(), step.target.clone())) {
-            warn_of_changes(step, &before, &nodes.facts(&nodes.look()));
         }
         let fault = Injection::of(self.plan, step, reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
@@ -495,35 +514,4 @@ fn parties<'a>(
         .get(reached_as)
         .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
     Ok((experiment, reached))
-}
-
-/// What servers said in the run's own trials and in those of the runs that it continues. What can't be read is named by
-/// its paper.
-fn earlier_facts(run: &RunData) -> BTreeMap<(String, String), NodeFacts> {
-    let folder = run.path.parent().unwrap_or(Path::new("."));
-    let sessions = run.header.continues.iter().map(|session| folder.join(&session.folder));
-    let mut facts = BTreeMap::new();
-    let mut note = |data: &RunData| {
-        for trial in data.trials.iter().filter(|trial| !trial.before.is_empty()) {
-            let key = (trial.summary.experiment.clone(), trial.summary.target.clone());
-            facts.insert(key, trial.before.clone());
-        }
-    };
-    sessions.filter_map(|path| dyno_store::read(&path).ok()).for_each(|data| note(&data));
-    note(run);
-    facts
-}
-
-/// Warns of each node that has changed.
-fn warn_of_changes(step: &PlanStep, before: &NodeFacts, now: &NodeFacts) {
-    for (node, now) in now {
-        let Some(change) = before.get(node).and_then(|before| server_changed(before, now)) else {
-            continue;
-        };
-        let place = if *node == step.target { String::new() } else { format!(", node {node}") };
-        output::talk(&format!(
-            "warning: {} on {}{place}: the server has changed since the last trial here: {change}.",
-            step.experiment, step.target
-        ));
-    }
 }

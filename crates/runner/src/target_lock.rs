@@ -5,7 +5,7 @@
 //! database and a workload, since workloads have tables of their own. Embedded databases have locks themselves. An
 //! endpoint may answer from another server each time: behind it the servers that take writes are locked themselves, where
 //! the plan knows them. Load generators of a fleet take none, the run that they belong to does. A run whose targets are
-//! one database under two names finds its own lock and goes on.
+//! one database under two names finds its own lock: [`LockAnswer::Own`].
 //!
 //! Verbs that load or drop tables hold the same lock while they work ([`lock_tables`]). The `run` of front ends takes
 //! none, since of their originals many may work at once. It asks who has the lock, and is warned.
@@ -52,7 +52,8 @@ pub(crate) struct TargetLocks {
     name: String,
     /// Tells its sessions from those of others on any server.
     nonce: String,
-    taken: u32,
+    /// Those of all sessions so far, by the numbers of these.
+    targets: Vec<String>,
     /// By target.
     held: BTreeMap<String, Vec<HeldLock>>,
 }
@@ -67,13 +68,15 @@ struct HeldLock {
 struct LockOrder {
     name: String,
     nonce: String,
-    number: u32,
+    number: usize,
     workloads: Vec<String>,
 }
 
-#[derive(Debug)]
-enum LockAnswer {
+#[derive(Debug, PartialEq)]
+pub(crate) enum LockAnswer {
     Held,
+    /// The session of this number has it, which is one of this run.
+    Own(usize),
     /// The session that has the lock, in words.
     Refused(String),
     /// The server knows no such locks, or can't be asked; why, in words.
@@ -88,10 +91,15 @@ impl TargetLocks {
         let nonce = format!("{process:x}.{:x}", moment.as_nanos());
         // PostgreSQL cuts names after 63 bytes; the nonce is what must stay whole.
         let name = name.chars().filter(char::is_ascii).take(40).collect();
-        TargetLocks { name, nonce, taken: 0, held: BTreeMap::new() }
+        TargetLocks { name, nonce, targets: Vec::new(), held: BTreeMap::new() }
     }
 
-    /// Locks the tables of these workloads on a target. Returns who else works on them where that is allowed.
+    /// The target that the session of a number is for.
+    pub(crate) fn target(&self, number: usize) -> &str {
+        &self.targets[number]
+    }
+
+    /// Locks the tables of these workloads on a target. `Refused`: somebody else works on them, which is allowed.
     ///
     /// # Errors
     /// Somebody else works on them.
@@ -101,35 +109,42 @@ impl TargetLocks {
         reached: &ReachedDatabase,
         workloads: &[String],
         sharing: TableSharing,
-    ) -> Result<Option<String>> {
+    ) -> Result<LockAnswer> {
         let places = places(reached);
         if places.is_empty() {
             unlocked(target, "of its nodes only the endpoint is known");
         }
+        let mut all = LockAnswer::Held;
         for database in places {
-            let (answer, lock) = self.session(database, workloads.to_vec())?;
+            let (answer, lock) = self.session(target, database, workloads.to_vec())?;
             match answer {
-                LockAnswer::Held => self.held.entry(target.to_owned()).or_default().push(lock),
                 LockAnswer::Unknown(why) => unlocked(target, &why),
-                LockAnswer::Refused(who) if sharing == TableSharing::Allowed => {
-                    return Ok(Some(who));
+                LockAnswer::Refused(who) if sharing != TableSharing::Allowed => {
+                    return Err(refused(target, &who, sharing));
                 }
-                LockAnswer::Refused(who) => return Err(refused(target, &who, sharing)),
+                LockAnswer::Refused(_) => return Ok(answer),
+                LockAnswer::Held | LockAnswer::Own(_) => {
+                    self.held.entry(target.to_owned()).or_default().push(lock);
+                    if answer != LockAnswer::Held {
+                        all = answer;
+                    }
+                }
             }
         }
-        Ok(None)
+        Ok(all)
     }
 
     /// Has a session of its own lock the tables of these workloads.
     fn session(
         &mut self,
+        target: &str,
         database: &Database,
         workloads: Vec<String>,
     ) -> Result<(LockAnswer, HeldLock)> {
         let order = LockOrder {
             name: self.name.clone(),
             nonce: self.nonce.clone(),
-            number: self.taken,
+            number: self.targets.len(),
             workloads,
         };
         let ((told, answer), (stop, until)) = (channel(), channel());
@@ -138,7 +153,7 @@ impl TargetLocks {
             hold(&database.primary_admin(), &order, &told, &until);
         });
         let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
-        self.taken += 1;
+        self.targets.push(target.to_owned());
         let answer = answer.recv().unwrap_or_else(|_| LockAnswer::Unknown("it ended".to_owned()));
         Ok((answer, HeldLock { stop: Some(stop), thread: Some(thread) }))
     }
@@ -173,7 +188,7 @@ pub async fn lock_holder(
     let (_, holder) = match session.dialect() {
         _ if !session.capabilities().server_views => return Ok(None),
         Dialect::Postgres => of_postgres(workload),
-        Dialect::Mysql => of_mysql(NO_SESSION, workload),
+        Dialect::Mysql => of_mysql("", "0", workload),
         Dialect::Sqlite => return Ok(None),
     };
     doing(ASKING);
@@ -211,8 +226,8 @@ pub fn lock_tables(
         .one(async |session| lock_holder(session, workload).await.map_err(while_doing(ASKING)))?;
     let mut locks =
         TargetLocks::new(&format!("dyno on {workload}, process {}", std::process::id()));
-    let (who, held) = match locks.session(database, vec![workload.to_owned()]) {
-        Ok((LockAnswer::Held, lock)) => (None, Some(lock)),
+    let (who, held) = match locks.session("", database, vec![workload.to_owned()]) {
+        Ok((LockAnswer::Held | LockAnswer::Own(_), lock)) => (None, Some(lock)),
         Ok((LockAnswer::Refused(who), _)) => (Some(who), None),
         Ok((LockAnswer::Unknown(_), _)) | Err(_) => (holder, None),
     };
@@ -279,7 +294,7 @@ fn hold(
             Err(error) => Err(error),
         };
         let answer = answer.unwrap_or_else(|error| LockAnswer::Unknown(error.to_string()));
-        let is_held = matches!(answer, LockAnswer::Held);
+        let is_held = matches!(answer, LockAnswer::Held | LockAnswer::Own(_));
         let told = told.send(answer);
         while is_held && until.recv_timeout(PING) == Err(RecvTimeoutError::Timeout) {
             if within(PATIENCE, session.query("SELECT 1", &mut Discard)).await.is_err() {
@@ -303,20 +318,23 @@ async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbR
 
 async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {
     introduce(session, order).await?;
-    let mut answer = LockAnswer::Held;
+    let mut all = LockAnswer::Held;
     for workload in &order.workloads {
-        for _ in 0..ATTEMPTS {
-            answer = take(session, order, workload).await?;
-            match answer {
-                LockAnswer::Refused(_) => sleep_until(now() + ATTEMPT).await,
-                _ => break,
+        let mut answer = take(session, order, workload).await?;
+        for _ in 1..ATTEMPTS {
+            if !matches!(answer, LockAnswer::Refused(_)) {
+                break;
             }
+            sleep_until(now() + ATTEMPT).await;
+            answer = take(session, order, workload).await?;
         }
-        if !matches!(answer, LockAnswer::Held) {
-            break;
+        match answer {
+            LockAnswer::Held => {}
+            LockAnswer::Own(_) => all = answer,
+            LockAnswer::Refused(_) | LockAnswer::Unknown(_) => return Ok(answer),
         }
     }
-    Ok(answer)
+    Ok(all)
 }
 
 async fn text(session: &mut AdminSession<'_>, sql: &str) -> DbResult<Option<String>> {
@@ -345,7 +363,7 @@ async fn take(
     let dialect = session.dialect();
     let (lock, holder) = match dialect {
         Dialect::Postgres => of_postgres(workload),
-        _ => of_mysql(&order.own_sessions(), workload),
+        _ => of_mysql(&order.nonce, &order.own_sessions(), workload),
     };
     let answer = text(session, &lock).await?;
     match answer.as_deref() {
@@ -354,10 +372,13 @@ async fn take(
         _ => return Ok(LockAnswer::Unknown("the server answers with something else".to_owned())),
     }
     let who = text(session, &holder).await?.unwrap_or_else(|| "a session".to_owned());
-    Ok(match who.contains(&order.nonce) || who == OWN {
-        true => LockAnswer::Held,
-        false => LockAnswer::Refused(who),
-    })
+    Ok(own_number(&who, &order.nonce).map_or(LockAnswer::Refused(who), LockAnswer::Own))
+}
+
+/// The number that stands behind the nonce of a session of this run.
+fn own_number(who: &str, nonce: &str) -> Option<usize> {
+    let (_, rest) = who.split_once(nonce)?;
+    rest.strip_prefix('.')?.split(' ').next()?.parse().ok()
 }
 
 async fn unlock(session: &mut AdminSession<'_>) -> DbResult<Option<String>> {
@@ -367,11 +388,6 @@ async fn unlock(session: &mut AdminSession<'_>) -> DbResult<Option<String>> {
     };
     text(session, all).await
 }
-
-/// What a session of the same run is called by [`of_mysql`].
-const OWN: &str = "this run";
-/// The number of no session.
-const NO_SESSION: &str = "0";
 
 /// The statement that tries a lock, and the one that asks for its holder.
 fn of_postgres(workload: &str) -> (String, String) {
@@ -386,36 +402,36 @@ fn of_postgres(workload: &str) -> (String, String) {
     (format!("SELECT pg_try_advisory_lock({LOCK_CLASS}, {key})"), holder)
 }
 
-/// `own` are the numbers of sessions of the same run.
-fn of_mysql(own: &str, workload: &str) -> (String, String) {
+/// `own` are the sessions of the same run, behind one that nobody has.
+fn of_mysql(nonce: &str, own: &str, workload: &str) -> (String, String) {
     let lock = format!(
         "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
         quoted(workload)
     );
     let holder = format!(
-        "SELECT CASE WHEN IS_USED_LOCK({lock}) IN ({own}) THEN '{OWN}' ELSE \
-         CONCAT('session ', IS_USED_LOCK({lock}), COALESCE((SELECT CONCAT(' of ', user, ' from ', host) \
+        "SELECT CONCAT(CASE WHEN FIELD(IS_USED_LOCK({lock}), {own}) > 1 THEN CONCAT('{nonce}.', \
+         FIELD(IS_USED_LOCK({lock}), {own}) - 2, ' ') ELSE '' END, \
+         'session ', IS_USED_LOCK({lock}), COALESCE((SELECT CONCAT(' of ', user, ' from ', host) \
          FROM information_schema.processlist WHERE id = IS_USED_LOCK({lock})), ''), \
-         ' in database ', DATABASE()) END"
+         ' in database ', DATABASE())"
     );
     (format!("SELECT GET_LOCK({lock}, 0)"), holder)
 }
 
 impl LockOrder {
     fn application(&self) -> String {
-        let name: String = self.name.chars().take(60 - self.nonce.len().min(40)).collect();
-        format!("{name} {}", self.nonce)
+        let name: String = self.name.chars().take(57 - self.nonce.len().min(40)).collect();
+        format!("{name} {}.{}", self.nonce, self.number)
     }
 
-    /// The numbers of the sessions before this one.
+    /// The sessions before this one, behind one that nobody has.
     fn own_sessions(&self) -> String {
-        let number = |number: u32| format!("IS_USED_LOCK({})", self.own(number));
-        let own: Vec<String> = (0..self.number).map(number).collect();
-        if own.is_empty() { NO_SESSION.to_owned() } else { own.join(", ") }
+        let session = |number| format!(", IS_USED_LOCK({})", self.own(number));
+        "0".to_owned() + &(0..self.number).map(session).collect::<String>()
     }
 
     /// The name of a lock that only one session of this run has.
-    fn own(&self, number: u32) -> String {
+    fn own(&self, number: usize) -> String {
         quoted(&format!("dyno:{}:{number}", self.nonce))
     }
 }
@@ -466,13 +482,15 @@ mod tests {
             workloads: Vec::new(),
         };
         let name = order.application();
-        assert!(name.len() <= 63 && name.ends_with(&locks.nonce), "{name}");
+        assert!(name.len() <= 63, "{name}");
+        assert_eq!(own_number(&format!("{name} (session 7)"), &locks.nonce), Some(2));
+        assert_eq!(own_number("dyno run s, process 1 (session 7)", &locks.nonce), None);
         assert!(order.own(1).len() <= 66, "{}", order.own(1));
         assert_eq!(quoted("it's \\"), "'its '");
         assert_ne!(key("pgbench"), key("sysbench"));
-        assert!(of_mysql(&order.own_sessions(), "tpcc").1.contains(&order.own(1)));
+        assert!(of_mysql("n", &order.own_sessions(), "tpcc").1.contains(&order.own(1)));
         let first = LockOrder { number: 0, ..order };
-        assert_eq!(first.own_sessions(), NO_SESSION);
+        assert_eq!(first.own_sessions(), "0");
     }
 
     #[test]
@@ -491,7 +509,7 @@ mod tests {
         let mut reached = reach("main", &url).expect("a database");
         let mut locks = TargetLocks::new("dyno run s");
         let taken = locks.take("main", &reached, &["tpcc".to_owned()], TableSharing::Refused);
-        assert_eq!(taken.map_err(|failure| failure.message), Ok(None));
+        assert_eq!(taken.map_err(|failure| failure.message), Ok(LockAnswer::Held));
         // Loads as well: the database itself has them take turns.
         let loads = [1, 2].map(|_| lock_tables(&reached.database, "tpcc", &Unobserved).is_ok());
         assert_eq!(loads, [true, true]);

@@ -4,9 +4,7 @@
 
 use crate::parse::is_name;
 use crate::plan::Overrides;
-use crate::reader::{Problem, SuiteError};
-use crate::reader::{Reader, Span, Value};
-use crate::suite::BUNDLED_PREFIX;
+use crate::reader::{Problem, Reader, SuiteError};
 use crate::suite::{Node, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::targets::{self, twin_name};
 use dyno_core::offer::{Levels, WorkloadOffer};
@@ -105,11 +103,6 @@ fn read_renewals(table: &mut Reader<'_, '_>, facts: &mut ExperimentFacts) {
     facts.restart_each = read_each(table, "restart_each");
     facts.reload_each = read_each(table, "reload_each");
     let Some(span) = spans.into_iter().flatten().next() else { return };
-    if facts.search.is_some() {
-        let message =
-            format!("{} searches for a rate: there are no pairs to restart for.", table.name);
-        table.note(&span, message, "Leave `restart_each` and `reload_each` out.");
-    }
     let (less, more) = (facts.restart_each.min(facts.reload_each), facts.pairs_per_unit());
     if less > 0 && !more.is_multiple_of(less) {
         let message = format!("{more} pairs are no multiple of {less} pairs.");
@@ -135,26 +128,22 @@ fn read_each(table: &mut Reader<'_, '_>, key: &'static str) -> u32 {
 }
 
 fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
+    table.refuse_both(&[
+        ("aa", "candidates", "With `aa` the baseline is measured twice."),
+        (
+            "half_width",
+            "until_decided",
+            "Each keeps its 5 % of false positives only where it alone ends the pairs.",
+        ),
+    ]);
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
     let (is_aa, clone) = read_aa(&mut table);
     let candidates = table.texts("candidates");
     let pairs = read_pairs(&mut table);
     let half_width = read_share(&mut table, "half_width");
     let equivalence = read_share(&mut table, "equivalence");
-    let until_decided_span = table.span_of("until_decided");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
     let budget_s = read_budget(&mut table);
-    if let (true, Some(_), Some(span)) = (is_until_decided, half_width, until_decided_span) {
-        let hint = "Take `half_width` for a width of the interval, `until_decided` for a verdict as soon as there is one.";
-        let message = "`until_decided` and `half_width` can't stand together: each keeps its 5 % of false positives \
-                       only where it alone ends the pairs.";
-        table.note(&span, message, hint);
-    }
-    if let (Some(first), true) = (candidates.iter().flatten().next(), is_aa) {
-        let hint = "With `aa = true` the baseline is measured twice: leave the candidates out.";
-        let message = "A comparison of a target with itself has no candidates.";
-        table.note(&first.span.clone(), message, hint);
-    }
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
@@ -258,20 +247,14 @@ fn read_budget(table: &mut Reader<'_, '_>) -> Option<f64> {
 }
 
 fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<RateSearch> {
+    table.refuse_alone(&[
+        ("start_rate", "objective", "It is a bound of a search: add an objective."),
+        ("most_rate", "objective", "It is a bound of a search: add an objective."),
+    ]);
     let objective = table.text("objective");
-    let rates = 0.001..=100_000_000.0;
-    let start = table.take("start_rate");
-    let most = table.take("most_rate");
-    let rate = |key: &str, found: Option<(Span, Value<'_>)>| {
-        let (span, value) = found?;
-        if objective.is_none() {
-            let hint = "Add `objective = \"p99 < 20ms\"`, or write `rate = [...]`.";
-            table.note(&span, format!("`{key}` is a bound of a search, and there is none."), hint);
-        }
-        table.item_number(key, value, &rates)
-    };
-    let start_rate = rate("start_rate", start);
-    let most_rate = rate("most_rate", most);
+    let span = table.span_of("start_rate");
+    let [start_rate, most_rate] =
+        ["start_rate", "most_rate"].map(|key| table.number(key, 0.001..=100_000_000.0));
     let objective = objective?;
     if workload.is_some_and(|workload| workload.levels == Levels::Degrees) {
         let message = "A pass over queries has no rate that could be searched for.";
@@ -280,16 +263,10 @@ fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> 
     if let Err(mistake) = objective.value.parse::<Objective>() {
         table.note(&objective.span, mistake.to_string(), mistake.hint.clone());
     }
-    if let (Some(start), Some(most)) = (&start_rate, &most_rate)
-        && start.value > most.value
-    {
-        table.note(&start.span, "`start_rate` is higher than `most_rate`.", "");
+    if let (Some(span), true) = (span, most_rate.is_some_and(|most| start_rate > Some(most))) {
+        table.note(&span, "`start_rate` is higher than `most_rate`.", "");
     }
-    Some(RateSearch {
-        objective: objective.value,
-        start_rate: start_rate.map(|rate| rate.value),
-        most_rate: most_rate.map(|rate| rate.value),
-    })
+    Some(RateSearch { objective: objective.value, start_rate, most_rate })
 }
 
 /// `confirm = true`, or how often.
@@ -355,17 +332,7 @@ pub(crate) fn plan(
     let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
     if stop.pairs_most < least {
         let (name, pairs) = (&planned.name, stop.pairs_most);
-        notes.push(match unit {
-            1 => say!(too_few_pairs, name = name, pairs = pairs, n = comparisons, least = least),
-            _ => say!(
-                too_few_units,
-                name = name,
-                unit = unit,
-                pairs = pairs,
-                units = pairs / unit,
-                least = least,
-            ),
-        });
+        notes.push(say!(too_few_pairs, name = name, pairs = pairs, n = comparisons, least = least));
     }
     planned.repeats = stop.pairs_most;
     planned.comparison = Some(ComparisonFacts {
@@ -393,17 +360,28 @@ pub(crate) fn take_targets(suite: &Suite, overrides: &Overrides) -> Result<Suite
     let mut taken = suite.clone();
     let with_url = overrides.targets.iter().map(|(name, _)| name);
     let with_nodes = overrides.nodes.iter().map(|(name, _)| name);
-    for name in with_url.chain(with_nodes) {
-        if !is_name(name) {
-            let hint = "Write `--target NAME=URL`; NAME has letters, digits, `.`, `_` and `-`.";
-            let message = format!("`--target {name}=...` does not name a target.");
-            return Err(Problem::new(message).hint(hint).into());
-        }
-        if taken.target(name).is_none() {
-            taken.targets.push(plain_target(name));
-        }
-    }
+    with_url.chain(with_nodes).try_for_each(|name| add_target(&mut taken, "--target", name))?;
     Ok(taken)
+}
+
+/// Adds a target without further facts, unless the suite has it.
+fn add_target(suite: &mut Suite, option: &str, name: &str) -> Result<(), SuiteError> {
+    if !is_name(name) {
+        let message = format!("`{option} {name}` does not name a target.");
+        let hint = "Write `--target NAME=URL`; NAME has letters, digits, `.`, `_` and `-`.";
+        return Err(Problem::new(message).hint(hint).into());
+    }
+    if suite.target(name).is_none() {
+        suite.targets.push(SuiteTarget {
+            name: WithSpan { value: name.to_owned(), span: 0..0 },
+            product: None,
+            facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
+            nodes: vec![Node { name: None, role: Role::Primary, url: None }],
+            route: None,
+            nodes_span: 0..0,
+        });
+    }
+    Ok(())
 }
 
 /// Two targets of the command line are compared, in the order in which they were given, unless experiments say what
@@ -434,17 +412,7 @@ pub(crate) fn apply(
         names.push(versus.candidate.clone());
     }
     let mut changed = suite.clone();
-    for name in &names {
-        if !is_name(name) {
-            let message = format!("`--compare {name}` does not name a target.");
-            let hint =
-                "Give two names, and a URL of each: `--compare A B --target A=URL --target B=URL`.";
-            return Err(Problem::new(message).hint(hint).into());
-        }
-        if suite.target(name).is_none() {
-            changed.targets.push(plain_target(name));
-        }
-    }
+    names.iter().try_for_each(|name| add_target(&mut changed, "--compare", name))?;
     changed.targets.retain(|target| names.contains(&target.name.value));
     let (kept, left_out) = chosen(suite, &names);
     if !left_out.is_empty() {
@@ -454,19 +422,6 @@ pub(crate) fn apply(
     let searches: Vec<&str> = searches.map(|experiment| experiment.name.value.as_str()).collect();
     if !searches.is_empty() {
         notes.push(say!(searches_are_no_pairs, names = searches.join(", ")));
-    }
-    // Who takes a bundled suite has written no repeats.
-    let is_own = !suite.text.file.starts_with(BUNDLED_PREFIX) && versus.stop.pairs.is_none();
-    let repeated = kept.iter().filter(|experiment| is_own && experiment.facts.repeats > 1);
-    let repeated: Vec<&str> = repeated.map(|experiment| experiment.name.value.as_str()).collect();
-    if !repeated.is_empty() {
-        let (names, baseline) = (repeated.join(", "), &versus.baseline);
-        notes.push(say!(
-            pairs_instead_of_repeats,
-            names = names,
-            baseline = baseline,
-            candidate = &versus.candidate
-        ));
     }
     let written = |value: &String| WithSpan { value: value.clone(), span: 0..0 };
     changed.experiments = kept
@@ -485,17 +440,6 @@ pub(crate) fn apply(
         })
         .collect();
     Ok(changed)
-}
-
-fn plain_target(name: &str) -> SuiteTarget {
-    SuiteTarget {
-        name: WithSpan { value: name.to_owned(), span: 0..0 },
-        product: None,
-        facts: TargetFacts { name: name.to_owned(), ..TargetFacts::default() },
-        nodes: vec![Node { name: None, role: Role::Primary, url: None }],
-        route: None,
-        nodes_span: 0..0,
-    }
 }
 
 /// The experiments that are meant for one of the two targets; if none is, all of them, but each load
@@ -535,21 +479,10 @@ fn sharing_data<'a>(
 }
 
 fn is_same_load(a: &SuiteExperiment, b: &SuiteExperiment) -> bool {
-    let load = |experiment: &SuiteExperiment| {
-        let facts = &experiment.facts;
-        ExperimentFacts {
-            workload: facts.workload.clone(),
-            test: facts.test.clone(),
-            options: facts.options.clone(),
-            workers: facts.workers.clone(),
-            degrees: facts.degrees.clone(),
-            rates: facts.rates.clone(),
-            warmup_s: facts.warmup_s,
-            duration_s: facts.duration_s,
-            events: facts.events,
-            search: facts.search.clone(),
-            ..ExperimentFacts::default()
-        }
-    };
+    fn load(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
+        let of = &experiment.facts;
+        let size = (&of.workload, &of.test, &of.options, of.warmup_s, of.duration_s, of.events);
+        (size, &of.workers, &of.degrees, &of.rates, &of.search)
+    }
     load(a) == load(b)
 }

@@ -2,8 +2,7 @@
 //! parallel degrees; and `[experiment.fault]`: what is done to a node in the middle of each trial, so that failover and
 //! durability are measured.
 
-use crate::reader::hint_of_known;
-use crate::reader::{Reader, Sheet, short};
+use crate::reader::{Reader, Sheet, hint_of_known, short};
 use crate::suite::{SuiteExperiment, WithSpan};
 use dyno_core::offer::{Levels, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, FaultAction, FaultPlan, SecretCommand};
@@ -127,19 +126,15 @@ fn numbers(list: Vec<WithSpan<u64>>) -> Vec<u32> {
 /// `workers`, for which a workload may have another word.
 fn read_workers(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<Vec<u32>> {
     let alias = workload.and_then(|workload| workload.workers_alias);
-    let given = alias.filter(|alias| table.has(alias));
-    if given.is_none() {
+    if let Some(alias) = alias.filter(|alias| table.has(alias)) {
+        table.refuse_both(&[("workers", alias, "They are two words for the same number.")]);
+    } else {
         table.require("workers", "Add `workers = [1, 2, 4]`, for example.");
     }
     let range = 1..=100_000;
     let workers = table.wholes("workers", &range);
     let Some(alias) = alias else { return workers.map(numbers) };
-    let span = table.span_of(alias);
     let aliased = table.wholes(alias, &range);
-    if let (Some(span), Some(_)) = (span, &workers) {
-        let message = format!("{} has both `workers` and `{alias}`.", table.name);
-        table.note(&span, message, "They are two words for the same number: keep one.");
-    }
     workers.or(aliased).map(numbers)
 }
 
@@ -183,40 +178,37 @@ pub(crate) fn read_fault(
             "Add `duration_s = 60`, so that there is a time before the fault and one after it.",
         );
     }
-    if facts.search.is_some() {
-        note(
-            "A search for the highest rate can't have a fault in its trials.",
-            "Leave `objective` out.",
-        );
-    }
     let table = Reader::of_value(experiment.sheet, "`fault`", span.clone(), value)?;
     read_table(table, facts.duration_s)
 }
 
 fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<FaultPlan> {
+    table.refuse_alone(&[
+        ("heal_command", "command", "It ends what a command has done."),
+        ("promote_command", "promote", "Add `promote = true`, or leave `promote_command` out."),
+    ]);
     let action = table
         .required_text("action", "Add `action = \"kill\"`, for example.")
         .and_then(|written| read_action(&table, &written));
     let node = table.text("node");
     let at_s = read_at(&mut table, duration_s);
-    let heal = table.take("heal_after_s");
-    let heal_after_s = heal.as_ref().and_then(|(_, value)| {
-        table.item_number("heal_after_s", value, &(0.0..=86_400.0)).map(|number| number.value)
-    });
+    let heal_after_s = table.number("heal_after_s", 0.0..=86_400.0);
     let promote = read_promote(&mut table);
     let answer_limit_s = table.number("answer_limit_s", 0.1..=3_600.0);
     let [command, heal_command, promote_command] =
         ["command", "heal_command", "promote_command"].map(|key| table.text(key));
-    if let (Some((span, _)), Some(FaultAction::Restart)) = (&heal, action) {
-        let hint = "Leave `heal_after_s` out, or write `action = \"stop\"`.";
-        table.note(span, "A restart starts the node again at once.", hint);
-    }
     let allow_lost = read_allow_lost(&mut table);
-    check_commands(&table, action, [&command, &heal_command, &promote_command], &promote);
-    if promote.is_some() && node.as_ref().is_some_and(|node| promote.as_ref() == Some(&node.value))
-    {
-        let message = "The node that takes over is the one that the fault is done to.";
-        table.note(&table.span.clone(), message, "Name another node, or write `promote = true`.");
+    match (action, &command) {
+        (Some(FaultAction::Command), None) => table.missing(
+            "command",
+            "Add `command = \"...\"`: what the shell executes at the moment of the fault.",
+        ),
+        (Some(other), Some(command)) if other != FaultAction::Command => {
+            let message = format!("The fault `{}` is done by dyno itself.", other.name());
+            let hint = "Write `action = \"command\"`, or leave `command` out.";
+            table.note(&command.span, message, hint);
+        }
+        _ => {}
     }
     table.finish(
         &[
@@ -302,35 +294,5 @@ pub(crate) fn check_allowed(sheet: &Sheet<'_>, experiment: &SuiteExperiment, kno
             let hint = hint_of_known(target, "Targets of this file", known);
             sheet.note(&experiment.name.span, message, hint);
         }
-    }
-}
-
-/// Commands are for faults of clusters of others.
-fn check_commands(
-    table: &Reader<'_, '_>,
-    action: Option<FaultAction>,
-    [command, heal, promote]: [&Option<WithSpan<String>>; 3],
-    promoted: &Option<String>,
-) {
-    match (action, command) {
-        (Some(FaultAction::Command), None) => table.missing(
-            "command",
-            "Add `command = \"...\"`: what the shell executes at the moment of the fault.",
-        ),
-        (Some(other), Some(command)) if other != FaultAction::Command => {
-            let message = format!("The fault `{}` is done by dyno itself.", other.name());
-            let hint = "Write `action = \"command\"`, or leave `command` out.";
-            table.note(&command.span, message, hint);
-        }
-        _ => {}
-    }
-    if let (Some(heal), true) = (heal, action.is_some_and(|it| it != FaultAction::Command)) {
-        let message = "`heal_command` ends what a command has done.";
-        let hint = "Write `action = \"command\"`, or leave `heal_command` out.";
-        table.note(&heal.span, message, hint);
-    }
-    if let (Some(promote), None) = (promote, promoted) {
-        let message = "`promote_command` makes a node the primary, and none is to be.";
-        table.note(&promote.span, message, "Add `promote = true`, or leave `promote_command` out.");
     }
 }

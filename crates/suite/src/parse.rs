@@ -1,16 +1,27 @@
 //! Reads the tables of a suite file, and the options of an experiment.
 
-use crate::reader::{Reader, Sheet, Value, found, short};
-use crate::reader::{Source, Span, hint_of_known};
+use crate::reader::{Reader, Sheet, Source, Span, Value, found, hint_of_known, short};
 use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::{compare, figures, load, publication, targets};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
 use dyno_core::options::Shape;
-use dyno_facts::{
-    ExperimentFacts, PaperTexts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable,
-};
+use dyno_facts::{PaperTexts, Price, Role, SecretUrl, SuiteFacts, TargetFacts, password_variable};
 use std::collections::BTreeMap;
 use toml::de::DeValue;
+
+const NO_EXPERIMENT: &str = "Add at least one, with `name`, `workload`, `test` and `workers`.";
+
+/// Keys of an experiment that exclude each other, and why.
+const EXCLUSIVE: &[(&str, &str, &str)] = &[
+    ("compare", "read_only", "Each number of read-only nodes is a target of its own."),
+    ("compare", "repeats", "A comparison has `pairs`."),
+    ("objective", "repeats", "A search has `confirm`, trials that confirm its result."),
+    ("compare", "objective", "A search chooses the rates of each target: there are no pairs."),
+    ("rate", "objective", "An objective searches for the rate."),
+    ("objective", "restart_each", "A search has no pairs to restart for."),
+    ("objective", "reload_each", "A search has no pairs to reload for."),
+    ("objective", "fault", "Trials of a search can't have a fault."),
+];
 
 pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<Suite> {
     let header = match file.take("suite") {
@@ -32,10 +43,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
                 experiments.push(experiment);
             }
         }
-        None => file.missing(
-            "[[experiment]]",
-            "Add at least one, with `name`, `workload`, `test` and `workers`.",
-        ),
+        None => file.missing("[[experiment]]", NO_EXPERIMENT),
     }
     let publication = file
         .take("paper")
@@ -153,17 +161,11 @@ fn read_target(name: WithSpan<String>, mut table: Reader<'_, '_>) -> Option<Suit
         price: table.table("price").and_then(read_price),
         ..TargetFacts::default()
     };
+    table.refuse_both(&[("url", "nodes", "`url` is that of a single server.")]);
     let url = table.text("url").map(secret);
-    let nodes = table.take("nodes");
-    let (nodes, nodes_span) = match (nodes, url) {
-        (Some((span, _)), Some(_)) => {
-            let message = format!("{} has both `url` and `nodes`.", table.name);
-            let hint = "Keep `url` for a single server, or write it as `nodes = [{ role = \"primary\", url = ... }]`.";
-            table.note(&span, message, hint);
-            (Vec::new(), span)
-        }
-        (Some((span, value)), None) => (read_nodes(&table, value), span),
-        (None, url) => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
+    let (nodes, nodes_span) = match table.take("nodes") {
+        Some((span, value)) => (read_nodes(&table, value), span),
+        None => (vec![Node { name: None, role: Role::Primary, url }], table.span.clone()),
     };
     let route = targets::read_route(&mut table);
     let variable = password_variable(&name.value);
@@ -214,12 +216,6 @@ fn read_nodes<'t>(target: &Reader<'_, 't>, value: Value<'t>) -> Vec<Node> {
         let name = table.text("name").filter(|name| check_name(&table, name));
         let role = table.required_text("role", "Roles: primary, read_only, endpoint, shard.");
         let url = table.text("url").map(secret);
-        if let Some(name) = &name
-            && nodes.iter().any(|node: &Node| node.is_called(&name.value))
-        {
-            let message = format!("Two nodes of {} are called `{}`.", target.name, name.value);
-            table.note(&name.span, message, "Give each a name of its own.");
-        }
         if let Some(role) = role {
             match Role::parse(&role.value) {
                 Some(role) => nodes.push(Node { name, role, url }),
@@ -241,10 +237,7 @@ fn read_experiments<'t>(file: &Reader<'_, 't>, value: Value<'t>) -> Vec<SuiteExp
         return Vec::new();
     };
     if items.is_empty() {
-        file.missing(
-            "[[experiment]]",
-            "Add at least one, with `name`, `workload`, `test` and `workers`.",
-        );
+        file.missing("[[experiment]]", NO_EXPERIMENT);
     }
     items
         .iter()
@@ -261,6 +254,7 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let title = table.text("title");
     let [title_zh, description, description_zh] =
         ["title_zh", "description", "description_zh"].map(|key| table.trimmed(key));
+    table.refuse_both(EXCLUSIVE);
     let is_own_mix = is_own_mix(&table);
     let (workload, test) = read_workload_and_test(&mut table, is_own_mix);
     let targets = table.texts("targets");
@@ -283,8 +277,8 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
         facts.interval_s = load::FAULT_INTERVAL_S;
     }
     facts.stage_s = load::read_stage(&mut table, workload, &facts);
-    let read_only = read_read_only(&mut table, compare.is_some());
-    facts.repeats = read_repeats(&mut table, compare.is_some(), &facts);
+    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
+    facts.repeats = table.whole("repeats", 1..=1_000).map_or(1, |repeats| repeats as u32);
     let retry_starved = load::read_retry_starved(&mut table);
     // Statements of one's own are about tables of one's own, and nobody knows what a script's `cleanup` drops.
     let is_script = is_lua(workload);
@@ -341,46 +335,6 @@ fn read_workload_and_test<'s>(
             (workload, read_test(table, workload))
         }
     }
-}
-
-/// Numbers of read-only nodes. A comparison names its targets, so there are no parts of them.
-fn read_read_only(table: &mut Reader<'_, '_>, is_compared: bool) -> Vec<WithSpan<u64>> {
-    let read_only = table.wholes("read_only", &(1..=1_000)).unwrap_or_default();
-    if let (Some(first), true) = (read_only.first(), is_compared) {
-        let message = format!("{} has both `compare` and `read_only`.", table.name);
-        let hint = "Each number of read-only nodes is a target of its own: leave one of them out.";
-        table.note(&first.span, message, hint);
-    }
-    read_only
-}
-
-/// Trials per point; a comparison and a search have words of their own for that.
-fn read_repeats(table: &mut Reader<'_, '_>, is_compared: bool, facts: &ExperimentFacts) -> u32 {
-    let has_repeats = table.has("repeats");
-    let is_search = facts.search.is_some();
-    let instead = match (is_compared, is_search) {
-        (true, _) => Some("Write `pairs` in the comparison instead."),
-        (false, true) => Some("Write `confirm = N` for the trials that confirm the result."),
-        (false, false) => None,
-    };
-    if let Some(hint) = instead.filter(|_| has_repeats)
-        && let Some((span, _)) = table.take("repeats")
-    {
-        table.note(&span, format!("{} can't have `repeats`.", table.name), hint);
-        return 1;
-    }
-    if is_search && is_compared {
-        let message = format!("{} has both `compare` and `objective`.", table.name);
-        let hint = "A search chooses the rates of each target: there are no pairs. Leave one out.";
-        table.note(&table.span.clone(), message, hint);
-    }
-    if is_search && !facts.rates.is_empty() {
-        let message = format!("{} has both `rate` and `objective`.", table.name);
-        let hint = "An objective searches for the rate: leave `rate` out.";
-        table.note(&table.span.clone(), message, hint);
-    }
-    let repeats = table.whole("repeats", 1..=1_000);
-    repeats.and_then(|n| u32::try_from(n).ok()).unwrap_or(1)
 }
 
 fn read_workload<'s>(table: &mut Reader<'s, '_>) -> Option<&'s WorkloadOffer> {
@@ -564,7 +518,7 @@ fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEn
         };
         let shape = workload.shape_of(&name);
         if let Some(remedy) = instead_of_option(&name).filter(|_| shape.is_none()) {
-            note(format!("`{}` can't be an option in a suite.", short(key)), remedy);
+            note(format!("`{}` can't be an option in a suite.", short(key)), &remedy);
             continue;
         }
         if given.contains(&name) {
@@ -681,43 +635,33 @@ fn option_entry(
 
 /// The remedy for what is no option of a workload, because an experiment or a URL states it; by its name
 /// with underscores.
-fn instead_of_option(name: &str) -> Option<&'static str> {
-    Some(match name {
-        "workers" | "threads" | "num_threads" | "clients" | "client" | "terminals" => {
-            "Write `workers = [...]` in the experiment."
-        }
-        "time" | "max_time" => "Write `duration_s = ...` in the experiment.",
-        "events" | "max_requests" => "Write `events = ...` in the experiment.",
-        "rate" | "tx_rate" => "Write `rate = [...]` in the experiment.",
-        "report_interval" => "Write `interval_s = ...` in the experiment.",
-        "warmup_time" => "Write `warmup_s = ...` in the experiment.",
-        "percentile" => "Write `percentiles = [...]` in the experiment.",
-        "rand_seed" => "Write `seed = ...` in `[suite]`.",
-        "degrees" | "degree" => "Write `degrees = [...]` in the experiment.",
-        "test" => "Write `test = ...` in the experiment.",
-        "db_driver" => "The scheme of the target's `url` chooses the driver.",
-        "report_checkpoints" | "histogram" | "forced_shutdown" | "config_file" | "verbosity" => {
-            "A run folder holds every interval and histogram; leave the option out."
-        }
-        "mysql_ignore_errors" => return None,
-        _ if name.starts_with("mysql_") || name.starts_with("pgsql_") => {
-            "How a server is reached belongs into the `url` of its `[target.NAME]`."
-        }
-        _ => return None,
-    })
+fn instead_of_option(name: &str) -> Option<String> {
+    let is_login = name.starts_with("mysql_") || name.starts_with("pgsql_") || name == "db_driver";
+    if is_login && name != "mysql_ignore_errors" {
+        let remedy = "How a server is reached belongs into the `url` of its `[target.NAME]`.";
+        return Some(remedy.to_owned());
+    }
+    let keys = EXPERIMENT_SYNONYMS.iter().find(|(word, key)| *word == name || *key == name);
+    keys.map(|(_, key)| format!("Write `{key} = ...` in the experiment."))
 }
 
 /// Words of other tools for keys of an experiment.
 const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
     ("time", "duration_s"),
+    ("max_time", "duration_s"),
     ("seconds", "duration_s"),
     ("connections", "workers"),
     ("threads", "workers"),
+    ("num_threads", "workers"),
     ("clients", "workers"),
+    ("client", "workers"),
     ("terminals", "workers"),
     ("terminal", "workers"),
     ("concurrency", "workers"),
     ("max_requests", "events"),
+    ("tx_rate", "rate"),
+    ("warmup_time", "warmup_s"),
+    ("percentile", "percentiles"),
     ("runs", "repeats"),
     ("trials", "repeats"),
     ("report_interval", "interval_s"),

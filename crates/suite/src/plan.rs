@@ -4,14 +4,13 @@ use crate::compare::Versus;
 use crate::reader::{Problem, Span, SuiteError, hint_of_known};
 use crate::size::PassTimes;
 use crate::suite::{OptionPart, Suite, SuiteExperiment, SuiteTarget, WithSpan};
-use crate::targets::usual_name;
-use crate::targets::{check_data, plan_targets, redirect, redirect_to_nodes};
+use crate::targets::{check_data, plan_targets, redirect, redirect_to_nodes, usual_name};
 use crate::{compare, figures, publication, size, steps, targets};
 use dyno_core::offer::UsualPace;
 use dyno_facts::format::grouped;
 use dyno_facts::{
-    ExperimentFacts, FaultPlan, Message, PlanStep, Role, Route, RunHeader, RunPlan, SecretUrl,
-    StepAction, TargetFacts, TargetNode, mask_secrets, say,
+    ExperimentFacts, FaultPlan, Message, PlanStep, Role, RunHeader, RunPlan, SecretUrl, StepAction,
+    TargetFacts, TargetNode, mask_secrets, say,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -212,9 +211,8 @@ impl Plan {
         if !left_out.is_empty() {
             notes.push(say!(targets_without_url, targets = left_out.join(", ")));
         }
-        notes.extend(targets.iter().filter_map(|target| unused_route(suite, target)));
         let experiments = plan_experiments(suite, overrides, passes, &mut targets, &mut notes)?;
-        notes.extend(size::told(suite, overrides, &experiments, passes));
+        notes.extend(size::told(suite, overrides, &experiments));
         let seed = overrides.seed.unwrap_or(suite.seed);
         let owner = |name: &str| {
             let found = targets.iter().find(|target| target.name == name);
@@ -231,7 +229,6 @@ impl Plan {
         }
         let each: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
         let estimated_s = steps::estimate(&experiments, &each, |_| 0.0);
-        notes.extend(size::over_time(&experiments, &steps));
         let facts = RunPlan {
             hash: String::new(),
             suite: suite.facts.clone(),
@@ -343,14 +340,6 @@ impl Plan {
     }
 }
 
-/// Who gives one URL for a target of several nodes should know that it is all there is.
-fn unused_route(suite: &Suite, planned: &TargetFacts) -> Option<Message> {
-    let route = suite.target(&planned.name)?.route.as_ref()?.value;
-    let needs_more = matches!(route, Route::Split | Route::Spread);
-    (needs_more && planned.nodes.is_empty())
-        .then(|| say!(route_does_not_apply, target = &planned.name, route = route.name()))
-}
-
 fn check_overrides(suite: &Suite, overrides: &Overrides) -> Result<(), SuiteError> {
     let shrink = overrides.shrink.unwrap_or(1.0);
     if !(shrink > 0.0 && shrink <= 1.0) {
@@ -403,7 +392,9 @@ fn plan_experiments(
             continue;
         }
         if planned.workers != experiment.facts.workers {
-            capped.push(capped_at(experiment, &planned, overrides));
+            let [most, full] = [&planned.workers, &experiment.facts.workers]
+                .map(|workers| workers.iter().copied().max().unwrap_or(0));
+            capped.push(say!(capped_at, name = &planned.name, most = most, full = full));
         }
         let filled = |text: &str| {
             filled_title(&planned, text).map_err(|problem| {
@@ -430,22 +421,6 @@ fn plan_experiments(
         notes.push(say!(fewer_workers, capped = some_of(capped)));
     }
     Ok(experiments)
-}
-
-/// `name at 20 of 256 (10 for each of 2 warehouses)`.
-fn capped_at(
-    experiment: &SuiteExperiment,
-    planned: &ExperimentFacts,
-    overrides: &Overrides,
-) -> Message {
-    let most = |workers: &[u32]| workers.iter().copied().max().unwrap_or(0);
-    let (most, full) = (most(&planned.workers), most(&experiment.facts.workers));
-    let why = match (overrides.max_workers, experiment.sizing.as_ref()) {
-        (Some(cap), _) if cap <= most => say!(as_max_workers_wants),
-        (_, Some(sizing)) => size::workers_bound(sizing, &planned.options),
-        _ => Message::default(),
-    };
-    say!(capped_at, name = &planned.name, most = most, full = full, why = why)
 }
 
 /// The title with what is planned in the place of `{workers}` and of options (`{warehouses}`).
@@ -615,15 +590,8 @@ fn hash(plan: &Plan) -> String {
         // What may be lost decides an exit code, and nothing that is executed.
         let judged = |fault: &FaultPlan| FaultPlan { allow_lost: Vec::new(), ..fault.clone() };
         let fault = one.fault.as_ref().map(judged);
-        let mut essence =
-            vec![json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault))];
-        // Left out where there are none: plans of before there were stages keep their hash.
-        essence.extend(one.stage_s.map(|stage_s| json!(stage_s)));
-        essence.extend(one.repeats_s.map(|repeats_s| json!({ "repeats_s": repeats_s })));
-        match essence.as_slice() {
-            [whole] => whole.clone(),
-            cut => json!(cut),
-        }
+        let lengths = (one.stage_s, one.repeats_s);
+        json!((&one.name, load, &one.comparison, &one.search, &one.restore, fault, lengths))
     };
     let step = |step: &PlanStep| json!((&step.id, &step.action));
     let essence = json!({
@@ -655,9 +623,7 @@ impl Plan {
         let steps = self.steps.iter().zip(&left);
         steps.filter(|(_, left)| **left).map(|(step, _)| step).collect()
     }
-}
 
-impl Plan {
     /// The name under which the database of a target is known: that of the target whose twin or part it is, or its own.
     pub fn owner<'a>(&'a self, target: &'a str) -> &'a str {
         self.target(target).map_or(target, |found| found.owner())

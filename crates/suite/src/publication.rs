@@ -10,7 +10,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, ScriptFacts, TargetTexts, WHITE};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::path::{Component, Path};
 use toml::de::DeTable;
 
@@ -71,8 +70,7 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
     for (name, span, value) in targets.into_iter().flat_map(Reader::into_entries) {
         let title = format!("[paper.target.{}]", short(name));
         if let Some(own) = Reader::of_value(sheet, title, span.clone(), value) {
-            let own = target(own, &texts.targets);
-            texts.targets.insert(name.to_owned(), own);
+            texts.targets.insert(name.to_owned(), target(own));
             names.push(WithSpan { value: name.to_owned(), span });
         }
     }
@@ -88,11 +86,8 @@ fn both(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothT
     BothTexts { en: table.trimmed(en), zh: table.trimmed(zh) }
 }
 
-/// Colours that are nearer to each other look alike in thin lines: those that differ by some 60 of 441 do not.
-const DISTANCE_MIN: f64 = 60.0;
-
-/// A colour that can be read on white and told from those of `others`.
-fn colour(table: &mut Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) -> String {
+/// A colour that can be read on white.
+fn colour(table: &mut Reader<'_, '_>) -> String {
     let Some(written) = table.text("colour") else { return String::new() };
     let value = &written.value;
     let Some(colour) = Colour::parse(value) else {
@@ -107,22 +102,16 @@ fn colour(table: &mut Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) ->
         );
         table.note(&written.span, message, "Choose a darker colour.");
     }
-    let is_near = |other: &&Colour| other.distance(colour) < DISTANCE_MIN;
-    let near = others.values().filter_map(|other| Colour::parse(&other.colour)).collect::<Vec<_>>();
-    if let Some(other) = near.iter().find(is_near) {
-        let message = format!("The colours {value} and {} can't be told apart.", other.hex());
-        table.note(&written.span, message, "Choose colours of other hues.");
-    }
     colour.hex()
 }
 
-fn target(mut table: Reader<'_, '_>, others: &BTreeMap<String, TargetTexts>) -> TargetTexts {
+fn target(mut table: Reader<'_, '_>) -> TargetTexts {
     let texts = TargetTexts {
         name: both(&mut table, "name", "name_zh"),
         class: table.text("class").map(|text| text.value),
         vcpu: table.number("vcpu", 0.01..=100_000.0),
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
-        colour: colour(&mut table, others),
+        colour: colour(&mut table),
     };
     table.finish(&[("title", "name"), ("color", "colour")], |_, known| known);
     texts
@@ -290,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn colours_must_be_legible_and_unlike() {
+    fn colours_must_be_legible() {
         let colours = |a: &str, b: &str| {
             let text = format!("[target.a]\ncolour = \"{a}\"\n[target.b]\ncolour = \"{b}\"\n");
             publication("p.toml", &text).map_err(|error| error.to_string())
@@ -300,7 +289,6 @@ mod tests {
         for (a, b, why) in [
             ("blue", "#c00000", "`blue` is not a colour"),
             ("#0068a8", "#ffcc00", "contrast of the colour #ffcc00 to white is 1.5 : 1"),
-            ("#0068a8", "#0070b0", "can't be told apart"),
         ] {
             let error = colours(a, b).expect_err(why);
             assert!(error.contains(why) && error.contains("p.toml:"), "{error}");

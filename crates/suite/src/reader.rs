@@ -129,6 +129,26 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
+    /// Notes each key that stands beside one that excludes it: the first two words of a row, and why.
+    pub(crate) fn refuse_both(&self, rows: &[(&str, &str, &str)]) {
+        for (one, other, hint) in rows {
+            if let (true, Some(span)) = (self.has(one), self.span_of(other)) {
+                let message = format!("{} has both `{one}` and `{other}`.", self.name);
+                self.note(&span, message, format!("{hint} Leave one of them out."));
+            }
+        }
+    }
+
+    /// Notes each key without the one that it needs: the first two words of a row, and what to do.
+    pub(crate) fn refuse_alone(&self, rows: &[(&str, &str, &str)]) {
+        for (key, needed, hint) in rows {
+            if let (false, Some(span)) = (self.has(needed), self.span_of(key)) {
+                let message = format!("{} has `{key}` without `{needed}`.", self.name);
+                self.note(&span, message, *hint);
+            }
+        }
+    }
+
     pub(crate) fn required_text(
         &mut self,
         key: &'static str,
@@ -471,9 +491,7 @@ impl Source {
             length: marked.chars().count().max(1),
         }
     }
-}
 
-impl Source {
     /// The last beginning of a character, or the end of the text, not after `at`.
     fn boundary(&self, at: usize) -> usize {
         let at = at.min(self.text.len());

@@ -6,9 +6,7 @@ use crate::reader::{Problem, SuiteError};
 use crate::suite::{Suite, SuiteExperiment};
 use dyno_core::offer::{DataSizing, Scale};
 use dyno_facts::format::plain;
-use dyno_facts::{
-    DataSize, ExperimentFacts, FaultPlan, Message, PlanStep, PlannedTrial, Purpose, say,
-};
+use dyno_facts::{DataSize, ExperimentFacts, FaultPlan, Message, Purpose, say};
 use std::collections::BTreeMap;
 
 type Options = BTreeMap<String, String>;
@@ -118,15 +116,6 @@ pub(crate) fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
     workers
 }
 
-/// Why there are no more, in words: `10 for each of 2 warehouses`.
-pub(crate) fn workers_bound(sizing: &DataSizing, options: &Options) -> Message {
-    let DataSizing::Factor { factor, workers_per_unit: Some(each), .. } = sizing else {
-        return Message::default();
-    };
-    let units = value(options, factor).unwrap_or(factor.default);
-    say!(workers_for_each_unit, each = *each, units = units, option = factor.option)
-}
-
 /// First the rows of each table, down to 1,000, then the number of tables, down to one.
 fn shrink_tables(rows: &Scale, tables: &Scale, options: &mut Options, shrink: f64) {
     let sizes = value(options, rows).zip(value(options, tables));
@@ -214,7 +203,9 @@ pub(crate) fn fit(suite: &Suite, overrides: &Overrides, budget_s: f64) -> Result
             best.estimated_s.ceil()
         );
         let least = least_budget(best.estimated_s);
-        let hint = format!("Give it `--budget {least}` at least{}.", less_to_do(&best));
+        let hint = format!(
+            "Give it `--budget {least}` at least, fewer pairs or less to measure; `--plan` prints what each step takes."
+        );
         return Err(Problem::new(message).hint(hint).into());
     }
     let (mut low, mut high) = (SHARE_LEAST, 1.0);
@@ -244,28 +235,6 @@ pub(crate) fn smallest(suite: &Suite, overrides: &Overrides) -> Option<Plan> {
     overrides.budget_s?;
     let least = Overrides { shrink: Some(SHARE_LEAST), ..overrides.clone() };
     Plan::of_size(suite, &least, &PassTimes::new()).ok()
-}
-
-/// What would shorten a plan that is too long at its smallest.
-fn less_to_do(plan: &Plan) -> String {
-    let mut ways = Vec::new();
-    let pairs = plan.experiments.iter().find_map(|planned| planned.comparison.as_ref());
-    match pairs {
-        Some(pairs) if !pairs.is_aa => ways.push(format!(
-            "fewer pairs, which may be too few to decide (`--compare {} {} --pairs 2..2`)",
-            pairs.baseline, pairs.candidates[0]
-        )),
-        None if plan.targets.len() > 1 => ways.push("fewer targets".to_owned()),
-        _ => {}
-    }
-    if plan.experiments.iter().any(|planned| planned.workers.len() > 1) {
-        ways.push("fewer load levels (`--max-workers 1`)".to_owned());
-    }
-    if plan.experiments.len() > 1 {
-        ways.push("a copy of the suite with fewer experiments (`dyno help suite`)".to_owned());
-    }
-    let ways: String = ways.iter().map(|way| format!(", or {way}")).collect();
-    format!("{ways}; `--plan` prints what each step takes")
 }
 
 /// A budget that holds so many seconds, as it is typed.
@@ -348,7 +317,6 @@ pub(crate) fn told(
     suite: &Suite,
     overrides: &Overrides,
     experiments: &[ExperimentFacts],
-    passes: &PassTimes,
 ) -> Vec<Message> {
     let Some(share) = overrides.shrink.filter(|share| *share < 1.0) else { return Vec::new() };
     let is_published = suite.facts.paper.is_some();
@@ -356,24 +324,16 @@ pub(crate) fn told(
         Some(_) if !is_published && suite.experiments.iter().all(has_answers) => {
             let sized = |planned: &ExperimentFacts| {
                 let scale = planned.options.get("scale").cloned().unwrap_or_default();
-                let (name, n) = (&planned.name, planned.repeats);
-                let has_no_time = passes.get(name).is_some_and(|seconds| *seconds <= 0.0);
+                let name = &planned.name;
                 match planned.time_bound() {
-                    Some((least, seconds)) if planned.comparison.is_some() => say!(
-                        sized_with_pairs,
-                        name = name,
-                        scale = scale,
-                        seconds = seconds.to_string(),
-                        n = least
-                    ),
                     Some((_, seconds)) => {
                         let seconds = seconds.to_string();
                         say!(sized_with_passes, name = name, scale = scale, seconds = seconds)
                     }
-                    None if has_no_time => {
-                        say!(sized_without_time, name = name, scale = scale, n = n)
+                    None => {
+                        let n = planned.repeats;
+                        say!(sized_with_answers, name = name, scale = scale, n = n)
                     }
-                    None => say!(sized_with_answers, name = name, scale = scale, n = n),
                 }
             };
             experiments.iter().map(sized).collect()
@@ -383,28 +343,6 @@ pub(crate) fn told(
         }
         _ => vec![say!(shrunk_by, share = share.to_string())],
     }
-}
-
-/// Comparisons whose fewest pairs are guessed to take longer than their time: they are made all the same.
-pub(crate) fn over_time(experiments: &[ExperimentFacts], steps: &[PlanStep]) -> Vec<Message> {
-    let of = |planned: &ExperimentFacts| {
-        let (least, seconds) = planned.comparison.as_ref().and(planned.time_bound())?;
-        let is_of_fewest = |step: &&PlanStep| {
-            let is_its = |of: &PlannedTrial| of.purpose == Purpose::Measure && of.repeat <= least;
-            step.experiment == planned.name && step.trial().is_some_and(is_its)
-        };
-        let took_s: f64 = steps.iter().filter(is_of_fewest).map(|step| step.estimated_s).sum();
-        (took_s > seconds).then(|| {
-            say!(
-                fewest_pairs_over_time,
-                name = &planned.name,
-                n = least,
-                took = took_s.ceil().to_string(),
-                seconds = seconds.to_string(),
-            )
-        })
-    };
-    experiments.iter().filter_map(of).collect()
 }
 
 #[cfg(test)]

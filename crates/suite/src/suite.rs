@@ -2,8 +2,7 @@
 
 use crate::compare::Compare;
 use crate::parse::read_file;
-use crate::reader::{Problem, Source, Span, SuiteError};
-use crate::reader::{Reader, Sheet};
+use crate::reader::{Problem, Reader, Sheet, Source, Span, SuiteError};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, UsualPace, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
@@ -72,12 +71,6 @@ pub struct Node {
     pub role: Role,
     /// How to reach it; absent if the user has to say.
     pub url: Option<WithSpan<SecretUrl>>,
-}
-
-impl Node {
-    pub(crate) fn is_called(&self, name: &str) -> bool {
-        self.name.as_ref().is_some_and(|own| own.value == name)
-    }
 }
 
 /// Points that belong together.

@@ -6,8 +6,7 @@
 //! trials are interleaved, and figures and verdicts need no further dimension.
 
 use crate::plan::Overrides;
-use crate::reader::Reader;
-use crate::reader::{Problem, Source, SuiteError};
+use crate::reader::{Problem, Reader, Source, SuiteError};
 use crate::suite::{Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use dyno_core::{ShardMap, ShardRule, counted};
 use dyno_facts::{ExperimentFacts, Message, Role, Route, SecretUrl, TargetFacts, TargetNode, say};
@@ -437,12 +436,9 @@ pub(crate) fn plan_parts(
 
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
 fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Message>) -> Vec<u32> {
-    let most = whole.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
-    let wanted = || experiment.read_only.iter().map(|nodes| nodes.value);
-    let mut kept: Vec<u32> =
-        wanted().filter(|nodes| *nodes <= u64::from(most)).map(|nodes| nodes as u32).collect();
-    let left_out: Vec<String> =
-        wanted().filter(|nodes| *nodes > u64::from(most)).map(|nodes| nodes.to_string()).collect();
+    let most = readers(&whole.nodes) as u32;
+    let wanted = experiment.read_only.iter().map(|nodes| nodes.value as u32);
+    let (mut kept, left_out): (Vec<u32>, Vec<u32>) = wanted.partition(|nodes| *nodes <= most);
     if kept.is_empty() {
         kept.push(most);
     }
@@ -452,7 +448,7 @@ fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Mes
             target = &whole.name,
             n = most,
             name = &experiment.name.value,
-            numbers = left_out.join(", "),
+            numbers = left_out.iter().map(u32::to_string).collect::<Vec<_>>().join(", "),
         ));
     }
     kept

@@ -281,7 +281,7 @@ fn polardb_x_stands_beside_the_published_editions() {
         sizes.collect::<Vec<_>>(),
         [("2", 20), ("2", 20), ("20", 200), ("1", 10), ("2", 20)]
     );
-    let note = "standard at 20 of 1,000 (10 for each of 2 warehouses), enterprise at 20 of 1,000";
+    let note = "standard at 20 of 1,000, enterprise at 20 of 1,000";
     assert!(plan.notes.iter().any(|line| line.to_string().contains(note)), "{:?}", plan.notes);
     // Titles state what runs.
     let title = &plan.experiment("standard").expect("the experiment").title;

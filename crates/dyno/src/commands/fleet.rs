@@ -9,7 +9,7 @@ use dyno_fleet::{
     Versions, present,
 };
 use dyno_runner::failure::Failure;
-use dyno_runner::fleet::{assist, remove_stale_folders};
+use dyno_runner::fleet::assist;
 use dyno_runner::{Permits, output, signals};
 use std::fs::File;
 use std::path::PathBuf;
@@ -251,7 +251,6 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
         }
     })
     .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    remove_stale_folders();
     let fleet = &arguments.nats.fleet;
     let name = arguments.name.as_deref();
     let generator = Generator::open(&nats, fleet, name, versions(), permits.named())?;
