@@ -107,6 +107,14 @@ pub struct QueryFacts {
     pub plan: Option<PlanFacts>,
 }
 
+impl QueryFacts {
+    /// How its answer compares; `None` where it has none.
+    pub(crate) fn verdict(&self) -> Option<CheckVerdict> {
+        let verdict = self.answer.as_ref().map_or(CheckVerdict::NotMade, |answer| answer.verdict);
+        (self.outcome == QueryOutcome::Answered).then_some(verdict)
+    }
+}
+
 /// An answer held against another.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AnswerFacts {

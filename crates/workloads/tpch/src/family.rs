@@ -9,7 +9,7 @@ use crate::degree::{DegreeRule, detect};
 use crate::facts::{CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
 use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
-use crate::paper::{ANSWERS, AnswerCount, ROWS, answers_words};
+use crate::paper::{ANSWERS, ROWS, answers_words};
 use crate::run::{Answerer, RunOptions, TpchTest, TrialWatch, data, known_facts, run};
 use crate::state;
 use crate::warm::{as_found, emptied, warm};
@@ -408,8 +408,7 @@ fn answers_lines(data: &RunData) -> String {
     let lines = groups.iter().map(|((experiment, target), trials)| {
         let whose = if is_alone { String::new() } else { format!(" of {experiment} on {target}") };
         let text: String = trials.iter().map(|facts| differences(facts)).collect();
-        let count = AnswerCount::of(trials.iter().copied());
-        text + &format!("answers{whose}: {}\n", answers_words(&count))
+        text + &format!("answers{whose}: {}\n", answers_words(trials.iter().copied()))
     });
     lines.collect()
 }
@@ -478,7 +477,7 @@ mod tests {
     }
 
     fn line(trials: &[&TpchFacts]) -> String {
-        answers_words(&AnswerCount::of(trials.iter().copied())).to_string()
+        answers_words(trials.iter().copied()).to_string()
     }
 
     #[test]

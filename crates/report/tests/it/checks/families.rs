@@ -3,7 +3,7 @@
 use super::Case;
 use crate::synthetic::own_mut;
 use crate::synthetic::tpcc::tpcc;
-use crate::synthetic::tpch::{published, tpch};
+use crate::synthetic::tpch::tpch;
 use dyno_facts::{CheckVerdict, PublishedTable, TrialSummary};
 use dyno_report::Paper;
 use dyno_store::RunData;
@@ -268,18 +268,6 @@ pub(super) const TPCH: &[Case] = &[
         silent: |runs| queries(runs, &[1], |_| {}),
     },
     Case {
-        id: "tpch-plans-by-degree",
-        evidence: "all but Q16 and Q22 on postgres",
-        fires: |runs| queries(runs, &ALL, |_| {}),
-        silent: |runs| queries(runs, &[1], |_| {}),
-    },
-    Case {
-        id: "tpch-once",
-        evidence: "experiment spec: one trial: postgres at degree 2",
-        fires: |runs| queries(runs, &[9, 10], |_| {}),
-        silent: |runs| queries(runs, &[3, 6], |_| {}),
-    },
-    Case {
         id: "tpch-refreshed",
         evidence: "trial 10: 1 pair applied since the load",
         fires: |runs| queries(runs, &[10], |_| {}),
@@ -310,7 +298,7 @@ pub(super) const TPCH: &[Case] = &[
 ];
 
 /// Those that need a published table; the test below has their pairs.
-pub(super) const BESIDE_PUBLISHED: [&str; 2] = ["tpcc-unlike-published", "tpch-unlike-published"];
+pub(super) const BESIDE_PUBLISHED: [&str; 1] = ["tpcc-unlike-published"];
 
 fn lines(id: &str, run: RunData, published: &[PublishedTable]) -> usize {
     let paper = Paper::new(&[run], published);
@@ -325,17 +313,4 @@ fn loads_unlike_the_published_ones_are_told() {
         row.conditions.insert("warehouses".to_owned(), "2".to_owned());
     }
     assert_eq!(lines("tpcc-unlike-published", tpcc(), &tables), 0);
-
-    let mut tables = published();
-    assert_eq!(lines("tpch-unlike-published", tpch(), &tables), 1);
-    let mut run = tpch();
-    run.trials.retain(|trial| trial.summary.target == "postgres");
-    for row in tables.iter_mut().flat_map(|table| &mut table.rows) {
-        row.conditions.insert("scale".to_owned(), "1".to_owned());
-        let degree = row.conditions.get_mut("degree").expect("a degree");
-        if degree.as_str() == "16" {
-            "2".clone_into(degree);
-        }
-    }
-    assert_eq!(lines("tpch-unlike-published", run, &tables), 0);
 }

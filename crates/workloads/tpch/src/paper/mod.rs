@@ -7,7 +7,6 @@ mod section;
 mod tables;
 mod words;
 
-pub(crate) use tables::AnswerCount;
 pub(crate) use words::answers as answers_words;
 
 use crate::facts::{QueryFacts, QueryOutcome, TpchFacts};
@@ -19,7 +18,8 @@ use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, GlossaryRow, JudgedFamily, Method, Paper, Rule,
     Trial, glossary_row,
 };
-use tables::{PublishedSeconds, TpchTable, published_query};
+use section::TpchSection;
+use tables::published_query;
 
 /// Queries of TPC-H.
 const QUERIES: u8 = 22;
@@ -29,52 +29,27 @@ pub(crate) const ANSWERS: &str = "answers";
 /// Name of a trial's check that the tables hold the rows that were loaded.
 pub(crate) const ROWS: &str = "rows";
 
-/// What the section of an experiment is made from.
-struct TpchSection<'a> {
-    trials: Vec<&'a Trial>,
-    /// By target and test: the 22 queries at every degree.
-    tables: Vec<TpchTable<'a>>,
-    /// Published times of the same queries.
-    published: Vec<PublishedSeconds<'a>>,
-}
+/// A trial with its facts.
+type TpchTrial<'a> = (&'a Trial, &'a TpchFacts);
 
-impl<'a> TpchSection<'a> {
-    /// `None` where no trial is TPC-H.
-    fn new(paper: &'a Paper, experiment: &'a Experiment) -> Option<Self> {
-        let trials = trials_of(paper, experiment);
-        let tables = tables::tables(&trials, &experiment.points);
-        let published = tables::published(experiment);
-        (!trials.is_empty()).then_some(TpchSection { trials, tables, published })
-    }
-}
-
-/// The facts of a trial.
 fn facts(trial: &Trial) -> Option<&TpchFacts> {
     trial.summary.own::<TpchFacts>()
 }
 
 /// The trials of an experiment that are TPC-H.
-fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<&'a Trial> {
-    evidence.trials_in(experiment).filter(|trial| facts(trial).is_some()).collect()
-}
-
-fn tables_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTable<'a>> {
-    tables::tables(&trials_of(evidence, experiment), &experiment.points)
+fn trials_of<'a>(evidence: &'a Evidence, experiment: &'a Experiment) -> Vec<TpchTrial<'a>> {
+    evidence.trials_in(experiment).filter_map(|trial| Some((trial, facts(trial)?))).collect()
 }
 
 fn executions<'a>(
-    trials: &[&'a Trial],
-) -> impl Iterator<Item = (&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
-    let with_facts = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
-    with_facts
-        .flat_map(|(trial, facts)| facts.queries.iter().map(move |query| (trial, facts, query)))
+    trials: &[TpchTrial<'a>],
+) -> impl Iterator<Item = (TpchTrial<'a>, &'a QueryFacts)> {
+    trials.iter().flat_map(|own| own.1.queries.iter().map(move |query| (*own, query)))
 }
 
 /// Executions of queries without an answer.
-fn failures<'a>(
-    trials: &[&'a Trial],
-) -> impl Iterator<Item = (&'a Trial, &'a TpchFacts, &'a QueryFacts)> {
-    executions(trials).filter(|(.., query)| query.outcome != QueryOutcome::Answered)
+fn failures<'a>(trials: &[TpchTrial<'a>]) -> impl Iterator<Item = (TpchTrial<'a>, &'a QueryFacts)> {
+    executions(trials).filter(|(_, query)| query.outcome != QueryOutcome::Answered)
 }
 
 /// TPC-H in a paper.
@@ -164,22 +139,21 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn method(&self, trials: &[&Trial]) -> Option<Method> {
-        let own: Vec<&Trial> = trials.iter().copied().filter(|own| facts(own).is_some()).collect();
+        let own = trials.iter().filter_map(|trial| Some((*trial, facts(trial)?)));
+        let own: Vec<TpchTrial<'_>> = own.collect();
         (!own.is_empty()).then(|| Method::Whole(words::method(&own)))
     }
 
     fn section(&self, paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
-        let section = TpchSection::new(paper, experiment)?;
-        Some(section::blocks(paper, experiment, &section, lang))
+        Some(TpchSection::new(paper, experiment)?.blocks(lang))
     }
 
     fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(section::terminal(paper, experiment, &TpchSection::new(paper, experiment)?))
+        Some(TpchSection::new(paper, experiment)?.terminal())
     }
 
     fn summary(&self, paper: &Paper) -> Option<PaperTable> {
-        let tables = paper.experiments.iter().map(|own| tables_of(paper, own));
-        Some(section::summary(paper, &tables.collect::<Vec<_>>()).into())
+        Some(section::summary(paper))
     }
 
     fn trials(&self, paper: &Paper) -> Option<PaperTable> {
@@ -187,7 +161,7 @@ impl FamilyPaper for TpchPaper {
     }
 
     fn reached(&self, paper: &Paper, experiment: &Experiment) -> Vec<Message> {
-        let tables = tables_of(paper, experiment);
+        let tables = tables::tables(experiment, &trials_of(paper, experiment));
         tables.iter().map(|table| words::best(&experiment.title, table)).collect()
     }
 

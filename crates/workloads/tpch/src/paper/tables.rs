@@ -2,11 +2,9 @@
 //!
 //! A table borrows the facts of its trials, and computes what it is asked for.
 
-use super::{QUERIES, facts};
-use crate::check::KNOWN_SCALES;
+use super::{QUERIES, TpchTrial, executions};
 use crate::facts::{PlanFacts, QueryFacts, QueryOutcome, TpchFacts, TpchMetrics};
-use dyno_facts::{CheckVerdict, Message, PublishedRow, PublishedTable};
-use dyno_report::format::unique;
+use dyno_facts::{CheckVerdict, PublishedRow, PublishedTable};
 use dyno_report::{Experiment, Point, Spread, Trial};
 use std::collections::BTreeSet;
 
@@ -26,24 +24,8 @@ pub(super) struct TpchTable<'a> {
 pub(super) struct Column<'a> {
     /// The degree asked for; 0 is off.
     pub(super) degree: u32,
-    /// Place of its point among those of the experiment.
-    pub(super) point: usize,
-    pub(super) trials: Vec<(&'a Trial, &'a TpchFacts)>,
-}
-
-/// How the answers of trials compare.
-#[derive(Clone, Default)]
-pub(crate) struct AnswerCount {
-    /// Queries all of whose answers are right.
-    pub(super) right: u8,
-    /// Queries with a wrong answer.
-    pub(super) wrong: Vec<u8>,
-    /// Queries with answers that were not compared, and none that is wrong.
-    pub(super) not_compared: Vec<u8>,
-    /// Queries without an answer.
-    pub(super) unanswered: Vec<u8>,
-    /// Whether the answers at the scale factor are known beforehand.
-    pub(super) has_reference: bool,
+    pub(super) point: &'a Point,
+    pub(super) trials: Vec<TpchTrial<'a>>,
 }
 
 /// The times of one query at one degree.
@@ -72,55 +54,50 @@ pub(super) struct QueryPlans<'a> {
     pub(super) is_changed: bool,
 }
 
-impl QueryPlans<'_> {
-    fn shapes(&self) -> impl Iterator<Item = &str> {
-        self.links.iter().map(|(_, plan)| plan.shape.as_str()).filter(|shape| !shape.is_empty())
-    }
-}
-
-/// By what factor a time is shorter than that at the first degree.
+/// By what factor a time is shorter than that at the first degree: of the medians, and of the longest time there by the
+/// shortest here and the other way round.
 #[derive(Clone, Copy)]
 pub(super) struct Speedup {
-    pub(super) median: f64,
-    /// Of the shortest time there and the longest here.
-    pub(super) min: f64,
-    /// Of the longest time there and the shortest here.
-    pub(super) max: f64,
-    /// Whether there is more than one time on both sides or on one.
-    pub(super) is_spread: bool,
+    pub(super) factor: Spread,
     /// `≥` or `≤` where one of both times is only a bound, else empty.
     pub(super) bound: &'static str,
 }
 
 impl Speedup {
-    fn of(base: Spread, own: Spread, is_base_bound: bool, is_own_bound: bool) -> Option<Self> {
+    fn new(base: Spread, own: Spread, is_base_bound: bool, is_own_bound: bool) -> Option<Self> {
         let bound = match (is_base_bound, is_own_bound) {
             (true, true) => return None,
             (true, false) => "≥",
             (false, true) => "≤",
             (false, false) => "",
         };
-        (own.min > 0.0 && base.min > 0.0).then(|| Speedup {
-            median: base.median / own.median,
-            min: base.min / own.max,
-            max: base.max / own.min,
-            is_spread: base.min < base.max || own.min < own.max,
-            bound,
-        })
+        let (min, max) = (base.min / own.max, base.max / own.min);
+        let factor = Spread { min, median: base.median / own.median, max };
+        (own.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
     }
 }
 
+/// The points of an experiment with their trials.
+pub(super) fn columns<'a>(experiment: &'a Experiment, trials: &[TpchTrial<'a>]) -> Vec<Column<'a>> {
+    let column = |point: &'a Point| {
+        let own = trials.iter().filter(|(trial, _)| point.trials.contains(&trial.label));
+        let trials: Vec<TpchTrial<'a>> = own.copied().collect();
+        Some(Column { degree: trials.first()?.1.degree.asked, point, trials })
+    };
+    experiment.points.iter().filter_map(column).collect()
+}
+
 /// A table for each test on each target, in the order of the points.
-pub(super) fn tables<'a>(trials: &[&'a Trial], points: &'a [Point]) -> Vec<TpchTable<'a>> {
+pub(super) fn tables<'a>(
+    experiment: &'a Experiment,
+    trials: &[TpchTrial<'a>],
+) -> Vec<TpchTable<'a>> {
     let mut tables: Vec<TpchTable<'a>> = Vec::new();
-    for (place, point) in points.iter().enumerate() {
-        let column = Column::new(place, point, trials);
-        let Some(&(first, setup)) = column.trials.first() else { continue };
-        // A test of refresh functions alone has no queries.
-        if column.facts().all(|facts| facts.queries.is_empty()) {
-            continue;
-        }
-        let (target, streams) = (point.target.as_str(), first.summary.workers.max(1));
+    // A test of refresh functions alone has no queries.
+    let has_queries = |column: &Column<'_>| column.facts().any(|facts| !facts.queries.is_empty());
+    for column in columns(experiment, trials).into_iter().filter(has_queries) {
+        let (first, setup) = column.trials[0];
+        let (target, streams) = (column.point.target.as_str(), first.summary.workers.max(1));
         let key = |facts: &'a TpchFacts| (&facts.test, &facts.cache.state, facts.scale);
         let is_alike = |table: &&mut TpchTable<'a>| {
             (table.target, table.streams) == (target, streams) && key(table.setup) == key(setup)
@@ -134,41 +111,18 @@ pub(super) fn tables<'a>(trials: &[&'a Trial], points: &'a [Point]) -> Vec<TpchT
 }
 
 impl<'a> Column<'a> {
-    pub(super) fn new(place: usize, point: &Point, trials: &[&'a Trial]) -> Self {
-        let own = trials.iter().filter(|trial| point.trials.contains(&trial.label));
-        let trials: Vec<_> = own.filter_map(|trial| Some((*trial, facts(trial)?))).collect();
-        let degree = trials.first().map_or(0, |(_, facts)| facts.degree.asked);
-        Column { degree, point: place, trials }
-    }
-
     pub(super) fn facts(&self) -> impl Iterator<Item = &'a TpchFacts> + Clone {
         self.trials.iter().map(|(_, facts)| *facts)
     }
 
     fn executions(&self, query: u8) -> impl Iterator<Item = (&'a Trial, &'a QueryFacts)> {
-        self.trials.iter().flat_map(move |&(trial, facts)| {
-            let own = facts.queries.iter().filter(move |facts| facts.query == query);
-            own.map(move |facts| (trial, facts))
-        })
+        let own = executions(&self.trials).filter(move |(_, facts)| facts.query == query);
+        own.map(|((trial, _), facts)| (trial, facts))
     }
 
-    /// The most workers that a plan had at work; `None` where plans do not tell.
-    pub(super) fn got(&self) -> Option<u32> {
-        self.facts().filter_map(|facts| facts.degree.got).max()
-    }
-
-    /// What is to be said of the degree.
-    pub(super) fn remarks(&self) -> Vec<Message> {
-        unique(self.facts().filter_map(|facts| facts.degree.remark.clone()).collect())
-    }
-
-    /// Metrics of the trials of which no query is missing or failed.
-    pub(super) fn metrics(&self) -> impl Iterator<Item = &'a TpchMetrics> {
-        self.facts().filter_map(|facts| facts.metrics.as_ref())
-    }
-
-    pub(super) fn figure(&self, of: fn(&TpchMetrics) -> Option<f64>) -> Option<Spread> {
-        Spread::of(self.metrics().filter_map(of).collect())
+    pub(super) fn figure(&self, figure: fn(&TpchMetrics) -> Option<f64>) -> Option<Spread> {
+        let metrics = self.facts().filter_map(|facts| facts.metrics.as_ref());
+        Spread::of(metrics.filter_map(figure).collect())
     }
 
     /// Sum of the times of the queries; of a throughput test its length. Seconds.
@@ -182,19 +136,14 @@ impl<'a> Column<'a> {
     }
 
     /// Queries that count with a penalty in some trial because they were given up.
-    pub(super) fn penalised(&self) -> Vec<u8> {
-        let is_given_up = |query: &u8| {
-            self.executions(*query).any(|(_, facts)| facts.outcome == QueryOutcome::TimedOut)
-        };
-        (1..=QUERIES).filter(is_given_up).collect()
+    pub(super) fn penalised(&self) -> BTreeSet<u8> {
+        let given_up =
+            executions(&self.trials).filter(|(_, facts)| facts.outcome == QueryOutcome::TimedOut);
+        given_up.map(|(_, facts)| facts.query).collect()
     }
 
     pub(super) fn is_penalised(&self) -> bool {
         !self.penalised().is_empty()
-    }
-
-    pub(super) fn answers(&self) -> AnswerCount {
-        AnswerCount::of(self.facts())
     }
 
     pub(super) fn times(&self, query: u8) -> QueryTimes {
@@ -239,7 +188,7 @@ impl<'a> Column<'a> {
     }
 
     /// Queries whose plan changed between repeats.
-    pub(super) fn changed_plans(&self) -> Vec<u8> {
+    pub(super) fn changed_plans(&self) -> BTreeSet<u8> {
         (1..=QUERIES).filter(|query| self.plans(*query).is_changed).collect()
     }
 }
@@ -249,50 +198,22 @@ impl<'a> TpchTable<'a> {
         self.columns.iter().flat_map(Column::facts)
     }
 
-    /// What the parameters of the queries are; several where trials differ in them; `None` where no trial says.
-    pub(super) fn parameters(&self) -> Option<Message> {
-        let known = self.facts().map(|facts| &facts.parameters);
-        let known = unique(known.filter(|known| !known.is_empty()).cloned().collect());
-        (!known.is_empty()).then(|| Message::joined(&known, ", ", "、"))
-    }
-
-    /// Bounds after which a query was given up, seconds; empty where there was none.
-    pub(super) fn timeouts_s(&self) -> Vec<f64> {
-        let mut bounds: Vec<f64> = self.facts().filter_map(|facts| facts.timeout_s).collect();
-        bounds.sort_by(f64::total_cmp);
-        bounds.dedup();
-        bounds
-    }
-
-    fn executions(&self, query: u8) -> impl Iterator<Item = &'a QueryFacts> {
-        let columns = self.columns.iter();
-        columns.flat_map(move |column| column.executions(query)).map(|(_, facts)| facts)
-    }
-
     /// Fewest and most rows received of a query; `None` where no execution was answered.
-    pub(super) fn rows(&self, query: u8) -> Option<(u64, u64)> {
-        let answered = self.executions(query).filter(|own| own.outcome == QueryOutcome::Answered);
-        let rows: Vec<u64> = answered.map(|facts| facts.rows).collect();
-        Some((*rows.iter().min()?, *rows.iter().max()?))
-    }
-
-    /// How the answers of a query compare, over all degrees; `None` where it was not answered.
-    pub(super) fn answer(&self, query: u8) -> Option<CheckVerdict> {
-        verdict(self.executions(query))
+    pub(super) fn rows(&self, query: u8) -> Option<[f64; 2]> {
+        let all = self.facts().flat_map(|facts| &facts.queries).filter(|own| own.query == query);
+        let answered = all.filter(|own| own.outcome == QueryOutcome::Answered);
+        let rows = Spread::of(answered.map(|facts| facts.rows as f64).collect())?;
+        Some([rows.min, rows.max])
     }
 
     /// By what factor a figure of a column is smaller than that of the first; `None` of the first itself.
     pub(super) fn speedup(
         &self,
         place: usize,
-        of: fn(&Column<'a>) -> Option<Spread>,
+        figure: fn(&Column<'a>) -> Option<Spread>,
     ) -> Option<Speedup> {
         let (base, own) = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
-        Speedup::of(of(base)?, of(own)?, base.is_penalised(), own.is_penalised())
-    }
-
-    pub(super) fn total_speedup(&self, place: usize) -> Option<Speedup> {
-        self.speedup(place, Column::total_s)
+        Speedup::new(figure(base)?, figure(own)?, base.is_penalised(), own.is_penalised())
     }
 
     /// That of one query; `None` where one of both failed or both were given up, too.
@@ -301,50 +222,20 @@ impl<'a> TpchTable<'a> {
         let (base, own) = (base.times(query), own.times(query));
         let is_whole = base.failed + base.interrupted + own.failed + own.interrupted == 0;
         let (there, here) = base.seconds.zip(own.seconds).filter(|_| is_whole)?;
-        Speedup::of(there, here, base.timed_out > 0, own.timed_out > 0)
-    }
-
-    /// Queries that have a plan; empty where none was taken.
-    pub(super) fn planned(&self) -> Vec<u8> {
-        let has_plan = |query: &u8| self.executions(*query).any(|facts| facts.plan.is_some());
-        (1..=QUERIES).filter(has_plan).collect()
-    }
-
-    /// True when all plans of a query in a column have shapes that none has in the first.
-    pub(super) fn differs_from_first(&self, place: usize, query: u8) -> bool {
-        let (first, own) = (self.columns[0].plans(query), self.columns[place].plans(query));
-        let is_known = first.shapes().next().is_some() && own.shapes().next().is_some();
-        is_known && own.shapes().all(|shape| first.shapes().all(|other| other != shape))
+        Speedup::new(there, here, base.timed_out > 0, own.timed_out > 0)
     }
 }
 
-/// Whether these answers are right: wrong ones first, then those that were not compared.
-fn verdict<'a>(executions: impl Iterator<Item = &'a QueryFacts>) -> Option<CheckVerdict> {
-    let answered = executions.filter(|facts| facts.outcome == QueryOutcome::Answered);
-    let verdicts: Vec<CheckVerdict> = answered
-        .map(|facts| facts.answer.as_ref().map_or(CheckVerdict::NotMade, |answer| answer.verdict))
-        .collect();
+/// How the answers to a query compare: wrong ones first, then those that were not compared; `None` where it was not
+/// answered.
+pub(super) fn verdict<'a>(
+    trials: impl Iterator<Item = &'a TpchFacts>,
+    query: u8,
+) -> Option<CheckVerdict> {
+    let all = trials.flat_map(|facts| &facts.queries).filter(|facts| facts.query == query);
+    let verdicts: Vec<CheckVerdict> = all.filter_map(QueryFacts::verdict).collect();
     let order = [CheckVerdict::Failed, CheckVerdict::NotMade, CheckVerdict::Passed];
     order.into_iter().find(|verdict| verdicts.contains(verdict))
-}
-
-impl AnswerCount {
-    pub(crate) fn of<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -> Self {
-        let of_query = |query: u8| {
-            let queries = trials.clone().flat_map(|facts| &facts.queries);
-            verdict(queries.filter(move |facts| facts.query == query))
-        };
-        let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
-            (1..=QUERIES).filter(|query| of_query(*query) == wanted).collect()
-        };
-        AnswerCount {
-            right: with(Some(CheckVerdict::Passed)).len() as u8,
-            wrong: with(Some(CheckVerdict::Failed)),
-            not_compared: with(Some(CheckVerdict::NotMade)),
-            unanswered: with(None),
-            has_reference: trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale)),
-        }
-    }
 }
 
 /// Published times of the queries.
@@ -354,36 +245,32 @@ pub(super) struct PublishedSeconds<'a> {
     pub(super) scale: Option<f64>,
     /// Its degrees in ascending order.
     pub(super) degrees: Vec<u32>,
-    /// Seconds of Q1 to Q22 in the order of the degrees, and last their sums where all have a time.
-    rows: Vec<Vec<Option<f64>>>,
+    /// Query, degree and seconds.
+    times: Vec<(u8, u32, f64)>,
 }
 
 impl<'a> PublishedSeconds<'a> {
     /// `None` for a table without times of queries.
     fn new(table: &'a PublishedTable) -> Option<Self> {
-        let found: Vec<(u8, u32, f64)> = table.rows.iter().filter_map(published_query).collect();
-        let degrees: BTreeSet<u32> = found.iter().map(|(_, degree, _)| *degree).collect();
-        let at = |query: u8, degree: u32| {
-            found.iter().find(|row| (row.0, row.1) == (query, degree)).map(|row| row.2)
-        };
-        let row = |query| degrees.iter().map(|degree| at(query, *degree)).collect();
-        let sum = |degree: &u32| (1..=QUERIES).map(|query| at(query, *degree)).sum();
-        let sums = degrees.iter().map(sum).collect();
-        let rows = (1..=QUERIES).map(row).chain([sums]).collect();
+        let times: Vec<(u8, u32, f64)> = table.rows.iter().filter_map(published_query).collect();
+        let degrees: BTreeSet<u32> = times.iter().map(|(_, degree, _)| *degree).collect();
+        let degrees: Vec<u32> = degrees.into_iter().collect();
         let scale = table.rows.iter().find_map(|row| row.conditions.get("scale")?.parse().ok());
-        let degrees: Vec<u32> = degrees.iter().copied().collect();
-        (!found.is_empty()).then_some(PublishedSeconds { table, scale, degrees, rows })
+        (!times.is_empty()).then_some(PublishedSeconds { table, scale, degrees, times })
     }
 
-    /// The time of a query at the degree in this place; the sum of all where none is named.
-    pub(super) fn at(&self, query: Option<u8>, place: usize) -> Option<f64> {
-        self.rows[usize::from(query.map_or(QUERIES, |query| query - 1))][place]
+    /// The time of a query at a degree; the sum of all where none is named and all have a time.
+    pub(super) fn at(&self, query: Option<u8>, degree: u32) -> Option<f64> {
+        let Some(query) = query else {
+            return (1..=QUERIES).map(|query| self.at(Some(query), degree)).sum();
+        };
+        self.times.iter().find(|row| (row.0, row.1) == (query, degree)).map(|row| row.2)
     }
 
     /// The time at the first degree by that at the last, computed from those that were published.
     pub(super) fn speedup(&self, query: Option<u8>) -> Option<f64> {
-        let last = self.degrees.len().checked_sub(1).filter(|last| *last > 0)?;
-        Some(self.at(query, 0)? / self.at(query, last)?)
+        let [first, .., last] = self.degrees[..] else { return None };
+        Some(self.at(query, first)? / self.at(query, last)?)
     }
 }
 

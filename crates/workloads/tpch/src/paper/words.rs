@@ -1,30 +1,31 @@
 //! Every sentence that a paper says of TPC-H alone.
 
-use super::tables::{AnswerCount, Column, Speedup, TpchTable};
-use super::{QUERIES, facts};
+use super::tables::{Column, Speedup, TpchTable, verdict};
+use super::{QUERIES, TpchTrial};
+use crate::check::KNOWN_SCALES;
 use crate::facts::{CacheFacts, QueryOutcome, TpchFacts};
 use dyno_facts::{CheckVerdict, Message, say};
-use dyno_report::Trial;
 use dyno_report::format::{self, unique};
+use std::collections::BTreeSet;
 
 /// The name of a test.
-pub(super) fn test(name: &str) -> Message {
+fn test(name: &str) -> Message {
     match name {
         "queries" => say!(q1_to_q22_in_order),
         "power" => say!(power_test),
         "throughput" => say!(throughput_test),
         "refresh" => say!(refresh_functions),
         "performance" => say!(performance_test),
-        other => Message::verbatim(other),
+        other => other.into(),
     }
 }
 
 /// Contents of the caches, in a word.
 pub(super) fn proven_cache(facts: &CacheFacts) -> Message {
-    if facts.state == "warm" && facts.verdict == Some(CheckVerdict::Failed) {
-        return say!(not_warm);
+    match facts.verdict {
+        Some(CheckVerdict::Failed) if facts.state == "warm" => say!(not_warm),
+        _ => cache(&facts.state),
     }
-    cache(&facts.state)
 }
 
 pub(super) fn cache(state: &str) -> Message {
@@ -33,7 +34,7 @@ pub(super) fn cache(state: &str) -> Message {
         "warm" => say!(warm),
         "cold" => say!(cold),
         "as found" => say!(as_found),
-        other => Message::verbatim(other),
+        other => other.into(),
     }
 }
 
@@ -41,16 +42,11 @@ pub(super) fn cache(state: &str) -> Message {
 pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
     let (test, scale) = (test(&facts.test), format::plain(facts.scale));
     let caches = proven_cache(&facts.cache);
-    match streams {
-        1 => say!(scale_factor_caches, test = test, scale = scale, caches = caches),
-        streams => say!(
-            scale_factor_caches_2,
-            test = test,
-            scale = scale,
-            streams = say!(n_streams, n = streams),
-            caches = caches
-        ),
+    if streams == 1 {
+        return say!(scale_factor_caches, test = test, scale = scale, caches = caches);
     }
+    let streams = say!(n_streams, n = streams);
+    say!(scale_factor_caches_2, test = test, scale = scale, streams = streams, caches = caches)
 }
 
 /// A list of numbers: `0`, `0 and 2`.
@@ -59,14 +55,30 @@ pub(super) fn numbers<T: ToString>(numbers: impl IntoIterator<Item = T>) -> Mess
     Message::list(&words.collect::<Vec<_>>())
 }
 
+/// Bounds at which queries of these trials were given up, such as `60 and 120`; `None` where there was none.
+pub(super) fn bounds<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
+    let mut bounds: Vec<f64> = trials.filter_map(|facts| facts.timeout_s).collect();
+    bounds.sort_by(f64::total_cmp);
+    bounds.dedup();
+    (!bounds.is_empty()).then(|| numbers(bounds.into_iter().map(format::plain)))
+}
+
+/// The values in the queries of trials; `None` where no trial says.
+pub(super) fn parameters<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
+    let known = trials.map(|facts| facts.parameters.clone()).filter(|known| !known.is_empty());
+    let known = unique(known.collect());
+    (!known.is_empty()).then(|| Message::list(&known))
+}
+
 /// `main at degree 2`.
-pub(super) fn at_degree(target: &str, degree: u32) -> Message {
-    say!(target_at_degree_degree, target = target, degree = degree.to_string())
+pub(super) fn at_degree(column: &Column<'_>) -> Message {
+    let (target, degree) = (&column.point.target, column.degree.to_string());
+    say!(target_at_degree_degree, target = target, degree = degree)
 }
 
 /// How the degrees were set and what is to be said of them.
 pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
-    let sentence = |target: &str, column: &Column<'_>| {
+    let sentence = |column: &Column<'_>| {
         let degree = &column.facts().next()?.degree;
         let statements = degree.statements.join("; ");
         let set = match (statements.is_empty(), degree.rule.is_empty()) {
@@ -74,69 +86,52 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
             (false, true) => Some(say!(set_by_statements, statements = statements)),
             (false, false) => Some(say!(set_by_rule, rule = &degree.rule, statements = statements)),
         };
-        let sentences: Vec<Message> = set.into_iter().chain(column.remarks()).collect();
-        (!sentences.is_empty()).then(|| {
-            say!(
-                target_degree_degree_told,
-                target = target,
-                degree = column.degree.to_string(),
-                told = Message::sentences(&sentences)
-            )
-        })
+        let remarks = unique(column.facts().filter_map(|own| own.degree.remark.clone()).collect());
+        let sentences: Vec<Message> = set.into_iter().chain(remarks).collect();
+        let (target, degree) = (&column.point.target, column.degree.to_string());
+        let told = Message::sentences(&sentences);
+        let said = say!(target_degree_degree_told, target = target, degree = degree, told = told);
+        (!sentences.is_empty()).then_some(said)
     };
-    let of_table = |table: &TpchTable<'_>| -> Vec<Message> {
-        table.columns.iter().filter_map(|column| sentence(table.target, column)).collect()
-    };
-    unique(tables.iter().flat_map(of_table).collect())
+    unique(tables.iter().flat_map(|table| table.columns.iter().filter_map(sentence)).collect())
 }
 
 /// `Q3`, `Q3 and Q11`.
-pub(super) fn queries(numbers: &[u8]) -> Message {
-    self::numbers(numbers.iter().map(|query| format!("Q{query}")))
+pub(super) fn queries(numbers: impl IntoIterator<Item = u8>) -> Message {
+    self::numbers(numbers.into_iter().map(|query| format!("Q{query}")))
 }
 
-/// [`queries`], but shorter where they are most: `all 22 queries`, `all but Q16 and Q22`.
-pub(super) fn most_of(numbers: &[u8]) -> Message {
-    let others: Vec<u8> = (1..=QUERIES).filter(|query| !numbers.contains(query)).collect();
-    match others.len() {
-        0 => say!(all_22_queries),
-        few if few <= usize::from(QUERIES / 3) => {
-            say!(all_but_queries, queries = queries(&others))
-        }
-        _ => queries(numbers),
-    }
-}
-
-/// `21 of 22 correct; wrong: Q11`.
-pub(crate) fn answers(count: &AnswerCount) -> Message {
-    let is_none_compared =
-        count.right == 0 && count.wrong.is_empty() && !count.not_compared.is_empty();
-    let right = match (is_none_compared, count.has_reference) {
+/// Compares the answers of trials: `21 of 22 correct; wrong: Q11`.
+pub(crate) fn answers<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -> Message {
+    let with = |wanted: Option<CheckVerdict>| -> Vec<u8> {
+        (1..=QUERIES).filter(|query| verdict(trials.clone(), *query) == wanted).collect()
+    };
+    let right = with(Some(CheckVerdict::Passed)).len();
+    let (wrong, unanswered) = (with(Some(CheckVerdict::Failed)), with(None));
+    let not_compared = with(Some(CheckVerdict::NotMade));
+    let is_known = trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale));
+    let is_none_compared = right == 0 && wrong.is_empty() && !not_compared.is_empty();
+    let is_all = |numbers: &[u8]| numbers.len() == usize::from(QUERIES);
+    let mut all = vec![match (is_none_compared, is_known) {
         (true, false) => say!(none_compared),
         (true, true) => say!(none_compared_otherwise),
-        (false, true) => {
-            say!(right_of_all_correct, right = count.right.to_string(), all = QUERIES.to_string())
-        }
-        (false, false) => {
-            say!(right_of_all_agree, right = count.right.to_string(), all = QUERIES.to_string())
-        }
-    };
-    let mut all = vec![right];
-    let is_all = |numbers: &[u8]| numbers.len() == usize::from(QUERIES);
-    all.extend(match count.wrong.as_slice() {
-        [] => None,
-        wrong if is_all(wrong) && count.has_reference => Some(say!(all_wrong)),
-        wrong if count.has_reference => Some(say!(wrong_queries, queries = queries(wrong))),
-        wrong => Some(say!(queries_differ, queries = queries(wrong))),
-    });
-    if !is_none_compared && !count.not_compared.is_empty() {
-        all.push(say!(not_compared_queries, queries = queries(&count.not_compared)));
+        (false, true) => say!(right_of_all_correct, right = right, all = QUERIES),
+        (false, false) => say!(right_of_all_agree, right = right, all = QUERIES),
+    }];
+    match is_known {
+        _ if wrong.is_empty() => {}
+        true if is_all(&wrong) => all.push(say!(all_wrong)),
+        true => all.push(say!(wrong_queries, queries = queries(wrong))),
+        false => all.push(say!(queries_differ, queries = queries(wrong))),
     }
-    all.extend(match count.unanswered.as_slice() {
-        [] => None,
-        unanswered if is_all(unanswered) => Some(say!(all_without_an_answer)),
-        unanswered => Some(say!(without_an_answer, queries = queries(unanswered))),
-    });
+    if !is_none_compared && !not_compared.is_empty() {
+        all.push(say!(not_compared_queries, queries = queries(not_compared)));
+    }
+    match unanswered.as_slice() {
+        [] => {}
+        every if is_all(every) => all.push(say!(all_without_an_answer)),
+        _ => all.push(say!(without_an_answer, queries = queries(unanswered))),
+    }
     Message::joined(&all, "; ", "；")
 }
 
@@ -152,11 +147,8 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
     }
 }
 
-/// A step of a load, or the table of one of its parts.
+/// A step of a load.
 pub(super) fn step(name: &str) -> Message {
-    if let Some((_, table)) = name.split_once('/') {
-        return Message::verbatim(table);
-    }
     match name {
         "create-database" => say!(create_the_database),
         "create" => say!(create_the_tables),
@@ -166,55 +158,50 @@ pub(super) fn step(name: &str) -> Message {
         "indexes" => say!(secondary_indexes),
         "analyze" => say!(statistics_for_the_optimizer),
         "warm-up" => say!(warm_up_count_every_index),
-        other => Message::verbatim(other),
+        other => other.into(),
     }
 }
 
 /// `1.57 (1.41 to 1.72)`, `at least 3.2`.
-pub(super) fn speedup(speedup: &Speedup) -> Message {
-    let median = format::plain(speedup.median);
-    let factor = match speedup.bound {
+pub(super) fn speedup(Speedup { factor, bound }: Speedup) -> Message {
+    let [min, median, max] = [factor.min, factor.median, factor.max].map(format::plain);
+    let text = match bound {
         "≥" => say!(at_least_factor, factor = median),
         "≤" => say!(at_most_factor, factor = median),
-        _ => Message::verbatim(median),
+        _ => median.into(),
     };
-    match speedup.is_spread {
-        true => say!(
-            factor_low_to_high,
-            factor = factor,
-            low = format::plain(speedup.min),
-            high = format::plain(speedup.max)
-        ),
-        false => factor,
+    if factor.min == factor.max {
+        return text;
     }
+    say!(factor_low_to_high, factor = text, low = min, high = max)
 }
 
 /// A table in a sentence or two.
 pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     let total = |column: &Column<'_>| {
+        let degree = column.degree.to_string();
         let seconds = column.total_s().map(|total| format::plain(total.median));
         match (seconds, column.degree) {
             (Some(seconds), 0) => say!(s_without_parallel_workers, seconds = seconds),
             (None, 0) => say!(no_total_without_parallel_workers),
-            (Some(seconds), degree) => {
-                say!(s_at_degree, seconds = seconds, degree = degree.to_string())
-            }
-            (None, degree) => say!(no_total_at_degree_as_not, degree = degree.to_string()),
+            (Some(seconds), _) => say!(s_at_degree, seconds = seconds, degree = degree),
+            (None, _) => say!(no_total_at_degree_as_not, degree = degree),
         }
     };
     let mut took = Message::list(&table.columns.iter().map(total).collect::<Vec<_>>());
     let last = table.columns.len() - 1;
-    if let Some(faster) = table.total_speedup(last) {
+    if let Some(faster) = table.speedup(last, Column::total_s) {
+        let [first, degree] = [0, last].map(|place| table.columns[place].degree.to_string());
+        let factor = speedup(faster);
         took = say!(
             times_as_fast_at_degree_as,
             totals = took,
-            factor = speedup(&faster),
-            degree = table.columns[last].degree.to_string(),
-            first = table.columns[0].degree.to_string()
+            factor = factor,
+            degree = degree,
+            first = first
         );
     }
-    let setup = setup(table.setup, table.streams);
-    let target = table.target;
+    let (target, setup) = (table.target, setup(table.setup, table.streams));
     let mut sentences = vec![match table.setup.test.as_str() {
         "throughput" | "performance" => {
             say!(
@@ -225,102 +212,78 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
                 took = took
             )
         }
-        _ => {
-            say!(
-                the_22_queries_took,
-                experiment = experiment,
-                target = target,
-                setup = setup,
-                took = took
-            )
-        }
+        _ => say!(
+            the_22_queries_took,
+            experiment = experiment,
+            target = target,
+            setup = setup,
+            took = took
+        ),
     }];
-    let mut given_up: Vec<u8> = table.columns.iter().flat_map(Column::penalised).collect();
-    given_up.sort_unstable();
-    given_up.dedup();
+    let given_up: BTreeSet<u8> = table.columns.iter().flat_map(Column::penalised).collect();
     match given_up.len() {
         0 => {}
-        1 => sentences.push(say!(was_given_up_at_the_bound, queries = queries(&given_up))),
-        _ => sentences.push(say!(were_given_up_at_the_bound, queries = queries(&given_up))),
+        1 => sentences.push(say!(was_given_up_at_the_bound, queries = queries(given_up))),
+        _ => sentences.push(say!(were_given_up_at_the_bound, queries = queries(given_up))),
     }
-    let mut counts: Vec<Message> =
-        table.columns.iter().map(|column| answers(&column.answers())).collect();
-    counts.dedup();
+    let counts = table.columns.iter().map(|column| answers(column.facts()));
+    let counts = unique(counts.collect());
     sentences.push(say!(answers_answers, answers = Message::joined(&counts, " and ", "；")));
     Message::sentences(&sentences)
 }
 
 /// What is executed, how it is timed, and in which order the degrees were measured.
-pub(super) fn method(trials: &[&Trial]) -> Vec<Message> {
-    let all = || trials.iter().filter_map(|trial| facts(trial));
-    let mut sentences = Vec::new();
-    for name in unique(all().map(|facts| facts.test.clone()).collect()) {
-        sentences.push(tested(&name, trials));
-    }
-    let has_queries = all().any(|facts| !facts.queries.is_empty());
+pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
+    let all = || trials.iter().map(|(_, facts)| *facts);
+    let tests = unique(all().map(|facts| facts.test.as_str()).collect());
+    let mut sentences: Vec<Message> = tests.iter().map(|name| tested(name, trials)).collect();
     let scales = numbers(unique(all().map(|facts| format::plain(facts.scale)).collect()));
-    let parameters = unique(all().map(|facts| facts.parameters.clone()).collect());
-    if !has_queries {
+    if all().all(|facts| facts.queries.is_empty()) {
         sentences.push(say!(scale_factor_scales, scales = scales));
         return sentences;
     }
+    let parameters = parameters(all()).unwrap_or_else(|| say!(unknown));
     sentences.push(say!(
         scale_factor_parameters_of_the_queries,
         scales = scales,
-        parameters = match parameters.iter().all(Message::is_empty) {
-            true => say!(unknown),
-            false => Message::list(&parameters),
-        }
+        parameters = parameters
     ));
     sentences.extend(order(trials));
-    let mut bounds: Vec<f64> = all().filter_map(|facts| facts.timeout_s).collect();
-    bounds.sort_by(f64::total_cmp);
-    bounds.dedup();
-    sentences.push(match bounds.len() {
-        0 => say!(no_query_is_given_up_however),
-        _ => {
-            say!(a_query_is_given_up_after, bounds = numbers(bounds.into_iter().map(format::plain)))
-        }
+    sentences.push(match bounds(all()) {
+        None => say!(no_query_is_given_up_however),
+        Some(bounds) => say!(a_query_is_given_up_after, bounds = bounds),
     });
     sentences.push(say!(speed_ups_are_the_median_at));
-    let mut seeds: Vec<u64> = trials.iter().map(|trial| trial.summary.seed).collect();
-    seeds.sort_unstable();
-    seeds.dedup();
+    let seeds: BTreeSet<u64> = trials.iter().map(|(trial, _)| trial.summary.seed).collect();
     sentences.push(say!(seed_seeds, seeds = numbers(seeds.iter().take(6))));
     sentences
 }
 
-fn tested(name: &str, trials: &[&Trial]) -> Message {
-    let own = || {
-        trials.iter().filter_map(|own| Some((own, facts(own)?))).filter(|own| own.1.test == name)
-    };
+fn tested(name: &str, trials: &[TpchTrial<'_>]) -> Message {
+    let own = || trials.iter().filter(|(_, facts)| facts.test == name);
     let has_refresh = own().any(|(_, facts)| !facts.refreshes.is_empty());
-    let streams = || numbers(unique(own().map(|(trial, _)| trial.summary.workers).collect()));
+    let streams = numbers(unique(own().map(|(trial, _)| trial.summary.workers).collect()));
     let executed = match (name, has_refresh) {
         ("refresh", _) => return say!(pairs_of_refresh_functions_are_applied),
         ("queries", _) => say!(the_22_queries_are_executed_one),
         ("power", true) => say!(in_a_power_test_one_session),
         ("power", false) => say!(in_a_power_test_one_session_executes),
-        ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams = streams()),
-        ("throughput", false) => {
-            say!(in_a_throughput_test_sessions_execute_the, streams = streams())
-        }
-        ("performance", _) => say!(a_performance_test_is_runs, streams = streams()),
+        ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams = streams),
+        ("throughput", false) => say!(in_a_throughput_test_sessions_execute_the, streams = streams),
+        ("performance", _) => say!(a_performance_test_is_runs, streams = streams),
         (other, _) => say!(test_name, name = other),
     };
     Message::sentences(&[executed, say!(each_query_is_timed_whole_from)])
 }
 
 /// The order in which the degrees were measured, by target.
-fn order(trials: &[&Trial]) -> Vec<Message> {
-    let targets = unique(trials.iter().map(|trial| trial.target.as_str()).collect());
+fn order(trials: &[TpchTrial<'_>]) -> Vec<Message> {
+    let mut turns: Vec<&TpchTrial<'_>> = trials.iter().collect();
+    turns.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
+    let targets = unique(trials.iter().map(|(trial, _)| trial.target.as_str()).collect());
     let sentence = |target: &str| {
-        let own = trials.iter().filter(|trial| trial.target == target);
-        let mut turns: Vec<(usize, u32, u32)> = own
-            .filter_map(|own| Some((own.run, own.summary.trial, facts(own)?.degree.asked)))
-            .collect();
-        turns.sort_unstable();
-        let degrees: Vec<u32> = turns.iter().map(|(.., degree)| *degree).collect();
+        let own = turns.iter().filter(|(trial, _)| trial.target == target);
+        let degrees: Vec<u32> = own.map(|(_, facts)| facts.degree.asked).collect();
         match unique(degrees.clone()).as_slice() {
             [degree] => say!(
                 on_everything_ran_at_parallel_degree,
