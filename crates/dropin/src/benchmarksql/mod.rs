@@ -22,7 +22,7 @@ use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output::talk};
 use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load};
 use dyno_tpcc::options::OFFER;
-use dyno_tpcc::schema::{KeyTime, Shard, ShardClauses};
+use dyno_tpcc::schema::{KeyTime, Shard};
 use properties::{Properties, redacted};
 use run::WallClock;
 use settings::Reader;
@@ -172,39 +172,43 @@ fn echo(properties: &Properties, load_workers: u32) {
 
 /// The clauses that the options make.
 fn shard(arguments: &BenchmarksqlBuild) -> Result<Option<Shard>, Failure> {
-    let suffix =
-        |clause: &str| ShardClauses { suffix: Some(clause.to_owned()), ..Default::default() };
-    let after = |sql: &str| ShardClauses { after: Some(sql.to_owned()), ..Default::default() };
-    let (by_warehouse, item) = match arguments.shard.as_deref() {
-        None => Default::default(),
-        Some("polardb-x") => (suffix("dbpartition by hash({column})"), suffix("broadcast")),
-        Some("citus") => (
-            after("SELECT create_distributed_table('{table}', '{column}')"),
-            after("SELECT create_reference_table('{table}')"),
-        ),
+    let mut shard = Shard::new();
+    let mut set = |name: &str, text: &str| {
+        shard.insert(name.to_owned(), text.to_owned());
+    };
+    match arguments.shard.as_deref() {
+        None => {}
+        Some("polardb-x") => {
+            set("suffix", "dbpartition by hash({column})");
+            set("item_suffix", "broadcast");
+        }
+        Some("citus") => {
+            set("after", "SELECT create_distributed_table('{table}', '{column}')");
+            set("item_after", "SELECT create_reference_table('{table}')");
+        }
         Some(word) => match word.strip_prefix("hash:") {
-            None => (suffix(word), ShardClauses::default()),
+            None => set("suffix", word),
             Some(parts) => {
                 let parts = parts.parse::<u16>().ok().filter(|&parts| parts > 0);
                 let parts = parts.ok_or_else(|| {
                     Failure::usage(format!("--shard {word} has no number of partitions."))
                         .with_hint("write --shard hash:16")
                 })?;
-                let clause = format!("PARTITION BY HASH({{column}}) PARTITIONS {parts}");
-                (suffix(&clause), ShardClauses::default())
+                set("suffix", &format!("PARTITION BY HASH({{column}}) PARTITIONS {parts}"));
             }
         },
-    };
-    let mut shard = Shard { by_warehouse, item };
-    for (clause, given) in [
-        (&mut shard.by_warehouse.before, &arguments.shard_before),
-        (&mut shard.by_warehouse.after, &arguments.shard_after),
-        (&mut shard.item.suffix, &arguments.shard_item),
-        (&mut shard.item.after, &arguments.shard_item_after),
-    ] {
-        *clause = given.clone().or(clause.take());
     }
-    Ok((shard != Shard::default()).then_some(shard))
+    for (name, given) in [
+        ("before", &arguments.shard_before),
+        ("after", &arguments.shard_after),
+        ("item_suffix", &arguments.shard_item),
+        ("item_after", &arguments.shard_item_after),
+    ] {
+        if let Some(text) = given {
+            set(name, text);
+        }
+    }
+    Ok((!shard.is_empty()).then_some(shard))
 }
 
 fn load_summary(report: &LoadReport) -> String {

@@ -43,7 +43,6 @@ fn a_paper_has_the_headline_the_evidence_and_the_published_rows() {
     assert!(text.contains("per warehouse does not apply"), "{text}");
     assert!(paper.experiments[1].points[0].is_paced);
     assert!(text.contains("2 warehouses must reach 18 tpmC"), "{text}");
-    assert!(text.contains("within the specification's limits"), "{text}");
     let hurried = changed(|facts| facts.tpmc_limit = Some(51.44)).markdown(Lang::En);
     assert!(hurried.contains("not those of the specification"), "{hurried}");
     assert!(hurried.contains("\n- Keying and think"), "{hurried}");
@@ -188,7 +187,6 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
     assert_eq!(lines("tpcc-conditions"), ["trial 4: after: C2"]);
     assert_eq!(lines("tpcc-unknown"), ["trial 2: 3 New-Orders of unknown outcome"]);
     assert_eq!(lines("tpcc-skips"), ["trial 5: 5.0 % of 240"]);
-    assert_eq!(lines("tpcc-interval"), ["trial 5: 10 min"]);
     assert_eq!(check(&paper, "tpcc-no-pauses").findings.len(), 4);
     assert_eq!(check(&paper, "tpcc-cached").findings.len(), 5);
     assert_eq!(check(&paper, "tpcc-response").findings.len(), 3);

@@ -16,7 +16,7 @@ use dyno_drivers::postgres::PostgresDriver;
 use dyno_engine::{Control, TrialSpec, drive};
 use dyno_load::Unobserved;
 use dyno_reactor::block_on;
-use dyno_tpcc::check::{Stage, check};
+use dyno_tpcc::check::{Condition, Stage, check};
 use dyno_tpcc::load::{TpccDatabase, TpccLoadOptions, destroy, load};
 use dyno_tpcc::profile::BMSQL_5_0;
 use dyno_tpcc::values::Constants;
@@ -75,7 +75,8 @@ fn run<D: Driver>(driver: &D, words: &[&str]) -> Result<(), Box<dyn Error>> {
 fn conditions<D: Driver>(driver: &D) -> Result<(), Box<dyn Error>> {
     let verdicts = block_on(async {
         let mut session = driver.connect(0).await?;
-        let verdicts = check(&mut AdminSession::lent(&mut session), Stage::Used).await;
+        let is_wanted = |condition: &Condition| condition.applies(Stage::Used);
+        let verdicts = check(&mut AdminSession::lent(&mut session), is_wanted).await;
         session.close().await;
         verdicts
     })??;

@@ -11,11 +11,9 @@ pub struct TpccFacts {
     pub profile: String,
     /// The isolation level that sessions asked for; `None` is the server's own.
     pub isolation: Option<String>,
-    /// Warehouses used.
     pub warehouses: u32,
     pub warehouses_loaded: u32,
     pub terminals: u32,
-    /// Sessions that executed what the terminals entered.
     pub sessions: u32,
     /// New-Orders per minute that were completed in the measured window: those that were rolled back for an unused
     /// item (clause 2.4.1.4) count, as the specification computes throughput (clause 5.4) and every published figure
@@ -27,7 +25,6 @@ pub struct TpccFacts {
     pub tpm_total: f64,
     /// The tpmC that keying and think times allow (12.86 for each warehouse); `None` without them.
     pub tpmc_limit: Option<f64>,
-    /// What each kind of transaction is held against.
     pub kinds: Vec<TpccKind>,
     /// New-Orders of the whole trial, warm-up among them, whose commit was acknowledged.
     pub orders_acknowledged: u64,
@@ -40,7 +37,6 @@ pub struct TpccFacts {
     pub shards: Option<u32>,
     /// Share of the New-Orders and Payments whose rows lie on several shards, 0 to 1; `None` if unknown.
     pub crossing_share: Option<f64>,
-    /// The audit: what was executed against what should have been.
     pub audit: Vec<AuditLine>,
     /// The consistency conditions before and after the trial, in their order.
     pub conditions: Vec<ConditionLine>,
@@ -77,7 +73,6 @@ impl TpccFacts {
 pub struct ConditionLine {
     /// `C1` to `C12` of clause 3.3.2, `X1` and on for further ones.
     pub id: String,
-    /// What has to hold, in a sentence.
     pub rule: Message,
     /// Before the trial; `None` where it need not hold then.
     pub before: Option<ConditionState>,
@@ -88,7 +83,6 @@ pub struct ConditionLine {
 /// Whether a condition held.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ConditionState {
-    /// How it ended.
     pub verdict: CheckVerdict,
     /// The number of violations with the first of them by key, or why it was not made; empty where
     /// it held.
@@ -133,7 +127,6 @@ pub struct AuditLine {
     pub name: Message,
     /// What was observed, with its unit (`1.02 %`).
     pub observed: Message,
-    /// What was expected.
     pub expected: Message,
     /// How far from it chance may lead, or the range that is allowed.
     pub bound: Message,

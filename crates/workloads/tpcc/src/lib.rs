@@ -32,9 +32,7 @@ pub use family::{DRIVE_ON, FAMILY};
 pub use ledger::{Counted, DistrictBooks};
 pub use options::{Isolation, Staff, TpccOptions};
 pub use paper::PAPER;
-pub use run::{
-    Handover, LogEntry, OrderShown, Terminal, TerminalLog, Tpcc, TpccWorker, prepared_statements,
-};
+pub use run::{Handover, LogEntry, Terminal, TerminalLog, Tpcc, TpccWorker, prepared_statements};
 pub use values::Timestamp;
 
 /// Items of the catalogue, and stock rows of a warehouse (clause 1.2.1).

@@ -146,9 +146,7 @@ const WEIGHT_NAMES: [&str; 4] = ["payment", "order_status", "delivery", "stock_l
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CheckTime {
     Never,
-    /// After each trial.
     After,
-    /// Before and after each trial.
     BeforeAndAfter,
 }
 
@@ -186,13 +184,11 @@ impl TpccSettings {
         };
         let mut settings = TpccSettings::new(*profile);
         read(OPTIONS, (OFFER.name, test), given, &mut settings)?;
-        if let Some([payment, order_status, delivery, stock_level]) = settings.weights {
-            let profile = settings.run.profile;
-            let weighted = profile.with_weights(payment, order_status, delivery, stock_level);
-            settings.run.profile = weighted.map_err(|message| {
-                let hint = "Lower a weight; New-Order has what the others leave of 100.";
-                OptionError::experiment(message, hint)
-            })?;
+        if let Some(weights) = settings.weights {
+            let hint = "Lower a weight; New-Order has what the others leave of 100.";
+            let weighted = settings.run.profile.with_weights(weights);
+            settings.run.profile =
+                weighted.map_err(|message| OptionError::experiment(message, hint))?;
         }
         Ok(settings)
     }
@@ -246,8 +242,8 @@ impl TpccSettings {
 
     fn set_binding(&mut self, value: &str) -> Result<(), String> {
         self.run.profile.binding = match (self.run.profile.binding, value) {
-            (Binding::Home, "on") => Binding::Home,
-            (Binding::Home, "off") => {
+            (Binding::Home, "on" | "true") => Binding::Home,
+            (Binding::Home, "off" | "false") => {
                 return Err("true: terminals of this profile have a home warehouse".to_owned());
             }
             (_, "on" | "true") => Binding::Drawn,
@@ -267,17 +263,7 @@ impl TpccSettings {
     }
 
     fn set_shard(&mut self, name: &str, value: &str) -> Result<(), String> {
-        let shard = self.load.shard.get_or_insert_default();
-        let (clauses, name) = match name.strip_prefix("item_") {
-            Some(name) => (&mut shard.item, name),
-            None => (&mut shard.by_warehouse, name),
-        };
-        let text = Some(value.to_owned());
-        match name {
-            "before" => clauses.before = text,
-            "suffix" => clauses.suffix = text,
-            _ => clauses.after = text,
-        }
+        self.load.shard.get_or_insert_default().insert(name.to_owned(), value.to_owned());
         Ok(())
     }
 
@@ -300,7 +286,6 @@ impl TpccSettings {
 /// How isolated transactions are (clause 3.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Isolation {
-    /// What the server has by itself.
     ServerDefault,
     /// READ COMMITTED, what papers use.
     ReadCommitted,
@@ -334,7 +319,6 @@ impl Isolation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccOptions {
     pub profile: Profile,
-    /// Warehouses used: 1 to those loaded.
     pub warehouses: u32,
     /// The isolation; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,
@@ -403,11 +387,11 @@ impl TpccOptions {
             pacing.cycle_s() / pacing.share(TpccTransaction::NewOrder)
         };
         let least = Profile { choice: TransactionChoice::Weights(LEAST_SHARES), ..SPECIFIED };
+        let (keying_multiplier, think_multiplier) = (1.0, 1.0);
         let specified =
-            TpccOptions { keying_multiplier: 1.0, think_multiplier: 1.0, ..self.clone() };
-        let specified = TpccOptions { profile: least, ..specified };
+            TpccOptions { profile: least, keying_multiplier, think_multiplier, ..self.clone() };
         let mut own = self.clone();
-        let most = f64::from(LEAST_SHARES[TpccTransaction::NewOrder.index()]) / 100.0;
+        let most = Pacing::new(&specified).share(TpccTransaction::NewOrder);
         if Pacing::new(self).share(TpccTransaction::NewOrder) <= most {
             own.profile.choice = least.choice;
         }
@@ -458,8 +442,7 @@ mod tests {
         let half =
             TpccOptions { keying_multiplier: 0.5, think_multiplier: 0.5, ..options(SPECIFIED, 3) };
         assert!((half.tpmc_max().unwrap() - 3.0 * 2.0 * 12.86).abs() < 1e-9);
-        let orders_only =
-            options(SPECIFIED.with_weights(0, 0, 0, 0).unwrap(), 1).tpmc_max().unwrap();
+        let orders_only = options(SPECIFIED.with_weights([0; 4]).unwrap(), 1).tpmc_max().unwrap();
         // One in 30 s.
         assert!((orders_only - 20.0).abs() < 0.01, "{orders_only}");
         let none = TpccOptions { keying_multiplier: 0.0, think_multiplier: 0.0, ..half };

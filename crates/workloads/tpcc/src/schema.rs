@@ -1,7 +1,7 @@
 //! The tables of BenchmarkSQL, their keys and what a distributed database needs to be told.
 
 use dyno_core::Dialect;
-use std::fmt::Write;
+use std::collections::BTreeMap;
 
 /// Rows of name and value: what a load left for runs to know.
 pub const CONFIG: &str = "bmsql_config";
@@ -24,7 +24,6 @@ dyno_core::named! {
         Customer = "bmsql_customer",
         /// One row per payment.
         History = "bmsql_history",
-        /// One row per order.
         Order = "bmsql_oorder",
         /// Orders that are not delivered.
         NewOrder = "bmsql_new_order",
@@ -35,52 +34,20 @@ dyno_core::named! {
     }
 }
 
+const TABLES: &str = include_str!("schema.txt");
+
 impl TpccTable {
+    /// Its warehouse column, and its columns with their types.
+    fn row(self) -> (&'static str, &'static str) {
+        let row = |line: &'static str| {
+            line.strip_prefix(self.name())?.strip_prefix(' ')?.split_once(": ")
+        };
+        TABLES.lines().find_map(row).unwrap_or_default()
+    }
+
     /// Names and types, of which `key` is an integer that is part of the primary key.
     fn typed_columns(self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let columns = match self {
-            TpccTable::Item => {
-                "i_id key, i_name varchar(24), i_price decimal(5,2), i_data varchar(50), i_im_id int"
-            }
-            TpccTable::Warehouse => {
-                "w_id key, w_ytd decimal(12,2), w_tax decimal(4,4), w_name varchar(10), \
-     w_street_1 varchar(20), w_street_2 varchar(20), w_city varchar(20), w_state char(2), \
-     w_zip char(9)"
-            }
-            TpccTable::District => {
-                "d_w_id key, d_id key, d_ytd decimal(12,2), d_tax decimal(4,4), d_next_o_id int, \
-     d_name varchar(10), d_street_1 varchar(20), d_street_2 varchar(20), d_city varchar(20), \
-     d_state char(2), d_zip char(9)"
-            }
-            TpccTable::Customer => {
-                "c_w_id key, c_d_id key, c_id key, c_discount decimal(4,4), c_credit char(2), \
-     c_last varchar(16), c_first varchar(16), c_credit_lim decimal(12,2), \
-     c_balance decimal(12,2), c_ytd_payment decimal(12,2), c_payment_cnt int, \
-     c_delivery_cnt int, c_street_1 varchar(20), c_street_2 varchar(20), c_city varchar(20), \
-     c_state char(2), c_zip char(9), c_phone char(16), c_since timestamp, c_middle char(2), \
-     c_data varchar(500)"
-            }
-            TpccTable::History => {
-                "hist_id int, h_c_id int, h_c_d_id int, h_c_w_id int, h_d_id int, h_w_id int, \
-     h_date timestamp, h_amount decimal(6,2), h_data varchar(24)"
-            }
-            TpccTable::Order => {
-                "o_w_id key, o_d_id key, o_id key, o_c_id int, o_carrier_id int, o_ol_cnt int, \
-     o_all_local int, o_entry_d timestamp"
-            }
-            TpccTable::NewOrder => "no_w_id key, no_d_id key, no_o_id key",
-            TpccTable::Stock => {
-                "s_w_id key, s_i_id key, s_quantity int, s_ytd int, s_order_cnt int, s_remote_cnt int, \
-     s_data varchar(50), s_dist_01 char(24), s_dist_02 char(24), s_dist_03 char(24), \
-     s_dist_04 char(24), s_dist_05 char(24), s_dist_06 char(24), s_dist_07 char(24), \
-     s_dist_08 char(24), s_dist_09 char(24), s_dist_10 char(24)"
-            }
-            TpccTable::OrderLine => {
-                "ol_w_id key, ol_d_id key, ol_o_id key, ol_number key, ol_i_id int, ol_delivery_d timestamp, \
-     ol_amount decimal(6,2), ol_supply_w_id int, ol_quantity int, ol_dist_info char(24)"
-            }
-        };
-        columns.split(", ").filter_map(|column| column.split_once(' '))
+        self.row().1.split(", ").filter_map(|column| column.split_once(' '))
     }
 
     pub(crate) fn columns(self) -> Vec<&'static str> {
@@ -89,17 +56,7 @@ impl TpccTable {
 
     /// The column that says whose row it is; `None` of the catalogue.
     pub fn warehouse_column(self) -> Option<&'static str> {
-        match self {
-            TpccTable::Item => None,
-            TpccTable::Warehouse => Some("w_id"),
-            TpccTable::District => Some("d_w_id"),
-            TpccTable::Customer => Some("c_w_id"),
-            TpccTable::History => Some("h_w_id"),
-            TpccTable::Order => Some("o_w_id"),
-            TpccTable::NewOrder => Some("no_w_id"),
-            TpccTable::Stock => Some("s_w_id"),
-            TpccTable::OrderLine => Some("ol_w_id"),
-        }
+        Some(self.row().0).filter(|column| *column != "-")
     }
 
     /// The columns of the primary key. The history has none in TPC-C (clause 1.3.1); BenchmarkSQL
@@ -145,57 +102,27 @@ impl KeyTime {
     }
 }
 
-/// What a distributed database is told about one table. `{table}` and `{column}` stand for the
-/// table's name and its warehouse column.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ShardClauses {
-    /// A statement before CREATE TABLE, such as a sharding rule of ShardingSphere.
-    pub before: Option<String>,
-    /// Text at the end of CREATE TABLE, such as `dbpartition by hash({column})` or
-    /// `PARTITION BY HASH({column}) PARTITIONS 16`.
-    pub suffix: Option<String>,
-    /// A statement after CREATE TABLE, such as
-    /// `SELECT create_distributed_table('{table}', '{column}')` of Citus.
-    pub after: Option<String>,
-    /// A statement instead of one that makes the key or index `{name}`. `{sql}` stands for that one as the text of a
-    /// literal.
-    pub key: Option<String>,
-    /// A statement instead of the one that collects statistics.
-    pub analyze: Option<String>,
-}
+/// How tables are spread by warehouse: what a distributed database is told, by the names of clauses. `{table}` and
+/// `{column}` stand for a table's name and its warehouse column, `i_id` in the catalogue. Clauses of the catalogue, which
+/// every shard reads, begin with `item_`.
+///
+/// - `before`: a statement before CREATE TABLE, such as a sharding rule of ShardingSphere.
+/// - `suffix`: text at the end of CREATE TABLE, such as `dbpartition by hash({column})` or `broadcast`.
+/// - `after`: a statement after CREATE TABLE, such as `SELECT create_distributed_table('{table}', '{column}')` of Citus.
+/// - `key`: a statement instead of one that makes the key or index `{name}`. `{sql}` stands for that one as the text of a
+///   literal.
+/// - `analyze`: a statement instead of the one that collects statistics.
+pub type Shard = BTreeMap<String, String>;
 
-/// How tables are spread by warehouse.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Shard {
-    /// For the tables that have a warehouse column.
-    pub by_warehouse: ShardClauses,
-    /// For the catalogue, which every shard reads: such as `broadcast` or
-    /// `SELECT create_reference_table('{table}')`. `{column}` is `i_id` there.
-    pub item: ShardClauses,
-}
-
-impl Shard {
-    /// What a coordinator of `dyno cluster up sharded-postgres` is told, by the functions that are in it. The catalogue
-    /// is a plain table there: no statement joins it with rows of a shard.
-    pub(crate) fn of_coordinator() -> Self {
-        let text = |sql: &str| Some(format!("SELECT dyno_shards.{sql}"));
-        let by_warehouse = ShardClauses {
-            after: text("distribute('{table}', '{column}')"),
-            key: text("add_key('{name}', '{sql}')"),
-            analyze: text("analyze_table('{table}')"),
-            ..ShardClauses::default()
-        };
-        Shard { by_warehouse, item: ShardClauses::default() }
-    }
-
-    fn clauses(&self, table: TpccTable) -> &ShardClauses {
-        if table == TpccTable::Item { &self.item } else { &self.by_warehouse }
-    }
-}
-
-fn fill_in(template: &str, table: TpccTable) -> String {
-    let column = table.warehouse_column().unwrap_or("i_id");
-    template.replace("{table}", table.name()).replace("{column}", column)
+/// What a coordinator of `dyno cluster up sharded-postgres` is told, by the functions that are in it. The catalogue
+/// is a plain table there: no statement joins it with rows of a shard.
+pub(crate) fn coordinator_clauses() -> Shard {
+    let clauses = [
+        ("after", "distribute('{table}', '{column}')"),
+        ("key", "add_key('{name}', '{sql}')"),
+        ("analyze", "analyze_table('{table}')"),
+    ];
+    clauses.map(|(name, sql)| (name.to_owned(), format!("SELECT dyno_shards.{sql}"))).into()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -209,7 +136,7 @@ pub(crate) struct Schema {
 /// A primary key, an index or a foreign key that is made by a statement of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LateKey {
-    pub(crate) table: TpccTable,
+    pub(crate) table: &'static str,
     /// As the load finds it in the catalog again.
     pub(crate) name: String,
     pub(crate) sql: String,
@@ -222,26 +149,12 @@ const CUSTOMER_INDEX: (&str, TpccTable, &str) =
 const ORDER_INDEX: (&str, TpccTable, &str) =
     ("bmsql_oorder_idx1", TpccTable::Order, "o_w_id, o_d_id, o_c_id, o_id");
 
-/// Makes the table of foreign keys: name, table, columns, parent and its columns.
-macro_rules! foreign_keys {
-    ($($name:ident $table:ident($columns:literal) $parent:ident($referenced:literal))*) => {
-        /// Name, table, columns, parent and its columns (clause 1.3.1).
-        pub(crate) const FOREIGN_KEYS: [(&str, TpccTable, &str, TpccTable, &str); 10] =
-            [$((stringify!($name), TpccTable::$table, $columns, TpccTable::$parent, $referenced)),*];
-    };
-}
-
-foreign_keys! {
-    d_warehouse_fkey District("d_w_id") Warehouse("w_id")
-    c_district_fkey Customer("c_w_id, c_d_id") District("d_w_id, d_id")
-    h_customer_fkey History("h_c_w_id, h_c_d_id, h_c_id") Customer("c_w_id, c_d_id, c_id")
-    h_district_fkey History("h_w_id, h_d_id") District("d_w_id, d_id")
-    o_customer_fkey Order("o_w_id, o_d_id, o_c_id") Customer("c_w_id, c_d_id, c_id")
-    no_order_fkey NewOrder("no_w_id, no_d_id, no_o_id") Order("o_w_id, o_d_id, o_id")
-    s_warehouse_fkey Stock("s_w_id") Warehouse("w_id")
-    s_item_fkey Stock("s_i_id") Item("i_id")
-    ol_order_fkey OrderLine("ol_w_id, ol_d_id, ol_o_id") Order("o_w_id, o_d_id, o_id")
-    ol_stock_fkey OrderLine("ol_supply_w_id, ol_i_id") Stock("s_w_id, s_i_id")
+/// Name, table and definition of each foreign key.
+pub(crate) fn foreign_keys() -> impl Iterator<Item = [&'static str; 3]> {
+    TABLES.lines().filter(|line| line.contains("_fkey ")).filter_map(|line| {
+        let mut words = line.splitn(3, ' ');
+        Some([words.next()?, words.next()?, words.next()?])
+    })
 }
 
 pub(crate) fn primary_key_name(table: TpccTable) -> String {
@@ -253,15 +166,18 @@ impl Schema {
         let mut parts: Vec<String> =
             table.typed_columns().map(|column| self.column(table, column)).collect();
         parts.extend(self.inline_keys(table));
-        let mut sql = format!("CREATE TABLE {} (\n  {}\n)", table.name(), parts.join(",\n  "));
-        let Some(clauses) = self.clauses(table) else { return vec![sql] };
-        if let Some(suffix) = &clauses.suffix {
-            // Writing into a String can't fail.
-            let _ = write!(sql, " {}", fill_in(suffix, table));
-        }
-        let filled = |template: &Option<String>| template.as_ref().map(|text| fill_in(text, table));
-        let (before, after) = (filled(&clauses.before), filled(&clauses.after));
+        let suffix = self.clause(table, "suffix").map_or(String::new(), |text| format!(" {text}"));
+        let sql = format!("CREATE TABLE {} (\n  {}\n){suffix}", table.name(), parts.join(",\n  "));
+        let (before, after) = (self.clause(table, "before"), self.clause(table, "after"));
         before.into_iter().chain([sql]).chain(after).collect()
+    }
+
+    /// A clause for a table, filled in.
+    fn clause(&self, table: TpccTable, name: &str) -> Option<String> {
+        let prefix = if table == TpccTable::Item { "item_" } else { "" };
+        let template = self.shard.as_ref()?.get(&format!("{prefix}{name}"))?;
+        let column = table.warehouse_column().unwrap_or("i_id");
+        Some(template.replace("{table}", table.name()).replace("{column}", column))
     }
 
     fn column(&self, table: TpccTable, (name, kind): (&str, &str)) -> String {
@@ -284,79 +200,77 @@ impl Schema {
     }
 
     fn inline_keys(&self, table: TpccTable) -> Vec<String> {
-        if self.dialect == Dialect::Sqlite && table == TpccTable::History {
+        let is_late = match self.dialect {
+            Dialect::Sqlite => table == TpccTable::History,
+            _ => self.keys == KeyTime::AfterLoad,
+        };
+        if is_late {
             return Vec::new();
         }
-        if self.keys == KeyTime::AfterLoad && self.dialect != Dialect::Sqlite {
-            return Vec::new();
-        }
-        let mut keys = vec![format!("PRIMARY KEY ({})", table.key(self.is_sharded()).join(", "))];
-        if self.dialect == Dialect::Mysql && table == TpccTable::History && self.is_sharded() {
+        let is_sharded = self.shard.is_some();
+        let mut keys = vec![format!("PRIMARY KEY ({})", table.key(is_sharded).join(", "))];
+        if self.dialect == Dialect::Mysql && table == TpccTable::History && is_sharded {
             // A column that numbers itself has to lead a key.
             keys.push("KEY bmsql_history_idx1 (hist_id)".to_owned());
         }
         keys
     }
 
-    fn is_sharded(&self) -> bool {
-        self.shard.is_some()
-    }
-
     /// Keys and indexes that follow: with the tables or after the rows, by [`Schema::keys`].
     pub(crate) fn late_keys(&self) -> Vec<LateKey> {
         let mut keys = Vec::new();
         if self.keys == KeyTime::AfterLoad && self.dialect != Dialect::Sqlite {
-            keys.extend(TpccTable::ALL.map(|table| self.late_primary_key(table)));
+            let key =
+                |table| self.late_key(table, primary_key_name(table), self.primary_key(table));
+            keys.extend(TpccTable::ALL.map(key));
         }
-        for (name, table, columns) in [CUSTOMER_INDEX, ORDER_INDEX] {
+        keys.extend([CUSTOMER_INDEX, ORDER_INDEX].map(|(name, table, columns)| {
             let sql = format!("CREATE INDEX {name} ON {} ({columns})", table.name());
-            keys.push(LateKey { table, name: name.to_owned(), sql });
-        }
-        for key in &mut keys {
-            if let Some(template) = self.clauses(key.table).and_then(|it| it.key.as_ref()) {
-                let template = fill_in(template, key.table).replace("{name}", &key.name);
-                key.sql = template.replace("{sql}", &key.sql.replace('\'', "''"));
-            }
-        }
+            self.late_key(table, name.to_owned(), sql)
+        }));
         keys
     }
 
-    fn clauses(&self, table: TpccTable) -> Option<&ShardClauses> {
-        self.shard.as_ref().map(|shard| shard.clauses(table))
+    fn late_key(&self, table: TpccTable, name: String, mut sql: String) -> LateKey {
+        if let Some(template) = self.clause(table, "key") {
+            let template = template.replace("{name}", &name);
+            sql = template.replace("{sql}", &sql.replace('\'', "''"));
+        }
+        LateKey { table: table.name(), name, sql }
     }
 
-    fn late_primary_key(&self, table: TpccTable) -> LateKey {
-        let name = primary_key_name(table);
-        let columns = table.key(self.is_sharded()).join(", ");
+    /// The statement that makes a primary key.
+    fn primary_key(&self, table: TpccTable) -> String {
+        let columns = table.key(self.shard.is_some()).join(", ");
         let target = table.name();
-        let sql = match (self.dialect, table) {
+        match (self.dialect, table) {
             (Dialect::Mysql, TpccTable::History) => {
-                let own =
-                    if self.is_sharded() { ", ADD KEY bmsql_history_idx1 (hist_id)" } else { "" };
+                let index = match self.shard {
+                    Some(_) => ", ADD KEY bmsql_history_idx1 (hist_id)",
+                    None => "",
+                };
                 format!(
                     "ALTER TABLE {target} MODIFY hist_id integer NOT NULL AUTO_INCREMENT, ADD \
-                     PRIMARY KEY ({columns}){own}"
+                     PRIMARY KEY ({columns}){index}"
                 )
             }
             (Dialect::Mysql, _) => format!("ALTER TABLE {target} ADD PRIMARY KEY ({columns})"),
-            _ => format!("ALTER TABLE {target} ADD CONSTRAINT {name} PRIMARY KEY ({columns})"),
-        };
-        LateKey { table, name, sql }
+            _ => {
+                let name = primary_key_name(table);
+                format!("ALTER TABLE {target} ADD CONSTRAINT {name} PRIMARY KEY ({columns})")
+            }
+        }
     }
 
     /// Foreign keys; always after the rows.
     pub(crate) fn foreign_keys(&self) -> Vec<LateKey> {
-        if !self.foreign_keys {
-            return Vec::new();
-        }
-        let keys = FOREIGN_KEYS.map(|(name, table, columns, parent, referenced)| {
-            let (child, parent) = (table.name(), parent.name());
-            let sql = format!(
-                "ALTER TABLE {child} ADD CONSTRAINT {name} FOREIGN KEY ({columns}) REFERENCES {parent} ({referenced})"
-            );
-            LateKey { table, name: name.to_owned(), sql }
-        });
-        keys.into()
+        let keys = foreign_keys().filter(|_| self.foreign_keys);
+        let key = |[name, table, definition]: [&'static str; 3]| LateKey {
+            table,
+            name: name.to_owned(),
+            sql: format!("ALTER TABLE {table} ADD CONSTRAINT {name} {definition}"),
+        };
+        keys.map(key).collect()
     }
 
     /// What lets the server number new rows of the history behind the loaded ones. Repeatable.
@@ -384,9 +298,8 @@ impl Schema {
             Dialect::Postgres => "VACUUM ANALYZE",
             Dialect::Sqlite => "ANALYZE",
         };
-        let sql = |table: TpccTable| match self.clauses(table).and_then(|it| it.analyze.as_ref()) {
-            Some(template) => fill_in(template, table),
-            None => format!("{verb} {}", table.name()),
+        let sql = |table: TpccTable| {
+            self.clause(table, "analyze").unwrap_or_else(|| format!("{verb} {}", table.name()))
         };
         TpccTable::ALL.into_iter().map(sql).collect()
     }
@@ -439,15 +352,13 @@ mod tests {
 
     #[test]
     fn shard_clauses_name_table_and_column() {
-        let shard = Shard {
-            by_warehouse: ShardClauses {
-                suffix: Some("dbpartition by hash({column})".into()),
-                after: Some("SELECT create_distributed_table('{table}', '{column}')".into()),
-                before: Some("CREATE SHARDING TABLE RULE {table}".into()),
-                ..ShardClauses::default()
-            },
-            item: ShardClauses { suffix: Some("broadcast".into()), ..ShardClauses::default() },
-        };
+        let shard = [
+            ("suffix", "dbpartition by hash({column})"),
+            ("after", "SELECT create_distributed_table('{table}', '{column}')"),
+            ("before", "CREATE SHARDING TABLE RULE {table}"),
+            ("item_suffix", "broadcast"),
+        ];
+        let shard = shard.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
         let schema = Schema { shard: Some(shard), ..schema(Dialect::Mysql, KeyTime::BeforeLoad) };
         let stock = schema.create_table(TpccTable::Stock);
         assert_eq!(stock[0], "CREATE SHARDING TABLE RULE bmsql_stock");
@@ -461,7 +372,7 @@ mod tests {
 
     #[test]
     fn a_coordinator_has_keys_and_statistics_made_on_the_shards() {
-        let shard = Some(Shard::of_coordinator());
+        let shard = Some(coordinator_clauses());
         let schema = Schema { shard, ..schema(Dialect::Postgres, KeyTime::AfterLoad) };
         let stock = schema.create_table(TpccTable::Stock);
         assert_eq!(stock[1..], ["SELECT dyno_shards.distribute('bmsql_stock', 's_w_id')"]);

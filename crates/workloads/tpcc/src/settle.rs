@@ -7,10 +7,9 @@ use crate::values::parse_scaled;
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
-use dyno_load::query::{answer, integers};
+use dyno_load::query::answer;
 use std::collections::HashMap;
 
-/// Differences of the books that are listed.
 const BOOKS_LISTED: usize = 10;
 
 /// The state of the database that transactions change, as far as it can be counted.
@@ -60,86 +59,79 @@ impl Books {
 /// Reads a snapshot. Before and after a run, while nobody writes.
 pub async fn books(session: &mut AdminSession<'_>) -> Result<Books, DbError> {
     doing("reading the books");
-    let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
     let mut books = Books::default();
-    for row in rows(session, districts, &[0, 0, 0, 2]).await? {
-        if let [warehouse, district, next, cents] = row[..] {
-            books.districts.insert((warehouse as u32, district as u32), (next, cents));
-        }
+    let districts = "SELECT d_w_id, d_id, d_next_o_id, d_ytd FROM bmsql_district";
+    for [warehouse, district, next, cents] in rows(session, districts, [0, 0, 0, 2]).await? {
+        books.districts.insert((warehouse as u32, district as u32), (next, cents));
     }
     // Bare sums: ShardingSphere-Proxy adds up those of the shards, but none that stands inside of a function.
     let history = "SELECT count(*), sum(h_amount) FROM bmsql_history";
-    let history = rows(session, history, &[0, 2]).await?;
-    (books.history_rows, books.history_cents) =
-        history.first().map_or((0, 0), |row| (row[0], row[1]));
-    let paid = rows(session, "SELECT sum(w_ytd) FROM bmsql_warehouse", &[2]).await?;
-    books.warehouse_cents = paid.first().map_or(0, |row| row[0]);
-    let queued = rows(session, "SELECT count(*) FROM bmsql_new_order", &[0]).await?;
-    books.undelivered = queued.first().map_or(0, |row| row[0]);
+    let history = rows(session, history, [0, 2]).await?;
+    [books.history_rows, books.history_cents] = history.first().copied().unwrap_or_default();
+    let paid = rows(session, "SELECT sum(w_ytd) FROM bmsql_warehouse", [2]).await?;
+    [books.warehouse_cents] = paid.first().copied().unwrap_or_default();
+    let queued = rows(session, "SELECT count(*) FROM bmsql_new_order", [0]).await?;
+    [books.undelivered] = queued.first().copied().unwrap_or_default();
     Ok(books)
 }
 
 /// The rows of an answer as integers, with as many decimal places as its columns have. NULL, the sum of nothing, is 0.
-pub(crate) async fn rows(
+pub(crate) async fn rows<const N: usize>(
     session: &mut AdminSession<'_>,
     sql: &str,
-    decimals: &[u32],
-) -> Result<Vec<Vec<i64>>, DbError> {
+    decimals: [u32; N],
+) -> Result<Vec<[i64; N]>, DbError> {
     // SQLite's amounts are integers already.
     let is_scaled = session.dialect() == Dialect::Sqlite;
-    let answer = answer(session, sql).await?;
-    let number = |(cell, &decimals): (&Option<String>, &u32)| {
-        let text = cell.as_deref().unwrap_or("0");
-        let decimals = if is_scaled { 0 } else { decimals };
-        parse_scaled(text.as_bytes(), decimals)
-            .ok_or_else(|| DbError::workload(format!("{text:?} is no number, in: {sql}")))
-    };
-    answer.rows.iter().map(|row| row.iter().zip(decimals).map(number).collect()).collect()
+    let mut rows = Vec::new();
+    for row in answer(session, sql).await?.rows {
+        let mut numbers = [0; N];
+        for ((number, cell), decimals) in numbers.iter_mut().zip(&row).zip(decimals) {
+            let text = cell.as_deref().unwrap_or("0");
+            let decimals = if is_scaled { 0 } else { decimals };
+            *number = parse_scaled(text.as_bytes(), decimals)
+                .ok_or_else(|| DbError::workload(format!("{text:?} is no number, in: {sql}")))?;
+        }
+        rows.push(numbers);
+    }
+    Ok(rows)
 }
 
 pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<Message> {
     let mut problems = Vec::new();
-    let mut wrong = |what: Message, found: i64, counted: Counted| {
-        let is_right = u64::try_from(found).is_ok_and(|found| counted.allows(found));
+    let mut compare = |subject: Message, grown: i64, counted: Counted| {
+        let is_right = u64::try_from(grown).is_ok_and(|grown| counted.allows(grown));
         if !is_right {
-            let acknowledged = counted.acknowledged.to_string();
-            let (found, unknown) = (found.to_string(), counted.unknown.to_string());
             problems.push(say!(
                 books_grew,
-                what = what,
-                found = found,
-                acknowledged = acknowledged,
-                unknown = unknown
+                what = subject,
+                found = grown.to_string(),
+                acknowledged = counted.acknowledged.to_string(),
+                unknown = counted.unknown.to_string()
             ));
         }
     };
-    for index in 0..ledger.districts() {
+    for (index, books) in ledger.districts().enumerate() {
         let place = (index as u32 / crate::DISTRICTS + 1, index as u32 % crate::DISTRICTS + 1);
-        let (next_before, paid_before) = before.districts.get(&place).copied().unwrap_or_default();
-        let (next_after, paid_after) = after.districts.get(&place).copied().unwrap_or_default();
+        let [(next_before, paid_before), (next_after, paid_after)] =
+            [before, after].map(|it| it.districts.get(&place).copied().unwrap_or_default());
         let (warehouse, district) = (place.0.to_string(), place.1.to_string());
-        let orders = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
-        let payments = say!(books_payments_of_district, district = district, warehouse = warehouse);
-        let books = ledger.district(index);
-        wrong(orders, next_after - next_before, books.orders);
-        let paid = paid_after - paid_before;
-        wrong(payments, paid, books.paid_cents);
+        let title = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
+        compare(title, next_after - next_before, books.orders);
+        let title = say!(books_payments_of_district, district = district, warehouse = warehouse);
+        compare(title, paid_after - paid_before, books.paid_cents);
     }
     let total = ledger.total();
     let history = after.history_rows - before.history_rows;
-    wrong(say!(books_history_rows), history, total.payments);
+    compare(say!(books_history_rows), history, total.payments);
     let history = after.history_cents - before.history_cents;
-    wrong(say!(books_history_amounts), history, total.paid_cents);
+    compare(say!(books_history_amounts), history, total.paid_cents);
     let paid = after.warehouse_cents - before.warehouse_cents;
-    wrong(say!(books_warehouses), paid, total.paid_cents);
+    compare(say!(books_warehouses), paid, total.paid_cents);
     // What left the queue is what came in less what it grew by.
-    let came: i64 = after
-        .districts
-        .iter()
-        .map(|(place, after)| after.0 - before.districts.get(place).map_or(0, |before| before.0))
-        .sum();
-    let left = came - (after.undelivered - before.undelivered);
-    wrong(say!(books_delivered), left, ledger.delivered());
+    let first_free = |books: &Books| books.districts.values().map(|(next, _)| next).sum::<i64>();
+    let delivered = first_free(after) - after.undelivered - first_free(before) + before.undelivered;
+    compare(say!(books_delivered), delivered, total.delivered);
     if problems.len() > BOOKS_LISTED {
         let more = problems.len() - BOOKS_LISTED;
         problems.truncate(BOOKS_LISTED);
@@ -263,19 +255,29 @@ impl Settlement {
 pub async fn settle(
     session: &mut AdminSession<'_>,
     recorded: &Recorded,
-    progress: impl FnMut(u64),
+    mut progress: impl FnMut(u64),
 ) -> Result<Settlement, DbError> {
-    settle_part(session, recorded, |_| true, progress).await
+    let visit = |settlement: &Settlement, _: (u32, u32), _: &StoredOrders| {
+        progress(settlement.acknowledged);
+    };
+    settle_part(session, recorded, |_| true, visit).await
 }
 
-/// The same for the warehouses that `is_here` says are on the server of this session.
+/// Orders of a district by their numbers.
+pub(crate) type StoredOrders = HashMap<u32, StoredOrder>;
+
+/// Like [`settle`], for the warehouses that `is_here` says are on the server of this session. `visit` gets what was found
+/// so far, and the orders of each district.
 pub(crate) async fn settle_part(
     session: &mut AdminSession<'_>,
     recorded: &Recorded,
     is_here: impl Fn(u32) -> bool,
-    mut progress: impl FnMut(u64),
+    mut visit: impl FnMut(&Settlement, (u32, u32), &StoredOrders),
 ) -> Result<Settlement, DbError> {
-    let next = next_orders(session).await?;
+    let sql = "SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district";
+    let next = rows(session, sql, [0, 0, 0]).await?.into_iter();
+    let next: HashMap<(u32, u32), i64> =
+        next.map(|[w, d, next]| ((w as u32, d as u32), next)).collect();
     let mut settlement = Settlement::default();
     for (warehouse, district, books) in recorded.districts() {
         if !is_here(warehouse) {
@@ -288,13 +290,13 @@ pub(crate) async fn settle_part(
         let stored = stored_orders(session, place, &numbers).await?;
         compare(place, &books.acknowledged, &stored, &mut settlement);
         let committed = look_up(place, books, &stored, &mut settlement);
-        progress(settlement.acknowledged);
+        visit(&settlement, place, &stored);
         let grown = next.get(&place).copied().unwrap_or(0) - i64::from(books.before);
         settlement.grown += grown;
-        let acknowledged = books.acknowledged.len() as u64;
-        let explained = acknowledged + committed;
-        settlement.others += u64::try_from(grown).unwrap_or(0).saturating_sub(explained);
-        if u64::try_from(grown).unwrap_or(0) < explained {
+        let acknowledged = books.acknowledged.len() as i64;
+        let explained = acknowledged + committed as i64;
+        settlement.others += u64::try_from(grown - explained).unwrap_or(0);
+        if grown < explained {
             settlement.complain(format!(
                 "The next order number of district {district} of warehouse {warehouse} grew by \
                  {grown}, but {acknowledged} orders were acknowledged, and {committed} of unknown \
@@ -309,17 +311,17 @@ pub(crate) async fn settle_part(
 fn compare(
     (warehouse, district): (u32, u32),
     acknowledged: &[LedgerOrder],
-    stored: &HashMap<u32, StoredOrder>,
+    stored: &StoredOrders,
     settlement: &mut Settlement,
 ) {
     let mut taken = None;
     for &order in acknowledged {
         settlement.acknowledged += 1;
+        // One row can't be two orders that were acknowledged under the same number.
+        let is_taken = taken == Some(order.number);
         let instead = match stored.get(&order.number) {
             None => Instead::Nothing,
-            // One row can't be two orders that were acknowledged under the same number.
-            Some(_) if taken == Some(order.number) => Instead::Other,
-            Some(row) if !row.is(order) => Instead::Other,
+            Some(row) if is_taken || !row.is(order) => Instead::Other,
             Some(row) if row.found_lines != u64::from(order.lines) => {
                 Instead::Lines(row.found_lines)
             }
@@ -334,27 +336,25 @@ fn compare(
 
 /// Settles a district's orders of unknown outcome; returns how many of them are there.
 fn look_up(
-    place: (u32, u32),
+    (warehouse, district): (u32, u32),
     books: &RecordedDistrict,
-    stored: &HashMap<u32, StoredOrder>,
+    stored: &StoredOrders,
     settlement: &mut Settlement,
 ) -> u64 {
+    settlement.unknown += books.unknown.len() as u64;
+    // Sent again with the same data: there is one of them at most.
+    let mut unknown = books.unknown.clone();
+    unknown.dedup();
+    unknown.retain(|order| books.acknowledged.binary_search(order).is_err());
     let mut committed = 0;
-    let mut before = None;
-    for &order in &books.unknown {
-        settlement.unknown += 1;
-        // Sent again with the same data: there is one of them at most.
-        let is_again = before.replace(order) == Some(order);
-        if is_again || books.acknowledged.binary_search(&order).is_ok() {
-            continue;
-        }
+    for order in unknown {
         let Some(row) = stored.get(&order.number).filter(|row| row.is(order)) else { continue };
         committed += 1;
         if row.found_lines != u64::from(order.lines) {
             settlement.complain(format!(
-                "Order {} of district {} of warehouse {}, of unknown outcome, is there with {} of \
+                "Order {} of district {district} of warehouse {warehouse}, of unknown outcome, is there with {} of \
                  its {} lines.",
-                order.number, place.1, place.0, row.found_lines, order.lines
+                order.number, row.found_lines, order.lines
             ));
         }
     }
@@ -367,7 +367,6 @@ fn look_up(
 pub(crate) struct StoredOrder {
     customer: i64,
     lines: i64,
-    /// Rows of bmsql_order_line.
     found_lines: u64,
 }
 
@@ -383,13 +382,13 @@ impl StoredOrder {
 }
 
 /// The orders of a district with these numbers, which are sorted; read in ranges, so that others may be among them.
-pub(crate) async fn stored_orders(
+async fn stored_orders(
     session: &mut AdminSession<'_>,
     (warehouse, district): (u32, u32),
     numbers: &[u32],
-) -> Result<HashMap<u32, StoredOrder>, DbError> {
+) -> Result<StoredOrders, DbError> {
     doing(format!("looking for orders of district {district} of warehouse {warehouse}"));
-    let mut orders: HashMap<u32, StoredOrder> = HashMap::new();
+    let mut orders = StoredOrders::new();
     let mut rest = numbers;
     while let Some(first) = rest.first() {
         let last = first.saturating_add(NUMBERS_AT_ONCE - 1);
@@ -400,35 +399,20 @@ pub(crate) async fn stored_orders(
             "SELECT o_id, o_c_id, o_ol_cnt FROM bmsql_oorder WHERE o_w_id = {warehouse} AND o_d_id = \
              {district} AND o_id BETWEEN {first} AND {last}"
         );
-        for row in integers(session, &sql, -1).await? {
-            if let [number, customer, lines] = row[..] {
-                orders.insert(number as u32, StoredOrder { customer, lines, found_lines: 0 });
-            }
+        for [number, customer, lines] in rows(session, &sql, [0, 0, 0]).await? {
+            orders.insert(number as u32, StoredOrder { customer, lines, found_lines: 0 });
         }
         let sql = format!(
             "SELECT ol_o_id, count(*) FROM bmsql_order_line WHERE ol_w_id = {warehouse} AND ol_d_id = \
              {district} AND ol_o_id BETWEEN {first} AND {last} GROUP BY ol_o_id"
         );
-        for row in integers(session, &sql, -1).await? {
-            if let [number, count] = row[..]
-                && let Some(order) = orders.get_mut(&(number as u32))
-            {
+        for [number, count] in rows(session, &sql, [0, 0]).await? {
+            if let Some(order) = orders.get_mut(&(number as u32)) {
                 order.found_lines = count as u64;
             }
         }
     }
     Ok(orders)
-}
-
-/// The next order's number by warehouse and district.
-async fn next_orders(session: &mut AdminSession<'_>) -> Result<HashMap<(u32, u32), i64>, DbError> {
-    let sql = "SELECT d_w_id, d_id, d_next_o_id FROM bmsql_district";
-    let rows = integers(session, sql, -1).await?;
-    let next = |row: Vec<i64>| match row[..] {
-        [warehouse, district, next] => Some(((warehouse as u32, district as u32), next)),
-        _ => None,
-    };
-    Ok(rows.into_iter().filter_map(next).collect())
 }
 
 #[cfg(test)]

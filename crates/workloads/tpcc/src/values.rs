@@ -212,14 +212,21 @@ impl<const N: usize> Short<N> {
         self.length += text.len();
     }
 
-    /// Appends an integer in decimal.
     pub(crate) fn push_int(&mut self, value: i64) {
-        let mut digits = [0_u8; 20];
         if value < 0 {
             self.push(b"-");
         }
-        let start = write_digits(&mut digits, value.unsigned_abs());
-        self.push(&digits[start..]);
+        let mut digits = [0_u8; 20];
+        let (mut at, mut rest) = (digits.len(), value.unsigned_abs());
+        loop {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(&digits[at..]);
     }
 
     /// Appends a number of hundredths with a point: `-12.05`.
@@ -228,7 +235,6 @@ impl<const N: usize> Short<N> {
         self.push(number.text());
     }
 
-    /// The text as bytes.
     #[inline]
     pub(crate) fn get(&self) -> &[u8] {
         &self.bytes[..self.length]
@@ -242,50 +248,30 @@ impl<const N: usize> Short<N> {
     }
 }
 
-/// Writes decimal digits at the end of `digits`; returns where they start.
-#[inline]
-fn write_digits(digits: &mut [u8], mut value: u64) -> usize {
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            return at;
-        }
-    }
-}
-
 /// A decimal number for a statement or a row: an integer and how many of its digits stand behind
 /// the point. SQLite has no decimal numbers: there the integer itself is stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Decimal {
     scaled: i64,
-    text: [u8; 24],
-    start: usize,
+    text: Short<24>,
 }
 
 impl Decimal {
     #[inline]
     pub(crate) fn new(scaled: i64, decimals: u32) -> Self {
-        let mut text = [0; 24];
-        let mut at = text.len();
-        let mut rest = scaled.unsigned_abs();
-        for _ in 0..decimals {
-            at -= 1;
-            text[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        if decimals > 0 {
-            at -= 1;
-            text[at] = b'.';
-        }
-        at = write_digits(&mut text[..at], rest);
+        let mut text = Short::default();
         if scaled < 0 {
-            at -= 1;
-            text[at] = b'-';
+            text.push(b"-");
         }
-        Decimal { scaled, text, start: at }
+        let (number, one) = (scaled.unsigned_abs(), 10_u64.pow(decimals));
+        text.push_int((number / one) as i64);
+        if decimals > 0 {
+            // A one before the decimals keeps their zeros, and makes room for the point.
+            let point = text.length;
+            text.push_int((one + number % one) as i64);
+            text.bytes[point] = b'.';
+        }
+        Decimal { scaled, text }
     }
 
     #[inline]
@@ -295,7 +281,7 @@ impl Decimal {
 
     #[inline]
     pub(crate) fn text(&self) -> &[u8] {
-        &self.text[self.start..]
+        self.text.get()
     }
 
     /// As a parameter of a statement of this dialect.
@@ -304,7 +290,6 @@ impl Decimal {
         if dialect == Dialect::Sqlite { Param::Int(self.scaled) } else { Param::Text(self.text()) }
     }
 
-    /// As a column of a loaded row.
     #[inline]
     pub(crate) fn write(&self, dialect: Dialect, out: &mut dyn RowWriter) {
         if dialect == Dialect::Sqlite { out.int(self.scaled) } else { out.text(self.text()) }

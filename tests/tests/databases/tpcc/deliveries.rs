@@ -47,7 +47,7 @@ fn whole_way<D: Driver>(driver: &D) {
     let committed = |kind: usize| result.total.kinds[kind].counts.committed;
     let queued = committed(TpccTransaction::Delivery.index());
     assert_eq!(queued, committed(5) + tpcc.deliveries_left());
-    let delivered = tpcc.delivered().acknowledged;
+    let delivered = tpcc.acknowledged().delivered.acknowledged;
     assert!(delivered >= 100, "{delivered}");
 }
 

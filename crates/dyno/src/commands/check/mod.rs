@@ -18,7 +18,7 @@ use dyno_runner::family::ask;
 use dyno_runner::progress::ProgressBar;
 use dyno_runner::watch::{AskedNodes, asking};
 use dyno_runner::{output, signals};
-use dyno_tpcc::check::{CONDITIONS, Condition, Mode, Stage, joins_within_shards};
+use dyno_tpcc::check::{CONDITIONS, Condition, Stage};
 use dyno_tpcc::ledger::{Recorded, read};
 use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded, prove};
 use dyno_tpcc::settle::books;
@@ -291,7 +291,7 @@ pub(super) struct CheckRequest {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,
     are_named: bool,
-    mode: Mode,
+    is_apart: bool,
     ledger: Option<Recorded>,
     /// Whether rows lie on their shards.
     shards: bool,
@@ -329,7 +329,7 @@ impl CheckRequest {
         Ok(CheckRequest {
             conditions: if are_named { conditions } else { CONDITIONS.iter().collect() },
             are_named,
-            mode: if arguments.driver_side { Mode::Apart } else { Mode::Joined },
+            is_apart: arguments.driver_side,
             ledger,
             shards,
         })
@@ -337,7 +337,7 @@ impl CheckRequest {
 
     /// True when nothing was asked for that only TPC-C has.
     pub(super) fn is_usual(&self) -> bool {
-        !self.are_named && self.mode == Mode::Joined && self.ledger.is_none()
+        !self.are_named && !self.is_apart && self.ledger.is_none()
     }
 }
 
@@ -393,8 +393,7 @@ fn check_tpcc(
         }
         None => None,
     };
-    let mode = if joins_within_shards(&server) { Mode::Apart } else { wanted.mode };
-    let mut lines = check_conditions(driver, wanted, mode, stage)?;
+    let mut lines = check_conditions(driver, wanted, stage)?;
     if wanted.shards {
         lines.extend(check_shards(driver, loaded.warehouses, wanted.are_named)?);
     }
@@ -438,7 +437,6 @@ fn state(stage: Stage) -> &'static str {
 fn check_conditions(
     driver: &AdminDriver<'_>,
     wanted: &CheckRequest,
-    mode: Mode,
     stage: Stage,
 ) -> Result<Vec<Line>, Failure> {
     let progress = ProgressBar::new("checking", wanted.conditions.len() as u64, "conditions");
@@ -448,15 +446,12 @@ fn check_conditions(
         let mut line = Line::new(condition.id, condition.rule().to_string());
         if condition.applies(stage) {
             let begin = Instant::now();
-            let examined = condition.examine(driver, mode);
-            let examined = examined.map_err(|error| Failure::from(&error).at(condition.id))?;
-            if let Some(note) = examined.refusal_note() {
-                progress.note(&note);
-            }
-            line.verdict = Verdict::of(examined.verdict.holds());
-            line.violations = examined.verdict.violations;
-            line.keys = examined.verdict.keys;
-            line.is_driver_side = examined.is_apart;
+            let found = condition.examine(driver, wanted.is_apart);
+            let found = found.map_err(|error| Failure::from(&error).at(condition.id))?;
+            line.verdict = Verdict::of(found.holds());
+            line.violations = found.violations;
+            line.is_driver_side = found.is_apart;
+            line.keys = found.keys;
             line.time_s = begin.elapsed().as_secs_f64();
         }
         lines.push(line);

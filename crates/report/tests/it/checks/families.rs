@@ -106,18 +106,6 @@ pub(super) const TPCC: &[Case] = &[
         silent: |runs| orders(runs, &[1], |_| {}),
     },
     Case {
-        id: "tpcc-mix-least",
-        evidence: "Order-Status 4.00 %, at least 4 %",
-        fires: |runs| orders(runs, &[1], |_| {}),
-        silent: |runs| {
-            tpcc_facts(runs, &[1], |facts| {
-                for kind in &mut facts.kinds {
-                    kind.least_share_percent -= 0.1;
-                }
-            });
-        },
-    },
-    Case {
         id: "tpcc-response",
         evidence: "New-Order 6.90 s, limit 5 s",
         fires: |runs| orders(runs, &[3], |_| {}),
@@ -170,12 +158,6 @@ pub(super) const TPCC: &[Case] = &[
         evidence: "6.00 tpmC per warehouse",
         fires: |runs| tpcc_facts(runs, &[5], |facts| facts.tpmc = 12.0),
         silent: |runs| tpcc_facts(runs, &[5], |facts| facts.tpmc = 19.0),
-    },
-    Case {
-        id: "tpcc-interval",
-        evidence: "10 min",
-        fires: |runs| orders(runs, &[5], |_| {}),
-        silent: |runs| orders(runs, &[5], |trial| trial.window_s = 7_200.0),
     },
     Case {
         id: "tpcc-cached",

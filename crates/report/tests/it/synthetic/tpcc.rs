@@ -152,10 +152,10 @@ fn conditions(case: &Case) -> Vec<ConditionLine> {
     let c2 = if case.number == 4 { lost } else { held() };
     let x5 = if case.number == 3 { unread } else { held() };
     vec![
-        line("C1", said("tpcc.condition_c1", &[]), Some(held())),
-        line("C2", said("tpcc.condition_c2", &[]), Some(c2)),
-        line("C11", said("tpcc.condition_c11", &[]), None),
-        line("X5", said("tpcc.condition_x5", &[]), Some(x5)),
+        line("C1", said("tpcc.c1", &[]), Some(held())),
+        line("C2", said("tpcc.c2", &[]), Some(c2)),
+        line("C11", said("tpcc.c11", &[]), None),
+        line("X5", said("tpcc.x5", &[]), Some(x5)),
     ]
 }
 
@@ -206,7 +206,7 @@ fn one(case: &Case) -> TrialData {
     summary.own = Some(FamilyFacts::new(&facts));
     summary.data = Some(DataFacts {
         rows: 200_000,
-        size_bytes: None,
+        size_bytes: Some(200_000_000),
         memory_setting: "innodb_buffer_pool_size".to_owned(),
         memory_bytes: Some(8 << 30),
         access: Message::both(

@@ -7,8 +7,7 @@
 
 use crate::check::derived;
 use crate::ledger::{Across, Entry, LedgerPayment, LedgerWork, Recorded, SupplyKey};
-use crate::settle::rows;
-use crate::settle::{Settlement, settle_part, stored_orders};
+use crate::settle::{Settlement, StoredOrders, rows, settle_part};
 use crate::values::Timestamp;
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
 use dyno_facts::{CheckVerdict, CrossShardLosses, DataCheck, Message, say};
@@ -19,7 +18,7 @@ use dyno_runner::databases;
 use dyno_runner::family::{Footprint, footprint};
 use dyno_runner::signals;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::time::{Duration, Instant};
 
 /// A counter that a part of a transaction moves.
@@ -45,6 +44,9 @@ fn since(mut now: ForeignWork, before: &ForeignWork) -> ForeignWork {
     now.retain(|_, grown| *grown != (0, 0));
     now
 }
+
+/// Shards in the order of the map of their warehouses.
+pub(crate) type MappedNodes<'a> = (&'a [ShardNode<AdminDriver<'a>>], &'a ShardMap);
 
 /// What a shard holds of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,21 +94,20 @@ pub(crate) async fn foreign_work(session: &mut AdminSession<'_>) -> Result<Forei
          coalesce(n, 0) OR c_ytd_payment <> coalesce(h, 0)",
         derived("{PY}")
     );
-    let customers = rows(session, &sql, &[0, 0, 0, 0, 2]).await?;
-    let customer = |row: Vec<i64>| {
-        let place = (row[0] as u32, row[1] as u32, row[2] as u32);
-        (CounterKey::Customer(place), (row[3], row[4]))
-    };
+    let customers = rows(session, &sql, [0, 0, 0, 0, 2]).await?.into_iter();
+    let customers = customers.map(|[w, d, c, count, cents]| {
+        (CounterKey::Customer((w as u32, d as u32, c as u32)), (count, cents))
+    });
     let sql = "SELECT s_w_id, s_i_id, s_remote_cnt - coalesce(r, 0) FROM bmsql_stock LEFT JOIN (SELECT \
                ol_supply_w_id w, ol_i_id i, count(*) r FROM bmsql_order_line WHERE ol_supply_w_id <> ol_w_id AND \
                ol_o_id > 3000 GROUP BY ol_supply_w_id, ol_i_id) t ON w = s_w_id AND i = s_i_id WHERE \
                s_remote_cnt <> coalesce(r, 0)";
-    let stock = rows(session, sql, &[0, 0, 0]).await?;
-    let line = |row: Vec<i64>| (CounterKey::Stock((row[0] as u32, row[1] as u32)), (row[2], 0));
-    Ok(customers.into_iter().map(customer).chain(stock.into_iter().map(line)).collect())
+    let stock = rows(session, sql, [0, 0, 0]).await?.into_iter();
+    let stock = stock.map(|[w, i, count]| (CounterKey::Stock((w as u32, i as u32)), (count, 0)));
+    Ok(customers.chain(stock).collect())
 }
 
-/// Looks at shard `number`. Nobody may write meanwhile.
+/// Looks at shard `number`, but for the orders. Nobody may write meanwhile.
 pub(crate) async fn look(
     session: &mut AdminSession<'_>,
     (recorded, map): (&Recorded, &ShardMap),
@@ -125,29 +126,12 @@ pub(crate) async fn look(
          AND h_date >= '{}'",
         String::from_utf8_lossy(&begin)
     );
-    for row in rows(session, &sql, &[0, 0, 0, 0, 0, 2]).await? {
-        let [home, of, warehouse, district, customer, cents] =
-            [0, 1, 2, 3, 4, 5].map(|at| row[at] as u32);
+    for row in rows(session, &sql, [0, 0, 0, 0, 0, 2]).await? {
+        let [home, of, warehouse, district, customer, cents] = row.map(|number| number as u32);
         if map.shard_of(warehouse) != number {
             let payment = LedgerPayment { warehouse, district, customer, cents };
             *found.payments.entry((home, of, payment)).or_default() += 1;
         }
-    }
-    let mut wanted: BTreeMap<(u32, u32), Vec<u32>> = BTreeMap::new();
-    for entry in recorded.across.iter().map(|across| &across.entry) {
-        if let LedgerWork::Order { order, .. } = &entry.work
-            && map.shard_of(entry.warehouse) == number
-        {
-            wanted.entry((entry.warehouse, entry.district)).or_default().push(order.number);
-        }
-    }
-    for (place, mut numbers) in wanted {
-        numbers.sort_unstable();
-        let stored = stored_orders(session, place, &numbers).await?;
-        let there = numbers.iter().filter_map(|number| Some((*number, stored.get(number)?)));
-        found
-            .orders
-            .extend(there.map(|(number, order)| ((place.0, place.1, number), order.identity())));
     }
     Ok(found)
 }
@@ -191,8 +175,9 @@ impl Spread<'_> {
         std::iter::once((self.home, self.is_home_there)).chain(parts)
     }
 
-    fn is_order(&self) -> bool {
-        matches!(self.across.entry.work, LedgerWork::Order { .. })
+    /// The shards that have its parts, or that lack them.
+    fn shards_with(&self, is_there: bool) -> Vec<usize> {
+        self.shards().filter(|(_, there)| *there == is_there).map(|(shard, _)| shard).collect()
     }
 }
 
@@ -212,8 +197,7 @@ pub(crate) struct CrossShardWork {
 
 impl CrossShardWork {
     pub(crate) fn is_whole(&self) -> bool {
-        let CrossShardLosses { lost, half_done, in_doubt, unknown_half_done, .. } = self.losses;
-        lost + half_done + in_doubt + unknown_half_done + self.unexplained == 0
+        !self.losses.is_torn() && self.unexplained == 0
     }
 }
 
@@ -229,8 +213,7 @@ pub(crate) fn judge(
         CrossShardWork { unexplained: place_parts(&mut spread, found), ..Default::default() };
     // Whoever was acknowledged, and is there in part, is the first to have a branch that is undecided.
     spread.sort_by_key(|one| {
-        let is_mixed =
-            one.shards().any(|(_, there)| there) && one.shards().any(|(_, there)| !there);
+        let is_mixed = [true, false].iter().all(|there| !one.shards_with(*there).is_empty());
         (!one.across.is_acknowledged, !is_mixed)
     });
     let mut branches: Vec<u64> = found.iter().map(|shard| shard.branches).collect();
@@ -312,52 +295,47 @@ fn place_parts(spread: &mut [Spread<'_>], found: &[ShardWork]) -> u64 {
 fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, names: &[&str]) {
     let is_acknowledged = one.across.is_acknowledged;
     let losses = &mut work.losses;
-    match is_acknowledged {
-        true => losses.acknowledged += 1,
-        false => losses.unknown += 1,
-    }
-    if is_acknowledged && !one.is_home_there {
-        match one.is_order() {
-            true => work.orders_away_from_home += 1,
-            false => work.payments_away_from_home += 1,
+    let (missing, there) = (one.shards_with(false), one.shards_with(true));
+    if !is_acknowledged {
+        losses.unknown += 1;
+        losses.unknown_committed += u64::from(missing.is_empty());
+        if there.is_empty() {
+            return;
+        }
+    } else {
+        losses.acknowledged += 1;
+        if !one.is_home_there {
+            match one.across.entry.work {
+                LedgerWork::Order { .. } => work.orders_away_from_home += 1,
+                _ => work.payments_away_from_home += 1,
+            }
         }
     }
-    let missing: Vec<usize> =
-        one.shards().filter(|(_, there)| !there).map(|(shard, _)| shard).collect();
-    let is_somewhere = one.shards().any(|(_, there)| there);
     if missing.is_empty() {
-        losses.unknown_committed += u64::from(!is_acknowledged);
-        return;
-    }
-    if !is_acknowledged && !is_somewhere {
         return;
     }
     let is_undecided = missing.iter().all(|shard| branches[*shard] > 0);
-    let fate = if is_undecided {
+    let (count, fate) = if is_undecided {
         missing.iter().for_each(|shard| branches[*shard] -= 1);
-        losses.in_doubt += 1;
-        say!(across_in_doubt)
-    } else if !is_somewhere {
-        losses.lost += 1;
-        say!(across_lost)
+        (&mut losses.in_doubt, say!(across_in_doubt))
+    } else if there.is_empty() {
+        (&mut losses.lost, say!(across_lost))
     } else if is_acknowledged {
-        losses.half_done += 1;
-        say!(across_half_done)
+        (&mut losses.half_done, say!(across_half_done))
     } else {
-        losses.unknown_half_done += 1;
-        say!(across_unknown_half_done)
+        (&mut losses.unknown_half_done, say!(across_unknown_half_done))
     };
+    *count += 1;
     if work.listed.len() < LISTED {
-        let named = |is_wanted: bool| {
-            let shards = one.shards().filter(|(_, there)| *there == is_wanted);
-            let list: Vec<&str> = shards.map(|(shard, _)| names[shard]).collect();
+        let named = |shards: &[usize]| {
+            let list: Vec<&str> = shards.iter().map(|shard| names[*shard]).collect();
             if list.is_empty() { "-".to_owned() } else { list.join(", ") }
         };
         work.listed.push(say!(
             across_one,
             what = describe(&one.across.entry),
-            there = named(true),
-            missing = named(false),
+            there = named(&there),
+            missing = named(&missing),
             fate = fate
         ));
     }
@@ -402,12 +380,9 @@ pub(crate) fn footprint_of_shards(
     shards: &[ShardNode<AdminDriver<'_>>],
 ) -> Result<Footprint, DbError> {
     let each = on_each_shard(shards, async |_, session| footprint(session, "bmsql@_%").await)?;
-    let sum = |of: fn(&Footprint) -> Option<u64>| each.iter().map(of).sum::<Option<u64>>();
-    Ok(Footprint {
-        size_bytes: sum(|own| own.size_bytes),
-        memory_setting: each.first().map_or("", |own| own.memory_setting),
-        memory_bytes: sum(|own| own.memory_bytes),
-    })
+    let sum = |get: fn(&Footprint) -> Option<u64>| each.iter().map(get).sum::<Option<u64>>();
+    let (size_bytes, memory_bytes) = (sum(|it| it.size_bytes), sum(|it| it.memory_bytes));
+    Ok(Footprint { size_bytes, memory_bytes, ..Footprint::default() })
 }
 
 /// Says which shards no warehouse lies on: they take no part in the load.
@@ -430,49 +405,60 @@ pub(crate) fn shards_without_rows(
     })
 }
 
-/// Branches that were prepared when the load had ended.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Branches {
-    first: Option<u64>,
-    waited: Duration,
-}
-
-/// Waits until no branch is undecided: whoever coordinates them may have to come back first.
-pub(crate) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Branches {
+/// Waits until no branch is undecided: whoever coordinates them may have to come back first. Returns the number of
+/// branches that were prepared when the load had ended, and how long that took.
+pub(crate) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Option<(u64, Duration)> {
     let begin = Instant::now();
-    let mut found = Branches::default();
+    let mut found = None;
     loop {
         let asked = on_each_shard(shards, async |_, session| prepared_branches(session).await);
-        let Ok(asked) = asked else { return found };
-        let Some(count) = asked.into_iter().sum::<Option<u64>>() else { return found };
-        found.first.get_or_insert(count);
-        found.waited = begin.elapsed();
-        if count == 0 || found.waited > DECIDED_WITHIN || signals::has_come() {
+        let count = asked.ok().and_then(|asked| asked.into_iter().sum::<Option<u64>>());
+        let Some(count) = count else { return found };
+        let waited = begin.elapsed();
+        found = Some((found.map_or(count, |(first, _)| first), waited));
+        if count == 0 || waited > DECIDED_WITHIN || signals::has_come() {
             return found;
         }
         std::thread::sleep(LOOK_EACH);
     }
 }
 
+/// Warehouse, district and number of an order.
+fn order_key(across: &Across) -> Option<(u32, u32, u32)> {
+    match &across.entry.work {
+        LedgerWork::Order { order, .. } => {
+            Some((across.entry.warehouse, across.entry.district, order.number))
+        }
+        _ => None,
+    }
+}
+
 /// Holds the ledger against all shards: what was acknowledged, and what became of it where it lies on several.
 pub(crate) fn settle_on_shards(
-    (shards, map): (&[ShardNode<AdminDriver<'_>>], &ShardMap),
+    (shards, map): MappedNodes<'_>,
     recorded: &Recorded,
     before: &[ForeignWork],
-    branches: Branches,
+    branches: Option<(u64, Duration)>,
 ) -> Result<(Settlement, CrossShardWork), DbError> {
+    let across: HashSet<(u32, u32, u32)> = recorded.across.iter().filter_map(order_key).collect();
     let found = on_each_shard(shards, async |number, session| {
         let is_here = |warehouse| map.shard_of(warehouse) == number;
-        let settled = settle_part(session, recorded, is_here, |_| {}).await?;
-        Ok((settled, look(session, (recorded, map), number, &before[number]).await?))
+        let mut orders = HashMap::new();
+        let keep = |_: &Settlement, (w, d): (u32, u32), stored: &StoredOrders| {
+            let here = stored.iter().map(|(number, order)| ((w, d, *number), order.identity()));
+            orders.extend(here.filter(|(key, _)| across.contains(key)));
+        };
+        let settled = settle_part(session, recorded, is_here, keep).await?;
+        let work = look(session, (recorded, map), number, &before[number]).await?;
+        Ok((settled, ShardWork { orders, ..work }))
     })?;
     let (settled, found): (Vec<Settlement>, Vec<_>) = found.into_iter().unzip();
     let mut settlement = Settlement::default();
     settled.into_iter().for_each(|part| settlement.add(part));
     let names: Vec<&str> = shards.iter().map(|node| node.name.as_str()).collect();
     let mut work = judge(&recorded.across, map, &found, &names);
-    work.losses.branches = branches.first;
-    work.losses.branches_s = branches.first.map(|_| branches.waited.as_secs_f64());
+    (work.losses.branches, work.losses.branches_s) =
+        branches.map(|(first, waited)| (first, waited.as_secs_f64())).unzip();
     Ok((settlement, work))
 }
 
@@ -480,11 +466,11 @@ pub(crate) fn settle_on_shards(
 pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     let losses = &work.losses;
     let (acknowledged, unknown) = (losses.acknowledged, losses.unknown);
-    let (verdict, mut said) = match work.is_whole() {
+    let there = losses.unknown_committed;
+    let (verdict, counts) = match work.is_whole() {
         true => {
-            let there = losses.unknown_committed;
             let whole = say!(across_whole, n = acknowledged, unknown = unknown, there = there);
-            (CheckVerdict::Passed, vec![whole])
+            (CheckVerdict::Passed, whole)
         }
         false => {
             let broken = say!(
@@ -494,25 +480,30 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
                 half = losses.half_done,
                 doubt = losses.in_doubt,
                 unknown = unknown,
-                there = losses.unknown_committed,
+                there = there,
                 unknown_half = losses.unknown_half_done
             );
-            (CheckVerdict::Failed, vec![broken])
+            (CheckVerdict::Failed, broken)
         }
     };
+    let mut sentences = vec![counts];
     if !work.listed.is_empty() {
         let which = Message::joined(&work.listed, "; ", "；");
-        said.push(say!(across_first, which = which));
+        sentences.push(say!(across_first, which = which));
     }
     if work.unexplained > 0 {
-        said.push(say!(across_unexplained, n = work.unexplained));
+        sentences.push(say!(across_unexplained, n = work.unexplained));
     }
     if let Some(first) = losses.branches.filter(|first| *first > 0) {
         let seconds = format!("{:.1}", losses.branches_s.unwrap_or(0.0));
         let left = losses.branches_left.unwrap_or(0);
-        said.push(say!(across_branches, n = first, left = left, seconds = seconds));
+        sentences.push(say!(across_branches, n = first, left = left, seconds = seconds));
     }
-    DataCheck { name: DataCheck::ACROSS.to_owned(), verdict, evidence: Message::sentences(&said) }
+    DataCheck {
+        name: DataCheck::ACROSS.to_owned(),
+        verdict,
+        evidence: Message::sentences(&sentences),
+    }
 }
 
 #[cfg(test)]

@@ -6,10 +6,8 @@
 use crate::facts::AuditLine;
 use crate::profile::{
     CustomerKey, PerKind, Profile, REMOTE_LINE_PERCENT, REMOTE_PAYMENT_PERCENT, TpccTransaction,
-    TransactionChoice,
 };
 use crate::values::{Constants, NuRand};
-use crate::{LINES_MAX, LINES_MIN};
 use dyno_core::Nanos;
 use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};
@@ -21,9 +19,9 @@ const CLASSES: usize = 16;
 /// Runs of [`TRIALS`] trials in which chance alone brings a figure out of its bound, at most.
 const FALSE_ALARMS: f64 = 0.01;
 const TRIALS: f64 = 1_000.0;
-/// Figures of a trial that are held against chance: twelve shares, the lines of an order and four distributions
+/// Figures of a trial that are held against chance: nine shares, the lines of an order and four distributions
 /// here; in checks of papers four least shares, five think times and the bound of tpmC.
-const FIGURES: f64 = 27.0;
+const FIGURES: f64 = 24.0;
 
 /// The level of all bounds: chance passes one with a probability of at most `2 exp(-level)`, 4e-7, so that a run has
 /// a false alarm in less than 1 % (a sum over all figures of all trials, dependent or not).
@@ -58,104 +56,70 @@ const LEAST_IN_CLASS: f64 = 10.0;
 /// Drawn values by class.
 type Histogram = [u64; CLASSES];
 
-/// What the warehouses of one shard did that may lie on other shards, too, and how much of it did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct CrossingCounts {
-    /// Of all and of those that cross, as of the others.
-    lines: [u64; 2],
-    /// Committed ones.
-    orders: [u64; 2],
-    payments: [u64; 2],
+/// Cases, and those among them in which something happened.
+pub(crate) type Cases = [u64; 2];
+
+#[inline]
+fn count(cases: &mut Cases, has_happened: bool) {
+    cases[0] += 1;
+    cases[1] += u64::from(has_happened);
 }
 
-/// Pauses of terminals around transactions of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct PauseSums {
-    pub(crate) thinks: u64,
-    pub(crate) think_ns: u64,
-    pub(crate) keyings: u64,
-    pub(crate) keying_ns: u64,
-}
+/// Pauses of terminals around transactions of one kind: number and sum in nanoseconds of think times, and of keying times.
+pub(crate) type PauseSums = [[u64; 2]; 2];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Counters {
     /// Transactions that were begun, however they ended: what terminals have chosen.
     begun: [u64; 5],
-    orders: u64,
-    payments: u64,
-    rolled_back: u64,
-    lines: u64,
-    remote_lines: u64,
-    remote_payments: u64,
-    named: u64,
-    customers: u64,
-    deliveries: u64,
-    deliveries_with_skips: u64,
+    /// New-Orders, and those that were rolled back.
+    orders: Cases,
+    /// Lines, and remote ones.
+    lines: Cases,
+    /// Payments, and remote ones.
+    payments: Cases,
+    /// Customers, and those by last name.
+    customers: Cases,
+    /// Deliveries, by the terminal itself or later, and those with a district that had no order.
+    deliveries: Cases,
     items: Histogram,
     customer_ids: Histogram,
     last_names: Histogram,
     /// In the measured window.
-    pauses: PerKind<PauseSums>,
-    /// By shard; empty where none are known.
-    shards: Vec<CrossingCounts>,
+    pub(crate) pauses: PerKind<PauseSums>,
+    /// New-Orders that were committed and Payments, and those with rows on several shards.
+    spread: Cases,
 }
 
 impl Counters {
-    /// Notes how many lines of an order of a terminal of warehouse `home` come from other shards.
+    /// Notes if a row of an order or a payment of warehouse `home` lies on another shard.
     #[inline]
-    pub(crate) fn spread_order(
+    pub(crate) fn spread(
         &mut self,
         expected: &Expected,
         home: i64,
-        suppliers: impl Iterator<Item = i64>,
-        is_committed: bool,
+        mut others: impl Iterator<Item = i64>,
     ) {
-        let Some(counts) = expected.shard(home).and_then(|at| self.shards.get_mut(at)) else {
-            return;
-        };
-        let (mut lines, mut crossing) = (0, 0);
-        for supplier in suppliers {
-            lines += 1;
-            crossing += u64::from(expected.shard(supplier) != expected.shard(home));
-        }
-        counts.lines = [counts.lines[0] + lines, counts.lines[1] + crossing];
-        counts.orders[0] += u64::from(is_committed);
-        counts.orders[1] += u64::from(is_committed && crossing > 0);
-    }
-
-    /// Notes if the customer of a payment at warehouse `home` lies on another shard.
-    #[inline]
-    pub(crate) fn spread_payment(&mut self, expected: &Expected, home: i64, customer: i64) {
         let shard = expected.shard(home);
-        if let Some(counts) = shard.and_then(|at| self.shards.get_mut(at)) {
-            counts.payments[0] += 1;
-            counts.payments[1] += u64::from(expected.shard(customer) != shard);
+        if shard.is_some() {
+            count(&mut self.spread, others.any(|other| expected.shard(other) != shard));
         }
     }
 
     /// The share of transactions of several shards among the New-Orders and Payments; `None` if unknown.
     pub(crate) fn crossing_share(&self) -> Option<f64> {
-        let sum = |at: usize| {
-            self.shards.iter().map(|it| it.orders[at] + it.payments[at]).sum::<u64>() as f64
-        };
-        (sum(0) > 0.0).then(|| sum(1) / sum(0))
+        let [all, crossing] = self.spread;
+        (all > 0).then(|| crossing as f64 / all as f64)
     }
 
     /// A terminal has thought about its last transaction for so long; `keyed` is how long it has keyed in the one
     /// that it entered then, where that is known.
     #[inline]
     pub(crate) fn pause(&mut self, thought: (usize, Nanos), keyed: Option<(usize, Nanos)>) {
-        let pauses = &mut self.pauses[thought.0];
-        pauses.thinks += 1;
-        pauses.think_ns += thought.1;
-        if let Some((kind, keying)) = keyed {
-            self.pauses[kind].keyings += 1;
-            self.pauses[kind].keying_ns += keying;
+        for (at, (kind, pause)) in [Some(thought), keyed].into_iter().flatten().enumerate() {
+            let [number, sum_ns] = &mut self.pauses[kind][at];
+            (*number, *sum_ns) = (*number + 1, *sum_ns + pause);
         }
-    }
-
-    pub(crate) fn pauses(&self) -> &PerKind<PauseSums> {
-        &self.pauses
     }
 
     #[inline]
@@ -165,77 +129,49 @@ impl Counters {
 
     #[inline]
     pub(crate) fn order(&mut self, expected: &Expected, customer: i64, is_rolled_back: bool) {
-        self.orders += 1;
-        self.rolled_back += u64::from(is_rolled_back);
+        count(&mut self.orders, is_rolled_back);
         self.customer_ids[expected.customer_ids.class(customer as u64)] += 1;
     }
 
     #[inline]
     pub(crate) fn line(&mut self, expected: &Expected, item: i64, is_remote: bool) {
-        self.lines += 1;
-        self.remote_lines += u64::from(is_remote);
+        count(&mut self.lines, is_remote);
         self.items[expected.items.class(item as u64)] += 1;
     }
 
     #[inline]
     pub(crate) fn payment(&mut self, is_remote: bool) {
-        self.payments += 1;
-        self.remote_payments += u64::from(is_remote);
+        count(&mut self.payments, is_remote);
     }
 
     #[inline]
     pub(crate) fn customer(&mut self, expected: &Expected, who: &CustomerKey) {
-        self.customers += 1;
+        count(&mut self.customers, matches!(who, CustomerKey::Name(..)));
         match who {
             CustomerKey::Id(id) => self.customer_ids[expected.customer_ids.class(*id as u64)] += 1,
             CustomerKey::Name(number, _) => {
-                self.named += 1;
-                self.last_names[expected.last_names.class(*number)] += 1;
+                self.last_names[expected.last_names.class(*number)] += 1
             }
         }
     }
 
-    /// A Delivery was executed: by the terminal itself, or later.
     #[inline]
     pub(crate) fn delivered(&mut self, skipped: u32) {
-        self.deliveries += 1;
-        self.deliveries_with_skips += u64::from(skipped > 0);
+        count(&mut self.deliveries, skipped > 0);
     }
 
     /// Adds what another worker or load generator has counted.
     pub(crate) fn add(&mut self, mut more: Counters) {
-        let shards = self.shards.len().max(more.shards.len());
-        self.shards.resize(shards, CrossingCounts::default());
-        more.shards.resize(shards, CrossingCounts::default());
-        self.counts().into_iter().zip(more.counts()).for_each(|(sum, count)| *sum += *count);
+        self.counts().zip(more.counts()).for_each(|(sum, count)| *sum += *count);
     }
 
     /// All counts, in one order.
-    fn counts(&mut self) -> Vec<&mut u64> {
-        let mut counts = vec![
-            &mut self.orders,
-            &mut self.payments,
-            &mut self.rolled_back,
-            &mut self.lines,
-            &mut self.remote_lines,
-            &mut self.remote_payments,
-            &mut self.named,
-            &mut self.customers,
-            &mut self.deliveries,
-            &mut self.deliveries_with_skips,
-        ];
-        counts.extend(&mut self.begun);
-        counts.extend(
-            [&mut self.items, &mut self.customer_ids, &mut self.last_names].into_iter().flatten(),
-        );
-        for PauseSums { thinks, think_ns, keyings, keying_ns } in &mut self.pauses {
-            counts.extend([thinks, think_ns, keyings, keying_ns]);
-        }
-        for shard in &mut self.shards {
-            let CrossingCounts { lines, orders, payments } = shard;
-            counts.extend([lines, orders, payments].into_iter().flatten());
-        }
-        counts
+    fn counts(&mut self) -> impl Iterator<Item = &mut u64> {
+        let Counters { begun, orders, lines, payments, customers, deliveries, spread, .. } = self;
+        let cases = [orders, lines, payments, customers, deliveries, spread].into_iter().flatten();
+        let histograms = [&mut self.items, &mut self.customer_ids, &mut self.last_names];
+        let pauses = self.pauses.as_flattened_mut().as_flattened_mut();
+        begun.iter_mut().chain(cases).chain(histograms.into_iter().flatten()).chain(pauses)
     }
 }
 
@@ -280,8 +216,6 @@ fn chi_square_limit(freedom: f64) -> f64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Expected {
     shares: [f64; 5],
-    /// Cards of a deck, where the mix comes from decks.
-    cards: Option<u32>,
     rollback: f64,
     remote_line: f64,
     remote_payment: f64,
@@ -291,15 +225,6 @@ pub(crate) struct Expected {
     last_names: Classes,
     /// The shard of each warehouse; empty if unknown.
     shard_of: Vec<usize>,
-    /// By shard: the share of the warehouses other than one's own that lie on other shards.
-    elsewhere: Vec<f64>,
-}
-
-/// The share of orders with some line among those that are `share` of all lines. All numbers of lines are alike.
-fn any_order_line(share: f64) -> f64 {
-    let numbers = LINES_MIN..=LINES_MAX;
-    let count = numbers.clone().count() as f64;
-    1.0 - numbers.map(|lines| (1.0 - share).powi(lines as i32)).sum::<f64>() / count
 }
 
 impl Expected {
@@ -311,7 +236,6 @@ impl Expected {
         let remote = |percent: u32| if warehouses > 1 { part(percent) } else { 0.0 };
         Expected {
             shares: shares.map(|share| f64::from(share) / f64::from(sum)),
-            cards: matches!(profile.choice, TransactionChoice::Deck(_)).then_some(sum),
             rollback: part(profile.rollback_percent),
             remote_line: remote(REMOTE_LINE_PERCENT),
             remote_payment: remote(REMOTE_PAYMENT_PERCENT),
@@ -320,28 +244,17 @@ impl Expected {
             customer_ids: Classes::new(&constants.customer()),
             last_names: Classes::new(&constants.last_name()),
             shard_of: Vec::new(),
-            elsewhere: Vec::new(),
         }
     }
 
     /// For warehouses that lie on shards: `shard_of` has the shard of each one that is used.
     pub(crate) fn on_shards(self, shard_of: Vec<usize>) -> Self {
-        let mut held = vec![0; shard_of.iter().max().map_or(0, |last| last + 1)];
-        shard_of.iter().for_each(|&shard| held[shard] += 1);
-        let others = shard_of.len().max(2) - 1;
-        let share = |held: usize| (shard_of.len() - held) as f64 / others as f64;
-        Expected { elsewhere: held.into_iter().map(share).collect(), shard_of, ..self }
+        Expected { shard_of, ..self }
     }
 
     #[inline]
     fn shard(&self, warehouse: i64) -> Option<usize> {
         self.shard_of.get(warehouse as usize - 1).copied()
-    }
-
-    /// Counters for as many shards as are known.
-    pub(crate) fn counters(&self) -> Counters {
-        let shards = vec![CrossingCounts::default(); self.elsewhere.len()];
-        Counters { shards, ..Counters::default() }
     }
 
     /// The number of shards that warehouses lie on; `None` if unknown.
@@ -350,35 +263,9 @@ impl Expected {
         (!shards.is_empty()).then_some(shards.len() as u32)
     }
 
-    /// What crosses shards, of all: a shard's own share of it depends on how many warehouses it has.
-    fn crossings(&self, found: &Counters) -> Vec<AuditFigure> {
-        if self.elsewhere.is_empty() {
-            return Vec::new();
-        }
-        let line = |elsewhere: f64| self.remote_line * elsewhere;
-        let order = |elsewhere: f64| any_order_line(line(elsewhere));
-        let payment = |elsewhere: f64| self.remote_payment * elsewhere;
-        let share =
-            |title, counts: fn(&CrossingCounts) -> [u64; 2], expected: &dyn Fn(f64) -> f64| {
-                let (mut all, mut crossing, mut sum) = (0, 0, 0.0);
-                for (shard, elsewhere) in found.shards.iter().zip(&self.elsewhere) {
-                    let [cases, crossed] = counts(shard);
-                    (all, crossing) = (all + cases, crossing + crossed);
-                    sum += cases as f64 * expected(*elsewhere);
-                }
-                AuditFigure::share(title, (crossing, all), sum / all.max(1) as f64)
-            };
-        vec![
-            share(say!(audit_crossing_lines), |it| it.lines, &line),
-            share(say!(audit_crossing_orders), |it| it.orders, &order),
-            share(say!(audit_crossing_payments), |it| it.payments, &payment),
-        ]
-    }
-
-    /// Compares. `terminals` have begun the transactions; `None` when those of some are missing.
-    pub(crate) fn audit(&self, found: &Counters, terminals: Option<u32>) -> Audit {
+    pub(crate) fn audit(&self, found: &Counters) -> Audit {
         let all: u64 = found.begun.iter().sum();
-        let Counters { orders, payments, lines, customers, .. } = *found;
+        let Counters { orders, lines, payments, customers, deliveries, .. } = *found;
         let titles = [
             say!(audit_mix_new_order),
             say!(audit_mix_payment),
@@ -386,47 +273,31 @@ impl Expected {
             say!(audit_mix_delivery),
             say!(audit_mix_stock_level),
         ];
-        let mix = titles.into_iter().zip(found.begun.iter().zip(self.shares));
-        let mut figures: Vec<AuditFigure> = mix
-            .map(|(title, (&count, share))| {
-                let figure = AuditFigure::share(title, (count, all), share);
-                match terminals.zip(self.cards) {
-                    Some((terminals, cards)) => figure.in_decks(terminals, cards),
-                    None => figure,
-                }
-            })
-            .collect();
-        let remote_lines = (found.remote_lines, lines);
-        let remote_payments = (found.remote_payments, payments);
-        figures.extend([
-            AuditFigure::share(say!(audit_rollbacks), (found.rolled_back, orders), self.rollback),
-            AuditFigure::share(say!(audit_remote_lines), remote_lines, self.remote_line),
-            AuditFigure::share(say!(audit_remote_payments), remote_payments, self.remote_payment),
-            AuditFigure::share(say!(audit_by_last_name), (found.named, customers), self.by_name),
-        ]);
-        figures.extend(self.crossings(found));
-        // The lines that were entered; the unused one of a rollback isn't among the counted ones.
-        figures.push(AuditFigure::lines_per_order(lines + found.rolled_back, orders));
-        let skew = |title, found: &[u64], classes: &Classes, expected: &str| {
-            AuditFigure::skew(title, found, &classes.probabilities, expected.into())
-        };
-        figures.extend([
-            skew(say!(audit_items), &found.items, &self.items, "NURand(8191)"),
-            skew(say!(audit_customers), &found.customer_ids, &self.customer_ids, "NURand(1023)"),
-            skew(say!(audit_last_names), &found.last_names, &self.last_names, "NURand(255)"),
-            AuditFigure::skew(
-                say!(audit_mix),
-                &found.begun,
-                &self.shares,
-                say!(audit_as_in_profile),
-            ),
-        ]);
-        Audit {
-            figures,
-            orders,
-            deliveries: found.deliveries,
-            deliveries_with_skips: found.deliveries_with_skips,
+        let mut figures = Vec::new();
+        for (title, (count, share)) in titles.into_iter().zip(found.begun.iter().zip(self.shares)) {
+            figures.push(AuditFigure::share(title, [all, *count], share));
         }
+        let shares = [
+            (say!(audit_rollbacks), orders, self.rollback),
+            (say!(audit_remote_lines), lines, self.remote_line),
+            (say!(audit_remote_payments), payments, self.remote_payment),
+            (say!(audit_by_last_name), customers, self.by_name),
+        ];
+        figures.extend(shares.map(|(title, found, share)| AuditFigure::share(title, found, share)));
+        // The lines that were entered; the unused one of a rollback isn't among the counted ones.
+        figures.push(AuditFigure::lines_per_order(lines[0] + orders[1], orders[0]));
+        let skews = [
+            (say!(audit_items), &found.items, &self.items, "NURand(8191)"),
+            (say!(audit_customers), &found.customer_ids, &self.customer_ids, "NURand(1023)"),
+            (say!(audit_last_names), &found.last_names, &self.last_names, "NURand(255)"),
+        ];
+        figures.extend(skews.map(|(title, found, classes, expected)| {
+            AuditFigure::skew(title, found, &classes.probabilities, expected.into())
+        }));
+        let expected = say!(audit_as_in_profile);
+        figures.push(AuditFigure::skew(say!(audit_mix), &found.begun, &self.shares, expected));
+        let [deliveries, deliveries_with_skips] = deliveries;
+        Audit { figures, orders: orders[0], deliveries, deliveries_with_skips }
     }
 }
 
@@ -478,22 +349,10 @@ impl AuditFigure {
         AuditFigure { title, form, observed, expected, bound, of, verdict }
     }
 
-    pub(crate) fn share(title: Message, (count, of): (u64, u64), expected: f64) -> Self {
+    pub(crate) fn share(title: Message, [of, count]: Cases, expected: f64) -> Self {
         let observed = count as f64 / of.max(1) as f64;
         let bound = chance_of_share(expected, of);
         AuditFigure::new(title, FigureForm::Share, [observed, expected, bound], of, of > 0)
-    }
-
-    /// The bound where each terminal plays its cards from decks: only those of the decks that it was in
-    /// at the begin and at the end vary. What a terminal draws of one of `cards` varies most when
-    /// half of them are played, by a quarter of their number.
-    fn in_decks(self, terminals: u32, cards: u32) -> Self {
-        let AuditFigure { title, form, observed, expected, of, .. } = self;
-        let cards = f64::from(cards);
-        let variance = expected * (1.0 - expected) * cards / 4.0 * cards / (cards - 1.0).max(1.0);
-        let variance = 2.0 * f64::from(terminals) * variance;
-        let bound = self.bound.min(chance_of_sum(variance, 1.0) / of.max(1) as f64);
-        AuditFigure::new(title, form, [observed, expected, bound], of, of > 0)
     }
 
     fn lines_per_order(lines: u64, orders: u64) -> Self {
@@ -529,27 +388,23 @@ impl AuditFigure {
 
     /// The figure as records and papers have it.
     pub(crate) fn line(&self) -> AuditLine {
-        let percent = |share: f64| format!("{:.3} %", 100.0 * share);
-        let [observed, expected, bound]: [Message; 3] = match &self.form {
-            FigureForm::Share => [
-                percent(self.observed).into(),
-                percent(self.expected).into(),
-                format!("± {}", percent(self.bound)).into(),
-            ],
-            FigureForm::Mean => [
-                format!("{:.3}", self.observed).into(),
-                self.expected.to_string().into(),
-                match self.verdict {
-                    CheckVerdict::NotMade => "-".into(),
-                    _ => format!("± {:.3}", self.bound).into(),
-                },
-            ],
-            FigureForm::ChiSquare(distribution) => [
+        let number = |value: f64| match self.form {
+            FigureForm::Share => format!("{:.3} %", 100.0 * value),
+            _ => format!("{value:.3}"),
+        };
+        let (observed, expected, bound): (Message, Message, Message) = match &self.form {
+            FigureForm::ChiSquare(distribution) => (
                 say!(audit_chi_square, value = format!("{:.1}", self.observed)),
                 distribution.clone(),
                 say!(audit_at_most, value = format!("{:.1}", self.bound)),
-            ],
+            ),
+            _ => (
+                number(self.observed).into(),
+                number(self.expected).into(),
+                format!("± {}", number(self.bound)).into(),
+            ),
         };
+        let bound = if self.verdict == CheckVerdict::NotMade { "-".into() } else { bound };
         let (name, of, verdict) = (self.title.clone(), self.of, self.verdict);
         AuditLine { name, observed, expected, bound, of, verdict }
     }

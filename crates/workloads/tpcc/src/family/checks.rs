@@ -4,17 +4,17 @@
 
 use crate::across::on_each_shard;
 use crate::audit::Audit;
-use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Mode, Stage, check_some};
+use crate::check::{self, CONDITIONS, Condition, ConditionVerdict, Stage};
 use crate::facts::{ConditionLine, ConditionState};
 use crate::load::{foreign_keys, mapped_shards, prove};
 use crate::options::CheckTime;
 use crate::settle::{Books, books};
 use crate::{Isolation, Tpcc, prepared_statements};
 use dyno_core::{
-    AdminDriver, AdminSession, DbError, Dialect, Session, ShardNode, counted, is_shardingsphere,
+    AdminDriver, AdminSession, DbError, Dialect, Session, ShardNode, is_shardingsphere,
 };
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
-use dyno_load::query::{answer, answer_if_any, whole};
+use dyno_load::query::{pairs, whole};
 use dyno_load::settings::{ServerNeed, adopt};
 use dyno_load::{LoadError, default_sessions};
 use dyno_runner::databases::{self, stopped};
@@ -51,35 +51,35 @@ pub async fn preflight(
     isolation: Option<Isolation>,
     wants_foreign_keys: Option<bool>,
 ) -> Result<Preflight, Failure> {
-    let mut warnings = Vec::new();
-    check_prepared(session, sessions).await?;
-    let keys = foreign_keys(session).await?;
-    warnings.extend(about_foreign_keys(keys, wants_foreign_keys));
-    let is_passed_on = !is_shardingsphere(&session.product().version);
-    warnings.extend(match is_passed_on {
-        true => about_isolation(session.dialect(), isolation),
-        false => isolation.and_then(about_a_proxy),
-    });
-    if session.dialect() == Dialect::Postgres {
-        warnings.extend(about_statistics(session).await?);
-        warnings.extend(about_small_tables(session).await?);
+    let dialect = session.dialect();
+    if dialect == Dialect::Mysql {
+        check_prepared(session, sessions).await?;
     }
+    let keys = foreign_keys(session).await?;
+    let is_passed_on = !is_shardingsphere(&session.product().version);
+    let warnings = [
+        about_foreign_keys(keys, wants_foreign_keys),
+        about_isolation(dialect, is_passed_on, isolation),
+    ];
     let isolation = if is_passed_on { isolation } else { Some(Isolation::ServerDefault) };
-    Ok(Preflight { isolation, warnings })
+    Ok(Preflight { isolation, warnings: warnings.into_iter().flatten().collect() })
 }
 
 /// MySQL counts the prepared statements of all sessions together.
 async fn check_prepared(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), Failure> {
-    if session.dialect() != Dialect::Mysql {
-        return Ok(());
+    let mut numbers = [None; 2];
+    let names = ["VARIABLES LIKE 'max_prepared_stmt_count'", "STATUS LIKE 'Prepared_stmt_count'"];
+    for (number, name) in numbers.iter_mut().zip(names) {
+        let answer = pairs(session, &format!("SHOW GLOBAL {name}")).await?;
+        *number = answer.values().next().and_then(|value| whole(value));
     }
-    let Some(limit) = variable(session, "max_prepared_stmt_count").await? else { return Ok(()) };
-    let used = status(session, "Prepared_stmt_count").await?.unwrap_or(0);
-    let each = prepared_statements(Dialect::Mysql);
-    prepared_shortage(sessions, each, limit, used).map_or(Ok(()), Err)
+    let [limit, used] = numbers;
+    let shortage = |limit| prepared_shortage(sessions, limit, used.unwrap_or(0));
+    limit.and_then(shortage).map_or(Ok(()), Err)
 }
 
-fn prepared_shortage(sessions: u32, each: u32, limit: u64, used: u64) -> Option<Failure> {
+fn prepared_shortage(sessions: u32, limit: u64, used: u64) -> Option<Failure> {
+    let each = prepared_statements(Dialect::Mysql);
     let needed = u64::from(sessions) * u64::from(each);
     let free = limit.saturating_sub(used);
     if needed <= free {
@@ -110,93 +110,34 @@ fn about_foreign_keys(found: usize, expected: Option<bool>) -> Option<String> {
     }
 }
 
-fn about_isolation(dialect: Dialect, asked: Option<Isolation>) -> Option<String> {
-    let asked = asked?;
-    match (dialect, asked) {
-        (Dialect::Mysql, Isolation::ServerDefault | Isolation::RepeatableRead) => Some(
+/// ShardingSphere-Proxy takes the level that a session asks for and does not pass it on: its sessions at the shards keep
+/// theirs.
+fn about_isolation(
+    dialect: Dialect,
+    is_passed_on: bool,
+    asked: Option<Isolation>,
+) -> Option<String> {
+    use Isolation::{ReadCommitted, RepeatableRead, ServerDefault};
+    let text = match (dialect, asked?) {
+        (_, level) if !is_passed_on => {
+            return Some(format!(
+                "ShardingSphere-Proxy passes no isolation on: the option `isolation` ({}) does not count, and sessions \
+                 keep the level of the shards.",
+                level.name()?
+            ));
+        }
+        (Dialect::Mysql, ServerDefault | RepeatableRead) => {
             "At REPEATABLE READ, MySQL's own default, a Delivery can meet an order again and again \
              that another session has delivered: it is then tried again as a conflict. Without the \
              option `isolation` sessions ask for READ COMMITTED."
-                .to_owned(),
-        ),
-        (Dialect::Sqlite, Isolation::ReadCommitted | Isolation::RepeatableRead) => Some(
+        }
+        (Dialect::Sqlite, ReadCommitted | RepeatableRead) => {
             "SQLite's transactions are serializable: it knows no other isolation, and the option \
              `isolation` does not count."
-                .to_owned(),
-        ),
-        _ => None,
-    }
-}
-
-/// ShardingSphere-Proxy takes the level that a session asks for, and its sessions at the shards keep theirs.
-fn about_a_proxy(asked: Isolation) -> Option<String> {
-    let name = asked.name()?;
-    Some(format!(
-        "ShardingSphere-Proxy passes no isolation on: the option `isolation` ({name}) does not count, and sessions keep \
-         the level of the shards."
-    ))
-}
-
-/// PostgreSQL's planner guesses without them, and its guesses are not the same from run to run.
-async fn about_statistics(session: &mut AdminSession<'_>) -> Result<Option<String>, DbError> {
-    let missing = number(
-        session,
-        "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND reltuples < 0 AND relname LIKE \
-         'bmsql@_%' ESCAPE '@' AND relname <> 'bmsql_config' AND pg_table_is_visible(oid)",
-    )
-    .await?
-    .unwrap_or(0);
-    Ok((missing > 0).then(|| {
-        format!(
-            "{missing} tables have no statistics: the server guesses how to read them. Execute \
-             VACUUM ANALYZE before the run."
-        )
-    }))
-}
-
-/// Up to here PostgreSQL reads the whole table rather than a row by the index.
-const DISTRICT_PAGES_READ_AS_A_WHOLE: u64 = 4;
-
-/// A table that was small when it was vacuumed last grows fiftyfold by updates, and what prepared statements have planned
-/// for it stays.
-async fn about_small_tables(session: &mut AdminSession<'_>) -> Result<Option<String>, DbError> {
-    let pages = number(
-        session,
-        "SELECT max(relpages) FROM pg_class WHERE relkind = 'r' AND reltuples > 0 AND relname = \
-         'bmsql_district' AND pg_table_is_visible(oid)",
-    )
-    .await?;
-    Ok(pages.filter(|pages| *pages <= DISTRICT_PAGES_READ_AS_A_WHOLE).map(|pages| {
-        format!(
-            "bmsql_district has {}: PostgreSQL reads all of it for a row, also when updates have made \
-             it much longer, until it is vacuumed, which autovacuum looks for once a minute. \
-             Throughput can double then: warm up for two minutes or longer.",
-            counted(pages, "page")
-        )
-    }))
-}
-
-async fn variable(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
-    read_named_number(session, &format!("SHOW GLOBAL VARIABLES LIKE '{name}'")).await
-}
-
-async fn status(session: &mut AdminSession<'_>, name: &str) -> Result<Option<u64>, DbError> {
-    read_named_number(session, &format!("SHOW GLOBAL STATUS LIKE '{name}'")).await
-}
-
-async fn read_named_number(
-    session: &mut AdminSession<'_>,
-    sql: &str,
-) -> Result<Option<u64>, DbError> {
-    let answer = answer(session, sql).await?;
-    let cell = answer.rows.first().and_then(|row| row.get(1)?.as_deref());
-    Ok(cell.and_then(whole))
-}
-
-/// `None` also where the server refuses to say, as compatible ones may.
-async fn number(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
-    let answer = answer_if_any(session, sql).await?;
-    Ok(answer.and_then(|answer| answer.single().and_then(whole)))
+        }
+        _ => return None,
+    };
+    Some(text.to_owned())
 }
 
 const AUDIT_CHECK: &str = "audit";
@@ -219,7 +160,6 @@ pub struct Before {
 
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Books, conditions and audit.
     pub checks: Vec<DataCheck>,
     pub conditions: Vec<ConditionLine>,
     /// Payments that were acknowledged and that the history lacks, at least.
@@ -239,68 +179,54 @@ pub fn look_before(
     let is_wanted = when == CheckTime::BeforeAndAfter;
     announce(is_wanted, warehouses);
     let books = read_books(driver)?;
-    let verdicts = match is_wanted {
-        true => Ok(examine(driver, stage(&books))?),
-        false => Err(say!(conditions_unwanted)),
-    };
-    let unusable = |violated: Message| {
-        Failure::denied(say!(database_inconsistent, violated = violated))
-            .with_hint("Drop the tables and load them again: nothing is measured on these.")
-    };
-    if let Some(violated) = check::violated(verdicts.iter().flatten()) {
-        return Err(unusable(violated));
-    }
+    let verdicts = examine(driver, is_wanted, &books)?;
     let placement = placement_check(driver, is_wanted, warehouses);
-    if let Some(failed) = placement.as_ref().filter(|check| check.verdict == CheckVerdict::Failed) {
-        return Err(unusable(failed.evidence.clone()));
+    let misplaced = placement.as_ref().filter(|check| check.verdict == CheckVerdict::Failed);
+    let violated = check::violated(verdicts.iter().flatten());
+    match violated.or(misplaced.map(|check| check.evidence.clone())) {
+        None => Ok(Before { books, verdicts, placement, when, warehouses }),
+        Some(violated) => Err(Failure::denied(say!(database_inconsistent, violated = violated))
+            .with_hint("Drop the tables and load them again: nothing is measured on these.")),
     }
-    Ok(Before { books, verdicts, placement, when, warehouses })
 }
 
 /// Compares and checks. Nobody else may have written since [`look_before`].
 pub fn look_after(driver: &AdminDriver<'_>, workload: &Tpcc, before: &Before) -> Findings {
     let is_wanted = before.when != CheckTime::Never;
     announce(is_wanted, before.warehouses);
+    // What was executed is known without a database.
+    let audit = audit_check(&workload.audit());
     let books = match read_books(driver) {
         Ok(books) => books,
         Err(error) => {
             let mut findings = not_made(before, &reason(&error));
-            // What was executed is known without a database.
             findings.checks.retain(|check| check.name != AUDIT_CHECK);
-            findings.checks.push(audit_check(workload));
+            findings.checks.push(audit);
             return findings;
         }
     };
-    let verdicts = match is_wanted {
-        true => examine(driver, stage(&books)).map_err(|error| reason(&error)),
-        false => Err(say!(conditions_unwanted)),
-    };
-    let mut checks = vec![
-        books_check(workload, &before.books, &books),
-        audit_check(workload),
-        conditions_check(&verdicts),
-    ];
+    let verdicts = examine(driver, is_wanted, &books).unwrap_or_else(|error| Err(reason(&error)));
+    let mut checks =
+        vec![books_check(workload, &before.books, &books), audit, conditions_check(&verdicts)];
     if let Some((_, shards)) = mapped_shards(driver) {
         checks.push(shard_conditions_check(&shards, is_wanted, &books));
     }
     checks.extend(placement_check(driver, is_wanted, before.warehouses));
-    Findings {
-        checks,
-        conditions: lines(before, &verdicts),
-        payments_missing: workload.payments_missing(&before.books, &books),
-    }
+    // One of unknown outcome may stand in for a lost one.
+    let payments = workload.acknowledged().payments.acknowledged;
+    let payments_missing = payments.saturating_sub(books.history_grew_by(&before.books));
+    Findings { checks, conditions: lines(before, &verdicts), payments_missing }
 }
 
 /// The findings of a run after which nothing could be checked, with the reason as a sentence.
 pub fn not_made(before: &Before, why: &Message) -> Findings {
-    let shard_checks = before
-        .placement
-        .as_ref()
-        .map(|_| [DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]);
-    let names = [DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS];
-    let names = names.into_iter().chain(shard_checks.into_iter().flatten());
+    let mut names = vec![DataCheck::BOOKS, AUDIT_CHECK, DataCheck::CONDITIONS];
+    if before.placement.is_some() {
+        names.extend([DataCheck::SHARD_PLACEMENT, DataCheck::SHARD_CONDITIONS]);
+    }
+    let check = |name| check(name, CheckVerdict::NotMade, why.clone());
     Findings {
-        checks: names.map(|name| check(name, CheckVerdict::NotMade, why.clone())).collect(),
+        checks: names.into_iter().map(check).collect(),
         conditions: lines(before, &Err(why.clone())),
         payments_missing: 0,
     }
@@ -344,16 +270,13 @@ fn stage(books: &Books) -> Stage {
     if books.is_fresh() { Stage::Fresh } else { Stage::Used }
 }
 
-fn examine(driver: &AdminDriver<'_>, stage: Stage) -> Result<Vec<ConditionVerdict>, DbError> {
-    let mode = Mode::usual(driver)?;
-    let verdict = |condition: &Condition| {
-        let examined = condition.examine(driver, mode)?;
-        if let Some(note) = examined.refusal_note() {
-            output::talk(&note);
-        }
-        Ok(examined.verdict)
-    };
-    CONDITIONS.iter().filter(|condition| condition.applies(stage)).map(verdict).collect()
+fn examine(driver: &AdminDriver<'_>, is_wanted: bool, books: &Books) -> Result<Verdicts, DbError> {
+    if !is_wanted {
+        return Ok(Err(say!(conditions_unwanted)));
+    }
+    let stage = stage(books);
+    let conditions = CONDITIONS.iter().filter(|condition| condition.applies(stage));
+    conditions.map(|condition| condition.examine(driver, false)).collect::<Result<_, _>>().map(Ok)
 }
 
 fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
@@ -365,16 +288,12 @@ fn books_check(workload: &Tpcc, before: &Books, after: &Books) -> DataCheck {
             orders = total.orders.acknowledged,
             payments = total.payments.acknowledged,
             sum = format!("{}.{:02}", cents / 100, cents % 100),
-            delivered = workload.delivered().acknowledged
+            delivered = total.delivered.acknowledged
         )
     })
 }
 
-fn audit_check(workload: &Tpcc) -> DataCheck {
-    check_of_audit(&workload.audit())
-}
-
-fn check_of_audit(audit: &Audit) -> DataCheck {
+fn audit_check(audit: &Audit) -> DataCheck {
     let (problems, unjudged) = (audit.problems(), audit.unjudged());
     if problems.is_empty() && audit.orders + audit.deliveries == 0 {
         return check(AUDIT_CHECK, CheckVerdict::NotMade, say!(audit_too_little));
@@ -403,11 +322,11 @@ fn placement_check(
     warehouses: u32,
 ) -> Option<DataCheck> {
     mapped_shards(driver)?;
-    let not_made = |why| check(DataCheck::SHARD_PLACEMENT, CheckVerdict::NotMade, why);
+    let not_made = |why| Some(check(DataCheck::SHARD_PLACEMENT, CheckVerdict::NotMade, why));
     if !is_wanted {
-        return Some(not_made(say!(conditions_unwanted)));
+        return not_made(say!(conditions_unwanted));
     }
-    Some(match prove(driver, warehouses, default_sessions(), &AskedNodes) {
+    match prove(driver, warehouses, default_sessions(), &AskedNodes) {
         Err(LoadError::Canceled { .. }) => not_made(reason(&stopped())),
         Err(error) => not_made(sentence(&error.to_string()).into()),
         Ok(proof) => {
@@ -416,19 +335,25 @@ fn placement_check(
                 true => CheckVerdict::Passed,
                 false => CheckVerdict::Failed,
             };
-            check(DataCheck::SHARD_PLACEMENT, verdict, proof.message())
+            Some(check(DataCheck::SHARD_PLACEMENT, verdict, proof.message()))
         }
-    })
+    }
 }
 
-/// Checks that each shard holds the conditions, and that the books of all add up to those of the endpoint.
+/// Checks that each shard holds the conditions that it can answer alone (the others are compared through the endpoint),
+/// and that the books of all add up to those of the endpoint.
 fn shard_conditions_check(
     shards: &[ShardNode<AdminDriver<'_>>],
     with_conditions: bool,
     endpoint: &Books,
 ) -> DataCheck {
-    let stage = with_conditions.then_some(stage(endpoint));
-    let answers = on_each_shard(shards, async |_, session| look_at_shard(session, stage).await);
+    let stage = stage(endpoint);
+    let is_wanted = |condition: &Condition| {
+        with_conditions && condition.applies(stage) && !condition.joins_warehouses()
+    };
+    let answers = on_each_shard(shards, async |_, session| {
+        Ok((books(session).await?, check::check(session, &is_wanted).await?))
+    });
     let looks = match answers {
         Ok(looks) => looks,
         Err(error) => {
@@ -452,18 +377,6 @@ fn shard_conditions_check(
     judge(DataCheck::SHARD_CONDITIONS, &problems, || {
         say!(shards_hold, shards = looks.len(), n = conditions)
     })
-}
-
-/// The books of a shard, and the conditions that it can answer alone: the others are compared through the endpoint.
-async fn look_at_shard(
-    session: &mut AdminSession<'_>,
-    stage: Option<Stage>,
-) -> Result<(Books, Vec<ConditionVerdict>), DbError> {
-    let books = books(session).await?;
-    let verdicts = check_some(session, |condition| {
-        stage.is_some_and(|stage| condition.applies(stage)) && !condition.joins_warehouses()
-    });
-    Ok((books, verdicts.await?))
 }
 
 /// True for a check that should have been made and could not: what it would have said is not known.
@@ -506,7 +419,7 @@ mod tests {
     fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
         let keys = keys.iter().map(|key| (*key).to_owned()).collect();
-        check::ConditionVerdict { condition, violations, keys }
+        check::ConditionVerdict { condition, violations, keys, is_apart: false }
     }
 
     #[test]
@@ -541,7 +454,7 @@ mod tests {
         let figure = |title, verdict| AuditFigure {
             title,
             verdict,
-            ..AuditFigure::share(say!(audit_items), (1, 100), 0.01)
+            ..AuditFigure::share(say!(audit_items), [100, 1], 0.01)
         };
         let figures = vec![
             figure(say!(audit_items), CheckVerdict::Passed),
@@ -551,9 +464,9 @@ mod tests {
         let passed = |evidence| check(AUDIT_CHECK, CheckVerdict::Passed, evidence);
         let in_part =
             say!(audit_passed_in_part, unjudged = Message::list(&[say!(audit_last_names)]));
-        assert_eq!(check_of_audit(&audit), passed(in_part));
+        assert_eq!(audit_check(&audit), passed(in_part));
         audit.figures.pop();
-        assert_eq!(check_of_audit(&audit), passed(say!(audit_passed)));
+        assert_eq!(audit_check(&audit), passed(say!(audit_passed)));
     }
 
     #[test]
@@ -586,8 +499,8 @@ mod tests {
 
     #[test]
     fn prepared_statements_that_do_not_fit_are_told_before_anybody_connects() {
-        assert_eq!(prepared_shortage(511, 32, 16_382, 0), None);
-        let failure = prepared_shortage(1_000, 32, 16_382, 12).unwrap();
+        assert_eq!(prepared_shortage(511, 16_382, 0), None);
+        let failure = prepared_shortage(1_000, 16_382, 12).unwrap();
         assert_eq!(
             failure.message,
             "1000 sessions need 32000 prepared statements (32 each), but the server takes only \
@@ -609,10 +522,12 @@ mod tests {
     #[test]
     fn isolation_that_harms_or_is_not_to_be_had_is_told() {
         let repeatable = Some(Isolation::RepeatableRead);
-        assert!(about_isolation(Dialect::Mysql, repeatable).is_some());
-        assert_eq!(about_isolation(Dialect::Postgres, repeatable), None);
-        assert_eq!(about_isolation(Dialect::Mysql, None), None);
-        assert!(about_isolation(Dialect::Sqlite, repeatable).is_some());
-        assert_eq!(about_isolation(Dialect::Sqlite, Some(Isolation::Serializable)), None);
+        assert!(about_isolation(Dialect::Mysql, true, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Postgres, true, repeatable), None);
+        assert_eq!(about_isolation(Dialect::Mysql, true, None), None);
+        assert!(about_isolation(Dialect::Sqlite, true, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Sqlite, true, Some(Isolation::Serializable)), None);
+        assert!(about_isolation(Dialect::Postgres, false, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Mysql, false, Some(Isolation::ServerDefault)), None);
     }
 }

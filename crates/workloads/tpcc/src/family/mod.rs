@@ -10,20 +10,20 @@ pub use checks::{
 
 use crate::Handover;
 use crate::across::{
-    CrossShardWork, ForeignWork, across_check, footprint_of_shards, foreign_before,
-    settle_on_shards, shards_without_rows, wait_for_branches,
+    ForeignWork, MappedNodes, across_check, footprint_of_shards, foreign_before, settle_on_shards,
+    shards_without_rows, wait_for_branches,
 };
 use crate::audit::AuditFigure;
 use crate::facts::{TpccFacts, TpccKind};
-use crate::ledger::{Counted, LedgerFile, Recorded, read};
+use crate::ledger::{DistrictBooks, LedgerFile, Recorded, read};
 use crate::load::{
     LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options,
     existing_tables, load, loaded, mapped_shards,
 };
 use crate::options::{OFFER, TpccSettings};
-use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT, ReadOnlyEnd};
+use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT};
 use crate::schema::{CONFIG, table_names};
-use crate::settle::{Settlement, settle};
+use crate::settle::settle;
 use crate::{DISTRICTS, ITEMS, Isolation, Timestamp, Tpcc, TpccOptions};
 use dyno_core::{AdminDriver, AdminSession, Driver, TransactionKind, Workload, counted};
 use dyno_engine::TrialSpec;
@@ -35,12 +35,13 @@ use dyno_load::settings::ServerNeed;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, LoadOrder, LostWork, Ready,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
     UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused, with_p95,
 };
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// TPC-C, for the registry.
 pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan, planned| {
@@ -49,7 +50,6 @@ pub static FAMILY: FamilyEntry = FamilyEntry::new(OFFER, crate::CATALOGUE, |plan
 
 pub static DRIVE_ON: DriveOn<Tpcc> = drive_on;
 
-/// An experiment with TPC-C.
 struct TpccFamily {
     options: Box<TpccSettings>,
     /// Whether a fault is injected: every order is recorded then, so that it can be looked for.
@@ -62,7 +62,6 @@ const OTHER_DATA_HINT: &str = "Drop the tables whose names begin with bmsql_, us
 struct TpccData {
     loaded: TpccDatabase,
     before: Before,
-    /// The file that every order is recorded in.
     ledger: Option<PathBuf>,
     /// What each shard had of transactions of the others; empty where no shards are known.
     foreign: Vec<ForeignWork>,
@@ -119,7 +118,7 @@ impl Driven for TpccFamily {
     type Kept = Handover;
 
     fn rolls_back_reads(&self) -> bool {
-        self.options.run.profile.read_only_end == ReadOnlyEnd::Rollback
+        self.options.run.profile.rolls_back_reads
     }
 
     /// A suite speaks of terminals; sessions are the engine's workers.
@@ -137,31 +136,35 @@ impl Driven for TpccFamily {
         stem: &Path,
     ) -> Result<Ready<Self>, Failure> {
         let driver = &database.primary_admin();
-        let ((loaded, mut found), mut data) =
-            ask(driver, async |session| self.look(session, spec.workers).await)?;
+        let ((loaded, mut found), mut size) = ask(driver, async |session| {
+            let preflight = self.preflight(session, spec.workers).await?;
+            Ok::<_, Failure>((preflight, footprint(session, "bmsql@_%").await?))
+        })?;
         let mapped = mapped_shards(driver);
         if let Some((map, shards)) = &mapped {
-            let size = footprint_of_shards(shards).map_err(|error| Failure::from(&error))?;
-            (data.size_bytes, data.memory_bytes) = (size.size_bytes, size.memory_bytes);
+            let memory_setting = size.memory_setting;
+            size = Footprint { memory_setting, ..footprint_of_shards(shards)? };
             let idle = shards_without_rows(shards, map, loaded.warehouses);
             found.warnings.extend(idle.map(|idle| idle.to_string()));
         }
+        let data = DataFacts {
+            rows: u64::from(self.options.run.warehouses) * u64::from(ITEMS),
+            hot_rows: None,
+            access: self.options.words(),
+            size_bytes: size.size_bytes,
+            memory_setting: size.memory_setting.to_owned(),
+            memory_bytes: size.memory_bytes,
+        };
         let workload = self.workload(driver, &loaded, found.isolation, spec)?;
         let before = look_before(driver, self.options.checks(), loaded.warehouses)?;
         let ledger = self.ledger(database, stem);
-        let foreign = match &mapped {
-            None => Vec::new(),
-            Some((_, shards)) => foreign_before(shards).map_err(|error| Failure::from(&error))?,
-        };
-        let workload = match &ledger {
-            None => workload,
-            Some(path) => {
-                // One of a trial that was killed, which is made again.
-                let _ = std::fs::remove_file(path);
-                let file = LedgerFile::open(path, "trial", &loaded, spec.seed, &before.books);
-                workload.with_ledger(file?)
-            }
-        };
+        let foreign = mapped.map_or(Ok(Vec::new()), |(_, shards)| foreign_before(&shards))?;
+        let file = ledger.as_ref().map(|path| {
+            // One of a trial that was killed, which is made again.
+            let _ = std::fs::remove_file(path);
+            LedgerFile::open(path, "trial", &loaded, spec.seed, &before.books)
+        });
+        let workload = workload.with_ledger(file.transpose()?);
         let own = facts(&workload, &loaded, spec, &[], 0.0);
         Ok(Ready {
             workload,
@@ -178,18 +181,16 @@ impl Driven for TpccFamily {
         let (loaded, found) =
             ask(driver, async |session| self.preflight(session, spec.all_workers()).await)?;
         let workload = self.workload(driver, &loaded, found.isolation, spec)?;
-        Ok(match self.ledger(database, stem) {
-            Some(path) => workload.with_ledger(LedgerFile::part(&path)?),
-            None => workload,
-        })
+        let file = self.ledger(database, stem).map(|path| LedgerFile::part(&path)).transpose()?;
+        Ok(workload.with_ledger(file))
     }
 
     fn leave(&self, workload: &Tpcc) -> Result<Option<Handover>, Failure> {
-        workload.leave().map(Some).map_err(Failure::new)
+        workload.leave().map(Some)
     }
 
     fn absorb(&self, workload: &Tpcc, kept: Handover) -> Result<(), Failure> {
-        workload.absorb(kept).map_err(Failure::new)
+        workload.absorb(kept)
     }
 
     /// A server that dies unasked leaves work on shards that is half done, too.
@@ -217,7 +218,7 @@ impl Driven for TpccFamily {
         let mapped = mapped_shards(driver);
         let mapped = mapped.as_ref().map(|(map, shards)| (&shards[..], map));
         let checked = mapped.filter(|_| ran.unchecked.is_none());
-        let branches = checked.map(|(shards, _)| wait_for_branches(shards)).unwrap_or_default();
+        let branches = checked.and_then(|(shards, _)| wait_for_branches(shards));
         let mut findings = match ran.unchecked.clone() {
             Some(why) => not_made(&found.before, &why),
             None => look_after(driver, workload, &found.before),
@@ -225,35 +226,23 @@ impl Driven for TpccFamily {
         let (kinds, window_s) = (&ran.summary.kinds, ran.summary.window_s);
         let mut facts = facts(workload, &found.loaded, ran.spec, kinds, window_s);
         facts.conditions = findings.conditions;
-        let payments = (workload.acknowledged().payments, findings.payments_missing);
-        let losses = found.ledger.map(|ledger| match (ran.unchecked.clone(), checked) {
-            (Some(why), _) => {
-                let not_made = || check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone());
-                findings.checks.extend(mapped.map(|_| not_made()));
-                LostWork::untold(why)
-            }
-            (None, None) => match closed(workload, &ledger).and_then(|it| look_up(driver, &it)) {
-                Ok(lost) => lost,
-                Err(failure) => LostWork::untold(failure.message),
-            },
-            (None, Some(shards)) => {
-                let recorded = closed(workload, &ledger);
-                // A load generator that was lost has not handed its part over.
-                let recorded = recorded.and_then(|recorded| {
-                    match workload.acknowledged().orders.acknowledged {
-                        all if all == recorded.acknowledged() => Ok(recorded),
-                        _ => Err(Failure::new(say!(ledger_incomplete))),
-                    }
-                });
-                let settled = recorded.and_then(|recorded| {
-                    Ok(settle_on_shards(shards, &recorded, &found.foreign, branches)?)
-                });
-                let (lost, check) = on_shards(settled, payments);
-                findings.checks.push(check);
-                lost
-            }
+        let not_settled = |why: Message| {
+            let check = |_| check(DataCheck::ACROSS, CheckVerdict::NotMade, why.clone());
+            (LostWork::untold(why.clone()), mapped.map(check))
+        };
+        let losses = found.ledger.as_ref().map(|ledger| {
+            let (lost, across) = match ran.unchecked.clone() {
+                Some(why) => not_settled(why),
+                None => {
+                    let shards = mapped.map(|shards| (shards, &found.foreign[..], branches));
+                    settle_trial(driver, workload, ledger, shards, findings.payments_missing)
+                        .unwrap_or_else(|failure| not_settled(failure.message))
+                }
+            };
+            findings.checks.extend(across);
+            findings.checks.push(ledger_check(&lost));
+            lost
         });
-        findings.checks.extend(losses.as_ref().map(ledger_check));
         let warehouses = found.loaded.warehouses;
         let idle = mapped.and_then(|(shards, map)| shards_without_rows(shards, map, warehouses));
         let left = Some(workload.deliveries_left()).filter(|left| *left > 0);
@@ -318,24 +307,6 @@ impl TpccFamily {
         })
     }
 
-    async fn look(
-        &self,
-        session: &mut AdminSession<'_>,
-        sessions: u32,
-    ) -> Result<((TpccDatabase, Preflight), DataFacts), Failure> {
-        let preflight = self.preflight(session, sessions).await?;
-        let size = footprint(session, "bmsql@_%").await?;
-        let data = DataFacts {
-            rows: u64::from(self.options.run.warehouses) * u64::from(ITEMS),
-            hot_rows: None,
-            access: self.options.words(),
-            size_bytes: size.size_bytes,
-            memory_setting: size.memory_setting.to_owned(),
-            memory_bytes: size.memory_bytes,
-        };
-        Ok((preflight, data))
-    }
-
     fn load_sentence(&self, report: &LoadReport) -> Message {
         let warehouses = self.options.run.warehouses;
         if report.was_complete {
@@ -345,41 +316,47 @@ impl TpccFamily {
     }
 }
 
-/// The ledger of a run that has ended.
-fn closed(workload: &Tpcc, ledger: &Path) -> Result<Recorded, Failure> {
-    workload.ledger_file().map_or(Ok(()), LedgerFile::close)?;
-    read(ledger)
-}
+/// Shards and their map, what each had of the others' transactions before, and the branches that were found on them.
+type SettledShards<'a> = (MappedNodes<'a>, &'a [ForeignWork], Option<(u64, Duration)>);
 
-/// What all shards said to the ledger, and the check of what lies on several of them.
-fn on_shards(
-    settled: Result<(Settlement, CrossShardWork), Failure>,
-    (payments, missing): (Counted, u64),
-) -> (LostWork, DataCheck) {
-    let (settled, work) = match settled {
-        Ok(settled) => settled,
-        Err(Failure { message, .. }) => {
-            let not_made = check(DataCheck::ACROSS, CheckVerdict::NotMade, message.clone());
-            return (LostWork::untold(message), not_made);
-        }
+/// Holds the ledger of a trial that has ended against the database; with shards also what lies on several of them.
+fn settle_trial(
+    driver: &AdminDriver<'_>,
+    workload: &Tpcc,
+    ledger: &Path,
+    shards: Option<SettledShards<'_>>,
+    payments_missing: u64,
+) -> Result<(LostWork, Option<DataCheck>), Failure> {
+    workload.ledger_file().map_or(Ok(()), LedgerFile::close)?;
+    let recorded = read(ledger)?;
+    let Some((shards, foreign, branches)) = shards else {
+        return Ok((look_up(driver, &recorded)?, None));
     };
+    let DistrictBooks { orders, payments, .. } = workload.acknowledged();
+    // A load generator that was lost has not handed its part over.
+    if orders.acknowledged != recorded.acknowledged() {
+        return Err(Failure::new(say!(ledger_incomplete)));
+    }
+    let (settled, work) = settle_on_shards(shards, &recorded, foreign, branches)?;
     let check = across_check(&work);
-    let of_payments = match missing {
+    let about_payments = match payments_missing {
         0 => say!(payments_counted),
         n => say!(payments_missing, n = n),
     };
-    // Orders that are away from home are among the lost ones by what became of their other parts.
-    let lost = settled.lost.saturating_sub(work.orders_away_from_home) + work.losses.lost;
-    let evidence = [settled.evidence(), of_payments, check.evidence.clone()];
+    // Orders that are away from home are among the lost ones by what became of their other parts, and payments on
+    // several shards, too.
+    let lost = settled.lost.saturating_sub(work.orders_away_from_home)
+        + work.losses.lost
+        + payments_missing.saturating_sub(work.payments_away_from_home);
+    let evidence = [settled.evidence(), about_payments, check.evidence.clone()];
     let lost = LostWork {
         acknowledged: Some(settled.acknowledged + payments.acknowledged),
-        // Payments on several shards are among the lost ones already.
-        lost: Some(lost + missing.saturating_sub(work.payments_away_from_home)),
+        lost: Some(lost),
         unknown: Some(settled.unknown + payments.unknown),
         evidence: Message::sentences(&evidence),
         across_shards: Some(work.losses),
     };
-    (lost, check)
+    Ok((lost, Some(check)))
 }
 
 /// What was acknowledged, each by itself: the books compare sums only.
@@ -435,8 +412,8 @@ pub fn facts(
         orders_unknown: orders.unknown,
         deliveries: audit.deliveries,
         deliveries_with_skips: audit.deliveries_with_skips,
-        shards: workload.shards(),
-        crossing_share: workload.crossing_share(),
+        shards: workload.expected.shards(),
+        crossing_share: workload.counters().crossing_share(),
         audit: audit.figures.iter().map(AuditFigure::line).collect(),
         ..TpccFacts::default()
     };

@@ -35,6 +35,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::ops::Add;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -102,31 +103,29 @@ pub(crate) enum Step {
 }
 
 impl Entry<'_> {
-    /// The line of a step of its commit.
     fn line(&self, step: Step) -> Short<LINE_BYTES> {
         let mut line = Short::default();
-        let mut begin = |letter: u8, numbers: &[u32]| {
-            line.push(&[letter]);
-            for number in [self.warehouse, self.district].iter().chain(numbers) {
-                line.push(b" ");
-                line.push_int(i64::from(*number));
-            }
-        };
-        let letter = step as u8;
-        match &self.work {
-            LedgerWork::Order { order: LedgerOrder { number, customer, lines }, away } => {
-                begin(letter, &[*number, u32::from(*customer), u32::from(*lines)]);
-                for (supplier, item) in away.iter() {
-                    line.push(b" ");
-                    line.push_int(i64::from(*supplier));
-                    line.push(b":");
-                    line.push_int(i64::from(*item));
-                }
+        let (letter, numbers): (u8, &[u32]) = match &self.work {
+            LedgerWork::Order { order: LedgerOrder { number, customer, lines }, .. } => {
+                (step as u8, &[*number, u32::from(*customer), u32::from(*lines)])
             }
             LedgerWork::Payment(LedgerPayment { warehouse, district, customer, cents }) => {
-                begin(letter.to_ascii_uppercase(), &[*warehouse, *district, *customer, *cents]);
+                ((step as u8).to_ascii_uppercase(), &[*warehouse, *district, *customer, *cents])
             }
-            LedgerWork::Delivery(_) => {}
+            LedgerWork::Delivery(_) => (step as u8, &[]),
+        };
+        line.push(&[letter]);
+        for number in [self.warehouse, self.district].iter().chain(numbers) {
+            line.push(b" ");
+            line.push_int(i64::from(*number));
+        }
+        if let LedgerWork::Order { away, .. } = &self.work {
+            for (supplier, item) in away.iter() {
+                line.push(b" ");
+                line.push_int(i64::from(*supplier));
+                line.push(b":");
+                line.push_int(i64::from(*item));
+            }
         }
         line.push(b"\n");
         line
@@ -138,28 +137,22 @@ impl Entry<'_> {
         let mut number = || words.next()?.parse::<u32>().ok();
         let (warehouse, district) = (number()?, number()?);
         index(warehouse, district)?;
-        if is_payment {
-            let [warehouse_paid, district_paid] = [number()?, number()?];
-            let payment = LedgerPayment {
-                warehouse: warehouse_paid,
-                district: district_paid,
-                customer: number()?,
-                cents: number()?,
+        let (first, second, third) = (number()?, number()?, number()?);
+        let work = if is_payment {
+            let cents = number()?;
+            words.next().is_none().then_some(())?;
+            let (warehouse, district, customer) = (first, second, third);
+            LedgerWork::Payment(LedgerPayment { warehouse, district, customer, cents })
+        } else {
+            let (customer, lines) = (second.try_into().ok()?, third.try_into().ok()?);
+            let key = |word: &str| {
+                let (warehouse, item) = word.split_once(':')?;
+                Some((warehouse.parse().ok()?, item.parse().ok()?))
             };
-            let work = LedgerWork::Payment(payment);
-            return words.next().is_none().then_some(Entry { warehouse, district, work });
-        }
-        let order = LedgerOrder {
-            number: number()?,
-            customer: number()?.try_into().ok()?,
-            lines: number()?.try_into().ok()?,
+            let away = words.map(key).collect::<Option<Vec<SupplyKey>>>()?.into();
+            LedgerWork::Order { order: LedgerOrder { number: first, customer, lines }, away }
         };
-        let key = |word: &str| {
-            let (warehouse, item) = word.split_once(':')?;
-            Some((warehouse.parse().ok()?, item.parse().ok()?))
-        };
-        let away = words.map(key).collect::<Option<Vec<SupplyKey>>>()?.into();
-        Some(Entry { warehouse, district, work: LedgerWork::Order { order, away } })
+        Some(Entry { warehouse, district, work })
     }
 }
 
@@ -181,20 +174,6 @@ struct Count {
     pending: AtomicU64,
 }
 
-impl Count {
-    fn state(&self) -> Counted {
-        Counted {
-            acknowledged: self.acknowledged.load(Ordering::Relaxed),
-            unknown: self.pending.load(Ordering::Relaxed),
-        }
-    }
-
-    fn absorb(&self, more: Counted) {
-        self.acknowledged.fetch_add(more.acknowledged, Ordering::Relaxed);
-        self.pending.fetch_add(more.unknown, Ordering::Relaxed);
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counted {
     /// The database acknowledged the commit.
@@ -208,10 +187,16 @@ impl Counted {
     pub fn allows(&self, found: u64) -> bool {
         (self.acknowledged..=self.acknowledged + self.unknown).contains(&found)
     }
+}
 
-    fn add(&mut self, more: Counted) {
-        self.acknowledged += more.acknowledged;
-        self.unknown += more.unknown;
+impl Add for Counted {
+    type Output = Counted;
+
+    fn add(self, more: Counted) -> Counted {
+        Counted {
+            acknowledged: self.acknowledged + more.acknowledged,
+            unknown: self.unknown + more.unknown,
+        }
     }
 }
 
@@ -222,13 +207,14 @@ pub struct DistrictBooks {
     pub payments: Counted,
     /// Their amounts, in cents.
     pub paid_cents: Counted,
+    /// Orders of the warehouse that Deliveries took out of its queues; in its first district.
+    pub delivered: Counted,
 }
 
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    /// Orders, payments and their cents.
-    districts: Vec<[Count; 3]>,
-    delivered: Count,
+    /// In the order of [`DistrictBooks`].
+    districts: Vec<[Count; 4]>,
     /// The file that orders are recorded in; with shards, also payments that lie on two of them.
     pub(crate) file: Option<LedgerFile>,
     /// The shards of the warehouses, if known.
@@ -239,32 +225,20 @@ impl Ledger {
     pub(crate) fn new(warehouses: u32) -> Self {
         let count = (warehouses * DISTRICTS) as usize;
         Ledger {
-            districts: (0..count).map(|_| <[Count; 3]>::default()).collect(),
-            delivered: Count::default(),
+            districts: (0..count).map(|_| <[Count; 4]>::default()).collect(),
             file: None,
             shards: None,
         }
     }
 
-    #[inline]
-    fn record(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
-        match &self.file {
-            Some(file) if self.is_recorded(entry) => file.note(step, entry),
-            _ => Ok(()),
-        }
-    }
-
     /// True for an order, and for a payment whose customer lies on another shard than its warehouse.
     fn is_recorded(&self, entry: &Entry<'_>) -> bool {
-        let apart = |map: &ShardMap, customer_warehouse| {
-            map.shard_of(entry.warehouse) != map.shard_of(customer_warehouse)
-        };
-        match &entry.work {
-            LedgerWork::Order { .. } => true,
-            LedgerWork::Payment(payment) => {
-                self.shards.as_ref().is_some_and(|map| apart(map, payment.warehouse))
+        match (&entry.work, &self.shards) {
+            (LedgerWork::Order { .. }, _) => true,
+            (LedgerWork::Payment(payment), Some(map)) => {
+                map.shard_of(entry.warehouse) != map.shard_of(payment.warehouse)
             }
-            LedgerWork::Delivery(_) => false,
+            _ => false,
         }
     }
 
@@ -277,14 +251,14 @@ impl Ledger {
     #[inline]
     fn change(&self, entry: &Entry<'_>, change: impl Fn(&Count, u64)) {
         let books = index(entry.warehouse, entry.district).and_then(|at| self.districts.get(at));
-        match (&entry.work, books) {
-            (LedgerWork::Order { .. }, Some([orders, ..])) => change(orders, 1),
-            (LedgerWork::Payment(payment), Some([_, payments, paid_cents])) => {
+        let Some([orders, payments, paid_cents, delivered]) = books else { return };
+        match &entry.work {
+            LedgerWork::Order { .. } => change(orders, 1),
+            LedgerWork::Payment(payment) => {
                 change(payments, 1);
                 change(paid_cents, u64::from(payment.cents));
             }
-            (LedgerWork::Delivery(orders), _) => change(&self.delivered, *orders),
-            (_, None) => {}
+            LedgerWork::Delivery(orders) => change(delivered, *orders),
         }
     }
 
@@ -295,7 +269,10 @@ impl Ledger {
     #[inline]
     pub(crate) fn note(&self, step: Step, entry: &Entry<'_>) -> Result<(), DbError> {
         // What can't be recorded is not sent, and so not counted.
-        let recorded = self.record(step, entry);
+        let recorded = match &self.file {
+            Some(file) if self.is_recorded(entry) => file.note(step, entry),
+            _ => Ok(()),
+        };
         if step == Step::Sent {
             recorded?;
             self.change(entry, |count, by| {
@@ -314,37 +291,34 @@ impl Ledger {
 
     /// Adds what another load generator's ledger holds of a district.
     pub(crate) fn absorb(&self, index: usize, more: &DistrictBooks) {
-        let more = [more.orders, more.payments, more.paid_cents];
-        self.districts[index].iter().zip(more).for_each(|(count, more)| count.absorb(more));
+        let DistrictBooks { orders, payments, paid_cents, delivered } = more;
+        let more = [orders, payments, paid_cents, delivered];
+        for (count, more) in self.districts[index].iter().zip(more) {
+            count.acknowledged.fetch_add(more.acknowledged, Ordering::Relaxed);
+            count.pending.fetch_add(more.unknown, Ordering::Relaxed);
+        }
     }
 
-    /// Adds orders that another load generator has delivered.
-    pub(crate) fn absorb_delivered(&self, more: Counted) {
-        self.delivered.absorb(more);
-    }
-
-    pub(crate) fn district(&self, index: usize) -> DistrictBooks {
-        let [orders, payments, paid_cents] = self.districts[index].each_ref().map(Count::state);
-        DistrictBooks { orders, payments, paid_cents }
-    }
-
-    pub(crate) fn districts(&self) -> usize {
-        self.districts.len()
+    pub(crate) fn districts(&self) -> impl Iterator<Item = DistrictBooks> {
+        self.districts.iter().map(|counts| {
+            let [orders, payments, paid_cents, delivered] =
+                counts.each_ref().map(|count| Counted {
+                    acknowledged: count.acknowledged.load(Ordering::Relaxed),
+                    unknown: count.pending.load(Ordering::Relaxed),
+                });
+            DistrictBooks { orders, payments, paid_cents, delivered }
+        })
     }
 
     pub(crate) fn total(&self) -> DistrictBooks {
-        let mut total = DistrictBooks::default();
-        for index in 0..self.districts.len() {
-            let books = self.district(index);
-            total.orders.add(books.orders);
-            total.payments.add(books.payments);
-            total.paid_cents.add(books.paid_cents);
-        }
-        total
-    }
-
-    pub(crate) fn delivered(&self) -> Counted {
-        self.delivered.state()
+        self.districts()
+            .reduce(|sum, more| DistrictBooks {
+                orders: sum.orders + more.orders,
+                payments: sum.payments + more.payments,
+                paid_cents: sum.paid_cents + more.paid_cents,
+                delivered: sum.delivered + more.delivered,
+            })
+            .unwrap_or_default()
     }
 }
 
@@ -385,17 +359,14 @@ impl LedgerFile {
             let problem = format!("The ledger {} is in use by another run.", path.display());
             return Err(Failure::new(problem).with_hint("Give each run a ledger of its own."));
         }
-        let mut text = String::new();
-        if file.metadata().map_err(failed)?.len() == 0 {
-            text.push_str(FIRST_LINE);
-        } else {
-            let recorded = read(path)?;
-            fits(path, &recorded, loaded, before)?;
-            text.push_str(if recorded.is_cut_off { TORN } else { "" });
-        }
-        if !text.is_empty() {
-            text.push('\n');
-        }
+        let mut text = match file.metadata().map_err(failed)?.len() {
+            0 => format!("{FIRST_LINE}\n"),
+            _ => {
+                let recorded = read(path)?;
+                check_fit(&recorded, loaded, before)?;
+                if recorded.is_cut_off { format!("{TORN}\n") } else { String::new() }
+            }
+        };
         begin_run(&mut text, target, loaded, seed, before);
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         Ok(Self::with(path, file))
@@ -525,13 +496,8 @@ fn begin_run(text: &mut String, target: &str, loaded: &TpccDatabase, seed: u64, 
     text.push_str("begun\n");
 }
 
-/// Whether the database is the ledger's, and holds what it says and no more.
-fn fits(
-    path: &Path,
-    recorded: &Recorded,
-    loaded: &TpccDatabase,
-    before: &Books,
-) -> Result<(), Failure> {
+/// Checks that the database is the ledger's, and holds what it says and no more.
+fn check_fit(recorded: &Recorded, loaded: &TpccDatabase, before: &Books) -> Result<(), Failure> {
     if recorded.runs == 0 {
         return Ok(());
     }
@@ -539,23 +505,21 @@ fn fits(
     for (warehouse, district, next) in before.next_orders() {
         let Some(books) = recorded.district(warehouse, district) else { continue };
         let grown = next - i64::from(books.before);
-        let acknowledged = books.acknowledged.len() as i64;
-        let most = acknowledged + books.unknown.len() as i64;
-        if (acknowledged..=most).contains(&grown) {
+        let [acknowledged, unknown] =
+            [&books.acknowledged, &books.unknown].map(|orders| orders.len() as i64);
+        if (acknowledged..=acknowledged + unknown).contains(&grown) {
             continue;
         }
-        let found = format!(
-            "The ledger {} has {acknowledged} acknowledged orders of district {district} of \
-             warehouse {warehouse}, {} of unknown outcome, but the district grew by {grown}",
-            path.display(),
-            books.unknown.len()
-        );
-        return Err(match grown < acknowledged {
-            true => Failure::new(format!("{found}: orders were lost, or it was built anew."))
-                .with_hint("Check it with `dyno check`, and give the next run another ledger."),
-            false => Failure::new(format!("{found}: others have entered orders since."))
-                .with_hint("Give this run another ledger."),
-        });
+        let reason = match grown < acknowledged {
+            true => "orders were lost, or it was built anew",
+            false => "others have entered orders since",
+        };
+        return Err(Failure::new(format!(
+            "The ledger {} has {acknowledged} acknowledged orders of district {district} of warehouse {warehouse}, \
+             {unknown} of unknown outcome, but the district grew by {grown}: {reason}.",
+            recorded.path.display()
+        ))
+        .with_hint("Check it with `dyno check`, and give the next run another ledger."));
     }
     Ok(())
 }
@@ -598,6 +562,8 @@ pub struct Recorded {
     districts: Vec<RecordedDistrict>,
     /// Acknowledged or of unknown outcome, in no order.
     pub across: Vec<Across>,
+    /// Commits that were sent and not answered yet, and how often; while the ledger is read.
+    pending: HashMap<Entry<'static>, u32>,
 }
 
 impl Recorded {
@@ -647,8 +613,7 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
     let failed = |error| io_failure(path, "can't be read", &error);
     let file = File::open(path).map_err(failed)?;
     let mut reader = BufReader::with_capacity(1 << 18, file);
-    let mut parser = Parser::default();
-    parser.recorded.path = path.to_owned();
+    let mut recorded = Recorded { path: path.to_owned(), ..Recorded::default() };
     let mut line = Vec::new();
     let mut number = 0_u64;
     loop {
@@ -658,7 +623,7 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
         }
         number += 1;
         let whole = line.strip_suffix(b"\n");
-        parser.recorded.is_cut_off = whole.is_none();
+        recorded.is_cut_off = whole.is_none();
         // What was not yet on the disk when a machine went down may have been replaced by zeros.
         let is_torn = match whole {
             None => true,
@@ -668,8 +633,8 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
         if number == 1 {
             is_ledger(path, text)?;
         } else if is_torn {
-            parser.recorded.torn += 1;
-        } else if parser.line(text).is_none() {
+            recorded.torn += 1;
+        } else if recorded.read_line(text).is_none() {
             return Err(Failure::new(format!(
                 "Line {number} of the ledger {} is damaged: {text:?}.",
                 path.display()
@@ -679,7 +644,8 @@ pub fn read(path: &Path) -> Result<Recorded, Failure> {
     if number == 0 {
         is_ledger(path, "")?;
     }
-    Ok(parser.end())
+    recorded.end();
+    Ok(recorded)
 }
 
 fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
@@ -694,108 +660,84 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
     }
 }
 
-#[derive(Default)]
-struct Parser {
-    recorded: Recorded,
-    /// Commits that were sent and not answered yet, and how often.
-    pending: HashMap<Entry<'static>, u32>,
-}
-
-impl Parser {
+/// How a ledger is read.
+impl Recorded {
     /// `None` when the line has no meaning.
-    fn line(&mut self, line: &str) -> Option<()> {
+    fn read_line(&mut self, line: &str) -> Option<()> {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
         match word {
             "s" | "S" => *self.pending.entry(Entry::read(word == "S", rest)?).or_default() += 1,
-            "a" | "A" => {
-                let entry = self.answered(word == "A", rest)?;
-                self.keep(entry, true)?;
+            "a" | "A" | "r" | "R" => {
+                let entry = Entry::read(matches!(word, "A" | "R"), rest)?;
+                // After a power cut the line that said that it was sent may be missing, which takes nothing from the
+                // answer.
+                if let Some(count) = self.pending.get_mut(&entry) {
+                    *count -= 1;
+                    if *count == 0 {
+                        self.pending.remove(&entry);
+                    }
+                }
+                match word {
+                    "a" | "A" => self.keep(entry, true)?,
+                    _ => self.refused += u64::from(word == "r"),
+                }
             }
-            "r" | "R" => {
-                self.answered(word == "R", rest)?;
-                self.recorded.refused += u64::from(word == "r");
+            "run" => self.begin_run(rest)?,
+            "before" => {
+                let mut words = rest.split(' ').map(str::parse);
+                let mut number = || -> Option<u32> { words.next()?.ok() };
+                let (warehouse, district, next) = (number()?, number()?, number()?);
+                let books = self.districts.get_mut(index(warehouse, district)?)?;
+                if self.runs == 0 {
+                    books.before = next;
+                }
             }
-            "run" => self.run(rest)?,
-            "before" => self.before(rest)?,
-            "begun" => self.recorded.runs += 1,
-            "end" => self.recorded.is_ended = true,
+            "begun" => self.runs += 1,
+            "end" => self.is_ended = true,
             _ => return None,
         }
         Some(())
     }
 
-    /// A commit that was sent and is answered now. After a power cut the line that said so may be
-    /// missing, which takes nothing from the answer.
-    fn answered(&mut self, is_payment: bool, rest: &str) -> Option<Entry<'static>> {
-        let entry = Entry::read(is_payment, rest)?;
-        if let Some(count) = self.pending.get_mut(&entry) {
-            *count -= 1;
-            if *count == 0 {
-                self.pending.remove(&entry);
-            }
-        }
-        Some(entry)
-    }
-
     /// Keeps a commit that may have happened.
     fn keep(&mut self, entry: Entry<'static>, is_acknowledged: bool) -> Option<()> {
-        let is_across = match &entry.work {
-            LedgerWork::Order { order, away } => {
-                let place = index(entry.warehouse, entry.district)?;
-                let books = self.recorded.districts.get_mut(place)?;
-                let orders =
-                    if is_acknowledged { &mut books.acknowledged } else { &mut books.unknown };
-                orders.push(*order);
-                !away.is_empty()
-            }
-            LedgerWork::Payment(_) | LedgerWork::Delivery(_) => true,
-        };
+        let mut is_across = true;
+        if let LedgerWork::Order { order, away } = &entry.work {
+            let books = self.districts.get_mut(index(entry.warehouse, entry.district)?)?;
+            let orders = if is_acknowledged { &mut books.acknowledged } else { &mut books.unknown };
+            orders.push(*order);
+            is_across = !away.is_empty();
+        }
         if is_across {
-            self.recorded.across.push(Across { entry, is_acknowledged });
+            self.across.push(Across { entry, is_acknowledged });
         }
         Some(())
     }
 
-    fn run(&mut self, rest: &str) -> Option<()> {
+    fn begin_run(&mut self, rest: &str) -> Option<()> {
         let mut words = rest.splitn(5, ' ');
         let begun_ms = words.next()?.parse().ok()?;
         let (warehouses, c_last) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
         let _seed: u64 = words.next()?.parse().ok()?;
-        let recorded = &mut self.recorded;
-        if recorded.runs == 0 {
-            recorded.districts =
-                vec![RecordedDistrict::default(); index(warehouses, DISTRICTS)? + 1];
-            (recorded.warehouses, recorded.c_last) = (warehouses, c_last);
-            recorded.begun_ms = begun_ms;
+        if self.runs == 0 {
+            self.districts = vec![RecordedDistrict::default(); index(warehouses, DISTRICTS)? + 1];
+            (self.warehouses, self.c_last, self.begun_ms) = (warehouses, c_last, begun_ms);
         }
+        self.is_ended = false;
+        self.target = words.next()?.to_owned();
         // Only the ledger's own database is gone on with.
-        let is_same = (recorded.warehouses, recorded.c_last) == (warehouses, c_last);
-        recorded.is_ended = false;
-        recorded.target = words.next()?.to_owned();
-        is_same.then_some(())
+        ((self.warehouses, self.c_last) == (warehouses, c_last)).then_some(())
     }
 
-    fn before(&mut self, rest: &str) -> Option<()> {
-        let mut words = rest.split(' ').map(str::parse);
-        let mut number = || -> Option<u32> { words.next()?.ok() };
-        let (warehouse, district, next) = (number()?, number()?, number()?);
-        let books = self.recorded.districts.get_mut(index(warehouse, district)?)?;
-        if self.recorded.runs == 0 {
-            books.before = next;
-        }
-        Some(())
-    }
-
-    fn end(mut self) -> Recorded {
+    fn end(&mut self) {
         for (entry, count) in std::mem::take(&mut self.pending) {
             // Of a district that no run has named, nothing is known.
             (0..count).try_for_each(|_| self.keep(entry.clone(), false));
         }
-        for books in &mut self.recorded.districts {
+        for books in &mut self.districts {
             books.acknowledged.sort_unstable();
             books.unknown.sort_unstable();
         }
-        self.recorded
     }
 }
 

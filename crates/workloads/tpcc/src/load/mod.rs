@@ -19,11 +19,10 @@ pub(crate) use rows::LOAD_NEEDS;
 pub use survey::{ShardProof, prove};
 
 use crate::schema::{
-    CONFIG, CREATE_CONFIG, FOREIGN_KEYS, KeyTime, LateKey, Schema, Shard, TpccTable,
-    primary_key_name, table_names,
+    self, CONFIG, CREATE_CONFIG, KeyTime, LateKey, Schema, Shard, TpccTable, primary_key_name,
+    table_names,
 };
-use crate::values::Constants;
-use crate::values::Timestamp;
+use crate::values::{Constants, Timestamp};
 use dyno_core::{
     AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, RowSource, Session, ShardMap,
     ShardNode, Shards, counted,
@@ -125,22 +124,18 @@ fn schema_of(
     dialect: Dialect,
     observer: &dyn LoadObserver,
 ) -> Result<Schema, LoadError> {
-    let mut schema = Schema {
-        dialect,
-        keys: options.keys.unwrap_or(KeyTime::usual(dialect)),
-        foreign_keys: options.foreign_keys,
-        shard: options.shard.clone(),
-    };
-    let keys_first = loader
-        .one(async |session| wants_keys_first(session).await.map_err(while_doing("setting up")))?;
+    let TpccLoadOptions { foreign_keys, shard, .. } = options.clone();
+    let keys = options.keys.unwrap_or(KeyTime::usual(dialect));
+    let mut schema = Schema { dialect, keys, foreign_keys, shard };
+    let (keys_first, is_coordinator) = loader.one(async |session| {
+        let keys_first = wants_keys_first(session).await.map_err(while_doing("setting up"))?;
+        Ok((keys_first, is_coordinator(session).await?))
+    })?;
     if keys_first && schema.keys == KeyTime::AfterLoad {
         schema.keys = KeyTime::PrimaryBeforeLoad;
     }
-    if dialect == Dialect::Postgres
-        && schema.shard.is_none()
-        && loader.one(async |session| is_coordinator(session).await)?
-    {
-        schema.shard = Some(Shard::of_coordinator());
+    if is_coordinator && schema.shard.is_none() {
+        schema.shard = Some(schema::coordinator_clauses());
         if std::mem::take(&mut schema.foreign_keys) {
             observer.note("Foreign keys are left out: there are none between tables on shards");
         }
@@ -199,19 +194,29 @@ async fn begin(
     (shards, copies): (usize, HashMap<String, String>),
     observer: &dyn LoadObserver,
 ) -> Result<Option<(Timestamp, bool)>, LoadError> {
-    let Some((begun_at, has_tables)) = inspect(session, options, shards, copies).await? else {
-        return Ok(None);
-    };
+    let tables = tables(session).await?;
+    // Where a copy of the configuration is unfinished, all are.
+    let mut config = copies;
+    config.extend(read_config(session, &tables).await?);
+    let begun_at = begun_at(&config, options, shards)?;
     if begun_at.is_some() {
         observer.note("Going on with an unfinished load");
+    } else if is_complete(session, &config, options, &tables).await? {
+        return Ok(None);
     }
-    let loaded_at = begun_at.unwrap_or(options.loaded_at);
-    if !tables(session).await?.contains(CONFIG) {
+    let (has_tables, loaded_at) =
+        (config.contains_key(TABLES_MADE), begun_at.unwrap_or(options.loaded_at));
+    if !tables.contains(CONFIG) {
         execute(session, format!("creating table {CONFIG}"), CREATE_CONFIG).await?;
         catalog::mark(session, CONFIG, observer).await?;
     }
+    // Again also when they were there: a shard that died may have missed it, and has no copy of it then.
+    let TpccLoadOptions { warehouses, seed, .. } = options;
+    let begun = format!("{warehouses} {seed} {} {shards}", loaded_at.0);
     let noting = || while_doing("noting the begin of the load");
-    note_begin(session, options, loaded_at, shards).await.map_err(noting())?;
+    put(session, &[(BUILDING, begun)]).await.map_err(noting())?;
+    // Left by an end that was interrupted.
+    remove(session, &FACTS).await.map_err(noting())?;
     if !has_tables {
         for table in TpccTable::ALL {
             if begun_at.is_some() {
@@ -222,7 +227,6 @@ async fn begin(
             create_table(session, schema, table, observer).await?;
         }
     }
-    // Again also when they were there: a shard that died may have missed it.
     put(session, &[(TABLES_MADE, "made".to_owned())]).await.map_err(noting())?;
     if schema.keys == KeyTime::BeforeLoad {
         make_keys(session, schema.late_keys(), observer).await?;
@@ -241,21 +245,19 @@ async fn create_table(
     observer.creating_table(name);
     for sql in schema.create_table(table) {
         let created = session.query(&sql, &mut Discard).await;
-        created.map_err(|error| while_doing(&*doing)(suspect_shard(schema, error)))?;
+        created.map_err(|mut error| {
+            // A server that isn't distributed understands no shard clause.
+            if schema.shard.is_some() && !error.is_fatal() && error.hint().is_none() {
+                error = error.with_hint(SHARD_HINT);
+            }
+            while_doing(&*doing)(error)
+        })?;
     }
     catalog::mark(session, name, observer).await
 }
 
-/// A server that isn't distributed understands no shard clause.
-fn suspect_shard(schema: &Schema, error: DbError) -> DbError {
-    if schema.shard.is_none() || error.is_fatal() || error.hint().is_some() {
-        return error;
-    }
-    error.with_hint(
-        "The shard clauses are part of this statement: give those of this database, or none (in a \
-         bundled suite, name the database as the target that has none).",
-    )
-}
+const SHARD_HINT: &str = "The shard clauses are part of this statement: give those of this database, or none (in a \
+                          bundled suite, name the database as the target that has none).";
 
 async fn make_keys(
     session: &mut AdminSession<'_>,
@@ -274,8 +276,8 @@ async fn make_key(
     key: &LateKey,
     observer: &dyn LoadObserver,
 ) -> Result<(), LoadError> {
-    observer.creating_index(key.table.name());
-    let doing = format!("creating key {} of table {}", key.name, key.table.name());
+    observer.creating_index(key.table);
+    let doing = format!("creating key {} of table {}", key.name, key.table);
     execute(session, doing, &key.sql).await
 }
 
@@ -284,17 +286,16 @@ struct LoadPlace<'d> {
     driver: AdminDriver<'d>,
     /// Number and name of the shard; `None` for the address of the target.
     shard: Option<(usize, String)>,
-    /// All chunks that belong there.
     chunks: Vec<Chunk>,
 }
 
 impl LoadPlace<'_> {
     /// Its chunks that lack rows, and the number of rows that are there; all chunks without a survey.
-    fn missing(&self, seed: u64, survey: Option<&Survey>) -> (Vec<Missing>, u64) {
-        let shard = self.shard.as_ref().map(|(number, _)| *number);
+    fn missing(&self, seed: u64, survey: Option<&Survey>) -> (Vec<Missing<'_>>, u64) {
+        let (number, shard) = self.shard.as_ref().map(|(number, name)| (*number, &**name)).unzip();
         let chunks = self.chunks.iter().map(|&chunk| {
-            let stored = survey.map_or(0, |survey| survey.stored(&chunk, shard));
-            Missing { chunk, rows: chunk.rows(seed), stored }
+            let stored = survey.map_or(0, |survey| survey.stored(&chunk, number));
+            Missing { chunk, shard, rows: chunk.rows(seed), stored }
         });
         let (found, missing): (Vec<_>, Vec<_>) = chunks.partition(|it| it.stored == it.rows);
         (missing, found.iter().map(|it| it.rows).sum())
@@ -303,15 +304,17 @@ impl LoadPlace<'_> {
 
 /// A chunk that has other rows than it should.
 #[derive(Clone, Copy, Debug)]
-struct Missing {
+struct Missing<'a> {
     chunk: Chunk,
+    /// The name of its shard; `None` at the address of the target.
+    shard: Option<&'a str>,
     rows: u64,
     stored: u64,
 }
 
 /// Says which rows lack or are too many; `None` if none.
-fn describe_missing(missing: &[Missing]) -> Option<String> {
-    let Missing { chunk, rows, stored } = missing.first()?;
+fn describe_missing(missing: &[Missing<'_>]) -> Option<String> {
+    let Missing { chunk, rows, stored, .. } = missing.first()?;
     let others = match missing.len() - 1 {
         0 => String::new(),
         more => format!(", and {more} more chunks differ"),
@@ -336,18 +339,15 @@ impl<'a> Load<'a> {
     fn fill_and_finish(&self, is_resumed: bool) -> Result<u64, LoadError> {
         let places = self.places()?;
         let survey = is_resumed.then(|| self.survey(&TpccTable::ALL)).transpose()?;
-        let (missing, found): (Vec<Vec<Missing>>, Vec<u64>) =
+        let (missing, found): (Vec<Vec<Missing<'_>>>, Vec<u64>) =
             places.iter().map(|place| place.missing(self.options.seed, survey.as_ref())).unzip();
         self.observer.rows_planned(missing.iter().flatten().map(|missing| missing.rows).sum());
+        let is_head = |chunk: &Chunk| HEADS.contains(&chunk.table);
+        self.fill(&places, &missing, is_head)?;
         if mapped_shards(self.driver).is_some() {
-            // The few rows by which the rule of the shards is proven.
-            let is_head = |chunk: &Chunk| HEADS.contains(&chunk.table);
-            self.fill(&places, &missing, is_head)?;
             self.prove_rule()?;
-            self.fill(&places, &missing, |chunk| !is_head(chunk))?;
-        } else {
-            self.fill(&places, &missing, |_| true)?;
         }
+        self.fill(&places, &missing, |chunk| !is_head(chunk))?;
         self.finish(&places)?;
         Ok(found.into_iter().sum())
     }
@@ -386,25 +386,22 @@ impl<'a> Load<'a> {
         Ok(places)
     }
 
-    /// Stores those of the missing chunks that are wanted now.
     fn fill(
         &self,
         places: &[LoadPlace<'_>],
-        missing: &[Vec<Missing>],
+        missing: &[Vec<Missing<'_>>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let select = |(place, missing)| {
-            let missing: &Vec<Missing> = missing;
-            let chunks = missing.iter().filter(|missing| is_wanted(&missing.chunk));
-            chunks.map(|missing| (place, missing)).collect()
+        let wanted = |missing| {
+            let missing: &Vec<Missing<'_>> = missing;
+            missing.iter().copied().filter(|missing| is_wanted(&missing.chunk)).collect()
         };
-        let pieces: Vec<Vec<(&LoadPlace<'_>, &Missing)>> =
-            places.iter().zip(missing).map(select).collect();
+        let pieces: Vec<Vec<Missing<'_>>> = missing.iter().map(wanted).collect();
         let at = places.iter().zip(&pieces).map(|(place, pieces)| (&place.driver, &pieces[..]));
         self.loader.each_at(
             &at.collect::<Vec<_>>(),
             async |_| Ok(()),
-            async |session, (), (place, missing)| self.store(session, place, missing).await,
+            async |session, (), missing| self.store(session, missing).await,
         )
     }
 
@@ -424,11 +421,10 @@ impl<'a> Load<'a> {
     async fn store(
         &self,
         session: &mut AdminSession<'_>,
-        place: &LoadPlace<'_>,
-        missing: &Missing,
+        missing: &Missing<'_>,
     ) -> Result<(), LoadError> {
-        let Missing { chunk, rows, stored } = missing;
-        let shard = place.shard.as_ref().map(|(_, shard)| format!(" on shard {shard}"));
+        let Missing { chunk, shard, rows, stored } = missing;
+        let shard = shard.map(|shard| format!(" on shard {shard}"));
         let doing = format!("loading the rows {}{}", chunk.name(), shard.unwrap_or_default());
         if *stored > 0 {
             execute(session, &*doing, &chunk.delete()).await?;
@@ -525,12 +521,9 @@ async fn has_items_on_shard(
     Ok(tables.contains(TpccTable::Item.name()))
 }
 
-/// Keys of the configuration while a load is under way.
-const BUILDING: &str = "dyno.warehouses";
-const BUILDING_SEED: &str = "dyno.seed";
-const BUILDING_AT: &str = "dyno.loadedAt";
-/// Number of shards that the rows go to directly.
-const BUILDING_AT_SHARDS: &str = "dyno.shards";
+/// Key of the configuration while a load is under way: warehouses, seed, the point in time of the rows, and the number of
+/// shards that they go to directly.
+const BUILDING: &str = "dyno.load";
 /// Set once all tables exist: what follows CREATE TABLE on a distributed database may be missing before. No row is
 /// stored earlier.
 const TABLES_MADE: &str = "dyno.tables";
@@ -549,23 +542,27 @@ pub(super) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<Str
     catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
-/// The first table of the workload that doesn't exist. What is not listed is asked for: a proxy may
-/// list the shards of a table under other names.
-async fn missing_table(
+/// Checks that all tables of the workload exist. What is not listed is asked for: a proxy may list the shards of a table
+/// under other names.
+async fn check_tables(
     session: &mut AdminSession<'_>,
     listed: &HashSet<String>,
-) -> Result<Option<&'static str>, LoadError> {
-    for name in
-        TpccTable::ALL.map(TpccTable::name).into_iter().filter(|name| !listed.contains(*name))
-    {
+) -> Result<(), LoadError> {
+    let names = TpccTable::ALL.map(TpccTable::name);
+    for name in names.into_iter().filter(|name| !listed.contains(*name)) {
         let sql = format!("SELECT 1 FROM {name} WHERE 1 = 0");
         match session.query(&sql, &mut Discard).await {
             Ok(_) => {}
             Err(error) if error.is_fatal() => return Err(while_doing("listing the tables")(error)),
-            Err(_) => return Ok(Some(name)),
+            Err(_) => {
+                return Err(LoadError::data(
+                    format!("Table {name} doesn't exist: not all that was loaded is there."),
+                    "destroy what is left, and build the database again",
+                ));
+            }
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 /// Those of [`crate::schema::table_names`] that exist.
@@ -606,18 +603,17 @@ async fn mysql_keys(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
 /// How many of the foreign keys of [`crate::schema`] exist.
 pub async fn foreign_keys(session: &mut AdminSession<'_>) -> Result<usize, LoadError> {
     let keys = existing_keys(session).await?;
-    Ok(FOREIGN_KEYS.iter().filter(|key| keys.contains(key.0)).count())
+    Ok(schema::foreign_keys().filter(|[name, ..]| keys.contains(*name)).count())
 }
 
 /// Whether the server is a coordinator of `dyno cluster`, which spreads tables by functions of its own.
 async fn is_coordinator(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
+    if session.dialect() != Dialect::Postgres {
+        return Ok(false);
+    }
     let sql = "SELECT 1 WHERE to_regprocedure('dyno_shards.distribute(text,text)') IS NOT NULL";
     let found = answer(session, sql).await.map_err(while_doing("looking for shards"))?;
     Ok(!found.rows.is_empty())
-}
-
-async fn read_config(session: &mut AdminSession<'_>) -> Result<HashMap<String, String>, DbError> {
-    pairs(session, &format!("SELECT cfg_name, cfg_value FROM {CONFIG}")).await
 }
 
 fn other_data(problem: String) -> LoadError {
@@ -626,19 +622,16 @@ fn other_data(problem: String) -> LoadError {
     LoadError::data(problem, hint)
 }
 
-fn incomplete(table: &str) -> LoadError {
-    let problem = format!("Table {table} doesn't exist: not all that was loaded is there.");
-    LoadError::data(problem, "destroy what is left, and build the database again")
-}
-
-/// The configuration, as far as there is one.
-async fn config_found(
+/// The configuration; empty if there is none.
+async fn read_config(
     session: &mut AdminSession<'_>,
+    tables: &HashSet<String>,
 ) -> Result<HashMap<String, String>, LoadError> {
-    if !tables(session).await?.contains(CONFIG) {
+    if !tables.contains(CONFIG) {
         return Ok(HashMap::new());
     }
-    read_config(session).await.map_err(while_doing(format!("reading {CONFIG}")))
+    let config = pairs(session, &format!("SELECT cfg_name, cfg_value FROM {CONFIG}")).await;
+    config.map_err(while_doing(format!("reading {CONFIG}")))
 }
 
 /// The copies of the configuration on shards, merged: the endpoint reads any one of them, and a shard that
@@ -649,106 +642,90 @@ fn configs_on_shards(
 ) -> Result<HashMap<String, String>, LoadError> {
     let mut together = HashMap::new();
     for node in mapped_shards(driver).map_or(Vec::new(), |(_, nodes)| nodes) {
-        let loader = LoadSessions::new(&node.driver, observer, 1);
-        let read = async |session: &mut AdminSession<'_>| config_found(session).await;
-        together.extend(loader.one(read)?);
+        together.extend(LoadSessions::new(&node.driver, observer, 1).one(async |session| {
+            let tables = tables(session).await?;
+            read_config(session, &tables).await
+        })?);
     }
     Ok(together)
 }
 
-/// Inspects the database, and checks that it fits what was asked for. `copies` is what the copies of the configuration on
-/// shards say: where one of them is unfinished, all are. Returns the point in time of an unfinished load, if there is one,
-/// and whether its tables exist; `None` for a complete load.
-async fn inspect(
-    session: &mut AdminSession<'_>,
+/// The point in time of an unfinished load; `None` if there is none.
+///
+/// # Errors
+/// It was begun with other options.
+fn begun_at(
+    config: &HashMap<String, String>,
     options: &TpccLoadOptions,
     shards: usize,
-    copies: HashMap<String, String>,
-) -> Result<Option<(Option<Timestamp>, bool)>, LoadError> {
-    let tables = tables(session).await?;
-    let mut config = copies;
-    config.extend(config_found(session).await?);
-    let count = |text: &str| counted(text.parse::<u32>().unwrap_or(0), "warehouse");
-    if let Some(warehouses) = config.get(BUILDING) {
-        let seed = config.get(BUILDING_SEED).map(String::as_str).unwrap_or_default();
-        let (wanted, wanted_seed) = (options.warehouses, options.seed);
-        if *warehouses != wanted.to_string() || seed != wanted_seed.to_string() {
-            return Err(other_data(format!(
-                "An unfinished load of {} with seed {seed} is there, and {wanted} with seed {wanted_seed} was asked for.",
-                count(warehouses)
-            )));
-        }
-        let begun = config.get(BUILDING_AT_SHARDS).and_then(|text| text.parse().ok()).unwrap_or(0);
-        if begun != shards {
-            let route = |shards: usize| match shards {
-                0 => "through the address of the target".to_owned(),
-                shards => format!("directly into {}", counted(shards as u64, "shard")),
-            };
-            let (begun, wanted) = (route(begun), route(shards));
-            return Err(LoadError::data(
-                format!("An unfinished load went {begun}, and this one would go {wanted}."),
-                "give the target the same nodes and the same `shard_rule` as before, or destroy the database first",
-            ));
-        }
-        let at = config.get(BUILDING_AT).and_then(|ms| ms.parse().ok());
-        let loaded_at = at.map_or(options.loaded_at, Timestamp);
-        return Ok(Some((Some(loaded_at), config.contains_key(TABLES_MADE))));
+) -> Result<Option<Timestamp>, LoadError> {
+    let Some(begun) = config.get(BUILDING) else { return Ok(None) };
+    let mut numbers = begun.split(' ').map(|word| word.parse().unwrap_or(0));
+    let [warehouses, seed, at_ms, begun] = [(); 4].map(|()| numbers.next().unwrap_or(0_u64));
+    let (wanted, wanted_seed) = (options.warehouses, options.seed);
+    if (warehouses, seed) != (u64::from(wanted), wanted_seed) {
+        return Err(other_data(format!(
+            "An unfinished load of {} with seed {seed} is there, and {wanted} with seed {wanted_seed} was asked for.",
+            counted(warehouses, "warehouse")
+        )));
     }
-    if let Some(warehouses) = config.get("warehouses") {
-        // Tables are dropped one by one, the configuration last.
-        if let Some(name) = missing_table(session, &tables).await? {
-            return Err(incomplete(name));
-        }
-        if *warehouses == options.warehouses.to_string() {
-            return Ok(None);
-        }
-        let (has, wanted) = (count(warehouses), options.warehouses);
-        return Err(other_data(format!("The tables hold {has}, and {wanted} were asked for.")));
+    if begun != shards as u64 {
+        let [begun, wanted] = [begun, shards as u64].map(|shards| match shards {
+            0 => "through the address of the target".to_owned(),
+            shards => format!("directly into {}", counted(shards, "shard")),
+        });
+        return Err(LoadError::data(
+            format!("An unfinished load went {begun}, and this one would go {wanted}."),
+            "give the target the same nodes and the same `shard_rule` as before, or destroy the database first",
+        ));
     }
-    match TpccTable::ALL.map(TpccTable::name).iter().find(|name| tables.contains(**name)) {
-        None => Ok(Some((None, false))),
-        Some(table) => Err(other_data(format!(
-            "Table {table} exists, but {CONFIG} does not say who loaded it and how."
-        ))),
-    }
+    Ok(Some(Timestamp(at_ms as i64)))
 }
 
-/// Notes that a load is under way. Repeatable: a shard that died may have missed it, and has no copy of it then.
-async fn note_begin(
+/// True where everything is loaded as it was asked for, false where nothing is there.
+///
+/// # Errors
+/// Something else is there.
+async fn is_complete(
     session: &mut AdminSession<'_>,
+    config: &HashMap<String, String>,
     options: &TpccLoadOptions,
-    loaded_at: Timestamp,
-    shards: usize,
-) -> Result<(), DbError> {
-    let rows = [
-        (BUILDING, options.warehouses.to_string()),
-        (BUILDING_SEED, options.seed.to_string()),
-        (BUILDING_AT, loaded_at.0.to_string()),
-        (BUILDING_AT_SHARDS, shards.to_string()),
-    ];
-    put(session, &rows).await?;
-    // Left by an end that was interrupted.
-    remove(session, &FACTS).await
+    tables: &HashSet<String>,
+) -> Result<bool, LoadError> {
+    let Some(warehouses) = config.get("warehouses") else {
+        let mut names = TpccTable::ALL.map(TpccTable::name).into_iter();
+        return match names.find(|name| tables.contains(*name)) {
+            None => Ok(false),
+            Some(table) => Err(other_data(format!(
+                "Table {table} exists, but {CONFIG} does not say who loaded it and how."
+            ))),
+        };
+    };
+    // Tables are dropped one by one, the configuration last.
+    check_tables(session, tables).await?;
+    let wanted = options.warehouses;
+    if *warehouses == wanted.to_string() {
+        return Ok(true);
+    }
+    let has = counted(warehouses.parse::<u32>().unwrap_or(0), "warehouse");
+    Err(other_data(format!("The tables hold {has}, and {wanted} were asked for.")))
 }
 
 /// Inserts or replaces rows of the configuration.
 async fn put(session: &mut AdminSession<'_>, rows: &[(&str, String)]) -> Result<(), DbError> {
     let replacing = match session.dialect() {
         Dialect::Mysql => "ON DUPLICATE KEY UPDATE cfg_value = VALUES(cfg_value)",
-        Dialect::Postgres | Dialect::Sqlite => {
-            "ON CONFLICT (cfg_name) DO UPDATE SET cfg_value = excluded.cfg_value"
-        }
+        _ => "ON CONFLICT (cfg_name) DO UPDATE SET cfg_value = excluded.cfg_value",
     };
-    let rows: Vec<String> =
-        rows.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
+    let rows: Vec<_> = rows.iter().map(|(name, value)| format!("('{name}', '{value}')")).collect();
     let rows = rows.join(", ");
     let sql = format!("INSERT INTO {CONFIG} (cfg_name, cfg_value) VALUES {rows} {replacing}");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
 async fn remove(session: &mut AdminSession<'_>, names: &[&str]) -> Result<(), DbError> {
-    let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ({})", names.join(", "));
+    let names = names.join("', '");
+    let sql = format!("DELETE FROM {CONFIG} WHERE cfg_name IN ('{names}')");
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
@@ -763,13 +740,11 @@ async fn note_end(
     constants: &Constants,
 ) -> Result<(), DbError> {
     let Constants { c_last, c_id, i_id } = *constants;
-    let [count, last, customer, item] = FACTS;
-    let warehouses = u64::from(warehouses);
-    let facts = [(count, warehouses), (last, c_last), (customer, c_id), (item, i_id)];
-    put(session, &facts.map(|(name, value)| (name, value.to_string()))).await?;
+    let values = [u64::from(warehouses), c_last, c_id, i_id].map(|value| value.to_string());
+    let facts: Vec<(&str, String)> = FACTS.into_iter().zip(values).collect();
+    put(session, &facts).await?;
     // Until then another build resumes here.
-    let names = [BUILDING_SEED, BUILDING_AT, BUILDING_AT_SHARDS, TABLES_MADE, BUILDING];
-    remove(session, &names).await
+    remove(session, &[TABLES_MADE, BUILDING]).await
 }
 
 /// What the database says about its load.
@@ -779,18 +754,18 @@ async fn note_end(
 pub async fn loaded(session: &mut AdminSession<'_>) -> Result<TpccDatabase, LoadError> {
     let build = |problem: String| LoadError::data(problem, "build the database first");
     let tables = tables(session).await?;
-    if !tables.contains(CONFIG) {
-        return Err(build(format!("Table {CONFIG} doesn't exist: nothing is loaded here.")));
+    let config = read_config(session, &tables).await?;
+    if config.is_empty() {
+        return Err(build(format!(
+            "Table {CONFIG} is not there or empty: nothing is loaded here."
+        )));
     }
-    let config = read_config(session).await.map_err(while_doing(format!("reading {CONFIG}")))?;
     if config.contains_key(BUILDING) {
         let problem = "The load of this database has not been completed.";
         let hint = "build it again with the same options: what is stored is kept";
         return Err(LoadError::data(problem, hint));
     }
-    if let Some(name) = missing_table(session, &tables).await? {
-        return Err(incomplete(name));
-    }
+    check_tables(session, &tables).await?;
     let number = |name: &str| {
         let missing = || build(format!("{CONFIG} has no row {name} with a number."));
         config.get(name).and_then(|value| value.parse().ok()).ok_or_else(missing)

@@ -75,12 +75,10 @@ impl Chunk {
         format!("{}.{}.{}", self.table.name(), self.warehouse, self.part)
     }
 
-    /// The first item or district.
     fn low(&self) -> u32 {
         self.part * self.table.division().2 + 1
     }
 
-    /// The last item or district.
     fn high(&self) -> u32 {
         let (_, last, at_once) = self.table.division();
         last.min(self.low() + at_once - 1)
@@ -299,33 +297,44 @@ impl ChunkRows {
     }
 
     fn warehouse(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.parameters.dialect;
         out.int(i64::from(self.chunk.warehouse));
-        Decimal::cents(30_000_000).write(dialect, out);
-        Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
+        Decimal::cents(30_000_000).write(self.parameters.dialect, out);
+        self.tax(out);
+        self.name_and_address(out);
+    }
+
+    fn district(&mut self, out: &mut dyn RowWriter) {
+        out.int(i64::from(self.chunk.warehouse));
+        out.int(i64::from(self.number));
+        Decimal::cents(3_000_000).write(self.parameters.dialect, out);
+        self.tax(out);
+        out.int(i64::from(CUSTOMERS + 1));
+        self.name_and_address(out);
+    }
+
+    fn tax(&mut self, out: &mut dyn RowWriter) {
+        let tax = self.rng.uniform(0, 2_000) as i64;
+        Decimal::new(tax, 4).write(self.parameters.dialect, out);
+    }
+
+    fn name_and_address(&mut self, out: &mut dyn RowWriter) {
         values::letters(&mut self.short, 6, 10, &mut self.rng);
         out.text(self.short.get());
         address(&mut self.short, &mut self.rng, out);
     }
 
-    fn district(&mut self, out: &mut dyn RowWriter) {
-        let dialect = self.parameters.dialect;
-        out.int(i64::from(self.chunk.warehouse));
-        out.int(i64::from(self.number));
-        Decimal::cents(3_000_000).write(dialect, out);
-        Decimal::new(self.rng.uniform(0, 2_000) as i64, 4).write(dialect, out);
-        out.int(i64::from(CUSTOMERS + 1));
-        values::letters(&mut self.short, 6, 10, &mut self.rng);
-        out.text(self.short.get());
-        address(&mut self.short, &mut self.rng, out);
+    /// Warehouse, district and number.
+    #[inline]
+    fn key(&self, out: &mut dyn RowWriter) {
+        for part in [self.chunk.warehouse, self.group, self.number] {
+            out.int(i64::from(part));
+        }
     }
 
     fn customer(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.parameters.dialect;
+        self.key(out);
         let rng = &mut self.rng;
-        out.int(i64::from(self.chunk.warehouse));
-        out.int(i64::from(self.group));
-        out.int(i64::from(self.number));
         Decimal::new(rng.uniform(0, 5_000) as i64, 4).write(dialect, out);
         out.text(if rng.uniform(1, 10) == 1 { b"BC" } else { b"GC" });
         let name = match self.number {
@@ -368,9 +377,7 @@ impl ChunkRows {
 
     fn order(&mut self, out: &mut dyn RowWriter) {
         let at = self.number as usize - 1;
-        out.int(i64::from(self.chunk.warehouse));
-        out.int(i64::from(self.group));
-        out.int(i64::from(self.number));
+        self.key(out);
         out.int(i64::from(self.orders.customers[at]));
         if self.number < FIRST_UNDELIVERED {
             out.int(i64::from(self.orders.carriers[at]));
@@ -382,20 +389,11 @@ impl ChunkRows {
         out.text(&self.now);
     }
 
-    fn new_order(&mut self, out: &mut dyn RowWriter) {
-        out.int(i64::from(self.chunk.warehouse));
-        out.int(i64::from(self.group));
-        out.int(i64::from(self.number));
-    }
-
     #[inline]
     fn order_line(&mut self, out: &mut dyn RowWriter) {
         let dialect = self.parameters.dialect;
         self.line += 1;
-        let warehouse = i64::from(self.chunk.warehouse);
-        out.int(warehouse);
-        out.int(i64::from(self.group));
-        out.int(i64::from(self.number));
+        self.key(out);
         out.int(i64::from(self.line));
         out.int(self.rng.uniform(1, u64::from(crate::ITEMS)) as i64);
         if self.number < FIRST_UNDELIVERED {
@@ -405,7 +403,7 @@ impl ChunkRows {
             out.null();
             Decimal::cents(self.rng.uniform(1, 999_999) as i64).write(dialect, out);
         }
-        out.int(warehouse);
+        out.int(i64::from(self.chunk.warehouse));
         out.int(5);
         let mut dist = [0; 24];
         values::fill(&mut dist, values::LETTERS, &mut self.rng);
@@ -436,7 +434,7 @@ impl RowSource for ChunkRows {
             TpccTable::Customer => self.customer(out),
             TpccTable::History => self.history(out),
             TpccTable::Order => self.order(out),
-            TpccTable::NewOrder => self.new_order(out),
+            TpccTable::NewOrder => self.key(out),
         }
         self.number += 1;
         true

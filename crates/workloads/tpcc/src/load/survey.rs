@@ -11,11 +11,9 @@ use dyno_core::{AdminDriver, AdminSession, DbError, ShardMap};
 use dyno_facts::{Message, say};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, LoadObserver, LoadSessions, doing, while_doing};
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
-/// Differences that are listed.
 const LISTED: usize = 5;
 
 /// Count, the count of each chunk where there are several, and on shards two sums, by warehouse; for the configuration,
@@ -31,33 +29,29 @@ struct Question {
     of_endpoint: bool,
 }
 
-/// Columns whose sums are compared; O_OL_CNT first, by which lines are counted.
-fn summed(table: TpccTable) -> [&'static str; 2] {
+/// Columns whose sums are compared.
+fn summed(table: TpccTable) -> &'static str {
     match table {
-        TpccTable::Item => ["i_price", "i_im_id"],
-        TpccTable::Warehouse => ["w_ytd", "w_tax"],
-        TpccTable::District => ["d_ytd", "d_next_o_id"],
-        TpccTable::Customer => ["c_balance", "c_payment_cnt"],
-        TpccTable::History => ["h_amount", "h_c_id"],
-        TpccTable::Order => ["o_ol_cnt", "o_c_id"],
-        TpccTable::NewOrder => ["no_o_id", "no_d_id"],
-        TpccTable::Stock => ["s_quantity", "s_ytd"],
-        TpccTable::OrderLine => ["ol_amount", "ol_quantity"],
+        TpccTable::Item => "sum(i_price), sum(i_im_id)",
+        TpccTable::Warehouse => "sum(w_ytd), sum(w_tax)",
+        TpccTable::District => "sum(d_ytd), sum(d_next_o_id)",
+        TpccTable::Customer => "sum(c_balance), sum(c_payment_cnt)",
+        TpccTable::History => "sum(h_amount), sum(h_c_id)",
+        TpccTable::Order => "sum(o_ol_cnt), sum(o_c_id)",
+        TpccTable::NewOrder => "sum(no_o_id), sum(no_d_id)",
+        TpccTable::Stock => "sum(s_quantity), sum(s_ytd)",
+        TpccTable::OrderLine => "sum(ol_amount), sum(ol_quantity)",
     }
 }
 
 /// Asks for the cells of a [`Tally`]. `only` are the warehouses that are asked for.
 fn tally_sql(table: TpccTable, has_sums: bool, only: Option<&[u32]>) -> String {
     let name = table.name();
-    let mut counts = "count(*)".to_owned();
-    for part in table.parts() {
-        // Writing into a String can't fail.
-        let _ = write!(counts, ", sum(CASE WHEN {part} THEN 1 ELSE 0 END)");
-    }
-    if has_sums {
-        let [first, second] = summed(table);
-        let _ = write!(counts, ", sum({first}), sum({second})");
-    }
+    let parts = table.parts().into_iter();
+    let parts = parts.map(|part| format!("sum(CASE WHEN {part} THEN 1 ELSE 0 END)"));
+    let sums = has_sums.then(|| summed(table).to_owned());
+    let counts = ["count(*)".to_owned()].into_iter().chain(parts).chain(sums);
+    let counts = counts.collect::<Vec<_>>().join(", ");
     let Some(column) = table.warehouse_column() else {
         return format!("SELECT 0, {counts} FROM {name}");
     };
@@ -86,10 +80,6 @@ async fn tally(session: &mut AdminSession<'_>, sql: &str) -> Result<Tally, DbErr
     Ok(found.rows.into_iter().map(row).collect())
 }
 
-fn warehouses_on(map: &ShardMap, shard: usize, warehouses: u32) -> Vec<u32> {
-    (1..=warehouses).filter(|&warehouse| map.shard_of(warehouse) == shard).collect()
-}
-
 /// The questions to a shard, or to the endpoint if `place` is `None`.
 fn questions(
     tables: &[TpccTable],
@@ -103,11 +93,14 @@ fn questions(
     for &table in tables {
         match (map, place) {
             (Some(map), None) if table.warehouse_column().is_some() => {
-                let shards = (0..map.shards()).map(|it| (it, warehouses_on(map, it, warehouses)));
-                let used = shards.filter(|(_, warehouses)| !warehouses.is_empty());
-                questions.extend(used.map(|(shard, warehouses)| {
-                    ask(table.name(), Some(shard), tally_sql(table, true, Some(&warehouses)))
-                }));
+                for shard in 0..map.shards() {
+                    let here = |warehouse: &u32| map.shard_of(*warehouse) == shard;
+                    let here: Vec<u32> = (1..=warehouses).filter(here).collect();
+                    if !here.is_empty() {
+                        let sql = tally_sql(table, true, Some(&here));
+                        questions.push(ask(table.name(), Some(shard), sql));
+                    }
+                }
             }
             _ => questions.push(ask(table.name(), place, tally_sql(table, map.is_some(), None))),
         }
@@ -123,7 +116,6 @@ fn questions(
 pub(super) struct Survey {
     /// `None` where no shards are known, or no rule.
     map: Option<ShardMap>,
-    /// Names of the shards.
     names: Vec<String>,
     warehouses: u32,
     answers: BTreeMap<Question, Tally>,
@@ -214,53 +206,35 @@ impl Survey {
     /// Rows that lie on a shard and belong to another, and what the endpoint does not find as it lies there.
     fn problems(&self, map: &ShardMap, table: &'static str, shard: usize) -> Vec<Message> {
         let none = Tally::new();
-        let held = self.answer(table, Some(shard), false).unwrap_or(&none);
-        let seen = self.answer(table, Some(shard), true).unwrap_or(&none);
+        let [held, seen] = [false, true]
+            .map(|of_endpoint| self.answer(table, Some(shard), of_endpoint).unwrap_or(&none));
         let name = &self.names[shard];
-        let mut problems = Vec::new();
-        for (warehouse, cells) in held {
-            let rows = rows_of(cells);
-            let known: Option<u32> = warehouse.parse().ok();
-            match known.filter(|known| (1..=self.warehouses).contains(known)) {
-                None => problems.push(say!(
-                    row_of_no_warehouse,
-                    table = table,
-                    shard = name,
-                    n = rows,
-                    warehouse = warehouse
-                )),
-                Some(known) if map.shard_of(known) != shard => problems.push(say!(
+        let warehouses: BTreeSet<&String> = held.keys().chain(seen.keys()).collect();
+        let problem = |warehouse: &String| {
+            let known = warehouse.parse().ok().filter(|it| (1..=self.warehouses).contains(it));
+            let owner = known.map(|known: u32| map.shard_of(known));
+            let (held, seen) = (held.get(warehouse), seen.get(warehouse));
+            match held {
+                Some(cells) if owner != Some(shard) => Some(say!(
                     row_misplaced,
                     table = table,
                     shard = name,
-                    n = rows,
+                    n = rows_of(cells),
                     warehouse = warehouse,
-                    other = &self.names[map.shard_of(known)]
+                    other = owner.map_or_else(|| say!(no_shard), |at| (&self.names[at]).into())
                 )),
-                Some(_) if seen.get(warehouse) != Some(cells) => problems.push(say!(
+                _ if held == seen => None,
+                _ => Some(say!(
                     shard_unseen,
                     table = table,
                     shard = name,
                     warehouse = warehouse,
-                    held = describe_rows(Some(cells)),
-                    seen = describe_rows(seen.get(warehouse))
+                    held = describe_rows(held),
+                    seen = describe_rows(seen)
                 )),
-                Some(_) => {}
             }
-        }
-        // What the endpoint takes from elsewhere.
-        let only_seen = seen.iter().filter(|(warehouse, _)| !held.contains_key(*warehouse));
-        problems.extend(only_seen.map(|(warehouse, cells)| {
-            say!(
-                shard_unseen,
-                table = table,
-                shard = name,
-                warehouse = warehouse,
-                held = describe_rows(None),
-                seen = describe_rows(Some(cells))
-            )
-        }));
-        problems
+        };
+        warehouses.into_iter().filter_map(problem).collect()
     }
 
     fn problems_of_copies(&self, table: &'static str) -> Vec<Message> {
@@ -295,7 +269,6 @@ fn rows_of(cells: &[String]) -> u64 {
 pub struct ShardProof {
     /// The first few problems, in sentences.
     pub problems: Vec<Message>,
-    /// Number of all problems.
     pub found: usize,
     /// Rows that the endpoint sees of the warehouses.
     pub rows: u64,
@@ -402,7 +375,7 @@ mod tests {
         });
         only(
             &strange,
-            "bmsql_stock: the shard n1 has 2 rows of warehouse 4, which does not exist.",
+            "bmsql_stock: the shard n1 has 2 rows of warehouse 4, which lies on no shard.",
         );
     }
 

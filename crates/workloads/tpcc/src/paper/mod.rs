@@ -1,7 +1,6 @@
 //! TPC-C in a paper: what its points, its tables, its checks and its charts say beyond those of
 //! every workload.
 
-mod rows;
 mod rules;
 mod section;
 
@@ -14,10 +13,9 @@ use dyno_report::blocks::Blocks;
 use dyno_report::format::{self, unique, whole};
 use dyno_report::{
     Evidence, Experiment, FamilyLevel, FamilyPaper, FamilyScale, GlossaryRow, JudgedFamily, Method,
-    Paper, PaperTarget, Point, Rule, Spread, Trial, glossary_row,
+    Paper, Point, Rule, Spread, Trial, glossary_row,
 };
 
-/// The facts of a trial.
 fn facts(trial: &Trial) -> Option<&TpccFacts> {
     trial.summary.own()
 }
@@ -27,9 +25,7 @@ struct TpccPoint<'a> {
     /// Those of its first trial.
     facts: &'a TpccFacts,
     tpmc: Spread,
-    /// New-Orders per minute whose commit was acknowledged.
     tpmc_committed: Spread,
-    /// Transactions of all kinds per minute.
     tpm_total: Spread,
 }
 
@@ -53,7 +49,8 @@ fn has_deferred(trial: &Trial) -> bool {
 
 /// True when the pauses are those of the specification, and with them its bounds.
 fn has_pauses_of_spec(facts: &TpccFacts) -> bool {
-    facts.tpmc_limit.is_some_and(|limit| is_of_spec(limit, facts.warehouses))
+    let specified = PER_WAREHOUSE.1 * f64::from(facts.warehouses);
+    facts.tpmc_limit.is_some_and(|limit| (limit / specified - 1.0).abs() < 1e-3)
 }
 
 /// TPC-C in a paper.
@@ -115,7 +112,7 @@ impl JudgedFamily for TpccPaper {
     }
 
     fn weight(&self, summary: &TrialSummary, kind: &str) -> Option<f64> {
-        rows::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
+        section::facts_of(summary.own()?, kind).map(|kind| kind.share_percent)
     }
 
     fn complete(&self, summary: &mut TrialSummary) {
@@ -175,20 +172,18 @@ const LEAST_INTERVAL_S: f64 = 7200.0;
 /// Terminals of a warehouse (clause 4.2.2).
 const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
-/// The name that the specification gives to a kind of transaction.
+/// The name that the specification gives to a kind of transaction: `New-Order`.
 fn kind_name(name: &str) -> Message {
-    match name {
-        "new_order" => Message::verbatim("New-Order"),
-        "payment" => Message::verbatim("Payment"),
-        "order_status" => Message::verbatim("Order-Status"),
-        "delivery" => Message::verbatim("Delivery"),
-        "delivery_deferred" => say!(delivery_deferred_part),
-        "stock_level" => Message::verbatim("Stock-Level"),
-        other => Message::verbatim(other),
+    if name == TpccFacts::DEFERRED {
+        return say!(delivery_deferred_part);
     }
+    let capitalize = |word: &str| match word.split_at_checked(1) {
+        Some((first, rest)) => first.to_uppercase() + rest,
+        None => word.to_owned(),
+    };
+    Message::verbatim(name.split('_').map(capitalize).collect::<Vec<_>>().join("-"))
 }
 
-/// The isolation that sessions asked for.
 fn isolation_text(asked: Option<&str>) -> Message {
     asked.map_or_else(|| say!(the_servers_own), |level| Message::verbatim(level.to_lowercase()))
 }
@@ -202,12 +197,10 @@ fn profile_text(name: &str) -> Message {
     }
 }
 
-/// `1 terminal`, `10 terminals`.
 fn terminals_text(number: u32) -> Message {
     say!(n_terminals, n = number)
 }
 
-/// `1 warehouse`, `10 warehouses`.
 fn warehouses_text(number: u32) -> Message {
     say!(n_warehouses, n = number)
 }
@@ -222,14 +215,13 @@ fn setup_text(setup: &TpccFacts) -> Message {
             sessions = say!(n_sessions, n = sessions)
         ),
     };
-    let used = if setup.warehouses == setup.warehouses_loaded {
-        warehouses_text(setup.warehouses)
-    } else {
-        say!(
+    let used = match setup.warehouses_loaded {
+        loaded if loaded == setup.warehouses => warehouses_text(loaded),
+        loaded => say!(
             used_of_loaded_warehouses,
             used = whole(setup.warehouses.into()),
-            loaded = whole(setup.warehouses_loaded.into())
-        )
+            loaded = whole(loaded.into())
+        ),
     };
     say!(
         terminals_warehouses_profile_isolation,
@@ -253,138 +245,76 @@ fn best_sentence(experiment: &Message, target: &str, point: &TpccPoint) -> Messa
     )
 }
 
-/// True when the pauses that allow this tpmC are those of the specification.
-fn is_of_spec(limit: f64, warehouses: u32) -> bool {
-    (limit / (PER_WAREHOUSE.1 * f64::from(warehouses)) - 1.0).abs() < 1e-3
-}
-
-/// What the bound that pauses set says of a point.
+/// The bound that pauses set, and how near to it a point comes.
 fn bound_sentence(point: &TpccPoint<'_>) -> Message {
-    let (setup, tpmc) = (point.facts, point.tpmc);
+    let (setup, tpmc) = (point.facts, point.tpmc.median);
     let (floor, most) = PER_WAREHOUSE;
     let Some(limit) = setup.tpmc_limit else {
         return say!(the_bound_of_tpmc_per_warehouse, most = most.to_string());
     };
+    let warehouses = warehouses_text(setup.warehouses);
     let reached = say!(
         is_percent_of_that_bound,
-        tpmc = format::plain(tpmc.median),
-        share = format::percent(tpmc.median / limit)
+        tpmc = format::plain(tpmc),
+        share = format::percent(tpmc / limit)
     );
-    let warehouses = warehouses_text(setup.warehouses);
-    if !is_of_spec(limit, setup.warehouses) {
+    let limit = format::plain(limit);
+    if !has_pauses_of_spec(setup) {
         return say!(
             with_the_keying_and_think_times,
             warehouses = warehouses,
-            limit = format::plain(limit),
+            limit = limit,
             reached = reached
         );
     }
-    let judged = match tpmc.median / f64::from(setup.warehouses.max(1)) {
-        of_one if of_one > most => say!(more_than_the_pauses_allow_in),
-        of_one if of_one < floor => {
-            say!(less_than_the_specification_takes_for)
-        }
-        _ => say!(within_what_the_specification_wants),
-    };
     say!(
         with_keying_and_think_times_must,
         warehouses = warehouses,
         least = format::plain(floor * f64::from(setup.warehouses)),
         floor = floor.to_string(),
-        limit = format::plain(limit),
+        limit = limit,
         most = most.to_string(),
-        reached = reached,
-        judged = judged
+        reached = reached
     )
 }
 
 /// Who sends transactions when, and what response times are counted from.
 fn method_sentences(facts: &[&TpccFacts], has_deferred: bool) -> Vec<Message> {
     let setups = unique(facts.iter().map(|facts| setup_text(facts)).collect());
-    let is_paced = facts.iter().any(|facts| facts.tpmc_limit.is_some());
-    let mut sentences = vec![say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"))];
-    sentences.push(if is_paced {
-        say!(a_terminal_keys_its_input_enters)
-    } else {
-        say!(a_terminal_enters_its_next_transaction)
-    });
-    if has_deferred {
-        sentences.push(say!(a_delivery_is_only_queued_by));
-    }
-    sentences
+    let arrival = match facts.iter().any(|facts| facts.tpmc_limit.is_some()) {
+        true => say!(a_terminal_keys_its_input_enters),
+        false => say!(a_terminal_enters_its_next_transaction),
+    };
+    let deferred = has_deferred.then(|| say!(a_delivery_is_only_queued_by));
+    let setups = say!(run_with_setups, setups = Message::joined(&setups, "; ", "；"));
+    [setups, arrival].into_iter().chain(deferred).collect()
 }
 
 /// In what trials depart from the specification, as far as it can be told from them.
-fn deviations(paper: &Paper, trials: &[&Trial]) -> Vec<Message> {
+fn deviations(trials: &[&Trial]) -> Vec<Message> {
     let facts: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
     let any = |is_so: fn(&TpccFacts) -> bool| facts.iter().any(|facts| is_so(facts));
     let has_other_pauses = any(|facts| facts.tpmc_limit.is_some() && !has_pauses_of_spec(facts));
     let is_inline = !trials.iter().all(|trial| has_deferred(trial));
     let shortest_s = trials.iter().map(|trial| trial.summary.window_s).reduce(f64::min);
+    let levels = facts.iter().map(|facts| isolation_text(facts.isolation.as_deref()));
+    let weak: Vec<Message> = levels.filter(|level| *level != "serializable").collect();
     let too_short = shortest_s.filter(|shortest_s| *shortest_s < LEAST_INTERVAL_S);
     let found = [
         any(|facts| facts.tpmc_limit.is_none()).then(|| say!(terminals_neither_key_nor_think_they)),
         has_other_pauses.then(|| say!(keying_and_think_times_are_not)),
-        crowded(&facts),
         any(|facts| facts.warehouses == 1).then(|| say!(with_one_warehouse_nothing_is_remote)),
-        weak_isolation(&facts),
+        (!weak.is_empty()).then(|| {
+            let levels = Message::list(&unique(weak));
+            say!(isolation_was_the_specification_wants_every, levels = levels)
+        }),
         is_inline.then(|| say!(deliveries_were_executed_by_the_terminals)),
         too_short.map(|shortest_s| {
             let minutes = format::plain(shortest_s / 60.0);
             say!(the_shortest_measurement_interval_lasted_min, minutes = minutes)
         }),
-        durability(paper, trials),
     ];
     // What the specification asks for and no run of dyno does.
     let never = say!(the_tests_of_atomicity_isolation_and);
     found.into_iter().flatten().chain([never]).collect()
-}
-
-fn crowded(setups: &[&TpccFacts]) -> Option<Message> {
-    let crowded: Vec<Message> = setups
-        .iter()
-        .filter(|setup| setup.terminals != TERMINALS_PER_WAREHOUSE * setup.warehouses)
-        .map(|setup| {
-            say!(
-                terminals_on_warehouses_2,
-                terminals = whole(setup.terminals.into()),
-                warehouses = whole(setup.warehouses.into())
-            )
-        })
-        .collect();
-    (!crowded.is_empty())
-        .then(|| say!(a_warehouse_has_ten_terminals_in, pairs = Message::list(&unique(crowded))))
-}
-
-fn weak_isolation(setups: &[&TpccFacts]) -> Option<Message> {
-    let levels = setups.iter().map(|setup| isolation_text(setup.isolation.as_deref()));
-    let weak: Vec<Message> = levels.filter(|isolation| *isolation != "serializable").collect();
-    (!weak.is_empty()).then(|| {
-        say!(isolation_was_the_specification_wants_every, levels = Message::list(&unique(weak)))
-    })
-}
-
-fn durability(paper: &Paper, trials: &[&Trial]) -> Option<Message> {
-    let is_own = |target: &&PaperTarget| trials.iter().any(|trial| trial.target == target.label);
-    let words = |PaperTarget { label: target, settings, .. }: &PaperTarget| {
-        let weak: Vec<Message> = settings
-            .iter()
-            .filter(|setting| setting.is_weak)
-            .map(|setting| Message::verbatim(format!("{} = {}", setting.name, setting.value)))
-            .collect();
-        match (settings.is_empty(), weak.is_empty()) {
-            (true, _) => Some(say!(did_not_tell_its_settings, target = target)),
-            (false, true) => None,
-            (false, false) => {
-                Some(say!(target_has_settings, target = target, settings = Message::list(&weak)))
-            }
-        }
-    };
-    let told: Vec<Message> = paper.targets.iter().filter(is_own).filter_map(words).collect();
-    (!told.is_empty()).then(|| {
-        say!(
-            durability_which_the_specification_demands_of,
-            settings = Message::joined(&told, "; ", "；")
-        )
-    })
 }

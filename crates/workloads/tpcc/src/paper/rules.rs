@@ -1,9 +1,9 @@
 //! The checks that only TPC-C needs.
 
-use super::rows::{are_short, facts_of, p90_us, share_percent};
+use super::section::{are_short, facts_of, p90_us, share_percent};
 use super::{
-    LEAST_INTERVAL_S, PER_WAREHOUSE, TERMINALS_PER_WAREHOUSE, facts, has_pauses_of_spec,
-    isolation_text, kind_name, terminals_text, tpcc_of, warehouses_text,
+    PER_WAREHOUSE, TERMINALS_PER_WAREHOUSE, facts, has_pauses_of_spec, isolation_text, kind_name,
+    terminals_text, tpcc_of, warehouses_text,
 };
 use crate::audit::{chance_of_share, chance_of_sum};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
@@ -15,8 +15,6 @@ use dyno_report::format::{self, whole};
 use dyno_report::{Evidence, Experiment, Group, Level, TargetPlace, Trial};
 use dyno_report::{Rule, parts, unlike};
 
-/// About what a warehouse takes with its indexes when it is loaded, bytes.
-const WAREHOUSE_BYTES: f64 = 100e6;
 /// Deliveries that may find a district without an order (clause 2.7.4.2).
 const SKIPS_ALLOWED: f64 = 0.01;
 
@@ -43,8 +41,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::W, checks::tpcc_conditions_not_made, conditions_not_made),
     Rule::experiment_of_paper(Group::F, Level::E, checks::tpcc_unlike, unlike_setups),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpcc_unlike_published, unlike_published),
-    Rule::trial(Group::F, Level::W, checks::tpcc_mix, |trial| below_least(trial, true)),
-    Rule::trial(Group::F, Level::I, checks::tpcc_mix_least, |trial| below_least(trial, false)),
+    Rule::trial(Group::F, Level::W, checks::tpcc_mix, below_least),
     Rule::trial(Group::F, Level::W, checks::tpcc_response, slow_kinds),
     Rule::trial(Group::F, Level::W, checks::tpcc_mean, |trial| {
         kinds_where(trial, |kind| {
@@ -96,27 +93,19 @@ pub(super) const RULES: &[Rule] = &[
         parts(without.map(|(name, _)| say!(no_checkpoint_ended_on, node = name)))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_no_pauses, |trial| {
-        let facts = facts(trial)?;
-        let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-        let is_above = !has_pauses_of_spec(facts) && per_warehouse > PER_WAREHOUSE.1;
-        is_above.then(|| of_warehouse(per_warehouse))
+        per_warehouse(trial, |facts, tpmc| !has_pauses_of_spec(facts) && tpmc > PER_WAREHOUSE.1)
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_below_floor, |trial| {
-        let facts = facts(trial)?;
-        let per_warehouse = facts.tpmc / f64::from(facts.warehouses.max(1));
-        let is_below = has_pauses_of_spec(facts) && per_warehouse < PER_WAREHOUSE.0;
-        is_below.then(|| of_warehouse(per_warehouse))
-    }),
-    Rule::trial(Group::F, Level::I, checks::tpcc_interval, |trial| {
-        let facts = facts(trial)?;
-        let is_short = facts.tpmc_limit.is_some() && trial.summary.window_s < LEAST_INTERVAL_S;
-        is_short.then(|| say!(minutes_min, minutes = format::plain(trial.summary.window_s / 60.0)))
+        per_warehouse(trial, |facts, tpmc| has_pauses_of_spec(facts) && tpmc < PER_WAREHOUSE.0)
     }),
     Rule::trial(Group::F, Level::I, checks::tpcc_cached, cached),
 ];
 
-fn of_warehouse(tpmc: f64) -> Message {
-    say!(tpmc_per_warehouse, tpmc = format::short(tpmc))
+/// The tpmC of a warehouse if it is conspicuous.
+fn per_warehouse(trial: &Trial, is_conspicuous: fn(&TpccFacts, f64) -> bool) -> Option<Message> {
+    let facts = facts(trial)?;
+    let tpmc = facts.tpmc / f64::from(facts.warehouses.max(1));
+    is_conspicuous(facts, tpmc).then(|| say!(tpmc_per_warehouse, tpmc = format::short(tpmc)))
 }
 
 fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
@@ -136,24 +125,21 @@ fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
 
 fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines = &facts(trial)?.conditions;
-    let at = |of: fn(&ConditionLine) -> &Option<ConditionState>| {
-        let judged = lines.iter().filter_map(|line| Some((line, of(line).as_ref()?)));
-        let found: Vec<Message> = judged
-            .clone()
-            .filter(|(_, state)| state.verdict == verdict)
-            .map(|(line, _)| Message::verbatim(line.id.as_str()))
-            .collect();
-        match found.len() {
+    let found = |get: fn(&ConditionLine) -> &Option<ConditionState>| {
+        let judged = lines.iter().filter_map(|line| Some((line, get(line).as_ref()?)));
+        let count = judged.clone().count();
+        let found = judged.filter(|(_, state)| state.verdict == verdict);
+        let ids: Vec<Message> =
+            found.map(|(line, _)| Message::verbatim(line.id.as_str())).collect();
+        match ids.len() {
             0 => None,
-            all if all == judged.count() => Some(say!(all_n, n = all.to_string())),
-            _ => Some(Message::joined(&found, ", ", "、")),
+            all if all == count => Some(say!(all_n, n = all.to_string())),
+            _ => Some(Message::joined(&ids, ", ", "、")),
         }
     };
-    let found = [
-        at(|line| &line.before).map(|found| say!(before_found, found = found)),
-        at(|line| &line.after).map(|found| say!(after_found, found = found)),
-    ];
-    parts(found.into_iter().flatten())
+    let before = found(|line| &line.before).map(|found| say!(before_found, found = found));
+    let after = found(|line| &line.after).map(|found| say!(after_found, found = found));
+    parts(before.into_iter().chain(after))
 }
 
 /// What holds after a trial proves more than what held before it, which may then be left out.
@@ -178,19 +164,19 @@ fn kinds_where(trial: &Trial, find: impl Fn(&KindSummary) -> Option<Message>) ->
 }
 
 fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
-    let pauses = facts_of(trial.summary.own()?, &kind.name)?.pauses?;
+    let pauses = facts_of(facts(trial)?, &kind.name)?.pauses?;
     let (is_keying_short, is_think_short) = are_short(&pauses);
-    let seconds = |seconds: f64| format!("{seconds:.2}");
-    let keying = is_keying_short.then(|| {
-        let (mean, least) = (seconds(pauses.keying_s), format::plain(pauses.keying_clause_s));
-        say!(keying_for_s, mean = mean, least = least)
-    });
-    let think = is_think_short.then(|| {
-        let (mean, least) = (seconds(pauses.think_s), format::plain(pauses.think_clause_s));
-        say!(thinking_for_s, mean = mean, least = least)
-    });
-    let said: Vec<Message> = keying.into_iter().chain(think).collect();
-    (!said.is_empty()).then(|| Message::list(&said))
+    let texts = |mean_s: f64, least_s: f64| (format!("{mean_s:.2}"), format::plain(least_s));
+    let mut found = Vec::new();
+    if is_keying_short {
+        let (mean, least) = texts(pauses.keying_s, pauses.keying_clause_s);
+        found.push(say!(keying_for_s, mean = mean, least = least));
+    }
+    if is_think_short {
+        let (mean, least) = texts(pauses.think_s, pauses.think_clause_s);
+        found.push(say!(thinking_for_s, mean = mean, least = least));
+    }
+    (!found.is_empty()).then(|| Message::list(&found))
 }
 
 fn slow_kinds(trial: &Trial) -> Option<Message> {
@@ -202,16 +188,15 @@ fn slow_kinds(trial: &Trial) -> Option<Message> {
     })
 }
 
-/// Kinds below their least share, by more than chance explains or not.
-fn below_least(trial: &Trial, is_beyond_chance: bool) -> Option<Message> {
+/// Kinds below their least share, by more than chance explains.
+fn below_least(trial: &Trial) -> Option<Message> {
     let facts = facts(trial)?;
     let all = trial.summary.counts.committed + trial.summary.counts.rolled_back;
     kinds_where(trial, |kind| {
         let least = facts_of(facts, &kind.name)?.least_share_percent;
         let share = share_percent(&trial.summary.kinds, &kind.name)?;
         let chance = 100.0 * chance_of_share(least / 100.0, all);
-        let is_found = share < least && (share < least - chance) == is_beyond_chance;
-        is_found.then(|| {
+        (share < least - chance).then(|| {
             say!(percent_at_least_percent, share = format!("{share:.2}"), least = least.to_string())
         })
     })
@@ -250,23 +235,16 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
     let found = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
             let setup = tpcc_of(evidence, counterpart(experiment, row, target)?)?.facts;
-            let is_other = |here: u32, there: Option<f64>| there.filter(|t| *t != f64::from(here));
+            let is_other = |here: u32, there: Option<f64>| {
+                let there = there.filter(|there| *there != f64::from(here))?;
+                Some((whole(here.into()), whole(there)))
+            };
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
+            let warehouses = is_other(setup.warehouses, loaded);
+            let terminals = is_other(setup.terminals, row.workers());
             let differences = [
-                is_other(setup.warehouses, loaded).map(|there| {
-                    say!(
-                        warehouses_instead_of,
-                        n = whole(setup.warehouses.into()),
-                        there = whole(there)
-                    )
-                }),
-                is_other(setup.terminals, row.workers()).map(|there| {
-                    say!(
-                        terminals_instead_of,
-                        n = whole(setup.terminals.into()),
-                        there = whole(there)
-                    )
-                }),
+                warehouses.map(|(n, there)| say!(warehouses_instead_of, n = n, there = there)),
+                terminals.map(|(n, there)| say!(terminals_instead_of, n = n, there = there)),
                 setup.tpmc_limit.map(|_| say!(keying_and_think_times)),
             ];
             parts(differences.into_iter().flatten()).map(|differences| {
@@ -283,20 +261,15 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
 }
 
 fn cached(trial: &Trial) -> Option<Message> {
-    let facts = facts(trial)?;
+    facts(trial)?;
     let data = trial.summary.data.as_ref()?;
     let memory =
         data.memory_bytes.filter(|bytes| *bytes > 0 && trial.place != TargetPlace::Embedded)?;
-    let about = WAREHOUSE_BYTES * f64::from(facts.warehouses);
-    let size = data.size_bytes.map_or(about, |size| size as f64);
-    let told = format::bytes(size);
+    let size = data.size_bytes? as f64;
     (size < memory as f64).then(|| {
         say!(
             size_of_data_setting_memory,
-            size = match data.size_bytes {
-                Some(_) => Message::verbatim(told),
-                None => say!(about_size, size = told),
-            },
+            size = format::bytes(size),
             setting = &data.memory_setting,
             memory = format::bytes(memory as f64)
         )

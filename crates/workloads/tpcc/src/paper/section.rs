@@ -1,26 +1,33 @@
-//! The section of an experiment that is TPC-C: its levels, its kinds of transactions, and what speaks for its trials.
+//! The section of an experiment that is TPC-C: its levels, its kinds of transactions, what speaks for its trials, and
+//! editions of a database beside each other: what each carries at how many terminals, and what that costs.
 
-use super::rows::{KindRow, are_short, edition_blocks, executed, kinds};
-use super::{bound_sentence, deviations, facts, isolation_text, terminals_text, tpcc_of};
-use crate::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts};
-use dyno_facts::{CheckVerdict, DataCheck, Lang, Message, SAMPLES_BEYOND, SeriesRow, say};
+use super::{
+    TpccPoint, bound_sentence, deviations, facts, isolation_text, kind_name, terminals_text,
+    tpcc_of,
+};
+use crate::audit::least_mean_of_exponentials;
+use crate::facts::{AuditLine, ConditionLine, ConditionState, PauseFacts, TpccFacts, TpccKind};
+use dyno_facts::{
+    CheckVerdict, Counts, DataCheck, KindSummary, Lang, LatencySummary, Message, Metric,
+    PublishedRow, SAMPLES_BEYOND, SeriesRow, say,
+};
 use dyno_report::blocks::{Blocks, Cell, PaperRows, Span, Style, bad, spread, strong};
 use dyno_report::charts::{self, Drawing, Rate};
 use dyno_report::format::{
     self,
-    NumberFormat::{Fixed, Ms, Right, Short, Whole},
+    NumberFormat::{Fixed, Ms, Percent, Plain, Right, Short, Whole},
+    unique,
 };
 use dyno_report::sections::{
     CountedOutcome, count_outcomes, notes, outcomes, plain_items, shades, target_of, verdict_of,
 };
 use dyno_report::svg::{Series, Stroke};
-use dyno_report::{Experiment, Paper, Point, Trial};
+use dyno_report::{Experiment, Paper, PaperTarget, Point, Spread, Trial};
 
 /// The section with its charts; `None` where no trial is TPC-C.
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
-    edition_blocks(paper, experiment, &mut blocks);
     blocks.figures(charts::of_experiment(paper, experiment, lang));
     mix_and_responses(paper, experiment, &mut blocks);
     let over_time = all_over_time(paper, experiment, lang);
@@ -32,7 +39,7 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
     }
     evidence(&trials, &mut blocks);
     blocks.heading(4, "", say!(where_these_trials_depart_from_the), "");
-    blocks.list(Style::Plain, plain_items(&deviations(paper, &trials)));
+    blocks.list(Style::Plain, plain_items(&deviations(&trials)));
     Some(blocks)
 }
 
@@ -40,7 +47,6 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
 pub(super) fn terminal(paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
     let trials = own_trials(paper, experiment)?;
     let mut blocks = head(paper, experiment);
-    edition_blocks(paper, experiment, &mut blocks);
     mix_and_responses(paper, experiment, &mut blocks);
     evidence(&trials, &mut blocks);
     Some(blocks)
@@ -63,9 +69,10 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
         blocks.table(levels(paper, experiment));
         let own = experiment.points.iter().filter_map(|point| tpcc_of(paper, point));
         let mut words = vec![say!(tpmtotal_counts_committed_transactions_of_all)];
-        words.extend(format::unique(own.map(|own| bound_sentence(&own)).collect()));
+        words.extend(unique(own.map(|own| bound_sentence(&own)).collect()));
         blocks.fine(Message::sentences(&words));
     }
+    edition_blocks(paper, experiment, &mut blocks);
     blocks
 }
 
@@ -194,10 +201,10 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         true => say!(response_times_in_ms_medians_of),
         false => say!(response_times_in_ms),
     };
-    let judged = |is_so: Option<bool>, good: Message, wrong: Message| match is_so {
+    let judged = |is_within: Option<bool>| match is_within {
         None => Span::plain(say!(not_judged)),
-        Some(true) => Span::plain(good),
-        Some(false) => bad(wrong),
+        Some(true) => Span::plain(say!(met)),
+        Some(false) => bad(say!(exceeded)),
     };
     PaperRows::new(title, rows)
         .text(say!(target_2), |row| row.target)
@@ -207,16 +214,15 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .col(say!(mean_2), Ms, |row| {
             row.spread(SAMPLES_BEYOND, |it| it.mean_us).map(|us| spread(us, 1))
         })
-        .col(say!(n_90th), Ms, |row| row.p90_us().map(|us| spread(us, row.latencies.len())))
+        .col(say!(n_90th), Ms, |row| {
+            row.spread(0.1, |it| it.p90_us).map(|us| spread(us, row.latencies.len()))
+        })
         .class("strong")
         .col(say!(n_95th), Ms, |row| row.spread(0.05, |it| it.p95_us).map(|us| spread(us, 1)))
         .col(say!(n_99th), Ms, |row| row.spread(0.01, |it| it.p99_us).map(|us| spread(us, 1)))
         .col(say!(maximum), Ms, |row| row.max_us())
-        .col(say!(limit_of_the_90th_s), Whole, |row| row.limit_s())
-        .text(say!(limit), |row| judged(row.is_within_limit(), say!(met), say!(exceeded)))
-        .text(say!(mean_at_most_the_90th), |row| {
-            judged(row.is_mean_below_p90(), say!(yes), say!(no_3))
-        })
+        .col(say!(limit_of_the_90th_s), Whole, |row| row.held.map(|held| held.limit_p90_s))
+        .text(say!(limit), |row| judged(row.is_within_limit()))
 }
 
 /// Conditions, books and audits.
@@ -237,7 +243,7 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         }
         let mut inner = Blocks::default();
         inner.table(audit_lines(trial, lines));
-        let is_open = trials.len() == 1 || with(lines, CheckVerdict::Failed) > 0;
+        let is_open = trials.len() == 1 || count(lines, CheckVerdict::Failed) > 0;
         blocks.details(audit_summary(trial, lines), is_open, inner);
     }
 }
@@ -261,7 +267,9 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
                 Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
                     (Some(state.verdict), None)
                 }
-                Some(Some(state)) => (Some(state.verdict), non_empty(&state.evidence)),
+                Some(Some(state)) => {
+                    (Some(state.verdict), Some(state.evidence.clone()).filter(|it| !it.is_empty()))
+                }
                 Some(None) => (None, Some(say!(need_not_hold_then))),
                 None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
             }
@@ -291,11 +299,6 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
     blocks.fine(Message::sentences(&before.into_iter().chain(after).collect::<Vec<_>>()));
 }
 
-/// Evidence as it was stored.
-fn non_empty(evidence: &Message) -> Option<Message> {
-    (!evidence.is_empty()).then(|| evidence.clone())
-}
-
 /// A comparison of what was acknowledged with what the database holds, and how that ended.
 type Proof = (Message, Vec<CountedOutcome>);
 
@@ -308,7 +311,9 @@ fn proofs(trials: &[&Trial]) -> [Proof; 2] {
                 Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {
                     (Some(CheckVerdict::Passed), None)
                 }
-                Some(check) => (Some(check.verdict), non_empty(&check.evidence)),
+                Some(check) => {
+                    (Some(check.verdict), Some(check.evidence.clone()).filter(|it| !it.is_empty()))
+                }
                 None => (Some(CheckVerdict::NotMade), Some(absent.clone())),
             }
         });
@@ -322,18 +327,20 @@ fn proofs(trials: &[&Trial]) -> [Proof; 2] {
     ]
 }
 
-fn with(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
+fn count(lines: &[AuditLine], verdict: CheckVerdict) -> usize {
     lines.iter().filter(|line| line.verdict == verdict).count()
 }
 
 fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
     let title = say!(audit_of_trial_on, trial = &trial.label, target = &trial.target);
-    let (all, passed) = (lines.len().to_string(), with(lines, CheckVerdict::Passed).to_string());
-    let result = match (with(lines, CheckVerdict::Failed), with(lines, CheckVerdict::NotMade)) {
-        (0, 0) => Span::plain(say!(of_figures_within_their_bounds, n = passed, all = all)),
+    let (failed, unjudged) =
+        (count(lines, CheckVerdict::Failed), count(lines, CheckVerdict::NotMade));
+    let (all, n) = (lines.len().to_string(), lines.len() - failed - unjudged);
+    let result = match (failed, unjudged) {
+        (0, 0) => Span::plain(say!(of_figures_within_their_bounds, n = n.to_string(), all = all)),
         (0, others) => Span::plain(say!(
             of_figures_within_their_bounds_not,
-            n = passed,
+            n = n.to_string(),
             all = all,
             others = others.to_string()
         )),
@@ -360,45 +367,29 @@ fn all_over_time(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Draw
     own.iter().filter_map(|trial| over_time(paper, trial, width, lang)).collect()
 }
 
-/// How many of so many intervals make a stretch that has some twenty orders; at least ten stretches.
-fn sparse(intervals: usize, orders: f64) -> usize {
-    const ORDERS: f64 = 20.0;
-    let wanted = (ORDERS * intervals as f64 / orders.max(1.0)).ceil() as usize;
-    wanted.clamp(1, (intervals / 10).max(1))
-}
-
 /// New-Orders per minute of a trial; `None` where its intervals do not tell kinds apart.
 fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Drawing> {
-    let facts = trial.summary.own::<TpccFacts>()?;
-    let kinds = &trial.summary.kinds;
-    let place = kinds.iter().position(|kind| kind.name == TpccFacts::NEW_ORDER)?;
-    let is_told = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();
-    if trial.series.len() < 2 || !trial.series.iter().all(is_told) {
+    let facts = facts(trial)?;
+    let (kinds, series) = (&trial.summary.kinds, &trial.series);
+    let place = |name: &str| kinds.iter().position(|kind| kind.name == name);
+    let (new_order, deferred) = (place(TpccFacts::NEW_ORDER)?, place(TpccFacts::DEFERRED));
+    let has_kinds = |row: &SeriesRow| row.committed_by_kind.len() == kinds.len();
+    if series.len() < 2 || !series.iter().all(has_kinds) {
         return None;
     }
-    let series = &trial.series;
-    let orders = |row: &SeriesRow| row.committed_by_kind[place] as f64;
-    let usual = charts::stretches(series);
-    let sparse = sparse(series.len(), series.iter().map(orders).sum());
-    let is_sparse = sparse > usual[0].len();
-    let stretches = if is_sparse { series.chunks(sparse).collect() } else { usual };
-    let longest = stretches[0].len();
-    let tpmc = Rate { name: "tpmC", of: &orders, per_s: 60.0 };
-    let class = charts::colour(paper, &trial.target);
-    let mut line = charts::rate_over_time(&stretches, &tpmc, &class);
-    if is_sparse {
-        // Of a few orders the range of single intervals shows chance alone.
-        line.band.clear();
-    }
-    let deferred = kinds.iter().position(|kind| kind.name == TpccFacts::DEFERRED);
+    let stretches = charts::stretches(series);
+    let orders = |row: &SeriesRow| row.committed_by_kind[new_order] as f64;
     let transactions = |row: &SeriesRow| {
-        let of_all = row.committed_by_kind.iter().enumerate();
-        of_all.filter(|(kind, _)| Some(*kind) != deferred).map(|(_, count)| *count as f64).sum()
+        let deferred = deferred.map_or(0, |at| row.committed_by_kind[at]);
+        (row.committed_by_kind.iter().sum::<u64>() - deferred) as f64
     };
-    let total = Rate { name: "tpmTOTAL", of: &transactions, per_s: 60.0 };
-    let mut total = charts::rate_over_time(&stretches, &total, &class);
-    total.band.clear();
-    total.stroke = Stroke::Dotted;
+    let class = charts::colour(paper, &trial.target);
+    let rate = |name: &'static str, count: &dyn Fn(&SeriesRow) -> f64| {
+        charts::rate_over_time(&stretches, &Rate { name, of: count, per_s: 60.0 }, &class)
+    };
+    let line = rate("tpmC", &orders);
+    let stroke = Stroke::Dotted;
+    let total = Series { band: Vec::new(), stroke, ..rate("tpmTOTAL", &transactions) };
     let drawn = total.points.iter().filter_map(|(_, value)| *value);
     let highest = drawn.chain(line.band.iter().map(|(_, _, high)| *high)).fold(0.0, f64::max);
     let mut lines = vec![line, total];
@@ -413,19 +404,15 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     let mut chart = charts::panel(trial, &"tpmC".into(), y, lines, lang);
     chart.width = width;
     chart.height += 40.0;
-    let thinned = match (longest, is_sparse) {
-        (1, _) => None,
-        (n, true) => Some(say!(drawn_in_stretches_of_intervals_means, n = n.to_string())),
-        (n, false) => Some(say!(drawn_in_stretches_of_intervals_mean_with, n = n.to_string())),
-    };
-    let caption = say!(
+    let mut caption = vec![say!(
         trial_tpmc_over_time_repeat,
         trial = &trial.label,
         target = &trial.target,
         terminals = terminals_text(facts.terminals),
         repeat = trial.summary.repeat.to_string()
-    );
-    let caption: Vec<Message> = [caption].into_iter().chain(thinned).collect();
+    )];
+    let n = stretches[0].len();
+    caption.extend((n > 1).then(|| say!(drawn_in_stretches_of_intervals, n = n.to_string())));
     Some(Drawing {
         caption: Message::sentences(&caption).render(lang),
         legend: charts::legend(&chart),
@@ -449,15 +436,239 @@ fn limit_line(limit: f64, (begin_s, end_s): (f64, f64), lang: Lang) -> Series {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// One kind of transaction at a point, over all repeats.
+struct KindRow<'a> {
+    target: &'a str,
+    terminals: u32,
+    kind: Message,
+    /// Limits of this kind, if the trials have them.
+    held: Option<&'a TpccKind>,
+    counts: Counts,
+    /// Share of the mix, percent; `None` for kinds outside of the mix.
+    share_percent: Option<f64>,
+    /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
+    unknown: Option<u64>,
+    latencies: Vec<LatencySummary>,
+    pauses: Option<PauseFacts>,
+}
 
-    #[test]
-    fn few_orders_are_drawn_in_long_stretches() {
-        assert_eq!(sparse(200, 100_000.0), 1, "500 in each interval");
-        assert_eq!(sparse(200, 400.0), 10, "2 in each interval");
-        assert_eq!(sparse(200, 0.0), 20, "ten stretches, whatever is in them");
-        assert_eq!(sparse(5, 1.0), 1);
+impl KindRow<'_> {
+    /// The least share that the specification allows, percent; `None` without a bound.
+    fn least_percent(&self) -> Option<f64> {
+        self.held.map(|held| held.least_share_percent).filter(|percent| *percent > 0.0)
     }
+
+    fn is_below_least(&self) -> bool {
+        self.share_percent.zip(self.least_percent()).is_some_and(|(share, least)| share < least)
+    }
+
+    fn count(&self) -> u64 {
+        self.latencies.iter().map(|latency| latency.count).sum()
+    }
+
+    /// A figure over the repeats, for the share of transactions beyond it; `None` where one has too few.
+    fn spread(&self, beyond: f64, value: fn(&LatencySummary) -> f64) -> Option<Spread> {
+        let is_enough = |it: &LatencySummary| it.count as f64 * beyond >= SAMPLES_BEYOND;
+        let values = self.latencies.iter().map(|it| is_enough(it).then(|| value(it)));
+        Spread::of(values.collect::<Option<Vec<f64>>>()?)
+    }
+
+    /// Largest of all repeats; `None` where there was none of its kind.
+    fn max_us(&self) -> Option<f64> {
+        let latencies = self.latencies.iter().filter(|latency| latency.count > 0);
+        latencies.map(|latency| latency.max_us).reduce(f64::max)
+    }
+
+    /// Whether the 90th percentile is within its limit in every repeat; `None` with too few transactions to say.
+    fn is_within_limit(&self) -> Option<bool> {
+        let limit_us = self.held?.limit_p90_s * 1e6;
+        let verdicts = self.latencies.iter().map(|it| Some(p90_us(it)? <= limit_us));
+        Some(verdicts.collect::<Option<Vec<bool>>>()?.into_iter().all(|is_within| is_within))
+    }
+}
+
+/// The kinds at a point, in the order of its first trial; without the deferred part of Delivery where nothing was
+/// deferred.
+fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
+    let own: Vec<&TpccFacts> = trials.iter().filter_map(|trial| facts(trial)).collect();
+    let Some(first) = own.first() else { return Vec::new() };
+    let mut sums = trials[0].summary.kinds.clone();
+    for more in trials[1..].iter().flat_map(|trial| &trial.summary.kinds) {
+        if let Some(kind) = sums.iter_mut().find(|kind| kind.name == more.name) {
+            kind.counts.add(&more.counts);
+        }
+    }
+    sums.retain(|kind| kind.name != TpccFacts::DEFERRED || kind.counts.started > 0);
+    let unknown = own.iter().map(|facts| facts.orders_unknown).sum();
+    let row = |sum: &KindSummary| {
+        let all = trials.iter().flat_map(|trial| &trial.summary.kinds);
+        KindRow {
+            target: &trials[0].target,
+            terminals: first.terminals,
+            kind: kind_name(&sum.name),
+            held: facts_of(first, &sum.name),
+            counts: sum.counts,
+            share_percent: share_percent(&sums, &sum.name),
+            unknown: (sum.name == TpccFacts::NEW_ORDER).then_some(unknown),
+            latencies: all.filter(|kind| kind.name == sum.name).map(|kind| kind.latency).collect(),
+            pauses: pauses(&own, &sum.name),
+        }
+    };
+    sums.iter().map(row).collect()
+}
+
+/// The pauses around a kind over all repeats.
+fn pauses(trials: &[&TpccFacts], kind: &str) -> Option<PauseFacts> {
+    let pauses = trials.iter().filter_map(|facts| facts_of(facts, kind)?.pauses);
+    pauses.reduce(|sum, one| {
+        let (thinks, keyings) = (sum.thinks + one.thinks, sum.keyings + one.keyings);
+        let mean = |means: [f64; 2], counts: [u64; 2]| {
+            let total = means[0] * counts[0] as f64 + means[1] * counts[1] as f64;
+            total / (counts[0] + counts[1]).max(1) as f64
+        };
+        let think_s = mean([sum.think_s, one.think_s], [sum.thinks, one.thinks]);
+        let keying_s = mean([sum.keying_s, one.keying_s], [sum.keyings, one.keyings]);
+        PauseFacts { thinks, think_s, keyings, keying_s, ..one }
+    })
+}
+
+/// Keying times are waited for to the nanosecond; a mean that is shorter by this is no rounding.
+const KEYING_EXACT_S: f64 = 0.001;
+
+/// Whether keying and think times are shorter than clause 5.2.5.7 has them, the latter by more than chance explains.
+pub(super) fn are_short(pauses: &PauseFacts) -> (bool, bool) {
+    let least_think_s = pauses.think_clause_s * least_mean_of_exponentials(pauses.thinks);
+    (
+        pauses.keyings > 0 && pauses.keying_s < pauses.keying_clause_s - KEYING_EXACT_S,
+        pauses.thinks > 0 && pauses.think_s < least_think_s,
+    )
+}
+
+/// The facts of a kind; of one that the trial does not list, what is known of none.
+pub(super) fn facts_of<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccKind> {
+    facts.kinds.iter().find(|kind| kind.name == name)
+}
+
+/// The share of a trial's kind in its mix, percent; `None` of what is no part of it.
+pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
+    let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
+    let own = in_mix().find(|kind| kind.name == name)?;
+    let all: u64 = in_mix().map(|kind| executed(&kind.counts)).sum();
+    (all > 0).then(|| 100.0 * executed(&own.counts) as f64 / all as f64)
+}
+
+/// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
+fn executed(counts: &Counts) -> u64 {
+    counts.committed + counts.rolled_back
+}
+
+/// The 90th percentile of a kind, where it rests on enough transactions.
+pub(super) fn p90_us(latency: &LatencySummary) -> Option<f64> {
+    (latency.count as f64 * 0.1 >= SAMPLES_BEYOND).then_some(latency.p90_us)
+}
+
+/// An edition at a number of terminals: measured, published, or both.
+struct EditionRow<'a> {
+    name: Message,
+    vcpu: Option<f64>,
+    measured: Option<Measured<'a>>,
+    terminals: f64,
+    warehouses: Option<f64>,
+    published: Option<f64>,
+    /// The checks that forbid what was measured.
+    marks: String,
+}
+
+type Measured<'a> = (&'a Point, TpccPoint<'a>);
+
+/// The table, in the section of the first experiment that has some of them; nothing if there is one edition only.
+fn edition_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
+    let rows = edition_rows(paper, experiment);
+    if !rows.is_empty() {
+        blocks.table(edition_table(&rows));
+        blocks.fine(say!(an_edition_is_a_target));
+    }
+}
+
+/// The points without pauses, which are about the same thing: what a database can carry.
+fn measured<'a>(
+    paper: &'a Paper,
+    experiment: &'a Experiment,
+) -> impl Iterator<Item = Measured<'a>> {
+    let points = experiment.points.iter().filter(|point| !point.has_fault);
+    let points = points.filter_map(|point| Some((point, tpcc_of(paper, point)?)));
+    points.filter(|(_, own)| own.facts.tpmc_limit.is_none())
+}
+
+fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow<'a>> {
+    let has_points = |own: &&Experiment| measured(paper, own).next().is_some();
+    let experiments: Vec<&Experiment> = paper.experiments.iter().filter(has_points).collect();
+    let is_first = experiments.first().is_some_and(|first| first.name == experiment.name);
+    let mut points: Vec<Measured<'_>> =
+        experiments.iter().flat_map(|own| measured(paper, own)).collect();
+    let names = points.iter().map(|(point, _)| point.target.as_str()).collect();
+    if !is_first || unique(names).len() < 2 {
+        return Vec::new();
+    }
+    let rows = experiments.iter().flat_map(|own| &own.published).flat_map(|it| &it.table.rows);
+    let published: Vec<&PublishedRow> =
+        unique(rows.filter(|row| row.metrics.contains_key("tpmc")).collect());
+    let place = |target: &str| paper.targets.iter().position(|known| known.label == target);
+    points.sort_by_key(|(point, _)| place(&point.target));
+    let is_about =
+        |row: &PublishedRow, target: &PaperTarget| row.targets.contains(&target.facts.name);
+    let mut rows: Vec<EditionRow<'_>> = points
+        .into_iter()
+        .map(|(point, own)| {
+            let target = place(&point.target).map(|at| &paper.targets[at]);
+            let counterpart =
+                target.and_then(|target| published.iter().find(|row| is_about(row, target)));
+            EditionRow {
+                name: Message::from(&point.target),
+                vcpu: target.and_then(|target| target.facts.vcpu),
+                terminals: own.facts.terminals.into(),
+                warehouses: Some(own.facts.warehouses.into()),
+                published: counterpart.map(|row| row.metrics["tpmc"]),
+                marks: charts::forbidding(paper, &point.checks),
+                measured: Some((point, own)),
+            }
+        })
+        .collect();
+    let is_shown = |row: &PublishedRow| paper.targets.iter().any(|target| is_about(row, target));
+    rows.extend(published.iter().filter(|row| !is_shown(row)).map(|row| EditionRow {
+        name: say!(published_edition, edition = &row.label),
+        vcpu: row.vcpu(),
+        measured: None,
+        terminals: row.workers().unwrap_or_default(),
+        warehouses: row.number("warehouses"),
+        published: Some(row.metrics["tpmc"]),
+        marks: String::new(),
+    }));
+    rows
+}
+
+fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
+    let own = |row: &'a EditionRow<'a>| row.measured.as_ref().map(|(_, own)| own);
+    let shown = |row: &'a EditionRow<'a>, get: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
+        row.measured.as_ref().map(|(point, own)| spread(get(own), point.repeats))
+    };
+    PaperRows::new(say!(editions_beside_each_other), rows)
+        .text(say!(edition), |row| &row.name)
+        .col(say!(shards), Whole, move |row| own(row)?.facts.shards)
+        .col(say!(vcpu_stated), Plain, |row| row.vcpu)
+        .col(say!(warehouses_used), Whole, |row| row.warehouses)
+        .col(say!(terminals), Whole, |row| row.terminals)
+        .col("tpmC", Short, move |row| {
+            let marks = Message::verbatim(row.marks.trim());
+            shown(row, |own| own.tpmc).map(|cell| cell.with(marks))
+        })
+        .class("strong")
+        .col("tpmTOTAL", Short, move |row| shown(row, |own| own.tpm_total))
+        .col(say!(published_tpmc), Short, |row| row.published)
+        .class("theirs")
+        .col(say!(across_shards_percent), Percent, move |row| own(row)?.facts.crossing_share)
+        .col(say!(server_cpu_us_2), Short, |row| {
+            let (point, _) = row.measured.as_ref()?;
+            point.costs.get(&Metric::ServerCpuUs).map(|us| us.median)
+        })
 }

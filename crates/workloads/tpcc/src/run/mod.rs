@@ -10,29 +10,28 @@ mod transactions;
 pub use link::prepared_statements;
 pub(crate) use terminal::Pacing;
 pub use terminal::Terminal;
-pub use transactions::OrderShown;
 
 use crate::audit::{Audit, Counters, Expected};
 use crate::facts::PauseFacts;
-use crate::ledger::{Counted, DistrictBooks, Ledger, LedgerFile};
+use crate::ledger::{DistrictBooks, Ledger, LedgerFile};
 use crate::load::{TpccDatabase, UTC};
 use crate::options::{Isolation, TpccOptions};
-use crate::profile::{
-    Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, ReadOnlyEnd, TpccTransaction,
-};
+use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, TpccTransaction};
 use crate::settle::Books;
 use crate::values::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
 use dyno_core::{
-    DbError, Dialect, Discard, EndedTransaction, Errand, Nanos, Outcome, Rng, SECOND, Session,
-    ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,
+    DbError, Dialect, Discard, EndedTransaction, Errand, FlightAnswers, Nanos, Outcome, Rng,
+    SECOND, Session, ShardMap, Tally, TerminalPlan, TransactionId, TransactionKind, WorkerId,
+    Workload,
 };
 use dyno_facts::Message;
-use link::{Flight, Link, Sql, Statements};
+use dyno_runner::failure::Failure;
+use link::{FLIGHT_LENGTH, Link, Sql, Statements};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use terminal::{
     DeliveryInput, NewOrderInput, OrderStatusInput, PaymentInput, StockLevelInput, World,
     note_pause,
@@ -53,13 +52,10 @@ pub struct Tpcc {
     kinds: Vec<TransactionKind>,
     /// Who works where; empty where workers work in turn.
     places: Vec<u32>,
-    expected: Expected,
+    pub(crate) expected: Expected,
     pacing: Pacing,
     ledger: Ledger,
     counters: Mutex<Counters>,
-    /// Workers that have not left yet, and terminals that have played cards.
-    workers: AtomicU32,
-    terminals: AtomicU32,
     log: Option<Arc<dyn TerminalLog>>,
     /// Deliveries that terminals have queued, and those that were executed.
     queued: AtomicU64,
@@ -85,23 +81,15 @@ pub struct TpccWorker {
     /// A Delivery that its terminal has queued.
     errand: Option<Errand>,
     statements: Statements,
-    flight: Flight,
+    flight: FlightAnswers,
     names: Namesakes,
     input: Input,
     counters: Box<Counters>,
-    shown: OrderShown,
     /// Districts without an order that its last transaction has met.
     skipped: u32,
     /// What its last Delivery has delivered, by district; 0 is nothing.
     delivered: [i64; DISTRICTS as usize],
     log: Option<WorkerLog>,
-}
-
-impl TpccWorker {
-    /// What its last New-Order that was committed has shown.
-    pub fn shown(&self) -> OrderShown {
-        self.shown
-    }
 }
 
 impl Tpcc {
@@ -121,11 +109,10 @@ impl Tpcc {
         let mut rng = Rng::new(options.seed, "tpcc run", 0);
         let constants = Constants::for_run(loaded.c_last, &mut rng);
         debug_assert!(is_c_last_allowed(loaded.c_last, constants.c_last));
-        let mut places = Vec::new();
-        if options.profile.binding != Binding::Home {
-            places = (0..options.warehouses * DISTRICTS).collect();
-            values::shuffle(&mut places, &mut rng);
-        }
+        let all = 0..options.warehouses * DISTRICTS;
+        let mut places: Vec<u32> =
+            all.filter(|_| options.profile.binding != Binding::Home).collect();
+        values::shuffle(&mut places, &mut rng);
         let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
         let mut kinds: Vec<_> = shares.map(|(&of, weight)| kind(of.name(), weight)).collect();
@@ -145,8 +132,6 @@ impl Tpcc {
             pacing: Pacing::new(&options),
             ledger: Ledger::new(options.warehouses),
             counters: Mutex::new(Counters::default()),
-            workers: AtomicU32::new(0),
-            terminals: AtomicU32::new(0),
             log: None,
             queued: AtomicU64::new(0),
             executed: AtomicU64::new(0),
@@ -160,8 +145,8 @@ impl Tpcc {
     }
 
     /// Records every order in `file`, from before its commit is sent.
-    pub fn with_ledger(mut self, file: LedgerFile) -> Self {
-        self.ledger.file = Some(file);
+    pub fn with_ledger(mut self, file: impl Into<Option<LedgerFile>>) -> Self {
+        self.ledger.file = file.into();
         self
     }
 
@@ -186,14 +171,9 @@ impl Tpcc {
 
     /// New-Orders and Payments that were acknowledged so far, of some warehouses.
     pub(crate) fn acknowledged_at(&self, is_wanted: impl Fn(u32) -> bool) -> u64 {
-        let warehouse = |index: &usize| *index as u32 / crate::DISTRICTS + 1;
-        let wanted = (0..self.ledger.districts()).filter(|index| is_wanted(warehouse(index)));
-        let books = wanted.map(|index| self.ledger.district(index));
-        books.map(|books| books.orders.acknowledged + books.payments.acknowledged).sum()
-    }
-
-    pub fn delivered(&self) -> Counted {
-        self.ledger.delivered()
+        let districts = (0..).zip(self.ledger.districts());
+        let wanted = districts.filter(|(index, _)| is_wanted(index / DISTRICTS + 1));
+        wanted.map(|(_, it)| it.orders.acknowledged + it.payments.acknowledged).sum()
     }
 
     /// Deliveries that terminals have queued and that were not executed to an end, well or ill.
@@ -210,68 +190,50 @@ impl Tpcc {
         crate::settle::reconcile(&self.ledger, before, after)
     }
 
-    /// Acknowledged payments that the history lacks, at least: one of unknown outcome may stand in for a lost one.
-    pub fn payments_missing(&self, before: &Books, after: &Books) -> u64 {
-        let acknowledged = self.acknowledged().payments.acknowledged;
-        acknowledged.saturating_sub(after.history_grew_by(before))
-    }
-
     /// The pauses of terminals around each kind of the mix, in the measured window; `None` where they make none.
     pub fn pauses(&self) -> Option<PerKind<PauseFacts>> {
         let clause = self.options.profile.pacing?;
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        let mean_s = |sum_ns: u64, count: u64| sum_ns as f64 / SECOND as f64 / count.max(1) as f64;
+        let counters = self.counters();
+        let mean_s =
+            |[number, sum_ns]: [u64; 2]| sum_ns as f64 / SECOND as f64 / number.max(1) as f64;
         let kinds = std::array::from_fn(|kind| {
-            let (sums, clause) = (counters.pauses()[kind], clause[kind]);
+            let ([thinks, keyings], clause) = (counters.pauses[kind], clause[kind]);
             PauseFacts {
-                thinks: sums.thinks,
-                think_s: mean_s(sums.think_ns, sums.thinks),
+                thinks: thinks[0],
+                think_s: mean_s(thinks),
                 think_clause_s: clause.think_mean_s,
-                keyings: sums.keyings,
-                keying_s: mean_s(sums.keying_ns, sums.keyings),
+                keyings: keyings[0],
+                keying_s: mean_s(keyings),
                 keying_clause_s: clause.keying_s,
             }
         });
         Some(kinds)
     }
 
-    /// Share of the New-Orders and Payments whose rows lie on several shards; `None` if unknown.
-    pub fn crossing_share(&self) -> Option<f64> {
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).crossing_share()
-    }
-
-    /// The number of shards that warehouses lie on; `None` where nobody knows.
-    pub fn shards(&self) -> Option<u32> {
-        self.expected.shards()
+    pub(crate) fn counters(&self) -> MutexGuard<'_, Counters> {
+        self.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The audit of what the workers did that have left (see [`Workload::retire`]).
     pub fn audit(&self) -> Audit {
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        let has_all = self.workers.load(Ordering::Relaxed) == 0;
-        let terminals = has_all.then(|| self.terminals.load(Ordering::Relaxed));
-        self.expected.audit(&counters, terminals)
+        self.expected.audit(&self.counters())
     }
 
     /// Brings a session into the state that the transactions want.
     async fn set_up<S: Session>(&self, session: &mut S) -> Result<Statements, DbError> {
         let mut settings = Vec::new();
-        let dialect = session.dialect();
-        if let Some(level) = self.isolation.name() {
-            match dialect {
-                Dialect::Mysql => {
-                    settings.push(format!("SET SESSION TRANSACTION ISOLATION LEVEL {level}"));
-                }
-                Dialect::Postgres => settings.push(format!(
-                    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}"
-                )),
-                // Its transactions are serializable.
-                Dialect::Sqlite => {}
+        match (session.dialect(), self.isolation.name()) {
+            (Dialect::Mysql, level) => {
+                let level = level.map(|it| format!("SET SESSION TRANSACTION ISOLATION LEVEL {it}"));
+                settings.extend(level);
+                // Every statement begins a transaction where none is open: BEGIN costs no round trip.
+                settings.extend([UTC, "SET SESSION autocommit = 0"].map(str::to_owned));
             }
-        }
-        if dialect == Dialect::Mysql {
-            // Every statement begins a transaction where none is open: BEGIN costs no round trip.
-            settings.extend([UTC, "SET SESSION autocommit = 0"].map(str::to_owned));
+            (Dialect::Postgres, Some(level)) => settings.push(format!(
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL {level}"
+            )),
+            // SQLite's transactions are serializable.
+            _ => {}
         }
         for sql in settings {
             session.query(&sql, &mut Discard).await?;
@@ -317,19 +279,16 @@ impl Workload for Tpcc {
     ) -> Result<TpccWorker, DbError> {
         let statements = self.set_up(session).await?;
         let mut terminal = self.terminal(id, rng);
-        self.workers.fetch_add(1, Ordering::Relaxed);
-        self.terminals.fetch_add(1, Ordering::Relaxed);
         let input = Input::StockLevel(terminal.stock_level(&self.world));
         Ok(TpccWorker {
             terminal,
             is_seated: false,
             errand: None,
             statements,
-            flight: Flight::new(),
+            flight: Vec::with_capacity(FLIGHT_LENGTH),
             names: Namesakes::new(),
             input,
-            counters: Box::new(self.expected.counters()),
-            shown: OrderShown::default(),
+            counters: Box::default(),
             skipped: 0,
             delivered: [0; DISTRICTS as usize],
             log: self.log.as_ref().map(WorkerLog::new),
@@ -369,16 +328,12 @@ impl Workload for Tpcc {
                 return Ok(self.queue_delivery(worker));
             }
         }
-        let TpccWorker { statements, flight, names, input, counters, shown, delivered, .. } =
-            worker;
+        let TpccWorker { statements, flight, names, input, counters, delivered, .. } = worker;
         let buffers = (&*statements, flight);
         let mut link = Link::new(session, buffers, tally, &self.ledger);
-        let end = match self.options.profile.read_only_end {
-            ReadOnlyEnd::Commit => Sql::Commit,
-            ReadOnlyEnd::Rollback => Sql::Rollback,
-        };
+        let end = if self.options.profile.rolls_back_reads { Sql::Rollback } else { Sql::Commit };
         let outcome = match &*input {
-            Input::NewOrder(input) => transactions::new_order(&mut link, input, shown).await,
+            Input::NewOrder(input) => transactions::new_order(&mut link, input).await,
             Input::Payment(input) => transactions::payment(&mut link, input, names).await,
             Input::OrderStatus(input) => {
                 transactions::order_status(&mut link, input, names, end).await
@@ -411,7 +366,6 @@ impl Workload for Tpcc {
 
     fn seat(&self, terminal: u32, rng: Rng) -> Option<(Terminal, TerminalPlan)> {
         let mut terminal = self.terminal(terminal, rng);
-        self.terminals.fetch_add(1, Ordering::Relaxed);
         let first = self.pacing.first(&mut terminal);
         Some((terminal, first))
     }
@@ -438,8 +392,7 @@ impl Workload for Tpcc {
     }
 
     fn retire(&self, worker: TpccWorker, _error: Option<&DbError>) {
-        self.workers.fetch_sub(1, Ordering::Relaxed);
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(*worker.counters);
+        self.counters().add(*worker.counters);
     }
 }
 
@@ -465,14 +418,16 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
                 let is_remote = line.supply_warehouse != order.warehouse;
                 counters.line(expected, line.item, is_remote);
             }
-            let suppliers = valid.iter().map(|line| line.supply_warehouse);
-            let is_committed = outcome == Outcome::Committed;
-            counters.spread_order(expected, order.warehouse, suppliers, is_committed);
+            if outcome == Outcome::Committed {
+                let suppliers = valid.iter().map(|line| line.supply_warehouse);
+                counters.spread(expected, order.warehouse, suppliers);
+            }
         }
         Input::Payment(payment) => {
             let is_remote = payment.customer_warehouse != payment.warehouse;
             counters.payment(is_remote);
-            counters.spread_payment(expected, payment.warehouse, payment.customer_warehouse);
+            let customer = std::iter::once(payment.customer_warehouse);
+            counters.spread(expected, payment.warehouse, customer);
             counters.customer(expected, &payment.who);
         }
         Input::OrderStatus(status) => counters.customer(expected, &status.who),
@@ -486,11 +441,7 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
 pub struct Handover {
     /// The districts in which something was acknowledged or is unknown, by index.
     districts: Vec<(u32, DistrictBooks)>,
-    delivered: Counted,
     counters: Counters,
-    /// Workers that were cut off, and terminals that have played cards.
-    workers: u32,
-    terminals: u32,
     queued: u64,
     executed: u64,
     /// What its ledger has noted of commits, where there is one.
@@ -499,22 +450,14 @@ pub struct Handover {
 
 impl Tpcc {
     /// What this workload has kept itself, after its trial.
-    pub fn leave(&self) -> Result<Handover, String> {
-        let districts = (0..self.ledger.districts()).map(|index| self.ledger.district(index));
+    pub fn leave(&self) -> Result<Handover, Failure> {
         let is_used = |(_, books): &(u32, DistrictBooks)| *books != DistrictBooks::default();
-        let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Ok(Handover {
-            districts: (0..).zip(districts).filter(is_used).collect(),
-            delivered: self.ledger.delivered(),
-            counters,
-            workers: self.workers.load(Ordering::Relaxed),
-            terminals: self.terminals.load(Ordering::Relaxed),
+            districts: (0..).zip(self.ledger.districts()).filter(is_used).collect(),
+            counters: self.counters().clone(),
             queued: self.queued.load(Ordering::Relaxed),
             executed: self.executed.load(Ordering::Relaxed),
-            ledger: match self.ledger_file() {
-                Some(file) => file.steps().map_err(|failure| failure.message.to_string())?,
-                None => String::new(),
-            },
+            ledger: self.ledger_file().map(LedgerFile::steps).transpose()?.unwrap_or_default(),
         })
     }
 
@@ -523,21 +466,17 @@ impl Tpcc {
     ///
     /// # Errors
     /// When it used more warehouses than this one, or its ledger can't be added to this one's; nothing is added then.
-    pub fn absorb(&self, left: Handover) -> Result<(), String> {
-        let districts = self.ledger.districts() as u64;
-        if left.districts.iter().any(|(index, _)| u64::from(*index) >= districts) {
-            return Err("Another load generator has used more warehouses than this run.".to_owned());
+    pub fn absorb(&self, left: Handover) -> Result<(), Failure> {
+        let districts = self.ledger.districts().count();
+        if left.districts.iter().any(|(index, _)| *index as usize >= districts) {
+            let problem = "Another load generator has used more warehouses than this run.";
+            return Err(Failure::new(problem));
         }
-        if let Some(file) = self.ledger_file() {
-            file.absorb(&left.ledger).map_err(|failure| failure.message.to_string())?;
-        }
+        self.ledger_file().map_or(Ok(()), |file| file.absorb(&left.ledger))?;
         for (index, books) in &left.districts {
             self.ledger.absorb(*index as usize, books);
         }
-        self.ledger.absorb_delivered(left.delivered);
-        self.counters.lock().unwrap_or_else(PoisonError::into_inner).add(left.counters);
-        self.workers.fetch_add(left.workers, Ordering::Relaxed);
-        self.terminals.fetch_add(left.terminals, Ordering::Relaxed);
+        self.counters().add(left.counters);
         self.queued.fetch_add(left.queued, Ordering::Relaxed);
         self.executed.fetch_add(left.executed, Ordering::Relaxed);
         Ok(())

@@ -122,9 +122,8 @@ impl DeliveryInput {
 
 impl Terminal {
     pub(crate) fn new(warehouse: i64, district: i64, rng: Rng) -> Self {
-        let (chosen, thought) = (0, 0);
-        let deck = Deck::default();
-        Terminal { warehouse, district, rng, deck, chosen, thought, think: 0, ended: 0 }
+        let (deck, chosen, thought, think, ended) = Default::default();
+        Terminal { warehouse, district, rng, deck, chosen, thought, think, ended }
     }
 
     fn next_warehouse(&mut self, world: &World) -> i64 {
@@ -306,11 +305,8 @@ impl Pacing {
 
     /// The mean time from one begin to the next if every response came at once, in seconds.
     pub(crate) fn cycle_s(&self) -> f64 {
-        let of = |kind: TpccTransaction| {
-            let pace = &self.paces[kind.index()];
-            self.share(kind) * (pace.keying_s + pace.think_mean_s)
-        };
-        TpccTransaction::ALL.into_iter().map(of).sum()
+        let kinds = TpccTransaction::ALL.into_iter().zip(&self.paces);
+        kinds.map(|(kind, pace)| self.share(kind) * (pace.keying_s + pace.think_mean_s)).sum()
     }
 
     /// The choice in the menu (clause 5.2.4).

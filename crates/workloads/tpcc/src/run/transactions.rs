@@ -20,16 +20,15 @@ struct LineAnswer {
     price_cents: i64,
     stock_quantity: i64,
     dist_info: [u8; 24],
-    /// Both the item's and the stock's data hold `ORIGINAL` (clause 2.4.2.2).
-    is_brand: bool,
 }
 
 #[derive(Clone, Debug)]
 struct NewOrderRows {
     dialect: Dialect,
     dist_column: usize,
-    district: Option<(i64, i64)>,
-    customer: Option<(i64, i64)>,
+    /// The number of the order, which the district has given out.
+    order: Option<i64>,
+    has_customer: bool,
     items: usize,
     stocks: usize,
     lines: [LineAnswer; LINES_MAX],
@@ -37,44 +36,30 @@ struct NewOrderRows {
 
 impl NewOrderRows {
     fn new(dialect: Dialect, district: i64) -> Self {
-        NewOrderRows {
-            dialect,
-            dist_column: FIRST_DIST + district as usize - 1,
-            district: None,
-            customer: None,
-            items: 0,
-            stocks: 0,
-            lines: [LineAnswer::default(); LINES_MAX],
-        }
+        let (order, has_customer, items, stocks, lines) = Default::default();
+        let dist_column = FIRST_DIST + district as usize - 1;
+        NewOrderRows { dialect, dist_column, order, has_customer, items, stocks, lines }
     }
 
-    fn is_original<R: AnswerRow>(row: &R, column: usize) -> bool {
-        row.bytes(column).is_some_and(|data| data.windows(8).any(|part| part == b"ORIGINAL"))
+    fn order(&self) -> Result<i64, DbError> {
+        self.order.ok_or_else(|| not_loaded("The district of an order"))
     }
 }
 
 /// Answers are told apart by their numbers of columns.
 impl Rows for NewOrderRows {
     fn row<R: AnswerRow>(&mut self, row: &R) {
-        let dialect = self.dialect;
         match row.columns() {
-            2 => {
-                self.district = read_scaled(row, 0, 4, dialect).zip(row.int(1));
-            }
-            4 => {
-                let rates = read_scaled(row, 0, 4, dialect).zip(read_scaled(row, 3, 4, dialect));
-                self.customer = rates;
-            }
+            2 => self.order = row.int(1),
+            4 => self.has_customer = true,
             3 if self.items < LINES_MAX => {
-                let line = &mut self.lines[self.items];
-                line.price_cents = read_scaled(row, 0, 2, dialect).unwrap_or(0);
-                line.is_brand = Self::is_original(row, 2);
+                let price = read_scaled(row, 0, 2, self.dialect);
+                self.lines[self.items].price_cents = price.unwrap_or(0);
                 self.items += 1;
             }
             12 if self.stocks < LINES_MAX => {
                 let line = &mut self.lines[self.stocks];
                 line.stock_quantity = row.int(0).unwrap_or(0);
-                line.is_brand &= Self::is_original(row, 1);
                 let dist = row.bytes(self.dist_column).unwrap_or_default();
                 let length = dist.len().min(line.dist_info.len());
                 line.dist_info[..length].copy_from_slice(&dist[..length]);
@@ -85,31 +70,14 @@ impl Rows for NewOrderRows {
     }
 }
 
-/// What the terminal shows of an order (clause 2.4.3.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OrderShown {
-    pub order: i64,
-    /// The total in cents, with discount and taxes.
-    pub total_cents: i64,
-    pub brand_lines: u32,
-}
-
 /// A stock's quantity after an order (clause 2.4.2.2).
 fn quantity_left(stock: i64, ordered: i64) -> i64 {
     if stock >= ordered + 10 { stock - ordered } else { stock - ordered + 91 }
 }
 
-/// The sum of the lines with the customer's discount and the taxes (clause 2.4.2.2), rounded to
-/// cents. Rates are in ten-thousandths.
-fn total_cents(lines_cents: i64, discount: i64, taxes: i64) -> i64 {
-    const ONE: i64 = 10_000;
-    (lines_cents * (ONE - discount) * (ONE + taxes) + ONE * ONE / 2) / (ONE * ONE)
-}
-
 pub(crate) async fn new_order<S: Session>(
     link: &mut Link<'_, S>,
     input: &NewOrderInput,
-    shown: &mut OrderShown,
 ) -> Result<Outcome, DbError> {
     let mut rows = NewOrderRows::new(link.dialect, input.district);
     let NewOrderInput { warehouse, district, customer, .. } = *input;
@@ -146,28 +114,16 @@ pub(crate) async fn new_order<S: Session>(
         away[count] = (line.supply_warehouse as u32, line.item as u32);
         count += 1;
     }
-    let order = identity(&rows, input)?;
+    let order = LedgerOrder {
+        number: rows.order()? as u32,
+        customer: input.customer as u16,
+        lines: input.count as u8,
+    };
     let work = LedgerWork::Order { order, away: away[..count].into() };
     let entry = Entry { warehouse: warehouse as u32, district: district as u32, work };
     link.commit(&entry).await?;
     link.check_hits("The stock of an order")?;
-    *shown = show(&rows, valid);
     Ok(Outcome::Committed)
-}
-
-/// What tells the order from all others, in the ledger.
-fn identity(rows: &NewOrderRows, input: &NewOrderInput) -> Result<LedgerOrder, DbError> {
-    let (_, number) = district_of(rows)?;
-    Ok(LedgerOrder {
-        number: number as u32,
-        customer: input.customer as u16,
-        lines: input.count as u8,
-    })
-}
-
-/// The district's answer: its tax and the number of the order.
-fn district_of(rows: &NewOrderRows) -> Result<(i64, i64), DbError> {
-    rows.district.ok_or_else(|| not_loaded("The district of an order"))
 }
 
 async fn insert_order<S: Session>(
@@ -175,24 +131,18 @@ async fn insert_order<S: Session>(
     input: &NewOrderInput,
     rows: &NewOrderRows,
 ) -> Result<(), DbError> {
-    let (_, order) = district_of(rows)?;
-    if rows.customer.is_none() {
+    let order = rows.order()?;
+    if !rows.has_customer {
         return Err(not_loaded("The customer of an order"));
     }
     let is_local = |line: &LineInput| line.supply_warehouse == input.warehouse;
     let all_local = input.lines[..input.count].iter().all(is_local);
     let entered = input.entered.text();
     let number = [order, input.district, input.warehouse].map(Param::Int);
-    let [o_id, o_d_id, o_w_id] = number;
-    let order = [
-        o_id,
-        o_d_id,
-        o_w_id,
-        Param::Int(input.customer),
-        Param::Text(&entered),
-        Param::Int(input.count as i64),
-        Param::Int(i64::from(all_local)),
-    ];
+    let [o, d, w] = number;
+    let [customer, count, all_local] =
+        [input.customer, input.count as i64, i64::from(all_local)].map(Param::Int);
+    let order = [o, d, w, customer, Param::Text(&entered), count, all_local];
     link.send(Sql::InsertOrder, &order, &mut Discard).await?;
     link.send(Sql::InsertNewOrder, &number, &mut Discard).await.map(drop)
 }
@@ -219,35 +169,18 @@ async fn write_lines<S: Session>(
         link.queue(Sql::UpdateStock, &update.map(Param::Int))?;
     }
     link.land(&mut Discard).await?;
-    let (_, order) = district_of(rows)?;
+    let order = rows.order()?;
     for (line, answer) in lines.iter().zip(&rows.lines) {
         let amount = Decimal::cents(line.quantity * answer.price_cents);
-        let insert = [
-            Param::Int(order),
-            Param::Int(input.district),
-            Param::Int(input.warehouse),
-            Param::Int(line.number),
-            Param::Int(line.item),
-            Param::Int(line.supply_warehouse),
-            Param::Int(line.quantity),
-            amount.param(link.dialect),
-            Param::Text(&answer.dist_info),
-        ];
+        let [o, d, w] = [order, input.district, input.warehouse].map(Param::Int);
+        let LineInput { number, item, supply_warehouse, quantity } = *line;
+        let [number, item, supplier, quantity] =
+            [number, item, supply_warehouse, quantity].map(Param::Int);
+        let (amount, info) = (amount.param(link.dialect), Param::Text(&answer.dist_info));
+        let insert = [o, d, w, number, item, supplier, quantity, amount, info];
         link.queue(Sql::InsertLine, &insert)?;
     }
-    link.land(&mut Discard).await
-}
-
-fn show(rows: &NewOrderRows, lines: &[LineInput]) -> OrderShown {
-    let (district_tax, order) = rows.district.unwrap_or_default();
-    let (discount, warehouse_tax) = rows.customer.unwrap_or_default();
-    let answers = &rows.lines[..lines.len()];
-    let sum = lines.iter().zip(answers).map(|(line, answer)| line.quantity * answer.price_cents);
-    OrderShown {
-        order,
-        total_cents: total_cents(sum.sum(), discount, district_tax + warehouse_tax),
-        brand_lines: answers.iter().filter(|answer| answer.is_brand).count() as u32,
-    }
+    link.land(&mut Discard).await.map(drop)
 }
 
 /// Customers of one district with the same last name: 3 on average, and rarely over 50.
@@ -395,13 +328,8 @@ fn bad_credit_data(
     before: &Short<DATA_BYTES>,
 ) -> Short<DATA_BYTES> {
     let mut data = Short::default();
-    let numbers = [
-        customer,
-        input.customer_district,
-        input.customer_warehouse,
-        input.district,
-        input.warehouse,
-    ];
+    let PaymentInput { warehouse, district, customer_warehouse, customer_district, .. } = *input;
+    let numbers = [customer, customer_district, customer_warehouse, district, warehouse];
     for number in numbers {
         data.push_int(number);
         data.push(b" ");
@@ -419,7 +347,6 @@ const LOOKS_MAX: u32 = 8;
 /// An answer of a single number.
 struct Number {
     dialect: Dialect,
-    /// It is a sum of money.
     is_sum: bool,
     value: Option<i64>,
 }
@@ -560,27 +487,17 @@ pub(crate) async fn order_status<S: Session>(
     Ok(Outcome::Committed)
 }
 
-#[derive(Debug, Default)]
-struct Count(Option<i64>);
-
-impl Rows for Count {
-    fn row<R: AnswerRow>(&mut self, row: &R) {
-        self.0 = row.int(0);
-    }
-}
-
 /// Makes one attempt at a Stock-Level; `end` is COMMIT or ROLLBACK.
 pub(crate) async fn stock_level<S: Session>(
     link: &mut Link<'_, S>,
     input: &StockLevelInput,
     end: Sql,
 ) -> Result<Outcome, DbError> {
-    let mut count = Count::default();
     let [w, d] = [input.warehouse, input.district].map(Param::Int);
     link.begin(Sql::BeginReadOnly).await?;
-    link.send(Sql::LowStock, &[w, Param::Int(input.threshold), w, d], &mut count).await?;
+    let count = ask(link, Sql::LowStock, &[w, Param::Int(input.threshold), w, d]).await?;
     link.end(end).await?;
-    count.0.map(|_| Outcome::Committed).ok_or_else(|| not_loaded("The stock of a warehouse"))
+    count.map(|_| Outcome::Committed).ok_or_else(|| not_loaded("The stock of a warehouse"))
 }
 
 #[cfg(test)]
@@ -598,15 +515,6 @@ mod tests {
                 assert!((10..=100).contains(&quantity_left(stock, ordered)));
             }
         }
-    }
-
-    #[test]
-    fn a_total_has_discount_and_both_taxes() {
-        // 1,000.00 less 10 %, plus 20 % and 5 %: 1,125.00.
-        assert_eq!(total_cents(100_000, 1_000, 2_500), 112_500);
-        assert_eq!(total_cents(1, 0, 0), 1);
-        // 15 lines of 10 items for 100.00 do not overflow.
-        assert_eq!(total_cents(1_500_000, 0, 4_000), 2_100_000);
     }
 
     #[test]
