@@ -5,10 +5,22 @@ pub mod benchmarksql;
 pub mod pgbench;
 pub mod sysbench;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The current time, which is never 0.
 fn time_as_seed() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     now.map_or(1, |since| since.as_nanos() as u64).max(1)
+}
+
+/// Reads an argument that takes one of several words.
+pub fn choice<T: Copy + Send + Sync + 'static, const N: usize>(
+    table: [(&'static str, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let words = PossibleValuesParser::new(table.map(|(word, _)| word));
+    words.try_map(move |given| {
+        let chosen = table.iter().find(|(word, _)| *word == given);
+        chosen.map(|(_, value)| *value).ok_or("an unknown word")
+    })
 }

@@ -1,7 +1,6 @@
 //! The dyno binary: verbs, drop-in front ends, progress and the words of errors. Only this crate
 //! prints.
 
-mod benchmarksql;
 /// The verbs.
 mod commands {
     pub(crate) mod bench;
@@ -17,19 +16,18 @@ mod commands {
     pub(crate) mod suites;
 }
 pub mod families;
+mod pdf;
 mod terminal;
 mod tpch;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Parser, Subcommand};
 use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
 use dyno_dropin::benchmarksql::verb_of_script;
-use dyno_dropin::{pgbench, sysbench};
+use dyno_dropin::{benchmarksql, choice, pgbench, sysbench};
 use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::{FamilyPapers, Lang};
-use dyno_runner::failure::Failure;
-use dyno_runner::failure::exit_code;
+use dyno_runner::failure::{Failure, exit_code};
 use dyno_runner::family::Families;
 use dyno_runner::{output, process_list};
 use serde::Serialize;
@@ -85,7 +83,7 @@ enum Verb {
     /// Execute the plan of a run again and compare both runs.
     Reproduce(commands::compare::ReproduceArguments),
     /// Write the paper of one or several runs.
-    Paper(commands::paper::Arguments),
+    Paper(Box<commands::paper::Arguments>),
     /// Report which of two targets or runs is faster, by how much and how certainly, and judge gates.
     Compare(commands::compare::Arguments),
     /// Make load for runs on other machines: a member of a fleet.
@@ -126,7 +124,7 @@ enum Verb {
     Benchmarksql {
         /// What is to be done.
         #[command(subcommand)]
-        command: benchmarksql::Command,
+        command: benchmarksql::BenchmarksqlCommand,
     },
     /// Explain a verb, or list the options of a workload in suites.
     Help(commands::help::Arguments),
@@ -254,7 +252,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Pgbench { arguments } => {
             return pgbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
-        Verb::Benchmarksql { command } => return benchmarksql::run(command),
+        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &TerminalStreams),
     };
     exit_code(result.map(|()| 0))
 }
@@ -280,15 +278,4 @@ fn pretty(document: &impl Serialize) -> Result<String, Failure> {
 }
 
 /// The languages of papers.
-const LANGUAGES: &[(&str, Lang)] = &[("en", Lang::En), ("zh", Lang::Zh)];
-
-/// Reads an argument that takes one of several words.
-fn choice<T: Copy + Send + Sync>(
-    table: &'static [(&'static str, T)],
-) -> impl TypedValueParser<Value = T> {
-    let words = PossibleValuesParser::new(table.iter().map(|(word, _)| *word));
-    words.try_map(move |given| {
-        let found = table.iter().find(|(word, _)| *word == given);
-        found.map(|(_, value)| *value).ok_or("an unknown word")
-    })
-}
+const LANGUAGES: [(&str, Lang); 2] = [("en", Lang::En), ("zh", Lang::Zh)];

@@ -5,7 +5,9 @@ use dyno_facts::{has_secret, mask_secrets};
 use dyno_runner::output::{ProgressView, Streams};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rustix::process::{Signal, getpid, kill_process};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+use rustix::termios::{
+    LocalModes, OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr,
+};
 use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -58,20 +60,23 @@ impl Streams for TerminalStreams {
     fn ask_password(&self, prompt: &str) -> io::Result<String> {
         let silence = Silence::begin()?;
         self.talk(prompt.as_bytes());
-        let mut byte = [0];
-        let typed = typed(|| {
-            match rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut byte))? {
-                0 => Ok(None),
-                _ => Ok(Some(byte[0])),
-            }
-        });
+        // A terminal gives at most a line.
+        let mut line = vec![0; 4096];
+        let length = rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut *line));
         drop(silence);
         self.talk(b"\n");
-        typed?.ok_or_else(|| {
-            // What Ctrl-C does elsewhere, after the terminal has got its modes back.
-            let _ = kill_process(getpid(), Signal::INT);
-            io::Error::new(io::ErrorKind::Interrupted, "Ctrl-C was pressed")
-        })
+        line.truncate(length?);
+        match line.last() {
+            Some(&(CTRL_C | CTRL_BACKSLASH)) => {
+                // What Ctrl-C does elsewhere, after the terminal has got its modes back.
+                let _ = kill_process(getpid(), Signal::INT);
+                return Err(io::Error::new(io::ErrorKind::Interrupted, "Ctrl-C was pressed"));
+            }
+            Some(b'\n') => line.truncate(line.len() - 1),
+            _ => {}
+        }
+        String::from_utf8(line)
+            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
     }
 }
 
@@ -102,15 +107,20 @@ fn without_secrets(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text.into_bytes())
 }
 
-/// A terminal that shows nothing of what is typed and sends no signals: Ctrl-C is read as a byte, so that the end of
-/// this process can't leave the terminal silent.
+/// A terminal that shows nothing of what is typed and sends no signals: Ctrl-C ends a line as the Enter key does, so that
+/// the end of this process can't leave the terminal silent.
 struct Silence(Termios);
+
+const CTRL_C: u8 = 0x03;
+const CTRL_BACKSLASH: u8 = 0x1c;
 
 impl Silence {
     fn begin() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG);
+        silent.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
+        silent.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
+        silent.special_codes[SpecialCodeIndex::VEOL2] = CTRL_BACKSLASH;
         tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
         Ok(Silence(before))
     }
@@ -121,33 +131,6 @@ impl Drop for Silence {
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
     }
 }
-
-/// The line that is typed, byte by byte, with the usual keys to correct it; `None` after Ctrl-C.
-fn typed(mut next: impl FnMut() -> io::Result<Option<u8>>) -> io::Result<Option<String>> {
-    let mut line = Vec::new();
-    loop {
-        match next()? {
-            None | Some(b'\n' | b'\r' | CTRL_D) => break,
-            Some(CTRL_C | CTRL_BACKSLASH) => return Ok(None),
-            Some(CTRL_U) => line.clear(),
-            Some(BACKSPACE | DELETE) => {
-                // A letter of several bytes goes as a whole.
-                while line.pop().is_some_and(|byte| byte & 0xc0 == 0x80) {}
-            }
-            Some(byte) => line.push(byte),
-        }
-    }
-    String::from_utf8(line)
-        .map(Some)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
-}
-
-const CTRL_C: u8 = 0x03;
-const CTRL_D: u8 = 0x04;
-const BACKSPACE: u8 = 0x08;
-const CTRL_U: u8 = 0x15;
-const CTRL_BACKSLASH: u8 = 0x1c;
-const DELETE: u8 = 0x7f;
 
 /// What is printed, in UTF-8 whatever it was before: a file or a pipe may end at a terminal, too.
 fn harmless(bytes: &[u8]) -> Cow<'_, [u8]> {
@@ -205,26 +188,5 @@ mod tests {
         ] {
             assert_eq!(harmless(written), shown.as_bytes(), "{written:?}");
         }
-    }
-
-    #[test]
-    fn what_is_typed_is_corrected_and_ctrl_c_ends_it() {
-        let typing = |keys: &[u8]| {
-            let mut keys = keys.iter().copied();
-            typed(|| Ok(keys.next())).map_err(|error| error.to_string())
-        };
-        for (keys, line) in [
-            (&b"geheim\nrest"[..], Some("geheim")),
-            (b"geheim\r", Some("geheim")),
-            (b"", Some("")),
-            (b"ab\x7f\x08\x7fc\x04", Some("c")),
-            ("e\u{e9}\u{7f}\u{7f}x\n".as_bytes(), Some("x")),
-            (b"wrong\x15right\n", Some("right")),
-            (b"geh\x03", None),
-            (b"geh\x1c", None),
-        ] {
-            assert_eq!(typing(keys), Ok(line.map(str::to_owned)), "{keys:?}");
-        }
-        assert!(typing(b"\xff\n").is_err());
     }
 }

@@ -160,12 +160,8 @@ impl RunHeader {
 
     /// The comment of the tables that the run makes, where servers keep comments.
     pub fn table_mark(&self) -> String {
-        format!("{}seed {}, {}", Self::marks_of(&self.suite), self.seed, self.started_at)
-    }
-
-    /// Begins the marks of all runs of a suite.
-    pub fn marks_of(suite: &str) -> String {
-        format!("dyno run of {}, ", suite.replace(['\'', '\\'], ""))
+        let suite = self.suite.replace(['\'', '\\'], "");
+        format!("dyno run of {suite}, seed {}, {}", self.seed, self.started_at)
     }
 
     /// Tables that the run has made on a target and not dropped.

@@ -217,25 +217,6 @@ pub async fn unmarked(
     session: &mut AdminSession<'_>,
     mark: &str,
 ) -> Result<HashSet<String>, DbError> {
-    tables_by_mark(session, mark, false).await
-}
-
-/// The tables whose comment begins with this mark.
-///
-/// # Errors
-/// The session is lost.
-pub async fn marked(
-    session: &mut AdminSession<'_>,
-    mark: &str,
-) -> Result<HashSet<String>, DbError> {
-    tables_by_mark(session, mark, true).await
-}
-
-async fn tables_by_mark(
-    session: &mut AdminSession<'_>,
-    mark: &str,
-    is_wanted: bool,
-) -> Result<HashSet<String>, DbError> {
     let (sql, column) = match session.dialect() {
         Dialect::Mysql => ("SHOW TABLE STATUS", 17),
         Dialect::Postgres => (
@@ -249,8 +230,7 @@ async fn tables_by_mark(
     let is_marked = |comment: &Option<String>| {
         comment.as_ref().is_some_and(|comment| comment.starts_with(mark))
     };
-    let rows =
-        tables.filter(|row| row.get(column).is_some_and(|comment| is_marked(comment) == is_wanted));
+    let rows = tables.filter(|row| row.get(column).is_some_and(|comment| !is_marked(comment)));
     Ok(rows.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 

@@ -39,9 +39,10 @@ const POOLED: &str = "a pooler in between gives the server's sessions to other c
 const PING: Duration = Duration::from_secs(600);
 
 /// Whether a run may work on tables that another run works on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableSharing {
     Allowed,
+    #[default]
     Refused,
     /// By `--share-target`, which the verb has and was not given.
     OnRequest,

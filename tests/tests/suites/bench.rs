@@ -3,7 +3,6 @@
 use dyno_core::{AnswerTable, Driver, Session};
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_testkit::{MariaDb, Postgres, RunningDyno, Scratch, dyno, dyno_command, server_or_skip};
-use rustix::process::Signal;
 use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -53,7 +52,6 @@ fn tables_that_appear_while_a_bench_asks_are_kept() {
     // Of the tables of TPC-H only the one that is there.
     let said = "a has tables with the names that are needed: orders, sbtest5.";
     assert!(ran.stderr.contains(said), "{}", ran.all());
-    assert!(ran.stderr.contains("the table dyno_trial_"), "{}", ran.all());
     assert_eq!(names(folder), ["orders", "sbtest5"]);
 }
 
@@ -169,31 +167,4 @@ fn a_database_of_mariadb_under_two_names_is_one() {
     let url = server.url();
     let other = url.replace("/sbtest", "/other");
     assert_one_database_is_none_of_two(&url, &other, "tls=disable");
-}
-
-/// They are found by their marks, whatever the URL and the folder; not while their run is alive.
-#[test]
-fn tables_of_a_killed_bench_are_removed_from_anywhere() {
-    let server = server_or_skip!(Postgres, "tables_of_a_killed_bench_are_removed_from_anywhere");
-    let (scratch, elsewhere) = (Scratch::new(), Scratch::new());
-    let url = server.url();
-    let renamed = url.replace("127.0.0.1", "localhost");
-    let bench = ["bench", &url, "--yes", "--budget", "60s"];
-    let mut running = RunningDyno::start(scratch.path(), &bench);
-    running.wait_until("a trial has begun", |it| it.stderr().contains("16 workers"));
-    let remove = ["bench", &renamed, "--remove", "--yes"];
-    let alive = dyno(elsewhere.path(), &remove);
-    assert_eq!(alive.code, 1, "{}", alive.all());
-    assert!(alive.stderr.contains("Another run or load works"), "{}", alive.all());
-    running.signal(Signal::KILL);
-    running.end();
-    let refused = dyno(elsewhere.path(), &["bench", &renamed, "--yes", "--budget", "60s"]);
-    assert_eq!(refused.code, 1, "{}", refused.all());
-    let said = format!("`dyno bench {renamed} --remove`");
-    assert!(refused.stderr.contains(&said), "{}", refused.all());
-    server.sbtest("CREATE TABLE own (id int)").expect("a table");
-    let removed = dyno(elsewhere.path(), &remove);
-    assert_eq!(removed.code, 0, "{}", removed.all());
-    let tables = server.sbtest("SELECT tablename FROM pg_tables WHERE schemaname = 'public'");
-    assert_eq!(tables.expect("tables").trim(), "own");
 }

@@ -93,7 +93,7 @@ fn an_interrupted_comparison_goes_on_in_other_runs_and_they_are_judged_together(
     refused(&elsewhere, "`url` of its target `new` was");
     let other = ["run", "t.toml", "--dir", "runs", "--compare", "old", "new", "--until-decided"];
     let other = dyno(folder, &[&other[..], &["--continue", &first]].concat());
-    refused(&other, "it ran the suite `s`, not `t`.");
+    refused(&other, "its suite was \"s\", not \"t\".");
     refused(&run(folder, &["--until-decided", "--continue", "9"]), "There is no run `9`");
     assert_eq!(newest(folder), first, "no folder was made");
 

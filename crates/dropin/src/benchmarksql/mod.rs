@@ -9,19 +9,20 @@ mod results;
 mod run;
 mod settings;
 
-pub use run::BenchmarksqlRun;
-
+use crate::choice;
+use clap::{Args, Subcommand};
 use dyno_core::Dialect;
 use dyno_facts::format::whole;
 use dyno_load::Unobserved;
 use dyno_runner::databases::{ReachedDatabase, reach_target};
-use dyno_runner::failure::Failure;
-use dyno_runner::failure::exit_code;
-use dyno_runner::output::{self, Streams};
+use dyno_runner::failure::{Failure, exit_code};
+use dyno_runner::lock_tables;
+use dyno_runner::output::{self, Streams, talk};
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
-use dyno_runner::{lock_tables, output::talk};
+use dyno_tpcc::Isolation;
 use dyno_tpcc::load::{LoadReport, TpccLoadOptions, load};
-use dyno_tpcc::options::OFFER;
+use dyno_tpcc::options::{CheckTime, OFFER};
+use dyno_tpcc::profile::{BMSQL_5_0, Profile, SPEC};
 use dyno_tpcc::schema::{KeyTime, Shard};
 use properties::{Properties, redacted};
 use run::WallClock;
@@ -29,11 +30,38 @@ use settings::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// A command with its arguments; the help texts of the command line explain them.
-#[derive(Debug)]
+/// What follows the help of the verb.
+pub const HELP: &str = "\
+Examples:
+  dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
+  dyno benchmarksql build props.pg warehouses 10           the same with another value
+  dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
+  dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
+
+The names of the scripts are understood too: `dyno benchmarksql runBenchmark.sh props.pg`, or a link
+to dyno with the name of a script.
+
+A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, or db=sqlite with
+conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
+and asked for at a terminal.";
+
+/// A command with its arguments.
+#[derive(Debug, Subcommand)]
 pub enum BenchmarksqlCommand {
+    /// Create the tables, load them, make keys and indexes, count and analyze the rows.
+    #[command(alias = "runDatabaseBuild.sh", alias = "runLoader.sh")]
     Build(BenchmarksqlBuild),
+    /// Run the transactions and print what was measured.
+    #[command(alias = "runBenchmark.sh")]
     Run(BenchmarksqlRun),
+    /// Drop the tables.
+    #[command(alias = "runDatabaseDestroy.sh")]
+    #[command(after_help = "\
+Drops the tables of BenchmarkSQL, also those that an interrupted build has left. Tables that are not
+there are no error.
+
+Examples:
+  dyno benchmarksql destroy props.pg")]
     Destroy(PropertiesSource),
 }
 
@@ -47,10 +75,14 @@ pub fn verb_of_script(name: &str) -> Option<&'static str> {
 }
 
 /// The file and what replaces its values.
-#[derive(Debug)]
+#[derive(Debug, Args)]
 pub struct PropertiesSource {
-    pub file: PathBuf,
-    pub overrides: Vec<String>,
+    /// A properties file of BenchmarkSQL.
+    #[arg(value_name = "PROPS")]
+    file: PathBuf,
+    /// Values that replace those of the file; keys are understood whatever their case.
+    #[arg(value_name = "KEY VALUE")]
+    overrides: Vec<String>,
 }
 
 impl PropertiesSource {
@@ -60,10 +92,9 @@ impl PropertiesSource {
             Failure::usage(error)
                 .with_hint("name a properties file of BenchmarkSQL, such as run/props.pg")
         })?;
-        let names = properties::key_names();
         for pair in self.overrides.chunks(2) {
             match pair {
-                [key, value] => properties.set(key, value, &names),
+                [key, value] => properties.set(key, value),
                 _ => {
                     let key = pair.concat();
                     return Err(Failure::usage(format!("The key {key} has no value behind it."))
@@ -75,18 +106,120 @@ impl PropertiesSource {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Args)]
+#[command(after_help = "\
+A build that was interrupted goes on when the same command is given again: what is stored is kept.
+
+Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
+for --shard that stand for templates:
+  polardb-x   dbpartition by hash({column}), and broadcast for the items
+  citus       create_distributed_table, and create_reference_table for the items
+  hash:N      PARTITION BY HASH({column}) PARTITIONS N
+
+Examples:
+  dyno benchmarksql build props.pg
+  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
+  dyno benchmarksql build props.my --shard polardb-x")]
 pub struct BenchmarksqlBuild {
-    pub source: PropertiesSource,
-    pub seed: u64,
-    pub keys: Option<KeyTime>,
-    pub foreign_keys: Option<bool>,
-    pub shard: Option<String>,
-    pub shard_item: Option<String>,
-    pub shard_before: Option<String>,
-    pub shard_after: Option<String>,
-    pub shard_item_after: Option<String>,
+    #[command(flatten)]
+    source: PropertiesSource,
+    /// Seed of all rows: the same seed gives the same rows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// When keys and indexes are made: before or after the rows, or primary keys before and indexes
+    /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
+    #[arg(long, value_parser = choice(KEYS))]
+    keys: Option<KeyTime>,
+    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
+    /// (not with --shard).
+    #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
+    foreign_keys: Option<bool>,
+    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
+    #[arg(long, value_name = "CLAUSE|WORD")]
+    shard: Option<String>,
+    /// The clause behind CREATE TABLE of the items, which every shard reads.
+    #[arg(long, value_name = "CLAUSE")]
+    shard_item: Option<String>,
+    /// A statement before each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_before: Option<String>,
+    /// A statement after each CREATE TABLE of a table that is spread.
+    #[arg(long, value_name = "SQL")]
+    shard_after: Option<String>,
+    /// A statement after CREATE TABLE of the items.
+    #[arg(long, value_name = "SQL")]
+    shard_item_after: Option<String>,
 }
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Better than the original:
+  tpmC counts New-Orders whose commit was acknowledged and those that are rolled back as the specification
+  asks (1 %); failed transactions are told apart, and so are commits that were sent and never answered.
+  tpmTOTAL and the transaction count are of acknowledged commits alone.
+  What the database holds afterwards is compared with what was acknowledged, and the consistency
+  conditions are checked: a difference ends with exit code 4.
+  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
+  has the waiting in its latency. A limit below the number of terminals is kept.
+  runMins begins when all terminals are connected, and is kept to the millisecond.
+  Values of the file can be replaced here too, as with build.
+
+A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
+`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
+`bmsql-5.0`.
+
+Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
+connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
+condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
+143 by SIGTERM: the closing lines of what was measured until then are printed.
+
+Examples:
+  dyno benchmarksql run props.pg
+  dyno benchmarksql run props.my terminals 64 runMins 5
+  dyno benchmarksql run props.pg --isolation repeatable-read --json result.json
+  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
+  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
+pub struct BenchmarksqlRun {
+    #[command(flatten)]
+    source: PropertiesSource,
+    /// The isolation that sessions ask for. Default: READ COMMITTED on MySQL, elsewhere the
+    /// server's own.
+    #[arg(long, value_parser = choice(ISOLATIONS))]
+    isolation: Option<Isolation>,
+    /// Seed of all that is random; drawn and printed unless given.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Run a profile that the file does not ask for.
+    #[arg(long, value_parser = choice(PROFILES))]
+    profile: Option<&'static Profile>,
+    /// When the consistency conditions are checked. They read all tables.
+    #[arg(long, value_parser = choice(CHECKS), default_value = "after")]
+    checks: CheckTime,
+    /// Record every order durably, from before its commit is sent, for `dyno check --ledger FILE`.
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Write the result as JSON; `-` is standard output, where the console then gives way.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+const KEYS: [(&str, KeyTime); 3] = [
+    ("before", KeyTime::BeforeLoad),
+    ("primary-before", KeyTime::PrimaryBeforeLoad),
+    ("after", KeyTime::AfterLoad),
+];
+
+const ISOLATIONS: [(&str, Isolation); 4] = [
+    ("server", Isolation::ServerDefault),
+    ("read-committed", Isolation::ReadCommitted),
+    ("repeatable-read", Isolation::RepeatableRead),
+    ("serializable", Isolation::Serializable),
+];
+
+const PROFILES: [(&str, &Profile); 2] = [("bmsql-5.0", &BMSQL_5_0), ("spec", &SPEC)];
+
+const CHECKS: [(&str, CheckTime); 3] =
+    [("none", CheckTime::Never), ("after", CheckTime::After), ("both", CheckTime::BeforeAndAfter)];
 
 pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> ExitCode {
     output::install(streams);

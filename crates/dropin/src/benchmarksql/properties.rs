@@ -3,20 +3,12 @@
 use dyno_core::nearest;
 use std::path::Path;
 
-/// Where a value stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
-    /// In the file, at this line, from 1.
-    Line(usize),
-    /// On the command line.
-    Override,
-}
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) key: String,
     pub(super) value: String,
-    pub(super) place: Place,
+    /// The line of the file, from 1; `None` if the command line gave it.
+    line: Option<usize>,
 }
 
 /// All keys of a file, in their order; of a key that is given twice, the last value.
@@ -67,7 +59,7 @@ impl Properties {
             None => self.entries.push(entry),
             Some(known) => {
                 // Commented-out lines in the style of Java repeat the key `//`.
-                if let Place::Line(line) = known.place
+                if let Some(line) = known.line
                     && !known.key.starts_with("//")
                 {
                     self.repeated.push((known.key.clone(), line));
@@ -77,13 +69,13 @@ impl Properties {
         }
     }
 
-    /// Replaces a value; case doesn't matter, as BenchmarkSQL's loader has it. `known` are the names
-    /// that a new key may have.
-    pub(super) fn set(&mut self, key: &str, value: &str, known: &[&str]) {
-        let name = known.iter().find(|name| name.eq_ignore_ascii_case(key)).copied();
-        let known = self.entries.iter_mut().find(|entry| entry.key.eq_ignore_ascii_case(key));
-        let key = known.as_ref().map_or(name.unwrap_or(key), |entry| &entry.key).to_owned();
-        let entry = Entry { key, value: value.to_owned(), place: Place::Override };
+    /// Replaces a value; case doesn't matter, as BenchmarkSQL's loader has it.
+    pub(super) fn set(&mut self, key: &str, value: &str) {
+        let is_same = |name: &&str| name.eq_ignore_ascii_case(key);
+        let known = self.entries.iter_mut().find(|entry| is_same(&entry.key.as_str()));
+        let name = key_names().into_iter().find(is_same).unwrap_or(key);
+        let key = known.as_ref().map_or(name, |entry| &entry.key).to_owned();
+        let entry = Entry { key, value: value.to_owned(), line: None };
         match known {
             Some(known) => *known = entry,
             None => self.entries.push(entry),
@@ -106,10 +98,7 @@ impl Properties {
 
     /// A place for people, such as `props.my:7`.
     pub(super) fn place(&self, entry: &Entry) -> String {
-        match entry.place {
-            Place::Line(line) => format!("{}:{line}", self.file),
-            Place::Override => "command line".to_owned(),
-        }
+        entry.line.map_or("command line".to_owned(), |line| format!("{}:{line}", self.file))
     }
 }
 
@@ -125,7 +114,7 @@ fn is_blank(letter: char) -> bool {
     matches!(letter, ' ' | '\t' | '\u{c}')
 }
 
-/// True when a line ends with an odd number of backslashes.
+/// Returns true if a line ends with an odd number of backslashes.
 fn is_continued(line: &str) -> bool {
     let backslashes = line.bytes().rev().take_while(|&byte| byte == b'\\').count();
     backslashes % 2 == 1
@@ -141,7 +130,7 @@ fn entry(line: &str, number: usize) -> Result<Entry, String> {
     let (key, rest) = line.split_at(end.unwrap_or(line.len()));
     let rest = rest.trim_start_matches(is_blank);
     let value = rest.strip_prefix(['=', ':']).unwrap_or(rest).trim_start_matches(is_blank);
-    Ok(Entry { key: unescape(key)?, value: unescape(value)?, place: Place::Line(number) })
+    Ok(Entry { key: unescape(key)?, value: unescape(value)?, line: Some(number) })
 }
 
 fn unescape(text: &str) -> Result<String, String> {
@@ -254,7 +243,7 @@ pub(super) fn key_warnings(properties: &Properties) -> Vec<String> {
     for entry in &properties.entries {
         let (place, key) = (properties.place(entry), entry.key.as_str());
         // Comments in the style of Java.
-        let is_comment = entry.place != Place::Override && key.starts_with("//");
+        let is_comment = entry.line.is_some() && key.starts_with("//");
         let what = match IGNORED.iter().find(|(name, _)| *name == key) {
             Some((_, why)) => format!("{key} is ignored: {why}."),
             None if is_comment || names.contains(&key) => continue,
@@ -318,8 +307,8 @@ mod tests {
     #[test]
     fn overrides_replace_whatever_their_case() {
         let mut properties = Properties::parse("p", b"loadWorkers=4\n").expect("readable");
-        properties.set("LOADWORKERS", "7", &["loadWorkers", "fileLocation"]);
-        properties.set("filelocation", "/tmp/x", &["loadWorkers", "fileLocation"]);
+        properties.set("LOADWORKERS", "7");
+        properties.set("filelocation", "/tmp/x");
         let values: Vec<_> =
             properties.entries.iter().map(|entry| (&*entry.key, &*entry.value)).collect();
         assert_eq!(values, [("loadWorkers", "7"), ("fileLocation", "/tmp/x")]);
@@ -337,7 +326,7 @@ mod tests {
         let text = b"db=mysql\n# no\n//runMins=5\nconn=jdbc:mysql://h/d?user=me&password=a1\npassword=a2\niPassword=a3\n\
             resultDirectory=a\\\\b\n";
         let mut properties = Properties::parse("p", text).expect("readable");
-        properties.set("terminals", "2", &key_names());
+        properties.set("terminals", "2");
         let copy = properties.text();
         assert!(copy.starts_with("db=mysql\nconn=jdbc:mysql://h/d?"), "{copy}");
         assert!(copy.ends_with("\nresultDirectory=a\\\\b\nterminals=2\n"), "{copy}");
@@ -349,7 +338,7 @@ mod tests {
         let text = b"db=mysql\n// comment\nterminal=3\niConn=jdbc:x\nmonkeys=8\nfoo=geheim\ndb=x\n\
             osCollectorScript=x\nosCollectorInterval=1\n";
         let mut properties = Properties::parse("props.my", text).expect("readable");
-        properties.set("//x", "1", &key_names());
+        properties.set("//x", "1");
         assert_eq!(
             key_warnings(&properties),
             [

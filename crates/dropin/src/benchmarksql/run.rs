@@ -3,8 +3,8 @@
 
 use super::properties::{Properties, redacted};
 use super::results::{Request, Results, next_run};
-use super::settings::{Length, Place, Reader, Run};
-use super::{PropertiesSource, warn};
+use super::settings::{Place, Reader, Run};
+use super::{BenchmarksqlRun, warn};
 use dyno_core::{
     AdminDriver, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, SECOND, in_one_line,
 };
@@ -27,27 +27,16 @@ use dyno_tpcc::family::{
 };
 use dyno_tpcc::ledger::LedgerFile;
 use dyno_tpcc::load::{TpccDatabase, loaded};
-use dyno_tpcc::options::{CheckTime, OFFER};
-use dyno_tpcc::profile::{Profile, TpccTransaction};
-use dyno_tpcc::{DRIVE_ON, Isolation, Tpcc, TpccOptions};
-use std::path::{Path, PathBuf};
+use dyno_tpcc::options::OFFER;
+use dyno_tpcc::profile::TpccTransaction;
+use dyno_tpcc::{DRIVE_ON, Tpcc, TpccOptions};
+use std::path::Path;
 use std::sync::Arc;
 use time::{Duration, OffsetDateTime, UtcOffset};
 
 /// Time limit for connecting and preparing all terminals.
 const CONNECT_LIMIT: Nanos = 600 * SECOND;
 const MINUTE: Nanos = 60 * SECOND;
-
-#[derive(Debug)]
-pub struct BenchmarksqlRun {
-    pub source: PropertiesSource,
-    pub isolation: Option<Isolation>,
-    pub seed: Option<u64>,
-    pub profile: Option<&'static Profile>,
-    pub checks: CheckTime,
-    pub ledger: Option<PathBuf>,
-    pub json: Option<PathBuf>,
-}
 
 /// Runs and prints. Returns the exit code.
 pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, Failure> {
@@ -116,7 +105,14 @@ impl Job<'_> {
             output::talk(&format!("warning: Ctrl-C will end it without results: {error}"));
         }
         let keeps = json.is_some();
-        let mut follower = Follower::new(console, keeps, results.as_ref());
+        let mut follower = Follower {
+            console,
+            keeps,
+            rows: Vec::new(),
+            results: results.as_ref(),
+            failure: None,
+            committed: 0,
+        };
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut follower);
         let Follower { rows, failure, .. } = follower;
         let result = driven?;
@@ -232,14 +228,10 @@ impl Job<'_> {
 
     /// The columns of `runInfo.csv` behind the start of the session.
     fn run_info(&self, loaded: &TpccDatabase, spec: &TrialSpec) -> String {
-        let Run { length, limit_per_min, pauses, .. } = *self.settings;
-        let run_mins = match length {
-            Length::Mins(mins) => mins,
-            Length::TxnsPerTerminal(_) => 0,
-        };
+        let Run { mins, limit_per_min, pauses, .. } = *self.settings;
         let (think, keying) = pauses.map_or((0.0, 0.0), |pauses| (pauses.think, pauses.keying));
         format!(
-            "{run_mins},{},{},{},{},{think:?},{keying:?}",
+            "{mins},{},{},{},{},{think:?},{keying:?}",
             loaded.warehouses,
             self.place.warehouses,
             spec.workers,
@@ -271,12 +263,18 @@ impl Job<'_> {
     }
 
     fn spec(&self) -> TrialSpec {
-        let Run { terminals, length, limit_per_min, report_interval_s, pauses, .. } =
-            *self.settings;
-        let (duration, each) = match length {
-            Length::Mins(mins) => (Some(u64::from(mins) * MINUTE), None),
-            Length::TxnsPerTerminal(each) => (None, Some(u64::from(each))),
-        };
+        let Run {
+            terminals,
+            mins,
+            txns_per_terminal,
+            limit_per_min,
+            report_interval_s,
+            pauses,
+            ..
+        } = *self.settings;
+        let above_0 = |number: u32| (number > 0).then_some(u64::from(number));
+        let (duration, each) =
+            (above_0(mins).map(|mins| mins * MINUTE), above_0(txns_per_terminal));
         let common = TrialSpec {
             duration,
             interval: u64::from(report_interval_s) * SECOND,
@@ -351,12 +349,6 @@ struct Follower<'a, 'b> {
     /// An error of the result directory.
     failure: Option<Failure>,
     committed: u64,
-}
-
-impl<'a, 'b> Follower<'a, 'b> {
-    fn new(console: &'a mut Console<'b>, keeps: bool, results: Option<&'a Results>) -> Self {
-        Follower { console, keeps, rows: Vec::new(), results, failure: None, committed: 0 }
-    }
 }
 
 impl Observer for Follower<'_, '_> {

@@ -75,11 +75,11 @@ fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
         }
         number => scanned_u64(number).ok_or_else(|| {
             Refusal::error(format_args!("unrecognized random seed option \"{number}\""))
-                .with_detail("Expecting an unsigned integer, \"time\" or \"rand\".")
+                .with("detail", "Expecting an unsigned integer, \"time\" or \"rand\".")
         }),
     };
     let seed = seed.map_err(|refusal| {
-        refusal.with_error(format_args!("error while setting random seed from {origin}"))
+        refusal.with("error", format_args!("error while setting random seed from {origin}"))
     })?;
     output::talk_lines(&format!("pgbench: setting random seed to {seed}"));
     Ok(seed)
@@ -168,7 +168,7 @@ pub(super) fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
     InitStep::parse_all(value).map_err(|(message, detail)| {
         let refusal = Refusal::error(message);
         match detail {
-            Some(detail) => refusal.with_detail(detail),
+            Some(detail) => refusal.with("detail", detail),
             None => refusal,
         }
     })

@@ -153,7 +153,7 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
     let refusal = match error.db_error() {
         Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
-                .with_error("could not create connection for initialization");
+                .with("error", "could not create connection for initialization");
         }
         Some(db_error) => {
             let text = server_text(db_error, error.sql().unwrap_or_default());
@@ -165,7 +165,7 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
             } else {
                 let refusal = Refusal::error(format_args!("query failed: {text}"));
                 match error.sql() {
-                    Some(sql) => refusal.with_detail(format_args!("Query was: {sql}")),
+                    Some(sql) => refusal.with("detail", format_args!("Query was: {sql}")),
                     None => refusal,
                 }
             }

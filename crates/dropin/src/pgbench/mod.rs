@@ -8,8 +8,7 @@ use command_line::Stop;
 use dyno_core::{DbError, Dialect, ErrorOrigin, text_from_bytes};
 use dyno_drivers::postgres::libpq_connection_failure;
 use dyno_runner::failure::Exit;
-use dyno_runner::front_end::RunLevels;
-use dyno_runner::front_end::{SweepLevel, parse_levels, sweep_words};
+use dyno_runner::front_end::{RunLevels, SweepLevel, parse_levels, sweep_words};
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use std::ffi::OsString;
@@ -81,41 +80,31 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
 }
 
 /// A list of clients.
-#[derive(Debug, PartialEq)]
 struct Levels {
-    /// The place of its word.
+    /// The place of its word, and what precedes the list there.
     at: usize,
+    before: &'static str,
     clients: Vec<u32>,
 }
 
 impl Levels {
-    /// The words with one number in place of the list.
+    /// The words with one number instead of the list.
     fn words(&self, words: &[String], clients: u32) -> Vec<String> {
         let mut own = words.to_vec();
-        let word = &words[self.at];
-        let (option, _) = word.split_at(word.len() - list_of(word).len());
-        own[self.at] = format!("{option}{clients}");
+        own[self.at] = format!("{}{clients}", self.before);
         own
-    }
-
-    fn most(&self) -> u32 {
-        self.clients.iter().max().copied().unwrap_or(1)
     }
 }
 
 fn sweep_of(words: &[String]) -> Option<Levels> {
     let of_word = |at: usize| {
+        let word = &words[at];
         let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
-        let is_whole = words[at].starts_with("-c") || words[at].starts_with("--client=");
-        let levels = parse_levels(list_of(&words[at])).filter(|_| is_value || is_whole);
-        levels.map(|clients| Levels { at, clients })
+        let option = ["--client=", "-c"].into_iter().find(|option| word.starts_with(option));
+        let before = option.or(is_value.then_some(""))?;
+        Some(Levels { at, before, clients: parse_levels(&word[before.len()..])? })
     };
     (0..words.len()).rev().find_map(of_word)
-}
-
-/// What stands behind the name of the option, if it stands there.
-fn list_of(word: &str) -> &str {
-    word.strip_prefix("--client=").or(word.strip_prefix("-c")).unwrap_or(word)
 }
 
 /// A command line with one number of clients: of a list, that at place `level`. A run leaves what it has `measured`.
@@ -178,14 +167,10 @@ impl Refusal {
                 words.push_str(&format!("\nDETAIL:  {detail}"));
             }
             let refusal = Refusal::error(words);
-            return match error.hint() {
-                // The last of several hosts failed for a reason of dyno's own.
-                Some(hint) if error.origin() == ErrorOrigin::Dyno => refusal.with_hint(hint),
-                _ => refusal,
-            };
+            // The last of several hosts may have failed for a reason of dyno's own.
+            return refusal.hinted(error.hint().filter(|_| error.origin() == ErrorOrigin::Dyno));
         }
-        let refusal = Refusal::error(error);
-        refusal.hinted(error.hint())
+        Refusal::error(error).hinted(error.hint())
     }
 
     /// A complaint about the words themselves, with the advice that follows it.
@@ -195,33 +180,21 @@ impl Refusal {
 
     /// Adds where all options are explained.
     pub(super) fn with_advice(self) -> Self {
-        self.with_hint("Try \"pgbench --help\" for more information.")
+        self.with("hint", "Try \"pgbench --help\" for more information.")
     }
 
-    /// Adds `pgbench: detail: ...`
-    pub(super) fn with_detail(mut self, detail: impl fmt::Display) -> Self {
-        self.0.push_str(&format!("pgbench: detail: {detail}\n"));
-        self
-    }
-
-    /// Adds `pgbench: hint: ...`
-    pub(super) fn with_hint(mut self, hint: impl fmt::Display) -> Self {
-        self.0.push_str(&format!("pgbench: hint: {hint}\n"));
+    /// Adds a line of this kind: `detail`, `hint`, or a further `error`.
+    pub(super) fn with(mut self, kind: &str, text: impl fmt::Display) -> Self {
+        self.0.push_str(&format!("pgbench: {kind}: {text}\n"));
         self
     }
 
     /// Adds the hint, if there is one.
     pub(super) fn hinted(self, hint: Option<impl fmt::Display>) -> Self {
         match hint {
-            Some(hint) => self.with_hint(hint),
+            Some(hint) => self.with("hint", hint),
             None => self,
         }
-    }
-
-    /// Adds a further `pgbench: error: ...`
-    pub(super) fn with_error(mut self, error: impl fmt::Display) -> Self {
-        self.0.push_str(&format!("pgbench: error: {error}\n"));
-        self
     }
 
     pub(super) fn with_text(mut self, text: &str) -> Self {
@@ -369,9 +342,10 @@ mod tests {
     #[test]
     fn a_list_of_clients_is_a_sweep() {
         let sweep = |words: &[&str]| {
-            sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>())
+            let levels = sweep_of(&words.iter().map(|&word| word.to_owned()).collect::<Vec<_>>());
+            levels.map(|levels| (levels.at, levels.clients))
         };
-        let levels = |at, clients: &[u32]| Some(Levels { at, clients: clients.to_vec() });
+        let levels = |at, clients: &[u32]| Some((at, clients.to_vec()));
         assert_eq!(sweep(&["-T", "5", "-c", "1,2,4"]), levels(3, &[1, 2, 4]));
         assert_eq!(sweep(&["-c1,8", "-T", "5"]), levels(0, &[1, 8]));
         assert_eq!(sweep(&["--client=2,3"]), levels(0, &[2, 3]));

@@ -1,10 +1,9 @@
 //! The table of options: those of pgbench 15, of later versions, and dyno's own.
 
 use super::Refusal;
-use super::command_line::option_int;
 use super::command_line::{
-    Reader, Stop, above_0, init_steps, max_tries, partition_method, percentiles, protocol,
-    sampling_rate, variable,
+    Reader, Stop, above_0, init_steps, max_tries, option_int, partition_method, percentiles,
+    protocol, sampling_rate, variable,
 };
 use OptionValues::{Flag, Text, Whole};
 use dyno_core::options::{OptionRow, OptionValues};
@@ -301,5 +300,5 @@ fn allow_open_files(clients: u32) -> Result<(), Refusal> {
     Err(Refusal::error(format_args!(
         "need at least {needed} open files, but system limit is {allowed}"
     ))
-    .with_hint("Reduce number of clients, or use limit/ulimit to increase the system limit."))
+    .with("hint", "Reduce number of clients, or use limit/ulimit to increase the system limit."))
 }

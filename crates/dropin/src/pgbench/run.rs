@@ -1,15 +1,11 @@
 //! A run: from settings to a trial, from its result to the report.
 
-use super::Refusal;
-use super::follow::Reporter;
-use super::follow::{Shared, open_logs};
+use super::follow::{Reporter, Shared, open_logs};
 use super::options::{Length, Settings};
 use super::report::{self, Report};
 use super::scripts::{Loader, words};
-use super::setup::Books;
-use super::setup::{OpenedDatabase, reach};
-use super::setup::{Tables, set_up};
-use super::{Exit, VERSION, has_secret};
+use super::setup::{Books, OpenedDatabase, Tables, reach, set_up};
+use super::{Exit, Refusal, VERSION, has_secret};
 use dyno_core::{Address, Dialect, ErrorClass, Nanos, SECOND, counted};
 use dyno_drivers::Database;
 use dyno_drivers::target::TargetUrl;
@@ -18,10 +14,8 @@ use dyno_facts::{SeriesRow, TrialStatus};
 use dyno_pgbench::DRIVE_ON;
 use dyno_pgbench::run::{PgBench, PgbenchOptions, ScriptStatistics, Talk, VerboseErrors};
 use dyno_pgbench::script::Script;
-use dyno_runner::front_end::JsonFile;
-use dyno_runner::front_end::SweepLevel;
-use dyno_runner::output;
-use dyno_runner::{identity, kinds, summarise};
+use dyno_runner::front_end::{JsonFile, SweepLevel};
+use dyno_runner::{identity, kinds, output, summarise};
 use dyno_store::HistogramLog;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -129,7 +123,7 @@ impl Job<'_> {
                 if survives || is_running.load(Ordering::Relaxed) {
                     let refusal = Refusal::unconnected(error, dialect);
                     let what = format!("client {number} aborted while establishing connection");
-                    output::talk_lines(refusal.with_error(what).to_string().trim_end());
+                    output::talk_lines(refusal.with("error", what).to_string().trim_end());
                 }
             }
         })));
@@ -162,9 +156,10 @@ impl Job<'_> {
             DriveError::Connect(error) => {
                 let refusal = Refusal::unconnected(&error, self.target.dialect);
                 match number {
-                    Some(number) => refusal.with_error(format_args!(
-                        "could not create connection for client {number}"
-                    )),
+                    Some(number) => refusal.with(
+                        "error",
+                        format_args!("could not create connection for client {number}"),
+                    ),
                     None => refusal,
                 }
             }

@@ -1,13 +1,10 @@
 //! The scripts that a run executes: built-in ones by name, files, and their weights. `--paper`: the command line as a
 //! suite.
 
-use super::Refusal;
-use super::command_line::long;
-use super::command_line::{self, Stop};
+use super::command_line::{self, Stop, long};
 use super::options::Settings;
-use super::setup::reach;
-use super::setup::set_up;
-use super::sweep_of;
+use super::setup::{reach, set_up};
+use super::{Levels, Refusal, sweep_of};
 use dyno_core::text_to_bytes;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
 use dyno_runner::front_end::{LevelSuite, refusal};
@@ -185,7 +182,8 @@ pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Ref
     }
     let sweep = sweep_of(words);
     // The most clients allow the most threads.
-    let own = sweep.as_ref().map(|levels| levels.words(words, levels.most()));
+    let most = |levels: &Levels| levels.clients.iter().max().copied().unwrap_or(1);
+    let own = sweep.as_ref().map(|levels| levels.words(words, most(levels)));
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
     let (settings, loader) =
         match command_line::read(own.as_deref().unwrap_or(words), seed.as_deref()) {
@@ -207,11 +205,11 @@ fn suite_of(
     for (option, is_given, hint) in unsuited(settings) {
         if is_given {
             let (message, whole_folder) = refusal(option);
-            return Err(Refusal::error(message).with_hint(hint.unwrap_or(whole_folder)));
+            return Err(Refusal::error(message).with("hint", hint.unwrap_or(whole_folder)));
         }
     }
     let Some(seconds) = settings.seconds else {
-        return Err(Refusal::error("--paper needs the length of a run").with_hint("give -T"));
+        return Err(Refusal::error("--paper needs the length of a run").with("hint", "give -T"));
     };
     let has_builtin = loader.has_builtin();
     let TestOfScripts { test, named, texts } = loader.to_suite()?;

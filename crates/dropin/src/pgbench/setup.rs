@@ -47,7 +47,7 @@ async fn set_up_in_session(
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
         let refusal = Refusal::unconnected(&error, reached.target.dialect);
-        refusal.with_error("could not create connection for setup")
+        refusal.with("error", "could not create connection for setup")
     })?;
     let scale = settings.scale.map_or(1, i64::from);
     let mut tables = Tables { scale, partitions: None };
@@ -142,7 +142,7 @@ pub(super) struct OpenedDatabase {
 /// names as that of its first connection: `setup` or `initialization`.
 pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase, Refusal> {
     let unconnected = |refusal: Refusal| {
-        refusal.with_error(format_args!("could not create connection for {purpose}"))
+        refusal.with("error", format_args!("could not create connection for {purpose}"))
     };
     let refused = |error: TargetError| {
         let refusal = Refusal::error(&error);
@@ -238,7 +238,8 @@ impl Books {
         let ledger = Ledger::of(texts.iter().map(String::as_str));
         if ledger.is_empty() {
             let what = "--check-balances finds nothing to check in these scripts";
-            return Err(Refusal::error(what).with_hint(
+            return Err(Refusal::error(what).with(
+                "hint",
                 "Scripts that only read leave all balances as they are: leave the option out.",
             ));
         }
@@ -258,7 +259,8 @@ impl Books {
         if !verdict.is_balanced {
             let refusal =
                 Refusal::error(format_args!("The balances don't agree. {}", verdict.evidence));
-            return Err(refusal.with_hint(
+            return Err(refusal.with(
+                "hint",
                 "Make sure that nothing else writes to the tables, and that nothing truncates the \
                  history meanwhile; else the server lost or invented changes.",
             ));

@@ -118,27 +118,18 @@ pub(super) struct CommandLine {
     pub(super) extra: Option<String>,
 }
 
-struct GivenOption<'a> {
-    name: &'a str,
-    /// `None` for `--name` without `=`.
-    value: Option<&'a str>,
-}
+/// Name and value of an option; `None` for `--name` without `=`.
+type GivenOption<'a> = (&'a str, Option<&'a str>);
 
-fn split_option(word: &str) -> Option<GivenOption<'_>> {
-    let body = word.strip_prefix("--")?;
-    Some(match body.split_once('=') {
-        Some((name, value)) => GivenOption { name, value: Some(value) },
-        None => GivenOption { name: body, value: None },
-    })
+fn split_option(word: &str) -> GivenOption<'_> {
+    word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)))
 }
 
 /// Reads the words after the program's name.
 pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
-    let options: Vec<GivenOption<'_>> =
-        words.iter().filter_map(|word| split_option(word)).collect();
+    let options = words.iter().filter_map(|word| word.strip_prefix("--")).map(split_option);
     let mut plain = words.iter().filter(|word| !word.starts_with("--"));
-    let by_option =
-        options.iter().rev().find(|given| given.name == "test").and_then(|given| given.value);
+    let by_option = options.clone().rfind(|(name, _)| *name == "test").and_then(|(_, value)| value);
     let named = by_option.or_else(|| plain.next().map(String::as_str));
     let command = plain.next().cloned();
     let mut line = CommandLine {
@@ -152,28 +143,28 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
         test_by_option: by_option.is_some(),
         extra: plain.next().cloned(),
     };
-    for given in &options {
+    for given in options {
         line.take(given)?;
     }
     Ok(line)
 }
 
 impl CommandLine {
-    fn take(&mut self, given: &GivenOption<'_>) -> Result<(), Failure> {
-        let name = dashed(given.name);
+    fn take(&mut self, given: GivenOption<'_>) -> Result<(), Failure> {
+        let (name, value) = (dashed(given.0), given.1);
         if name == "test" {
             return Ok(());
         }
         if name == "config-file" {
-            return self.take_file(given.value.unwrap_or_default());
+            return self.take_file(value.unwrap_or_default());
         }
         if let Some((old, new)) = DEPRECATED.iter().find(|(old, _)| *old == name) {
-            return self.take_deprecated(old, new, given.value);
+            return self.take_deprecated(old, new, value);
         }
-        if let Some(row) = general_option(&name) {
-            return self.take_general(row, row.name, given.value);
+        match general_option(&name) {
+            Some(row) => self.take_general(row, row.name, value),
+            None => self.take_of_test(given),
         }
-        self.take_of_test(given)
     }
 
     fn take_general(
@@ -213,30 +204,25 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_of_test(&mut self, given: &GivenOption<'_>) -> Result<(), Failure> {
+    fn take_of_test(&mut self, (name, value): GivenOption<'_>) -> Result<(), Failure> {
         if let Script::Lua(_) = self.script {
-            self.script_options.push((given.name.to_owned(), given.value.map(str::to_owned)));
+            self.script_options.push((name.to_owned(), value.map(str::to_owned)));
             return Ok(());
         }
         let Some(test) = self.script.test() else {
             return Ok(());
         };
-        match (option_of(test, given.name), given.value) {
+        match (option_of(test, name), value) {
             (Some((_, row)), None) if !matches!(row.kind, OptionValues::Flag(_)) => {
-                return Err(lacks_value(given.name));
+                return Err(lacks_value(name));
             }
             (None, _) if !test.accepts_unknown_options() => {
-                return Err(self.unknown(given));
+                return Err(self.unknown(name, value));
             }
             _ => {}
         }
-        let value = given.value.unwrap_or("on");
-        self.pairs.push((given.name.to_owned(), value.to_owned()));
+        self.pairs.push((name.to_owned(), value.unwrap_or("on").to_owned()));
         Ok(())
-    }
-
-    fn is_known_to_test(&self, name: &str) -> bool {
-        self.script.test().is_some_and(|test| option_of(test, name).is_some())
     }
 
     fn nearest(&self, name: &str) -> Option<&'static str> {
@@ -246,15 +232,11 @@ impl CommandLine {
         nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
     }
 
-    fn unknown(&self, given: &GivenOption<'_>) -> Failure {
-        let refusal = match given.value {
-            Some(_) if is_like_password(given.name) => {
-                Failure::new(format!("invalid option: --{}=***", given.name))
-            }
-            Some(value) => Failure::new(format!("invalid option: --{}={value}", given.name)),
-            None => Failure::new(format!("invalid option: --{}", given.name)),
-        };
-        match self.nearest(given.name) {
+    fn unknown(&self, name: &str, value: Option<&str>) -> Failure {
+        let value = value.map(|value| if is_like_password(name) { "***" } else { value });
+        let value = value.map_or(String::new(), |value| format!("={value}"));
+        let refusal = Failure::new(format!("invalid option: --{name}{value}"));
+        match self.nearest(name) {
             Some(name) => refusal.with_hint(format!("did you mean --{}?", dashed(name))),
             None => refusal
                 .with_hint("--help lists the general options, the command help those of a test"),
@@ -272,36 +254,31 @@ impl CommandLine {
             if line.is_empty() || line.starts_with('#') {
                 continue;
             }
-            let line = line.strip_prefix("--").unwrap_or(line);
-            let given = match line.split_once('=') {
-                Some((name, value)) => {
-                    GivenOption { name: name.trim(), value: Some(value.trim().trim_matches('"')) }
-                }
-                None => GivenOption { name: line, value: None },
-            };
+            let (name, value) = split_option(line.strip_prefix("--").unwrap_or(line));
+            let value = value.map(|value| value.trim().trim_matches('"'));
             let place = format!("{path}, line {}", index + 1);
-            self.take_line(&given, &place)?;
+            self.take_line((name.trim(), value), &place)?;
         }
         Ok(())
     }
 
-    fn take_line(&mut self, given: &GivenOption<'_>, place: &str) -> Result<(), Failure> {
-        let name = dashed(given.name);
+    fn take_line(&mut self, given: GivenOption<'_>, place: &str) -> Result<(), Failure> {
+        let name = dashed(given.0);
         let is_general =
             general_option(&name).is_some() || DEPRECATED.iter().any(|(old, _)| *old == name);
-        let is_for_script = matches!(self.script, Script::Lua(_));
-        if is_general || is_for_script || self.is_known_to_test(given.name) {
+        let is_of_test = self.script.test().is_some_and(|test| option_of(test, given.0).is_some());
+        if is_general || is_of_test || matches!(self.script, Script::Lua(_)) {
             return self.take(given).map_err(|refusal| {
                 let message = format!("{} ({place})", refusal.message).into();
                 Failure { message, ..refusal }
             });
         }
-        let advice = match self.nearest(given.name) {
+        let advice = match self.nearest(given.0) {
             Some(name) => format!("; did you mean {}?", dashed(name)),
             None => ".".to_owned(),
         };
-        self.warnings
-            .push(format!("{place}: the unknown option {} is passed over{advice}", given.name));
+        let name = given.0;
+        self.warnings.push(format!("{place}: the unknown option {name} is passed over{advice}"));
         Ok(())
     }
 }
@@ -440,7 +417,7 @@ mod tests {
         let line =
             good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
         assert_eq!(line.settings.threads, 1);
-        assert!(line.settings.mysql.sockets.is_empty());
+        assert!(line.settings.mysql_sockets.is_empty());
         assert_eq!(line.settings.forced_shutdown.grace_s(100), Some(5));
     }
 

@@ -3,7 +3,7 @@
 
 use super::fatal::Console;
 use super::options::{ReportFormat, Settings};
-use super::report::{Fairness, Figures, ignored_errors};
+use super::report::{Fairness, Figures, fairness, ignored_errors, per_second};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
 use dyno_engine::{DueArrivals, WorkerStats};
@@ -70,10 +70,7 @@ fn line(stat: &ReportStat, percentile: u32, format: ReportFormat, uses_database:
         stat.errors,
         stat.reconnects,
     ]
-    .map(|count| match stat.time_interval_s > 0.0 {
-        true => count as f64 / stat.time_interval_s,
-        false => 0.0,
-    });
+    .map(|count| per_second(stat, count));
     match (format, uses_database) {
         (ReportFormat::Csv, _) => format!(
             "{at_s:.0},{workers},{tps:.2},{qps:.2},{reads:.2},{writes:.2},{others:.2},{latency_ms:.2},\
@@ -90,34 +87,15 @@ fn line(stat: &ReportStat, percentile: u32, format: ReportFormat, uses_database:
     }
 }
 
-/// Frames that have come since some point in time.
-struct FramesSince {
-    frame: Frame,
-    seconds: f64,
-}
-
-impl FramesSince {
-    fn new(scheduled: bool) -> Self {
-        FramesSince { frame: Frame::new(1, scheduled), seconds: 0.0 }
-    }
-
-    fn add(&mut self, interval: &MeasuredInterval) {
-        self.frame.add(&interval.frame);
-        self.seconds += interval.length_s;
-    }
-
-    fn clear(&mut self) {
-        self.frame.clear();
-        self.seconds = 0.0;
-    }
-}
+/// The sum of frames since some point in time, and its seconds.
+type FramesSince = (Frame, f64);
 
 /// Turns intervals into sysbench's intermediate reports.
 pub(super) struct Intervals<'a> {
     settings: &'a Settings,
     line: FramesSince,
     checkpoint: FramesSince,
-    checkpoints_done: usize,
+    has_checkpoint: bool,
     in_flight: i64,
     /// With a rate: what has come due, of which `started` have begun since the release.
     pub(super) arrivals: Option<DueArrivals>,
@@ -131,12 +109,12 @@ pub(super) struct Intervals<'a> {
 
 impl<'a> Intervals<'a> {
     pub(super) fn new(settings: &'a Settings) -> Self {
-        let scheduled = settings.rate_per_s > 0;
+        let frame = Frame::new(1, settings.rate_per_s > 0);
         Intervals {
             settings,
-            line: FramesSince::new(scheduled),
-            checkpoint: FramesSince::new(scheduled),
-            checkpoints_done: 0,
+            line: (frame.clone(), 0.0),
+            checkpoint: (frame, 0.0),
+            has_checkpoint: false,
             in_flight: 0,
             arrivals: None,
             started: 0,
@@ -174,8 +152,10 @@ impl<'a> Intervals<'a> {
         }
         self.started += counts.started;
         self.in_flight += counts.started as i64 - counts.ended() as i64;
-        self.line.add(interval);
-        self.checkpoint.add(interval);
+        for (frame, seconds) in [&mut self.line, &mut self.checkpoint] {
+            frame.add(&interval.frame);
+            *seconds += interval.length_s;
+        }
         if !whole {
             return String::new();
         }
@@ -189,19 +169,21 @@ impl<'a> Intervals<'a> {
             if !hooks.as_mut().is_some_and(|hooks| hooks.intermediate(&stat)) {
                 text.push_str(&self.print_line(&stat, waiting));
             }
-            self.line.clear();
+            self.line.0.clear();
+            self.line.1 = 0.0;
         }
         let is_checkpoint = |s: &u64| (at_s - *s as f64).abs() < 1e-6;
         if self.settings.report_checkpoints_s.iter().any(is_checkpoint) {
             let stat = self.stat(&self.checkpoint, at_s);
-            let stat = with_latency(stat, &self.checkpoint.frame);
+            let stat = with_latency(stat, &self.checkpoint.0);
             let heading = format!("[ {at_s:.0}s ] Checkpoint report:\n");
             if !hooks.as_mut().is_some_and(|hooks| hooks.checkpoint(&heading, &stat)) {
                 text.push_str(&heading);
                 text.push_str(&self.print_checkpoint(stat));
             }
-            self.checkpoint.clear();
-            self.checkpoints_done += 1;
+            self.checkpoint.0.clear();
+            self.checkpoint.1 = 0.0;
+            self.has_checkpoint = true;
             self.workers_before.clone_from(&self.workers);
         }
         text
@@ -209,7 +191,7 @@ impl<'a> Intervals<'a> {
 
     fn stat(&self, since: &FramesSince, at_s: f64) -> ReportStat {
         let Settings { threads, percentile, .. } = *self.settings;
-        report_stat(&since.frame, since.seconds, at_s, threads, percentile)
+        report_stat(&since.0, since.1, at_s, threads, percentile)
     }
 
     fn print_line(&self, stat: &ReportStat, waiting: Option<u64>) -> String {
@@ -234,11 +216,8 @@ impl<'a> Intervals<'a> {
 
     fn print_checkpoint(&self, stat: ReportStat) -> String {
         let fairness = self.fairness(&self.workers);
-        Figures {
-            uses_database: self.uses_database,
-            ..Figures::new(stat, &self.checkpoint.frame, self.settings, fairness)
-        }
-        .to_string()
+        let figures = Figures::new(stat, &self.checkpoint.0, self.settings, fairness);
+        Figures { uses_database: self.uses_database, ..figures }.to_string()
     }
 
     /// How even the work was since the last checkpoint, from the sums of all workers now.
@@ -250,12 +229,12 @@ impl<'a> Intervals<'a> {
             busy: now.busy - before.busy,
             ..WorkerStats::default()
         });
-        Fairness::of_workers(&since.collect::<Vec<_>>())
+        fairness(&since.collect::<Vec<_>>())
     }
 
     /// What has been measured since the last checkpoint, if there was one.
-    pub(super) fn since_checkpoint(&self) -> Option<(&Frame, f64)> {
-        (self.checkpoints_done > 0).then_some((&self.checkpoint.frame, self.checkpoint.seconds))
+    pub(super) fn since_checkpoint(&self) -> Option<&(Frame, f64)> {
+        self.has_checkpoint.then_some(&self.checkpoint)
     }
 }
 
@@ -364,12 +343,11 @@ mod tests {
         assert!(report.contains("    total time:                          15.0000s"));
         assert!(report.contains("    events (avg/stddev):           30.0000/10.00\n"), "{report}");
         let last = intervals.fairness(&[of_worker(30, 2), of_worker(70, 5)]);
-        assert_eq!((last.events_mean, last.events_stddev), (20.0, 10.0));
-        assert_eq!((last.busy_mean_s, last.busy_stddev_s), (1.5, 0.5));
+        assert_eq!(last, [(20.0, 10.0), (1.5, 0.5)]);
         let shown = intervals.take(&interval(3, 40), true, None);
         assert!(shown.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{shown}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
-        assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
+        assert_eq!((frame.counts().committed, *seconds as u64), (40, 5));
     }
 
     /// Keeps what a script would get.

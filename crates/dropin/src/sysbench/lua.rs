@@ -2,14 +2,12 @@
 
 use super::SECRETS;
 use super::command_line::{CommandLine, refused_by_test};
-use super::fatal::{self, Place};
-use super::fatal::{Console, Level};
+use super::fatal::{self, Console, Level, Place};
 use super::intervals::ReportHooks;
 use super::options::{self, list};
 use super::run::{self, Job};
 use dyno_core::DbError;
-use dyno_core::options::OptionValues;
-use dyno_core::options::size;
+use dyno_core::options::{OptionValues, size};
 use dyno_drivers::Secret;
 use dyno_lua::{
     Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook,
@@ -27,13 +25,10 @@ pub(super) fn execute(
     words: &[String],
     console: &mut Console,
 ) -> Exit {
-    match executed(path, line, words, console) {
-        Ok(exit) => exit,
-        Err(message) => {
-            console.fatal(message);
-            Exit::Failed
-        }
-    }
+    executed(path, line, words, console).unwrap_or_else(|message| {
+        console.fatal(message);
+        Exit::Failed
+    })
 }
 
 fn executed(
@@ -53,37 +48,32 @@ fn executed(
     let Some(database) = super::opened(&line.settings, console) else {
         return Ok(Exit::Failed);
     };
-    let done = match dyno_lua::begin(&database, &script, &settings) {
-        Ok(Begun::Done) => Ok(()),
-        Ok(Begun::Run(main)) => {
-            return Ok(run(&database, &script, &settings, (line, main), console));
-        }
+    Ok(match dyno_lua::begin(&database, &script, &settings) {
+        Ok(Begun::Done) => Exit::Done,
+        Ok(Begun::Run(main)) => run(&database, &script, &settings, (line, main), console),
         Ok(Begun::Parallel) => {
             // As in the original, one thread is no crew.
-            if line.settings.threads > 1 {
+            let threads = line.settings.threads;
+            if threads > 1 {
                 console.notice("Initializing worker threads...\n");
             }
-            let threads = line.settings.threads;
             let console = Mutex::new(console);
             let report = |error: &LuaError| {
                 let mut console = console.lock().unwrap_or_else(PoisonError::into_inner);
                 failed(error, Some(Place::Command.function()), &mut console, line);
             };
-            let ended =
-                dyno_lua::parallel(&database, &script, &settings, threads, command, &report);
-            return Ok(if ended.is_ok() { Exit::Done } else { Exit::Failed });
+            match dyno_lua::parallel(&database, &script, &settings, threads, command, &report) {
+                Ok(_) => Exit::Done,
+                Err(_) => Exit::Failed,
+            }
         }
         Err(CommandError { kind, error }) => {
             let function = kind.map(|kind| match kind {
                 CommandKind::Global => command,
                 _ => Place::Command.function(),
             });
-            Err((function, error))
+            failed(&error, function, console, line)
         }
-    };
-    Ok(match done {
-        Ok(()) => Exit::Done,
-        Err((function, error)) => failed(&error, function, console, line),
     })
 }
 

@@ -16,10 +16,8 @@ mod target;
 use command_line::{CommandLine, Script};
 use dyno_core::nearest;
 use dyno_runner::databases::Database;
-use dyno_runner::failure::Exit;
-use dyno_runner::failure::Failure;
-use dyno_runner::front_end::RunLevels;
-use dyno_runner::front_end::{SweepLevel, parse_levels, sweep_words};
+use dyno_runner::failure::{Exit, Failure};
+use dyno_runner::front_end::{RunLevels, SweepLevel, parse_levels, sweep_words};
 use dyno_runner::output::{self, Streams};
 use dyno_runner::process_list;
 use dyno_sysbench::{SysbenchOptions, SysbenchTest};
@@ -251,13 +249,11 @@ fn with_test(
         script: None,
     };
     if settings.is_dry() {
-        return match load_command {
-            None => run::run_dry(options, &job, console),
-            Some(_) => {
-                console.fatal("--mysql-dry-run is for the command run: nothing else is worth it");
-                Exit::Failed
-            }
-        };
+        if load_command.is_none() {
+            return run::run(None, options, &job, console).unwrap_or_else(|exit| exit);
+        }
+        console.fatal("--mysql-dry-run is for the command run: nothing else is worth it");
+        return Exit::Failed;
     }
     let may_create = load_command == Some(LoadCommand::Prepare);
     if settings.db_driver == DbDriver::Sqlite && !may_create && !settings.sqlite_db.exists() {
@@ -271,7 +267,9 @@ fn with_test(
         (Some(database), Some(command)) => {
             run::load(&database, command, settings, &options, console)
         }
-        (Some(database), None) => run::run(&database, options, &job, console),
+        (Some(database), None) => {
+            run::run(Some(&database), options, &job, console).unwrap_or_else(|exit| exit)
+        }
     }
 }
 

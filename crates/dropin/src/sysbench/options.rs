@@ -2,12 +2,13 @@
 //! of the tests, of the random numbers and `--db-ps-mode` are in `dyno_sysbench::OPTIONS`.
 
 use OptionValues::{Choice, Flag, Long, Size, Text, Whole};
+use dyno_core::ErrorClass;
 use dyno_core::options::{OptionRow, OptionValues};
 use dyno_drivers::Secret;
-use dyno_drivers::net::TlsMode;
+use dyno_drivers::net::{TlsMode, TlsOptions};
+use dyno_engine::ErrorSet;
 use dyno_runner::front_end::percentiles;
 use dyno_sysbench::{OPTIONS, OptionGroup, SysbenchTest, options_of};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 
 pub(super) type Row = OptionRow<Settings>;
@@ -18,7 +19,7 @@ impl Settings {
         for row in rows().filter(|row| !row.default.is_empty()) {
             row.set(&mut settings, None, row.default).expect("a test sets every default");
         }
-        settings.mysql.port_given = false;
+        settings.mysql_port_given = false;
         settings
     }
 }
@@ -85,31 +86,44 @@ fn compressions(value: &str) -> Result<String, String> {
     }
 }
 
-/// All errors, none, or a list of these codes.
+/// The errors of the list, which are tried again; `reconnect` is set if lost connections are among them.
 fn ignored_errors(
     value: &str,
-    is_code: impl Fn(&str) -> bool,
     codes: &str,
+    add: impl Fn(&mut IgnoredErrors, &str) -> Option<()>,
 ) -> Result<IgnoredErrors, String> {
-    let given = texts(value);
+    let mut ignored = IgnoredErrors::default();
     match value {
-        "all" => Ok(IgnoredErrors::All),
-        "none" | "" => Ok(IgnoredErrors::None),
-        _ if given.iter().all(|code| is_code(code)) => Ok(IgnoredErrors::Codes(given)),
-        _ => Err(format!("all, none, or a list of {codes} with commas")),
+        "all" => (ignored.retry.all, ignored.reconnect) = (true, true),
+        "none" => {}
+        _ => list(value)
+            .try_for_each(|code| add(&mut ignored, code).ok_or(()))
+            .map_err(|()| format!("all, none, or a list of {codes} with commas"))?,
     }
+    if ignored.reconnect {
+        ignored.retry.classes.push(ErrorClass::ConnectionLost);
+    }
+    Ok(ignored)
 }
 
 fn mysql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    let is_number =
-        |code: &str| code.parse().is_ok_and(|number| (1..=65_535_u32).contains(&number));
-    ignored_errors(value, is_number, "MySQL's error numbers")
+    // Numbers of the client library for lost connections ask for new ones.
+    const LOST: [u32; 4] = [2006, 2011, 2013, 2055];
+    ignored_errors(value, "MySQL's error numbers", |ignored, code| {
+        let number = code.parse().ok().filter(|number| (1..=65_535).contains(number))?;
+        ignored.reconnect |= LOST.contains(&number);
+        ignored.retry.errnos.push(number);
+        Some(())
+    })
 }
 
 fn pgsql_errors(value: &str) -> Result<IgnoredErrors, String> {
-    let is_state =
-        |code: &str| code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    ignored_errors(value, is_state, "SQLSTATEs (five letters or digits)")
+    ignored_errors(value, "SQLSTATEs (five letters or digits)", |ignored, code| {
+        let is_state = code.len() == 5 && code.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        ignored.reconnect |= code.starts_with("08");
+        ignored.retry.sqlstates.push(code.to_owned());
+        is_state.then_some(())
+    })
 }
 
 /// All but `--config-file` and the deprecated names, which the reader of the command line handles itself.
@@ -172,39 +186,39 @@ pub(super) const MYSQL: &[Row] = &[
         "Hosts of the servers").with_metavariable(LIST),
     Row::new("mysql-port", "3306", text(|s, v| {
         s.mysql.ports = whole_list(v, 65_535)?;
-        s.mysql.port_given = true;
+        s.mysql_port_given = true;
         Ok(())
     }),
         "Ports of the servers").with_metavariable(LIST),
-    Row::new("mysql-socket", "", text(|s, v| { s.mysql.sockets = list(v).map(Into::into).collect(); Ok(()) }),
+    Row::new("mysql-socket", "", text(|s, v| { s.mysql_sockets = list(v).map(Into::into).collect(); Ok(()) }),
         "Unix sockets of the servers, instead of host and port").with_metavariable(LIST),
     Row::new("mysql-user", "sbtest", text(|s, v| { s.mysql.user = v.to_owned(); Ok(()) }), "User"),
     Row::new("mysql-password", "", text(|s, v| { s.mysql.password = secret(v); Ok(()) }),
         "Password; without it the environment variable MYSQL_PWD is used"),
     Row::new("mysql-db", "sbtest", text(|s, v| { s.mysql.db = v.to_owned(); Ok(()) }), "Database"),
-    Row::new("mysql-ssl", "off", text(|s, v| { s.mysql.ssl = MysqlSsl::parse(v)?; Ok(()) }),
+    Row::new("mysql-ssl", "off", text(|s, v| { (s.mysql.tls.mode, s.mysql_ssl_here) = mysql_ssl(v)?; Ok(()) }),
         "TLS: on (with client-key.pem, client-cert.pem and cacert.pem of the working directory, \
         where they exist), off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"),
-    Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.ssl_key = path(v); Ok(()) }),
+    Row::new("mysql-ssl-key", "", text(|s, v| { s.mysql.tls.key = path(v); Ok(()) }),
         "The client's private key, PEM").with_metavariable(FILE),
-    Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.ssl_cert = path(v); Ok(()) }),
+    Row::new("mysql-ssl-cert", "", text(|s, v| { s.mysql.tls.cert = path(v); Ok(()) }),
         "The client's certificate, PEM").with_metavariable(FILE),
-    Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.ssl_ca = path(v); Ok(()) }),
+    Row::new("mysql-ssl-ca", "", text(|s, v| { s.mysql.tls.ca = path(v); Ok(()) }),
         "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
     Row::new("mysql-ssl-cipher", "", text(|_, v| match v {
         "" => Ok(()),
         _ => Err("left out: dyno chooses the cipher itself".to_owned()),
     }),
         "Known from sysbench; must be left empty"),
-    Row::new("mysql-compression", "off", Flag(|s, on| s.mysql.compression = on), "Compress the protocol"),
-    Row::new("mysql-compression-algorithms", "zlib", text(|s, v| { s.mysql.compression_algorithms = compressions(v)?; Ok(()) }),
+    Row::new("mysql-compression", "off", Flag(|s, on| s.mysql_compression = on), "Compress the protocol"),
+    Row::new("mysql-compression-algorithms", "zlib", text(|s, v| { s.mysql_compression_algorithms = compressions(v)?; Ok(()) }),
         "With --mysql-compression: zlib, zstd (of MySQL only) and uncompressed, of which the first is taken that the \
         server has").with_metavariable(LIST),
     Row::new("mysql-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
     Row::new("mysql-ignore-errors", "1213,1020,1205", text(|s, v| { s.mysql.ignore_errors = mysql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is tried again, by number, all or none; \
         with 2006, 2011, 2013 or 2055 among them, lost connections are made again").with_metavariable(LIST),
-    Row::new("mysql-dry-run", "off", Flag(|s, on| s.mysql.dry_run = on),
+    Row::new("mysql-dry-run", "off", Flag(|s, on| s.mysql_dry_run = on),
         "Of a built-in test's run: make and count the statements, but send nothing and connect to no server"),
 ];
 
@@ -219,7 +233,7 @@ pub(super) const PGSQL: &[Row] = &[
         "Password; without it the environment variable PGPASSWORD is used"),
     Row::new("pgsql-db", "sbtest", text(|s, v| { s.pgsql.db = v.to_owned(); Ok(()) }), "Database"),
     Row::new("pgsql-sslmode", "prefer", Choice(&["disable", "allow", "prefer", "require", "verify-ca", "verify-full"], |s, at| {
-        s.pgsql.sslmode = TlsMode::ALL[at];
+        s.pgsql.tls.mode = TlsMode::ALL[at];
     }),
         "TLS: disable, allow, prefer, require, verify-ca or verify-full"),
 ];
@@ -253,13 +267,13 @@ pub(super) const DYNO: &[Row] = &[
     Row::new("pgsql-ignore-errors", "40P01,23505,40001", text(|s, v| { s.pgsql.ignore_errors = pgsql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is rolled back and tried again, by SQLSTATE, all or none; \
         with a state of class 08 among them, lost connections are made again").with_metavariable(LIST),
-    Row::new("mysql-server-public-key", "", text(|s, v| { s.mysql.server_public_key = v.to_owned(); Ok(()) }),
+    Row::new("mysql-server-public-key", "", text(|s, v| { s.mysql_server_public_key = v.to_owned(); Ok(()) }),
         "The server's RSA key, PEM: without TLS, passwords are sent under it instead of a key that the server sends").with_metavariable(FILE),
     Row::new("mysql-allow-cleartext", "off", Flag(|s, on| s.mysql.allow_cleartext = on),
         "Send the password in clear text without TLS, to a server that asks for it"),
     Row::new("pgsql-allow-cleartext", "off", Flag(|s, on| s.pgsql.allow_cleartext = on),
         "Send the password in clear text without TLS, to a server that asks for it"),
-    Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.ssl_root_cert = path(v); Ok(()) }),
+    Row::new("pgsql-sslrootcert", "", text(|s, v| { s.pgsql.tls.ca = path(v); Ok(()) }),
         "Certificates of the trusted authorities, PEM").with_metavariable(FILE),
     Row::new("sqlite-db", "sbtest.db", text(|s, v| { s.sqlite_db = path(v).ok_or("the name of a file")?; Ok(()) }),
         "File of the SQLite database").with_metavariable(FILE),
@@ -328,79 +342,40 @@ pub(super) enum ReportFormat {
     Csv,
 }
 
-/// TLS as `--mysql-ssl` names it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum MysqlSsl {
-    /// 1.0: off.
-    #[default]
-    Off,
-    /// 1.0: on, with the files of the working directory, where there are any.
-    WorkingDirectory,
-    /// The words of the master branch.
-    Mode(TlsMode),
+/// TLS as `--mysql-ssl` of 1.0 or of the master branch names it; true for 1.0's `on`.
+fn mysql_ssl(value: &str) -> Result<(TlsMode, bool), String> {
+    let mode = match value.to_ascii_uppercase().as_str() {
+        "DISABLED" | "OFF" | "FALSE" | "0" => TlsMode::Disable,
+        "PREFERRED" => TlsMode::Prefer,
+        "REQUIRED" => TlsMode::Require,
+        "VERIFY_CA" => TlsMode::VerifyCa,
+        "VERIFY_IDENTITY" => TlsMode::VerifyFull,
+        "" | "ON" | "TRUE" | "1" => return Ok((TlsMode::Prefer, true)),
+        _ => {
+            let words = "on, off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY";
+            return Err(words.to_owned());
+        }
+    };
+    Ok((mode, false))
 }
 
-impl MysqlSsl {
-    pub(super) fn parse(value: &str) -> Result<Self, String> {
-        let mode = match value.to_ascii_uppercase().as_str() {
-            "DISABLED" => TlsMode::Disable,
-            "PREFERRED" => TlsMode::Prefer,
-            "REQUIRED" => TlsMode::Require,
-            "VERIFY_CA" => TlsMode::VerifyCa,
-            "VERIFY_IDENTITY" => TlsMode::VerifyFull,
-            "" | "ON" | "TRUE" | "1" => return Ok(MysqlSsl::WorkingDirectory),
-            "OFF" | "FALSE" | "0" => return Ok(MysqlSsl::Off),
-            _ => {
-                return Err("on, off, DISABLED, PREFERRED, REQUIRED, VERIFY_CA or VERIFY_IDENTITY"
-                    .to_owned());
-            }
-        };
-        Ok(MysqlSsl::Mode(mode))
-    }
+/// The errors after which a transaction is tried again.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct IgnoredErrors {
+    pub(super) retry: ErrorSet,
+    /// Lost connections are made again.
+    pub(super) reconnect: bool,
 }
 
-/// Which errors the transaction is tried again after.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum IgnoredErrors {
-    All,
-    /// These codes: numbers of MySQL, SQLSTATEs of PostgreSQL.
-    #[default]
-    None,
-    Codes(Vec<String>),
-}
-
+/// The options of a driver for servers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct MysqlSettings {
-    pub(super) hosts: Vec<String>,
-    pub(super) ports: Vec<u16>,
-    pub(super) sockets: Vec<PathBuf>,
-    pub(super) user: String,
-    pub(super) password: Option<Secret>,
-    pub(super) db: String,
-    pub(super) ssl: MysqlSsl,
-    pub(super) ssl_key: Option<PathBuf>,
-    pub(super) ssl_cert: Option<PathBuf>,
-    pub(super) ssl_ca: Option<PathBuf>,
-    pub(super) dry_run: bool,
-    pub(super) compression: bool,
-    /// With commas between them.
-    pub(super) compression_algorithms: String,
-    pub(super) ignore_errors: IgnoredErrors,
-    pub(super) allow_cleartext: bool,
-    pub(super) server_public_key: String,
-    /// The port was given: then `localhost` does not mean the unix socket.
-    pub(super) port_given: bool,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct PgsqlSettings {
+pub(super) struct ServerSettings {
     pub(super) hosts: Vec<String>,
     pub(super) ports: Vec<u16>,
     pub(super) user: String,
     pub(super) password: Option<Secret>,
     pub(super) db: String,
-    pub(super) sslmode: TlsMode,
-    pub(super) ssl_root_cert: Option<PathBuf>,
+    pub(super) tls: TlsOptions,
     pub(super) allow_cleartext: bool,
     pub(super) ignore_errors: IgnoredErrors,
 }
@@ -431,8 +406,18 @@ pub(super) struct Settings {
     pub(super) percentile: u32,
     pub(super) histogram: bool,
     pub(super) db_driver: DbDriver,
-    pub(super) mysql: MysqlSettings,
-    pub(super) pgsql: PgsqlSettings,
+    pub(super) mysql: ServerSettings,
+    pub(super) pgsql: ServerSettings,
+    pub(super) mysql_sockets: Vec<PathBuf>,
+    /// The port was given: then `localhost` does not mean the unix socket.
+    pub(super) mysql_port_given: bool,
+    /// `--mysql-ssl=on` of 1.0: files of the working directory are used if they exist.
+    pub(super) mysql_ssl_here: bool,
+    pub(super) mysql_dry_run: bool,
+    pub(super) mysql_compression: bool,
+    /// With commas between them.
+    pub(super) mysql_compression_algorithms: String,
+    pub(super) mysql_server_public_key: String,
     pub(super) sqlite_db: PathBuf,
     pub(super) percentiles: Vec<f64>,
     /// Where the result goes as JSON; `-` is stdout.
@@ -457,7 +442,7 @@ impl Settings {
 
     /// True when nothing is sent to any server.
     pub(super) fn is_dry(&self) -> bool {
-        self.mysql.dry_run && self.db_driver == DbDriver::Mysql
+        self.mysql_dry_run && self.db_driver == DbDriver::Mysql
     }
 
     /// Rules that concern more than one option.
@@ -475,7 +460,7 @@ impl Settings {
 /// One row: the option with its kind of value, and what it does.
 type HelpRow = (String, String);
 
-fn row_of<S>(name: &str, option: &OptionRow<S>) -> HelpRow {
+fn help_row<S>(name: &str, option: &OptionRow<S>) -> HelpRow {
     let option_text = match option.metavariable() {
         switch @ "on|off" => format!("--{name}[={switch}]"),
         value => format!("--{name}={value}"),
@@ -483,31 +468,28 @@ fn row_of<S>(name: &str, option: &OptionRow<S>) -> HelpRow {
     (option_text, format!("{} [{}]", option.doc, option.default))
 }
 
-/// Writes rows with their texts one below the other.
-fn write_rows(out: &mut String, rows: &[HelpRow]) {
+/// Writes rows with their texts one below the other, under a heading.
+fn write_rows(out: &mut String, heading: &str, rows: &[HelpRow]) {
     let width = rows.iter().map(|(option, _)| option.len()).max().unwrap_or(0);
+    out.push_str(&format!("{heading}\n"));
     for (option, help) in rows {
-        // Writing to a String can't fail.
-        let _ = writeln!(out, "  {option:<width$} {help}");
+        out.push_str(&format!("  {option:<width$} {help}\n"));
     }
     out.push('\n');
 }
 
-fn rows_of<S>(options: &[OptionRow<S>]) -> Vec<HelpRow> {
-    options.iter().map(|option| row_of(option.name, option)).collect()
+fn help_rows<S>(options: &[OptionRow<S>]) -> Vec<HelpRow> {
+    options.iter().map(|option| help_row(option.name, option)).collect()
 }
 
 /// Rows of the options that all tests share but the tests' own table describes.
 fn shared_rows(shared: OptionGroup) -> Vec<HelpRow> {
-    OPTIONS
-        .iter()
-        .filter(|(group, _)| *group == shared)
-        .flat_map(|(_, rows)| rows_of(rows))
-        .collect()
+    let rows = OPTIONS.iter().filter(|(group, _)| *group == shared);
+    rows.flat_map(|(_, rows)| help_rows(rows)).collect()
 }
 
 fn general_rows() -> Vec<HelpRow> {
-    let mut rows = rows_of(GENERAL);
+    let mut rows = help_rows(GENERAL);
     rows.push((
         "--config-file=FILENAME".to_owned(),
         "Read more options from this file: a line name=value each, # before comments".to_owned(),
@@ -560,37 +542,28 @@ fn test_names(legacy: bool) -> String {
 /// The text of `--help`.
 pub(super) fn general_help() -> String {
     let mut out = String::from(USAGE);
-    let mut random = shared_rows(OptionGroup::Random);
-    random.extend(rows_of(RANDOM));
-    let mut database = rows_of(DATABASE);
-    database.extend(shared_rows(OptionGroup::Database));
-    let sections = [
+    let random = [shared_rows(OptionGroup::Random), help_rows(RANDOM)].concat();
+    let database = [help_rows(DATABASE), shared_rows(OptionGroup::Database)].concat();
+    for (heading, rows) in [
         ("General options:", general_rows()),
         ("Pseudo-Random Numbers Generator options:", random),
-        ("Log options:", rows_of(LOG)),
-        ("Statistics options:", rows_of(STATISTICS)),
+        ("Log options:", help_rows(LOG)),
+        ("Statistics options:", help_rows(STATISTICS)),
         ("General database options:", database),
-    ];
-    for (heading, rows) in sections {
-        let _ = writeln!(out, "{heading}");
-        write_rows(&mut out, &rows);
+    ] {
+        write_rows(&mut out, heading, &rows);
     }
     out.push_str(
         "Compiled-in database drivers:\n  mysql - MySQL and MariaDB\n  pgsql - PostgreSQL\n  \
          sqlite - SQLite, embedded\n\n",
     );
-    let sections = [
-        ("mysql options:", rows_of(MYSQL)),
-        ("pgsql options:", rows_of(PGSQL)),
-        ("Options that sysbench 1.0.20 does not have:", rows_of(DYNO)),
-    ];
-    for (heading, rows) in sections {
-        let _ = writeln!(out, "{heading}");
-        write_rows(&mut out, &rows);
-    }
-    let _ = writeln!(out, "Compiled-in tests:\n  {}", test_names(false));
-    let _ = writeln!(out, "Tests of sysbench 0.5:\n  {}\n", test_names(true));
-    out.push_str(NOTES);
+    write_rows(&mut out, "mysql options:", &help_rows(MYSQL));
+    write_rows(&mut out, "pgsql options:", &help_rows(PGSQL));
+    write_rows(&mut out, "Options that sysbench 1.0.20 does not have:", &help_rows(DYNO));
+    let (tests, legacy) = (test_names(false), test_names(true));
+    out.push_str(&format!(
+        "Compiled-in tests:\n  {tests}\nTests of sysbench 0.5:\n  {legacy}\n\n{NOTES}"
+    ));
     out
 }
 
@@ -604,14 +577,11 @@ pub(super) fn test_help(test: SysbenchTest) -> Option<String> {
         rows.any(|row| row.name == name)
     };
     let own = options_of(test).filter(|(name, _)| !is_shared(name));
-    let mut rows: Vec<HelpRow> = own.map(|(name, option)| row_of(name, option)).collect();
-    if rows.is_empty() {
-        return None;
-    }
+    let mut rows: Vec<HelpRow> = own.map(|(name, option)| help_row(name, option)).collect();
     rows.sort();
-    let mut out = format!("{} options:\n", test.name());
-    write_rows(&mut out, &rows);
-    Some(out)
+    let mut out = String::new();
+    write_rows(&mut out, &format!("{} options:", test.name()), &rows);
+    (!rows.is_empty()).then_some(out)
 }
 
 #[cfg(test)]
@@ -625,12 +595,10 @@ mod tests {
         assert_eq!((settings.threads, settings.time_s, settings.percentile), (1, 10, 95));
         assert_eq!(settings.mysql.ports, [3306]);
         assert_eq!(settings.mysql.hosts, ["localhost"]);
-        assert!(!settings.mysql.port_given);
-        assert_eq!(
-            settings.mysql.ignore_errors,
-            IgnoredErrors::Codes(vec!["1213".into(), "1020".into(), "1205".into()])
-        );
-        assert_eq!(settings.pgsql.sslmode, TlsMode::Prefer);
+        assert!(!settings.mysql_port_given);
+        assert_eq!(settings.mysql.ignore_errors.retry.errnos, [1213, 1020, 1205]);
+        assert!(!settings.mysql.ignore_errors.reconnect);
+        assert_eq!(settings.pgsql.tls.mode, TlsMode::Prefer);
         for (name, known) in [
             ("db-driver", DbDriver::ALL.map(DbDriver::name).to_vec()),
             ("pgsql-sslmode", TlsMode::ALL.map(TlsMode::name).to_vec()),
@@ -674,12 +642,12 @@ mod tests {
 
     #[test]
     fn mysql_ssl_takes_the_words_of_both_versions() {
-        assert_eq!(MysqlSsl::parse("on"), Ok(MysqlSsl::WorkingDirectory));
-        assert_eq!(MysqlSsl::parse(""), Ok(MysqlSsl::WorkingDirectory));
-        assert_eq!(MysqlSsl::parse("off"), Ok(MysqlSsl::Off));
-        assert_eq!(MysqlSsl::parse("VERIFY_CA"), Ok(MysqlSsl::Mode(TlsMode::VerifyCa)));
-        assert_eq!(MysqlSsl::parse("required"), Ok(MysqlSsl::Mode(TlsMode::Require)));
-        assert!(MysqlSsl::parse("maybe").is_err());
+        assert_eq!(mysql_ssl("on"), Ok((TlsMode::Prefer, true)));
+        assert_eq!(mysql_ssl(""), Ok((TlsMode::Prefer, true)));
+        assert_eq!(mysql_ssl("off"), Ok((TlsMode::Disable, false)));
+        assert_eq!(mysql_ssl("VERIFY_CA"), Ok((TlsMode::VerifyCa, false)));
+        assert_eq!(mysql_ssl("required"), Ok((TlsMode::Require, false)));
+        assert!(mysql_ssl("maybe").is_err());
     }
 
     /// What stands before the first blank of each line that describes an option.

@@ -3,7 +3,7 @@
 //! no row.
 
 use super::options::Settings;
-use dyno_core::{DbError, ErrorClass, Nanos};
+use dyno_core::{DbError, ErrorClass};
 use dyno_engine::record::{ErrorCount, Frame, Latencies};
 use dyno_engine::{TrialEnd, TrialResult, WorkerStats};
 use dyno_facts::SeriesRow;
@@ -23,31 +23,17 @@ pub(super) struct Figures {
     pub(super) percentiles: Vec<(f64, f64)>,
     /// `--percentile=0`.
     pub(super) percentile_disabled: bool,
+    /// Mean and deviation of the workers' events and of their busy seconds.
     pub(super) fairness: Fairness,
 }
 
-/// How evenly the work was spread over the workers.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Fairness {
-    pub(super) events_mean: f64,
-    /// Of the population.
-    pub(super) events_stddev: f64,
-    pub(super) busy_mean_s: f64,
-    pub(super) busy_stddev_s: f64,
-}
+/// How evenly the work was spread over the workers: mean and deviation of the population, of events and busy seconds.
+pub(super) type Fairness = [(f64, f64); 2];
 
-impl Fairness {
-    pub(super) fn of_workers(workers: &[WorkerStats]) -> Self {
-        let events = workers.iter().map(|worker| worker.transactions as f64);
-        let busy = workers.iter().map(|worker| seconds(worker.busy));
-        let (events_mean, events_stddev) = mean_and_deviation(events);
-        let (busy_mean_s, busy_stddev_s) = mean_and_deviation(busy);
-        Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s }
-    }
-}
-
-fn seconds(time: Nanos) -> f64 {
-    time as f64 / 1e9
+pub(super) fn fairness(workers: &[WorkerStats]) -> Fairness {
+    let events = workers.iter().map(|worker| worker.transactions as f64);
+    let busy_s = workers.iter().map(|worker| worker.busy as f64 / 1e9);
+    [mean_and_deviation(events), mean_and_deviation(busy_s)]
 }
 
 fn mean_and_deviation(values: impl ExactSizeIterator<Item = f64> + Clone) -> (f64, f64) {
@@ -96,77 +82,61 @@ impl Figures {
             fairness,
         }
     }
-
-    fn write_counts(&self, out: &mut String) -> fmt::Result {
-        let ReportStat { reads, writes, others, time_interval_s, .. } = self.stat;
-        let queries = reads + writes + others;
-        writeln!(out, "SQL statistics:")?;
-        writeln!(out, "    queries performed:")?;
-        for (label, count) in
-            [("read:", reads), ("write:", writes), ("other:", others), ("total:", queries)]
-        {
-            writeln!(out, "        {label:<33}{count}")?;
-        }
-        for (label, count) in [
-            ("transactions:", self.stat.events),
-            ("queries:", queries),
-            ("ignored errors:", self.stat.errors),
-            ("reconnects:", self.stat.reconnects),
-        ] {
-            let per_s = if time_interval_s > 0.0 { count as f64 / time_interval_s } else { 0.0 };
-            writeln!(out, "    {label:<37}{count:<6} ({per_s:.2} per sec.)")?;
-        }
-        writeln!(out)
-    }
-
-    fn write_latency(&self, out: &mut String) -> fmt::Result {
-        writeln!(out, "Latency (ms):")?;
-        let [min_ms, max_ms, avg_ms, sum_ms] =
-            self.stat.latency_s.unwrap_or_default().map(|seconds| seconds * 1e3);
-        writeln!(out, "         min: {min_ms:>39.2}")?;
-        writeln!(out, "         avg: {avg_ms:>39.2}")?;
-        writeln!(out, "         max: {max_ms:>39.2}")?;
-        if self.percentile_disabled {
-            writeln!(out, "         percentile stats:               disabled")?;
-        }
-        for (percent, latency_ms) in &self.percentiles {
-            writeln!(out, "{percent:>11}th percentile: {latency_ms:>27.2}")?;
-        }
-        writeln!(out, "         sum: {sum_ms:>39.2}")?;
-        writeln!(out)
-    }
-
-    fn write_fairness(&self, out: &mut String) -> fmt::Result {
-        let Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s } = self.fairness;
-        writeln!(out, "Threads fairness:")?;
-        writeln!(out, "    events (avg/stddev):           {events_mean:.4}/{events_stddev:.2}")?;
-        writeln!(out, "    execution time (avg/stddev):   {busy_mean_s:.4}/{busy_stddev_s:.2}")?;
-        writeln!(out)
-    }
-
-    fn write(&self, out: &mut String) -> fmt::Result {
-        match self.uses_database {
-            true => self.write_counts(out)?,
-            false => writeln!(out)?,
-        }
-        if let Some(unfinished) = self.unfinished {
-            writeln!(out, "Number of unfinished transactions on forced shutdown: {unfinished}\n")?;
-        }
-        writeln!(out, "General statistics:")?;
-        writeln!(out, "    total time:                          {:.4}s", self.stat.time_total_s)?;
-        writeln!(out, "    total number of events:              {}", self.stat.events)?;
-        writeln!(out)?;
-        self.write_latency(out)?;
-        self.write_fairness(out)
-    }
 }
 
 impl fmt::Display for Figures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut out = String::new();
-        self.write(&mut out)?;
-        f.write_str(&out)
+        let ReportStat { reads, writes, others, events, errors, reconnects, .. } = self.stat;
+        let queries = reads + writes + others;
+        if self.uses_database {
+            writeln!(f, "SQL statistics:\n    queries performed:")?;
+            for (label, count) in
+                [("read:", reads), ("write:", writes), ("other:", others), ("total:", queries)]
+            {
+                writeln!(f, "        {label:<33}{count}")?;
+            }
+            for (label, count) in [
+                ("transactions:", events),
+                ("queries:", queries),
+                ("ignored errors:", errors),
+                ("reconnects:", reconnects),
+            ] {
+                let per_s = per_second(&self.stat, count);
+                writeln!(f, "    {label:<37}{count:<6} ({per_s:.2} per sec.)")?;
+            }
+        }
+        writeln!(f)?;
+        if let Some(unfinished) = self.unfinished {
+            writeln!(f, "Number of unfinished transactions on forced shutdown: {unfinished}\n")?;
+        }
+        let [min_ms, max_ms, avg_ms, sum_ms] =
+            self.stat.latency_s.unwrap_or_default().map(|seconds| seconds * 1e3);
+        writeln!(
+            f,
+            "General statistics:\n    total time:                          {:.4}s\n    total number of \
+             events:              {events}\n\nLatency (ms):\n         min: {min_ms:>39.2}\n         avg: \
+             {avg_ms:>39.2}\n         max: {max_ms:>39.2}",
+            self.stat.time_total_s
+        )?;
+        if self.percentile_disabled {
+            writeln!(f, "         percentile stats:               disabled")?;
+        }
+        for (percent, latency_ms) in &self.percentiles {
+            writeln!(f, "{percent:>11}th percentile: {latency_ms:>27.2}")?;
+        }
+        let [(events_mean, events_stddev), (busy_mean_s, busy_stddev_s)] = self.fairness;
+        writeln!(
+            f,
+            "         sum: {sum_ms:>39.2}\n\nThreads fairness:\n    events (avg/stddev):           \
+             {events_mean:.4}/{events_stddev:.2}\n    execution time (avg/stddev):   \
+             {busy_mean_s:.4}/{busy_stddev_s:.2}\n"
+        )
     }
+}
+
+/// The rate of a count over the time of the figures.
+pub(super) fn per_second(stat: &ReportStat, count: u64) -> f64 {
+    if stat.time_interval_s > 0.0 { count as f64 / stat.time_interval_s } else { 0.0 }
 }
 
 const BUCKETS: usize = 1_024;
@@ -221,14 +191,6 @@ pub(super) fn histogram(latencies: &Latencies) -> String {
 /// An interval is at least so long, with room for rounding.
 const INTERVAL_S: f64 = 1.0 - 1e-6;
 
-pub(super) struct Notes<'a> {
-    pub(super) result: &'a TrialResult,
-    /// `--errors`: the whole breakdown, also when there was none.
-    pub(super) errors: bool,
-    /// What [`outage`] and the script have to say.
-    pub(super) said: &'a [String],
-}
-
 /// That lost connections could not be opened again, and since when nothing was executed: no count of the report has it.
 pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<String> {
     // Nothing answers, or a PostgreSQL that starts or stops.
@@ -258,94 +220,79 @@ pub(super) fn outage(result: &TrialResult, intervals: &[SeriesRow]) -> Option<St
     Some(note)
 }
 
-impl Notes<'_> {
-    /// The block; empty when there is nothing to say.
-    pub(super) fn text(&self) -> String {
-        let mut out = String::new();
-        if self.errors {
-            out.push_str(&self.breakdown());
-        }
-        let notes = self.notes();
-        if !notes.is_empty() {
-            out.push_str("Notes:\n");
-            for note in notes {
-                // Writing to a String can't fail.
-                let _ = writeln!(out, "    {note}");
-            }
-            out.push('\n');
-        }
-        out
+/// The block after the report; empty if there is nothing to say. `errors` is `--errors`: the whole breakdown, also if
+/// there were none. `more` are the notes of [`outage`] and of the script.
+pub(super) fn notes_block(result: &TrialResult, errors: bool, more: &[String]) -> String {
+    let mut out = if errors { breakdown(result) } else { String::new() };
+    let notes = notes(result, errors, more);
+    if !notes.is_empty() {
+        let lines: String = notes.iter().map(|note| format!("    {note}\n")).collect();
+        out.push_str(&format!("Notes:\n{lines}\n"));
     }
+    out
+}
 
-    fn breakdown(&self) -> String {
-        let total = &self.result.total;
-        let (counts, wasted) = (total.counts(), total.wasted());
-        let mut out = String::from("Errors:\n");
-        for error in &total.errors.0 {
-            let code = match error.errno {
-                0 => error.sqlstate.clone(),
-                errno => format!("{errno} ({})", error.sqlstate),
-            };
-            let _ = writeln!(
-                out,
-                "    {:<15} {code:<16} {:>10}  {}",
-                error.class.name(),
-                error.count,
-                error.message
-            );
-        }
-        if total.errors.0.is_empty() {
-            out.push_str("    none\n");
-        }
-        out.push_str("\nWasted work:\n");
-        for (label, count) in [
-            ("attempts tried again:", counts.retries),
-            ("failed transactions:", counts.failed),
-            ("transactions in flight at the end:", self.result.in_flight),
-            ("read statements of failed attempts:", wasted.reads),
-            ("write statements of failed attempts:", wasted.writes),
-            ("other statements of failed attempts:", wasted.others),
-        ] {
-            let _ = writeln!(out, "    {label:<37}{count}");
-        }
-        out.push('\n');
-        out
+fn breakdown(result: &TrialResult) -> String {
+    let total = &result.total;
+    let (counts, wasted) = (total.counts(), total.wasted());
+    let mut out = String::from("Errors:\n");
+    for ErrorCount { class, errno, sqlstate, count, message, .. } in &total.errors.0 {
+        let code = match errno {
+            0 => sqlstate.clone(),
+            errno => format!("{errno} ({sqlstate})"),
+        };
+        out.push_str(&format!("    {:<15} {code:<16} {count:>10}  {message}\n", class.name()));
     }
+    if total.errors.0.is_empty() {
+        out.push_str("    none\n");
+    }
+    out.push_str("\nWasted work:\n");
+    for (label, count) in [
+        ("attempts tried again:", counts.retries),
+        ("failed transactions:", counts.failed),
+        ("transactions in flight at the end:", result.in_flight),
+        ("read statements of failed attempts:", wasted.reads),
+        ("write statements of failed attempts:", wasted.writes),
+        ("other statements of failed attempts:", wasted.others),
+    ] {
+        out.push_str(&format!("    {label:<37}{count}\n"));
+    }
+    out + "\n"
+}
 
-    fn notes(&self) -> Vec<String> {
-        let total = &self.result.total;
-        let (work, wasted) = (total.work(), total.wasted());
-        let mut notes = self.said.to_vec();
-        notes.extend(self.result.scan_note());
-        if work.misses > 0 {
-            let (misses, them) = match work.misses {
-                1 => ("1 update or delete".to_owned(), "It is"),
-                n => (format!("{n} updates and deletes"), "They are"),
-            };
-            notes.push(format!(
-                "{misses} met no row. {them} among the other statements, in transactions that count."
-            ));
-        }
-        let is_whole = !matches!(self.result.ended, TrialEnd::Aborted(_));
-        if is_whole && self.result.in_flight > 0 {
-            let in_flight = match self.result.in_flight {
-                1 => "1 transaction was in flight at the end and is".to_owned(),
-                n => format!("{n} transactions were in flight at the end and are"),
-            };
-            let longest_s = self.result.longest_in_flight as f64 / 1e9;
-            notes.push(format!(
-                "{in_flight} in no figure above. The longest latency was at least {longest_s:.2} s."
-            ));
-        }
-        if wasted.statements() > 0 && !self.errors {
-            let (statements, them) = match wasted.statements() {
-                1 => ("1 statement of a failed attempt is".to_owned(), "it"),
-                n => (format!("{n} statements of failed attempts are"), "them"),
-            };
-            notes.push(format!("{statements} in no count above; --errors shows {them}."));
-        }
-        notes
+fn notes(result: &TrialResult, errors: bool, more: &[String]) -> Vec<String> {
+    let total = &result.total;
+    let (work, wasted) = (total.work(), total.wasted());
+    let mut notes = more.to_vec();
+    notes.extend(result.scan_note());
+    if work.misses > 0 {
+        let (misses, them) = match work.misses {
+            1 => ("1 update or delete".to_owned(), "It is"),
+            n => (format!("{n} updates and deletes"), "They are"),
+        };
+        notes.push(format!(
+            "{misses} met no row. {them} among the other statements, in transactions that count."
+        ));
     }
+    let is_whole = !matches!(result.ended, TrialEnd::Aborted(_));
+    if is_whole && result.in_flight > 0 {
+        let in_flight = match result.in_flight {
+            1 => "1 transaction was in flight at the end and is".to_owned(),
+            n => format!("{n} transactions were in flight at the end and are"),
+        };
+        let longest_s = result.longest_in_flight as f64 / 1e9;
+        notes.push(format!(
+            "{in_flight} in no figure above. The longest latency was at least {longest_s:.2} s."
+        ));
+    }
+    if wasted.statements() > 0 && !errors {
+        let (statements, them) = match wasted.statements() {
+            1 => ("1 statement of a failed attempt is".to_owned(), "it"),
+            n => (format!("{n} statements of failed attempts are"), "them"),
+        };
+        notes.push(format!("{statements} in no count above; --errors shows {them}."));
+    }
+    notes
 }
 
 #[cfg(test)]
@@ -389,8 +336,6 @@ mod tests {
 
     #[test]
     fn the_report_has_every_byte_of_the_originals() {
-        let (events_mean, events_stddev) = pair("events (avg/stddev):");
-        let (busy_mean_s, busy_stddev_s) = pair("execution time (avg/stddev):");
         let (_, queries) = ORIGINAL.split_once("    queries:").expect("a line for queries");
         let (_, queries) = queries.split_once('(').expect("a rate");
         let (queries_per_s, _) = queries.split_once(' ').expect("a unit");
@@ -412,7 +357,7 @@ mod tests {
             unfinished: None,
             percentiles: vec![(95.0, after("95th percentile:"))],
             percentile_disabled: false,
-            fairness: Fairness { events_mean, events_stddev, busy_mean_s, busy_stddev_s },
+            fairness: [pair("events (avg/stddev):"), pair("execution time (avg/stddev):")],
         };
         assert_eq!(figures.to_string(), ORIGINAL);
     }
@@ -452,10 +397,8 @@ mod tests {
     fn fairness_is_the_populations() {
         let worker =
             |transactions, busy| WorkerStats { transactions, busy, ..WorkerStats::default() };
-        let fairness = Fairness::of_workers(&[worker(2, 1_000_000_000), worker(4, 3_000_000_000)]);
-        let expected =
-            Fairness { events_mean: 3.0, events_stddev: 1.0, busy_mean_s: 2.0, busy_stddev_s: 1.0 };
-        assert_eq!(fairness, expected);
+        let workers = [worker(2, 1_000_000_000), worker(4, 3_000_000_000)];
+        assert_eq!(fairness(&workers), [(3.0, 1.0), (2.0, 1.0)]);
     }
 
     /// Printed by sysbench 1.0.20 on a real run.
@@ -512,7 +455,7 @@ mod tests {
     #[test]
     fn a_run_without_surprises_has_no_block() {
         let result = result(Frame::new(1, false));
-        assert_eq!(Notes { result: &result, errors: false, said: &[] }.text(), "");
+        assert_eq!(notes_block(&result, false, &[]), "");
     }
 
     #[test]
@@ -521,7 +464,7 @@ mod tests {
             let longest_in_flight = 8_028_000_000;
             let total = Frame::new(1, false);
             let result = TrialResult { in_flight, longest_in_flight, ..result(total) };
-            Notes { result: &result, errors: false, said: &[] }.text()
+            notes_block(&result, false, &[])
         };
         assert_eq!(text(0), "");
         let one = "    1 transaction was in flight at the end and is in no figure above.";
@@ -541,7 +484,7 @@ mod tests {
         total.errors.count(&deadlock);
         total.errors.count(&deadlock);
         let mut result = result(total);
-        let text = Notes { result: &result, errors: false, said: &[] }.text();
+        let text = notes_block(&result, false, &[]);
         assert_eq!(
             text,
             "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
@@ -549,7 +492,7 @@ mod tests {
              count above; --errors shows them.\n\n"
         );
         result.total.kinds[0].wasted = Tally { reads: 1, ..Tally::default() };
-        let text = Notes { result: &result, errors: false, said: &[] }.text();
+        let text = notes_block(&result, false, &[]);
         assert!(
             text.contains(
                 "    1 statement of a failed attempt is in no count above; --errors shows it.\n"
@@ -558,7 +501,7 @@ mod tests {
         );
         result.total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
         result.in_flight = 2;
-        let text = Notes { result: &result, errors: true, said: &[] }.text();
+        let text = notes_block(&result, true, &[]);
         assert!(text.starts_with(
             "Errors:\n    deadlock        1213 (40001)              2  Deadlock found\n\nWasted work:\n"
         ), "{text}");
@@ -590,8 +533,8 @@ mod tests {
         let since =
             format!("{attempts} No transaction has ended after the first 2.0 of 4.0 seconds.");
         assert_eq!(outage(&away, &rows), Some(since.clone()));
-        let notes = Notes { result: &away, errors: false, said: std::slice::from_ref(&since) };
-        assert_eq!(notes.text(), format!("Notes:\n    {since}\n\n"));
+        let notes = notes_block(&away, false, std::slice::from_ref(&since));
+        assert_eq!(notes, format!("Notes:\n    {since}\n\n"));
         let back = [row(0.0, 4), row(1.0, 0), row(2.0, 0), row(3.0, 5)];
         assert_eq!(outage(&away, &back).as_deref(), Some(attempts));
         away.total.kinds[0].counts.committed = 0;

@@ -1,10 +1,9 @@
 //! The commands `run`, `prepare`, `prewarm` and `cleanup`.
 
-use super::fatal::{self, Place};
-use super::fatal::{Console, Level};
+use super::fatal::{self, Console, Level, Place};
 use super::intervals::{Intervals, ReportHooks, report_stat, with_latency};
 use super::options::{DbDriver, Settings};
-use super::report::{Fairness, Figures, Notes, fatal_errors, histogram, outage};
+use super::report::{Figures, fairness, fatal_errors, histogram, notes_block, outage};
 use super::target::{error_policy, target};
 use dyno_core::{AdminSession, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::Database;
@@ -19,8 +18,7 @@ use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, Unobserved, d
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
 use dyno_runner::failure::Exit;
-use dyno_runner::front_end::JsonFile;
-use dyno_runner::front_end::SweepLevel;
+use dyno_runner::front_end::{JsonFile, SweepLevel};
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::{identity, lock_holder, lock_tables, shared_warning, summarise};
 use dyno_sysbench::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
@@ -39,37 +37,23 @@ pub(super) struct Job<'a> {
     pub(super) script: Option<&'a LuaScript>,
 }
 
-/// A built-in test.
+/// Runs a built-in test; without a database its statements go nowhere.
 pub(super) fn run(
-    database: &Database,
+    database: Option<&Database>,
     mut options: SysbenchOptions,
     job: &Job<'_>,
     console: &mut Console,
-) -> Exit {
-    let json = match begin(job, console) {
-        Ok(json) => json,
-        Err(exit) => return exit,
-    };
+) -> Result<Exit, Exit> {
+    let json = begin(job, console)?;
     let seed = job.seed();
-    if let Err(exit) = look_before(database, &mut options, job, console) {
-        return exit;
+    if let Some(database) = database {
+        look_before(database, &mut options, job, console)?;
     }
-    let workload = Sysbench::new(options, database.dialect());
-    trial(job, json, seed, (console, None), |spec, control, observer| {
-        DRIVE_ON(database, &workload, spec, control, observer)
-    })
-}
-
-/// A built-in test whose statements go nowhere.
-pub(super) fn run_dry(options: SysbenchOptions, job: &Job<'_>, console: &mut Console) -> Exit {
-    let json = match begin(job, console) {
-        Ok(json) => json,
-        Err(exit) => return exit,
-    };
-    let workload = Sysbench::new(options, Dialect::Mysql);
-    trial(job, json, job.seed(), (console, None), |spec, control, observer| {
-        drive(&workload, &DryDriver, spec, control, observer)
-    })
+    let workload = Sysbench::new(options, database.map_or(Dialect::Mysql, Database::dialect));
+    Ok(trial(job, json, seed, (console, None), |spec, control, observer| match database {
+        Some(database) => DRIVE_ON(database, &workload, spec, control, observer),
+        None => drive(&workload, &DryDriver, spec, control, observer),
+    }))
 }
 
 /// Prints what stands before a run, and makes sure that its result can be written.
@@ -377,7 +361,7 @@ fn ended(
 ) -> Exit {
     let settings = job.settings;
     console.measured = Some(SweepLevel::of(settings.threads, result));
-    let notes = Notes { result, errors: settings.errors, said };
+    let notes = notes_block(result, settings.errors, said);
     match &result.ended {
         // As in sysbench there is no report on stdout when a worker failed: scripts would take it for a result.
         TrialEnd::Aborted(_) => {
@@ -385,7 +369,7 @@ fn ended(
                 let measured =
                     bars(result, intervals, settings) + &report(result, intervals, settings, false);
                 console.complain(format_args!("INCOMPLETE: measured until the error:\n{measured}"));
-                console.talk(Level::Notice, notes.text());
+                console.talk(Level::Notice, notes);
             }
             return Exit::Failed;
         }
@@ -409,7 +393,7 @@ fn ended(
     if settings.debug {
         per_thread(result, console);
     }
-    console.talk(Level::Notice, notes.text());
+    console.talk(Level::Notice, notes);
     if result.ended == TrialEnd::Interrupted {
         return Exit::Interrupted;
     }
@@ -441,7 +425,8 @@ fn ended(
 /// The figures of the last report.
 fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
     let total_s = result.length() as f64 / 1e9;
-    let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
+    let since = intervals.since_checkpoint().map(|(frame, seconds)| (frame, *seconds));
+    let (frame, covered_s) = since.unwrap_or((&result.total, total_s));
     with_latency(report_stat(frame, covered_s, total_s, 0, settings.percentile), frame)
 }
 
@@ -462,7 +447,7 @@ fn report(
 ) -> String {
     let (frame, fairness) = match intervals.since_checkpoint() {
         Some((frame, _)) => (frame, intervals.fairness(&result.workers)),
-        None => (&result.total, Fairness::of_workers(&result.workers)),
+        None => (&result.total, fairness(&result.workers)),
     };
     let mut stat = last_stat(result, intervals, settings);
     if let TrialEnd::Aborted(error) = &result.ended {

@@ -1,10 +1,10 @@
 //! From the connection options to a target. `--paper`: the command line as a suite.
 
 use super::command_line::{CommandLine, Script};
-use super::options::{DbDriver, IgnoredErrors, MysqlSettings, MysqlSsl, PgsqlSettings, Settings};
+use super::options::{DbDriver, IgnoredErrors, Settings};
 use super::sweep_of;
 use dyno_core::{Dialect, ErrorClass};
-use dyno_drivers::net::{Address, Hosts, TlsMode, TlsOptions};
+use dyno_drivers::net::{Address, Hosts, TlsOptions};
 use dyno_drivers::target::Spellings;
 use dyno_drivers::{Secret, TargetUrl};
 use dyno_engine::{ErrorPolicy, ErrorSet};
@@ -22,10 +22,6 @@ const MYSQL_SOCKETS: [&str; 4] = [
     "/var/lib/mysql/mysql.sock",
     "/tmp/mysql.sock",
 ];
-
-/// Numbers of the MySQL client library for lost connections: in the list of ignored errors they
-/// ask for new connections.
-const MYSQL_LOST: [&str; 4] = ["2006", "2011", "2013", "2055"];
 
 const MYSQL_SPELLINGS: Spellings = &[
     ("tls=verify-full", "--mysql-ssl=VERIFY_IDENTITY"),
@@ -60,149 +56,101 @@ pub(super) fn target(
             options.insert(name.to_owned(), value.to_owned());
         }
     };
-    let password_from = |given: &Option<Secret>, name: &str| {
-        given.clone().or_else(|| environment(name).map(Secret::new))
-    };
-    match settings.db_driver {
+    let exists = |path: &Path| path.exists();
+    let (dialect, server, variable, spellings) = match settings.db_driver {
         DbDriver::Mysql => {
-            let mysql = &settings.mysql;
             // As sysbench's client library does.
             set_if(true, "get_server_public_key", "true");
-            set_if(mysql.allow_cleartext, "allow_cleartext", "true");
-            set_if(mysql.compression, "compression", &mysql.compression_algorithms);
-            let key = &mysql.server_public_key;
+            set_if(
+                settings.mysql_compression,
+                "compression",
+                &settings.mysql_compression_algorithms,
+            );
+            let key = &settings.mysql_server_public_key;
             set_if(!key.is_empty(), "server_public_key", key);
-            TargetUrl {
-                dialect: Dialect::Mysql,
-                hosts: Hosts(mysql_addresses(mysql, |path| path.exists())),
-                user: Some(mysql.user.clone()),
-                password: password_from(&mysql.password, "MYSQL_PWD"),
-                database: Some(mysql.db.clone()).filter(|name| !name.is_empty()),
-                tls: mysql_tls(mysql, |path| path.exists()),
-                options,
-                spellings: MYSQL_SPELLINGS,
-            }
+            (Dialect::Mysql, &settings.mysql, "MYSQL_PWD", MYSQL_SPELLINGS)
         }
         DbDriver::Pgsql => {
-            let pgsql = &settings.pgsql;
-            set_if(pgsql.allow_cleartext, "allow_cleartext", "true");
             let encoding = environment("PGCLIENTENCODING").unwrap_or_default();
             set_if(!encoding.is_empty(), "set.client_encoding", &encoding);
-            TargetUrl {
-                dialect: Dialect::Postgres,
-                hosts: Hosts(pgsql_addresses(pgsql)),
-                user: Some(pgsql.user.clone()),
-                password: password_from(&pgsql.password, "PGPASSWORD"),
-                database: Some(pgsql.db.clone()).filter(|name| !name.is_empty()),
-                tls: TlsOptions {
-                    mode: pgsql.sslmode,
-                    ca: pgsql.ssl_root_cert.clone(),
-                    ..TlsOptions::default()
-                },
-                options,
-                spellings: PGSQL_SPELLINGS,
-            }
+            (Dialect::Postgres, &settings.pgsql, "PGPASSWORD", PGSQL_SPELLINGS)
         }
-        DbDriver::Sqlite => TargetUrl {
-            dialect: Dialect::Sqlite,
-            hosts: Hosts(Vec::new()),
-            user: None,
-            password: None,
-            database: Some(settings.sqlite_db.to_string_lossy().into_owned()),
-            tls: TlsOptions::default(),
-            options: BTreeMap::new(),
-            spellings: &[],
-        },
+        DbDriver::Sqlite => {
+            return TargetUrl {
+                dialect: Dialect::Sqlite,
+                hosts: Hosts(Vec::new()),
+                user: None,
+                password: None,
+                database: Some(settings.sqlite_db.to_string_lossy().into_owned()),
+                tls: TlsOptions::default(),
+                options: BTreeMap::new(),
+                spellings: &[],
+            };
+        }
+    };
+    set_if(server.allow_cleartext, "allow_cleartext", "true");
+    let password = || environment(variable).map(Secret::new);
+    TargetUrl {
+        dialect,
+        hosts: Hosts(addresses(settings, exists)),
+        user: Some(server.user.clone()),
+        password: server.password.clone().or_else(password),
+        database: Some(server.db.clone()).filter(|name| !name.is_empty()),
+        tls: tls(settings, exists),
+        options,
+        spellings,
     }
 }
 
 /// Hosts and ports in the order in which sysbench takes them: all ports of the first host, then
 /// all of the next. Sockets replace both.
-fn mysql_addresses(mysql: &MysqlSettings, exists: impl Fn(&Path) -> bool) -> Vec<Address> {
-    if !mysql.sockets.is_empty() {
-        return mysql.sockets.iter().cloned().map(Address::Unix).collect();
+fn addresses(settings: &Settings, exists: impl Fn(&Path) -> bool) -> Vec<Address> {
+    let is_mysql = settings.db_driver == DbDriver::Mysql;
+    if is_mysql && !settings.mysql_sockets.is_empty() {
+        return settings.mysql_sockets.iter().cloned().map(Address::Unix).collect();
     }
-    let socket = MYSQL_SOCKETS.iter().map(Path::new).find(|path| exists(path));
+    let server = if is_mysql { &settings.mysql } else { &settings.pgsql };
+    let socket = MYSQL_SOCKETS.iter().map(Path::new).find(|path| is_mysql && exists(path));
+    // The client library takes the socket even when a port is given, which no one means.
+    let socket = socket.filter(|_| !settings.mysql_port_given);
+    let address = |host: &String, port: u16| match host.starts_with('/') && !is_mysql {
+        true => Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}"))),
+        false => Address::Tcp { host: host.clone(), port },
+    };
     let of_host = |host: &String| match socket {
-        // The client library takes the socket even when a port is given, which nobody means.
-        Some(socket) if host == "localhost" && !mysql.port_given => {
-            vec![Address::Unix(socket.to_owned())]
-        }
-        _ => mysql.ports.iter().map(|&port| Address::Tcp { host: host.clone(), port }).collect(),
+        Some(socket) if host == "localhost" => vec![Address::Unix(socket.to_owned())],
+        _ => server.ports.iter().map(|&port| address(host, port)).collect(),
     };
-    mysql.hosts.iter().flat_map(of_host).collect()
+    server.hosts.iter().flat_map(of_host).collect()
 }
 
-fn pgsql_addresses(pgsql: &PgsqlSettings) -> Vec<Address> {
-    let address = |host: &String, port: u16| {
-        if host.starts_with('/') {
-            Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}")))
-        } else {
-            Address::Tcp { host: host.clone(), port }
-        }
-    };
-    let of_host =
-        |host: &String| pgsql.ports.iter().map(|&port| address(host, port)).collect::<Vec<_>>();
-    pgsql.hosts.iter().flat_map(of_host).collect()
-}
-
-fn mysql_tls(mysql: &MysqlSettings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
-    let mode = match mysql.ssl {
-        MysqlSsl::Off => TlsMode::Disable,
-        MysqlSsl::WorkingDirectory => TlsMode::Prefer,
-        MysqlSsl::Mode(mode) => mode,
-    };
-    // The names that 1.0 looks for.
-    let here = |given: &Option<PathBuf>, name: &str| {
-        let default = (mysql.ssl == MysqlSsl::WorkingDirectory).then(|| PathBuf::from(name));
-        given.clone().or_else(|| default.filter(|path| exists(path)))
-    };
-    TlsOptions {
-        mode,
-        ca: here(&mysql.ssl_ca, "cacert.pem"),
-        cert: here(&mysql.ssl_cert, "client-cert.pem"),
-        key: here(&mysql.ssl_key, "client-key.pem"),
-        ..TlsOptions::default()
+fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
+    if settings.db_driver == DbDriver::Pgsql {
+        return settings.pgsql.tls.clone();
     }
+    let mut tls = settings.mysql.tls.clone();
+    if settings.mysql_ssl_here {
+        // The names that 1.0 looks for.
+        let here = |name: &str| Some(PathBuf::from(name)).filter(|path| exists(path));
+        tls.ca = tls.ca.or_else(|| here("cacert.pem"));
+        tls.cert = tls.cert.or_else(|| here("client-cert.pem"));
+        tls.key = tls.key.or_else(|| here("client-key.pem"));
+    }
+    tls
 }
 
 /// What follows an error: as in sysbench the errors of the list are tried again without end, every
 /// other one ends the run. Unlike there, a failed attempt of a built-in test is rolled back first.
 pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
-    let mut retry = ErrorSet::default();
-    let mut reconnect = false;
-    let ignored = match settings.db_driver {
-        DbDriver::Mysql => &settings.mysql.ignore_errors,
-        DbDriver::Pgsql => &settings.pgsql.ignore_errors,
+    let IgnoredErrors { retry, reconnect } = match settings.db_driver {
+        DbDriver::Mysql => settings.mysql.ignore_errors.clone(),
+        DbDriver::Pgsql => settings.pgsql.ignore_errors.clone(),
         DbDriver::Sqlite => {
             // sysbench has no SQLite driver; a busy database is its deadlock.
-            retry.classes.push(ErrorClass::LockTimeout);
-            &IgnoredErrors::None
+            let retry = ErrorSet { classes: vec![ErrorClass::LockTimeout], ..ErrorSet::default() };
+            IgnoredErrors { retry, reconnect: false }
         }
     };
-    match ignored {
-        IgnoredErrors::None => {}
-        IgnoredErrors::All => {
-            retry.all = true;
-            reconnect = true;
-        }
-        IgnoredErrors::Codes(codes) => {
-            for code in codes {
-                match code.parse() {
-                    Ok(errno) if settings.db_driver == DbDriver::Mysql => retry.errnos.push(errno),
-                    _ => retry.sqlstates.push(code.clone()),
-                }
-            }
-            let asks_reconnect = |code: &String| match settings.db_driver {
-                DbDriver::Mysql => MYSQL_LOST.contains(&code.as_str()),
-                _ => code.starts_with("08"),
-            };
-            reconnect = codes.iter().any(asks_reconnect);
-        }
-    }
-    if reconnect {
-        retry.classes.push(ErrorClass::ConnectionLost);
-    }
     ErrorPolicy {
         retry,
         max_retries: None,
@@ -318,6 +266,7 @@ mod tests {
     use super::*;
     use crate::sysbench::command_line::read;
     use dyno_core::DbError;
+    use dyno_drivers::net::TlsMode;
     use dyno_engine::Action;
     use serde_json::Value;
 
@@ -327,11 +276,7 @@ mod tests {
     }
 
     fn addresses(words: &[&str], sockets_exist: bool) -> Vec<String> {
-        let settings = settings(words);
-        let addresses = match settings.db_driver {
-            DbDriver::Pgsql => pgsql_addresses(&settings.pgsql),
-            _ => mysql_addresses(&settings.mysql, |_| sockets_exist),
-        };
+        let addresses = super::addresses(&settings(words), |_| sockets_exist);
         addresses.iter().map(Address::to_string).collect()
     }
 
@@ -368,7 +313,7 @@ mod tests {
 
     #[test]
     fn tls_of_1_0_uses_the_files_of_the_working_directory_where_they_exist() {
-        let tls = |words: &[&str], exist| mysql_tls(&settings(words).mysql, |_| exist);
+        let tls = |words: &[&str], exist| super::tls(&settings(words), |_| exist);
         assert_eq!(tls(&[], true).mode, TlsMode::Disable);
         let on = tls(&["--mysql-ssl=on"], true);
         assert_eq!((on.mode, on.ca), (TlsMode::Prefer, Some("cacert.pem".into())));

@@ -6,31 +6,27 @@ use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use super::runs::RunsFolder;
 use crate::terminal::human_time;
 use crate::{Done, families};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Session};
 use dyno_facts::format::bytes;
-use dyno_facts::{RunHeader, RunStatus, SecretUrl, StepAction, TableOrigin};
-use dyno_load::query::{answer, answer_if_any, is_pooled};
+use dyno_facts::{RunStatus, SecretUrl, StepAction, TableOrigin};
+use dyno_load::query::{answer_if_any, is_pooled};
 use dyno_load::{Unobserved, catalog};
 use dyno_runner as runner;
 use dyno_runner::databases::{Database, ReachedDatabase, reach};
-use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::failure::Failure;
 use dyno_runner::family::{self, Trials, ask, remove_tables};
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::watch::asking;
-use dyno_runner::{TableLock, lock_tables, output};
-use dyno_store::Run;
+use dyno_runner::{lock_tables, output};
+use dyno_store::{Run, RunEntry};
 use dyno_suite::{Overrides, Plan, Suite, least_budget};
 use rustix::fs::statvfs;
 use std::collections::{BTreeSet, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// The suite that is run.
 const SUITE: &str = "mixed";
-/// Factor by which the whole may exceed the guess, for embedded databases and for others: guesses know no other load of the
-/// machine, no slow disk, and neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
-const SLOWEST: [(bool, f64); 2] = [(true, 1.3), (false, 1.6)];
 /// How targets are called, in their order.
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -82,134 +78,104 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
         }
     };
     runner::check_options(families(), &mut plan)?;
-    let keeping = Keeping::of(&arguments.runs.dir, false);
-    let keeping = Keeping { length: EndLength::Sentences, is_bench: true, ..keeping };
+    let (dir, length) = (arguments.runs.dir.clone(), EndLength::Sentences);
+    let keeping = Keeping { dir, length, is_bench: true, ..Keeping::default() };
     let goes_on = find_unfinished(&plan, &keeping)?;
     let reached = reach_all(&overrides)?;
     let families = all_families(&plan)?;
     let need = BenchNeed::of(&plan);
-    let in_the_way = || all_in_the_way(&reached, &families, goes_on.as_deref());
+    let in_the_way = || tables_in_the_way(&reached, &families, goes_on.as_deref());
     let refuse = |missing: Vec<String>| -> Done {
         if missing.is_empty() {
             return Ok(());
         }
         let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached, &plan)?;
+        let left = leftovers_in_words(&arguments.runs.dir, &reached, &overrides)?;
         let hint = "Put that right, or name another database.".to_owned();
         Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
     };
     let mut lacking = Vec::new();
     for (name, target) in &reached {
-        let look = || missing(name, &target.database, target.same_host, &need);
+        let look = || missing(name, target, &need);
         lacking.extend(asking(name, target, look)?);
     }
     lacking.extend(in_the_way()?);
     refuse(lacking)?;
-    let trial_table = trial_table();
-    tell(&plan, slowest(&arguments.urls), &need, &families, &trial_table);
+    announce(&plan, slowest(&arguments.urls), &need, &families);
     agree(arguments)?;
     // Others may have made theirs while the question was open.
     refuse(in_the_way()?)?;
-    for (name, target) in &reached {
-        let tried = || try_rights(name, &target.database, &trial_table);
-        asking(name, target, tried)?;
-    }
-    let done = run_kept(&plan, &keeping).and_then(|run| run.verdict);
-    let Err(failure) = done else { return Ok(()) };
-    let left = leftovers_in_words(&arguments.runs.dir, &overrides, &reached, &plan);
-    let left = left.unwrap_or_default();
+    let Err(failure) = run_kept(&plan, &keeping).and_then(|run| run.verdict) else { return Ok(()) };
+    let left = leftovers_in_words(&arguments.runs.dir, &reached, &overrides).unwrap_or_default();
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
     let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
     Err(failure.hinted(hint))
 }
 
-/// Where tables of interrupted runs are, and what becomes of them.
+/// Sentences on the tables of interrupted runs, and how they are removed.
 fn leftovers_in_words(
     dir: &Path,
-    overrides: &Overrides,
     reached: &[(String, ReachedDatabase)],
-    plan: &Plan,
+    overrides: &Overrides,
 ) -> Result<Option<String>, Failure> {
-    let mut words = Vec::new();
-    let mut urls = Vec::new();
-    for ((_, url), (name, target)) in overrides.targets.iter().zip(reached) {
-        let mut all = leftovers_on(dir, url)?;
-        // Of a server that is gone all are named.
-        for left in &mut all {
-            let _ = asking(name, target, || left.disown(target));
-        }
-        // Those of a run that is alive are not left.
-        let marked = asking(name, target, || marked_leftover(target, plan, &all));
-        all.extend(marked.ok().flatten());
-        all.retain(|left| !left.tables.is_empty());
-        for left in &all {
-            let (run, tables) = (&left.words, left.tables.join(", "));
-            words.push(format!("{run} has left tables on {}: {tables}.", url.redacted()));
-        }
-        if !all.is_empty() {
-            urls.push(url.redacted());
-        }
-    }
-    if words.is_empty() {
-        return Ok(None);
-    }
-    words.push(format!(
+    let found = leftovers(dir, reached, overrides)?;
+    let left: Vec<_> = found.iter().filter(|left| !left.tables.is_empty()).collect();
+    let sentence = |left: &&Leftover<'_>| {
+        let (run, tables) = (left.run.display(), left.tables.join(", "));
+        format!("The run {run} has left tables on {}: {tables}. ", left.url)
+    };
+    let urls = BTreeSet::from_iter(left.iter().map(|left| left.url.as_str()));
+    let remedy = format!(
         "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them, as \
          `dyno bench {} --remove` does.",
-        urls.join(" ")
-    ));
-    Ok(Some(words.join(" ")))
+        Vec::from_iter(urls).join(" ")
+    );
+    let sentences: String = left.iter().map(sentence).collect();
+    Ok((!left.is_empty()).then(|| sentences + &remedy))
 }
 
 /// `--remove`.
 fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
+    let dir = &arguments.runs.dir;
     let reached = reach_all(overrides)?;
-    let suite = Suite::open(SUITE, &crate::offers())?;
-    let mut plan = Plan::build(&suite, &Overrides { budget_s: None, ..overrides.clone() })?;
-    runner::check_options(families(), &mut plan)?;
-    let mut found = Vec::new();
-    for ((_, url), (name, target)) in overrides.targets.iter().zip(&reached) {
-        let mut all = leftovers_on(&arguments.runs.dir, url)?;
-        all.extend(asking(name, target, || marked_leftover(target, &plan, &all))?);
-        found.extend(all.into_iter().map(|left| (target, url.redacted(), left)));
-    }
-    if found.is_empty() && !is_known(&arguments.runs.dir)? {
-        let message =
-            format!("There is no run of `dyno bench` in {}.", arguments.runs.dir.display());
+    let found = leftovers(dir, &reached, overrides)?;
+    let of_bench = |entry: &RunEntry| entry.header.as_ref().is_ok_and(|of| of.suite == SUITE);
+    if found.is_empty() && !dyno_store::list(dir)?.iter().any(of_bench) {
+        let message = format!("There is no run of `dyno bench` in {}.", dir.display());
         let hint = "`--dir` names the folder in which the run is kept that has left the tables.";
         return Err(Failure::new(message).with_hint(hint));
     }
     if found.is_empty() {
         output::talk("No interrupted run has left tables there.");
-        return Ok(());
     }
-    let mut all = Vec::new();
-    for (target, url, mut left) in found {
-        let others = left.disown(target)?.join(", ");
+    for Leftover { url, others, tables, .. } in &found {
         if !others.is_empty() {
-            output::talk(&format!(
-                "These tables are kept on {url}, {} has not made them: {others}.",
-                left.words
-            ));
+            let others = others.join(", ");
+            output::talk(&format!("These tables of others are kept on {url}: {others}."));
         }
-        if !left.tables.is_empty() {
-            let tables = left.tables.join(", ");
-            output::talk(&format!("These tables are dropped on {url}: {tables}."));
+        if !tables.is_empty() {
+            output::talk(&format!("These tables are dropped on {url}: {}.", tables.join(", ")));
         }
-        all.push((target, left));
     }
-    if all.iter().any(|(_, left)| !left.tables.is_empty()) {
+    if found.iter().any(|left| !left.tables.is_empty()) {
         agree(arguments)?;
     }
-    all.iter().try_for_each(|(target, left)| left.drop_from(target))
+    found.iter().try_for_each(Leftover::remove)
 }
 
 /// Asks, unless `--yes` has answered.
 fn agree(arguments: &BenchArguments) -> Done {
-    if arguments.yes || is_agreed()? {
+    if arguments.yes {
         return Ok(());
     }
-    Err(Failure::new("Nothing was done.").with_hint("`--yes` answers the question."))
+    output::talk_unended("Begin? [y/N] ");
+    let mut answer = String::new();
+    let read = io::stdin().read_line(&mut answer);
+    read.map_err(|error| Failure::new(format!("No answer can be read: {error}.")))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" | "Yes" => Ok(()),
+        _ => Err(Failure::new("Nothing was done.").with_hint("`--yes` answers the question.")),
+    }
 }
 
 fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Failure> {
@@ -227,30 +193,50 @@ fn all_families(plan: &Plan) -> Result<Vec<Box<dyn Trials>>, Failure> {
     loading.map(|planned| family::experiment(families(), plan, planned)).collect()
 }
 
-/// Tables of somebody else's with the names that would be used: they would be measured as they are. Those that the run
-/// has made that is gone on with are its own.
-fn all_in_the_way(
+/// Sentences on tables of others with the names that would be used: they would be measured as they are. Tables of the
+/// continued run are its own.
+fn tables_in_the_way(
     reached: &[(String, ReachedDatabase)],
     families: &[Box<dyn Trials>],
-    goes_on: Option<&Path>,
+    continued: Option<&Path>,
 ) -> Result<Vec<String>, Failure> {
-    let header = goes_on.map(dyno_store::read_header).transpose()?;
-    let mut all = Vec::new();
+    let header = continued.map(dyno_store::read_header).transpose()?;
+    let mut sentences = Vec::new();
     for (name, target) in reached {
-        let mut own: BTreeSet<&str> = header.iter().flat_map(|header| header.made(name)).collect();
-        if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
-            let mark = header.table_mark();
-            let unmarked = asking(name, target, || unmarked(&target.database, &mark))?;
-            own.retain(|table| !unmarked.contains(*table));
+        let database = &target.database;
+        let found = asking(name, target, || {
+            let mut own: BTreeSet<&str> =
+                header.iter().flat_map(|header| header.made(name)).collect();
+            if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
+                let unmarked = unmarked(database, &header.table_mark())?;
+                own.retain(|table| !unmarked.contains(*table));
+            }
+            let listed =
+                ask(&database.primary_admin(), async |session| catalog::tables(session).await)?;
+            let mut found = BTreeSet::new();
+            for family in families {
+                let existing = family.existing(database)?;
+                // A family whose tables are one set names them all where it finds one. A proxy may list none of them.
+                let is_listed = existing.iter().any(|table| listed.contains(table));
+                found.extend(
+                    existing.into_iter().filter(|table| !is_listed || listed.contains(table)),
+                );
+            }
+            found.retain(|table| !own.contains(table.as_str()));
+            Ok(Vec::from_iter(found))
+        })?;
+        if !found.is_empty() {
+            let tables = found.join(", ");
+            sentences.push(format!("{name} has tables with the names that are needed: {tables}."));
         }
-        all.extend(asking(name, target, || in_the_way(name, target, families, &own))?);
     }
-    Ok(all)
+    Ok(sentences)
 }
 
+/// The factor by which the whole may exceed the guess: guesses know no other load of the machine, no slow disk, and
+/// neither checks nor papers of short trials. Servers are asked more around a trial than embedded databases are.
 fn slowest(urls: &[String]) -> f64 {
-    let is_embedded = urls.iter().all(|url| url.starts_with("sqlite:"));
-    SLOWEST.iter().find(|(embedded, _)| *embedded == is_embedded).map_or(1.0, |(_, times)| *times)
+    if urls.iter().all(|url| url.starts_with("sqlite:")) { 1.3 } else { 1.6 }
 }
 
 /// The seconds that the run may be guessed to take, so that it stays within the budget on a slow machine too.
@@ -274,47 +260,14 @@ fn too_short(suite: &Suite, overrides: &Overrides, arguments: &BenchArguments) -
     (least_s > guessed_s).then(|| Failure::usage(message).with_hint(hint))
 }
 
-fn in_the_way(
-    name: &str,
-    target: &ReachedDatabase,
-    families: &[Box<dyn Trials>],
-    own: &BTreeSet<&str>,
-) -> Result<Option<String>, Failure> {
-    let listed =
-        ask(&target.database.primary_admin(), async |session| catalog::tables(session).await)?;
-    let mut found = BTreeSet::new();
-    for family in families {
-        let existing = family.existing(&target.database)?;
-        // A family whose tables are one set names them all where it finds one. A proxy may list none of them.
-        let is_listed = existing.iter().any(|table| listed.contains(table));
-        found.extend(existing.into_iter().filter(|table| !is_listed || listed.contains(table)));
-    }
-    found.retain(|table| !own.contains(table.as_str()));
-    let names: Vec<String> = found.into_iter().collect();
-    Ok((!names.is_empty()).then(|| {
-        format!("{name} has tables with the names that are needed: {}.", names.join(", "))
-    }))
-}
-
-fn tell(
-    plan: &Plan,
-    slowest: f64,
-    need: &BenchNeed,
-    families: &[Box<dyn Trials>],
-    trial_table: &str,
-) {
+fn announce(plan: &Plan, slowest: f64, need: &BenchNeed, families: &[Box<dyn Trials>]) {
     let tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
     let targets: Vec<String> = plan.targets.iter().map(|target| target.url.redacted()).collect();
     output::talk(&format!(
-        "On {} these tables are created, and dropped in the end: {}.",
+        "On {} these tables are created, and dropped in the end: {}.\n\
+         It takes about {} (up to {} on a slow or busy machine), {} sessions and {} of disk on each.",
         targets.join(" and "),
-        tables.join(", ")
-    ));
-    output::talk(&format!(
-        "Before that, the table {trial_table} is created to try the user's rights, and dropped at once."
-    ));
-    output::talk(&format!(
-        "It takes about {} (up to {} on a slow or busy machine), {} sessions and {} of disk on each.",
+        tables.join(", "),
         human_time(plan.estimated_s),
         human_time(plan.estimated_s * slowest),
         need.sessions,
@@ -328,14 +281,6 @@ fn tell(
     }
 }
 
-fn is_agreed() -> Result<bool, Failure> {
-    output::talk_unended("Begin? [y/N] ");
-    let mut answer = String::new();
-    let read = io::stdin().read_line(&mut answer);
-    read.map_err(|error| Failure::new(format!("No answer can be read: {error}.")))?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes"))
-}
-
 /// Sessions beside those of the workers: for looking at the server, loading and checking.
 const SESSIONS_BESIDE: u32 = 6;
 /// Statements that a session prepares: TPC-C's, or those of sysbench on ten tables.
@@ -343,14 +288,14 @@ const STATEMENTS_EACH: u64 = 120;
 /// Bytes on disk for a row of the largest table: the other tables, indexes and logs are in it.
 const BYTES_PER_ROW: f64 = 700.0;
 
-pub(super) struct BenchNeed {
-    pub(super) sessions: u32,
+struct BenchNeed {
+    sessions: u32,
     statements: u64,
-    pub(super) disk_bytes: f64,
+    disk_bytes: f64,
 }
 
 impl BenchNeed {
-    pub(super) fn of(plan: &Plan) -> BenchNeed {
+    fn of(plan: &Plan) -> BenchNeed {
         let trials = plan.steps.iter().filter_map(|step| match &step.action {
             StepAction::Trial(trial) => Some(trial.workers),
             StepAction::Prepare | StepAction::Cleanup => None,
@@ -367,33 +312,38 @@ impl BenchNeed {
     }
 }
 
-/// What the server says of itself; `None` where it does not.
+/// The limits that the server states; `None` if it does not.
 #[derive(Debug, Default, PartialEq)]
 struct Limits {
     /// Sessions that may still be opened.
     sessions_free: Option<i64>,
     statements_free: Option<i64>,
-    is_read_only: bool,
-    /// Why no table can be made, in a sentence.
-    no_tables: Option<String>,
     data_folder: Option<String>,
-    /// A pooler gives the server's sessions to other clients between transactions.
-    is_pooled: bool,
+    /// What makes a run impossible, as the end of a sentence that begins with the target's name.
+    problems: Vec<&'static str>,
 }
 
-/// What is missing on a target, in sentences.
-pub(super) fn missing(
-    name: &str,
-    database: &Database,
-    same_host: bool,
-    need: &BenchNeed,
-) -> Result<Vec<String>, Failure> {
-    let limits = limits(&database.primary_admin())?;
-    let folder = limits.data_folder.as_ref().filter(|_| same_host);
+/// Sentences on what a target lacks.
+fn missing(name: &str, target: &ReachedDatabase, need: &BenchNeed) -> Result<Vec<String>, Failure> {
+    let driver = target.database.primary_admin();
+    let limits = ask(&driver, async |session| match session.dialect() {
+        Dialect::Mysql => mysql_limits(session).await,
+        Dialect::Postgres if is_pooled(&driver, session).await? => {
+            // What it says of itself would come through the pool.
+            Ok(Limits { problems: vec![POOLED], ..Limits::default() })
+        }
+        Dialect::Postgres => postgres_limits(session).await,
+        Dialect::Sqlite => Ok(Limits::default()),
+    })?;
+    let folder = limits.data_folder.as_ref().filter(|_| target.same_host);
     let disk = folder.and_then(|folder| statvfs(folder.as_str()).ok());
     let free_bytes = disk.map(|disk| disk.f_bavail as f64 * disk.f_frsize as f64);
     Ok(sentences(name, &limits, free_bytes, need))
 }
+
+const POOLED: &str = " is a pooler that gives the sessions of its server to other clients between transactions \
+                      (PgBouncer's pool_mode = transaction or statement): settings and prepared statements of a session \
+                      get lost. Name the server itself, or a pool by sessions.";
 
 fn sentences(
     name: &str,
@@ -402,31 +352,18 @@ fn sentences(
     need: &BenchNeed,
 ) -> Vec<String> {
     let mut missing = Vec::new();
-    if let Some(free) = limits.sessions_free.filter(|free| *free < i64::from(need.sessions)) {
-        missing.push(format!(
-            "{name} takes {} more sessions, {} are needed (max_connections, or the user's own limit).",
-            free.max(0),
-            need.sessions
-        ));
+    let counts = [
+        ("sessions", limits.sessions_free, u64::from(need.sessions), SESSIONS_LIMIT),
+        ("prepared statements", limits.statements_free, need.statements, "max_prepared_stmt_count"),
+    ];
+    for (what, free, needed, setting) in counts {
+        if let Some(free) = free.filter(|free| *free < needed as i64) {
+            let free = free.max(0);
+            missing
+                .push(format!("{name} takes {free} more {what}, {needed} are needed ({setting})."));
+        }
     }
-    if let Some(free) = limits.statements_free.filter(|free| *free < need.statements as i64) {
-        missing.push(format!(
-            "{name} takes {} more prepared statements, {} are needed (max_prepared_stmt_count).",
-            free.max(0),
-            need.statements
-        ));
-    }
-    if limits.is_read_only {
-        missing.push(format!("{name} is read-only."));
-    }
-    if limits.is_pooled {
-        missing.push(format!(
-            "{name} is a pooler that gives the sessions of its server to other clients between transactions \
-             (PgBouncer's pool_mode = transaction or statement): settings and prepared statements of a session get \
-             lost. Name the server itself, or a pool by sessions."
-        ));
-    }
-    missing.extend(limits.no_tables.as_ref().map(|why| format!("{name}: {why}")));
+    missing.extend(limits.problems.iter().map(|problem| format!("{name}{problem}")));
     if let Some(free) = free_bytes.filter(|free| *free < need.disk_bytes) {
         let (free, wanted) = (bytes(free), bytes(need.disk_bytes));
         missing.push(format!("{name} has {free} of disk left, {wanted} are needed."));
@@ -434,21 +371,8 @@ fn sentences(
     missing
 }
 
-fn limits(driver: &AdminDriver<'_>) -> Result<Limits, Failure> {
-    ask(driver, async |session| {
-        let limits = match session.dialect() {
-            Dialect::Mysql => mysql_limits(session).await,
-            Dialect::Postgres => match is_pooled(driver, session).await {
-                // What it says of itself would come through the pool.
-                Ok(true) => Ok(Limits { is_pooled: true, ..Limits::default() }),
-                Ok(false) => postgres_limits(session).await,
-                Err(error) => Err(error),
-            },
-            Dialect::Sqlite => Ok(Limits::default()),
-        };
-        limits.map_err(|error| Failure::from(&error))
-    })
-}
+const SESSIONS_LIMIT: &str = "max_connections, or the user's own limit";
+const READ_ONLY: &str = " is read-only.";
 
 /// The first row as integers; what is no integer is `None`.
 fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
@@ -478,10 +402,11 @@ async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError>
     Ok(Limits {
         sessions_free: free.into_iter().chain(of_user).min(),
         statements_free: statements.map(|most| most - used[1]),
-        is_read_only: read_only == Some(1),
-        no_tables: (homeless == Some(1)).then(|| "the URL names no database.".to_owned()),
         data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
-        is_pooled: false,
+        problems: [(read_only, READ_ONLY), (homeless, ": the URL names no database.")]
+            .into_iter()
+            .filter_map(|(flag, problem)| (flag == Some(1)).then_some(problem))
+            .collect(),
     })
 }
 
@@ -499,171 +424,74 @@ async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbErr
         [0, 1, 2, 3, 4, 5].map(|at| asked.get(at).copied().flatten());
     // -1 is no limit.
     let own = [of_role, of_database].into_iter().flatten().filter(|limit| *limit >= 0);
-    let no_tables = match (homeless, creates) {
-        (Some(1), _) => Some("no schema of search_path exists for this user."),
-        (_, Some(0)) => {
-            Some("the user may create no tables in its schema (GRANT CREATE ON SCHEMA).")
-        }
-        _ => None,
-    };
+    let no_schema =
+        (homeless == Some(1)).then_some(": no schema of search_path exists for this user.");
+    let no_tables = (creates == Some(0))
+        .then_some(": the user may create no tables in its schema (GRANT CREATE ON SCHEMA).");
     let folder = answer_if_any(session, "SHOW data_directory").await?;
     Ok(Limits {
         sessions_free: free.into_iter().chain(own).min(),
         statements_free: None,
-        is_read_only: recovery == Some(1),
-        no_tables: no_tables.map(str::to_owned),
         data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
-        is_pooled: false,
+        problems: (recovery == Some(1))
+            .then_some(READ_ONLY)
+            .into_iter()
+            .chain(no_schema.or(no_tables))
+            .collect(),
     })
-}
-
-/// A name that no table has: neither an application's nor that of another `dyno bench`.
-pub(super) fn trial_table() -> String {
-    let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    format!("dyno_trial_{}_{:x}", std::process::id(), moment.as_nanos())
-}
-
-/// Makes, fills, reads and drops a small table, with a prepared statement.
-///
-/// # Errors
-/// The user lacks a right, or something between dyno and the server takes no prepared statements.
-pub(super) fn try_rights(name: &str, database: &Database, table: &str) -> Result<(), Failure> {
-    ask(&database.primary_admin(), async |session| {
-        try_rights_in_session(session, name, table).await
-    })
-}
-
-async fn try_rights_in_session(
-    session: &mut AdminSession<'_>,
-    name: &str,
-    table: &str,
-) -> Result<(), Failure> {
-    let create = format!("CREATE TABLE {table} (id INT NOT NULL PRIMARY KEY, n INT)");
-    let created = answer(session, &create).await;
-    created.map_err(|error| refused(name, "CREATE TABLE", &error))?;
-    let used = use_table(session, table).await;
-    let used = used.map_err(|(doing, error)| refused(name, doing, &error));
-    let drop = format!("DROP TABLE {table}");
-    match answer(session, &drop).await {
-        Ok(_) => used,
-        Err(error) => {
-            let failure = used.err().unwrap_or_else(|| refused(name, "DROP TABLE", &error));
-            let message = format!("{} The table {table} is left there.", failure.message);
-            let hint = failure.hint.unwrap_or_default();
-            Err(Failure::new(message).with_hint(format!("`{drop}` removes what is left. {hint}")))
-        }
-    }
-}
-
-async fn use_table(
-    session: &mut AdminSession<'_>,
-    table: &str,
-) -> Result<(), (&'static str, DbError)> {
-    let select = format!("SELECT n FROM {table} WHERE id = 1");
-    for (doing, sql) in [
-        ("CREATE INDEX", &format!("CREATE INDEX {table}_n ON {table} (n)")),
-        ("INSERT", &format!("INSERT INTO {table} VALUES (1, 1)")),
-        ("UPDATE", &format!("UPDATE {table} SET n = 2 WHERE id = 1")),
-        ("SELECT", &select),
-    ] {
-        answer(session, sql).await.map_err(|error| (doing, error))?;
-    }
-    let prepared = session.prepare(&select, &[]).await;
-    prepared.map_err(|error| ("a prepared statement", error))?;
-    let delete = answer(session, &format!("DELETE FROM {table}")).await;
-    delete.map(|_| ()).map_err(|error| ("DELETE", error))
-}
-
-fn refused(name: &str, doing: &str, error: &DbError) -> Failure {
-    let message = format!("{name}: {doing} was refused: {}", sentence(&error.to_string()));
-    Failure::new(message).with_hint(remedy(error.errno(), error.sqlstate()))
-}
-
-/// What helps, by the class of the error.
-fn remedy(errno: u32, sqlstate: &str) -> &'static str {
-    match (errno, sqlstate) {
-        (1050, _) | (_, "42P07") => "Give the command again: it tries another name.",
-        (1044 | 1142 | 1227, _) | (_, "42501") => "Grant it to the user, or name another database.",
-        (1290 | 1792 | 1836, _) | (_, "25006") => {
-            "Name a database that takes changes: it, or the session of this user, is read-only."
-        }
-        _ => "Put that right, or name another database.",
-    }
 }
 
 /// Tables that a run has made on one database and has not dropped.
-pub(super) struct Leftover {
-    words: String,
-    /// Its folder, where it is here, and how it calls the target.
-    run: Option<(PathBuf, String)>,
+struct Leftover<'a> {
+    run: PathBuf,
     plan: Option<Plan>,
-    mark: String,
-    pub(super) tables: Vec<String>,
+    /// The run's name of the database.
+    target: String,
+    database: &'a Database,
+    /// Without the password.
+    url: String,
+    tables: Vec<String>,
+    /// Tables that others have made in place of the run's.
+    others: Vec<String>,
 }
 
-/// Tables that runs of `dyno bench` have left whose folder is elsewhere, or that called the database by another URL.
-///
-/// # Errors
-/// A run that is alive works on it.
-fn marked_leftover(
-    target: &ReachedDatabase,
-    plan: &Plan,
-    known: &[Leftover],
-) -> Result<Option<Leftover>, Failure> {
-    let mark = RunHeader::marks_of(SUITE);
-    let driver = target.database.primary_admin();
-    let marked = ask(&driver, async |session| catalog::marked(session, &mark).await)?;
-    let families = all_families(plan)?;
-    let mut tables: Vec<String> = families.iter().flat_map(|family| family.tables()).collect();
-    tables.retain(|table| {
-        marked.contains(table) && !known.iter().any(|left| left.tables.contains(table))
-    });
-    if tables.is_empty() {
-        return Ok(None);
-    }
-    lock_all(&target.database, plan)?;
-    let words = "An interrupted run of `dyno bench`".to_owned();
-    Ok(Some(Leftover { words, run: None, plan: Some(plan.clone()), mark, tables }))
-}
-
-fn lock_all(database: &Database, plan: &Plan) -> Result<Vec<TableLock>, Failure> {
-    let planned = plan.experiments.iter();
-    let workloads: BTreeSet<&str> = planned.map(|planned| planned.workload.as_str()).collect();
-    let lock = |workload| Ok(lock_tables(database, workload, &Unobserved)?);
-    workloads.into_iter().map(lock).collect()
-}
-
-/// What runs of `dyno bench` in `dir` that nobody executes any more have left on the database of `url`.
-pub(super) fn leftovers_on(dir: &Path, url: &SecretUrl) -> Result<Vec<Leftover>, Failure> {
-    let mut all = Vec::new();
+/// The tables that runs of `dyno bench` in `dir` that are no longer executed have left on these databases.
+fn leftovers<'a>(
+    dir: &Path,
+    reached: &'a [(String, ReachedDatabase)],
+    overrides: &Overrides,
+) -> Result<Vec<Leftover<'a>>, Failure> {
+    let mut found = Vec::new();
     for entry in dyno_store::list(dir)? {
         let is_left = matches!(entry.status(), Some(RunStatus::Interrupted | RunStatus::Failed(_)));
-        let Ok(header) = entry.header else { continue };
+        let Ok(header) = &entry.header else { continue };
         if header.suite != SUITE || !is_left {
             continue;
         }
-        let here = header.targets.iter().filter(|target| target.url.redacted() == url.redacted());
-        let names: Vec<String> = here.map(|target| target.name.clone()).collect();
-        for target in names {
-            let tables: Vec<String> = header.made(&target).map(str::to_owned).collect();
-            if !tables.is_empty() {
-                all.push(Leftover {
-                    words: format!("The run {}", entry.path.display()),
-                    run: Some((entry.path.clone(), target)),
-                    plan: Plan::of_run(&header),
-                    mark: header.table_mark(),
+        for ((_, url), (name, target)) in overrides.targets.iter().zip(reached) {
+            let (url, database) = (url.redacted(), &target.database);
+            for known in header.targets.iter().filter(|known| known.url.redacted() == url) {
+                let made: Vec<String> = header.made(&known.name).map(str::to_owned).collect();
+                if made.is_empty() {
+                    continue;
+                }
+                // Of a server that is gone all are named.
+                let unmarked = asking(name, target, || unmarked(database, &header.table_mark()));
+                let unmarked = unmarked.unwrap_or_default();
+                let (others, tables) = made.into_iter().partition(|table| unmarked.contains(table));
+                found.push(Leftover {
+                    run: entry.path.clone(),
+                    plan: Plan::of_run(header),
+                    target: known.name.clone(),
+                    database,
+                    url: url.clone(),
                     tables,
+                    others,
                 });
             }
         }
     }
-    Ok(all)
-}
-
-/// Whether `dir` holds a run of `dyno bench`.
-pub(super) fn is_known(dir: &Path) -> Result<bool, Failure> {
-    let of_bench = |header: &RunHeader| header.suite == SUITE;
-    Ok(dyno_store::list(dir)?.iter().any(|entry| entry.header.as_ref().is_ok_and(of_bench)))
+    Ok(found)
 }
 
 /// The tables of a database that have not this mark.
@@ -671,29 +499,22 @@ fn unmarked(database: &Database, mark: &str) -> Result<HashSet<String>, Failure>
     ask(&database.primary_admin(), async |session| catalog::unmarked(session, mark).await)
 }
 
-impl Leftover {
-    /// Finds out which of them others have made by now, and leaves them out.
-    pub(super) fn disown(&mut self, reached: &ReachedDatabase) -> Result<Vec<String>, Failure> {
-        let unmarked = unmarked(&reached.database, &self.mark)?;
-        let others =
-            self.tables.iter().filter(|table| unmarked.contains(*table)).cloned().collect();
-        self.tables.retain(|table| !unmarked.contains(table));
-        Ok(others)
-    }
-
+impl Leftover<'_> {
     /// Drops them. The run still goes on when its command is given again: it loads anew.
-    pub(super) fn drop_from(&self, reached: &ReachedDatabase) -> Done {
-        let run = self.run.as_ref().map(|(folder, _)| Run::open(folder)).transpose()?;
+    fn remove(&self) -> Done {
+        let mut run = Run::open(&self.run)?;
         if let Some(plan) = &self.plan {
-            let _locks = lock_all(&reached.database, plan)?;
+            let workloads: BTreeSet<&str> =
+                plan.experiments.iter().map(|planned| planned.workload.as_str()).collect();
+            let lock = |workload| lock_tables(self.database, workload, &Unobserved);
+            let _locks = workloads.into_iter().map(lock).collect::<Result<Vec<_>, _>>()?;
             for family in all_families(plan)? {
                 let progress = LoadProgress::new("remove tables");
-                remove_tables(&*family, &reached.database, &self.tables, &progress)?;
+                remove_tables(&*family, self.database, &self.tables, &progress)?;
             }
         }
-        let (Some(mut run), Some((_, target))) = (run, &self.run) else { return Ok(()) };
         run.update(|header| {
-            let known = header.tables.entry(target.clone()).or_default();
+            let known = header.tables.entry(self.target.clone()).or_default();
             let origins = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
             origins.for_each(|origin| *origin = TableOrigin::Dropped);
         })?;
@@ -717,35 +538,12 @@ mod tests {
     }
 
     #[test]
-    fn the_table_that_tries_the_rights_is_nobodys_and_hints_fit_the_error() {
-        let table = trial_table();
-        assert!(format!("{table}_n").len() <= 63, "{table}");
-        assert_ne!(trial_table(), table);
-        let grant = "Grant it to the user, or name another database.";
-        for (errno, sqlstate, said) in [
-            (1142, "42000", grant),
-            (1044, "42000", grant),
-            (0, "42501", grant),
-            (1050, "42S01", "another name"),
-            (0, "42P07", "another name"),
-            (1290, "HY000", "read-only"),
-            (1792, "25006", "read-only"),
-            (0, "25006", "read-only"),
-            (1064, "42000", "Put that right"),
-        ] {
-            assert!(remedy(errno, sqlstate).contains(said), "{errno} {sqlstate}");
-        }
-    }
-
-    #[test]
     fn all_that_is_missing_is_said_at_once() {
         let limits = Limits {
             sessions_free: Some(-3),
             statements_free: Some(100),
-            is_read_only: true,
-            no_tables: Some("the URL names no database.".to_owned()),
             data_folder: None,
-            is_pooled: true,
+            problems: vec![READ_ONLY, POOLED, ": the URL names no database."],
         };
         let said = sentences("a", &limits, Some(1e9), &NEED).join("\n");
         for part in [

@@ -72,20 +72,18 @@ pub(crate) struct Arguments {
     budget: f64,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    dyno_suite::share(text)
-        .ok_or_else(|| "it takes a share such as 2%, from 0.01% to 50%".to_owned())
+fn share(text: &str) -> Result<f64, &'static str> {
+    dyno_suite::share(text).ok_or("it takes a share such as 2%, from 0.01% to 50%")
 }
 
-fn budget(text: &str) -> Result<f64, String> {
+fn budget(text: &str) -> Result<f64, &'static str> {
     let seconds = dyno_suite::seconds(text).filter(|seconds| (1.0..=86_400.0).contains(seconds));
-    seconds
-        .ok_or_else(|| "it takes a length of time such as 90s, 30m or 2h, from 1s to 1d".to_owned())
+    seconds.ok_or("it takes a length of time such as 90s, 30m or 2h, from 1s to 1d")
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+fn seconds(text: &str) -> Result<f64, &'static str> {
     let seconds = text.parse().ok().filter(|seconds| (0.1..=3_600.0).contains(seconds));
-    seconds.ok_or_else(|| "it takes seconds from 0.1 to 3600".to_owned())
+    seconds.ok_or("it takes seconds from 0.1 to 3600")
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
@@ -97,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if !arguments.effects.is_empty() {
         calibration.effects = known_effects(arguments, &control)?;
         output::data(&effects_table(&calibration.effects));
-        say(&calibration.effects);
+        warn_of_noise(&calibration.effects);
         return keep(&calibration);
     }
     let mut points = Vec::new();
@@ -230,12 +228,15 @@ fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<Effect
     let server = null_server()?;
     let database = null_database("mysql", server.config.mysql_port)?;
     let workload = point_select(database.dialect())?;
-    session(arguments, CostUnit::Seconds(1e-9), &mut |cost, seconds| {
+    let begun = Instant::now();
+    let elapsed_s = || begun.elapsed().as_secs_f64();
+    let measure = &mut |cost, seconds| {
         server.set_delay(Duration::from_nanos(cost));
         let (tps, _) = rate((&workload, DRIVE_ON), &database, seconds, control)?;
         // It shares its process with the load generator.
         Ok(Measured { tps, cpu_us: None })
-    })
+    };
+    find_effects(&arguments.effects, Ok(1e-9), (arguments.budget, &elapsed_s), measure)
 }
 
 fn on_target(
@@ -246,39 +247,34 @@ fn on_target(
     let reached = reach("target", url)?;
     let process = reached.process();
     let (database, dialect) = (&reached.database, reached.database.dialect());
-    if Probe::new(dialect, 0).is_none() {
+    if dialect == Dialect::Sqlite {
         return Err(Failure::usage(
             "Embedded databases compute no digests: no known effect can be injected.",
         ));
     }
     let admin = database.admin();
-    make_probe_table(&admin).map_err(|error| Failure::from(&error))?;
-    let effects =
-        session(arguments, CostUnit::Unknown { probe: DIGESTS }, &mut |digests, seconds| {
-            let workload = Probe::new(dialect, digests)
-                .ok_or_else(|| Failure::new("The server computes no digests."))?;
-            let before = process.as_ref().and_then(|process| process.usage());
-            let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
-            let after = process.as_ref().and_then(|process| process.usage());
-            let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
-            Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
-        });
-    if let Err(error) = remove_probe_table(&admin) {
-        let table = TABLE;
-        output::talk(&format!("warning: the table {table} is left: {error}"));
-    }
-    Ok((reached.facts.product, effects?))
-}
-
-fn session(
-    arguments: &Arguments,
-    unit: CostUnit,
-    measure: &mut MeasureTrial<'_>,
-) -> Result<Vec<EffectFacts>, Failure> {
+    let rows: Vec<String> = (1..=ROWS).map(|id| format!("({id}, {})", id * 7)).collect();
+    // A table that a killed calibration has left is replaced.
+    let drop = format!("DROP TABLE IF EXISTS {TABLE}");
+    let create = format!("CREATE TABLE {TABLE} (id INT PRIMARY KEY, v INT NOT NULL)");
+    let insert = format!("INSERT INTO {TABLE} (id, v) VALUES {}", rows.join(", "));
+    execute(&admin, &[&drop, &create, &insert])?;
     let begun = Instant::now();
     let elapsed_s = || begun.elapsed().as_secs_f64();
-    EffectSession { budget_s: arguments.budget, elapsed_s: &elapsed_s, measure }
-        .run(&arguments.effects, unit)
+    let measure = &mut |digests, seconds| {
+        let workload = Probe::new(dialect, digests);
+        let before = process.as_ref().and_then(|process| process.usage());
+        let (tps, committed) = rate((&workload, drive_on), database, seconds, control)?;
+        let after = process.as_ref().and_then(|process| process.usage());
+        let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
+        Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
+    };
+    let budget = (arguments.budget, &elapsed_s as &dyn Fn() -> f64);
+    let effects = find_effects(&arguments.effects, Err(DIGESTS), budget, measure);
+    if let Err(error) = execute(&admin, &[&drop]) {
+        output::talk(&format!("warning: the table {TABLE} is left: {error}"));
+    }
+    Ok((reached.facts.product, effects?))
 }
 
 fn table(points: &[CalibrationPoint]) -> String {
@@ -302,29 +298,16 @@ const PAIRS: usize = 15;
 /// server is counted in hundredths of a second: it needs the longer ones.
 const TRIAL_S: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
-/// What a trial has measured.
+/// A trial's figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Measured {
-    pub(super) tps: f64,
-    /// Of all processes of the server; `None` where it isn't known.
-    pub(super) cpu_us: Option<f64>,
+struct Measured {
+    tps: f64,
+    /// Of all processes of the server; `None` if unknown.
+    cpu_us: Option<f64>,
 }
 
-impl Measured {
-    fn figure(&self, metric: Metric) -> Option<f64> {
-        if metric == Metric::Tps { Some(self.tps) } else { self.cpu_us }
-    }
-}
-
-/// Measures for so many seconds, with so many units of cost in each transaction.
-pub(super) type MeasureTrial<'a> = dyn FnMut(u64, f64) -> Result<Measured, Failure> + 'a;
-
-pub(super) struct EffectSession<'a> {
-    pub(super) budget_s: f64,
-    /// Since its begin.
-    pub(super) elapsed_s: &'a dyn Fn() -> f64,
-    pub(super) measure: &'a mut MeasureTrial<'a>,
-}
+/// Measures with this cost of each transaction for this number of seconds.
+type MeasureTrial<'a> = dyn FnMut(u64, f64) -> Result<Measured, Failure> + 'a;
 
 /// An effect and what came of it.
 struct Arm {
@@ -336,60 +319,46 @@ struct Arm {
 }
 
 /// The length of a trial that gives each effect, and none, enough pairs within a time.
-pub(super) fn trial_s(effects: usize, budget_s: f64) -> f64 {
+fn trial_s(effects: usize, budget_s: f64) -> f64 {
     let trials = 2 * PAIRS * (effects + 1);
     (budget_s / trials as f64).clamp(*TRIAL_S.start(), *TRIAL_S.end())
 }
 
-impl EffectSession<'_> {
-    /// Which of `effects` are found. `unit_s` is what a unit of cost takes; measured here where it is unknown, by
-    /// trials with `probe` of them.
-    pub(super) fn run(self, effects: &[f64], unit: CostUnit) -> Result<Vec<EffectFacts>, Failure> {
-        let trial_s = trial_s(effects.len(), self.budget_s);
-        // The first trial meets what nobody has used before.
-        (self.measure)(0, trial_s)?;
-        let plain_s = 1.0 / (self.measure)(0, trial_s)?.tps;
-        let unit_s = match unit {
-            CostUnit::Seconds(seconds) => seconds,
-            CostUnit::Unknown { probe } => {
-                let longer_s = 1.0 / (self.measure)(probe, trial_s)?.tps - plain_s;
-                longer_s / probe as f64
-            }
-        };
-        if !(unit_s > 0.0 && plain_s.is_finite()) {
-            return Err(Failure::new("What a known effect costs can't be measured here.")
-                .with_hint(
-                    "Give it more time with --budget, or a machine with fewer neighbours.",
-                ));
-        }
-        let mut arms = arms(effects, plain_s, unit_s);
-        let seed = 1;
-        while let Some(number) = next(&arms) {
-            if (self.elapsed_s)() + 2.0 * trial_s > self.budget_s && !arms[number].pairs.is_empty()
-            {
-                break;
-            }
-            let arm = &mut arms[number];
-            let mut pair = [None; 2];
-            for side in balanced(2, PAIRS, arm.pairs.len(), seed + number as u64) {
-                pair[side] = Some((self.measure)(arm.cost * side as u64, trial_s)?);
-            }
-            let [Some(without), Some(with)] = pair else { break };
-            arm.pairs.push([without, with]);
-            arm.judge(trial_s);
-        }
-        Ok(arms.into_iter().flat_map(|arm| arm.findings).collect())
+/// Measures which of `effects` are found. `unit_s` is the length of a unit of cost; if it is unknown, a trial with this
+/// number of units measures it. Begins no pair that would end after the budget.
+fn find_effects(
+    effects: &[f64],
+    unit_s: Result<f64, u64>,
+    (budget_s, elapsed_s): (f64, &dyn Fn() -> f64),
+    measure: &mut MeasureTrial<'_>,
+) -> Result<Vec<EffectFacts>, Failure> {
+    let trial_s = trial_s(effects.len(), budget_s);
+    // The first trial meets what nothing has used before.
+    measure(0, trial_s)?;
+    let plain_s = 1.0 / measure(0, trial_s)?.tps;
+    let unit_s = match unit_s {
+        Ok(seconds) => seconds,
+        Err(probe) => (1.0 / measure(probe, trial_s)?.tps - plain_s) / probe as f64,
+    };
+    if !(unit_s > 0.0 && plain_s.is_finite()) {
+        return Err(Failure::new("What a known effect costs can't be measured here.")
+            .with_hint("Give it more time with --budget, or a machine with fewer neighbours."));
     }
-}
-
-/// What a unit of cost takes.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum CostUnit {
-    Seconds(f64),
-    /// To be measured with so many of them.
-    Unknown {
-        probe: u64,
-    },
+    let mut arms = arms(effects, plain_s, unit_s);
+    while let Some(number) = next(&arms) {
+        let arm = &mut arms[number];
+        if elapsed_s() + 2.0 * trial_s > budget_s && !arm.pairs.is_empty() {
+            break;
+        }
+        let mut pair = [None; 2];
+        for side in balanced(2, PAIRS, arm.pairs.len(), 1 + number as u64) {
+            pair[side] = Some(measure(arm.cost * side as u64, trial_s)?);
+        }
+        let [Some(without), Some(with)] = pair else { break };
+        arm.pairs.push([without, with]);
+        arm.judge(trial_s);
+    }
+    Ok(arms.into_iter().flat_map(|arm| arm.findings).collect())
 }
 
 /// None first: it is measured as long as anything else is.
@@ -399,12 +368,8 @@ fn arms(effects: &[f64], plain_s: f64, unit_s: f64) -> Vec<Arm> {
         let units = plain_s * effect / (1.0 - effect) / unit_s;
         let cost = if effect > 0.0 { units.round().max(1.0) as u64 } else { 0 };
         let longer_s = cost as f64 * unit_s;
-        Arm {
-            effect: longer_s / (plain_s + longer_s),
-            cost,
-            pairs: Vec::new(),
-            findings: Vec::new(),
-        }
+        let effect = longer_s / (plain_s + longer_s);
+        Arm { effect, cost, pairs: Vec::new(), findings: Vec::new() }
     };
     [0.0].iter().chain(effects).map(|effect| arm(*effect)).collect()
 }
@@ -413,26 +378,26 @@ fn arms(effects: &[f64], plain_s: f64, unit_s: f64) -> Vec<Arm> {
 fn next(arms: &[Arm]) -> Option<usize> {
     let is_open = |arm: &Arm| arm.findings.iter().any(|of| !of.is_found) || arm.pairs.is_empty();
     let (none, others) = arms.split_first()?;
-    if !others.iter().any(is_open) && none.pairs.len() >= PAIRS.min(most_pairs(others)) {
+    let most_pairs = others.iter().map(|arm| arm.pairs.len()).max().unwrap_or(0);
+    if !others.iter().any(is_open) && none.pairs.len() >= PAIRS.min(most_pairs) {
         return None;
     }
     let open = (0..arms.len()).filter(|&number| number == 0 || is_open(&arms[number]));
     open.min_by_key(|&number| arms[number].pairs.len())
 }
 
-fn most_pairs(arms: &[Arm]) -> usize {
-    arms.iter().map(|arm| arm.pairs.len()).max().unwrap_or(0)
-}
-
 impl Arm {
     /// What its pairs say of each metric; what was found stays.
     fn judge(&mut self, trial_s: f64) {
         for metric in [Metric::Tps, Metric::ServerCpuUs] {
-            let known = self.findings.iter().position(|of| of.metric == metric.name());
-            if known.is_some_and(|place| self.findings[place].is_found) {
+            if self.findings.iter().any(|of| of.metric == metric.name() && of.is_found) {
                 continue;
             }
-            let both = |[a, b]: &[Measured; 2]| Some((a.figure(metric)?, b.figure(metric)?));
+            let figure = |of: &Measured| match metric {
+                Metric::Tps => Some(of.tps),
+                _ => of.cpu_us,
+            };
+            let both = |[a, b]: &[Measured; 2]| Some((figure(a)?, figure(b)?));
             let pairs: Vec<(f64, f64)> = self.pairs.iter().filter_map(both).collect();
             let Some(ratio) = PairedRatio::of(&pairs, Judging::Anytime) else { continue };
             let verdict = ratio.verdict(metric.better(), DEFAULT_MARGIN);
@@ -447,8 +412,8 @@ impl Arm {
                 trial_s,
                 ..EffectFacts::default()
             };
-            match known {
-                Some(place) => self.findings[place] = found,
+            match self.findings.iter_mut().find(|of| of.metric == found.metric) {
+                Some(known) => *known = found,
                 None => self.findings.push(found),
             }
         }
@@ -460,7 +425,7 @@ fn is_found(effect: f64, verdict: RatioVerdict) -> bool {
     verdict == RatioVerdict::Slower || (effect == 0.0 && verdict == RatioVerdict::Faster)
 }
 
-pub(super) fn effects_table(effects: &[EffectFacts]) -> String {
+fn effects_table(effects: &[EffectFacts]) -> String {
     let row = |of: &EffectFacts| {
         let interval = match (of.low, of.high) {
             (Some(low), Some(high)) => format!("[{low:.3}, {high:.3}]"),
@@ -480,8 +445,8 @@ pub(super) fn effects_table(effects: &[EffectFacts]) -> String {
     text_table(&titles, &rows, |place| place >= 3)
 }
 
-/// What the table says, in sentences; of noise that was taken for an effect most of all.
-pub(super) fn say(effects: &[EffectFacts]) {
+/// Warns of noise that was taken for an effect.
+fn warn_of_noise(effects: &[EffectFacts]) {
     for of in effects.iter().filter(|of| of.effect == 0.0 && of.is_found) {
         output::talk(&format!(
             "warning: {} differs by {} where nothing does: this machine was not quiet, or chance was at work (5 %)",
@@ -489,73 +454,32 @@ pub(super) fn say(effects: &[EffectFacts]) {
             percent((of.ratio - 1.0).abs())
         ));
     }
-    if let Some(least) = least_found(effects) {
-        output::talk(&format!(
-            "the least effect that was found: {} by {}, with {} pairs of trials of {} s",
-            percent(least.effect),
-            least.metric,
-            least.pairs,
-            short(least.trial_s)
-        ));
-    }
-}
-
-/// The least effect from which on, by one metric, all were found: a smaller one beside a larger one that was missed was
-/// luck.
-fn least_found(effects: &[EffectFacts]) -> Option<&EffectFacts> {
-    let is_sure = |of: &&EffectFacts| {
-        let mut larger =
-            effects.iter().filter(|other| other.metric == of.metric && other.effect >= of.effect);
-        of.effect > 0.0 && larger.all(|other| other.is_found)
-    };
-    effects.iter().filter(is_sure).min_by(|a, b| a.effect.total_cmp(&b.effect))
 }
 
 /// The table, made before the first trial and dropped after the last one.
-pub(super) const TABLE: &str = "dyno_calibrate";
+const TABLE: &str = "dyno_calibrate";
 const ROWS: i64 = 100;
 
-pub(super) struct Probe {
+struct Probe {
     kinds: [TransactionKind; 1],
     sql: String,
 }
 
 impl Probe {
-    /// With so many digests in each statement; `None` where the server has no way to compute them.
-    pub(super) fn new(dialect: Dialect, digests: u64) -> Option<Self> {
+    /// With this number of digests in each statement.
+    fn new(dialect: Dialect, digests: u64) -> Self {
         let sql = match dialect {
-            Dialect::Mysql => {
-                format!("SELECT v, BENCHMARK({digests}, SHA2(v, 256)) FROM {TABLE} WHERE id = ?")
-            }
             Dialect::Postgres => format!(
                 "SELECT v, (SELECT count(md5(n::text)) FROM generate_series(1, {digests}) n) FROM {TABLE} \
                  WHERE id = $1"
             ),
-            Dialect::Sqlite => return None,
+            _ => format!("SELECT v, BENCHMARK({digests}, SHA2(v, 256)) FROM {TABLE} WHERE id = ?"),
         };
-        let kinds = [TransactionKind { name: "read".to_owned(), weight: 1 }];
-        Some(Probe { kinds, sql })
+        Probe { kinds: [TransactionKind { name: "read".to_owned(), weight: 1 }], sql }
     }
 }
 
-/// Makes the table. One that a calibration has left that was killed is replaced.
-pub(super) fn make_probe_table(driver: &AdminDriver<'_>) -> Result<(), DbError> {
-    let rows: Vec<String> = (1..=ROWS).map(|id| format!("({id}, {})", id * 7)).collect();
-    execute(
-        driver,
-        &[
-            format!("DROP TABLE IF EXISTS {TABLE}"),
-            format!("CREATE TABLE {TABLE} (id INT PRIMARY KEY, v INT NOT NULL)"),
-            format!("INSERT INTO {TABLE} (id, v) VALUES {}", rows.join(", ")),
-        ],
-    )
-}
-
-pub(super) fn remove_probe_table(driver: &AdminDriver<'_>) -> Result<(), DbError> {
-    execute(driver, &[format!("DROP TABLE IF EXISTS {TABLE}")])
-}
-
-fn execute(driver: &AdminDriver<'_>, statements: &[String]) -> Result<(), DbError> {
+fn execute(driver: &AdminDriver<'_>, statements: &[&str]) -> Result<(), DbError> {
     databases::run(in_session(driver, async |session| {
         for sql in statements {
             session.query(sql, &mut Discard).await?;
@@ -612,7 +536,12 @@ mod tests {
     use std::cell::{Cell, RefCell};
 
     /// A server whose transactions take a millisecond and 10 us for each unit of cost, with this noise.
-    fn simulated(effects: &[f64], budget_s: f64, noise: f64, unit: CostUnit) -> Vec<EffectFacts> {
+    fn simulated(
+        effects: &[f64],
+        budget_s: f64,
+        noise: f64,
+        unit_s: Result<f64, u64>,
+    ) -> Vec<EffectFacts> {
         let (clock, rng) = (Cell::new(0.0), RefCell::new(Rng::new(5, "effects", 0)));
         let mut measure = |cost: u64, seconds: f64| {
             clock.set(clock.get() + seconds);
@@ -625,13 +554,12 @@ mod tests {
             })
         };
         let elapsed_s = || clock.get();
-        let session = EffectSession { budget_s, elapsed_s: &elapsed_s, measure: &mut measure };
-        session.run(effects, unit).expect("a table")
+        find_effects(effects, unit_s, (budget_s, &elapsed_s), &mut measure).expect("a table")
     }
 
     #[test]
     fn known_effects_are_found_and_none_where_there_is_none() {
-        for unit in [CostUnit::Seconds(1e-5), CostUnit::Unknown { probe: 200 }] {
+        for unit in [Ok(1e-5), Err(200)] {
             let found = simulated(&[0.02, 0.05], 240.0, 0.01, unit);
             assert_eq!(found.len(), 6, "three arms of two metrics");
             for of in &found {
@@ -645,7 +573,7 @@ mod tests {
 
     #[test]
     fn what_noise_hides_is_not_found_and_the_time_is_kept() {
-        let found = simulated(&[0.01], 20.0, 0.5, CostUnit::Seconds(1e-5));
+        let found = simulated(&[0.01], 20.0, 0.5, Ok(1e-5));
         let tps: Vec<_> = found.iter().filter(|of| of.metric == "tps").collect();
         assert!(tps.iter().all(|of| !of.is_found), "{tps:?}");
         // 20 s of trials of a third of a second each, three of which come before.
@@ -671,34 +599,10 @@ mod tests {
     }
 
     #[test]
-    fn the_least_effect_is_one_from_which_on_all_were_found() {
-        let of = |metric: &str, effect: f64, is_found: bool| EffectFacts {
-            effect,
-            metric: metric.to_owned(),
-            is_found,
-            ..EffectFacts::default()
-        };
-        let least = |effects: &[EffectFacts]| {
-            least_found(effects).map(|least| (least.metric.clone(), least.effect))
-        };
-        // Noise is no effect, and 1 % was luck: 2 % was missed.
-        let tps = [
-            of("tps", 0.0, true),
-            of("tps", 0.01, true),
-            of("tps", 0.02, false),
-            of("tps", 0.05, true),
-        ];
-        assert_eq!(least(&tps), Some(("tps".to_owned(), 0.05)));
-        let both = [&tps[..], &[of("server_cpu_us", 0.02, true)]].concat();
-        assert_eq!(least(&both), Some(("server_cpu_us".to_owned(), 0.02)));
-        assert_eq!(least(&[of("tps", 0.01, true), of("tps", 0.05, false)]), None);
-    }
-
-    #[test]
     fn a_cost_that_takes_no_time_is_an_error() {
         let mut measure = |_, _| Ok(Measured { tps: 100.0, cpu_us: None });
-        let session = EffectSession { budget_s: 1.0, elapsed_s: &|| 0.0, measure: &mut measure };
-        let failure = session.run(&[0.01], CostUnit::Unknown { probe: 10 }).expect_err("no time");
+        let failure = find_effects(&[0.01], Err(10), (1.0, &|| 0.0), &mut measure);
+        let failure = failure.expect_err("no time");
         assert!(failure.message.to_string().contains("can't be measured"), "{failure:?}");
     }
 }

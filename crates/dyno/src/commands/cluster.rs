@@ -1,7 +1,6 @@
 //! `dyno cluster`: local clusters of real servers.
 
-use crate::choice;
-use crate::{Done, pretty};
+use crate::{Done, choice, pretty};
 use clap::{Args, Subcommand};
 use dyno_facts::text_table;
 use dyno_runner::failure::{Failure, sentence};
@@ -102,7 +101,7 @@ pub(crate) struct Up {
     #[arg(long, value_name = "N")]
     shards: Option<u32>,
     /// What a commit waits for: nothing, one read-only node, or a majority of all nodes.
-    #[arg(long, value_name = "KIND", default_value = "async", value_parser = choice(WAITS))]
+    #[arg(long, value_name = "KIND", default_value = "async", value_parser = choice(Replication::ALL.map(|kind| (kind.name(), kind))))]
     replication: Replication,
     /// What stands in front of the nodes and spreads reads.
     #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
@@ -130,17 +129,14 @@ pub(crate) struct Up {
     sysbench_tables: u32,
     /// How a sharded cluster commits what lies on several shards: by XA, in two phases (the default), or one shard after the
     /// other, as `sharded-postgres` always does.
-    #[arg(long, value_name = "KIND", value_parser = choice(COMMITS))]
+    #[arg(long, value_name = "KIND", value_parser = choice(CrossShardCommit::ALL.map(|kind| (kind.name(), kind))))]
     transactions: Option<CrossShardCommit>,
     /// Java heap of ShardingSphere-Proxy; without it as much as its clients need.
     #[arg(long, value_name = "MIB")]
     heap_mib: Option<u32>,
 }
 
-const COMMITS: &[(&str, CrossShardCommit)] =
-    &[("xa", CrossShardCommit::Xa), ("local", CrossShardCommit::Local)];
-
-const TOPOLOGIES: &[(&str, TopologyKind)] = &[
+const TOPOLOGIES: [(&str, TopologyKind); 5] = [
     ("mariadb", TopologyKind::Mariadb),
     ("mysql", TopologyKind::Mysql),
     ("postgres", TopologyKind::Postgres),
@@ -148,13 +144,7 @@ const TOPOLOGIES: &[(&str, TopologyKind)] = &[
     ("sharded-postgres", TopologyKind::ShardedPostgres),
 ];
 
-const WAITS: &[(&str, Replication)] = &[
-    ("async", Replication::Async),
-    ("semi-sync", Replication::SemiSync),
-    ("quorum", Replication::Quorum),
-];
-
-const ENDPOINTS: &[(&str, EndpointKind)] = &[
+const ENDPOINTS: [(&str, EndpointKind); 3] = [
     ("pgpool", EndpointKind::Pgpool),
     ("shardingsphere", EndpointKind::Shardingsphere),
     ("router", EndpointKind::Router),

@@ -105,7 +105,7 @@ pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
 }
 
 /// The paper of one run or two, with gates in place of those of their suites, if there are any.
-pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
+fn paper(runs: &[RunData], gates: &[String]) -> Paper {
     Paper::named(runs, &published_of(runs), gates, &Naming::default())
 }
 
@@ -114,7 +114,7 @@ pub(crate) fn paper(runs: &[RunData], gates: &[String]) -> Paper {
 /// # Errors
 /// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
 /// proven, 3 where nothing is.
-pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
+fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     let truth = judge_truth(paper);
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
     let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
@@ -133,11 +133,7 @@ pub(crate) fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done,
 ///
 /// # Errors
 /// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
-pub(crate) fn judge_claims(
-    paper: &Paper,
-    lang: Lang,
-    counts: fn(&PairedComparison) -> bool,
-) -> Done {
+fn judge_claims(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool) -> Done {
     match paper.verdicts.gate_result() {
         Some(_) => judge_gates(paper, lang),
         None => judge_verdicts(paper, lang, counts),
@@ -148,57 +144,48 @@ pub(crate) fn judge_claims(
 ///
 /// # Errors
 /// Those of the judgement.
-pub(crate) fn tell(paper: &Paper, judged: Done, lang: Lang, papers: &[PathBuf]) -> Done {
+fn tell(paper: &Paper, judged: Done, lang: Lang, papers: &[PathBuf]) -> Done {
     let code = judged.as_ref().map_or_else(|failure| failure.code, |()| 0);
     let papers: Vec<String> = papers.iter().map(|path| path.display().to_string()).collect();
     output::data(&paper.digest(lang, code, &papers));
     judged
 }
 
-/// Why there is nothing to compare, by what the runs have measured.
+/// The reason why there is nothing to compare, with the measured experiments of each run.
 fn nothing_in_common(runs: &[RunData]) -> Failure {
-    let measured = |run: &RunData| -> BTreeSet<String> {
+    let measured = |run: &RunData| {
         let complete = |trial: &&TrialData| trial.summary.status == TrialStatus::Complete;
-        run.trials.iter().filter(complete).map(|trial| trial.summary.experiment.clone()).collect()
-    };
-    let told = |run: &RunData, all: &BTreeSet<String>| {
+        let trials = run.trials.iter().filter(complete);
+        let names: BTreeSet<&str> = trials.map(|trial| &*trial.summary.experiment).collect();
         let name = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let names: Vec<&str> = all.iter().map(String::as_str).collect();
         match names.is_empty() {
             true => format!("{name} has no complete trial"),
-            false => format!("{name} has measured {}", names.join(", ")),
+            false => format!("{name} has measured {}", Vec::from_iter(names).join(", ")),
         }
     };
-    let all: Vec<BTreeSet<String>> = runs.iter().map(measured).collect();
-    let each: Vec<String> = runs.iter().zip(&all).map(|(run, own)| told(run, own)).collect();
-    let why = match all.as_slice() {
-        [a, b] if a.is_disjoint(b) => "They share no experiment.",
-        [_, _] => "What they share differs in test, options, scripts or load levels.",
-        _ => "It compares no two targets.",
+    let why = match runs.len() {
+        1 => "It compares no two targets.",
+        _ => "They share no experiment with the same test, options, scripts and load levels.",
     };
-    Failure::usage(format!("Nothing can be compared: {}. {why}", each.join(", ")))
-        .with_hint(
-            "Compare two runs of the same suite with the same options, or measure two targets in one run: \
-             `dyno run SUITE --compare A B`.",
-        )
+    let each = runs.iter().map(measured).collect::<Vec<_>>().join(", ");
+    Failure::usage(format!("Nothing can be compared: {each}. {why}")).with_hint(
+        "Compare two runs of the same suite with the same options, or measure two targets in one run: \
+         `dyno run SUITE --compare A B`.",
+    )
 }
 
 fn judge_gates(paper: &Paper, lang: Lang) -> Done {
-    let count = |result: GateResult| {
-        paper.verdicts.gates.iter().filter(|gate| gate.result == result).count()
+    let gates = &paper.verdicts.gates;
+    let failure = |result: GateResult, state: &str| {
+        let count = gates.iter().filter(|gate| gate.result == result).count();
+        let message = format!("{count} of {} gates are {state}.", gates.len());
+        Failure::with_code(result.exit_code(), message)
     };
-    let of = paper.verdicts.gates.len();
     match paper.verdicts.gate_result() {
         None | Some(GateResult::Pass) => Ok(()),
-        Some(GateResult::Broken) => Err(Failure::with_code(
-            GateResult::Broken.exit_code(),
-            format!("{} of {of} gates are proven broken.", count(GateResult::Broken)),
-        )),
-        Some(GateResult::Inconclusive) => Err(Failure::with_code(
-            GateResult::Inconclusive.exit_code(),
-            format!("{} of {of} gates are inconclusive.", count(GateResult::Inconclusive)),
-        )
-        .with_hint(paper.verdicts.remedy().render(lang))),
+        Some(GateResult::Broken) => Err(failure(GateResult::Broken, "proven broken")),
+        Some(GateResult::Inconclusive) => Err(failure(GateResult::Inconclusive, "inconclusive")
+            .with_hint(paper.verdicts.remedy().render(lang))),
     }
 }
 
@@ -241,7 +228,7 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
 }
 
 /// How much is printed at the end of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndLength {
     /// A sentence for each result, and what they are worth.
     Sentences,
@@ -250,6 +237,7 @@ pub(crate) enum EndLength {
     /// Results, all checks with findings, verdicts.
     Short,
     /// All tables that a terminal has.
+    #[default]
     Long,
 }
 
@@ -353,7 +341,7 @@ pub(crate) fn next_steps(run: &Path) {
 
 /// Whether acknowledged work was lost, or a check that is denied has found something. Both come before gates:
 /// figures that are not accepted prove nothing.
-pub(crate) fn judge_truth(paper: &Paper) -> Done {
+fn judge_truth(paper: &Paper) -> Done {
     let lost = paper.lost_work();
     if let Some(first) = lost.first() {
         let more = match lost.len() {
@@ -410,13 +398,13 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
         add_target(&mut given, target)?;
     }
     let plan = plan.redirected(&given)?;
-    for difference in differences(&data.header) {
-        output::talk(&format!("note: {difference}"));
+    for change in environment_changes(&data.header) {
+        output::talk(&format!("note: {change}"));
     }
     allow_commands(&plan, arguments.allow_commands)?;
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let keeping =
-        Keeping { reproduces: Some(name), ..Keeping::of(&arguments.runs.dir, arguments.new) };
+    let (dir, new) = (arguments.runs.dir.clone(), arguments.new);
+    let keeping = Keeping { dir, new, reproduces: Some(name), ..Keeping::default() };
     let kept = run_kept(&plan, &keeping)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
     if let Err(failure) = &kept.verdict
@@ -481,23 +469,23 @@ pub(super) fn commands(plan: &Plan) -> Vec<String> {
     restart.chain(plan.experiments.iter().flat_map(of)).collect()
 }
 
-/// What is not as it was: it may be why results differ.
-fn differences(header: &RunHeader) -> Vec<String> {
+/// The facts of this machine and program that an earlier run had otherwise, in sentences: they may be why results
+/// differ.
+pub(super) fn environment_changes(header: &RunHeader) -> Vec<String> {
     let (then, now) = (&header.environment, &dyno_observe::environment());
-    let differs = |what: &str, then: &str, now: &str| {
-        (then != now && !then.is_empty())
-            .then(|| format!("{what} was {then} in the first run and is {now} now."))
+    let facts = [
+        ("The host", &then.host, &now.host),
+        ("dyno", &then.dyno_version, &now.dyno_version),
+        ("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
+        ("The CPU", &then.cpu_model, &now.cpu_model),
+        ("The kernel", &then.kernel, &now.kernel),
+        ("The way of the loops to their sockets", &then.loops_io, &now.loops_io),
+    ];
+    let changed = facts.iter().filter(|(_, then, now)| then != now && !then.is_empty());
+    let sentence = |(name, then, now): &(&str, &String, &String)| {
+        format!("{name} was {then} in the first run and is {now} now.")
     };
-    [
-        differs("dyno", &then.dyno_version, &now.dyno_version),
-        differs("The binary's checksum", &then.binary_sha256, &now.binary_sha256),
-        differs("The CPU", &then.cpu_model, &now.cpu_model),
-        differs("The kernel", &then.kernel, &now.kernel),
-        differs("The way of the loops to their sockets", &then.loops_io, &now.loops_io),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    changed.map(sentence).collect()
 }
 
 #[cfg(test)]

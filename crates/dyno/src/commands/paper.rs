@@ -1,11 +1,9 @@
 //! `dyno paper`.
 
 use super::runs::{RunsFolder, read_runs};
-use crate::Done;
-use crate::LANGUAGES;
-use crate::choice;
+use crate::{Done, LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
-use dyno_report::{Edition, Lang, Naming, Paper, ReportError, Templates};
+use dyno_report::{Edition, Lang, Naming, Paper, Templates};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -28,23 +26,38 @@ pub(crate) enum Format {
     Json,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, clap::Args)]
 pub(crate) struct Forms {
-    /// Formats in the order in which they are written.
+    /// Formats to write.
+    #[arg(
+        long = "format",
+        value_name = "FORMAT",
+        value_delimiter = ',',
+        default_value = "html,md,csv,json"
+    )]
     pub(crate) formats: Vec<Format>,
+    /// Editions to write: the full one, and a short one without appendix, settings and resource use
+    /// (paper.short.html).
+    #[arg(long = "edition", value_name = "EDITION", value_delimiter = ',', default_value = "full", value_parser = choice(EDITIONS))]
+    pub(crate) editions: Vec<Edition>,
+    /// Write each chart into the folder charts (charts.zh) as an SVG file, too; the Markdown shows them.
+    #[arg(long = "charts")]
+    pub(crate) has_charts: bool,
+    /// Languages to write.
+    #[arg(long = "lang", value_name = "LANG", value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
     pub(crate) languages: Vec<Lang>,
     /// dyno's own, or some of them replaced.
+    #[arg(skip)]
     pub(crate) templates: Templates,
     /// The publisher's, instead of those of the suite.
+    #[arg(skip)]
     pub(crate) texts: Option<PaperTexts>,
-    pub(crate) editions: Vec<Edition>,
-    /// Beside those of the suites.
+    /// In addition to those of the suites.
+    #[arg(skip)]
     pub(crate) gates: Vec<String>,
-    /// Whether each chart is a file of its own, too.
-    pub(crate) has_charts: bool,
 }
 
-const EDITIONS: &[(&str, Edition)] = &[("full", Edition::Full), ("short", Edition::Short)];
+const EDITIONS: [(&str, Edition); 2] = [("full", Edition::Full), ("short", Edition::Short)];
 
 impl Default for Forms {
     fn default() -> Self {
@@ -77,19 +90,8 @@ pub(crate) struct Arguments {
     /// Runs: their folders, names, beginnings of names, or `last`.
     #[arg(required_unless_present_any = ["schema", "templates"])]
     runs: Vec<String>,
-    /// Formats to write.
-    #[arg(long, value_delimiter = ',', default_value = "html,md,csv,json")]
-    format: Vec<Format>,
-    /// Editions to write: the full one, and a short one without appendix, settings and resource use
-    /// (paper.short.html).
-    #[arg(long, value_delimiter = ',', default_value = "full", value_parser = choice(EDITIONS))]
-    edition: Vec<Edition>,
-    /// Write each chart into the folder charts (charts.zh) as an SVG file, too; the Markdown shows them.
-    #[arg(long)]
-    charts: bool,
-    /// Languages to write.
-    #[arg(long, value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
-    lang: Vec<Lang>,
+    #[command(flatten)]
+    forms: Forms,
     /// Folder with a page, a style or a theme that replace dyno's own. Your own text goes to `[paper]`: see `--paper`.
     #[arg(long, value_name = "FOLDER")]
     template: Option<PathBuf>,
@@ -112,7 +114,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     if arguments.schema {
-        output::data(&dyno_report::schema().map_err(report_failure)?);
+        output::data(&dyno_report::schema()?);
         return Ok(());
     }
     if let Some(folder) = &arguments.templates {
@@ -127,18 +129,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
                 .with_hint("Name it with `--out FOLDER`."));
         }
     };
-    let forms = Forms {
-        formats: arguments.format.clone(),
-        languages: arguments.lang.clone(),
-        templates: match &arguments.template {
-            Some(folder) => Templates::of_folder(folder).map_err(report_failure)?,
-            None => Templates::default(),
-        },
-        texts: arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?,
-        editions: arguments.edition.clone(),
-        gates: Vec::new(),
-        has_charts: arguments.charts,
-    };
+    let mut forms = arguments.forms.clone();
+    if let Some(folder) = &arguments.template {
+        forms.templates = Templates::of_folder(folder)?;
+    }
+    forms.texts = arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?;
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
 }
 
@@ -222,7 +217,7 @@ pub(crate) fn write_paper(
             write("paper.csv", paper.csv().as_bytes())?;
         }
         if has(Format::Json) {
-            write("paper.json", paper.json().map_err(report_failure)?.as_bytes())?;
+            write("paper.json", paper.json()?.as_bytes())?;
         }
     }
     // PDF may fail for lack of a compiler: it comes last.
@@ -233,7 +228,7 @@ pub(crate) fn write_paper(
             paper = paper.in_edition(edition);
             let name = |extension: &str| file_name(lang, edition, extension);
             if has(Format::Html) {
-                let text = paper.html(lang).map_err(report_failure)?;
+                let text = paper.html(lang)?;
                 write(&name("html"), text.as_bytes())?;
             }
             if has(Format::Md) {
@@ -245,7 +240,7 @@ pub(crate) fn write_paper(
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
             if has(Format::Typ) || has(Format::Pdf) {
-                let text = paper.typst(lang).map_err(report_failure)?;
+                let text = paper.typst(lang)?;
                 write(&name("typ"), text.as_bytes())?;
                 sources.push((name("pdf"), text));
             }
@@ -258,7 +253,7 @@ pub(crate) fn write_paper(
         }
     }
     for (name, text) in sources.iter().filter(|_| has(Format::Pdf)) {
-        write(name, &dyno_pdf::compile(text).map_err(report_failure)?)?;
+        write(name, &crate::pdf::compile(text)?)?;
     }
     Ok(())
 }
@@ -287,10 +282,6 @@ fn way(from: &Path, to: &Path) -> Option<String> {
     let up = from.components().skip(shared).map(|_| Some(".."));
     let down = to.components().skip(shared).map(|part| part.as_os_str().to_str());
     up.chain(down).map(|part| Some(format!("{}/", part?))).collect()
-}
-
-pub(crate) fn report_failure(error: ReportError) -> Failure {
-    Failure::new(error.to_string()).hinted(error.hint.as_deref())
 }
 
 pub(crate) fn published_of(runs: &[RunData]) -> Vec<PublishedTable> {

@@ -4,28 +4,27 @@ use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};
 use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_beside};
 use super::suites;
-use crate::Done;
-use crate::choice;
 use crate::terminal::human_time;
+use crate::{Done, choice};
+use dyno_core::counted;
 use dyno_engine::Control;
 use dyno_facts::{
-    EarlierSession, ExperimentFacts, PlanStep, RunHeader, RunStatus, SecretUrl, StepAction,
-    StopRule, TargetFacts, TrialStatus, has_secret, mask_secrets,
+    EarlierSession, ExperimentFacts, RunHeader, RunStatus, SecretUrl, StepAction, TargetFacts,
+    TrialStatus, has_secret, mask_secrets,
 };
 use dyno_fleet::{FleetOptions, WAIT};
 use dyno_judge::findings::verdict::sessions_of;
 use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
-use dyno_runner::failure::Failure;
-use dyno_runner::failure::exit_code;
+use dyno_runner::failure::{Failure, exit_code};
 use dyno_runner::fleet::{FleetConfig, OnLostGenerator};
 use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{TableSharing, output, signals};
 use dyno_store::Run;
 use dyno_suite::{Overrides, Plan, Suite, Versus, WantedStop};
-use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -123,11 +122,11 @@ struct FleetArguments {
     lost: OnLostGenerator,
 }
 
-const LOST: &[(&str, OnLostGenerator)] =
-    &[("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
+const LOST: [(&str, OnLostGenerator); 2] =
+    [("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
 
 impl FleetArguments {
-    fn muster(&self) -> Result<Option<FleetConfig>, Failure> {
+    fn config(&self) -> Result<Option<FleetConfig>, Failure> {
         let Some(nats) = self.nats.options()? else { return Ok(None) };
         let options = FleetOptions {
             nats,
@@ -197,15 +196,20 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve_beside(&arguments.runs.dir, listen)).transpose()?;
-    let muster = arguments.fleet.muster()?;
     let sharing = match arguments.share_target {
         true => TableSharing::Allowed,
         false => TableSharing::OnRequest,
     };
-    let keeping = Keeping::of(&arguments.runs.dir, arguments.new);
-    let length = if arguments.long { EndLength::Long } else { EndLength::Short };
-    let is_shared = arguments.share;
-    let keeping = Keeping { is_shared, muster, sharing, continued, length, ..keeping };
+    let keeping = Keeping {
+        dir: arguments.runs.dir.clone(),
+        is_shared: arguments.share,
+        new: arguments.new,
+        fleet: arguments.fleet.config()?,
+        sharing,
+        continued,
+        length: if arguments.long { EndLength::Long } else { EndLength::Short },
+        ..Keeping::default()
+    };
     run_suite(&arguments.suite, &overrides, &keeping)
 }
 
@@ -223,7 +227,7 @@ pub(crate) fn seconds(option: &str, given: Option<&String>) -> Result<Option<f64
 impl Comparing {
     fn versus(&self) -> Result<Option<Versus>, Failure> {
         let Some([baseline, candidate]) = self.compare.as_deref() else { return Ok(None) };
-        let share = |option: &str, text: &Option<String>| -> Result<Option<f64>, Failure> {
+        let share = |option: &str, text: &Option<String>| {
             let hint = "Give a share such as 2%, from 0.01% to 50%.";
             let read =
                 |text: &String| dyno_suite::share(text).ok_or_else(|| wrong(option, text, hint));
@@ -232,12 +236,10 @@ impl Comparing {
         let half_width = share("half-width", &self.half_width)?;
         let equivalence = share("equivalence", &self.equivalence)?;
         let budget_s = seconds("pair-budget", self.pair_budget.as_ref())?;
-        let pairs = match &self.pairs {
-            Some(text) => Some(dyno_suite::pairs(text).ok_or_else(|| {
-                wrong("pairs", text, "Give a number from 1 to 1000, or two, such as 6..20.")
-            })?),
-            None => None,
-        };
+        let hint = "Give a number from 1 to 1000, or two, such as 6..20.";
+        let pairs =
+            |text: &String| dyno_suite::pairs(text).ok_or_else(|| wrong("pairs", text, hint));
+        let pairs = self.pairs.as_ref().map(pairs).transpose()?;
         let is_until_decided = self.until_decided;
         if is_until_decided && half_width.is_some() {
             return Err(Failure::usage(
@@ -252,7 +254,7 @@ impl Comparing {
     }
 }
 
-pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping<'_>) -> Done {
+pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping) -> Done {
     let suite = Suite::open(suite, &crate::offers())?;
     let plan = Plan::build(&suite, overrides)?;
     let kept = run_kept(&plan, keeping)?;
@@ -263,19 +265,20 @@ pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping<'_
 }
 
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
-    run_kept(plan, &Keeping::of(dir, new))?.verdict
+    run_kept(plan, &Keeping { dir: dir.to_owned(), new, ..Keeping::default() })?.verdict
 }
 
-/// Where a run is kept, and which one is gone on with.
-pub(crate) struct Keeping<'a> {
-    pub(crate) dir: &'a Path,
+/// Where a run is kept, and which one is continued.
+#[derive(Default)]
+pub(crate) struct Keeping {
+    pub(crate) dir: PathBuf,
     pub(crate) is_shared: bool,
     pub(crate) new: bool,
     pub(crate) reproduces: Option<String>,
     /// The run whose pairs count beside those of this one.
     pub(crate) continued: Option<Continued>,
     /// The load generators that make the load, where it isn't this process.
-    pub(crate) muster: Option<FleetConfig>,
+    pub(crate) fleet: Option<FleetConfig>,
     /// Whether other runs may work on the same tables.
     pub(crate) sharing: TableSharing,
     /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
@@ -284,35 +287,21 @@ pub(crate) struct Keeping<'a> {
     pub(crate) length: EndLength,
 }
 
-impl<'a> Keeping<'a> {
-    pub(crate) fn of(dir: &'a Path, new: bool) -> Keeping<'a> {
-        Keeping {
-            dir,
-            is_shared: false,
-            new,
-            reproduces: None,
-            continued: None,
-            muster: None,
-            sharing: TableSharing::Refused,
-            is_bench: false,
-            length: EndLength::Long,
-        }
-    }
-}
-
 pub(crate) struct StoredRun {
     pub(crate) path: PathBuf,
     /// How it ended, gates and checks judged.
     pub(crate) verdict: Done,
 }
 
-pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, Failure> {
+pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping) -> Result<StoredRun, Failure> {
     compare::refuse_unknown_checks(plan)?;
     let plan = &mut plan.clone();
     runner::check_options(crate::families(), plan)?;
     if let Some(continued) = &keeping.continued {
         continued.refuse_another(plan)?;
-        continued.warn();
+        for change in compare::environment_changes(&continued.header) {
+            output::talk(&format!("warning: {change}"));
+        }
     }
     for note in &plan.notes {
         output::talk(&format!("note: {note}"));
@@ -322,36 +311,23 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping<'_>) -> Result<StoredRun, 
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("what was loaded and measured is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let fleet = match &keeping.muster {
-        Some(muster) => {
-            runner::refuse_fleet(crate::families(), plan)?;
-            let Some(fleet) = runner::RunFleet::gather(muster, plan, &control)? else {
-                let message = "Stopped before there were enough load generators.";
-                return Err(Failure::interrupted(message));
-            };
-            Some(fleet)
-        }
-        None => None,
+    let gather = |config: &FleetConfig| {
+        runner::refuse_fleet(crate::families(), plan)?;
+        let fleet = runner::RunFleet::gather(config, plan, &control)?;
+        let message = "Stopped before there were enough load generators.";
+        fleet.ok_or_else(|| Failure::interrupted(message))
     };
+    let fleet = keeping.fleet.as_ref().map(gather).transpose()?;
     let (run, begins) = open_run(plan, keeping)?;
-    let outcome = runner::execute(
-        crate::families(),
-        plan,
-        run,
-        &control,
-        runner::RunTerms {
-            fleet,
-            sharing: keeping.sharing,
-            drops_when_failed: keeping.is_bench,
-            begins,
-        },
-    )?;
+    let (sharing, drops_when_failed) = (keeping.sharing, keeping.is_bench);
+    let terms = runner::RunTerms { fleet, sharing, drops_when_failed, begins };
+    let outcome = runner::execute(crate::families(), plan, run, &control, terms)?;
     let path = outcome.path.clone();
     Ok(StoredRun { path, verdict: compare::report(outcome, keeping.length)? })
 }
 
 /// The interrupted run of the same plan, or a new one, and what is said when it begins.
-fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Failure> {
+fn open_run(plan: &Plan, keeping: &Keeping) -> Result<(Run, Vec<String>), Failure> {
     let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let fill = |header: &mut RunHeader| {
         plan.store(header);
@@ -364,18 +340,16 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     if !keeping.new
         && let Some(path) = find_unfinished(plan, keeping)?
     {
-        let status = dyno_store::read_header(&path)?.status;
         let mut run = Run::open(&path)?;
-        let complete = run.data().complete().map(|trial| trial.step.clone()).collect();
-        let begins = goes_on(plan, run.header(), &complete, run.last_trial(), &status);
-        let begins = format!("Going on with {}{begins}.", path.display());
+        let next = match run.last_trial() {
+            0 => String::new(),
+            last => format!(" from trial {}", last + 1),
+        };
+        let begins = format!("Going on with {}{next}.", path.display());
         // What does not decide what is executed may have changed: gates, titles, accepted checks.
         run.update(fill)?;
         return Ok((run, vec![begins]));
     }
-    let steps = number_of_steps(plan);
-    let about = human_time(plan.estimated_s);
-    let most = if plan.may_end_sooner() { "at most " } else { "" };
     let loads = plan.measured_loads();
     let beside = match loads.is_empty() {
         true => String::new(),
@@ -390,7 +364,11 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
     }
     let length = match plan.steps.is_empty() {
         true => suites::NOTHING_LEFT.to_owned(),
-        false => format!("{steps}{most}about {about}{beside}"),
+        false => {
+            let most = if plan.may_end_sooner() { "at most " } else { "" };
+            let steps = counted(plan.steps.len() as u64, "step");
+            format!("{most}{steps}, about {}{beside}", human_time(plan.estimated_s))
+        }
     };
     let mut begins = vec![format!("{}: {length}.", plan.suite.title)];
     let refusal = dyno_reactor::chosen_io().refusal.as_ref();
@@ -404,48 +382,17 @@ fn open_run(plan: &Plan, keeping: &Keeping<'_>) -> Result<(Run, Vec<String>), Fa
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok((Run::create_for(keeping.dir, header, keeping.is_shared)?, begins))
-}
-
-/// How many steps the run has, with a comma; nothing where time or what is found ends them before all are made.
-fn number_of_steps(plan: &Plan) -> String {
-    if plan.experiments.iter().any(|planned| planned.has_open_steps()) {
-        return String::new();
-    }
-    match plan.steps.len() {
-        1 => "1 step, ".to_owned(),
-        count => format!("{count} steps, "),
-    }
-}
-
-/// Where a run is taken up again, behind its name.
-fn goes_on(
-    plan: &Plan,
-    header: &RunHeader,
-    complete: &BTreeSet<String>,
-    last_trial: u32,
-    was: &RunStatus,
-) -> String {
-    let settled = plan.settled(complete, &header.skipped.keys().cloned().collect());
-    let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
-    let is_over = trials.all(|step| settled.contains(&step.id));
-    let next = last_trial + 1;
-    match (last_trial, was) {
-        _ if is_over => ": no trial is left to run".to_owned(),
-        (0, _) => String::new(),
-        (_, RunStatus::Failed(_)) => format!(", in which trials failed, with trial {next}"),
-        (last, _) => format!(", which was interrupted between trials {last} and {next}"),
-    }
+    Ok((Run::create_for(&keeping.dir, header, keeping.is_shared)?, begins))
 }
 
 /// The interrupted run of the same plan.
-pub(crate) fn find_unfinished(
-    plan: &Plan,
-    keeping: &Keeping<'_>,
-) -> Result<Option<PathBuf>, Failure> {
+///
+/// # Errors
+/// It is being executed.
+pub(crate) fn find_unfinished(plan: &Plan, keeping: &Keeping) -> Result<Option<PathBuf>, Failure> {
     let sessions = keeping.continued.as_ref().map_or(&[][..], |continued| &continued.sessions);
     let goes_on_with = |all: &[EarlierSession]| all.last().map(|session| session.folder.clone());
-    for entry in dyno_store::list(keeping.dir)?.iter().rev() {
+    for entry in dyno_store::list(&keeping.dir)?.iter().rev() {
         let same = entry.header.as_ref().is_ok_and(|header| {
             header.plan.as_ref().is_some_and(|stored| stored.hash == plan.hash)
                 && header.reproduces == keeping.reproduces
@@ -457,7 +404,7 @@ pub(crate) fn find_unfinished(
             let hint = "Wait for its end, or stop it and give the command again: it goes on.";
             return Err(Failure::new(message).with_hint(format!("{hint}{anew}")));
         }
-        let goes_on = same
+        let is_unfinished = same
             && match entry.status() {
                 Some(RunStatus::Interrupted) => true,
                 Some(RunStatus::Failed(_)) => {
@@ -466,27 +413,23 @@ pub(crate) fn find_unfinished(
                 }
                 _ => false,
             };
-        if goes_on {
+        if is_unfinished {
             return Ok(Some(entry.path.clone()));
         }
     }
     Ok(None)
 }
 
-/// Whether trials of the plan are left, those that failed among them.
+/// Returns true if trials of the plan are left, those that failed among them.
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
-    let was_made = |step: &PlanStep| {
-        data.trials.iter().any(|trial| {
-            // What failed is made again, and so is a stage that failed: the trial is its sum.
-            let is_whole = trial.summary.status == TrialStatus::Complete;
-            trial.summary.step == step.id && is_whole && trial.summary.stage.is_none()
-        })
-    };
-    let skipped = data.header.skipped.keys().cloned().collect();
-    let settled = plan.settled(&BTreeSet::new(), &skipped);
+    // What failed is made again, and so is a stage that failed: the trial is its sum.
+    let whole = data.trials.iter().map(|trial| &trial.summary);
+    let whole = whole.filter(|of| of.status == TrialStatus::Complete && of.stage.is_none());
+    let made: BTreeSet<&str> = whole.map(|of| of.step.as_str()).collect();
+    let settled = plan.settled(&BTreeSet::new(), &data.header.skipped.keys().cloned().collect());
     let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
-    Ok(trials.any(|step| !was_made(step) && !settled.contains(&step.id)))
+    Ok(trials.any(|step| !made.contains(step.id.as_str()) && !settled.contains(&step.id)))
 }
 
 /// The command as it was given, passwords masked.
@@ -515,12 +458,12 @@ pub(crate) struct QuickstartArguments {
 
 pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
-    let keeping = Keeping::of(&arguments.runs.dir, true);
-    if arguments.long {
-        return run_suite("quickstart", &overrides, &keeping);
+    let mut keeping = Keeping { dir: arguments.runs.dir.clone(), new: true, ..Keeping::default() };
+    if !arguments.long {
+        output::be_brief();
+        keeping.length = EndLength::Screen;
     }
-    output::be_brief();
-    run_suite("quickstart", &overrides, &Keeping { length: EndLength::Screen, ..keeping })
+    run_suite("quickstart", &overrides, &keeping)
 }
 
 /// `--paper` of the drop-ins: their command line is run as a suite.
@@ -537,7 +480,7 @@ fn run_recorded(levels: &LevelSuite) -> Done {
         ..Overrides::default()
     };
     let plan = Plan::build(&suite, &overrides)?;
-    let keeping = Keeping { length: EndLength::Short, ..Keeping::of(Path::new(RUNS), false) };
+    let keeping = Keeping { dir: RUNS.into(), length: EndLength::Short, ..Keeping::default() };
     run_kept(&plan, &keeping)?.verdict
 }
 
@@ -546,7 +489,7 @@ pub(crate) struct Continued {
     folder: String,
     header: RunHeader,
     /// It and those that it goes on with itself, the oldest first.
-    pub(crate) sessions: Vec<EarlierSession>,
+    sessions: Vec<EarlierSession>,
 }
 
 /// Reads the run of a name.
@@ -578,25 +521,20 @@ fn read_continued(dir: &Path, name: &str) -> Result<Continued, Failure> {
 
 impl Continued {
     /// Another seed than those of the sessions before: each draws its orders anew.
-    pub(crate) fn next_seed(&self) -> u64 {
+    fn next_seed(&self) -> u64 {
         self.header.seed + 1
     }
 
-    /// Whether pairs of this plan may count beside those of the run.
+    /// Checks that pairs of this plan may count together with those of the run.
     ///
     /// # Errors
-    /// Where the verdict of both would not be valid.
-    pub(crate) fn refuse_another(&self, plan: &Plan) -> Done {
+    /// The verdict of both would not be valid.
+    fn refuse_another(&self, plan: &Plan) -> Done {
         let refused = |why: String, hint: &str| {
             let message = format!("{} can't be continued: {why}.", self.folder);
             Err(Failure::usage(message).with_hint(hint))
         };
         const SAME: &str = "Give the same suite, targets and options as that run had.";
-        if self.header.suite != plan.suite.name {
-            let why =
-                format!("it ran the suite `{}`, not `{}`", self.header.suite, plan.suite.name);
-            return refused(why, SAME);
-        }
         let both = [("this command", &plan.experiments), ("it", &self.header.experiments)];
         for (whose, experiments) in both {
             let is_ended_by_another_rule = |of: &ExperimentFacts| {
@@ -611,139 +549,48 @@ impl Continued {
             let why = format!("several pairs of `{}` share a restart or a load", found.name);
             return refused(why, "`restart_each = \"pair\"` can be continued.");
         }
-        let experiments = |all: &[ExperimentFacts]| all.iter().map(essence).collect();
-        if let Some(found) = difference(
-            "experiment",
-            experiments(&self.header.experiments),
-            experiments(&plan.experiments),
-        ) {
-            return refused(found, SAME);
-        }
-        let targets = |all: &[TargetFacts]| all.iter().map(address).collect();
-        if let Some(found) =
-            difference("target", targets(&self.header.targets), targets(&plan.targets))
-        {
-            return refused(found, SAME);
-        }
-        Ok(())
-    }
-
-    /// Says where the machine is another one; server versions are compared in the paper.
-    pub(crate) fn warn(&self) {
-        let now = dyno_observe::environment();
-        let then = &self.header.environment;
-        let facts = [
-            ("host", &then.host, &now.host),
-            ("CPU", &then.cpu_model, &now.cpu_model),
-            ("kernel", &then.kernel, &now.kernel),
-            ("dyno", &then.dyno_version, &now.dyno_version),
-            ("dyno's SHA-256", &then.binary_sha256, &now.binary_sha256),
-        ];
-        for (name, then, now) in facts.into_iter().filter(|(_, then, now)| then != now) {
-            output::talk(&format!(
-                "warning: {} had another {name} ({then} instead of {now}); the paper says so.",
-                self.folder
-            ));
+        let header = &self.header;
+        let then = comparable(&header.suite, &header.experiments, &header.targets);
+        let now = comparable(&plan.suite.name, &plan.experiments, &plan.targets);
+        let mut names = then.keys().chain(now.keys());
+        match names.find(|name| then.get(*name) != now.get(*name)) {
+            None => Ok(()),
+            Some(name) => {
+                let value = |all: &BTreeMap<String, Value>| match all.get(name) {
+                    None => "none".to_owned(),
+                    Some(value) => value.to_string(),
+                };
+                refused(format!("{name} was {}, not {}", value(&then), value(&now)), SAME)
+            }
         }
     }
 }
 
-/// What decides what an experiment measures and how it is judged, by its name; not when it ends.
-fn essence(of: &ExperimentFacts) -> (String, Map<String, Value>) {
-    let mut own = of.clone();
-    for text in [&mut own.title, &mut own.title_zh, &mut own.description, &mut own.description_zh] {
-        text.clear();
-    }
-    own.gates.clear();
-    own.published.clear();
-    own.prepare = false;
-    own.cleanup = false;
-    (own.repeats, own.repeats_s) = (0, None);
-    if let Some(comparison) = &mut own.comparison {
-        comparison.stop = StopRule::default();
-    }
-    let mut all = object(&own);
-    if let Some(Value::Object(comparison)) = all.remove("comparison") {
-        all.extend(comparison);
-    }
-    (of.name.clone(), all)
-}
-
-/// How a target is reached.
-fn address(of: &TargetFacts) -> (String, Map<String, Value>) {
-    let all = object(of);
-    let keys = ["url", "role", "nodes", "route", "shard_rule", "twin_of", "part_of"];
-    (of.name.clone(), all.into_iter().filter(|(key, _)| keys.contains(&key.as_str())).collect())
-}
-
-fn object(of: &impl serde::Serialize) -> Map<String, Value> {
-    match serde_json::to_value(of) {
-        Ok(Value::Object(object)) => object,
-        _ => Map::new(),
-    }
-}
-
-/// The first thing in which two lists differ: its name, and what of it.
-fn difference(
-    what: &str,
-    then: Vec<(String, Map<String, Value>)>,
-    now: Vec<(String, Map<String, Value>)>,
-) -> Option<String> {
-    let names = |all: &[(String, Map<String, Value>)]| {
-        all.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>().join(", ")
+/// The values that decide what experiments measure and how they are judged, and how targets are reached, by the names
+/// of messages; not what ends an experiment.
+fn comparable(
+    suite: &str,
+    experiments: &[ExperimentFacts],
+    targets: &[TargetFacts],
+) -> BTreeMap<String, Value> {
+    const OTHER: &str = "name title title_zh description description_zh gates published prepare cleanup \
+                         repeats repeats_s stop";
+    const ADDRESS: &str = "url role nodes route shard_rule twin_of part_of";
+    let is_among = |keys: &str, key: &str| keys.split(' ').any(|known| known == key);
+    let mut all = BTreeMap::from([("its suite".to_owned(), json!(suite))]);
+    let mut add = |kind: &str, name: &str, facts: Value, counts: &dyn Fn(&str) -> bool| {
+        let Value::Object(mut values) = facts else { return };
+        if let Some(Value::Object(comparison)) = values.remove("comparison") {
+            values.extend(comparison);
+        }
+        let counting = values.into_iter().filter(|(key, value)| counts(key) && !value.is_null());
+        all.extend(counting.map(|(key, value)| (format!("`{key}` of its {kind} `{name}`"), value)));
     };
-    if names(&then) != names(&now) {
-        return Some(format!("its {what}s are {}, not {}", names(&then), names(&now)));
+    for facts in experiments {
+        add("experiment", &facts.name, json!(facts), &|key| !is_among(OTHER, key));
     }
-    then.iter().zip(&now).find_map(|((name, then), (_, now))| {
-        let keys = then.keys().chain(now.keys());
-        let key = keys.into_iter().find(|key| then.get(*key) != now.get(*key))?;
-        let shown = |all: &Map<String, Value>| match all.get(key) {
-            None | Some(Value::Null) => "none".to_owned(),
-            Some(value) => value.to_string(),
-        };
-        Some(format!("`{key}` of its {what} `{name}` was {}, not {}", shown(then), shown(now)))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_that_may_never_be_made_are_not_counted() {
-        let said = |more: &str| {
-            let text = format!(
-                "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@h/a'\n[target.b]\n\
-                 url = 'mysql://u@h/b'\n[[experiment]]\nname = 'e'\nworkload = 'sysbench'\n\
-                 test = 'oltp_read_only'\nworkers = 1\nduration_s = 10\nprepare = false\n\
-                 cleanup = false\n{more}\n"
-            );
-            let suite = Suite::parse("s.toml", &text, &[dyno_sysbench::OFFER]).expect("a suite");
-            number_of_steps(&Plan::build(&suite, &Overrides::default()).expect("a plan"))
-        };
-        let compared = |pairs: &str| {
-            said(&format!("compare = {{ baseline = 'a', candidates = 'b', {pairs} }}"))
-        };
-        assert_eq!(compared("pairs = 6"), "12 steps, ");
-        assert_eq!(compared("until_decided = true, budget = '5m'"), "");
-        assert_eq!(said("targets = 'a'\nobjective = 'p99 < 20ms'"), "");
+    for facts in targets {
+        add("target", &facts.name, json!(facts), &|key| is_among(ADDRESS, key));
     }
-
-    #[test]
-    fn a_run_of_which_no_trial_is_left_says_so() {
-        let text = "[suite]\nname = 's'\n[target.a]\nurl = 'mysql://u@h/a'\n[[experiment]]\n\
-                    name = 'e'\nworkload = 'sysbench'\ntest = 'oltp_read_only'\nworkers = 1\n\
-                    duration_s = 10\nrepeats = 2\n";
-        let suite = Suite::parse("s.toml", text, &[dyno_sysbench::OFFER]).expect("a suite");
-        let plan = Plan::build(&suite, &Overrides::default()).expect("a plan");
-        let said = |complete: &[&str], last_trial: u32| {
-            let complete = complete.iter().map(|id| (*id).to_owned()).collect();
-            goes_on(&plan, &RunHeader::default(), &complete, last_trial, &RunStatus::Interrupted)
-        };
-        let [first, second] = ["e/a/workers=1/repeat=1", "e/a/workers=1/repeat=2"];
-        assert_eq!(said(&[], 0), "");
-        assert_eq!(said(&[first], 1), ", which was interrupted between trials 1 and 2");
-        assert_eq!(said(&[first, second], 2), ": no trial is left to run");
-    }
+    all
 }

@@ -6,7 +6,7 @@ use crate::Done;
 use dyno_facts::{RunStatus, text_table};
 use dyno_runner::failure::Failure;
 use dyno_runner::{output, process_list, signals};
-use dyno_serve::{BoundServer, RunningServer, ServeError, Settings, Token};
+use dyno_serve::{BoundServer, RunningServer, Settings, Token};
 use dyno_store::{RunData, RunEntry};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -169,20 +169,20 @@ pub(crate) fn serve(arguments: &ServeArguments) -> Done {
         ));
     }
     let url = server.url();
-    let running = server.start().map_err(failure)?;
+    let running = server.start()?;
     signals::on_interrupt(running.stopper())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     output::data(&format!("{url}\n"));
     let add = if url.ends_with('=') { ", with your token at its end" } else { "" };
     output::talk(&format!("Open it in a browser{add}. Ctrl-C ends the page; runs go on."));
-    running.wait().map_err(failure)
+    Ok(running.wait()?)
 }
 
 /// Serves the page beside a run until what is returned is dropped.
 pub(crate) fn serve_beside(runs: &Path, listen: &str) -> Result<RunningServer, Failure> {
     let server = bind(runs, listen, None, Vec::new())?;
     let url = server.url();
-    let running = server.start().map_err(failure)?;
+    let running = server.start()?;
     output::talk(&format!("The run can be watched at {url}"));
     Ok(running)
 }
@@ -199,10 +199,10 @@ fn bind(
     let settings = Settings {
         runs: runs.to_owned(),
         listen: address(listen)?,
-        token: token.map_err(|error| Failure { code: 2, ..failure(error) })?,
+        token: token.map_err(|error| Failure { code: 2, ..error.into() })?,
         names,
     };
-    BoundServer::bind(settings).map_err(failure)
+    Ok(BoundServer::bind(settings)?)
 }
 
 fn address(listen: &str) -> Result<SocketAddr, Failure> {
@@ -211,8 +211,4 @@ fn address(listen: &str) -> Result<SocketAddr, Failure> {
         Failure::usage(format!("`{listen}` is no address to listen on."))
             .with_hint("Write an address of this machine and a port, such as 127.0.0.1:8000.")
     })
-}
-
-fn failure(error: ServeError) -> Failure {
-    Failure::new(error.to_string()).hinted(error.hint.as_deref())
 }

@@ -3,6 +3,7 @@
 
 use crate::terminal::human_time;
 use crate::{Done, families, offers};
+use dyno_core::counted;
 use dyno_facts::format::{grouped, whole};
 use dyno_facts::{
     ExperimentFacts, PlanStep, PlannedTrial, Purpose, SecretUrl, StepAction, text_table,
@@ -10,6 +11,7 @@ use dyno_facts::{
 use dyno_runner::failure::Failure;
 use dyno_runner::{check_options, family, output};
 use dyno_suite::{Overrides, Plan, Suite, SuiteTarget, bundled};
+use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -48,12 +50,15 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return Ok(());
     }
     let suite = Suite::open(name, &offers())?;
-    output::data(&overview(&suite, arguments.shrink)?);
+    let mut text = overview(&suite, arguments.shrink)?;
     if !suite.facts.description.is_empty() {
-        output::data(&format!("\n{}\n", suite.facts.description));
+        text.push_str(&format!("\n{}\n", suite.facts.description));
     }
-    output::data(&format!("\n{}", targets(&suite)?));
-    output::data(&format!("\n{}", experiments(&suite)?));
+    let row = |target: &SuiteTarget| vec![target.name.value.clone(), target.facts.title.clone()];
+    let targets: Vec<_> = suite.targets.iter().map(row).collect();
+    text.push_str(&format!("\n{}", text_table(&["target", "title"], &targets, |_| false)));
+    text.push_str(&format!("\n{}", experiments(&suite)?));
+    output::data(&text);
     Ok(())
 }
 
@@ -68,29 +73,33 @@ fn plan(suite: &Suite, shrink: f64, targets: &[&str]) -> Result<Plan, Failure> {
     Ok(Plan::build(suite, &overrides)?)
 }
 
-struct Need {
-    target: String,
-    experiments: usize,
+/// The most that one of the targets needs.
+#[derive(Default)]
+struct SuiteNeed {
     rows: u64,
     sessions: u32,
     seconds: f64,
 }
 
-impl Need {
-    fn of(suite: &Suite, shrink: f64, target: &str) -> Result<Option<Need>, Failure> {
-        let plan = plan(suite, shrink, &[target])?;
-        let own = || plan.experiments.iter().filter(|e| e.targets.iter().any(|t| t == target));
-        if own().next().is_none() {
-            return Ok(None);
+impl SuiteNeed {
+    fn new(suite: &Suite, shrink: f64) -> Result<SuiteNeed, Failure> {
+        let mut need = SuiteNeed::default();
+        for target in names(suite) {
+            let plan = plan(suite, shrink, &[target])?;
+            let steps = plan.steps.iter().filter(|step| step.target == target);
+            need.seconds = need.seconds.max(steps.map(|step| step.estimated_s).sum());
+            for experiment in
+                plan.experiments.iter().filter(|e| e.targets.iter().any(|t| t == target))
+            {
+                need.rows = need.rows.max(rows(experiment));
+                need.sessions = experiment.workers.iter().copied().fold(need.sessions, u32::max);
+            }
         }
-        let steps = plan.steps.iter().filter(|step| step.target == target);
-        Ok(Some(Need {
-            target: target.to_owned(),
-            experiments: own().count(),
-            rows: own().map(rows).max().unwrap_or(0),
-            sessions: own().flat_map(|e| &e.workers).max().copied().unwrap_or(1),
-            seconds: steps.map(|step| step.estimated_s).sum(),
-        }))
+        Ok(need)
+    }
+
+    fn size(&self) -> String {
+        format!("{} rows, about {} a target", whole(self.rows as f64), human_time(self.seconds))
     }
 }
 
@@ -98,7 +107,7 @@ fn rows(experiment: &ExperimentFacts) -> u64 {
     experiment.data.map_or(0, |size| size.tables.saturating_mul(size.rows_per_table))
 }
 
-/// Its targets; of a suite that takes any, one.
+/// The names of its targets; one for a suite that takes any.
 fn names(suite: &Suite) -> Vec<&str> {
     match suite.targets.is_empty() {
         true => vec!["any"],
@@ -106,68 +115,26 @@ fn names(suite: &Suite) -> Vec<&str> {
     }
 }
 
-fn needs(suite: &Suite, shrink: f64) -> Result<Vec<Need>, Failure> {
-    let needs = names(suite).into_iter().map(|name| Need::of(suite, shrink, name));
-    Ok(needs.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-}
-
-/// `low` where both are equal, else `low to high`.
-fn range<T: PartialEq>(low: T, high: T, text: impl Fn(T) -> String) -> String {
-    match low == high {
-        true => text(low),
-        false => format!("{} to {}", text(low), text(high)),
-    }
-}
-
 fn overview(suite: &Suite, shrink: f64) -> Result<String, Failure> {
-    let mut text = format!("{}: {}\n", suite.facts.name, suite.facts.title);
-    let mut line = |head: &str, body: String| text.push_str(&format!("    {head:<10}  {body}\n"));
-    if let Some(paper) = &suite.facts.paper {
-        line("paper", paper.clone());
-    }
-    let full = needs(suite, 1.0)?;
+    let (full, shrunk) = (SuiteNeed::new(suite, 1.0)?, SuiteNeed::new(suite, shrink)?);
     let has_url = |target: &SuiteTarget| target.nodes.iter().any(|node| node.url.is_some());
-    let has_url = !suite.targets.is_empty() && suite.targets.iter().all(has_url);
-    let sessions = full.iter().map(|need| need.sessions).max().unwrap_or(0);
-    let what = match (has_url, full.len()) {
-        (true, _) => "no server".to_owned(),
-        (false, 1) => "a server".to_owned(),
-        (false, count) => format!("a server, as one or more of {count} targets"),
+    let servers = match suite.targets.len() {
+        1.. if suite.targets.iter().all(has_url) => "no server".to_owned(),
+        0 | 1 => "a server".to_owned(),
+        count => format!("a server, as one or more of {count} targets"),
     };
-    let sessions = (sessions > 1).then(|| format!("; up to {sessions} sessions"));
-    line("needs", what + &sessions.unwrap_or_default());
-    line("full size", sizes(&full));
-    let shrunk = sizes(&needs(suite, shrink)?);
-    line("shrunk", format!("{shrunk}, with --shrink {shrink}"));
-    Ok(text)
-}
-
-/// Rows and time of one target, from the least to the most.
-fn sizes(needs: &[Need]) -> String {
-    let least = |value: fn(&Need) -> f64| needs.iter().map(value).fold(f64::INFINITY, f64::min);
-    let most = |value: fn(&Need) -> f64| needs.iter().map(value).fold(0.0, f64::max);
-    let rows: fn(&Need) -> f64 = |need| need.rows as f64;
-    let seconds: fn(&Need) -> f64 = |need| need.seconds;
-    format!(
-        "{} rows, about {} a target",
-        range(least(rows), most(rows), whole),
-        range(human_time(least(seconds)), human_time(most(seconds)), |time| time)
-    )
-}
-
-fn targets(suite: &Suite) -> Result<String, Failure> {
-    let mut rows = Vec::new();
-    for need in needs(suite, 1.0)? {
-        let title = suite.target(&need.target).map(|target| target.facts.title.clone());
-        rows.push(vec![
-            need.target.clone(),
-            title.unwrap_or_default(),
-            need.experiments.to_string(),
-            grouped(need.rows),
-            human_time(need.seconds),
-        ]);
+    let mut text = format!("{}: {}\n", suite.facts.name, suite.facts.title);
+    if let Some(paper) = &suite.facts.paper {
+        text.push_str(&format!("    paper       {paper}\n"));
     }
-    Ok(text_table(&["target", "title", "experiments", "rows", "time"], &rows, |place| place >= 2))
+    text.push_str(&format!(
+        "    needs       {servers}; up to {}\n    full size   up to {}\n    shrunk      up to {}, \
+         with --shrink {shrink}\n",
+        counted(full.sessions.max(1), "session"),
+        full.size(),
+        shrunk.size()
+    ));
+    Ok(text)
 }
 
 fn experiments(suite: &Suite) -> Result<String, Failure> {
@@ -197,12 +164,6 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
 /// Of a plan without steps: a time of zero would be no answer.
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
-/// A plan looks the same where nobody answers.
-const NOT_ASKED: &str = "No server was asked: the run itself finds whether each can be reached, lets the account in and \
-                         has the room.";
-const MADE_AGAIN: &str =
-    "Trials that other programs disturb are made again, for up to a quarter of the time above.";
-
 /// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
 pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> Done {
     let (mut plan, refused) = match Plan::build(suite, overrides) {
@@ -218,10 +179,7 @@ pub(crate) fn show_plan(suite: &Suite, overrides: &Overrides) -> Done {
 }
 
 /// All of it, as `dyno run --plan` prints it.
-///
-/// # Errors
-/// An option of an experiment is wrong.
-pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
+fn text(plan: &Plan) -> Result<String, Failure> {
     let length = match plan.steps.is_empty() {
         true => NOTHING_LEFT.to_owned(),
         false => format!("about {}", human_time(plan.estimated_s)),
@@ -230,24 +188,25 @@ pub(crate) fn text(plan: &Plan) -> Result<String, Failure> {
     for note in &plan.notes {
         text.push_str(&format!("note: {note}\n"));
     }
-    text.push_str(&format!("\n{}\n{}\n{NOT_ASKED}\n", steps(plan), tables(plan)?));
+    text.push_str(&format!(
+        "\n{}\n{}\nNo server was asked: the run itself finds whether each can be reached, lets the account in and \
+         has the room.\n",
+        steps(plan),
+        tables(plan)?
+    ));
     if plan.experiments.iter().any(|planned| planned.retry_starved > 0) {
-        text.push_str(&format!("{MADE_AGAIN}\n"));
+        text.push_str(
+            "Trials that other programs disturb are made again, for up to a quarter of the time above.\n",
+        );
     }
     Ok(text)
 }
 
-/// A step; or all repeats of a load level whose number the run decides.
-struct StepRow<'a> {
-    level: Option<OpenLevel<'a>>,
-    first: usize,
-    last: usize,
-    /// Each with its seconds.
-    steps: Vec<(&'a PlanStep, f64)>,
-}
-
 /// Its experiment, workers, degree and rate.
 type OpenLevel<'a> = (&'a str, u32, Option<u32>, Option<u64>);
+
+/// Each with its place in the plan.
+type NumberedSteps<'a> = Vec<(usize, &'a PlanStep)>;
 
 fn open_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<OpenLevel<'a>> {
     let StepAction::Trial(trial) = &step.action else { return None };
@@ -257,49 +216,33 @@ fn open_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<OpenLevel<'a>> {
     is_open.then_some((step.experiment.as_str(), trial.workers, trial.degree, rate))
 }
 
+/// A row for each step; for all repeats of a load level if the run decides their number.
 fn steps(plan: &Plan) -> String {
-    let mut rows: Vec<StepRow<'_>> = Vec::new();
+    let mut rows: Vec<(Option<OpenLevel<'_>>, NumberedSteps<'_>)> = Vec::new();
     for (number, step) in (1..).zip(&plan.steps) {
         let level = open_level(plan, step);
-        let seconds = (step, step.estimated_s);
-        match rows.iter_mut().find(|row| level.is_some() && row.level == level) {
-            Some(row) => {
-                row.last = number;
-                row.steps.push(seconds);
-            }
-            None => {
-                rows.push(StepRow { level, first: number, last: number, steps: vec![seconds] });
-            }
+        match rows.iter_mut().find(|(known, _)| level.is_some() && *known == level) {
+            Some((_, steps)) => steps.push((number, step)),
+            None => rows.push((level, vec![(number, step)])),
         }
     }
-    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.cells(plan)).collect();
-    let columns = ["Step", "Experiment", "Target", "What", "Seconds"];
-    text_table(&columns, &rows, |place| place == 0 || place == 4)
-}
-
-impl StepRow<'_> {
-    fn cells(&self, plan: &Plan) -> Vec<String> {
-        let step = self.steps[0].0;
+    let cells = |(_, steps): &(_, NumberedSteps<'_>)| {
+        let ((first, step), (last, _)) = (steps[0], steps[steps.len() - 1]);
         let planned = plan.experiment(&step.experiment);
-        let mut targets: Vec<&str> = Vec::new();
-        for (step, _) in &self.steps {
-            if !targets.contains(&step.target.as_str()) {
-                targets.push(&step.target);
-            }
-        }
-        let seconds = dyno_suite::estimate(&plan.experiments, &self.steps, |_| 0.0);
+        let timed: Vec<_> = steps.iter().map(|(_, step)| (*step, step.estimated_s)).collect();
+        let seconds = dyno_suite::estimate(&plan.experiments, &timed, |_| 0.0);
         vec![
-            match self.first == self.last {
-                true => self.first.to_string(),
-                false => format!("{}–{}", self.first, self.last),
-            },
+            if first == last { first.to_string() } else { format!("{first}–{last}") },
             step.experiment.clone(),
-            targets.join(", "),
+            listed(steps.iter().map(|(_, step)| step.target.clone()).collect()),
             planned.map_or(String::new(), |planned| what(plan, planned, step)),
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
         ]
-    }
+    };
+    let rows: Vec<Vec<String>> = rows.iter().map(cells).collect();
+    let columns = ["Step", "Experiment", "Target", "What", "Seconds"];
+    text_table(&columns, &rows, |place| place == 0 || place == 4)
 }
 
 fn what(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
@@ -371,9 +314,7 @@ fn repeats(planned: &ExperimentFacts, repeat: u32) -> String {
 fn tables(plan: &Plan) -> Result<String, Failure> {
     let mut text = String::new();
     for target in plan.targets.iter().filter(|target| target.owner() == target.name) {
-        let mut made: Vec<String> = Vec::new();
-        let mut dropped: Vec<String> = Vec::new();
-        let mut scripts: Vec<String> = Vec::new();
+        let (mut made, mut dropped, mut scripts) = (Vec::new(), Vec::new(), Vec::new());
         for step in plan.steps.iter().filter(|step| step.target == target.name) {
             let list = match &step.action {
                 StepAction::Prepare => &mut made,
@@ -382,57 +323,36 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
             };
             let Some(planned) = plan.experiment(&step.experiment) else { continue };
             let family = family::experiment(families(), plan, planned)?;
-            if !family.keeps_existing() {
-                if !scripts.contains(&planned.name) {
-                    scripts.push(planned.name.clone());
-                }
-                continue;
-            }
-            for table in family.tables() {
-                if !list.contains(&table) {
-                    list.push(table);
-                }
+            match family.keeps_existing() {
+                true => list.extend(family.tables()),
+                false => scripts.push(planned.name.clone()),
             }
         }
-        let kept: Vec<&String> = made.iter().filter(|table| !dropped.contains(table)).collect();
-        let names = |tables: &[String]| match tables {
-            [] => "none".to_owned(),
-            tables => tables.join(", "),
-        };
-        text.push_str(&format!("{} ({}):", target.name, target.url.redacted()));
-        if scripts.is_empty() || !made.is_empty() {
-            text.push_str(&format!(
-                " creates where missing: {}.\n  {} Tables that are there already have to hold the \
-                 same data, and are kept.",
-                names(&made),
-                fate(made.len(), &kept)
-            ));
-        }
-        text.push('\n');
+        let kept = made.iter().filter(|table| !dropped.contains(table)).cloned().collect();
+        text.push_str(&format!(
+            "{} ({}): creates where missing: {}.\n  Drops at the end what it has created; keeps: {}. \
+             Tables that are there already have to hold the same data, and are kept.\n",
+            target.name,
+            target.url.redacted(),
+            listed(made),
+            listed(kept)
+        ));
         if !scripts.is_empty() {
             text.push_str(&format!(
                 "  Scripts of your own ({}) create, change and drop what they like, also what was \
                  there before. What they leave stays, unless `cleanup = true` calls their `cleanup`.\n",
-                scripts.join(", ")
+                listed(scripts)
             ));
         }
     }
     Ok(text)
 }
 
-/// What becomes of so many tables that are created, of which some are kept.
-fn fate(made: usize, kept: &[&String]) -> String {
-    match kept {
-        _ if made == 0 => "Drops nothing at the end.".to_owned(),
-        [] => "Drops at the end what it has created.".to_owned(),
-        all if all.len() == made => {
-            "Drops nothing at the end: what it has created is kept.".to_owned()
-        }
-        some => {
-            let names: Vec<&str> = some.iter().map(|table| table.as_str()).collect();
-            format!("Drops at the end what it has created, but keeps {}.", names.join(", "))
-        }
-    }
+/// Each name once, in the order of the first ones.
+fn listed(names: Vec<String>) -> String {
+    let mut known = BTreeSet::new();
+    let once: Vec<_> = names.into_iter().filter(|name| known.insert(name.clone())).collect();
+    if once.is_empty() { "none".to_owned() } else { once.join(", ") }
 }
 
 #[cfg(test)]
@@ -464,16 +384,6 @@ mod tests {
         let closed = table("pairs = 6");
         assert_eq!(closed.matches("worker").count(), 2 * 2 * 6, "{closed}");
         assert!(closed.contains("8 workers, 10 s, repeat 6") && !closed.contains("up to"));
-    }
-
-    #[test]
-    fn what_is_kept_is_not_said_to_be_dropped() {
-        let [one, two] = ["one", "two"].map(str::to_owned);
-        assert_eq!(fate(2, &[]), "Drops at the end what it has created.");
-        assert_eq!(fate(2, &[&one]), "Drops at the end what it has created, but keeps one.");
-        let kept = "Drops nothing at the end: what it has created is kept.";
-        assert_eq!(fate(2, &[&one, &two]), kept);
-        assert_eq!(fate(0, &[]), "Drops nothing at the end.");
     }
 
     #[test]

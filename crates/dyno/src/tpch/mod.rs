@@ -1,8 +1,7 @@
 //! `dyno tpch`: data, queries, load and tests of TPC-H, each as a verb of its own; here are `gen`, `load`, `drop`
 //! and `qgen`.
 
-use crate::Done;
-use crate::choice;
+use crate::{Done, choice};
 use dyno_core::{Dialect, counted};
 use dyno_facts::format::{short, whole};
 use dyno_load::Unobserved;
@@ -11,18 +10,15 @@ use dyno_runner::failure::Failure;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output, signals};
 use dyno_tpch::generate::check_scale;
-use dyno_tpch::generate::files::{
-    self, Content, FileOptions, LineFormat, WrittenFile, estimated_bytes,
-};
+use dyno_tpch::generate::files::{self, Content, FileOptions, LineFormat, WrittenFile};
 use dyno_tpch::generate::refresh::SET_MAX;
 use dyno_tpch::load::{TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 use dyno_tpch::options::OFFER;
 use dyno_tpch::parameters::{ParameterChoice, order, parameters, seed_is_usable};
 use dyno_tpch::queries::{LAST, Q15, text};
 use dyno_tpch::schema::SchemaTable;
-use rustix::fs::statvfs;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::available_parallelism;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -112,12 +108,9 @@ pub(crate) struct GenArguments {
     /// Replace files that exist.
     #[arg(long)]
     overwrite: bool,
-    /// Begin although the estimate says that the disk is too small.
-    #[arg(long)]
-    force: bool,
 }
 
-const FORMATS: &[(&str, LineFormat)] = &[("tbl", LineFormat::Tbl), ("csv", LineFormat::Csv)];
+const FORMATS: [(&str, LineFormat); 2] = [("tbl", LineFormat::Tbl), ("csv", LineFormat::Csv)];
 
 fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
     let (first, last) = text.split_once("..").unwrap_or(("1", text));
@@ -132,31 +125,25 @@ fn sets(text: &str) -> Result<RangeInclusive<u32>, String> {
 
 pub(super) fn generate(arguments: &GenArguments) -> Done {
     let options = options(arguments)?;
-    if !arguments.force {
-        refuse_small_disk(&options)?;
-    }
-    let watched = signals::on_interrupt(|| {});
-    if let Err(error) = watched {
+    if let Err(error) = signals::on_interrupt(|| {}) {
         output::talk(&format!("warning: Ctrl-C will leave an unfinished file: {error}"));
     }
     let progress = LoadProgress::new("gen");
-    match files::write(&options, &progress, &signals::has_come) {
-        Ok(written) => {
-            let sum = |of: fn(&WrittenFile) -> u64| written.iter().map(of).sum::<u64>() as f64;
-            let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
-            let (rows, megabytes) = (whole(rows), short(megabytes));
-            progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
-            let line = |file: &WrittenFile| {
-                format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes)
-            };
-            output::data(&written.iter().map(line).collect::<String>());
-            Ok(())
-        }
+    let written = match files::write(&options, &progress, &signals::has_come) {
+        Ok(written) => written,
         Err(error) => {
             progress.clear();
-            Err(error)
+            return Err(error);
         }
-    }
+    };
+    let sum = |of: fn(&WrittenFile) -> u64| written.iter().map(of).sum::<u64>() as f64;
+    let (rows, megabytes) = (sum(|file| file.rows), sum(|file| file.bytes) / 1e6);
+    let (rows, megabytes) = (whole(rows), short(megabytes));
+    progress.finish(&format!("{rows} rows, {megabytes} MB in {} files", written.len()));
+    let line =
+        |file: &WrittenFile| format!("{}\t{}\t{}\n", file.path.display(), file.rows, file.bytes);
+    output::data(&written.iter().map(line).collect::<String>());
+    Ok(())
 }
 
 fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
@@ -185,52 +172,32 @@ fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
     Ok(FileOptions { scale, folder, format, content, threads, overwrite })
 }
 
-fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
+/// Those of `all` that are named; all of them if none is. The texts complete sentences on an unknown name.
+fn select<T: Copy>(
+    names: &[String],
+    (all, name): (&[T], fn(T) -> &'static str),
+    (problem, list): (&str, &str),
+) -> Result<Vec<T>, Failure> {
     if names.is_empty() {
-        return Ok(SchemaTable::ALL.to_vec());
+        return Ok(all.to_vec());
     }
-    let table = |name: &String| {
-        SchemaTable::named(name.trim()).ok_or_else(|| {
-            let known = SchemaTable::ALL.map(SchemaTable::name);
-            let hint = match dyno_core::nearest(name.trim(), known) {
+    let find = |wanted: &String| {
+        let wanted = wanted.trim();
+        all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| {
+            let known: Vec<&str> = all.iter().map(|one| name(*one)).collect();
+            let hint = match dyno_core::nearest(wanted, known.iter().copied()) {
                 Some(nearest) => format!("Did you mean `{nearest}`?"),
-                None => format!("The tables are {}.", known.join(", ")),
+                None => format!("The {list} are {}.", known.join(", ")),
             };
-            Failure::usage(format!("TPC-H has no table `{}`.", name.trim())).with_hint(hint)
+            Failure::usage(format!("{problem} `{wanted}`.")).with_hint(hint)
         })
     };
-    names.iter().map(table).collect()
+    names.iter().map(find).collect()
 }
 
-/// The room of files that will be replaced counts as free.
-fn refuse_small_disk(options: &FileOptions) -> Done {
-    let Some(free) = free_bytes(&options.folder) else { return Ok(()) };
-    let needed = estimated_bytes(options);
-    let replaced = if options.overwrite { files::paths(options) } else { Vec::new() };
-    let replaced = replaced.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
-    let room = free + replaced.sum::<u64>();
-    if needed <= room { Ok(()) } else { Err(too_small(options, needed, room)) }
-}
-
-fn too_small(options: &FileOptions, needed: u64, free: u64) -> Failure {
-    let gigabytes = |bytes: u64| short(bytes as f64 / 1e9);
-    Failure::new(format!(
-        "The files will take about {} GB, and the disk of {} has {} GB free.",
-        gigabytes(needed),
-        options.folder.display(),
-        gigabytes(free)
-    ))
-    .with_hint(
-        "Choose another folder with --out, write less (--tables, or one --part of several --parts), \
-         or add --force if you know better.",
-    )
-}
-
-/// What the disk of a folder, which need not exist yet, has free for us.
-fn free_bytes(folder: &Path) -> Option<u64> {
-    let absolute = std::path::absolute(folder).ok()?;
-    let found = absolute.ancestors().find_map(|folder| statvfs(folder).ok())?;
-    Some(found.f_bavail * found.f_frsize)
+fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
+    let all = (&SchemaTable::ALL[..], SchemaTable::name as fn(_) -> _);
+    select(names, all, ("TPC-H has no table", "tables"))
 }
 
 #[derive(Debug, clap::Args)]
@@ -298,22 +265,9 @@ pub(crate) struct DropArguments {
     force: bool,
 }
 
-fn steps(names: &[String]) -> Result<Vec<TpchStep>, Failure> {
-    if names.is_empty() {
-        return Ok(TpchStep::ALL.to_vec());
-    }
-    let step = |name: &String| {
-        TpchStep::named(name.trim()).ok_or_else(|| {
-            let known = TpchStep::ALL.map(TpchStep::name).join(", ");
-            Failure::usage(format!("A load has no step `{name}`."))
-                .with_hint(format!("the steps are {known}"))
-        })
-    };
-    names.iter().map(step).collect()
-}
-
 pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
-    let steps = steps(&arguments.steps)?;
+    let all = (&TpchStep::ALL[..], TpchStep::name as fn(_) -> _);
+    let steps = select(&arguments.steps, all, ("A load has no step", "steps"))?;
     let (ReachedDatabase { database, facts, same_host, .. }, database_s) =
         reach_or_create(&arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
@@ -331,11 +285,11 @@ pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
         ..TpchLoadOptions::new(arguments.scale)
     };
     let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);
-    output::data(&table(&follow_load(load, told)?));
+    output::data(&table(&follow_load(load, load_summary)?));
     Ok(())
 }
 
-fn told(report: &TpchLoadReport) -> String {
+fn load_summary(report: &TpchLoadReport) -> String {
     if report.rows.was_complete {
         return "nothing was missing; the steps are those of the load that was complete before"
             .to_owned();
@@ -410,7 +364,7 @@ pub(crate) struct QgenArguments {
     #[arg(short, long, value_name = "S", default_value_t = 1.0)]
     scale: f64,
     /// For which database; `postgres` is the specification's text, for all that speak standard SQL.
-    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = choice(DIALECTS))]
+    #[arg(long, value_name = "DIALECT", default_value = "postgres", value_parser = choice(Dialect::ALL.map(|kind| (kind.name(), kind))))]
     dialect: Dialect,
     /// Query 15 as the specification has it: a view is created, queried and dropped. The view is named
     /// after the stream.
@@ -420,9 +374,6 @@ pub(crate) struct QgenArguments {
     #[arg(long, conflicts_with_all = ["dialect", "view"])]
     parameters: bool,
 }
-
-const DIALECTS: &[(&str, Dialect)] =
-    &[("postgres", Dialect::Postgres), ("mysql", Dialect::Mysql), ("sqlite", Dialect::Sqlite)];
 
 pub(super) fn qgen(arguments: &QgenArguments) -> Done {
     let scale = usable_scale(arguments.scale)?;

@@ -6,9 +6,11 @@ use dyno_tpcc::profile::{DeliveryMode, TpccTransaction};
 use dyno_tpcc::{LogEntry, TerminalLog};
 use std::fs::File;
 use std::io::{self, Write};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{
+    Receiver, RecvTimeoutError, Sender, SyncSender, TrySendError, channel, sync_channel,
+};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -90,66 +92,49 @@ impl TerminalLog for Queue {
 #[derive(Debug)]
 pub(super) struct ResultLines {
     queue: Arc<Queue>,
-    format: Format,
-    /// File and receiver of the writer, until the session starts.
-    idle: Mutex<Option<(File, Receiver<Vec<LogEntry>>)>>,
-    writer: Mutex<Option<JoinHandle<io::Result<()>>>>,
+    /// Tells the writer the start of the session.
+    start: Sender<Nanos>,
+    writer: JoinHandle<io::Result<()>>,
 }
 
 impl ResultLines {
     /// Writes into `file` once the session starts. When writing fails, `control` ends the run.
-    pub(super) fn new(file: File, format: Format, control: Arc<Control>) -> Self {
+    pub(super) fn new(file: File, format: Format, control: Arc<Control>) -> io::Result<Self> {
         let (blocks, receiver) = sync_channel(WAITING_MAX);
+        let (start, started) = channel();
+        let stopped = Arc::clone(&control);
+        let write = move || {
+            // Without a session there is nothing to write.
+            let Ok(opens) = started.recv() else { return Ok(()) };
+            write(&receiver, file, format, opens).inspect_err(|_| stopped.stop())
+        };
+        let writer = Builder::new().name("result.csv".to_owned()).spawn(write)?;
         let queue = Arc::new(Queue { blocks, is_overrun: AtomicBool::new(false), control });
-        let idle = Mutex::new(Some((file, receiver)));
-        ResultLines { queue, format, idle, writer: Mutex::new(None) }
+        Ok(ResultLines { queue, start, writer })
     }
 
-    /// What workers tell their transactions.
+    /// The log into which workers write their transactions.
     pub(super) fn log(&self) -> Arc<dyn TerminalLog> {
         Arc::clone(&self.queue) as Arc<dyn TerminalLog>
     }
 
     /// The session starts at `opens`.
-    pub(super) fn start(&self, opens: Nanos) -> io::Result<()> {
-        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((file, receiver)) = idle else { return Ok(()) };
-        let (format, control) = (self.format, Arc::clone(&self.queue.control));
-        let write = move || {
-            let written = write(&receiver, file, format, opens);
-            if written.is_err() {
-                control.stop();
-            }
-            written
-        };
-        let writer = Builder::new().name("result.csv".to_owned()).spawn(write)?;
-        *self.writer.lock().unwrap_or_else(PoisonError::into_inner) = Some(writer);
-        Ok(())
+    pub(super) fn start(&self, opens: Nanos) {
+        let _ = self.start.send(opens);
     }
 
     /// Writes what still waits, after all workers have left.
     ///
     /// # Errors
-    /// Why the file is incomplete, behind "can't be written: ".
-    pub(super) fn finish(&self) -> Result<(), String> {
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
-            // An empty block is the end. A writer that has failed takes none.
-            let _ = self.queue.blocks.send(Vec::new());
-            let written = writer.join().map_err(|_| "its writer has panicked".to_owned())?;
-            written.map_err(|error| error.to_string())?;
-        }
-        match self.queue.is_overrun.load(Ordering::Relaxed) {
-            true => Err("its disk was too slow".to_owned()),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Drop for ResultLines {
-    fn drop(&mut self) {
-        // Who wants to know has called it before.
-        let _ = self.finish();
+    /// The reason why the file is incomplete, behind "can't be written: ".
+    pub(super) fn finish(self) -> Result<(), String> {
+        let is_overrun = self.queue.is_overrun.load(Ordering::Relaxed);
+        drop(self.start);
+        // An empty block is the end. A writer that has failed takes none.
+        let _ = self.queue.blocks.send(Vec::new());
+        let written = self.writer.join().map_err(|_| "its writer has panicked".to_owned())?;
+        written.map_err(|error| error.to_string())?;
+        if is_overrun { Err("its disk was too slow".to_owned()) } else { Ok(()) }
     }
 }
 
@@ -235,7 +220,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("result.csv");
         let control = Arc::new(Control::new());
-        let lines = ResultLines::new(File::create_new(&path).unwrap(), INLINE, control.clone());
+        let file = File::create_new(&path).unwrap();
+        let lines = ResultLines::new(file, INLINE, control.clone()).unwrap();
         Written { _folder: folder, path, control, lines }
     }
 
@@ -254,7 +240,7 @@ mod tests {
                 });
             }
         });
-        written.lines.start(1_000 * MS).unwrap();
+        written.lines.start(1_000 * MS);
         written.lines.finish().unwrap();
         let text = std::fs::read_to_string(&written.path).unwrap();
         assert!(text.starts_with(HEADER));
@@ -273,8 +259,8 @@ mod tests {
     fn a_full_disk_ends_the_run() {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let control = Arc::new(Control::new());
-        let lines = ResultLines::new(full, INLINE, control.clone());
-        lines.start(0).unwrap();
+        let lines = ResultLines::new(full, INLINE, control.clone()).unwrap();
+        lines.start(0);
         lines.log().take(&mut vec![entry(0, Outcome::Committed, 0); 64]);
         while !control.is_stopped() {
             std::thread::sleep(Duration::from_millis(1));

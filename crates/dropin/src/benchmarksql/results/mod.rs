@@ -4,7 +4,7 @@
 //! In the order of a run: [`next_run`], [`Results::create`], [`Results::log`] into the workload,
 //! [`Results::opened`] when the workers are released, [`Results::finish`] after the trial.
 
-use super::run::WallClock;
+use super::run::{WallClock, session_time};
 use dyno_core::Nanos;
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
@@ -12,7 +12,7 @@ use dyno_tpcc::TerminalLog;
 use dyno_tpcc::profile::DeliveryMode;
 use lines::{Format, ResultLines};
 use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(super) struct Request<'a> {
     pub(super) delivery: DeliveryMode,
     /// The property `db`.
     pub(super) db: &'a str,
-    /// The columns of `data/runInfo.csv` behind `sessionStart`.
+    /// The columns of `data/runInfo.csv` after `sessionStart`.
     pub(super) run_info: String,
     /// Tells local time.
     pub(super) clock: WallClock,
@@ -42,14 +42,14 @@ pub(super) struct Results {
     // What writes into the folder ends before it.
     lines: ResultLines,
     folder: Folder,
-    /// The columns of `data/runInfo.csv` before and behind `sessionStart`.
+    /// The columns of `data/runInfo.csv` before and after `sessionStart`.
     run_info: [String; 2],
     clock: WallClock,
     control: Arc<Control>,
 }
 
-/// The directory. It goes again when the session did not begin: there is nothing in it, and the next
-/// attempt may want the same name.
+/// The directory. It is removed if the session did not begin: there is nothing in it, and the next attempt may want its
+/// name.
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
@@ -59,7 +59,6 @@ struct Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !self.has_begun.load(Ordering::Relaxed) {
-            // What can't be removed harms nobody.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
@@ -67,23 +66,22 @@ impl Drop for Folder {
 
 impl Results {
     /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
-    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why. All of
-    /// it is removed again when the session does not begin.
+    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why.
     pub(super) fn create(request: Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
         let Request { template, properties, run, delivery, db, run_info, clock } = request;
         let path = expand(template, clock.now())?;
         make_folder(&path)?;
-        let folder = Folder { path: path.clone(), has_begun: AtomicBool::new(false) };
-        let data = path.join("data");
+        let [data, copy] = ["data", "run.properties"].map(|name| path.join(name));
+        let folder = Folder { path, has_begun: AtomicBool::new(false) };
         fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
-        let copy = path.join("run.properties");
         fs::write(&copy, properties).map_err(|error| not_made(&copy, &error))?;
         let csv = data.join("result.csv");
-        let file = File::create_new(&csv).map_err(|error| not_made(&csv, &error))?;
-        let control = Arc::clone(control);
-        let lines = ResultLines::new(file, Format { run, delivery }, Arc::clone(&control));
+        let format = Format { run, delivery };
+        let lines = File::create_new(&csv)
+            .and_then(|file| ResultLines::new(file, format, Arc::clone(control)))
+            .map_err(|error| not_made(&csv, &error))?;
         let run_info = [format!("{run},dyno,{},{db},", env!("CARGO_PKG_VERSION")), run_info];
-        Ok(Results { lines, folder, run_info, clock, control })
+        Ok(Results { lines, folder, run_info, clock, control: Arc::clone(control) })
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -98,28 +96,24 @@ impl Results {
     /// The session starts at `opens`, by the clock of the loops: writes `data/runInfo.csv`.
     ///
     /// # Errors
-    /// A file that can't be written; the run is stopped then.
+    /// It can't be written; the run is stopped then.
     pub(super) fn opened(&self, opens: Nanos) -> Result<(), Failure> {
         self.folder.has_begun.store(true, Ordering::Relaxed);
+        self.lines.start(opens);
         let path = self.folder.path.join("data/runInfo.csv");
-        let written = fs::write(&path, self.run_info(opens));
-        written.and_then(|()| self.lines.start(opens)).map_err(|error| {
+        let start = self.clock.at(opens);
+        let [before, after] = &self.run_info;
+        let text = format!(
+            "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses,\
+             numSUTThreads,limitTxnsPerMin,thinkTimeMultiplier,keyingTimeMultiplier\n\
+             {before}{}.{:03},{after}\n",
+            session_time(start),
+            start.millisecond()
+        );
+        fs::write(&path, text).map_err(|error| {
             self.control.stop();
             not_written(&path, &error.to_string())
         })
-    }
-
-    fn run_info(&self, opens: Nanos) -> String {
-        let start = self.clock.at(opens);
-        let (date, [hour, minute, second]) =
-            (start.date(), [start.hour(), start.minute(), start.second()]);
-        let [before, behind] = &self.run_info;
-        let ms = start.millisecond();
-        format!(
-            "run,driver,driverVersion,db,sessionStart,runMins,loadWarehouses,runWarehouses,\
-             numSUTThreads,limitTxnsPerMin,thinkTimeMultiplier,keyingTimeMultiplier\n\
-             {before}{date} {hour:02}:{minute:02}:{second:02}.{ms:03},{behind}\n"
-        )
     }
 
     /// Writes what is left, after all workers have left.
@@ -171,49 +165,43 @@ pub(super) fn expand(template: &str, now: OffsetDateTime) -> Result<PathBuf, Fai
     for piece in pieces {
         let mut letters = piece.chars();
         let letter = letters.next();
-        let Some(part) = letter.and_then(|letter| part(letter, now)) else {
-            let what = letter.map(String::from).unwrap_or_default();
-            let message = format!(
-                "The property resultDirectory is `{template}`, and `%t{what}` in it is no part of a \
-                 date or of a time."
-            );
-            return Err(Failure::new(message).with_hint(format!("Known behind `%t` are: {KNOWN}.")));
-        };
-        name.push_str(&part);
+        name.push_str(&match letter {
+            Some('Y') => format!("{:04}", now.year()),
+            Some('y') => format!("{:02}", now.year().rem_euclid(100)),
+            Some('m') => format!("{:02}", u8::from(now.month())),
+            Some('d') => format!("{:02}", now.day()),
+            Some('j') => format!("{:03}", now.ordinal()),
+            Some('H') => format!("{:02}", now.hour()),
+            Some('M') => format!("{:02}", now.minute()),
+            Some('S') => format!("{:02}", now.second()),
+            Some('L') => format!("{:03}", now.millisecond()),
+            _ => {
+                let letter = letter.map(String::from).unwrap_or_default();
+                let message = format!(
+                    "The property resultDirectory is `{template}`, and `%t{letter}` in it is no part of a \
+                     date or of a time."
+                );
+                let hint = format!("Known behind `%t` are: {KNOWN}.");
+                return Err(Failure::new(message).with_hint(hint));
+            }
+        });
         name.push_str(letters.as_str());
     }
     Ok(PathBuf::from(name))
-}
-
-/// One part of a date, as `java.util.Formatter` writes it.
-fn part(letter: char, now: OffsetDateTime) -> Option<String> {
-    Some(match letter {
-        'Y' => format!("{:04}", now.year()),
-        'y' => format!("{:02}", now.year().rem_euclid(100)),
-        'm' => format!("{:02}", u8::from(now.month())),
-        'd' => format!("{:02}", now.day()),
-        'j' => format!("{:03}", now.ordinal()),
-        'H' => format!("{:02}", now.hour()),
-        'M' => format!("{:02}", now.minute()),
-        'S' => format!("{:02}", now.second()),
-        'L' => format!("{:03}", now.millisecond()),
-        _ => return None,
-    })
 }
 
 /// The number of the next run in `folder`: one more than the last one's, kept in a file that is made
 /// when there is none.
 pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
     let path = folder.join(SEQUENCE);
-    let failed = |error| {
-        let message =
-            format!("The number of the run can't be kept in {}: {error}.", path.display());
-        Failure::new(message)
+    let failed = |error: String| {
+        let why = error.trim_end_matches('.');
+        Failure::new(format!("The number of the run can't be kept in {}: {why}.", path.display()))
     };
     let text = match fs::read_to_string(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => "0".to_owned(),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(error.to_string())),
     };
     let number = text.trim().parse::<u32>().ok().and_then(|last| last.checked_add(1));
     let Some(number) = number else {
@@ -221,14 +209,8 @@ pub(crate) fn next_run(folder: &Path) -> Result<u32, Failure> {
         return Err(Failure::new(message).with_hint("Delete the file to begin with run 1."));
     };
     // Whole or not at all: the file outlives a full disk.
-    let fresh = folder.join(format!("{SEQUENCE}.{}", std::process::id()));
-    let written = fs::File::create(&fresh)
-        .and_then(|mut file| writeln!(file, "{number}"))
-        .and_then(|()| fs::rename(&fresh, &path));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&fresh);
-        return Err(failed(error));
-    }
+    let written = dyno_store::write_atomically(&path, format!("{number}\n").as_bytes());
+    written.map_err(|error| failed(error.to_string()))?;
     Ok(number)
 }
 

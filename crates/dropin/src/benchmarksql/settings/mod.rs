@@ -28,14 +28,6 @@ pub(super) struct Place {
     pub(super) warehouses: u32,
 }
 
-/// How long a run takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Length {
-    /// Minutes.
-    Mins(u32),
-    TxnsPerTerminal(u32),
-}
-
 /// Terminals with pauses, as BenchmarkSQL 6 has them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Pauses {
@@ -53,7 +45,9 @@ pub(super) struct Pauses {
 pub(super) struct Run {
     pub(super) profile: Profile,
     pub(super) terminals: u32,
-    pub(super) length: Length,
+    /// Minutes; 0 if the transactions of each terminal end the run.
+    pub(super) mins: u32,
+    pub(super) txns_per_terminal: u32,
     /// Transactions per minute of all terminals; `None` is no limit.
     pub(super) limit_per_min: Option<u32>,
     /// With the profile `spec`.
@@ -199,7 +193,11 @@ impl<'a> Reader<'a> {
         let is_spec = base.name == SPEC.name;
         let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
         let terminals = match is_spec {
-            true => self.terminals_by_multiplier(place.warehouses)?,
+            true => {
+                let multiplier = self.number("terminalMultiplier", 1..=1_000)?.unwrap_or(1_u32);
+                let each = TERMINALS_PER_WAREHOUSE * multiplier;
+                place.warehouses.saturating_mul(each)
+            }
             false => self.terminals(place.warehouses)?,
         };
         let mut profile = Profile { choice: self.weights(base)?, ..*base };
@@ -208,10 +206,12 @@ impl<'a> Reader<'a> {
         }
         profile.rollback_percent = self.rollback_percent(base)?;
         self.note_unused(is_spec)?;
+        let (mins, txns_per_terminal) = self.length()?;
         Ok(Run {
             profile,
             terminals,
-            length: self.length()?,
+            mins,
+            txns_per_terminal,
             limit_per_min: self
                 .number("limitTxnsPerMin", 0..=u32::MAX)?
                 .filter(|&limit| limit > 0 && !is_spec),
@@ -233,22 +233,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    fn length(&self) -> Result<Length, Failure> {
-        let each = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.filter(|&number| number > 0);
-        let mins = self.number("runMins", 0..=MINS_MAX)?.filter(|&number| number > 0);
-        match (each, mins) {
-            (Some(each), None) => Ok(Length::TxnsPerTerminal(each)),
-            (None, Some(mins)) => Ok(Length::Mins(mins)),
-            (both, _) => {
-                let (file, many) = (&self.properties.file, both.is_some());
-                let what = if many { "both are given" } else { "neither is given" };
-                Err(Failure::usage(format!(
-                    "{file}: Must indicate either transactions per terminal or number of run \
-                     minutes: of runTxnsPerTerminal and runMins {what}."
-                ))
-                .with_hint("give one of both, and 0 for the other one"))
-            }
+    /// Minutes and transactions per terminal, one of which is 0.
+    fn length(&self) -> Result<(u32, u32), Failure> {
+        let each = self.number("runTxnsPerTerminal", 0..=u32::MAX)?.unwrap_or(0);
+        let mins = self.number("runMins", 0..=MINS_MAX)?.unwrap_or(0);
+        if (mins > 0) != (each > 0) {
+            return Ok((mins, each));
         }
+        let given = if mins > 0 { "both are given" } else { "neither is given" };
+        Err(Failure::usage(format!(
+            "{}: Must indicate either transactions per terminal or number of run minutes: of \
+             runTxnsPerTerminal and runMins {given}.",
+            self.properties.file
+        ))
+        .with_hint("give one of both, and 0 for the other one"))
     }
 
     fn terminals(&self, warehouses: u32) -> Result<u32, Failure> {
@@ -264,15 +262,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    fn terminals_by_multiplier(&mut self, warehouses: u32) -> Result<u32, Failure> {
-        let multiplier = self.number("terminalMultiplier", 1..=1_000)?.unwrap_or(1_u32);
-        if let Some(entry) = self.given("terminals") {
-            self.warn(entry, "is ignored: BenchmarkSQL 6 has ten for each warehouse");
-        }
-        Ok(warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE).saturating_mul(multiplier))
-    }
-
-    fn pauses(&mut self, place: &Place) -> Result<Pauses, Failure> {
+    fn pauses(&self, place: &Place) -> Result<Pauses, Failure> {
         // Several programs of BenchmarkSQL 6 can share the warehouses.
         let last = place.warehouses.to_string();
         for key in ["useWarehouseFrom", "useWarehouseTo"] {
@@ -280,31 +270,14 @@ impl<'a> Reader<'a> {
         }
         let whole = [("useWarehouseFrom", "1"), ("useWarehouseTo", last.as_str())];
         self.refuse_others(whole, "would leave warehouses to other programs, which dyno can't do")?;
-        let multiplier = |reader: &Self, key| {
-            reader.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0))
-        };
-        let ramps = ["rampupSUTMins", "rampupTerminalMins"];
-        let mut longest = 0_u32;
-        for key in ramps {
-            longest = longest.max(self.number(key, 0..=MINS_MAX)?.unwrap_or(0));
-            if let Some(entry) = self.given(key) {
-                self.warn(
-                    entry,
-                    "only counts for rampupMins: terminals begin in the middle of their cycles, \
-                     as if they had worked for long",
-                );
-            }
-        }
-        for key in ["maxDeliveryBGThreads", "maxDeliveryBGPerWarehouse"] {
-            if let Some(entry) = self.given(key) {
-                self.warn(entry, "is ignored: whichever session is free executes a Delivery");
-            }
-        }
+        let multiplier = |key| self.number(key, 0.0..=1_000.0).map(|number| number.unwrap_or(1.0));
+        let mins = |key| self.number(key, 0..=MINS_MAX);
+        let ramps = mins("rampupSUTMins")?.max(mins("rampupTerminalMins")?).unwrap_or(0);
         Ok(Pauses {
             sut_threads: self.number("sutThreads", 1..=SESSIONS_MAX)?,
-            keying: multiplier(self, "keyingTimeMultiplier")?,
-            think: multiplier(self, "thinkTimeMultiplier")?,
-            rampup_mins: self.number("rampupMins", 0..=MINS_MAX)?.unwrap_or(longest),
+            keying: multiplier("keyingTimeMultiplier")?,
+            think: multiplier("thinkTimeMultiplier")?,
+            rampup_mins: mins("rampupMins")?.unwrap_or(ramps),
         })
     }
 
@@ -370,29 +343,38 @@ impl<'a> Reader<'a> {
         Ok(whole as u32)
     }
 
-    /// Keys that the profile has no use for.
+    /// Warns of keys that the profile has no use for.
     fn note_unused(&mut self, is_spec: bool) -> Result<(), Failure> {
         self.number("restartSUTThreadProbability", 0.0..=1.0)?;
         self.flag("traceTerminalIO", false)?;
-        for (key, why) in [
+        const NO_USE: &str = "is ignored: the profile has no use for it";
+        const RAMPUP: &str = "only counts for rampupMins: terminals begin in the middle of their cycles, as if they \
+                              had worked for long";
+        const DELIVERY: &str = "is ignored: whichever session is free executes a Delivery";
+        let spec = [
+            ("terminals", "is ignored: BenchmarkSQL 6 has ten for each warehouse"),
+            ("rampupSUTMins", RAMPUP),
+            ("rampupTerminalMins", RAMPUP),
+            ("maxDeliveryBGThreads", DELIVERY),
+            ("maxDeliveryBGPerWarehouse", DELIVERY),
+            ("terminalWarehouseFixed", NO_USE),
+            ("limitTxnsPerMin", NO_USE),
+        ];
+        // Warned of in any case.
+        let others = VERSION_6.iter().filter(|key| **key != "monkeys").map(|key| (*key, NO_USE));
+        let unused = [
             ("restartSUTThreadProbability", "is ignored: sessions are kept for the whole run"),
             ("traceTerminalIO", "is ignored: what terminals show is not written down"),
-        ] {
-            let is_off = |value: &str| ["0", "0.0", "false"].contains(&value);
-            let entry =
-                self.given(key).filter(|entry| !is_off(&entry.value.trim().to_ascii_lowercase()));
-            entry.into_iter().for_each(|entry| self.warn(entry, why));
-        }
-        let of_other: &[&str] = match is_spec {
-            true => &["terminalWarehouseFixed", "limitTxnsPerMin"],
-            false => VERSION_6,
-        };
-        // Told of as useless in any case.
-        let is_told = |key: &str| key == "monkeys";
-        let is_off = |entry: &Entry| entry.key == "limitTxnsPerMin" && entry.value.trim() == "0";
-        for key in of_other.iter().filter(|key| !is_told(key)) {
-            if let Some(entry) = self.given(key).filter(|entry| !is_off(entry)) {
-                self.warn(entry, "is ignored: the profile has no use for it");
+        ];
+        let unused =
+            unused.into_iter().chain(if is_spec { spec.to_vec() } else { others.collect() });
+        for (key, why) in unused {
+            let is_off = |value: &str| match key {
+                "terminalWarehouseFixed" => false,
+                _ => ["0", "0.0", "false"].contains(&value.trim().to_ascii_lowercase().as_str()),
+            };
+            if let Some(entry) = self.given(key).filter(|entry| !is_off(&entry.value)) {
+                self.warn(entry, why);
             }
         }
         Ok(())

@@ -1,4 +1,3 @@
-use super::super::properties::key_names;
 use super::*;
 
 const FILE: &str = "\
@@ -73,7 +72,7 @@ rollbackPercent=1.01
 fn properties(file: &str, changes: &[(&str, &str)]) -> Properties {
     let mut properties = Properties::parse("props.pg", file.as_bytes()).expect("readable");
     for (key, value) in changes {
-        properties.set(key, value, &key_names());
+        properties.set(key, value);
     }
     properties
 }
@@ -100,7 +99,7 @@ fn a_file_of_5_0_is_understood_as_it_is() {
     assert_eq!(place.target.password.map(|p| p.reveal().to_owned()).as_deref(), Some("PWbmsql"));
     assert_eq!((place.warehouses, load_workers), (10, 4));
     assert_eq!(run.profile, BMSQL_5_0);
-    assert_eq!((run.terminals, run.length), (8, Length::TxnsPerTerminal(10)));
+    assert_eq!((run.terminals, run.mins, run.txns_per_terminal), (8, 0, 10));
     assert_eq!((run.limit_per_min, run.pauses, run.report_interval_s), (Some(300), None, 1));
     assert_eq!(run.result_directory.as_deref(), Some("my_result_%tY-%tm-%td_%tH%tM%tS"));
     assert!(matches!(&warnings[..], [one] if one.contains("osCollectorScript")), "{warnings:?}");
@@ -117,7 +116,7 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
     );
     assert_eq!(run.profile.name, "spec");
     assert_eq!(run.profile.choice, TransactionChoice::Weights([4_420, 4_320, 420, 420, 420]));
-    assert_eq!((run.terminals, run.length), (200, Length::Mins(30)));
+    assert_eq!((run.terminals, run.mins, run.txns_per_terminal), (200, 30, 0));
     let pauses = run.pauses.expect("pauses");
     assert_eq!((pauses.sut_threads, pauses.rampup_mins), (Some(16), 10));
     assert!((pauses.keying - 0.5).abs() < 1e-9 && (pauses.think - 1.0).abs() < 1e-9);
@@ -130,11 +129,11 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
         told,
         [
             "props.pg:9: monkeys is ignored: terminals are tasks here, and need no threads.",
+            "props.pg:27: rollbackPercent counts as 1: rollbacks are whole percents here.",
             &format!("props.pg:14: rampupSUTMins {ramp}"),
             &format!("props.pg:15: rampupTerminalMins {ramp}"),
             &format!("props.pg:11: maxDeliveryBGThreads {free}"),
             &format!("props.pg:12: maxDeliveryBGPerWarehouse {free}"),
-            "props.pg:27: rollbackPercent counts as 1: rollbacks are whole percents here.",
         ]
     );
     let (_, _, run, _) = good(FILE_6, &[("rampupMins", "")]);

@@ -2,12 +2,10 @@
 //!
 //! Nothing is changed here: settings of a machine belong to its owner.
 
-use crate::pretty;
 use dyno_core::counted;
 use dyno_facts::format::grouped;
 use dyno_facts::text_table;
-use dyno_runner::failure::Failure;
-use serde_json::{Value, json};
+use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -35,15 +33,22 @@ dyno_core::named! {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Serialize for Verdict {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.name().serialize(serializer)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Setting {
+    #[serde(rename = "setting")]
     name: String,
     now: String,
     wanted: String,
     verdict: Verdict,
     why: &'static str,
-    /// Sets it until the machine is started again.
-    command: String,
+    /// Sets it until the machine is started again; `None` if that is not needed.
+    command: Option<String>,
 }
 
 impl Setting {
@@ -60,23 +65,28 @@ impl Setting {
             Some(value) if is_fine(value) => Verdict::Fine,
             Some(_) => Verdict::Set,
         };
-        let (name, wanted, command) = (name.into(), wanted.into(), command.into());
-        Setting { name, now: now.unwrap_or_default(), wanted, verdict, why, command }
+        let command = (verdict == Verdict::Set).then(|| command.into());
+        let (name, wanted, now) = (name.into(), wanted.into(), now.unwrap_or_default());
+        Setting { name, now, wanted, verdict, why, command }
     }
 
     /// It need not be set where this is false.
     fn needed_if(self, is_needed: bool) -> Self {
-        let is_read = self.verdict != Verdict::NotReadable;
-        let verdict = if is_needed || !is_read { self.verdict } else { Verdict::NotNeeded };
-        Setting { verdict, ..self }
+        match self.verdict {
+            Verdict::Fine | Verdict::Set if !is_needed => {
+                Setting { verdict: Verdict::NotNeeded, command: None, ..self }
+            }
+            _ => self,
+        }
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct HostReport {
     cpus: usize,
     /// Interfaces with a device, and those that are up without one.
     interfaces: Vec<String>,
+    #[serde(rename = "interfaces_without_device")]
     virtuals: Vec<String>,
     settings: Vec<Setting>,
 }
@@ -103,10 +113,6 @@ impl HostReport {
         HostReport { cpus: cpus.len(), interfaces, virtuals, settings }
     }
 
-    fn to_set(&self) -> impl Iterator<Item = &Setting> {
-        self.settings.iter().filter(|setting| setting.verdict == Verdict::Set)
-    }
-
     pub(super) fn text(&self) -> String {
         let mut text = format!(
             "This machine as a load generator: {}, {} with a device.\n\n",
@@ -127,38 +133,19 @@ impl HostReport {
                 self.virtuals.join(", ")
             ));
         }
-        if self.to_set().next().is_none() {
+        let (mut reasons, mut commands) = (BTreeSet::new(), String::new());
+        let mut why = "\nWhy:\n".to_owned();
+        for setting in &self.settings {
+            let Some(command) = &setting.command else { continue };
+            if reasons.insert(setting.why) {
+                why.push_str(&format!("  {}: {}\n", setting.name, setting.why));
+            }
+            commands.push_str(&format!("  {command}\n"));
+        }
+        if commands.is_empty() {
             return text + "\nNothing needs to be set.\n";
         }
-        text.push_str("\nWhy:\n");
-        let mut reasons = BTreeSet::new();
-        for setting in self.to_set().filter(|setting| reasons.insert(setting.why)) {
-            text.push_str(&format!("  {}: {}\n", setting.name, setting.why));
-        }
-        text.push_str("\nAs root, until the machine is started again:\n");
-        self.to_set().for_each(|setting| text.push_str(&format!("  {}\n", setting.command)));
-        text
-    }
-
-    pub(super) fn json(&self) -> Result<String, Failure> {
-        let setting = |setting: &Setting| {
-            let is_to_set = setting.verdict == Verdict::Set;
-            json!({
-                "setting": setting.name,
-                "now": setting.now,
-                "wanted": setting.wanted,
-                "verdict": setting.verdict.name(),
-                "why": setting.why,
-                "command": is_to_set.then_some(&setting.command),
-            })
-        };
-        let settings: Vec<Value> = self.settings.iter().map(setting).collect();
-        pretty(&json!({
-            "cpus": self.cpus,
-            "interfaces": self.interfaces,
-            "interfaces_without_device": self.virtuals,
-            "settings": settings,
-        }))
+        format!("{text}{why}\nAs root, until the machine is started again:\n{commands}")
     }
 }
 
@@ -444,9 +431,9 @@ clock source                         tsc             none of hpet, acpi_pm, jiff
         ]);
         assert!(report.settings.iter().all(|setting| setting.verdict == Verdict::Fine));
         assert!(report.text().ends_with("\nNothing needs to be set.\n"));
-        let value: Value = serde_json::from_str(&report.json().expect("JSON")).expect("JSON");
+        let value = serde_json::to_value(&report).expect("JSON");
         assert_eq!(value["settings"][0]["verdict"], "fine");
-        assert_eq!(value["settings"][0]["command"], Value::Null);
+        assert_eq!(value["settings"][0]["command"], serde_json::Value::Null);
     }
 
     #[test]

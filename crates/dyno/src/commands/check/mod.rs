@@ -3,12 +3,11 @@
 
 use crate::Done;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Session, ShardMap, ShardRule, counted,
-    is_shardingsphere, nearest,
+    AdminDriver, AdminSession, AnswerTable, DbError, Session, counted, is_shardingsphere, nearest,
 };
 use dyno_drivers::target::TargetUrl;
+use dyno_facts::DataCheck;
 use dyno_facts::format::grouped;
-use dyno_facts::{DataCheck, Role, Route, SecretUrl, TargetFacts, TargetNode};
 use dyno_load::default_sessions;
 use dyno_pgbench::check::{Balances, Book, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
@@ -21,10 +20,9 @@ use dyno_runner::{output, signals};
 use dyno_tpcc::check::{CONDITIONS, Condition, Stage};
 use dyno_tpcc::ledger::{Recorded, read};
 use dyno_tpcc::load::{TpccDatabase, existing_tables, loaded, prove};
-use dyno_tpcc::settle::books;
-use dyno_tpcc::settle::settle;
+use dyno_tpcc::settle::{books, settle};
 use host::HostReport;
-use report::{LedgerReport, Line, Report, Verdict};
+use report::{LedgerReport, Line, Report};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -34,7 +32,7 @@ mod report;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 On TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
-violations are listed by key. Where the shards behind an endpoint are known, it is also checked that every
+violations are listed by key. On a sharded cluster of dyno (cluster:FOLDER), it is also checked that every
 row lies on its shard and that the endpoint finds it there (`shard-placement`). On pgbench's tables, the sums
 of the balances and the numbers of rows are checked. Nothing else may write meanwhile. Whole tables are read,
 which takes seconds for each warehouse.
@@ -55,7 +53,6 @@ Examples:
   dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
   dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
   dyno check cluster:dyno-cluster --only shard-placement             rows on their shards
-  dyno check mysql://root@proxy:3307/tpcc --shard mysql://root@db1/tpcc --shard mysql://root@db2/tpcc --shard-rule modulo
   dyno check --host                                                  this machine as a load generator
 
 The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
@@ -68,7 +65,7 @@ pub(crate) struct Arguments {
     target: Option<String>,
     /// Check this machine as a load generator instead: which settings of the white papers are in force, and how to
     /// set the others.
-    #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side", "shards"])]
+    #[arg(long, conflicts_with_all = ["target", "ledger", "only", "driver_side"])]
     host: bool,
     /// Compare with the orders that runs with `--ledger` have recorded in this file.
     #[arg(long, value_name = "FILE")]
@@ -80,8 +77,6 @@ pub(crate) struct Arguments {
     /// happens by itself where the database refuses such a join.
     #[arg(long)]
     driver_side: bool,
-    #[command(flatten)]
-    shards: ShardArguments,
     /// Print the results as JSON.
     #[arg(long)]
     json: bool,
@@ -90,7 +85,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Done {
     let Some(target) = &arguments.target else {
         let report = HostReport::read(Path::new("/"));
-        output::data(&if arguments.json { report.json()? } else { report.text() });
+        output::data(&if arguments.json { crate::pretty(&report)? } else { report.text() });
         return Ok(());
     };
     let wanted = CheckRequest::new(arguments)?;
@@ -101,7 +96,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let reached = reached(target, &arguments.shards).map_err(stopped)?;
+    let reached = reached(target).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
     let report = asking("check", &reached, || check(&reached.database.admin(), &wanted, server));
     let report = report.map_err(stopped)?;
@@ -163,50 +158,12 @@ async fn contents(session: &mut AdminSession<'_>) -> Result<Contents, Failure> {
     .with_hint("Look whether the URL names the right database and a user who may see its tables."))
 }
 
-/// How the shards behind an endpoint are named.
-pub(super) const HOW_TO_NAME_SHARDS: &str = "Name every shard behind it, in the order of the rule: --shard URL --shard URL \
-                                             --shard-rule modulo. A cluster of dyno is named as cluster:FOLDER.";
-
 /// In whose name passwords are looked for.
 const NAME: &str = "target";
 
-#[derive(Debug, clap::Args)]
-pub(super) struct ShardArguments {
-    /// A shard behind the endpoint, as a URL; once for each, in the order of the rule.
-    #[arg(long = "shard", value_name = "URL", requires = "rule")]
-    shards: Vec<String>,
-    /// How rows lie on the shards: `modulo` (the warehouse modulo the number of shards), or `ranges 5,10,15` (the last
-    /// warehouse of each shard but the last one).
-    #[arg(long = "shard-rule", value_name = "RULE", id = "rule", requires = "shards")]
-    rule: Option<ShardRule>,
-}
-
-/// The target with its nodes, where it has several.
-fn planned(url: &str, arguments: &ShardArguments) -> Result<Option<TargetFacts>, Failure> {
-    let Some(rule) = &arguments.rule else { return sharded(NAME, url) };
-    let shards = &arguments.shards;
-    ShardMap::new(rule.clone(), shards.len())
-        .map_err(|problem| Failure::usage(problem).with_hint(HOW_TO_NAME_SHARDS))?;
-    if url.starts_with("cluster:") {
-        let problem = "The shards of a cluster of dyno are known: --shard is for other endpoints.";
-        return Err(Failure::usage(problem).with_hint("Leave --shard and --shard-rule out."));
-    }
-    let endpoint = TargetNode::new("endpoint", Role::Endpoint, SecretUrl::new(url.to_owned()));
-    let shard = |(number, url): (usize, &String)| {
-        let name = format!("shard-{}", number + 1);
-        TargetNode::new(name, Role::Shard, SecretUrl::new(url.clone()))
-    };
-    Ok(Some(TargetFacts {
-        name: NAME.to_owned(),
-        nodes: [endpoint].into_iter().chain(shards.iter().enumerate().map(shard)).collect(),
-        route: Route::Endpoint,
-        shard_rule: Some(rule.clone()),
-        ..TargetFacts::default()
-    }))
-}
-
-fn reached(url: &str, arguments: &ShardArguments) -> Result<ReachedDatabase, Failure> {
-    match planned(url, arguments)? {
+/// The target with its nodes, if it has several.
+fn reached(url: &str) -> Result<ReachedDatabase, Failure> {
+    match sharded(NAME, url)? {
         Some(target) => reach_planned(&target, Path::new("")),
         None => reach(NAME, url),
     }
@@ -243,30 +200,24 @@ async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbErro
     Ok((sums, rows))
 }
 
-fn lines(sums: &Balances, rows: Rows, time_s: f64) -> Vec<Line> {
-    let [branches, tellers, accounts] = rows;
-    let tellers_wanted = branches * TELLERS_PER_BRANCH;
-    let accounts_wanted = branches * i64::from(ACCOUNTS_PER_BRANCH);
-    let balances = Line {
-        verdict: Verdict::of(sums.sum(Book::Tellers) == sums.sum(Book::Branches)),
-        keys: vec![format!(
-            "tellers {}, branches {}",
-            sums.sum(Book::Tellers),
-            sums.sum(Book::Branches)
-        )],
+fn lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f64) -> Vec<Line> {
+    let [of_tellers, of_branches] = [Book::Tellers, Book::Branches].map(|book| sums.sum(book));
+    let wanted = [TELLERS_PER_BRANCH, i64::from(ACCOUNTS_PER_BRANCH)].map(|each| branches * each);
+    let balances = "Tellers and branches have the same sum of balances.";
+    let rows = "Each branch has 10 tellers and 100,000 accounts.";
+    let found = format!("branches {branches}, tellers {tellers}, accounts {accounts}");
+    let line = |id, rule: &str, holds: bool, found: String, time_s| Line {
+        holds: Some(holds),
+        violations: u64::from(!holds),
+        keys: if holds { Vec::new() } else { vec![found] },
         time_s,
-        ..Line::new("balances", "Tellers and branches have the same sum of balances.")
+        ..Line::new(id, rule)
     };
-    let rows = Line {
-        verdict: Verdict::of((tellers, accounts) == (tellers_wanted, accounts_wanted)),
-        keys: vec![format!("branches {branches}, tellers {tellers}, accounts {accounts}")],
-        ..Line::new("rows", "Each branch has 10 tellers and 100,000 accounts.")
-    };
-    let judged = |line: Line| match line.verdict {
-        Verdict::Violated => Line { violations: 1, ..line },
-        _ => Line { keys: Vec::new(), ..line },
-    };
-    [balances, rows].map(judged).to_vec()
+    let sums = format!("tellers {of_tellers}, branches {of_branches}");
+    vec![
+        line("balances", balances, of_tellers == of_branches, sums, time_s),
+        line("rows", rows, [tellers, accounts] == wanted, found, 0.0),
+    ]
 }
 
 /// Which sums must be alike depends on the scripts that have run, and only they know.
@@ -287,7 +238,7 @@ fn facts(sums: &Balances) -> Vec<String> {
     ]
 }
 
-pub(super) struct CheckRequest {
+struct CheckRequest {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,
     are_named: bool,
@@ -299,7 +250,7 @@ pub(super) struct CheckRequest {
 
 impl CheckRequest {
     /// Reads the ledger, before anybody waits for a database.
-    pub(super) fn new(arguments: &Arguments) -> Result<Self, Failure> {
+    fn new(arguments: &Arguments) -> Result<Self, Failure> {
         let ledger = arguments.ledger.as_deref().map(read).transpose()?;
         if ledger.as_ref().is_some_and(|recorded| recorded.runs == 0) {
             return Err(Failure::new(
@@ -312,18 +263,14 @@ impl CheckRequest {
         let mut conditions = Vec::new();
         let mut shards = arguments.only.is_empty();
         for name in &arguments.only {
-            if name.eq_ignore_ascii_case(DataCheck::LEDGER) {
-                if ledger.is_none() {
-                    let problem = "`--only ledger` needs a ledger.";
-                    return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
-                }
-                continue;
-            }
             if name.eq_ignore_ascii_case(DataCheck::SHARD_PLACEMENT) {
                 shards = true;
-                continue;
+            } else if !name.eq_ignore_ascii_case(DataCheck::LEDGER) {
+                conditions.push(condition(name)?);
+            } else if ledger.is_none() {
+                let problem = "`--only ledger` needs a ledger.";
+                return Err(Failure::usage(problem).with_hint("Name it with --ledger FILE."));
             }
-            conditions.push(condition(name)?);
         }
         let are_named = !arguments.only.is_empty();
         Ok(CheckRequest {
@@ -336,7 +283,7 @@ impl CheckRequest {
     }
 
     /// True when nothing was asked for that only TPC-C has.
-    pub(super) fn is_usual(&self) -> bool {
+    fn is_usual(&self) -> bool {
         !self.are_named && !self.is_apart && self.ledger.is_none()
     }
 }
@@ -386,18 +333,16 @@ fn check_tpcc(
     stage: Stage,
     server: String,
 ) -> Result<Report, Failure> {
-    let ledger = match &wanted.ledger {
-        Some(recorded) => {
-            recorded.is_of(loaded)?;
-            Some(check_ledger(driver, recorded)?)
-        }
-        None => None,
+    let check_ledger = |recorded: &Recorded| {
+        recorded.is_of(loaded)?;
+        check_ledger(driver, recorded)
     };
+    let ledger = wanted.ledger.as_ref().map(check_ledger).transpose()?;
     let mut lines = check_conditions(driver, wanted, stage)?;
     if wanted.shards {
         lines.extend(check_shards(driver, loaded.warehouses, wanted.are_named)?);
     }
-    let is_looked_at = lines.iter().any(|line| line.verdict != Verdict::NotMade);
+    let is_looked_at = lines.iter().any(|line| line.holds.is_some());
     if !is_looked_at && ledger.is_none() {
         return Err(Failure::new(
             "Nothing was checked: C11 is for a database as it was loaded, and transactions have run on \
@@ -405,7 +350,7 @@ fn check_tpcc(
         )
         .with_hint("Check C11b, which holds at any time."));
     }
-    let left_out = lines.iter().filter(|line| line.verdict == Verdict::NotMade);
+    let left_out = lines.iter().filter(|line| line.holds.is_none());
     let facts = left_out.map(|line| {
         format!(
             "{} is for a database as it was loaded: transactions have run on this one.",
@@ -413,25 +358,22 @@ fn check_tpcc(
         )
     });
     let is_unproven = wanted.shards && is_shardingsphere(&server) && driver.shards().is_none();
-    let unproven = is_unproven.then(|| {
-        format!("Nobody has said which shards are behind this endpoint: shard-placement is not checked. {HOW_TO_NAME_SHARDS}")
-    });
+    const UNPROVEN: &str =
+        "Nobody has said which shards are behind this endpoint: shard-placement is not checked.";
+    let unproven = is_unproven.then(|| UNPROVEN.to_owned());
     let facts = facts.chain(unproven);
+    let state = match stage {
+        Stage::Fresh => "as loaded",
+        Stage::Used => "used since its load",
+    };
     let warehouses = counted(loaded.warehouses, "warehouse");
     Ok(Report {
         workload: "tpcc",
-        title: format!("TPC-C, {warehouses}, {}, on {server}", state(stage)),
+        title: format!("TPC-C, {warehouses}, {state}, on {server}"),
         facts: facts.collect(),
         ledger,
         lines,
     })
-}
-
-fn state(stage: Stage) -> &'static str {
-    match stage {
-        Stage::Fresh => "as loaded",
-        Stage::Used => "used since its load",
-    }
 }
 
 fn check_conditions(
@@ -448,7 +390,7 @@ fn check_conditions(
             let begin = Instant::now();
             let found = condition.examine(driver, wanted.is_apart);
             let found = found.map_err(|error| Failure::from(&error).at(condition.id))?;
-            line.verdict = Verdict::of(found.holds());
+            line.holds = Some(found.holds());
             line.violations = found.violations;
             line.is_driver_side = found.is_apart;
             line.keys = found.keys;
@@ -474,12 +416,12 @@ fn check_shards(
     let Some(proof) = proof else {
         let failure = || {
             Failure::usage("No shards are known of this database, or not how rows lie on them.")
-                .with_hint(HOW_TO_NAME_SHARDS)
+                .with_hint("A cluster of dyno is named as cluster:FOLDER; a suite can name the shards of others.")
         };
         return if is_named { Err(failure()) } else { Ok(None) };
     };
     Ok(Some(Line {
-        verdict: Verdict::of(proof.problems.is_empty()),
+        holds: Some(proof.problems.is_empty()),
         violations: proof.found as u64,
         keys: proof.problems.iter().map(ToString::to_string).collect(),
         time_s: begin.elapsed().as_secs_f64(),
@@ -518,44 +460,17 @@ fn check_ledger(driver: &AdminDriver<'_>, recorded: &Recorded) -> Result<LedgerR
 mod tests {
     use super::*;
 
-    fn given(shards: &[&str], rule: &str) -> ShardArguments {
-        let shards = shards.iter().map(|url| (*url).to_owned()).collect();
-        ShardArguments { shards, rule: Some(rule.parse().expect("a rule")) }
-    }
-
-    #[test]
-    fn shards_are_named_in_the_order_of_their_rule() {
-        let arguments = given(&["mysql://a/d", "mysql://b/d"], "ranges 5");
-        let target = planned("mysql://proxy/d", &arguments).expect("two").expect("nodes");
-        let nodes: Vec<(&str, Role)> =
-            target.nodes.iter().map(|node| (node.name.as_str(), node.role)).collect();
-        let expected =
-            [("endpoint", Role::Endpoint), ("shard-1", Role::Shard), ("shard-2", Role::Shard)];
-        assert_eq!(nodes, expected);
-        assert_eq!(target.shard_map().expect("a map").shard_of(6_u32), 1);
-    }
-
-    #[test]
-    fn a_rule_for_other_shards_is_wrong_usage() {
-        let failure = planned("mysql://proxy/d", &given(&["mysql://a/d"], "ranges 5, 10"));
-        let failure = failure.expect_err("three are needed");
-        assert_eq!(failure.code, 2);
-        assert!(failure.message.to_string().contains("for 3 shards, and there is 1"));
-        assert!(planned("cluster:c", &given(&["mysql://a/d"], "modulo")).is_err());
-    }
-
     #[test]
     fn unequal_sums_and_missing_rows_are_violations() {
         let sums = Balances { sums: [7, 5, 5, 0], ..Balances::default() };
         let verdicts = |sums: &Balances, rows| {
             let lines = lines(sums, rows, 0.0);
-            lines.iter().map(|line| line.verdict).collect::<Vec<_>>()
+            lines.iter().map(|line| line.holds == Some(true)).collect::<Vec<_>>()
         };
-        use Verdict::{Holds, Violated};
-        assert_eq!(verdicts(&sums, [2, 20, 200_000]), [Holds, Holds]);
-        assert_eq!(verdicts(&sums, [2, 20, 199_999]), [Holds, Violated]);
+        assert_eq!(verdicts(&sums, [2, 20, 200_000]), [true, true]);
+        assert_eq!(verdicts(&sums, [2, 20, 199_999]), [true, false]);
         let unequal = Balances { sums: [7, 5, 6, 0], ..sums };
-        assert_eq!(verdicts(&unequal, [2, 20, 200_000]), [Violated, Holds]);
+        assert_eq!(verdicts(&unequal, [2, 20, 200_000]), [false, true]);
         let line = &lines(&unequal, [2, 20, 200_000], 0.0)[0];
         assert_eq!((line.violations, line.keys[0].as_str()), (1, "tellers 5, branches 6"));
     }

@@ -6,39 +6,22 @@ use dyno_facts::format::grouped;
 use dyno_facts::text_table;
 use dyno_runner::failure::Failure;
 use dyno_tpcc::settle::Settlement;
+use serde::Serialize;
 use serde_json::{Value, json};
 use std::fmt::Display;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Holds,
-    Violated,
-    /// It need not hold for such a database.
-    NotMade,
-}
-
-impl Verdict {
-    pub(super) fn of(holds: bool) -> Self {
-        if holds { Verdict::Holds } else { Verdict::Violated }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Verdict::Holds => "holds",
-            Verdict::Violated => "violated",
-            Verdict::NotMade => "-",
-        }
-    }
-}
-
-#[derive(Clone, Debug, PartialEq)]
+/// A check and its result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) id: &'static str,
     pub(super) rule: String,
-    pub(super) verdict: Verdict,
+    /// `None` if it was not made: it need not hold for such a database.
+    pub(super) holds: Option<bool>,
     pub(super) violations: u64,
+    #[serde(rename = "first")]
     pub(super) keys: Vec<String>,
     /// Both sides were compared in dyno.
+    #[serde(rename = "driver_side")]
     pub(super) is_driver_side: bool,
     pub(super) time_s: f64,
 }
@@ -49,7 +32,7 @@ impl Line {
         Line {
             id,
             rule: rule.into(),
-            verdict: Verdict::NotMade,
+            holds: None,
             violations: 0,
             keys: Vec::new(),
             is_driver_side: false,
@@ -58,31 +41,15 @@ impl Line {
     }
 
     fn row(&self) -> Vec<String> {
-        let is_made = self.verdict != Verdict::NotMade;
-        let text = |text: String| if is_made { text } else { String::new() };
-        vec![
-            self.id.to_owned(),
-            self.verdict.name().to_owned(),
-            self.rule.clone(),
-            text(grouped(self.violations)),
-            text(format!("{:.2}", self.time_s)),
-        ]
-    }
-
-    fn json(&self) -> Value {
-        let holds = match self.verdict {
-            Verdict::NotMade => None,
-            verdict => Some(verdict == Verdict::Holds),
+        let [verdict, violations, time_s] = match self.holds {
+            None => ["-".to_owned(), String::new(), String::new()],
+            Some(holds) => [
+                if holds { "holds" } else { "violated" }.to_owned(),
+                grouped(self.violations),
+                format!("{:.2}", self.time_s),
+            ],
         };
-        json!({
-            "id": self.id,
-            "rule": self.rule,
-            "holds": holds,
-            "violations": self.violations,
-            "first": self.keys,
-            "driver_side": self.is_driver_side,
-            "time_s": self.time_s,
-        })
+        vec![self.id.to_owned(), verdict, self.rule.clone(), violations, time_s]
     }
 }
 
@@ -223,7 +190,7 @@ impl Report {
             "title": self.title,
             "facts": self.facts,
             "ledger": self.ledger.as_ref().map(LedgerReport::json),
-            "conditions": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+            "conditions": self.lines,
             "passed": self.complaint().is_none(),
         }))
     }
@@ -235,12 +202,8 @@ impl Report {
 
     /// Why the database has not passed.
     pub(super) fn complaint(&self) -> Option<String> {
-        let violated: Vec<&str> = self
-            .lines
-            .iter()
-            .filter(|line| line.verdict == Verdict::Violated)
-            .map(|line| line.id)
-            .collect();
+        let violated = self.lines.iter().filter(|line| line.holds == Some(false));
+        let violated: Vec<&str> = violated.map(|line| line.id).collect();
         let conditions = match violated[..] {
             [] => None,
             [one] => Some(format!("Condition {one} is violated.")),
@@ -281,10 +244,9 @@ mod tests {
             settlement,
             time_s: 0.5,
         };
-        let holds =
-            Line { verdict: Verdict::Holds, time_s: 0.25, ..Line::new("C1", "Sums agree.") };
+        let holds = Line { holds: Some(true), time_s: 0.25, ..Line::new("C1", "Sums agree.") };
         let broken = Line {
-            verdict: Verdict::Violated,
+            holds: Some(false),
             violations: 1_200,
             keys: vec!["w_id 1".to_owned()],
             time_s: 1.5,

@@ -25,9 +25,6 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 const OTHER_FOLDER: &str = "Choose a folder that you may write with --out.";
 
-/// About the length of a line with a key alone.
-const KEY_BYTES: u64 = 9;
-
 #[derive(Clone, Debug)]
 pub struct FileOptions {
     /// One that [`super::check_scale`] accepts.
@@ -124,25 +121,6 @@ impl From<io::Error> for Unwritten {
     fn from(error: io::Error) -> Self {
         Unwritten::Failed(error)
     }
-}
-
-/// Where the files of `options` will be.
-pub fn paths(options: &FileOptions) -> Vec<PathBuf> {
-    contents(options).into_iter().map(|(path, _)| path).collect()
-}
-
-/// The bytes that the files of `options` will take, give or take a tenth.
-pub fn estimated_bytes(options: &FileOptions) -> u64 {
-    let bytes = |(_, rows): &(PathBuf, Rows)| {
-        rows.count(options.scale)
-            * match *rows {
-                Rows::Table { table, .. } => row_bytes(table),
-                Rows::NewOrders(_) => row_bytes(SchemaTable::Orders),
-                Rows::NewLines(_) => row_bytes(SchemaTable::Lineitem),
-                Rows::DeletedKeys(_) => KEY_BYTES,
-            }
-    };
-    contents(options).iter().map(bytes).sum()
 }
 
 /// Writes all files; several threads share each. A file has its name only once it is complete, and what

@@ -1,9 +1,7 @@
 //! The files, and that nothing is lost or half done.
 
 use dyno_load::{LoadObserver, Unobserved};
-use dyno_tpch::generate::files::{
-    Content, FileOptions, LineFormat, WrittenFile, estimated_bytes, paths, write,
-};
+use dyno_tpch::generate::files::{Content, FileOptions, LineFormat, WrittenFile, write};
 use dyno_tpch::generate::{TableRows, row_count};
 use dyno_tpch::schema::SchemaTable;
 use md5::{Digest, Md5};
@@ -103,9 +101,6 @@ fn a_file_per_table_whatever_the_threads() {
             };
             assert!(written.contains(&expected), "{expected:?} {written:?}");
         }
-        let bytes: u64 = written.iter().map(|file| file.bytes).sum();
-        let estimated = estimated_bytes(&options);
-        assert!(estimated.abs_diff(bytes) < bytes / 10, "{estimated} {bytes}");
     }
 }
 
@@ -178,7 +173,7 @@ fn refresh_sets_have_dbgens_names() {
         let name = file.path.file_name().expect("a name").to_str().expect("text");
         assert_eq!(files[name].lines().count() as u64, file.rows, "{name}");
     }
-    assert_eq!(written.into_iter().map(|file| file.path).collect::<Vec<_>>(), paths(&options));
+    assert_eq!(written.len(), expected.len());
 }
 
 #[test]

@@ -1,82 +1,70 @@
 //! Papers as PDF.
 //!
-//! [`compile`] makes a PDF of a typst source, with the fonts of this crate only, so that the same source gives the same
-//! bytes on every machine. With the feature `typst` it contains the compiler; otherwise it needs a program `typst`.
-//!
-//! The compiler is a feature because it is nearly 300 crates: `./test` builds it in its own step with the profile
-//! `quick`, and checks every letter of every page.
+//! [`compile`] makes a PDF of a typst source, with dyno's own fonts only, so that the same source gives the same bytes
+//! on every machine. With the feature `pdf` dyno contains the compiler, nearly 300 crates; otherwise it needs a program
+//! `typst`, which gets the fonts too.
 
-#[cfg(feature = "typst")]
+#[cfg(feature = "pdf")]
 mod inside;
-mod packed;
 
-pub use dyno_core::Error as PdfError;
-
+use dyno_core::Error;
 use flate2::read::GzDecoder;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{ErrorKind, Read};
 use std::process::Command;
 
-/// The licences of the fonts, which are also embedded in every PDF.
-pub const FONT_LICENCES: [&str; 2] = [
-    include_str!("../fonts/NotoSansSC-LICENSE.txt"),
-    include_str!("../fonts/NotoSansMono-LICENSE.txt"),
-];
-
 /// Subsets of Noto Sans SC and Noto Sans Mono; `fonts/make.sh` made them.
 const PACKED: [(&str, &[u8]); 4] = [
-    ("NotoSansSC-Regular.ttf", include_bytes!("../fonts/NotoSansSC-Regular.ttf.gz")),
-    ("NotoSansSC-Bold.ttf", include_bytes!("../fonts/NotoSansSC-Bold.ttf.gz")),
-    ("NotoSansMono-Regular.ttf", include_bytes!("../fonts/NotoSansMono-Regular.ttf.gz")),
-    ("NotoSansMono-Bold.ttf", include_bytes!("../fonts/NotoSansMono-Bold.ttf.gz")),
+    ("NotoSansSC-Regular.ttf", include_bytes!("../../fonts/NotoSansSC-Regular.ttf.gz")),
+    ("NotoSansSC-Bold.ttf", include_bytes!("../../fonts/NotoSansSC-Bold.ttf.gz")),
+    ("NotoSansMono-Regular.ttf", include_bytes!("../../fonts/NotoSansMono-Regular.ttf.gz")),
+    ("NotoSansMono-Bold.ttf", include_bytes!("../../fonts/NotoSansMono-Bold.ttf.gz")),
 ];
 
-/// A font file.
-pub struct Font {
-    pub name: &'static str,
-    /// TrueType.
-    pub data: Vec<u8>,
-}
+/// Name and bytes of a TrueType file.
+type Font = (&'static str, Vec<u8>);
 
 /// All fonts of papers.
-pub fn fonts() -> Result<Vec<Font>, PdfError> {
-    let unpacked = |(name, packed): &(&'static str, &[u8])| {
+fn fonts() -> Result<Vec<Font>, Error> {
+    let unpack = |(name, packed): &(&'static str, &[u8])| {
         let mut data = Vec::new();
-        GzDecoder::new(*packed).read_to_end(&mut data).map_err(|error| {
-            PdfError::new(format!("The font {name} can't be unpacked: {error}."))
-        })?;
-        Ok(Font { name, data })
+        GzDecoder::new(*packed)
+            .read_to_end(&mut data)
+            .map_err(|error| Error::new(format!("The font {name} can't be unpacked: {error}.")))?;
+        Ok((*name, data))
     };
-    PACKED.iter().map(unpacked).collect()
+    PACKED.iter().map(unpack).collect()
 }
 
 /// A PDF of a source without other files. Errors name the line.
-pub fn compile(source: &str) -> Result<Vec<u8>, PdfError> {
-    let fonts = fonts()?;
-    #[cfg(feature = "typst")]
-    let pdf = inside::compile(source, fonts)?;
-    #[cfg(not(feature = "typst"))]
-    let pdf = compile_outside(source, &fonts, OsStr::new("typst"))?;
-    Ok(packed::packed(pdf))
+pub(crate) fn compile(source: &str) -> Result<Vec<u8>, Error> {
+    #[cfg(feature = "pdf")]
+    {
+        inside::compile(source, fonts()?)
+    }
+    #[cfg(not(feature = "pdf"))]
+    {
+        compile_outside(source, &fonts()?, OsStr::new("typst"))
+    }
 }
 
 /// The remedy for a missing compiler.
 const MISSING: &str = "Build dyno with the PDF compiler inside (`cargo build --release --features pdf`), or install the program `typst` (0.15) and call dyno again; the typst source is written beside the paper.";
 
 /// Makes a PDF by a program.
-#[cfg_attr(feature = "typst", cfg_attr(not(test), expect(dead_code, reason = "it is inside")))]
-fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, PdfError> {
+#[cfg_attr(feature = "pdf", cfg_attr(not(test), expect(dead_code, reason = "it is inside")))]
+fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<u8>, Error> {
     let failed = |error: std::io::Error| {
         let folder = std::env::temp_dir();
-        PdfError::new(format!("No PDF can be made in {}: {error}.", folder.display())).with_hint(
+        Error::new(format!("No PDF can be made in {}: {error}.", folder.display())).with_hint(
             "Make room there, or name another folder by the environment variable TMPDIR.",
         )
     };
     let folder = tempfile::tempdir().map_err(failed)?;
     let at = |name: &str| folder.path().join(name);
-    for font in fonts {
-        fs::write(at(font.name), &font.data).map_err(failed)?;
+    for (name, data) in fonts {
+        fs::write(at(name), data).map_err(failed)?;
     }
     fs::write(at("paper.typ"), source).map_err(failed)?;
     let output = Command::new(program)
@@ -85,8 +73,8 @@ fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<
         .current_dir(folder.path())
         .output()
         .map_err(|error| match error.kind() {
-            ErrorKind::NotFound => PdfError::new("There is no compiler for PDF here."),
-            _ => PdfError::new(format!("The program `typst` can't be run: {error}.")),
+            ErrorKind::NotFound => Error::new("There is no compiler for PDF here."),
+            _ => Error::new(format!("The program `typst` can't be run: {error}.")),
         })
         .map_err(|error| error.with_hint(MISSING))?;
     if output.status.success() {
@@ -95,7 +83,7 @@ fn compile_outside(source: &str, fonts: &[Font], program: &OsStr) -> Result<Vec<
     let errors = String::from_utf8_lossy(&output.stderr);
     let error = errors.lines().find(|line| line.contains("error")).unwrap_or("it gives no reason");
     let error = error.trim_start_matches("paper.typ:").trim_end_matches('.');
-    Err(PdfError::new(format!("The program `typst` can't make the file: {error}."))
+    Err(Error::new(format!("The program `typst` can't make the file: {error}."))
         .with_hint("Papers are written for typst 0.15."))
 }
 
@@ -106,10 +94,13 @@ mod tests {
 
     #[test]
     fn all_are_truetype_and_free() {
-        for font in fonts().expect("unpacked") {
-            assert_eq!(&font.data[..4], [0, 1, 0, 0], "{}", font.name);
+        for (name, data) in fonts().expect("unpacked") {
+            assert_eq!(&data[..4], [0, 1, 0, 0], "{name}");
         }
-        for licence in FONT_LICENCES {
+        for licence in [
+            include_str!("../../fonts/NotoSansSC-LICENSE.txt"),
+            include_str!("../../fonts/NotoSansMono-LICENSE.txt"),
+        ] {
             assert!(licence.contains("SIL OPEN FONT LICENSE Version 1.1"));
         }
     }
@@ -135,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_program_gets_source_and_fonts_and_its_errors_are_told() {
-        let font = || Font { name: "f.ttf", data: b"font".to_vec() };
+        let font = || ("f.ttf", b"font".to_vec());
         let copying = program("#!/bin/sh\ncat paper.typ f.ttf > paper.pdf\n");
         let path = copying.path().join("typst");
         let pdf = compile_outside("source ", &[font()], path.as_os_str()).expect("made");

@@ -3,7 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use crate::{Font, PdfError};
+use super::Font;
+use dyno_core::Error;
 use typst::diag::{FileError, FileResult, SourceDiagnostic, SourceResult};
 use typst::foundations::{Bytes, Datetime, Duration, Smart};
 use typst::syntax::{FileId, Source};
@@ -14,18 +15,18 @@ use typst_layout::PagedDocument;
 use typst_pdf::PdfOptions;
 
 /// The world of the compiler: one source, our fonts, no files, no clock.
-struct Desk {
+struct PaperWorld {
     library: LazyHash<Library>,
     book: LazyHash<FontBook>,
     faces: Vec<Face>,
     source: Source,
 }
 
-impl Desk {
-    fn new(source: &str, fonts: Vec<Font>) -> Desk {
+impl PaperWorld {
+    fn new(source: &str, fonts: Vec<Font>) -> PaperWorld {
         let faces: Vec<Face> =
-            fonts.into_iter().flat_map(|font| Face::iter(Bytes::new(font.data))).collect();
-        Desk {
+            fonts.into_iter().flat_map(|(_, data)| Face::iter(Bytes::new(data))).collect();
+        PaperWorld {
             library: LazyHash::new(Library::default()),
             book: LazyHash::new(FontBook::from_fonts(&faces)),
             faces,
@@ -34,7 +35,7 @@ impl Desk {
     }
 }
 
-impl World for Desk {
+impl World for PaperWorld {
     fn library(&self) -> &LazyHash<Library> {
         &self.library
     }
@@ -67,8 +68,8 @@ impl World for Desk {
     }
 }
 
-pub(crate) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, PdfError> {
-    let desk = Desk::new(source, fonts);
+pub(super) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, Error> {
+    let desk = PaperWorld::new(source, fonts);
     let document = typst::compile::<PagedDocument>(&desk).output;
     let document = document.map_err(|errors| explain(&desk, &errors))?;
     let pdf = pdf(&document).map_err(|errors| explain(&desk, &errors));
@@ -84,16 +85,16 @@ fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
 }
 
 /// The first error, with its line.
-fn explain(desk: &Desk, errors: &[SourceDiagnostic]) -> PdfError {
+fn explain(desk: &PaperWorld, errors: &[SourceDiagnostic]) -> Error {
     let Some(error) = errors.first() else {
-        return PdfError::new("The PDF can't be made: the compiler gives no reason.");
+        return Error::new("The PDF can't be made: the compiler gives no reason.");
     };
     let line = desk.range(error.span).and_then(|range| {
         let text = desk.source.text().get(..range.start)?;
         Some(text.matches('\n').count() + 1)
     });
     let place = line.map_or(String::new(), |line| format!(" (line {line} of the typst source)"));
-    PdfError::new(format!("The PDF can't be made{place}: {}.", error.message)).with_hint(
+    Error::new(format!("The PDF can't be made{place}: {}.", error.message)).with_hint(
         "The typst source is written beside the paper; look into paper.typ of `--template` where you have one.",
     )
 }

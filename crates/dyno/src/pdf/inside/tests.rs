@@ -1,7 +1,7 @@
 //! Papers of made-up runs in print: nothing overlaps, nothing leaves the page, no letter is missing.
 
-use super::Desk;
-use crate::fonts;
+use super::PaperWorld;
+use crate::pdf::{compile, fonts};
 use dyno_report::{Edition, Lang, Paper};
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use typst::layout::{Frame, FrameItem, Transform};
 use typst_layout::PagedDocument;
 
 #[expect(dead_code, reason = "made for the tests of the papers themselves")]
-#[path = "../../../report/tests/it/synthetic/mod.rs"]
+#[path = "../../../../report/tests/it/synthetic/mod.rs"]
 mod synthetic;
 
 /// Points between the text and the edge of the page at least, and by how much neighbours may touch.
@@ -34,7 +34,7 @@ fn papers() -> Vec<(&'static str, Paper)> {
 }
 
 fn document(source: &str) -> PagedDocument {
-    let desk = Desk::new(source, fonts().expect("unpacked"));
+    let desk = PaperWorld::new(source, fonts().expect("unpacked"));
     let made = typst::compile::<PagedDocument>(&desk);
     let warnings: Vec<_> = made.warnings.iter().map(|warning| &warning.message).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
@@ -170,7 +170,7 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     let (_, paper) = papers().swap_remove(1);
     let source = paper.typst(Lang::Zh).expect("rendered");
     assert_eq!(source, paper.typst(Lang::Zh).expect("rendered"));
-    let made = || crate::compile(&source).expect("made");
+    let made = || compile(&source).expect("made");
     let pdf = made();
     assert!(pdf.starts_with(b"%PDF-"));
     assert!(pdf == made(), "the same bytes");
@@ -184,7 +184,7 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
 #[test]
 fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
-    let desk = Desk::new("", fonts);
+    let desk = PaperWorld::new("", fonts);
     let listed = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let rooms = listed(&crates).chain(listed(&crates.join("workloads")));
@@ -203,11 +203,11 @@ fn every_letter_of_the_messages_is_in_the_fonts() {
 
 #[test]
 fn errors_name_the_line_of_the_source() {
-    let error = crate::compile("a\n\n#nothing()").expect_err("no such function");
+    let error = compile("a\n\n#nothing()").expect_err("no such function");
     assert_eq!(
         error.to_string(),
         "The PDF can't be made (line 3 of the typst source): unknown variable: nothing."
     );
-    let error = crate::compile("#read(\"/etc/passwd\")").expect_err("no files");
+    let error = compile("#read(\"/etc/passwd\")").expect_err("no files");
     assert!(error.to_string().contains("access denied"), "{error}");
 }
