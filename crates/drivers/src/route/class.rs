@@ -29,7 +29,7 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
     let mut tokens = Tokens { rest: sql.as_ref(), is_mysql: dialect == Dialect::Mysql };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
-        Some(Token::Mark(b'(')) => of_read(&mut tokens, "("),
+        Some(mark @ Token::Mark(b'(')) => of_read(&mut tokens, mark),
         _ => Class::Other,
     };
     // Several statements in one text stay together.
@@ -39,10 +39,10 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
     }
 }
 
-fn by_first_word(word: &[u8], tokens: &mut Tokens<'_>) -> Class {
+fn by_first_word<'a>(word: &'a [u8], tokens: &mut Tokens<'a>) -> Class {
     let first = |words: &[&str]| words.iter().any(|other| is(word, other));
     if first(&["select", "with", "values", "table"]) {
-        of_read(tokens, if is(word, "with") { "with" } else { "" })
+        of_read(tokens, Token::Word(word))
     } else if first(&WRITES) {
         Class::Write
     } else if first(&["begin", "start"]) {
@@ -89,9 +89,9 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
         if is(word, "autocommit") {
             // Without autocommit each statement begins a transaction.
             let is_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
-                && tokens.next().is_some_and(|value| {
-                    value == Token::Number(b"1") || value.is_word("on") || value.is_word("true")
-                });
+                && tokens
+                    .next()
+                    .is_some_and(|value| ["1", "on", "true"].iter().any(|on| value.is_word(on)));
             if !is_on {
                 return Class::Pin;
             }
@@ -100,43 +100,16 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
     class
 }
 
-/// Classifies a query. `before`: its first word or mark, if that matters.
-fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
+/// Classifies a query by what comes after its first token.
+fn of_read<'a>(tokens: &mut Tokens<'a>, first: Token<'a>) -> Class {
     let mut class = Class::Read;
-    let mut last = Last {
-        word: before.as_bytes(),
-        names_columns: is(before.as_bytes(), "with"),
-        after_dot: false,
-    };
-    let mut is_called = false;
+    let (mut before, mut last) = (Token::Mark(b';'), first);
     while let Some(token) = tokens.next_of_statement() {
-        let is_unsafe = match token {
-            Token::Word(word) => {
-                let is_unsafe = last.forbids(word);
-                let names_columns = ["as", "with", "recursive"].iter().any(|w| is(last.word, w));
-                last =
-                    Last { word, names_columns, after_dot: last.after_dot && last.word.is_empty() };
-                is_called = true;
-                is_unsafe
-            }
-            Token::Mark(b'(') => {
-                let is_unsafe = is_called && !last.is_harmless_call();
-                (last, is_called) = (Last::default(), false);
-                is_unsafe
-            }
-            Token::Mark(mark) => {
-                (last, is_called) = (Last { after_dot: mark == b'.', ..Last::default() }, false);
-                // Variables of the session, and comments that are executed.
-                mark == b'@' || mark == EXECUTED_COMMENT
-            }
-            Token::Quoted => {
-                (last, is_called) = (Last::default(), true);
-                false
-            }
-            Token::Number(_) => {
-                (last, is_called) = (Last::default(), false);
-                false
-            }
+        let is_unsafe = match (token, last) {
+            (Token::Word(word), _) => last.forbids(word),
+            (Token::Mark(b'('), Token::Word(word)) => !is_harmless_call(word, before),
+            // Variables of the session, and comments that are executed.
+            (Token::Mark(mark), _) => matches!(mark, b'@' | EXECUTED_COMMENT),
         };
         if is_unsafe {
             class = Class::Other;
@@ -144,40 +117,26 @@ fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
         if token.is_word("temp") || token.is_word("temporary") {
             return Class::Pin;
         }
+        (before, last) = (last, token);
     }
     class
 }
 
-#[derive(Clone, Copy, Default)]
-struct Last<'a> {
-    word: &'a [u8],
-    /// A name follows that may have a list of columns.
-    names_columns: bool,
-    after_dot: bool,
-}
-
-impl Last<'_> {
-    /// True when `word` after the last one means that a statement does more than read.
-    fn forbids(&self, word: &[u8]) -> bool {
-        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
-        let locks = is(self.word, "for") && one_of(&["update", "share", "no", "key"]);
-        let shares = is(self.word, "lock") && is(word, "in");
-        let draws = is(self.word, "next") && is(word, "value");
-        locks || shares || draws || one_of(&NOT_IN_READS)
+/// True when an opening parenthesis after this word calls nothing harmful.
+fn is_harmless_call(word: &[u8], before: Token<'_>) -> bool {
+    if before == Token::Mark(b'.') || word.is_empty() {
+        return false;
     }
-
-    /// True when an opening parenthesis after the last word calls nothing harmful.
-    fn is_harmless_call(&self) -> bool {
-        if self.after_dot || self.word.is_empty() {
-            return false;
-        }
-        let mut lower = [0; 24];
-        let Some(lower) = lower.get_mut(..self.word.len()) else { return self.names_columns };
-        lower.copy_from_slice(self.word);
-        lower.make_ascii_lowercase();
-        let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
-        self.names_columns || is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
+    // A name with a list of columns.
+    if ["as", "with", "recursive"].iter().any(|word| before.is_word(word)) {
+        return true;
     }
+    let mut lower = [0; 24];
+    let Some(lower) = lower.get_mut(..word.len()) else { return false };
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
+    is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
 }
 
 /// Most words differ in length, so inlining saves the call.
@@ -191,16 +150,23 @@ const EXECUTED_COMMENT: u8 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
+    /// Or a number; empty for a text or a name in quotes.
     Word(&'a [u8]),
-    Number(&'a [u8]),
-    /// A text or a name in quotes.
-    Quoted,
     Mark(u8),
 }
 
 impl Token<'_> {
     fn is_word(self, other: &str) -> bool {
         matches!(self, Token::Word(word) if is(word, other))
+    }
+
+    /// True when `word` after this one means that a statement does more than read.
+    fn forbids(self, word: &[u8]) -> bool {
+        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
+        one_of(&NOT_IN_READS)
+            || self.is_word("for") && one_of(&["update", "share", "no", "key"])
+            || self.is_word("lock") && is(word, "in")
+            || self.is_word("next") && is(word, "value")
     }
 }
 
@@ -268,7 +234,7 @@ impl<'a> Tokens<'a> {
             }
         }
         self.take(at + 1);
-        Token::Quoted
+        Token::Word(b"")
     }
 }
 
@@ -281,7 +247,7 @@ impl<'a> Iterator for Tokens<'a> {
         let is_name =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
         Some(match first {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | 0x80.. => {
                 let length = self.rest.iter().position(|byte| !is_name(byte));
                 let word = self.take(length.unwrap_or(self.rest.len()));
                 match self.rest.first() {
@@ -289,11 +255,6 @@ impl<'a> Iterator for Tokens<'a> {
                     Some(b'\'') if is(word, "e") => self.quoted(b'\'', true),
                     _ => Token::Word(word),
                 }
-            }
-            b'0'..=b'9' => {
-                let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
-                let length = self.rest.iter().position(|byte| !is_digit(byte));
-                Token::Number(self.take(length.unwrap_or(self.rest.len())))
             }
             b'\'' => self.quoted(b'\'', self.is_mysql),
             b'"' => self.quoted(b'"', self.is_mysql),

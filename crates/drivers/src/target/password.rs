@@ -1,7 +1,7 @@
 //! Passwords that are not in the URL.
 
 use super::url::push_encoded;
-use super::{Secret, TargetUrl, url};
+use super::{Secret, TargetUrl, socket_parts, url};
 use crate::net::{Address, TlsMode, TlsOptions};
 use dyno_core::Dialect;
 use std::fs;
@@ -112,10 +112,9 @@ fn libpq_words(address: &Address) -> (String, String) {
     match address {
         Address::Tcp { host, port } => (host.clone(), port.to_string()),
         Address::Unix(path) => {
-            let path = path.display().to_string();
-            let (folder, port) = path.rsplit_once("/.s.PGSQL.").unwrap_or((&path, "5432"));
-            let is_default = matches!(folder, "/var/run/postgresql" | "/run/postgresql" | "/tmp");
-            (if is_default { "localhost" } else { folder }.to_owned(), port.to_owned())
+            let (folder, port) = socket_parts(path).unwrap_or_default();
+            let is_default = matches!(&*folder, "/var/run/postgresql" | "/run/postgresql" | "/tmp");
+            (if is_default { "localhost".to_owned() } else { folder }, port)
         }
     }
 }

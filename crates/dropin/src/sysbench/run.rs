@@ -68,7 +68,8 @@ pub(super) fn run_dry(options: SysbenchOptions, job: &Job<'_>, console: &mut Con
     };
     let workload = Sysbench::new(options, Dialect::Mysql);
     trial(job, json, job.seed(), (console, None), |spec, control, observer| {
-        drive(&workload, &DryDriver, spec, control, observer)
+        let driver = DryDriver { dialect: Dialect::Mysql, blocks: true };
+        drive(&workload, &driver, spec, control, observer)
     })
 }
 

@@ -69,7 +69,7 @@ pub(super) fn target(
             // As sysbench's client library does.
             set_if(true, "get_server_public_key", "true");
             set_if(mysql.allow_cleartext, "allow_cleartext", "true");
-            set_if(mysql.compression, "compression", &mysql.compression_algorithms);
+            set_if(mysql.compression, "compression", "zlib");
             let key = &mysql.server_public_key;
             set_if(!key.is_empty(), "server_public_key", key);
             TargetUrl {

@@ -2,8 +2,8 @@
 
 use crate::check::{Balances, History, Journal, Ledger, balances, history, history_rows};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, NOT_OURS, circumstance,
-    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, existing_tables, initialize,
+    table_info, vacuum_accounts, vacuum_before_run,
 };
 use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum, common_access};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
@@ -14,15 +14,14 @@ use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
+use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
-use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder,
-    LostWork, Ready, UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure,
-    refused,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused,
 };
 use dyno_runner::output;
 use dyno_suite::Plan;
@@ -123,7 +122,7 @@ impl Family for PgbenchFamily {
             return Ok(say!(no_data_of_ours));
         }
         let report = initialize(driver, &self.init_options(), order.observer)
-            .map_err(|error| failure_of(&error))?;
+            .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
         Ok(report.loaded.sentence())
     }
 
@@ -214,27 +213,6 @@ impl Driven for PgbenchFamily {
             },
         );
         After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
-    }
-}
-
-/// A load's failure with a remedy that suits a suite.
-fn failure_of(error: &LoadError) -> Failure {
-    let failure = load_failure(error, OTHER_DATA_HINT);
-    let remedy = match error {
-        LoadError::Data { hint, .. } if hint == NOT_OURS => Some(NOT_OURS),
-        LoadError::Session { error, .. } if !error.is_connect() => circumstance(error),
-        _ => None,
-    };
-    let remedy = remedy.map(|text| {
-        let (first, rest) = text.split_at(1);
-        format!("{}{rest}.", first.to_uppercase())
-    });
-    match remedy {
-        None => failure,
-        Some(remedy) if failure.hint.as_deref() == Some(GOES_ON_HINT) => {
-            failure.with_hint(format!("{remedy} {GOES_ON_HINT}"))
-        }
-        Some(remedy) => failure.with_hint(remedy),
     }
 }
 
@@ -356,7 +334,7 @@ impl PgbenchFamily {
             defines: options.defines.clone(),
             statement_latencies: true,
             continue_on_error: true,
-            executes_unprepared: false,
+            fails_at_preparation: true,
             reconnects: spec.errors.reconnect,
             history_of: match self.has_fault {
                 true => options.all_texts().to_vec(),
@@ -491,34 +469,4 @@ fn talker() -> Talker {
             _ => {}
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dyno_core::ErrorClass;
-    use dyno_load::while_doing;
-
-    #[test]
-    fn what_is_said_of_a_load_that_failed_suits_a_suite() {
-        let hint = |sqlstate: &[u8; 5], resume: Option<&str>| {
-            let error = DbError::server(ErrorClass::Other, 0, *sqlstate, "no");
-            let error = while_doing("creating")(error);
-            let error = match resume {
-                Some(resume) => error.with_resume_hint(resume),
-                None => error,
-            };
-            failure_of(&error).hint
-        };
-        let resume = "run it again with --resume: what is stored is kept and only the rest is made";
-        let primary = "Connect to the primary: this server is read-only.";
-        assert_eq!(hint(b"25006", None).as_deref(), Some(primary));
-        assert_eq!(hint(b"25006", Some(resume)), Some(format!("{primary} {GOES_ON_HINT}")));
-        assert_eq!(hint(b"XX000", Some(resume)).as_deref(), Some(GOES_ON_HINT));
-        assert_eq!(hint(b"XX000", None), None, "nothing was loaded");
-        let foreign = failure_of(&LoadError::data("It is not pgbench's", NOT_OURS)).hint;
-        assert_eq!(foreign.as_deref(), Some("Rename or drop it, or use another database."));
-        let other = failure_of(&LoadError::data("It has other rows", "use other options")).hint;
-        assert_eq!(other.as_deref(), Some(OTHER_DATA_HINT));
-    }
 }

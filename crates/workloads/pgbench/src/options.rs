@@ -286,7 +286,9 @@ impl Mix {
             if sql.is_empty() {
                 return Err(OptionError::value(&option, "There is no statement.".to_owned()));
             }
-            let used = names_in(sql);
+            let script = Script::parse(sql.as_bytes(), &option, QueryMode::Simple);
+            let script = script.map_err(|error| OptionError::value(&option, error.to_string()))?;
+            let used: Vec<&str> = script.parameters().collect();
             if let Some(name) = used.iter().find(|name| !known.contains(name)) {
                 return Err(refused(&option, unknown(name, &known)));
             }
@@ -348,34 +350,6 @@ fn weighted(written: &str) -> (&str, u32) {
 
 const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// The parameters in a text of SQL: `:name`, but not in quotes, and no cast `::name`.
-fn names_in(sql: &str) -> Vec<&str> {
-    let bytes = sql.as_bytes();
-    let (mut names, mut quote, mut at) = (Vec::new(), None, 0);
-    while at < bytes.len() {
-        let byte = bytes[at];
-        match quote {
-            Some(open) if byte == open => quote = None,
-            Some(_) => {}
-            None if matches!(byte, b'\'' | b'"' | b'`') => quote = Some(byte),
-            None if byte == b':' => {
-                let colons = bytes[at..].iter().take_while(|&&byte| byte == b':').count();
-                let start = at + colons;
-                let length = bytes[start..].iter().take_while(|&&byte| is_of_name(byte)).count();
-                let is_name = bytes.get(start).is_some_and(|byte| !byte.is_ascii_digit());
-                if colons == 1 && length > 0 && is_name {
-                    names.push(&sql[start..start + length]);
-                }
-                at = start + length;
-                continue;
-            }
-            None => {}
-        }
-        at += 1;
-    }
-    names
 }
 
 impl<'a> Drawn<'a> {

@@ -73,13 +73,9 @@ fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");
     }
     if unfrozen && commits > 1 {
-        let rows = chunk_rows();
-        let freezes = match options.effective_steps().contains(&InitStep::Vacuum) {
-            true => "VACUUM freezes them at the end",
-            false => "nothing freezes them without step v",
-        };
         init.observer.note(&format!(
-            "Accounts are committed {rows} rows at a time. COPY can't freeze these; {freezes}"
+            "Accounts are committed {} rows at a time. COPY can't freeze these: step v does",
+            chunk_rows()
         ));
     }
 }

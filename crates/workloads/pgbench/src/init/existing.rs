@@ -55,12 +55,12 @@ fn list(before: &str, after: &str) -> String {
     TABLES.map(|name| format!("{before}{name}{after}")).join(", ")
 }
 
-fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
-    LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
+fn other_contents(table: &str, problem: &str) -> LoadError {
+    LoadError::data(format!("{STEP}: table {table} {problem}"), START_OVER)
 }
 
 /// What can be done about a table that only has the name of one of pgbench's.
-pub(crate) const NOT_OURS: &str = "rename or drop it, or use another database";
+const NOT_OURS: &str = "rename or drop it, or use another database";
 
 /// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
 pub(crate) async fn check_columns(
@@ -103,30 +103,6 @@ async fn columns(session: &mut AdminSession<'_>, table: &str) -> Result<Vec<Stri
     column(session, &sql).await
 }
 
-/// Refuses accounts that are divided otherwise than the options say.
-pub(crate) async fn check_partitions(
-    session: &mut AdminSession<'_>,
-    options: &InitOptions,
-) -> Result<(), LoadError> {
-    let doing = "reading how the accounts are partitioned";
-    let found = partitioning(session).await.map_err(failed(InitStep::CreateTables, doing))?;
-    let Some((partitions, method)) = found else { return Ok(()) };
-    let wanted_method = (options.partitions > 0).then_some(options.partition_method);
-    if partitions == options.partitions && method == wanted_method {
-        return Ok(());
-    }
-    let by = |method: Option<PartitionMethod>| {
-        method.map_or(String::new(), |method| format!(" by {}", method.name()))
-    };
-    let problem = format!(
-        "has {partitions} partitions{}, the options say {}{}",
-        by(method),
-        options.partitions,
-        by(wanted_method),
-    );
-    Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
-}
-
 /// The counts of a table; what is no number is -1, which fits nowhere.
 async fn counts(
     session: &mut AdminSession<'_>,
@@ -159,7 +135,7 @@ pub(crate) async fn is_small_complete(
                 "has other rows than these options make: {count} instead of {rows}, or not \
                  numbered from 1 to {rows}"
             );
-            Err(other_contents(STEP, table, &problem))
+            Err(other_contents(table, &problem))
         }
     }
 }
@@ -204,7 +180,7 @@ pub(crate) async fn complete_chunks(
 }
 
 fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
-    let wrong = |problem: String| other_contents(STEP, ACCOUNTS, &problem);
+    let wrong = |problem: String| other_contents(ACCOUNTS, &problem);
     let &[bid, count, lowest, highest] = row else {
         return Err(wrong("gave no counts".to_owned()));
     };

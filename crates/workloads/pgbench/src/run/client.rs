@@ -6,7 +6,7 @@ use super::send::Captured;
 use super::statistics::ScriptStatistics;
 use crate::check::{Journal, RowFate};
 use crate::random::PgRng;
-use crate::script::{Action, NoValue, Reference, Scope, ScriptValue, parse_value, shown_text};
+use crate::script::{Action, Reference, Scope, ScriptValue, malformed, parse_value, shown_text};
 use dyno_core::{
     DbError, EndedTransaction, ErrorClass, Executed, Nanos, Outcome, Param, Statement,
     TransactionId, text_to_bytes,
@@ -276,17 +276,10 @@ impl Variables {
         if !variable.has_text {
             return Err(format!("undefined variable \"{name}\""));
         }
-        let text = str::from_utf8(&variable.text).map_err(|_| NoValue::Malformed);
-        let value = text.and_then(parse_value).map_err(|why| {
-            let text = shown_text(&variable.text);
-            match why {
-                NoValue::Empty => String::new(),
-                NoValue::OutOfRange => {
-                    format!("value \"{}\" is out of range for type bigint", text.trim_start())
-                }
-                NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
-            }
-        })?;
+        let value = match str::from_utf8(&variable.text) {
+            Ok(text) => parse_value(text, name)?,
+            Err(_) => return Err(malformed(name, &shown_text(&variable.text))),
+        };
         variable.value = Some(value);
         Ok(value)
     }

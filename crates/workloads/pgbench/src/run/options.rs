@@ -2,7 +2,6 @@
 
 use crate::script::{Action, QueryMode, Script, Statement, shown_text};
 use dyno_core::{Dialect, EndedTransaction, Nanos};
-use std::fmt;
 use std::sync::Mutex;
 
 /// Follows the transactions of one thread, for log files.
@@ -23,6 +22,7 @@ pub struct VerboseErrors {
     pub latency_limit: Option<Nanos>,
 }
 
+#[derive(Default)]
 pub struct PgbenchOptions {
     /// The scripts and their weights, at least one of which is not 0.
     pub scripts: Vec<(Script, u32)>,
@@ -44,9 +44,9 @@ pub struct PgbenchOptions {
     /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
-    /// As the original: the error of a preparation is only reported, and a statement that is missing on the server ends
-    /// the client. Else the error of the preparation does.
-    pub executes_unprepared: bool,
+    /// The error of a preparation ends the client. In the original it is only reported, and a statement that is missing
+    /// on the server does.
+    pub fails_at_preparation: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
@@ -74,40 +74,8 @@ pub struct Part {
 impl PgbenchOptions {
     /// pgbench's defaults for these scripts, which were read for `mode`.
     pub fn new(scripts: Vec<(Script, u32)>, mode: QueryMode, seed: u64) -> Self {
-        PgbenchOptions {
-            scripts,
-            mode,
-            clients: 1,
-            threads: 1,
-            part: Part::default(),
-            scale: 1,
-            defines: Vec::new(),
-            seed,
-            statement_latencies: false,
-            continue_on_error: false,
-            executes_unprepared: true,
-            reconnects: false,
-            verbose_errors: None,
-            debug: false,
-            logs: Vec::new(),
-            history_of: Vec::new(),
-        }
-    }
-}
-
-impl fmt::Debug for PgbenchOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scripts: Vec<_> =
-            self.scripts.iter().map(|(script, weight)| (&script.description, weight)).collect();
-        f.debug_struct("Options")
-            .field("scripts", &scripts)
-            .field("mode", &self.mode)
-            .field("clients", &self.clients)
-            .field("threads", &self.threads)
-            .field("scale", &self.scale)
-            .field("defines", &self.defines)
-            .field("seed", &self.seed)
-            .finish_non_exhaustive()
+        let (clients, threads, scale) = (1, 1, 1);
+        PgbenchOptions { scripts, mode, clients, threads, scale, seed, ..Self::default() }
     }
 }
 
