@@ -391,7 +391,7 @@ const BOUND: &str = "scram-sha-256-plus";
 pub(super) struct AcceptedMethods {
     /// As it is written; `None` accepts all.
     required: Option<String>,
-    is_accepted: [bool; METHODS.len()],
+    accepted: Vec<&'static str>,
     binding: Wish,
 }
 
@@ -403,11 +403,11 @@ impl AcceptedMethods {
             Some("require") => Wish::Always,
             _ => Wish::IfOffered,
         };
-        let is_accepted = match required {
+        let accepted = match required {
             Some(list) => accepted(list)?,
-            None => [true; METHODS.len()],
+            None => METHODS.to_vec(),
         };
-        Ok(AcceptedMethods { required: required.cloned(), is_accepted, binding })
+        Ok(AcceptedMethods { required: required.cloned(), accepted, binding })
     }
 
     pub(super) fn requires_binding(&self) -> bool {
@@ -440,9 +440,8 @@ impl AcceptedMethods {
             ));
         }
         let kind = if method == BOUND { "scram-sha-256" } else { method };
-        let mut accepted = METHODS.iter().zip(self.is_accepted);
         if let Some(required) = &self.required
-            && !accepted.any(|(name, is_accepted)| is_accepted && *name == kind)
+            && !self.accepted.contains(&kind)
         {
             let message = format!(
                 "The server at {address} logs in by the method {kind}, which require_auth={required} excludes."
@@ -483,22 +482,21 @@ pub(super) fn scram_method(binding: &ChannelBinding) -> &'static str {
 }
 
 /// Reads `scram-sha-256,md5` or `!password,!none`.
-fn accepted(list: &str) -> DbResult<[bool; METHODS.len()]> {
+fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
     let is_negative = list.starts_with('!');
-    let mut accepted = [is_negative; METHODS.len()];
+    let mut named = Vec::new();
     for word in list.split(',') {
-        let name = word.strip_prefix('!').unwrap_or(word);
-        let number = METHODS.iter().position(|method| *method == name);
-        let Some(number) = number.filter(|_| word.starts_with('!') == is_negative) else {
+        let name = if is_negative { word.strip_prefix('!') } else { Some(word) };
+        if name.is_none_or(|name| !METHODS.contains(&name)) {
             let message = format!("invalid require_auth value: \"{list}\"");
             return Err(refusal(message).with_hint(format!(
                 "it is a list of {}, or of these with a ! before each",
                 METHODS.join(", ")
             )));
-        };
-        accepted[number] = !is_negative;
+        }
+        named.extend(name);
     }
-    Ok(accepted)
+    Ok(METHODS.into_iter().filter(|method| named.contains(method) != is_negative).collect())
 }
 
 fn refusal(message: String) -> DbError {

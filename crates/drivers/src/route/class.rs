@@ -2,7 +2,7 @@
 //!
 //! Words before an opening parenthesis. Both lists are sorted, in small letters.
 
-use dyno_core::Dialect;
+use dyno_core::{Dialect, SqlPart, SqlRules};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
@@ -26,7 +26,8 @@ const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
 pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
-    let mut tokens = Tokens { rest: sql.as_ref(), is_mysql: dialect == Dialect::Mysql };
+    let rules = SqlRules { dialect, has_backslash_escapes: true };
+    let mut tokens = Tokens { sql: sql.as_ref(), at: 0, rules };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
         Some(mark @ Token::Mark(b'(')) => of_read(&mut tokens, mark),
@@ -172,16 +173,16 @@ impl Token<'_> {
 
 /// Cuts a text into tokens; unknown bytes are marks.
 struct Tokens<'a> {
-    rest: &'a [u8],
-    /// A backslash escapes, `#` begins a comment, and `--` does so before a blank only.
-    is_mysql: bool,
+    sql: &'a [u8],
+    at: usize,
+    rules: SqlRules,
 }
 
 impl<'a> Tokens<'a> {
     /// The next one of the same statement.
     fn next_of_statement(&mut self) -> Option<Token<'a>> {
         self.skip();
-        if self.rest.first() == Some(&b';') { None } else { self.next() }
+        if self.sql.get(self.at) == Some(&b';') { None } else { self.next() }
     }
 
     fn has_more_statements(&mut self) -> bool {
@@ -195,46 +196,27 @@ impl<'a> Tokens<'a> {
         false
     }
 
-    fn take(&mut self, length: usize) -> &'a [u8] {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.rest = rest;
-        taken
+    /// True before a comment that MySQL executes: in doubt, of any server.
+    fn is_executed(&self) -> bool {
+        let rest = &self.sql[self.at..];
+        rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
     }
 
     /// Skips blanks and comments, except those that MySQL executes.
     fn skip(&mut self) {
-        loop {
-            match self.rest {
-                [b' ' | b'\t' | b'\r' | b'\n', ..] => self.rest = &self.rest[1..],
-                // On MySQL `5--1` is a difference.
-                [b'-', b'-', next, ..] if self.is_mysql && !next.is_ascii_whitespace() => return,
-                [b'#', ..] if !self.is_mysql => return,
-                [b'-', b'-', ..] | [b'#', ..] => {
-                    let end = self.rest.iter().position(|byte| *byte == b'\n');
-                    self.take(end.unwrap_or(self.rest.len()));
-                }
-                [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => return,
-                [b'/', b'*', ..] => {
-                    let end = self.rest.windows(2).skip(2).position(|pair| pair == b"*/");
-                    self.take(end.map_or(self.rest.len(), |end| end + 4));
-                }
+        while let Some(byte) = self.sql.get(self.at) {
+            if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                self.at += 1;
+                continue;
+            }
+            if !matches!(byte, b'-' | b'/' | b'#') || self.is_executed() {
+                return;
+            }
+            match self.rules.part_at(self.sql, self.at) {
+                (SqlPart::Comment, end) => self.at = end,
                 _ => return,
             }
         }
-    }
-
-    fn quoted(&mut self, quote: u8, escapes: bool) -> Token<'a> {
-        let mut at = 1;
-        while at < self.rest.len() {
-            match self.rest[at] {
-                b'\\' if escapes => at += 2,
-                // A doubled quote ends one text and begins another, with the same result.
-                byte if byte == quote => break,
-                _ => at += 1,
-            }
-        }
-        self.take(at + 1);
-        Token::Word(b"")
     }
 }
 
@@ -243,31 +225,25 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<Token<'a>> {
         self.skip();
-        let first = *self.rest.first()?;
+        let start = self.at;
+        let first = *self.sql.get(start)?;
         let is_name =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-        Some(match first {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | 0x80.. => {
-                let length = self.rest.iter().position(|byte| !is_name(byte));
-                let word = self.take(length.unwrap_or(self.rest.len()));
-                match self.rest.first() {
-                    // PostgreSQL's E'...'.
-                    Some(b'\'') if is(word, "e") => self.quoted(b'\'', true),
-                    _ => Token::Word(word),
-                }
-            }
-            b'\'' => self.quoted(b'\'', self.is_mysql),
-            b'"' => self.quoted(b'"', self.is_mysql),
-            b'`' => self.quoted(b'`', false),
-            b'/' if self.rest.starts_with(b"/*") => {
-                self.take(2);
-                Token::Mark(EXECUTED_COMMENT)
-            }
-            mark => {
-                self.take(1);
-                Token::Mark(mark)
-            }
-        })
+        if self.is_executed() {
+            self.at += 2;
+            return Some(Token::Mark(EXECUTED_COMMENT));
+        }
+        if is_name(&first) && first != b'$' {
+            let length = self.sql[start..].iter().position(|byte| !is_name(byte));
+            self.at = length.map_or(self.sql.len(), |length| start + length);
+            let word = &self.sql[start..self.at];
+            // PostgreSQL's E'...' is one text.
+            let is_prefix = is(word, "e") && self.sql.get(self.at) == Some(&b'\'');
+            return if is_prefix { self.next() } else { Some(Token::Word(word)) };
+        }
+        let (part, end) = self.rules.part_at(self.sql, start);
+        self.at = end;
+        Some(if part == SqlPart::Quotation { Token::Word(b"") } else { Token::Mark(first) })
     }
 }
 

@@ -195,40 +195,24 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
 
 /// A value of an option file, without quotes, escapes and the comment at its end.
 fn my_cnf_value(text: &str) -> String {
-    let mut quote = None;
-    let mut escaped = false;
-    let end = text.find(|c: char| {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quote.is_some() => escaped = true,
-            '\'' | '"' if quote.is_none() => quote = Some(c),
-            _ if quote == Some(c) => quote = None,
-            '#' => return quote.is_none(),
-            _ => {}
-        }
-        false
-    });
-    let text = text[..end.unwrap_or(text.len())].trim();
-    let inner = ['\'', '"']
-        .iter()
-        .find_map(|&quote| text.strip_prefix(quote)?.strip_suffix(quote))
-        .unwrap_or(text);
+    let text = text.trim();
+    let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
     let mut value = String::new();
-    let mut letters = inner.chars();
+    let mut letters = text.chars().skip(usize::from(quote.is_some()));
     while let Some(letter) = letters.next() {
-        if letter != '\\' {
-            value.push(letter);
-            continue;
-        }
-        match letters.next() {
-            Some('n') => value.push('\n'),
-            Some('t') => value.push('\t'),
-            Some('r') => value.push('\r'),
-            Some('b') => value.push('\u{8}'),
-            Some('s') => value.push(' '),
-            Some(other @ ('\\' | '"' | '\'')) => value.push(other),
-            Some(other) => value.extend(['\\', other]),
-            None => value.push('\\'),
+        match letter {
+            '\\' => match letters.next() {
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some('r') => value.push('\r'),
+                Some('b') => value.push('\u{8}'),
+                Some('s') => value.push(' '),
+                Some(other @ ('\\' | '"' | '\'')) => value.push(other),
+                other => value.extend(['\\'].into_iter().chain(other)),
+            },
+            '#' if quote.is_none() => return value.trim_end().to_owned(),
+            letter if Some(letter) == quote => break,
+            letter => value.push(letter),
         }
     }
     value

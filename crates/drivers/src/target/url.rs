@@ -396,7 +396,7 @@ pub(super) fn redact(text: &str) -> String {
         Some((place, query)) => (place, Some(query)),
         None => (rest, None),
     };
-    url.push_str(&redact_ports(place, !head.is_empty()));
+    url.push_str(&if head.is_empty() { place.to_owned() } else { redact_ports(place) });
     for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
         url.push(if index == 0 { '?' } else { '&' });
         match pair.split_once('=') {
@@ -409,24 +409,19 @@ pub(super) fn redact(text: &str) -> String {
     url
 }
 
-fn redact_ports(place: &str, has_hosts: bool) -> String {
-    let end = place.find('/').unwrap_or(place.len());
-    let (hosts, database) = place.split_at(end);
+fn redact_ports(place: &str) -> String {
+    let hosts = place.split('/').next().unwrap_or(place);
+    let is_port = |part: &str| {
+        part.split_once(':').is_none_or(|(_, port)| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
+        })
+    };
     // Brackets hold IPv6 addresses, whose colons do not begin a port.
-    match hosts.rfind(':') {
-        Some(colon) if has_hosts && !hosts.contains('[') => {
-            let is_port = |part: &str| {
-                part.split_once(':').is_none_or(|(_, port)| {
-                    port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
-                })
-            };
-            if hosts.split(',').all(is_port) {
-                return place.to_owned();
-            }
-            let first = hosts.find(':').unwrap_or(colon);
-            format!("{}:***", &hosts[..first])
+    match hosts.split_once(':') {
+        Some((first, _)) if !hosts.contains('[') && !hosts.split(',').all(is_port) => {
+            format!("{first}:***")
         }
-        _ => format!("{hosts}{database}"),
+        _ => place.to_owned(),
     }
 }
 

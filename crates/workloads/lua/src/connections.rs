@@ -3,8 +3,8 @@
 use std::rc::Rc;
 
 use dyno_core::{
-    Cause, DbError, DbResult, Dialect, Driver, Executed, Param, ParamType, Session, Statement,
-    Tally,
+    Cause, DbError, DbResult, Dialect, Driver, Executed, Param, ParamType, Session, SqlRules,
+    Statement, Tally,
 };
 use dyno_engine::ErrorPolicy;
 use dyno_reactor::{now, sleep_until};
@@ -14,7 +14,6 @@ use crate::machine::{LuaAnswer, LuaMachine, LuaStep};
 use crate::prepared::{BoundValues, ResultSet, ScriptStatement, ScriptStatements};
 use crate::raw::LuaShared;
 use crate::sql;
-use crate::sql::LiteralRules;
 use crate::worker::LuaCommon;
 use crate::workload::ScriptCounters;
 
@@ -71,7 +70,7 @@ macro_rules! with_session {
 macro_rules! literal_rules {
     ($self:ident, $engine:expr, $number:expr) => {{
         let lent = $engine;
-        with_session!($self, lent, $number, session => Ok(LiteralRules {
+        with_session!($self, lent, $number, session => Ok(SqlRules {
             dialect: $self.driver.dialect(),
             has_backslash_escapes: session.has_backslash_escapes(),
         }))

@@ -5,9 +5,9 @@ use crate::init::{
     ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, existing_tables, initialize,
     table_info, vacuum_accounts, vacuum_before_run,
 };
-use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum, common_access};
+use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
-use crate::script::Script;
+use crate::script::{Script, ScriptCommand};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
@@ -67,7 +67,7 @@ impl PgbenchFamily {
         let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)
             .map_err(|error| refused(plan, experiment, error))?;
         let ledger = match options.check {
-            true => Ledger::of(options.texts()),
+            true => Ledger::of(options.running()),
             false => Ledger::default(),
         };
         Ok(PgbenchFamily {
@@ -87,13 +87,9 @@ impl Family for PgbenchFamily {
     }
 
     fn commands(&self) -> Vec<String> {
-        let lines = |((script, _), text): (&(Script, u32), &String)| {
-            let shell = script.commands.iter().filter(|command| command.is_shell());
-            let line = |number: u32| text.lines().nth(number.saturating_sub(1) as usize);
-            let lines = shell.map(|command| line(command.line).unwrap_or(text).trim().to_owned());
-            lines.collect::<Vec<String>>()
-        };
-        self.options.scripts.iter().zip(self.options.all_texts()).flat_map(lines).collect()
+        let commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
+        let shell = commands.filter(|command| command.is_shell());
+        shell.map(|command| command.first_line.clone()).collect()
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
@@ -227,7 +223,9 @@ impl PgbenchFamily {
 
     /// Texts of a suite are UTF-8: a session with another encoding would take them for other letters.
     async fn check_encoding(&self, session: &mut AdminSession<'_>) -> Result<(), Failure> {
-        if session.dialect() != Dialect::Postgres || self.options.texts().all(str::is_ascii) {
+        if session.dialect() != Dialect::Postgres
+            || self.options.texts().all(|text| text.is_ascii())
+        {
             return Ok(());
         }
         let mut answer = AnswerTable::default();
@@ -283,20 +281,28 @@ impl PgbenchFamily {
 
     fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
         let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
-        let of_script = |(name, text)| {
-            let access = Access::of(text, |name| self.options.variable(name));
-            (access.is_some() || text.contains("pgbench_accounts")).then_some((name, access))
+        let of_script = |script: &Script| {
+            let access = Access::of(script, |name| self.options.variable(name));
+            let mut texts = script.commands.iter().map(ScriptCommand::text);
+            let is_of_accounts =
+                access.is_some() || texts.any(|it| it.contains("pgbench_accounts"));
+            is_of_accounts.then_some(access)
         };
-        let drawn: Vec<(&str, Option<Access>)> =
-            self.options.named_texts().filter_map(of_script).collect();
-        let widest = drawn.iter().filter_map(|(_, access)| Some(access.as_ref()?.hot_rows)).max();
+        let drawn: Vec<Option<Access>> = self.options.running().filter_map(of_script).collect();
+        let widest = drawn.iter().flatten().map(|access| access.hot_rows).max();
         if let Some(widest) = widest.filter(|widest| *widest > rows) {
             warnings.push(format!(
                 "Accounts are drawn from {widest} numbers, but there are only {rows}: many draws \
                  will meet no row."
             ));
         }
-        let (hot_rows, access) = common_access(&drawn);
+        // Where scripts differ there is no figure for all of them.
+        let common = drawn.first().cloned().flatten();
+        let common = common.filter(|first| drawn.iter().all(|other| other.as_ref() == Some(first)));
+        let (hot_rows, access) = match common {
+            Some(Access { hot_rows, meaning }) => (Some(hot_rows), meaning),
+            None => (None, Message::default()),
+        };
         DataFacts {
             rows,
             hot_rows,
@@ -336,10 +342,7 @@ impl PgbenchFamily {
             continue_on_error: true,
             fails_at_preparation: true,
             reconnects: spec.errors.reconnect,
-            history_of: match self.has_fault {
-                true => options.all_texts().to_vec(),
-                false => Vec::new(),
-            },
+            keeps_history: self.has_fault,
             ..run::PgbenchOptions::new(options.scripts.clone(), options.mode, spec.seed)
         }
     }
@@ -374,7 +377,7 @@ impl PgbenchFamily {
 
     /// Rows of the history that the trial's transactions don't explain, in a sentence.
     fn strange_rows(&self, grown: i128, ran: &EndedTrial<'_>) -> Option<Message> {
-        let rows = self.options.all_texts().iter().map(|text| history_rows(text));
+        let rows = self.options.scripts.iter().map(|(script, _)| history_rows(script));
         let rows: Vec<u64> = rows.collect::<Option<_>>()?;
         let least: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
         // These may have been committed, and nobody has heard of it.

@@ -91,6 +91,14 @@ struct Done {
     unfrozen: bool,
 }
 
+impl Done {
+    fn add(&mut self, loaded: LoadReport, connections: u32, unfrozen: bool) {
+        let rows_loaded = self.report.loaded.rows_loaded + loaded.rows_loaded;
+        self.report.loaded = LoadReport { rows_loaded, ..loaded };
+        (self.report.connections, self.unfrozen) = (connections, unfrozen);
+    }
+}
+
 struct Init<'a> {
     driver: &'a AdminDriver<'a>,
     loader: &'a LoadSessions<'a>,
@@ -125,15 +133,7 @@ impl Init<'_> {
         let result = match step {
             InitStep::DropTables => return self.drop_tables(session).await,
             InitStep::CreateTables => return self.create_tables(session).await,
-            InitStep::ClientData => {
-                let loaded = data::load(self, session).await?;
-                let rows_before = done.report.loaded.rows_loaded;
-                done.unfrozen = loaded.unfrozen;
-                done.report.connections = loaded.connections;
-                done.report.loaded = loaded.report;
-                done.report.loaded.rows_loaded += rows_before;
-                return Ok(());
-            }
+            InitStep::ClientData => return data::load(self, session, done).await,
             InitStep::ServerData => {
                 done.report.loaded.rows_loaded += self.server_data(session).await?;
                 done.unfrozen = false;

@@ -73,7 +73,7 @@ impl Client {
             rng,
             remembered: rng,
             began: 0,
-            stack: Vec::with_capacity(run.longest_program()),
+            stack: Vec::new(),
             text: Vec::new(),
             params: Vec::new(),
             prepared: vec![None; run.statements],
@@ -116,19 +116,6 @@ fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
 }
 
 impl PgBench {
-    fn longest_program(&self) -> usize {
-        let commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
-        commands
-            .map(|command| match &command.action {
-                Action::Set { program, .. }
-                | Action::If { program, .. }
-                | Action::Elif { program, .. } => program.ops.len(),
-                _ => 0,
-            })
-            .max()
-            .unwrap_or(0)
-    }
-
     pub(super) fn say(&self, text: &str) {
         (self.talk)(Talk::Error(text));
     }

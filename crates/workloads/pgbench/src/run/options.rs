@@ -54,9 +54,8 @@ pub struct PgbenchOptions {
     /// Whether every step of every client is traced.
     pub debug: bool,
     pub logs: Vec<ThreadLog>,
-    /// The texts of the scripts, where what transactions write into the history is kept
-    /// ([`PgBench::journal`](super::PgBench::journal)); else empty.
-    pub history_of: Vec<String>,
+    /// What transactions write into the history is kept: [`PgBench::journal`](super::PgBench::journal).
+    pub keeps_history: bool,
 }
 
 /// The clients and threads before those of this load generator: all random streams go by the numbers
@@ -98,21 +97,16 @@ pub type Talker = Box<dyn Fn(Talk<'_>) + Send + Sync>;
 /// # Errors
 /// A sentence with the script and what is wrong with it.
 pub(super) fn check_dialect(options: &PgbenchOptions, dialect: Dialect) -> Result<(), String> {
-    let has_pipelines = |script: &Script| {
+    let has_pipeline = |(script, _): &&(Script, u32)| {
         script.commands.iter().any(|command| matches!(command.action, Action::StartPipeline))
     };
-    if dialect != Dialect::Mysql || options.mode != QueryMode::Extended {
-        return Ok(());
-    }
-    match options.scripts.iter().find(|(script, _)| has_pipelines(script)) {
+    let is_one_by_one = dialect == Dialect::Mysql && options.mode == QueryMode::Extended;
+    match options.scripts.iter().find(has_pipeline).filter(|_| is_one_by_one) {
         None => Ok(()),
-        Some((script, _)) => {
-            let script = &script.description;
-            Err(format!(
-                "script \"{script}\" uses a pipeline, but the MySQL protocol can send only prepared \
-                 statements ahead: use the query mode \"prepared\""
-            ))
-        }
+        Some((Script { description, .. }, _)) => Err(format!(
+            "script \"{description}\" uses a pipeline, but the MySQL protocol can send only prepared \
+             statements ahead: use the query mode \"prepared\""
+        )),
     }
 }
 

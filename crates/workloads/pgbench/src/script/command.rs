@@ -3,7 +3,7 @@
 use super::parser::{self, Scanner, continues_name, starts_name};
 use super::program::{Program, leading_int};
 use super::{Names, QueryMode, ScriptError};
-use dyno_core::{Dialect, text_from_bytes};
+use dyno_core::{Dialect, SqlPart, SqlRules, text_from_bytes};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -333,6 +333,9 @@ pub(crate) struct Piece {
     pub(crate) is_chain: bool,
 }
 
+/// As psql reads scripts, whatever the server.
+const RULES: SqlRules = SqlRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
+
 /// What reaches from one statement to the next.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SqlLexer {
@@ -380,52 +383,31 @@ impl SqlLexer {
     }
 
     fn token(&mut self, piece: &mut Piece, scanner: &mut Scanner<'_>, rest: &[u8], first: u8) {
-        let (length, is_quoted) = match first {
-            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => {
-                if piece.text.is_empty() {
-                    return scanner.advance(1);
-                }
-                (1, false)
+        let (part, mut length) = scanner.part(RULES);
+        match first {
+            _ if part == SqlPart::Comment && first == b'-' && piece.text.is_empty() => {
+                return scanner.advance(length);
             }
-            b'-' if rest.starts_with(b"--") => {
-                let length = rest.iter().take_while(|&&byte| !matches!(byte, b'\n' | b'\r'));
-                let length = length.count();
-                if piece.text.is_empty() {
-                    return scanner.advance(length);
-                }
-                (length, true)
+            _ if part != SqlPart::Other => {}
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' if piece.text.is_empty() => {
+                return scanner.advance(1);
             }
-            b'/' if rest.starts_with(b"/*") => (block_comment(rest), true),
-            b'\'' => (literal(rest, 0, false), true),
-            b'"' => (quoted_name(rest), true),
             b':' if let Some(length) = variable_test(rest) => {
                 piece.text.extend_from_slice(b"FALSE");
                 return scanner.advance(length);
             }
-            b'$' => match dollar_quoted(rest) {
-                Some(length) => (length, true),
-                None => (1, false),
-            },
-            b'e' | b'E' if rest.get(1) == Some(&b'\'') => (literal(rest, 1, true), true),
-            b'(' => {
-                self.parentheses += 1;
-                (1, false)
-            }
-            b')' => {
-                self.parentheses = self.parentheses.saturating_sub(1);
-                (1, false)
-            }
+            b'(' => self.parentheses += 1,
+            b')' => self.parentheses = self.parentheses.saturating_sub(1),
             _ if starts_name(first) => {
                 let is_part = |byte: u8| continues_name(byte) || byte == b'$';
-                let length = rest.iter().take_while(|&&byte| is_part(byte)).count();
+                length = rest.iter().take_while(|&&byte| is_part(byte)).count();
                 self.identifier(&rest[..length]);
-                (length, false)
             }
-            _ => (1, false),
-        };
+            _ => {}
+        }
         let start = piece.text.len();
         piece.text.extend_from_slice(&rest[..length]);
-        if is_quoted {
+        if part != SqlPart::Other {
             piece.quoted.push(start..start + length);
         }
         scanner.advance(length);
@@ -464,54 +446,6 @@ fn variable_test(rest: &[u8]) -> Option<usize> {
     let name = rest.strip_prefix(OPEN)?;
     let length = name.iter().take_while(|&&byte| continues_name(byte)).count();
     (length > 0 && name.get(length) == Some(&b'}')).then_some(OPEN.len() + length + 1)
-}
-
-fn block_comment(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < rest.len() {
-        let (step, length) = match &rest[at..] {
-            [b'/', b'*', ..] => (1, 2),
-            [b'*', b'/', ..] => (-1, 2),
-            _ => (0, 1),
-        };
-        depth += step;
-        at += length;
-        if depth == 0 {
-            break;
-        }
-    }
-    at
-}
-
-/// A string whose quote is at `open`.
-fn literal(rest: &[u8], open: usize, has_escapes: bool) -> usize {
-    let mut at = open + 1;
-    while at < rest.len() {
-        match rest[at..] {
-            [b'\\', ..] if has_escapes => at += 2,
-            [b'\'', b'\'', ..] => at += 2,
-            [b'\'', ..] => return at + 1,
-            _ => at += 1,
-        }
-    }
-    rest.len()
-}
-
-fn quoted_name(rest: &[u8]) -> usize {
-    let end = rest[1..].iter().position(|&byte| byte == b'"');
-    end.map_or(rest.len(), |end| end + 2)
-}
-
-/// `$$...$$` or `$tag$...$tag$`; to the end of the text when it isn't closed.
-fn dollar_quoted(rest: &[u8]) -> Option<usize> {
-    let tag = rest[1..].iter().take_while(|&&byte| continues_name(byte)).count();
-    if rest.get(tag + 1) != Some(&b'$') || (tag > 0 && rest[1].is_ascii_digit()) {
-        return None;
-    }
-    let mark = &rest[..tag + 2];
-    let body = &rest[mark.len()..];
-    let end = body.windows(mark.len()).position(|window| window == mark);
-    Some(end.map_or(rest.len(), |end| end + 2 * mark.len()))
 }
 
 /// Where leading blanks and line comments end; `None` when there is nothing else.

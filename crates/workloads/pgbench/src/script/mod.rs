@@ -20,8 +20,8 @@ pub(crate) use command::{Action, Amount, Reference, Statement, Store, Word, show
 pub(crate) use parser::is_variable_name;
 pub use program::ScriptValue;
 pub(crate) use program::{
-    Op, Program, Scope, function_names, is_function_name, is_true, leading_int, malformed,
-    parse_value,
+    Function, Op, Program, Scope, function_names, is_function_name, is_true, leading_int,
+    malformed, parse_value,
 };
 
 mod command;

@@ -1,5 +1,7 @@
 //! The text of a script: how meta commands are cut from it, words and tokens, and the grammar of expressions.
 
+use dyno_core::{SqlPart, SqlRules};
+
 use super::program::{Function, Op, Program, ScriptValue, find, parse_double};
 
 /// Expressions within expressions, such as parentheses. The stack of a thread bears many more.
@@ -394,6 +396,12 @@ impl<'a> Scanner<'a> {
 
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
+    }
+
+    /// The part of SQL that begins here, and its length.
+    pub(crate) fn part(&self, rules: SqlRules) -> (SqlPart, usize) {
+        let (part, end) = rules.part_at(self.text, self.at);
+        (part, end - self.at)
     }
 
     pub(crate) fn advance(&mut self, bytes: usize) {

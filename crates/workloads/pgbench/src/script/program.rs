@@ -2,7 +2,7 @@
 
 use crate::random::{self, PgRng};
 use dyno_core::push_int;
-use std::fmt::Write;
+use dyno_wire::text_rows::push_double_15g;
 
 const MOST_ARGUMENTS: usize = 16;
 
@@ -43,8 +43,8 @@ pub(crate) trait Scope {
 }
 
 impl Program {
-    /// Computes beforehand what does not depend on the client; `constant` is a variable that nothing assigns to.
-    pub(crate) fn fold(&mut self, constant: Option<(u32, i64)>) {
+    /// Computes beforehand what does not depend on the client; `constant` gives variables that nothing assigns to.
+    pub(crate) fn fold(&mut self, constant: impl Fn(u32) -> Option<i64>) {
         // Jumps count steps.
         if self
             .ops
@@ -55,12 +55,8 @@ impl Program {
         }
         let mut folded = Vec::with_capacity(self.ops.len());
         for op in self.ops.drain(..) {
-            folded.push(match (op, constant) {
-                (Op::Load(number), Some((known, value))) if number == known => {
-                    Op::Push(ScriptValue::Int(value))
-                }
-                _ => op,
-            });
+            let known = if let Op::Load(number) = op { constant(number) } else { None };
+            folded.push(known.map_or(op, |value| Op::Push(ScriptValue::Int(value))));
             let [
                 ..,
                 Op::Push(ScriptValue::Int(left)),
@@ -521,7 +517,12 @@ impl ScriptValue {
             ScriptValue::Bool(true) => out.push_str("true"),
             ScriptValue::Bool(false) => out.push_str("false"),
             ScriptValue::Int(value) => push_int(out, value),
-            ScriptValue::Double(value) => push_double(out, value),
+            ScriptValue::Double(value) => {
+                let mut bytes = std::mem::take(out).into_bytes();
+                push_double_15g(&mut bytes, value);
+                // Digits and letters behind what was a text.
+                *out = String::from_utf8(bytes).unwrap_or_default();
+            }
         }
     }
 
@@ -533,36 +534,6 @@ impl ScriptValue {
             self.push_text(&mut text);
         }
         text
-    }
-}
-
-/// Appends a number as C's `%.15g` does.
-pub(crate) fn push_double(out: &mut String, value: f64) {
-    const DIGITS: i32 = 15;
-    if value.is_nan() {
-        return out.push_str("NaN");
-    }
-    if value.is_infinite() {
-        return out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
-    }
-    // d.dddddddddddddde-7
-    let start = out.len();
-    let _ = write!(out, "{value:.14e}");
-    let mark = out[start..].find('e').map_or(out.len(), |at| start + at);
-    let exponent: i32 = out.get(mark + 1..).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let is_fixed = (-4..DIGITS).contains(&exponent);
-    if is_fixed {
-        out.truncate(start);
-        let _ = write!(out, "{value:.*}", (DIGITS - 1 - exponent) as usize);
-    } else {
-        out.truncate(mark);
-    }
-    if out[start..].contains('.') {
-        let length = out.trim_end_matches('0').trim_end_matches('.').len();
-        out.truncate(length);
-    }
-    if !is_fixed {
-        let _ = write!(out, "e{exponent:+03}");
     }
 }
 
@@ -694,7 +665,7 @@ mod tests {
         for (ops, folded) in [scaled, backwards, overflow, jumps].into_iter().zip(folded) {
             let program = Program { ops };
             let mut quick = program.clone();
-            quick.fold(Some((3, 10)));
+            quick.fold(|number| (number == 3).then_some(10));
             assert_eq!(quick.ops, folded);
             let (mut one, mut other) = (Only(PgRng::new(5)), Only(PgRng::new(5)));
             for _ in 0..3 {
@@ -703,7 +674,7 @@ mod tests {
             }
         }
         let mut unknown = Program { ops: vec![Op::Load(3)] };
-        unknown.fold(None);
+        unknown.fold(|_| None);
         assert_eq!(unknown.ops, [Op::Load(3)]);
     }
 
@@ -726,7 +697,7 @@ mod tests {
         ];
         for (value, text) in cases {
             let mut out = String::new();
-            push_double(&mut out, value);
+            ScriptValue::Double(value).push_text(&mut out);
             assert_eq!(out, text);
         }
     }
