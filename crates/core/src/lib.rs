@@ -21,6 +21,7 @@ mod outcome;
 mod rng;
 mod session;
 mod shards;
+mod sql;
 mod target;
 mod text;
 mod workload;
@@ -41,6 +42,7 @@ pub use session::{
     Session, SessionProof, SessionTls, Statement,
 };
 pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
+pub use sql::{SqlPart, SqlRules};
 pub use target::Address;
 pub use target::{Dialect, Product, is_shardingsphere};
 pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement};

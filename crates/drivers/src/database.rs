@@ -171,33 +171,34 @@ impl Disclosure {
         address: &Address,
         opt_ins: OptIns,
     ) -> DbResult<()> {
+        let (is_allowed, way, risk, opt_in) = match self {
+            Disclosure::ClearText => {
+                (opt_ins.clear_text, "in clear text", "could read it", "allow_cleartext=true")
+            }
+            Disclosure::FetchedKey => (
+                opt_ins.fetched_key,
+                "under its own key",
+                "could have sent theirs",
+                "get-server-public-key=true or server_public_key=FILE",
+            ),
+        };
         if transport.is_private() {
             return Ok(());
         }
-        match self {
-            Disclosure::ClearText if opt_ins.clear_text => Ok(()),
-            Disclosure::FetchedKey if opt_ins.fetched_key => {
-                HAS_USED_FETCHED_KEY.store(true, Ordering::Relaxed);
-                Ok(())
-            }
-            Disclosure::ClearText => Err(refusal(format!(
-                "The server at {address} asks for the password in clear text over a connection without TLS, where \
-                 others could read it."
-            ))
-            .with_hint("connect with tls=require, or add allow_cleartext=true in the URL if the network is yours")),
-            Disclosure::FetchedKey => Err(refusal(format!(
-                "The server at {address} asks for the password under its own key over a connection without TLS, where \
-                 others could have sent theirs."
-            ))
-            .with_hint(
-                "connect with tls=require, or add get-server-public-key=true or server_public_key=FILE in the URL if \
-                 the network is yours",
-            )),
+        if is_allowed {
+            HAS_USED_FETCHED_KEY.fetch_or(self == Disclosure::FetchedKey, Ordering::Relaxed);
+            return Ok(());
         }
+        // Not 28000: another password would not help.
+        let refusal = DbError::rejected(
+            0,
+            *b"08004",
+            format!(
+                "The server at {address} asks for the password {way} over a connection without TLS, where others {risk}."
+            ),
+        );
+        Err(refusal.with_hint(format!(
+            "connect with tls=require, or add {opt_in} in the URL if the network is yours"
+        )))
     }
-}
-
-fn refusal(message: String) -> DbError {
-    // Not 28000: another password would not help.
-    DbError::rejected(0, *b"08004", message)
 }

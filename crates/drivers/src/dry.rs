@@ -6,12 +6,16 @@ use dyno_core::{
     Product, RowSource, RowWriter, Rows, Session, Statement,
 };
 
-/// MySQL's statements, without a server.
 #[derive(Clone, Copy, Debug)]
-pub struct DryDriver;
+pub struct DryDriver {
+    pub dialect: Dialect,
+    /// Where nothing is waited for, nothing else would run on a loop.
+    pub blocks: bool,
+}
 
 #[derive(Debug)]
 pub struct DrySession {
+    dialect: Dialect,
     product: Product,
     prepared: u32,
     queued: usize,
@@ -22,22 +26,21 @@ impl Driver for DryDriver {
 
     async fn connect(&self, _number: u32) -> DbResult<DrySession> {
         let product = Product { name: "none".to_owned(), version: "dry run".to_owned() };
-        Ok(DrySession { product, prepared: 0, queued: 0 })
+        Ok(DrySession { dialect: self.dialect, product, prepared: 0, queued: 0 })
     }
 
     fn dialect(&self) -> Dialect {
-        Dialect::Mysql
+        self.dialect
     }
 
-    /// Nothing is waited for, so nothing else would run on a loop.
     fn blocks(&self) -> bool {
-        true
+        self.blocks
     }
 }
 
 impl Session for DrySession {
     fn dialect(&self) -> Dialect {
-        Dialect::Mysql
+        self.dialect
     }
 
     fn product(&self) -> &Product {

@@ -234,12 +234,19 @@ pub async fn unmarked(
     Ok(rows.filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
-/// The columns of a table on MySQL, in their order; none if it doesn't exist.
-pub async fn mysql_columns(
-    session: &mut AdminSession<'_>,
-    table: &str,
-) -> Result<Vec<String>, DbError> {
-    mysql_column(session, &format!("SHOW COLUMNS FROM {table}"), 0).await
+/// The columns of a table, in their order; none if it doesn't exist.
+pub async fn columns(session: &mut AdminSession<'_>, table: &str) -> Result<Vec<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => {
+            return mysql_column(session, &format!("SHOW COLUMNS FROM {table}"), 0).await;
+        }
+        Dialect::Postgres => format!(
+            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('{table}') AND attnum > 0 \
+             AND NOT attisdropped ORDER BY attnum"
+        ),
+        Dialect::Sqlite => format!("SELECT name FROM pragma_table_info('{table}')"),
+    };
+    column(session, &sql).await
 }
 
 /// The names of a table's indexes on MySQL, `PRIMARY` among them; none if it doesn't exist.

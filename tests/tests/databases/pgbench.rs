@@ -5,6 +5,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_pgbench::check::{Balances, Ledger, balances};
+use dyno_pgbench::script::{QueryMode, Script};
 use dyno_reactor::block_on;
 use dyno_testkit::{MariaDb, MySql, Postgres, Scratch, server_or_skip, target};
 
@@ -60,7 +61,9 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
             ],
         )
         .await;
-        let ledger = Ledger::of([PAYMENT]);
+        let payment =
+            Script::parse(PAYMENT.as_bytes(), "payment.sql", QueryMode::Simple).expect("a script");
+        let ledger = Ledger::of([&payment]);
         let paid = balances(&mut AdminSession::lent(&mut session))
             .await
             .expect("sums")

@@ -7,7 +7,7 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
-use dyno_sysbench::check::{MissingRows, check_data, first_free_unique, preflight};
+use dyno_sysbench::check::{MissingRows, first_free_unique, preflight};
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm};
 use dyno_testkit::{
     MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
@@ -102,10 +102,21 @@ fn prepare_and_look<D: Driver>(driver: &D) {
     let report = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!(report.rows.rows_loaded, 2 * u64::from(ROWS));
     assert!(report.rows.method.is_some());
-    let findings = with_session(driver, async |session: &mut D::Session| {
-        check_data(&mut AdminSession::lent(session), &options, WORKERS).await
-    });
-    assert_eq!(findings.unwrap(), []);
+    for table in ["sbtest1", "sbtest2"] {
+        let (ids, row) = with_session(driver, async |session: &mut D::Session| {
+            let (mut ids, mut row) = (AnswerTable::default(), AnswerTable::default());
+            let sql = format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {table}");
+            session.query(&sql, &mut ids).await?;
+            let sql = format!("SELECT c, pad FROM {table} WHERE id = {ROWS}");
+            session.query(&sql, &mut row).await?;
+            Ok::<_, DbError>((ids, row))
+        })
+        .unwrap();
+        let rows = Some(ROWS.to_string());
+        assert_eq!(ids.rows, [[rows.clone(), Some("1".to_owned()), rows]]);
+        let length = |column: usize| row.rows[0][column].as_deref().map(|it| it.trim_end().len());
+        assert_eq!((length(0), length(1)), (Some(119), Some(59)));
+    }
     let again = prepare(&driver.admin(), &options, 3, 5, &Unobserved).unwrap();
     assert_eq!((again.rows.rows_loaded, again.tables_complete), (0, 2));
     let warnings = with_session(driver, async |session: &mut D::Session| {

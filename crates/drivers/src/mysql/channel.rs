@@ -1,12 +1,8 @@
 //! One command out, one answer in.
-//!
-//! The compression that a session requests.
 
-use crate::TargetUrl;
 use crate::endless::too_large;
 use crate::net::{Inbox, Transport};
-use dyno_core::{Address, DbError, DbResult, ErrorClass, Executed, Rows, Statement};
-use dyno_wire::mysql::compression::Compression;
+use dyno_core::{DbError, DbResult, ErrorClass, Executed, Rows, Statement};
 use dyno_wire::mysql::packet::{HEADER_BYTES, begin_packet, finish_packet};
 use dyno_wire::mysql::{Answer, AnswerStep, CapabilityFlags, Definitions, Encoding, Malformed};
 use std::task::{Poll, ready};
@@ -54,7 +50,7 @@ impl Channel {
         let deprecate_eof = capabilities.has(CapabilityFlags::DEPRECATE_EOF);
         let mut answer =
             Answer::new(deprecate_eof, capabilities.has(CapabilityFlags::CACHE_METADATA));
-        if Compression::ALL.iter().any(|way| capabilities.has(way.flag())) {
+        if capabilities.has(CapabilityFlags::COMPRESS) {
             answer.allow_any_sequence();
         }
         answer.set_status(status);
@@ -248,56 +244,4 @@ pub(super) fn malformed(error: Malformed) -> DbError {
     let mut letters = text.chars();
     let first = letters.next().map(|c| c.to_ascii_uppercase()).unwrap_or_default();
     DbError::protocol(format!("{first}{}.", letters.as_str()))
-}
-
-const UNCOMPRESSED: &str = "uncompressed";
-
-/// The ways of `compression=` in a URL, in their order; `None` is uncompressed.
-#[derive(Debug, Default)]
-pub(super) struct CompressionWish(Vec<Option<Compression>>);
-
-impl CompressionWish {
-    pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
-        let Some(wanted) = target.options.get("compression") else { return Ok(Self::default()) };
-        let way = |name: &str| match name.trim().to_ascii_lowercase().as_str() {
-            UNCOMPRESSED => Ok(None),
-            name => match Compression::ALL.into_iter().find(|known| known.name() == name) {
-                Some(known) => Ok(Some(known)),
-                None => Err(DbError::rejected(
-                    0,
-                    *b"08001",
-                    format!("`{name}` is no compression of the MySQL protocol."),
-                )
-                .with_hint(
-                    "compression= takes zlib, zstd and uncompressed, with commas between them",
-                )),
-            },
-        };
-        wanted.split(',').map(way).collect::<DbResult<_>>().map(CompressionWish)
-    }
-
-    /// The first way that the server has, too.
-    pub(super) fn choose(
-        &self,
-        server: CapabilityFlags,
-        address: &Address,
-    ) -> DbResult<Option<Compression>> {
-        let has = |way: &&Option<Compression>| way.is_none_or(|way| server.has(way.flag()));
-        match self.0.iter().find(has) {
-            Some(way) => Ok(*way),
-            None if self.0.is_empty() => Ok(None),
-            None => {
-                let names: Vec<&str> = self.0.iter().flatten().map(|way| way.name()).collect();
-                Err(DbError::rejected(
-                    0,
-                    *b"08001",
-                    format!("The server at {address} does not compress by {}.", names.join(" or ")),
-                )
-                .with_hint(
-                    "MariaDB has zlib; MySQL has what its protocol_compression_algorithms says; \
-                     `uncompressed` at the end of the list does without",
-                ))
-            }
-        }
-    }
 }

@@ -1,6 +1,5 @@
 //! The log-in, from the server's greeting on.
 
-use super::channel::CompressionWish;
 use super::channel::malformed;
 use crate::database::{Disclosure, OptIns};
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
@@ -24,7 +23,7 @@ pub(super) struct Account<'a> {
     pub(super) database: &'a str,
     pub(super) opt_ins: OptIns,
     pub(super) public_key: Option<&'a PublicKey>,
-    pub(super) compression: &'a CompressionWish,
+    pub(super) compresses: bool,
 }
 
 pub(super) struct Login<'a> {
@@ -81,10 +80,14 @@ impl<'a> Login<'a> {
         if self.account.database.is_empty() {
             capabilities = capabilities.without(CapabilityFlags::CONNECT_WITH_DB);
         }
-        let compression =
-            self.account.compression.choose(greeting.capabilities, self.account.address)?;
-        if let Some(compression) = compression {
-            capabilities = capabilities.with(compression.flag());
+        if self.account.compresses {
+            if !greeting.capabilities.has(CapabilityFlags::COMPRESS) {
+                let address = self.account.address;
+                let message = format!("The server at {address} does not compress by zlib.");
+                return Err(DbError::rejected(0, *b"08001", message)
+                    .with_hint("MySQL has what its protocol_compression_algorithms says"));
+            }
+            capabilities = capabilities.with(CapabilityFlags::COMPRESS);
         }
         if self.wants_tls(tls.mode(), greeting.capabilities)? {
             capabilities = capabilities.with(CapabilityFlags::SSL);
@@ -113,8 +116,8 @@ impl<'a> Login<'a> {
         if !self.inbox.filled().is_empty() {
             return Err(malformed(Malformed("it sent more after the log-in")));
         }
-        if let Some(compression) = compression {
-            self.transport.start_compression(compression)?;
+        if self.account.compresses {
+            self.transport.start_compression();
         }
         Ok((greeting, capabilities))
     }

@@ -10,7 +10,7 @@ use crate::TargetUrl;
 use crate::database::OptIns;
 use crate::net::{ResolvedHosts, TlsConfig, Transport, before};
 use crate::target::{Secret, Spellings, TargetError, spell_hint};
-use channel::{Channel, CompressionWish};
+use channel::Channel;
 use dyno_core::{
     DbError, DbResult, Dialect, Discard, Driver, Product, SECOND, Session, in_one_line,
 };
@@ -31,7 +31,7 @@ pub struct MysqlDriver {
     opt_ins: OptIns,
     /// The server's RSA key, if the URL names it.
     public_key: Option<PublicKey>,
-    compression: CompressionWish,
+    compresses: bool,
     variables: Vec<(String, String)>,
     connect_timeout_s: u64,
     spellings: Spellings,
@@ -48,7 +48,7 @@ impl MysqlDriver {
             database: target.database.clone().unwrap_or_default(),
             opt_ins: OptIns::from_target(target),
             public_key: target.options.get("server_public_key").map(read_key).transpose()?,
-            compression: CompressionWish::from_target(target)?,
+            compresses: target.options.get("compression").is_some_and(|way| way == "zlib"),
             variables: Vec::new(),
             connect_timeout_s: target.connect_timeout_s(),
             spellings: target.spellings,
@@ -106,7 +106,7 @@ impl Driver for MysqlDriver {
                 database: &self.database,
                 opt_ins: self.opt_ins,
                 public_key: self.public_key.as_ref(),
-                compression: &self.compression,
+                compresses: self.compresses,
             };
             let logged_in = Login::new(transport, &account).run(&self.tls).await?;
             let LoggedIn { transport, greeting, capabilities, method, status } = logged_in;

@@ -142,10 +142,10 @@ pub(super) struct Packed {
 }
 
 impl Packed {
-    pub(super) fn new(below: Layer, frames: Frames) -> Self {
+    pub(super) fn new(below: Layer) -> Self {
         Packed {
             below,
-            frames,
+            frames: Frames::default(),
             received: Inbox::new(INBOX_BYTES),
             packets: Vec::new(),
             taken: 0,

@@ -90,26 +90,23 @@ impl TlsConfig {
 fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let unusable = |error: Error| refused(format!("The TLS settings can't be used: {error}."));
-    let verifier: Arc<dyn ServerCertVerifier> = match mode {
-        TlsMode::VerifyCa | TlsMode::VerifyFull => {
-            let roots = Arc::new(load_roots(options.ca.as_deref())?);
-            let strict = WebPkiServerVerifier::builder_with_provider(roots, provider.clone())
-                .build()
-                .map_err(|error| refused(format!("The CA certificates can't be used: {error}.")))?;
-            match mode {
-                TlsMode::VerifyFull => strict,
-                _ => Arc::new(Lenient {
-                    chain: Some(strict),
-                    proves_key: true,
-                    provider: provider.clone(),
-                }),
+    let chain =
+        match mode {
+            TlsMode::VerifyCa | TlsMode::VerifyFull => {
+                let roots = Arc::new(load_roots(options.ca.as_deref())?);
+                let chain = WebPkiServerVerifier::builder_with_provider(roots, provider.clone());
+                Some(chain.build().map_err(|error| {
+                    refused(format!("The CA certificates can't be used: {error}."))
+                })?)
             }
+            _ => None,
+        };
+    let verifier: Arc<dyn ServerCertVerifier> = match (mode, chain) {
+        (TlsMode::VerifyFull, Some(strict)) => strict,
+        (_, chain) => {
+            let proves_key = chain.is_some() || options.proves_key;
+            Arc::new(Lenient { chain, proves_key, provider: provider.clone() })
         }
-        _ => Arc::new(Lenient {
-            chain: None,
-            proves_key: options.proves_key,
-            provider: provider.clone(),
-        }),
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -126,14 +123,11 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
             })?;
             builder.with_client_auth_cert(chain, private).map_err(unusable)
         }
-        (Some(_), None) => Err(lone("a client certificate", "its private key")),
-        (None, Some(_)) => Err(lone("a private key", "its certificate")),
+        _ => Err(refused("The target has a client certificate without its key, or a key alone.")
+            .with_hint(
+                "give both cert=FILE and key=FILE: a client certificate and its private key",
+            )),
     }
-}
-
-fn lone(given: &str, missing: &str) -> DbError {
-    refused(format!("The target has {given} without {missing}."))
-        .with_hint("give both cert=FILE and key=FILE: a client certificate and its private key")
 }
 
 fn load_roots(ca: Option<&Path>) -> DbResult<RootCertStore> {

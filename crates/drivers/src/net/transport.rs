@@ -9,7 +9,6 @@ use std::{fmt, io};
 
 use dyno_core::{Address, DbError, DbResult, MILLISECOND, Nanos, SECOND, SessionTls};
 use dyno_reactor::{EventSource, Peek, SocketStream, now, sleep_until, timeout};
-use dyno_wire::mysql::compression::{Compression, Frames};
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
 use rustix::net::{
@@ -219,12 +218,9 @@ impl Transport {
 
     /// Sends and receives frames of MySQL's compressed protocol from now on. From here on, what is sent at once are whole
     /// packets.
-    pub(crate) fn start_compression(&mut self, compression: Compression) -> DbResult<()> {
-        let frames = Frames::new(compression);
-        let frames = frames.map_err(|error| DbError::unreachable(format!("{error}.")))?;
+    pub(crate) fn start_compression(&mut self) {
         let below = std::mem::replace(&mut self.layer, Layer::Plain);
-        self.layer = Layer::Packed(Box::new(Packed::new(below, frames)));
-        Ok(())
+        self.layer = Layer::Packed(Box::new(Packed::new(below)));
     }
 
     pub fn is_tls(&self) -> bool {

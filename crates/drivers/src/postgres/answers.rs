@@ -146,61 +146,40 @@ fn not_executed(error: &DbError) -> DbError {
     DbError::server(error.class(), 0, sqlstate, message).with_detail(error.message())
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum SessionAttributes {
-    #[default]
-    Any,
-    ReadWrite,
-    ReadOnly,
-    Primary,
-    Standby,
-    /// A standby, or any server if there is none.
-    PreferStandby,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub(super) enum SessionAttributes {
+        #[default]
+        Any = "any",
+        ReadWrite = "read-write",
+        ReadOnly = "read-only",
+        Primary = "primary",
+        Standby = "standby",
+        /// A standby, or any server if there is none.
+        PreferStandby = "prefer-standby",
+    }
 }
 
 impl SessionAttributes {
-    /// The attributes with this name, which was checked before.
-    pub(super) fn from_name(name: Option<&str>) -> Self {
-        match name {
-            Some("read-write") => SessionAttributes::ReadWrite,
-            Some("read-only") => SessionAttributes::ReadOnly,
-            Some("primary") => SessionAttributes::Primary,
-            Some("standby") => SessionAttributes::Standby,
-            Some("prefer-standby") => SessionAttributes::PreferStandby,
-            _ => SessionAttributes::Any,
-        }
-    }
-
-    /// The wishes for a first round over the hosts and for a second one.
-    pub(super) fn rounds(self) -> (SessionAttributes, Option<SessionAttributes>) {
-        match self {
-            SessionAttributes::PreferStandby => {
-                (SessionAttributes::Standby, Some(SessionAttributes::PreferStandby))
-            }
-            wanted => (wanted, None),
-        }
-    }
-
     /// The objection to this server, in libpq's words.
     pub(super) async fn objection(
         self,
         session: &mut PostgresSession,
     ) -> DbResult<Option<&'static str>> {
-        Ok(match self {
-            SessionAttributes::Any | SessionAttributes::PreferStandby => None,
-            SessionAttributes::ReadWrite => {
-                is_read_only(session).await?.then_some("session is read-only")
-            }
+        let (is_wanted, objection) = match self {
+            SessionAttributes::Any | SessionAttributes::PreferStandby => return Ok(None),
+            SessionAttributes::ReadWrite => (!is_read_only(session).await?, "session is read-only"),
             SessionAttributes::ReadOnly => {
-                (!is_read_only(session).await?).then_some("session is not read-only")
+                (is_read_only(session).await?, "session is not read-only")
             }
             SessionAttributes::Primary => {
-                is_standby(session).await?.then_some("server is in hot standby mode")
+                (!is_standby(session).await?, "server is in hot standby mode")
             }
             SessionAttributes::Standby => {
-                (!is_standby(session).await?).then_some("server is not in hot standby mode")
+                (is_standby(session).await?, "server is not in hot standby mode")
             }
-        })
+        };
+        Ok((!is_wanted).then_some(objection))
     }
 }
 

@@ -26,21 +26,22 @@ use std::thread;
 /// More iterations of SCRAM are computed beside the loop.
 const LOOP_ITERATIONS: u32 = 20_000;
 
+/// Of TLS, or of channel binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encryption {
+enum Wish {
     Never,
     IfOffered,
     Always,
 }
 
 /// The attempts of an `sslmode`, as in libpq. Unix sockets are never encrypted.
-fn attempts(mode: TlsMode, address: &Address) -> (Encryption, Option<Encryption>) {
+fn attempts(mode: TlsMode, address: &Address) -> (Wish, Option<Wish>) {
     match mode {
-        _ if matches!(address, Address::Unix(_)) => (Encryption::Never, None),
-        TlsMode::Disable => (Encryption::Never, None),
-        TlsMode::Allow => (Encryption::Never, Some(Encryption::Always)),
-        TlsMode::Prefer => (Encryption::IfOffered, Some(Encryption::Never)),
-        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (Encryption::Always, None),
+        _ if matches!(address, Address::Unix(_)) => (Wish::Never, None),
+        TlsMode::Disable => (Wish::Never, None),
+        TlsMode::Allow => (Wish::Never, Some(Wish::Always)),
+        TlsMode::Prefer => (Wish::IfOffered, Some(Wish::Never)),
+        TlsMode::Require | TlsMode::VerifyCa | TlsMode::VerifyFull => (Wish::Always, None),
     }
 }
 
@@ -67,7 +68,7 @@ pub(super) async fn open(
     match attempt(settings, host, due, second).await {
         Ok(opened) => Ok(opened),
         // The error over TLS counts, unless the server has no TLS.
-        Err(other) if second == Encryption::Always && other.other_way => Err(other.error),
+        Err(other) if second == Wish::Always && other.other_way => Err(other.error),
         Err(_) => Err(failure.error),
     }
 }
@@ -76,7 +77,7 @@ pub(super) async fn open(
 pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
     let (first, _) = attempts(settings.tls.mode(), host.address());
     let mut link = Link::new(Transport::connect(host, due).await?);
-    if first != Encryption::Never {
+    if first != Wish::Never {
         start_tls(&mut link, settings, host.address(), first).await?;
     }
     Ok(link)
@@ -93,15 +94,14 @@ async fn attempt(
     settings: &Settings,
     host: &Resolved,
     due: Nanos,
-    encryption: Encryption,
+    encryption: Wish,
 ) -> Result<(Link, Option<BackendKey>), Failure> {
     let address = host.address();
     let transport = Transport::connect(host, due).await;
     let mut link = Link::new(transport.map_err(|error| Failure { error, other_way: false })?);
-    if encryption != Encryption::Never {
+    if encryption != Wish::Never {
         let started = start_tls(&mut link, settings, address, encryption).await;
-        started
-            .map_err(|error| Failure { error, other_way: encryption == Encryption::IfOffered })?;
+        started.map_err(|error| Failure { error, other_way: encryption == Wish::IfOffered })?;
     }
     match login(&mut link, settings, address).await {
         Ok(key) => {
@@ -110,7 +110,7 @@ async fn attempt(
         }
         Err(error) => {
             // After "prefer" has fallen back to no TLS, no other way is left.
-            let fell_back = encryption == Encryption::IfOffered && !link.transport.is_tls();
+            let fell_back = encryption == Wish::IfOffered && !link.transport.is_tls();
             let other_way = matches!(error.cause(), Cause::Rejected | Cause::Tls) && !fell_back;
             Err(Failure { error, other_way })
         }
@@ -121,7 +121,7 @@ async fn start_tls(
     link: &mut Link,
     settings: &Settings,
     address: &Address,
-    encryption: Encryption,
+    encryption: Wish,
 ) -> DbResult<()> {
     link.out.clear();
     frontend::ssl_request(&mut link.out);
@@ -136,8 +136,8 @@ async fn start_tls(
         b"N" => {
             link.inbox.consume(1);
             match encryption {
-                Encryption::Always => Err(no_tls(address)),
-                Encryption::IfOffered | Encryption::Never => Ok(()),
+                Wish::Always => Err(no_tls(address)),
+                Wish::IfOffered | Wish::Never => Ok(()),
             }
         }
         // Bytes behind the S could be an attack.
@@ -387,18 +387,11 @@ const METHODS: [&str; 7] = ["none", "password", "md5", "scram-sha-256", "gss", "
 /// The method when channel binding was part of it.
 const BOUND: &str = "scram-sha-256-plus";
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
-    Never,
-    IfOffered,
-    Always,
-}
-
 #[derive(Clone, Debug)]
 pub(super) struct AcceptedMethods {
     /// As it is written; `None` accepts all.
     required: Option<String>,
-    is_accepted: [bool; METHODS.len()],
+    accepted: Vec<&'static str>,
     binding: Wish,
 }
 
@@ -410,11 +403,11 @@ impl AcceptedMethods {
             Some("require") => Wish::Always,
             _ => Wish::IfOffered,
         };
-        let is_accepted = match required {
+        let accepted = match required {
             Some(list) => accepted(list)?,
-            None => [true; METHODS.len()],
+            None => METHODS.to_vec(),
         };
-        Ok(AcceptedMethods { required: required.cloned(), is_accepted, binding })
+        Ok(AcceptedMethods { required: required.cloned(), accepted, binding })
     }
 
     pub(super) fn requires_binding(&self) -> bool {
@@ -447,9 +440,8 @@ impl AcceptedMethods {
             ));
         }
         let kind = if method == BOUND { "scram-sha-256" } else { method };
-        let mut accepted = METHODS.iter().zip(self.is_accepted);
         if let Some(required) = &self.required
-            && !accepted.any(|(name, is_accepted)| is_accepted && *name == kind)
+            && !self.accepted.contains(&kind)
         {
             let message = format!(
                 "The server at {address} logs in by the method {kind}, which require_auth={required} excludes."
@@ -490,22 +482,21 @@ pub(super) fn scram_method(binding: &ChannelBinding) -> &'static str {
 }
 
 /// Reads `scram-sha-256,md5` or `!password,!none`.
-fn accepted(list: &str) -> DbResult<[bool; METHODS.len()]> {
+fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
     let is_negative = list.starts_with('!');
-    let mut accepted = [is_negative; METHODS.len()];
+    let mut named = Vec::new();
     for word in list.split(',') {
-        let name = word.strip_prefix('!').unwrap_or(word);
-        let number = METHODS.iter().position(|method| *method == name);
-        let Some(number) = number.filter(|_| word.starts_with('!') == is_negative) else {
+        let name = if is_negative { word.strip_prefix('!') } else { Some(word) };
+        if name.is_none_or(|name| !METHODS.contains(&name)) {
             let message = format!("invalid require_auth value: \"{list}\"");
             return Err(refusal(message).with_hint(format!(
                 "it is a list of {}, or of these with a ! before each",
                 METHODS.join(", ")
             )));
-        };
-        accepted[number] = !is_negative;
+        }
+        named.extend(name);
     }
-    Ok(accepted)
+    Ok(METHODS.into_iter().filter(|method| named.contains(method) != is_negative).collect())
 }
 
 fn refusal(message: String) -> DbError {
@@ -536,15 +527,15 @@ mod tests {
         let tcp = Address::Tcp { host: "h".to_owned(), port: 1 };
         let unix = Address::Unix("/s".into());
         for (mode, expected) in [
-            (TlsMode::Disable, (Encryption::Never, None)),
-            (TlsMode::Allow, (Encryption::Never, Some(Encryption::Always))),
-            (TlsMode::Prefer, (Encryption::IfOffered, Some(Encryption::Never))),
-            (TlsMode::Require, (Encryption::Always, None)),
-            (TlsMode::VerifyCa, (Encryption::Always, None)),
-            (TlsMode::VerifyFull, (Encryption::Always, None)),
+            (TlsMode::Disable, (Wish::Never, None)),
+            (TlsMode::Allow, (Wish::Never, Some(Wish::Always))),
+            (TlsMode::Prefer, (Wish::IfOffered, Some(Wish::Never))),
+            (TlsMode::Require, (Wish::Always, None)),
+            (TlsMode::VerifyCa, (Wish::Always, None)),
+            (TlsMode::VerifyFull, (Wish::Always, None)),
         ] {
             assert_eq!(attempts(mode, &tcp), expected, "{mode:?}");
-            assert_eq!(attempts(mode, &unix), (Encryption::Never, None), "{mode:?}");
+            assert_eq!(attempts(mode, &unix), (Wish::Never, None), "{mode:?}");
         }
     }
 

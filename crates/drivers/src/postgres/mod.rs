@@ -53,24 +53,17 @@ struct Settings {
     spellings: Spellings,
 }
 
-/// Which host a connection tries first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum HostOrder {
-    /// Connection N takes host N, and no other unless it must be of a kind.
-    Rotating,
-    /// The first host that answers.
-    First,
-    /// Any host, then the ones behind it.
-    Random,
-}
-
-impl HostOrder {
-    fn named(name: Option<&str>) -> Self {
-        match name {
-            Some("disable") => HostOrder::First,
-            Some("random") => HostOrder::Random,
-            _ => HostOrder::Rotating,
-        }
+dyno_core::named! {
+    /// Which host a connection tries first.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    enum HostOrder {
+        /// Connection N takes host N, and no other unless it must be of a kind.
+        #[default]
+        Rotating = "rotate",
+        /// The first host that answers.
+        First = "disable",
+        /// Any host, then the ones behind it.
+        Random = "random",
     }
 }
 
@@ -92,6 +85,10 @@ impl PostgresDriver {
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let methods = AcceptedMethods::from_target(target)?;
+        let wanted = option("target_session_attrs");
+        let wanted = SessionAttributes::ALL.into_iter().find(|kind| wanted == Some(kind.name()));
+        let order = option("load_balance_hosts");
+        let order = HostOrder::ALL.into_iter().find(|known| order == Some(known.name()));
         let settings = Settings {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&TlsOptions {
@@ -103,13 +100,14 @@ impl PostgresDriver {
             opt_ins: OptIns::from_target(target),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
-            wanted: SessionAttributes::from_name(option("target_session_attrs")),
-            order: HostOrder::named(option("load_balance_hosts")),
+            wanted: wanted.unwrap_or_default(),
+            order: order.unwrap_or_default(),
             spellings: target.spellings,
             user,
         };
         Ok(PostgresDriver { settings: Arc::new(settings) })
     }
+
     /// Connects to the host of this number, or to the next one that fits.
     async fn connect_wanted(
         &self,
@@ -169,11 +167,13 @@ impl Driver for PostgresDriver {
             HostOrder::First => 0,
             HostOrder::Random => u32::from_le_bytes(random::<4>()?),
         };
-        let (first, second) = self.settings.wanted.rounds();
-        match (self.connect_wanted(number, first).await, second) {
-            (Err(_), Some(second)) => self.connect_wanted(number, second).await,
-            (connected, _) => connected,
+        let wanted = self.settings.wanted;
+        if wanted == SessionAttributes::PreferStandby
+            && let Ok(session) = self.connect_wanted(number, SessionAttributes::Standby).await
+        {
+            return Ok(session);
         }
+        self.connect_wanted(number, wanted).await
     }
 
     fn dialect(&self) -> Dialect {

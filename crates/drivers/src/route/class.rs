@@ -2,7 +2,7 @@
 //!
 //! Words before an opening parenthesis. Both lists are sorted, in small letters.
 
-use dyno_core::Dialect;
+use dyno_core::{Dialect, SqlPart, SqlRules};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
@@ -26,10 +26,11 @@ const NOT_IN_READS: [&str; 7] =
     ["into", "insert", "update", "delete", "merge", "procedure", "outfile"];
 
 pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
-    let mut tokens = Tokens { rest: sql.as_ref(), is_mysql: dialect == Dialect::Mysql };
+    let rules = SqlRules { dialect, has_backslash_escapes: true };
+    let mut tokens = Tokens { sql: sql.as_ref(), at: 0, rules };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
-        Some(Token::Mark(b'(')) => of_read(&mut tokens, "("),
+        Some(mark @ Token::Mark(b'(')) => of_read(&mut tokens, mark),
         _ => Class::Other,
     };
     // Several statements in one text stay together.
@@ -39,10 +40,10 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
     }
 }
 
-fn by_first_word(word: &[u8], tokens: &mut Tokens<'_>) -> Class {
+fn by_first_word<'a>(word: &'a [u8], tokens: &mut Tokens<'a>) -> Class {
     let first = |words: &[&str]| words.iter().any(|other| is(word, other));
     if first(&["select", "with", "values", "table"]) {
-        of_read(tokens, if is(word, "with") { "with" } else { "" })
+        of_read(tokens, Token::Word(word))
     } else if first(&WRITES) {
         Class::Write
     } else if first(&["begin", "start"]) {
@@ -89,9 +90,9 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
         if is(word, "autocommit") {
             // Without autocommit each statement begins a transaction.
             let is_on = matches!(tokens.next(), Some(Token::Mark(b'=')))
-                && tokens.next().is_some_and(|value| {
-                    value == Token::Number(b"1") || value.is_word("on") || value.is_word("true")
-                });
+                && tokens
+                    .next()
+                    .is_some_and(|value| ["1", "on", "true"].iter().any(|on| value.is_word(on)));
             if !is_on {
                 return Class::Pin;
             }
@@ -100,43 +101,16 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
     class
 }
 
-/// Classifies a query. `before`: its first word or mark, if that matters.
-fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
+/// Classifies a query by what comes after its first token.
+fn of_read<'a>(tokens: &mut Tokens<'a>, first: Token<'a>) -> Class {
     let mut class = Class::Read;
-    let mut last = Last {
-        word: before.as_bytes(),
-        names_columns: is(before.as_bytes(), "with"),
-        after_dot: false,
-    };
-    let mut is_called = false;
+    let (mut before, mut last) = (Token::Mark(b';'), first);
     while let Some(token) = tokens.next_of_statement() {
-        let is_unsafe = match token {
-            Token::Word(word) => {
-                let is_unsafe = last.forbids(word);
-                let names_columns = ["as", "with", "recursive"].iter().any(|w| is(last.word, w));
-                last =
-                    Last { word, names_columns, after_dot: last.after_dot && last.word.is_empty() };
-                is_called = true;
-                is_unsafe
-            }
-            Token::Mark(b'(') => {
-                let is_unsafe = is_called && !last.is_harmless_call();
-                (last, is_called) = (Last::default(), false);
-                is_unsafe
-            }
-            Token::Mark(mark) => {
-                (last, is_called) = (Last { after_dot: mark == b'.', ..Last::default() }, false);
-                // Variables of the session, and comments that are executed.
-                mark == b'@' || mark == EXECUTED_COMMENT
-            }
-            Token::Quoted => {
-                (last, is_called) = (Last::default(), true);
-                false
-            }
-            Token::Number(_) => {
-                (last, is_called) = (Last::default(), false);
-                false
-            }
+        let is_unsafe = match (token, last) {
+            (Token::Word(word), _) => last.forbids(word),
+            (Token::Mark(b'('), Token::Word(word)) => !is_harmless_call(word, before),
+            // Variables of the session, and comments that are executed.
+            (Token::Mark(mark), _) => matches!(mark, b'@' | EXECUTED_COMMENT),
         };
         if is_unsafe {
             class = Class::Other;
@@ -144,40 +118,26 @@ fn of_read(tokens: &mut Tokens<'_>, before: &'static str) -> Class {
         if token.is_word("temp") || token.is_word("temporary") {
             return Class::Pin;
         }
+        (before, last) = (last, token);
     }
     class
 }
 
-#[derive(Clone, Copy, Default)]
-struct Last<'a> {
-    word: &'a [u8],
-    /// A name follows that may have a list of columns.
-    names_columns: bool,
-    after_dot: bool,
-}
-
-impl Last<'_> {
-    /// True when `word` after the last one means that a statement does more than read.
-    fn forbids(&self, word: &[u8]) -> bool {
-        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
-        let locks = is(self.word, "for") && one_of(&["update", "share", "no", "key"]);
-        let shares = is(self.word, "lock") && is(word, "in");
-        let draws = is(self.word, "next") && is(word, "value");
-        locks || shares || draws || one_of(&NOT_IN_READS)
+/// True when an opening parenthesis after this word calls nothing harmful.
+fn is_harmless_call(word: &[u8], before: Token<'_>) -> bool {
+    if before == Token::Mark(b'.') || word.is_empty() {
+        return false;
     }
-
-    /// True when an opening parenthesis after the last word calls nothing harmful.
-    fn is_harmless_call(&self) -> bool {
-        if self.after_dot || self.word.is_empty() {
-            return false;
-        }
-        let mut lower = [0; 24];
-        let Some(lower) = lower.get_mut(..self.word.len()) else { return self.names_columns };
-        lower.copy_from_slice(self.word);
-        lower.make_ascii_lowercase();
-        let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
-        self.names_columns || is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
+    // A name with a list of columns.
+    if ["as", "with", "recursive"].iter().any(|word| before.is_word(word)) {
+        return true;
     }
+    let mut lower = [0; 24];
+    let Some(lower) = lower.get_mut(..word.len()) else { return false };
+    lower.copy_from_slice(word);
+    lower.make_ascii_lowercase();
+    let is_one = |words: &[&str]| words.binary_search_by(|w| w.as_bytes().cmp(lower)).is_ok();
+    is_one(&TAKES_PARENTHESIS) || is_one(&SAFE_FUNCTIONS)
 }
 
 /// Most words differ in length, so inlining saves the call.
@@ -191,10 +151,8 @@ const EXECUTED_COMMENT: u8 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
+    /// Or a number; empty for a text or a name in quotes.
     Word(&'a [u8]),
-    Number(&'a [u8]),
-    /// A text or a name in quotes.
-    Quoted,
     Mark(u8),
 }
 
@@ -202,20 +160,29 @@ impl Token<'_> {
     fn is_word(self, other: &str) -> bool {
         matches!(self, Token::Word(word) if is(word, other))
     }
+
+    /// True when `word` after this one means that a statement does more than read.
+    fn forbids(self, word: &[u8]) -> bool {
+        let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
+        one_of(&NOT_IN_READS)
+            || self.is_word("for") && one_of(&["update", "share", "no", "key"])
+            || self.is_word("lock") && is(word, "in")
+            || self.is_word("next") && is(word, "value")
+    }
 }
 
 /// Cuts a text into tokens; unknown bytes are marks.
 struct Tokens<'a> {
-    rest: &'a [u8],
-    /// A backslash escapes, `#` begins a comment, and `--` does so before a blank only.
-    is_mysql: bool,
+    sql: &'a [u8],
+    at: usize,
+    rules: SqlRules,
 }
 
 impl<'a> Tokens<'a> {
     /// The next one of the same statement.
     fn next_of_statement(&mut self) -> Option<Token<'a>> {
         self.skip();
-        if self.rest.first() == Some(&b';') { None } else { self.next() }
+        if self.sql.get(self.at) == Some(&b';') { None } else { self.next() }
     }
 
     fn has_more_statements(&mut self) -> bool {
@@ -229,46 +196,27 @@ impl<'a> Tokens<'a> {
         false
     }
 
-    fn take(&mut self, length: usize) -> &'a [u8] {
-        let (taken, rest) = self.rest.split_at(length.min(self.rest.len()));
-        self.rest = rest;
-        taken
+    /// True before a comment that MySQL executes: in doubt, of any server.
+    fn is_executed(&self) -> bool {
+        let rest = &self.sql[self.at..];
+        rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
     }
 
     /// Skips blanks and comments, except those that MySQL executes.
     fn skip(&mut self) {
-        loop {
-            match self.rest {
-                [b' ' | b'\t' | b'\r' | b'\n', ..] => self.rest = &self.rest[1..],
-                // On MySQL `5--1` is a difference.
-                [b'-', b'-', next, ..] if self.is_mysql && !next.is_ascii_whitespace() => return,
-                [b'#', ..] if !self.is_mysql => return,
-                [b'-', b'-', ..] | [b'#', ..] => {
-                    let end = self.rest.iter().position(|byte| *byte == b'\n');
-                    self.take(end.unwrap_or(self.rest.len()));
-                }
-                [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] => return,
-                [b'/', b'*', ..] => {
-                    let end = self.rest.windows(2).skip(2).position(|pair| pair == b"*/");
-                    self.take(end.map_or(self.rest.len(), |end| end + 4));
-                }
+        while let Some(byte) = self.sql.get(self.at) {
+            if matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
+                self.at += 1;
+                continue;
+            }
+            if !matches!(byte, b'-' | b'/' | b'#') || self.is_executed() {
+                return;
+            }
+            match self.rules.part_at(self.sql, self.at) {
+                (SqlPart::Comment, end) => self.at = end,
                 _ => return,
             }
         }
-    }
-
-    fn quoted(&mut self, quote: u8, escapes: bool) -> Token<'a> {
-        let mut at = 1;
-        while at < self.rest.len() {
-            match self.rest[at] {
-                b'\\' if escapes => at += 2,
-                // A doubled quote ends one text and begins another, with the same result.
-                byte if byte == quote => break,
-                _ => at += 1,
-            }
-        }
-        self.take(at + 1);
-        Token::Quoted
     }
 }
 
@@ -277,36 +225,25 @@ impl<'a> Iterator for Tokens<'a> {
 
     fn next(&mut self) -> Option<Token<'a>> {
         self.skip();
-        let first = *self.rest.first()?;
+        let start = self.at;
+        let first = *self.sql.get(start)?;
         let is_name =
             |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-        Some(match first {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' | 0x80.. => {
-                let length = self.rest.iter().position(|byte| !is_name(byte));
-                let word = self.take(length.unwrap_or(self.rest.len()));
-                match self.rest.first() {
-                    // PostgreSQL's E'...'.
-                    Some(b'\'') if is(word, "e") => self.quoted(b'\'', true),
-                    _ => Token::Word(word),
-                }
-            }
-            b'0'..=b'9' => {
-                let is_digit = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'.';
-                let length = self.rest.iter().position(|byte| !is_digit(byte));
-                Token::Number(self.take(length.unwrap_or(self.rest.len())))
-            }
-            b'\'' => self.quoted(b'\'', self.is_mysql),
-            b'"' => self.quoted(b'"', self.is_mysql),
-            b'`' => self.quoted(b'`', false),
-            b'/' if self.rest.starts_with(b"/*") => {
-                self.take(2);
-                Token::Mark(EXECUTED_COMMENT)
-            }
-            mark => {
-                self.take(1);
-                Token::Mark(mark)
-            }
-        })
+        if self.is_executed() {
+            self.at += 2;
+            return Some(Token::Mark(EXECUTED_COMMENT));
+        }
+        if is_name(&first) && first != b'$' {
+            let length = self.sql[start..].iter().position(|byte| !is_name(byte));
+            self.at = length.map_or(self.sql.len(), |length| start + length);
+            let word = &self.sql[start..self.at];
+            // PostgreSQL's E'...' is one text.
+            let is_prefix = is(word, "e") && self.sql.get(self.at) == Some(&b'\'');
+            return if is_prefix { self.next() } else { Some(Token::Word(word)) };
+        }
+        let (part, end) = self.rules.part_at(self.sql, start);
+        self.at = end;
+        Some(if part == SqlPart::Quotation { Token::Word(b"") } else { Token::Mark(first) })
     }
 }
 

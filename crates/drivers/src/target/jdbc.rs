@@ -4,7 +4,6 @@
 use super::url::{percent_decode, push_encoded, redact};
 use super::{Spellings, TargetError, TargetUrl, url};
 use crate::net::TlsMode;
-use dyno_core::nearest;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Jdbc {
@@ -34,21 +33,11 @@ enum Meaning {
     Balance,
     /// `true` or `false`.
     Compression,
-    /// For this reason.
-    Ignored(&'static str),
 }
 
-use Meaning::{
-    Balance, Compression, ConnectMs, ConnectS, Ignored, Same, ServerType, SessionVariables, Tls,
-};
+use Meaning::{Balance, Compression, ConnectMs, ConnectS, Same, ServerType, SessionVariables, Tls};
 
-const KEY_STORE: &str = "a Java key store can't be read; give PEM files to dyno's own URL (ca=, \
-                         cert=, key=)";
-const TIMEOUT: &str = "dyno waits for answers as long as the server takes";
-const BATCHES: &str = "a batch takes one flight in any case";
-const RECONNECT: &str = "dyno replaces a lost connection by itself";
-
-/// In lower case, as both drivers of MySQL compare them.
+/// In lower case, as both drivers of MySQL compare them. All others tune the Java driver.
 #[rustfmt::skip]
 const MYSQL: &[(&str, Meaning)] = &[
     ("user", Same("user")), ("username", Same("user")), ("password", Same("password")),
@@ -56,22 +45,9 @@ const MYSQL: &[(&str, Meaning)] = &[
     ("serversslcert", Same("ca")), ("connecttimeout", ConnectMs),
     ("usessl", Tls), ("requiressl", Tls), ("verifyservercertificate", Tls), ("sslmode", Tls),
     ("trustservercertificate", Tls), ("disablesslhostnameverification", Tls),
-    ("sessionvariables", SessionVariables),
+    ("sessionvariables", SessionVariables), ("usecompression", Compression),
     ("allowpublickeyretrieval", Same("get_server_public_key")),
     ("serverrsapublickeyfile", Same("server_public_key")), ("allowcleartext", Same("allow_cleartext")),
-    ("trustcertificatekeystoreurl", Ignored(KEY_STORE)),
-    ("clientcertificatekeystoreurl", Ignored(KEY_STORE)),
-    ("truststore", Ignored(KEY_STORE)), ("keystore", Ignored(KEY_STORE)),
-    ("sockettimeout", Ignored(TIMEOUT)), ("querytimeout", Ignored(TIMEOUT)),
-    ("rewritebatchedstatements", Ignored(BATCHES)), ("usebulkstmts", Ignored(BATCHES)),
-    ("allowmultiqueries", Ignored("no statement of TPC-C is several")),
-    ("usecompression", Compression),
-    ("autoreconnect", Ignored(RECONNECT)), ("autoreconnectforpools", Ignored(RECONNECT)),
-    ("useserverprepstmts", Ignored("statements are prepared in any case")),
-    ("characterencoding", Ignored("texts are sent in UTF-8")),
-    ("useunicode", Ignored("texts are sent in UTF-8")),
-    ("servertimezone", Ignored("points in time are written in UTC")),
-    ("connectiontimezone", Ignored("points in time are written in UTC")),
 ];
 
 const MYSQL_SPELLINGS: Spellings = &[
@@ -87,17 +63,6 @@ const MYSQL_SPELLINGS: Spellings = &[
     ("connect_timeout_s", "connectTimeout"),
 ];
 
-/// Settings of the Java driver itself, without a meaning here.
-const MYSQL_TUNING: &str = "truststorepassword keystorepassword trustcertificatekeystorepassword \
-    clientcertificatekeystorepassword allowloadlocalinfile allowlocalinfile cacheprepstmts \
-    prepstmtcachesize prepstmtcachesqllimit cachecallablestmts cacheresultsetmetadata metadatacachesize \
-    cacheserverconfiguration elidesetautocommits uselocalsessionstate uselocaltransactionstate alwayssendsetisolation \
-    maintaintimestats useconfigs zerodatetimebehavior tinyint1isbit nullcatalogmeanscurrent connectioncollation \
-    tcpkeepalive tcpnodelay defaultfetchsize usecursorfetch useaffectedrows failoverreadonly maxreconnects \
-    initialtimeout readonlypropagatestoserver useinformationschema usereadaheadinput useunbufferedinput \
-    dumpqueriesonexception logger usepipelineauth permitmysqlscheme uselegacydatetimecode \
-    usejdbccomplianttimezoneshift loadbalanceautocommitstatementthreshold loadbalanceblacklisttimeout";
-
 /// The driver of PostgreSQL compares them as written; here in lower case too.
 #[rustfmt::skip]
 const POSTGRES: &[(&str, Meaning)] = &[
@@ -106,10 +71,6 @@ const POSTGRES: &[(&str, Meaning)] = &[
     ("options", Same("options")), ("currentschema", Same("set.search_path")),
     ("connecttimeout", ConnectS), ("logintimeout", ConnectS), ("targetservertype", ServerType),
     ("allowcleartext", Same("allow_cleartext")), ("loadbalancehosts", Balance), ("ssl", Tls), ("sslmode", Tls), ("sslfactory", Tls),
-    ("sslpassword", Ignored("give a private key without a password")),
-    ("sockettimeout", Ignored(TIMEOUT)), ("rewritebatchedinserts", Ignored(BATCHES)),
-    ("preparethreshold", Ignored("statements are prepared in any case")),
-    ("autosave", Ignored("no savepoints are made")),
 ];
 
 const POSTGRES_SPELLINGS: Spellings = &[
@@ -119,12 +80,6 @@ const POSTGRES_SPELLINGS: Spellings = &[
     ("allow_cleartext=true", "allowCleartext=true"),
     ("connect_timeout_s", "connectTimeout"),
 ];
-
-const POSTGRES_TUNING: &str = "gssencmode assumeminserverversion preparedstatementcachequeries \
-    preparedstatementcachesizemib binarytransfer binarytransferenable binarytransferdisable defaultrowfetchsize \
-    tcpkeepalive tcpnodelay stringtype loglevel loggerlevel loggerfile logunclosedconnections protocolversion \
-    prefersimple prefersimplequery prefer_query_mode preferquerymode sendbuffersize receivebuffersize readonly \
-    hostrecheckseconds sslhostnameverifier charset compatible disablecolumnsanitiser allowencodingchanges";
 
 /// A URL, JDBC's or dyno's own, without its passwords, however broken it is.
 pub fn redact_url(text: &str) -> String {
@@ -168,19 +123,32 @@ pub(super) fn parse(text: &str) -> Result<Jdbc, TargetError> {
     if place.contains(';') {
         return Err(wrong("has a `;` where `?` begins parameters").with_hint(FORMS));
     }
-    let mut reader = JdbcReader::new(driver);
-    let place = reader.place(place).map_err(|what| wrong(&what).with_hint(FORMS))?;
+    if place.contains('(') {
+        return Err(wrong("has hosts in parentheses").with_hint(FORMS));
+    }
+    let mut reader = JdbcReader {
+        driver,
+        pairs: Vec::new(),
+        tls: Vec::new(),
+        is_balanced: false,
+        ignored: Vec::new(),
+    };
+    let place = reader.place(place).map_err(|what| wrong(what).with_hint(FORMS))?;
     for pair in query.split(['&', ';']).filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         reader.parameter(name, value);
     }
-    let url = reader.url(&place);
+    let mut warnings = Vec::new();
+    let url = reader.url(&place, &mut warnings);
+    if !reader.ignored.is_empty() {
+        let names = reader.ignored.join(", ");
+        warnings.push(format!("JDBC parameters that mean nothing here are ignored: {names}."));
+    }
     let spellings = match driver {
         JdbcDriver::Postgres => POSTGRES_SPELLINGS,
         JdbcDriver::Mysql | JdbcDriver::Mariadb => MYSQL_SPELLINGS,
     };
-    let target = TargetUrl { spellings, ..url::parse(&url)? };
-    Ok(Jdbc { target, warnings: reader.warnings() })
+    Ok(Jdbc { target: TargetUrl { spellings, ..url::parse(&url)? }, warnings })
 }
 
 struct JdbcReader {
@@ -190,99 +158,35 @@ struct JdbcReader {
     /// Words on TLS: names and values in lower case.
     tls: Vec<(String, String)>,
     is_balanced: bool,
-    tuning: Vec<String>,
-    notes: Vec<String>,
+    ignored: Vec<String>,
 }
 
 impl JdbcReader {
-    fn new(driver: JdbcDriver) -> Self {
-        JdbcReader {
-            driver,
-            pairs: Vec::new(),
-            tls: Vec::new(),
-            is_balanced: false,
-            tuning: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
     /// `//host:port,host:port/database` in dyno's form.
-    fn place(&mut self, text: &str) -> Result<String, String> {
-        let Some(at) = text.find("//") else {
+    fn place(&mut self, text: &str) -> Result<String, &'static str> {
+        let Some((mode, place)) = text.split_once("//") else {
             if self.driver == JdbcDriver::Postgres {
                 // `jdbc:postgresql:database`: on this machine.
                 return Ok(format!("/{}", text.trim_start_matches('/')));
             }
-            return Err("lacks the // before its host".to_owned());
+            return Err("lacks the // before its host");
         };
-        let mode = text[..at].trim_end_matches(':').to_ascii_lowercase();
-        match mode.as_str() {
-            "" | "failover" | "sequential" | "aurora" => {}
+        match mode.trim_end_matches(':').to_ascii_lowercase().as_str() {
+            "" | "failover" | "sequential" | "aurora" | "replication" => {}
             "loadbalance" => self.is_balanced = true,
-            "replication" => {
-                self.notes.push(
-                    "Of a replication URL the first host is used: all transactions may write."
-                        .to_owned(),
-                );
-            }
-            _ => return Err("has an unknown word before its //".to_owned()),
+            _ => return Err("has an unknown word before its //"),
         }
-        let text = &text[at + 2..];
-        if !text.contains('(') {
-            return Ok(text.to_owned());
-        }
-        let end = text.rfind(')').map_or(text.len(), |at| at + 1);
-        if text[end..].contains('(') {
-            return Err("has a ( without )".to_owned());
-        }
-        let hosts = self.key_value_hosts(&text[..end])?;
-        Ok(format!("{hosts}{}", &text[end..]))
-    }
-
-    /// `address=(host=h)(port=p),(host=h,port=p)` as `h:p,h:p`.
-    fn key_value_hosts(&mut self, text: &str) -> Result<String, String> {
-        let mut hosts: Vec<(String, String)> = Vec::new();
-        let mut rest = text;
-        while let Some(open) = rest.find('(') {
-            let is_new = hosts.is_empty() || rest[..open].contains(',');
-            let Some((inside, after)) = rest[open + 1..].split_once(')') else {
-                return Err("has a ( without )".to_owned());
-            };
-            if is_new {
-                hosts.push(Default::default());
-            }
-            for pair in inside.split(',') {
-                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-                let (key, value) = (key.trim().to_ascii_lowercase(), value.trim());
-                match (key.as_str(), hosts.last_mut()) {
-                    ("host", Some(host)) => host.0 = value.to_owned(),
-                    ("port", Some(host)) => host.1 = value.to_owned(),
-                    ("type" | "protocol" | "priority", _) => {}
-                    _ => self.parameter(&key, value),
-                }
-            }
-            rest = after;
-        }
-        let text = |(host, port): (String, String)| {
-            let host = if host.contains(':') { format!("[{host}]") } else { host };
-            if port.is_empty() { host } else { format!("{host}:{port}") }
-        };
-        Ok(hosts.into_iter().map(text).collect::<Vec<_>>().join(","))
+        Ok(place.to_owned())
     }
 
     /// Takes one parameter with a percent-encoded value.
     fn parameter(&mut self, name: &str, value: &str) {
         let small = name.trim().to_ascii_lowercase();
-        let (table, tuning) = match self.driver {
-            JdbcDriver::Postgres => (POSTGRES, POSTGRES_TUNING),
-            _ => (MYSQL, MYSQL_TUNING),
-        };
-        let tuning = tuning.split_whitespace();
-        if tuning.clone().any(|known| known == small) {
-            return self.tuning.push(name.to_owned());
-        }
+        let table = if self.driver == JdbcDriver::Postgres { POSTGRES } else { MYSQL };
         let Some(&(_, meaning)) = table.iter().find(|(known, _)| *known == small) else {
-            return self.unknown(name, table.iter().map(|&(known, _)| known).chain(tuning));
+            // It may be a piece of a password with a bare &.
+            let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+            return self.ignored.push(if is_name { name } else { "..." }.to_owned());
         };
         match meaning {
             Same(key) => self.push(key, value),
@@ -294,27 +198,11 @@ impl JdbcReader {
             Balance => self.is_balanced = value.eq_ignore_ascii_case("true"),
             Compression if value.eq_ignore_ascii_case("true") => self.push("compression", "zlib"),
             Compression => {}
-            Ignored(why) => {
-                self.notes.push(format!("The JDBC parameter {name} is ignored: {why}."));
-            }
         }
     }
 
     fn push(&mut self, key: &str, value: &str) {
         self.pairs.push((key.to_owned(), value.to_owned()));
-    }
-
-    fn unknown(&mut self, name: &str, known: impl Iterator<Item = &'static str>) {
-        // The name may be a piece of a password with a bare &.
-        let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        let known = nearest(name, known);
-        self.notes.push(match (is_name, known) {
-            (false, _) => "A JDBC parameter whose name is none is ignored.".to_owned(),
-            (true, None) => format!("The JDBC parameter {name} is unknown and ignored."),
-            (true, Some(known)) => {
-                format!("The JDBC parameter {name} is unknown and ignored; was {known} meant?")
-            }
-        });
     }
 
     /// 0 is no limit, which dyno doesn't have.
@@ -398,8 +286,8 @@ impl JdbcReader {
         Some(mode.name().to_owned())
     }
 
-    fn url(&mut self, place: &str) -> String {
-        let place = self.first_host(place);
+    fn url(&mut self, place: &str, warnings: &mut Vec<String>) -> String {
+        let place = self.first_host(place, warnings);
         let scheme = if self.driver == JdbcDriver::Postgres { "postgres" } else { "mysql" };
         if let Some(mode) = self.tls_mode() {
             self.push("tls", &mode);
@@ -412,7 +300,7 @@ impl JdbcReader {
 
     /// In JDBC a list of hosts is for failover: all sessions go to the first that answers. A session on a standby could
     /// not write.
-    fn first_host(&mut self, place: &str) -> String {
+    fn first_host(&self, place: &str, warnings: &mut Vec<String>) -> String {
         let (login, rest) = match place.rsplit_once('@') {
             Some((login, rest)) => (format!("{login}@"), rest),
             None => (String::new(), place),
@@ -430,19 +318,10 @@ impl JdbcReader {
             JdbcDriver::Mysql => "jdbc:mysql:loadbalance://",
             JdbcDriver::Mariadb => "jdbc:mariadb:loadbalance://",
         };
-        self.notes.push(format!(
+        warnings.push(format!(
             "Of several hosts the first one is used, because the others are for failover; {remedy} \
              spreads the sessions over all."
         ));
         format!("{login}{first}{database}")
-    }
-
-    fn warnings(mut self) -> Vec<String> {
-        if !self.tuning.is_empty() {
-            let names = self.tuning.join(", ");
-            self.notes
-                .push(format!("JDBC parameters that mean nothing here are ignored: {names}."));
-        }
-        self.notes
     }
 }

@@ -111,10 +111,7 @@ pub(super) fn from_libpq_with(
         Some(text) if is_connection_string(text) => {
             let what = if is_uri(text) { "URI query parameter:" } else { "connection option" };
             for (name, value) in read_conninfo(text)? {
-                if !KEYWORDS.iter().any(|&(known, ..)| known == name) {
-                    let message = format!("invalid {what} \"{name}\"");
-                    return Err(TargetError::new(message).with_hint(nearest_hint(&name)));
-                }
+                check_known(&name, || format!("invalid {what} \"{name}\""))?;
                 words.set(&name, value)?;
             }
         }
@@ -123,11 +120,9 @@ pub(super) fn from_libpq_with(
     let service = words.0.remove("service").or_else(|| variable("PGSERVICE"));
     if let Some(service) = service.filter(|name| !name.is_empty()) {
         for (name, value) in read_service(&service, variable)? {
-            if !KEYWORDS.iter().any(|&(known, ..)| known == name) {
-                let message =
-                    format!("invalid connection option \"{name}\" of service \"{service}\"");
-                return Err(TargetError::new(message).with_hint(nearest_hint(&name)));
-            }
+            check_known(&name, || {
+                format!("invalid connection option \"{name}\" of service \"{service}\"")
+            })?;
             if !words.0.contains_key(name.as_str()) {
                 words.set(&name, value)?;
             }
@@ -293,21 +288,12 @@ impl ConnectionWords {
     }
 
     fn tls(&mut self) -> Result<TlsOptions, TargetError> {
-        let mode = self.take("sslmode");
+        let mode = self.one_of("sslmode", &TlsMode::ALL.map(TlsMode::name))?;
         let ca = self.take("sslrootcert");
         let is_system = ca.as_deref() == Some("system");
-        let mode = match mode.as_deref() {
-            None if is_system => TlsMode::VerifyFull,
-            None => TlsMode::default(),
-            Some(name) => {
-                let known = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
-                known.ok_or_else(|| {
-                    TargetError::new(format!("invalid sslmode value: \"{name}\"")).with_hint(
-                        "sslmode is disable, allow, prefer, require, verify-ca or verify-full",
-                    )
-                })?
-            }
-        };
+        let named = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
+        let default = if is_system { TlsMode::VerifyFull } else { TlsMode::default() };
+        let mode = named.unwrap_or(default);
         Ok(TlsOptions {
             mode,
             ca: ca.filter(|_| !is_system).map(Into::into),
@@ -325,18 +311,20 @@ impl ConnectionWords {
                 "invalid integer value \"{text}\" for connection option \"connect_timeout\""
             ))
         })?;
-        Ok(u64::try_from(seconds)
-            .ok()
-            .filter(|&s| s > 0)
-            .map_or(UNLIMITED_CONNECT_S, |s| s.min(UNLIMITED_CONNECT_S)))
+        let limited = u64::try_from(seconds).ok().filter(|&seconds| seconds > 0);
+        Ok(limited.map_or(UNLIMITED_CONNECT_S, |seconds| seconds.min(UNLIMITED_CONNECT_S)))
     }
 }
 
-fn nearest_hint(name: &str) -> String {
-    match nearest(name, KEYWORDS.iter().map(|&(known, ..)| known)) {
+fn check_known(name: &str, message: impl Fn() -> String) -> Result<(), TargetError> {
+    let mut known = KEYWORDS.iter().map(|&(known, ..)| known);
+    if known.clone().any(|known| known == name) {
+        return Ok(());
+    }
+    Err(TargetError::new(message()).with_hint(match nearest(name, &mut known) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
-    }
+    }))
 }
 
 fn read_port(text: &str) -> Result<u16, TargetError> {
@@ -576,14 +564,14 @@ fn read_service(
     if let Some(path) = explicit_file.as_ref().filter(|path| !path.exists()) {
         return Err(TargetError::new(format!("service file \"{}\" not found", path.display())));
     }
-    let user_file = explicit_file
-        .or_else(|| variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf")));
-    let folders = variable("PGSYSCONFDIR").map_or_else(
-        || SYSTEM_FOLDERS.map(PathBuf::from).to_vec(),
-        |folder| vec![PathBuf::from(folder)],
-    );
-    let system_files = folders.into_iter().map(|folder| folder.join("pg_service.conf"));
-    for path in user_file.into_iter().chain(system_files).filter(|path| path.exists()) {
+    let at_home = || variable("HOME").map(|home| Path::new(&home).join(".pg_service.conf"));
+    let folders = match variable("PGSYSCONFDIR") {
+        Some(folder) => vec![folder],
+        None => SYSTEM_FOLDERS.map(str::to_owned).to_vec(),
+    };
+    let system_files = folders.iter().map(|folder| Path::new(folder).join("pg_service.conf"));
+    let files = explicit_file.or_else(at_home).into_iter().chain(system_files);
+    for path in files.filter(|path| path.exists()) {
         let bytes = std::fs::read(&path).map_err(|error| {
             TargetError::new(format!("The service file {} can't be read: {error}.", path.display()))
         })?;
@@ -613,17 +601,13 @@ fn find_service(
             continue;
         }
         let Some(found) = &mut options else { continue };
-        let Some((name, value)) = line.split_once('=') else {
-            return Err(TargetError::new(format!(
-                "syntax error in service file \"{}\", line {number}",
-                path.display()
-            )));
+        let wrong = |what: &str| {
+            let file = path.display();
+            TargetError::new(format!("{what} in service file \"{file}\", line {number}"))
         };
+        let (name, value) = line.split_once('=').ok_or_else(|| wrong("syntax error"))?;
         if name == "service" {
-            return Err(TargetError::new(format!(
-                "nested service specifications not supported in service file \"{}\", line {number}",
-                path.display()
-            )));
+            return Err(wrong("nested service specifications not supported"));
         }
         found.push((name.to_owned(), value.to_owned()));
     }

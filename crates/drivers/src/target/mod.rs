@@ -16,6 +16,7 @@ use crate::net::{Address, Hosts, TlsOptions};
 use dyno_core::{DbError, Dialect, ErrorKind};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 /// Text that must not reach a log, a file or a result.
@@ -158,4 +159,11 @@ fn default_port(dialect: Dialect) -> u16 {
 fn postgres_socket(folder: &str, port: u16) -> Address {
     let folder = folder.trim_end_matches('/');
     Address::Unix(format!("{folder}/.s.PGSQL.{port}").into())
+}
+
+/// The folder and the port of [`postgres_socket`].
+fn socket_parts(path: &Path) -> Option<(String, String)> {
+    let path = path.display().to_string();
+    let (folder, port) = path.rsplit_once("/.s.PGSQL.")?;
+    Some((folder.to_owned(), port.to_owned()))
 }

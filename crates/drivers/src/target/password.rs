@@ -1,7 +1,7 @@
 //! Passwords that are not in the URL.
 
 use super::url::push_encoded;
-use super::{Secret, TargetUrl, url};
+use super::{Secret, TargetUrl, socket_parts, url};
 use crate::net::{Address, TlsMode, TlsOptions};
 use dyno_core::Dialect;
 use std::fs;
@@ -112,10 +112,9 @@ fn libpq_words(address: &Address) -> (String, String) {
     match address {
         Address::Tcp { host, port } => (host.clone(), port.to_string()),
         Address::Unix(path) => {
-            let path = path.display().to_string();
-            let (folder, port) = path.rsplit_once("/.s.PGSQL.").unwrap_or((&path, "5432"));
-            let is_default = matches!(folder, "/var/run/postgresql" | "/run/postgresql" | "/tmp");
-            (if is_default { "localhost" } else { folder }.to_owned(), port.to_owned())
+            let (folder, port) = socket_parts(path).unwrap_or_default();
+            let is_default = matches!(&*folder, "/var/run/postgresql" | "/run/postgresql" | "/tmp");
+            (if is_default { "localhost".to_owned() } else { folder }, port)
         }
     }
 }
@@ -196,40 +195,24 @@ fn read_my_cnf(path: &Path) -> FoundPassword {
 
 /// A value of an option file, without quotes, escapes and the comment at its end.
 fn my_cnf_value(text: &str) -> String {
-    let mut quote = None;
-    let mut escaped = false;
-    let end = text.find(|c: char| {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quote.is_some() => escaped = true,
-            '\'' | '"' if quote.is_none() => quote = Some(c),
-            _ if quote == Some(c) => quote = None,
-            '#' => return quote.is_none(),
-            _ => {}
-        }
-        false
-    });
-    let text = text[..end.unwrap_or(text.len())].trim();
-    let inner = ['\'', '"']
-        .iter()
-        .find_map(|&quote| text.strip_prefix(quote)?.strip_suffix(quote))
-        .unwrap_or(text);
+    let text = text.trim();
+    let quote = text.chars().next().filter(|first| matches!(first, '\'' | '"'));
     let mut value = String::new();
-    let mut letters = inner.chars();
+    let mut letters = text.chars().skip(usize::from(quote.is_some()));
     while let Some(letter) = letters.next() {
-        if letter != '\\' {
-            value.push(letter);
-            continue;
-        }
-        match letters.next() {
-            Some('n') => value.push('\n'),
-            Some('t') => value.push('\t'),
-            Some('r') => value.push('\r'),
-            Some('b') => value.push('\u{8}'),
-            Some('s') => value.push(' '),
-            Some(other @ ('\\' | '"' | '\'')) => value.push(other),
-            Some(other) => value.extend(['\\', other]),
-            None => value.push('\\'),
+        match letter {
+            '\\' => match letters.next() {
+                Some('n') => value.push('\n'),
+                Some('t') => value.push('\t'),
+                Some('r') => value.push('\r'),
+                Some('b') => value.push('\u{8}'),
+                Some('s') => value.push(' '),
+                Some(other @ ('\\' | '"' | '\'')) => value.push(other),
+                other => value.extend(['\\'].into_iter().chain(other)),
+            },
+            '#' if quote.is_none() => return value.trim_end().to_owned(),
+            letter if Some(letter) == quote => break,
+            letter => value.push(letter),
         }
     }
     value

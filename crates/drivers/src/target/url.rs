@@ -1,11 +1,7 @@
-//! Reading target URLs.
-//!
-//! Text work on URLs: percent-encoding, hiding passwords.
-//!
-//! Printing target URLs.
+//! Target URLs read and printed; percent-encoding; passwords hidden.
 
 use super::jdbc::redact_url;
-use super::{Secret, TargetError, TargetUrl, default_port, postgres_socket};
+use super::{Secret, TargetError, TargetUrl, default_port, postgres_socket, socket_parts};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 use dyno_core::{Dialect, nearest};
 use std::collections::BTreeMap;
@@ -14,31 +10,16 @@ use std::fmt::Write as _;
 #[derive(Clone, Copy)]
 enum Value {
     Text,
-    Number { min: u64, max: u64 },
+    Number(u64, u64),
     OneOf(&'static [&'static str]),
 }
 
-#[derive(Clone, Copy)]
-enum KeyPlace {
-    User,
-    Password,
-    Database,
-    Host,
-    Port,
-    Socket,
-    Tls,
-    Ca,
-    Cert,
-    Key,
-    /// Into [`TargetUrl::options`] under the first of the key's names.
-    Option(Value),
-}
-
-/// A key of the query: its names, also in other clients, and its dialects.
+/// A key of the query: its names, also in other clients, and its dialects. The first name is its own in
+/// [`TargetUrl::options`], from which [`UrlReader::finish`] takes those that have a field.
 struct Key {
     names: &'static [&'static str],
     dialects: &'static [Dialect],
-    place: KeyPlace,
+    value: Value,
 }
 
 const MYSQL: &[Dialect] = &[Dialect::Mysql];
@@ -49,34 +30,43 @@ const SQLITE: &[Dialect] = &[Dialect::Sqlite];
 /// Every key but `set.NAME`.
 #[rustfmt::skip]
 const KEYS: &[Key] = &[
-    key(&["user"], NETWORK, KeyPlace::User),
-    key(&["password"], NETWORK, KeyPlace::Password),
-    key(&["dbname"], POSTGRES, KeyPlace::Database),
-    key(&["host"], POSTGRES, KeyPlace::Host),
-    key(&["port"], POSTGRES, KeyPlace::Port),
-    key(&["socket"], MYSQL, KeyPlace::Socket),
-    key(&["tls", "sslmode", "ssl-mode"], NETWORK, KeyPlace::Tls),
-    key(&["ca", "sslrootcert", "ssl-ca"], NETWORK, KeyPlace::Ca),
-    key(&["cert", "sslcert", "ssl-cert"], NETWORK, KeyPlace::Cert),
-    key(&["key", "sslkey", "ssl-key"], NETWORK, KeyPlace::Key),
-    key(&["connect_timeout_s", "connect_timeout"], NETWORK, number(1, 3600)),
-    key(&["allow_cleartext"], NETWORK, KeyPlace::Option(Value::OneOf(SWITCH))),
-    key(&["get_server_public_key", "get-server-public-key"], MYSQL, KeyPlace::Option(Value::OneOf(SWITCH))),
-    key(&["server_public_key", "server-public-key-path"], MYSQL, KeyPlace::Option(Value::Text)),
-    key(&["compression", "compression-algorithms"], MYSQL, KeyPlace::Option(Value::Text)),
-    key(&["require_auth"], POSTGRES, KeyPlace::Option(Value::Text)),
-    key(&["channel_binding"], POSTGRES, KeyPlace::Option(Value::OneOf(CHANNEL_BINDINGS))),
-    key(&["options"], POSTGRES, KeyPlace::Option(Value::Text)),
-    key(&["application_name"], POSTGRES, KeyPlace::Option(Value::Text)),
-    key(&["load_balance_hosts"], POSTGRES, KeyPlace::Option(Value::OneOf(HOST_ORDERS))),
-    key(&["target_session_attrs"], POSTGRES, KeyPlace::Option(Value::OneOf(SESSION_ATTRIBUTES))),
-    key(&["passfile"], POSTGRES, KeyPlace::Option(Value::Text)),
-    key(&["busy_timeout_ms"], SQLITE, number(0, 3_600_000)),
-    key(&["synchronous"], SQLITE, KeyPlace::Option(Value::OneOf(&["off", "normal", "full", "extra"]))),
-    key(&["journal"], SQLITE, KeyPlace::Option(Value::OneOf(&["wal", "delete", "truncate", "persist"]))),
+    key(&["user"], NETWORK, Value::Text),
+    key(&["password"], NETWORK, Value::Text),
+    key(&["dbname"], POSTGRES, Value::Text),
+    key(&["host"], POSTGRES, Value::Text),
+    key(&["port"], POSTGRES, Value::Text),
+    key(&["socket"], MYSQL, Value::Text),
+    key(&["tls", "sslmode", "ssl-mode"], MYSQL, Value::OneOf(&["disable", "prefer", "require", "verify-ca", "verify-full"])),
+    key(&["tls", "sslmode", "ssl-mode"], POSTGRES, Value::OneOf(&["disable", "allow", "prefer", "require", "verify-ca", "verify-full"])),
+    key(&["ca", "sslrootcert", "ssl-ca"], NETWORK, Value::Text),
+    key(&["cert", "sslcert", "ssl-cert"], NETWORK, Value::Text),
+    key(&["key", "sslkey", "ssl-key"], NETWORK, Value::Text),
+    key(&["connect_timeout_s", "connect_timeout"], NETWORK, Value::Number(1, 3600)),
+    key(&["allow_cleartext"], NETWORK, Value::OneOf(SWITCH)),
+    key(&["get_server_public_key", "get-server-public-key"], MYSQL, Value::OneOf(SWITCH)),
+    key(&["server_public_key", "server-public-key-path"], MYSQL, Value::Text),
+    key(&["compression", "compression-algorithms"], MYSQL, Value::OneOf(&["zlib", "uncompressed"])),
+    key(&["require_auth"], POSTGRES, Value::Text),
+    key(&["channel_binding"], POSTGRES, Value::OneOf(CHANNEL_BINDINGS)),
+    key(&["options"], POSTGRES, Value::Text),
+    key(&["application_name"], POSTGRES, Value::Text),
+    key(&["load_balance_hosts"], POSTGRES, Value::OneOf(HOST_ORDERS)),
+    key(&["target_session_attrs"], POSTGRES, Value::OneOf(SESSION_ATTRIBUTES)),
+    key(&["passfile"], POSTGRES, Value::Text),
+    key(&["busy_timeout_ms"], SQLITE, Value::Number(0, 3_600_000)),
+    key(&["synchronous"], SQLITE, Value::OneOf(&["off", "normal", "full", "extra"])),
+    key(&["journal"], SQLITE, Value::OneOf(&["wal", "delete", "truncate", "persist"])),
 ];
 
 const SWITCH: &[&str] = &["true", "false"];
+
+/// TLS modes of the mysql client, and those of libpq.
+const MYSQL_MODES: [(&str, &str); 4] = [
+    ("disabled", "disable"),
+    ("preferred", "prefer"),
+    ("required", "require"),
+    ("verify-identity", "verify-full"),
+];
 
 /// Which host a connection tries first: the first one, any, or (the default of URLs) one after the other.
 pub(super) const HOST_ORDERS: &[&str] = &["disable", "random", "rotate"];
@@ -88,12 +78,8 @@ pub(super) const CHANNEL_BINDINGS: &[&str] = &["disable", "prefer", "require"];
 pub(super) const SESSION_ATTRIBUTES: &[&str] =
     &["any", "read-write", "read-only", "primary", "standby", "prefer-standby"];
 
-const fn key(names: &'static [&'static str], dialects: &'static [Dialect], place: KeyPlace) -> Key {
-    Key { names, dialects, place }
-}
-
-const fn number(min: u64, max: u64) -> KeyPlace {
-    KeyPlace::Option(Value::Number { min, max })
+const fn key(names: &'static [&'static str], dialects: &'static [Dialect], value: Value) -> Key {
+    Key { names, dialects, value }
 }
 
 fn known_keys(dialect: Dialect) -> impl Iterator<Item = &'static Key> {
@@ -109,7 +95,6 @@ struct UrlReader {
     may_be_password: bool,
     /// Hosts and ports as written.
     hosts: Vec<(String, Option<u16>)>,
-    socket: Option<String>,
     target: TargetUrl,
 }
 
@@ -133,15 +118,11 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
             return Err(TargetError::new(message).with_hint(near.as_deref().unwrap_or(FORMS)));
         }
     };
-    let (place, query) = match rest.split_once('?') {
-        Some((place, query)) => (place, Some(query)),
-        None => (rest, None),
-    };
+    let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
     let mut reader = UrlReader {
         redacted,
-        may_be_password: query.is_some_and(|query| query.contains('@')),
+        may_be_password: query.contains('@'),
         hosts: Vec::new(),
-        socket: None,
         target: TargetUrl {
             dialect,
             hosts: Hosts(Vec::new()),
@@ -161,7 +142,7 @@ pub(super) fn parse(text: &str) -> Result<TargetUrl, TargetError> {
         };
         reader.read_place(place)?;
     }
-    for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         reader.read_pair(pair)?;
     }
     reader.finish()
@@ -202,29 +183,21 @@ impl UrlReader {
     /// `user:password@host:port,host:port/database`
     fn read_place(&mut self, place: &str) -> Result<(), TargetError> {
         // The last @, so that a password with a bare @ is understood.
-        let (login, rest) = match place.rsplit_once('@') {
-            Some((login, rest)) => (Some(login), rest),
-            None => (None, place),
-        };
-        if let Some(login) = login {
-            let (user, password) = match login.split_once(':') {
-                Some((user, password)) => (user, Some(password)),
-                None => (login, None),
-            };
-            let user = self.decode(user, "user")?;
-            self.target.user = Some(user).filter(|user| !user.is_empty());
-            if let Some(password) = password {
-                self.target.password = Some(Secret::new(self.decode(password, "password")?));
+        let rest = match place.rsplit_once('@') {
+            None => place,
+            Some((login, rest)) => {
+                let (user, password) = login.split_once(':').unzip();
+                let user = self.decode(user.unwrap_or(login), "user")?;
+                self.target.user = Some(user).filter(|user| !user.is_empty());
+                if let Some(password) = password {
+                    self.target.password = Some(Secret::new(self.decode(password, "password")?));
+                }
+                rest
             }
-        }
-        let (hosts, database) = match rest.split_once('/') {
-            Some((hosts, database)) => (hosts, Some(database)),
-            None => (rest, None),
         };
-        if let Some(database) = database {
-            let database = self.decode(database, "database name")?;
-            self.target.database = Some(database).filter(|name| !name.is_empty());
-        }
+        let (hosts, database) = rest.split_once('/').unwrap_or((rest, ""));
+        let database = self.decode(database, "database name")?;
+        self.target.database = Some(database).filter(|name| !name.is_empty());
         for host in hosts.split(',').filter(|_| !hosts.is_empty()) {
             let host = self.read_host(host)?;
             self.hosts.push(host);
@@ -239,27 +212,19 @@ impl UrlReader {
                 .wrong("has a host that is no name and no address")
                 .with_hint("write mysql://user@host:port/database, without address=(...)"));
         }
-        let (host, port) = if let Some(rest) = text.strip_prefix('[') {
-            let Some((host, after)) = rest.split_once(']') else {
-                return Err(self.wrong("has a [ without ] in its host"));
-            };
-            match after.strip_prefix(':') {
-                Some(port) => (host, Some(port)),
-                None if after.is_empty() => (host, None),
-                None => return Err(self.wrong("has text after the ] of its host")),
-            }
-        } else {
-            match text.split_once(':') {
-                Some((host, port)) => (host, Some(port)),
-                None => (text, None),
+        let (host, port) = match text.strip_prefix('[') {
+            None => text.split_once(':').unwrap_or((text, "")),
+            Some(rest) => {
+                let (host, after) = rest.split_once(']').unwrap_or((rest, "]"));
+                match after.strip_prefix(':') {
+                    Some(port) => (host, port),
+                    None if after.is_empty() => (host, ""),
+                    None => return Err(self.wrong("has a host with a bracket out of place")),
+                }
             }
         };
-        let host = self.decode(host, "host")?;
-        let port = match port {
-            Some("") | None => None,
-            Some(port) => Some(self.read_port(port)?),
-        };
-        Ok((host, port))
+        let port = if port.is_empty() { None } else { Some(self.read_port(port)?) };
+        Ok((self.decode(host, "host")?, port))
     }
 
     fn read_port(&self, text: &str) -> Result<u16, TargetError> {
@@ -288,77 +253,29 @@ impl UrlReader {
         let Some(url_key) = url_key else {
             return Err(self.unknown_key(&key));
         };
-        match url_key.place {
-            KeyPlace::User => self.target.user = Some(value).filter(|user| !user.is_empty()),
-            KeyPlace::Password => self.target.password = Some(Secret::new(value)),
-            KeyPlace::Database => {
-                self.target.database = Some(value).filter(|name| !name.is_empty())
-            }
-            KeyPlace::Socket => self.socket = Some(value),
-            KeyPlace::Host => {
-                let ports = self.hosts.first().and_then(|&(_, port)| port);
-                self.hosts = value.split(',').map(|host| (host.to_owned(), ports)).collect();
-            }
-            KeyPlace::Port => {
-                let port = self.read_port(&value)?;
-                if self.hosts.is_empty() {
-                    self.hosts.push((String::new(), None));
-                }
-                self.hosts.iter_mut().for_each(|(_, written)| *written = Some(port));
-            }
-            KeyPlace::Tls => self.target.tls.mode = self.read_tls_mode(&key, &value)?,
-            KeyPlace::Ca => self.target.tls.ca = Some(value.into()),
-            KeyPlace::Cert => self.target.tls.cert = Some(value.into()),
-            KeyPlace::Key => self.target.tls.key = Some(value.into()),
-            KeyPlace::Option(allowed) => {
-                let value = self.check(&key, value, allowed)?;
-                self.target.options.insert(url_key.names[0].to_owned(), value);
-            }
-        }
+        let value = self.check(&key, value, url_key.value)?;
+        self.target.options.insert(url_key.names[0].to_owned(), value);
         Ok(())
     }
 
-    fn read_tls_mode(&self, key: &str, value: &str) -> Result<TlsMode, TargetError> {
-        let lower = value.to_ascii_lowercase().replace('_', "-");
-        // The words of the mysql client beside those of libpq.
-        let name = match lower.as_str() {
-            "disabled" => "disable",
-            "preferred" => "prefer",
-            "required" => "require",
-            "verify-identity" => "verify-full",
-            other => other,
-        };
-        let mode = TlsMode::ALL.into_iter().find(|mode| mode.name() == name);
-        match mode {
-            Some(TlsMode::Allow) if self.target.dialect == Dialect::Mysql => Err(self
-                .wrong(format!("has {key}=allow, which only PostgreSQL knows"))
-                .with_hint("write tls=prefer")),
-            Some(mode) => Ok(mode),
-            None => Err(self
-                .wrong(format!("has {key}={}, which is no TLS mode", self.quote(value)))
-                .with_hint("modes are disable, prefer, require, verify-ca and verify-full")),
-        }
-    }
-
     fn check(&self, key: &str, value: String, allowed: Value) -> Result<String, TargetError> {
-        match allowed {
-            Value::Text => Ok(value),
-            Value::Number { min, max } => match value.parse::<u64>() {
-                Ok(number) if (min..=max).contains(&number) => Ok(number.to_string()),
-                _ => Err(self.wrong(format!(
-                    "has {key}={}, but a whole number from {min} to {max} is needed",
-                    self.quote(&value)
-                ))),
+        let needed = match allowed {
+            Value::Text => return Ok(value),
+            Value::Number(min, max) => match value.parse::<u64>() {
+                Ok(number) if (min..=max).contains(&number) => return Ok(number.to_string()),
+                _ => format!("a whole number from {min} to {max}"),
             },
             Value::OneOf(words) => {
-                let lower = value.to_ascii_lowercase();
-                if words.contains(&lower.as_str()) {
-                    return Ok(lower);
+                let word = value.to_ascii_lowercase().replace('_', "-");
+                let mode = MYSQL_MODES.into_iter().find(|(theirs, _)| *theirs == word);
+                let word = mode.map_or(word.as_str(), |(_, ours)| ours);
+                if words.contains(&word) {
+                    return Ok(word.to_owned());
                 }
-                Err(self
-                    .wrong(format!("has {key}={value}, but one of {} is needed", words.join(", "))))
+                format!("one of {}", words.join(", "))
             }
-        }
+        };
+        Err(self.wrong(format!("has {key}={}, but {needed} is needed", self.quote(&value))))
     }
 
     fn unknown_key(&self, key: &str) -> TargetError {
@@ -380,7 +297,22 @@ impl UrlReader {
     }
 
     fn finish(mut self) -> Result<TargetUrl, TargetError> {
-        let hosts = Hosts(self.addresses()?);
+        let target = &mut self.target;
+        let mut take = |name: &str| target.options.remove(name);
+        if let Some(user) = take("user") {
+            target.user = Some(user).filter(|user| !user.is_empty());
+        }
+        if let Some(database) = take("dbname") {
+            target.database = Some(database).filter(|name| !name.is_empty());
+        }
+        target.password = take("password").map(Secret::new).or(target.password.take());
+        let mode = take("tls");
+        let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
+        target.tls.mode = mode.unwrap_or_default();
+        target.tls.ca = take("ca").map(Into::into);
+        target.tls.cert = take("cert").map(Into::into);
+        target.tls.key = take("key").map(Into::into);
+        let (hosts, port, socket) = (take("host"), take("port"), take("socket"));
         let TlsOptions { cert, key, .. } = &self.target.tls;
         for (given, missing, name) in [(cert, key, "key="), (key, cert, "cert=")] {
             if given.is_some() && missing.is_none() {
@@ -389,14 +321,27 @@ impl UrlReader {
                     .with_hint("a client certificate and its private key are given together"));
             }
         }
+        if let Some(hosts) = hosts {
+            let port = self.hosts.first().and_then(|&(_, port)| port);
+            self.hosts = hosts.split(',').map(|host| (host.to_owned(), port)).collect();
+        }
+        if self.hosts.is_empty() {
+            self.hosts.push((String::new(), None));
+        }
+        if let Some(port) = port {
+            let port = self.read_port(&port)?;
+            self.hosts.iter_mut().for_each(|(_, written)| *written = Some(port));
+        }
+        let hosts = Hosts(self.addresses(socket)?);
         Ok(TargetUrl { hosts, ..self.target })
     }
 
-    fn addresses(&mut self) -> Result<Vec<Address>, TargetError> {
+    fn addresses(&self, socket: Option<String>) -> Result<Vec<Address>, TargetError> {
+        let dialect = self.target.dialect;
         if self.target.is_embedded() {
             return Ok(Vec::new());
         }
-        if let Some(socket) = self.socket.take() {
+        if let Some(socket) = socket {
             let is_elsewhere = |(host, _): &(String, Option<u16>)| {
                 !matches!(host.as_str(), "" | "localhost" | "127.0.0.1")
             };
@@ -410,11 +355,7 @@ impl UrlReader {
             }
             return Ok(vec![Address::Unix(socket.into())]);
         }
-        if self.hosts.is_empty() {
-            self.hosts.push((String::new(), None));
-        }
-        let dialect = self.target.dialect;
-        let address = |(host, port): (String, Option<u16>)| {
+        let address = |(host, port): &(String, Option<u16>)| {
             let port = port.unwrap_or_else(|| default_port(dialect));
             match host.as_str() {
                 "" => Address::Tcp { host: "localhost".to_owned(), port },
@@ -422,10 +363,10 @@ impl UrlReader {
                     postgres_socket(folder, port)
                 }
                 path if path.starts_with('/') => Address::Unix(path.into()),
-                _ => Address::Tcp { host, port },
+                _ => Address::Tcp { host: host.clone(), port },
             }
         };
-        Ok(std::mem::take(&mut self.hosts).into_iter().map(address).collect())
+        Ok(self.hosts.iter().map(address).collect())
     }
 }
 
@@ -455,7 +396,7 @@ pub(super) fn redact(text: &str) -> String {
         Some((place, query)) => (place, Some(query)),
         None => (rest, None),
     };
-    url.push_str(&redact_ports(place, !head.is_empty()));
+    url.push_str(&if head.is_empty() { place.to_owned() } else { redact_ports(place) });
     for (index, pair) in query.into_iter().flat_map(|query| query.split('&')).enumerate() {
         url.push(if index == 0 { '?' } else { '&' });
         match pair.split_once('=') {
@@ -468,44 +409,30 @@ pub(super) fn redact(text: &str) -> String {
     url
 }
 
-fn redact_ports(place: &str, has_hosts: bool) -> String {
-    let end = place.find('/').unwrap_or(place.len());
-    let (hosts, database) = place.split_at(end);
+fn redact_ports(place: &str) -> String {
+    let hosts = place.split('/').next().unwrap_or(place);
+    let is_port = |part: &str| {
+        part.split_once(':').is_none_or(|(_, port)| {
+            port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
+        })
+    };
     // Brackets hold IPv6 addresses, whose colons do not begin a port.
-    match hosts.rfind(':') {
-        Some(colon) if has_hosts && !hosts.contains('[') => {
-            let is_port = |part: &str| {
-                part.split_once(':').is_none_or(|(_, port)| {
-                    port.bytes().all(|byte| byte.is_ascii_digit()) && port.len() <= 5
-                })
-            };
-            if hosts.split(',').all(is_port) {
-                return place.to_owned();
-            }
-            let first = hosts.find(':').unwrap_or(colon);
-            format!("{}:***", &hosts[..first])
+    match hosts.split_once(':') {
+        Some((first, _)) if !hosts.contains('[') && !hosts.split(',').all(is_port) => {
+            format!("{first}:***")
         }
-        _ => format!("{hosts}{database}"),
+        _ => place.to_owned(),
     }
 }
 
 /// `None` for malformed text or text that is not UTF-8.
 pub(super) fn percent_decode(text: &str) -> Option<String> {
-    if !text.contains('%') {
-        return Some(text.to_owned());
-    }
-    let bytes = text.as_bytes();
-    let mut decoded = Vec::with_capacity(bytes.len());
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at] == b'%' {
-            let digit = |index: usize| char::from(*bytes.get(index)?).to_digit(16);
-            decoded.push((digit(at + 1)? * 16 + digit(at + 2)?) as u8);
-            at += 3;
-        } else {
-            decoded.push(bytes[at]);
-            at += 1;
-        }
+    let mut parts = text.split('%');
+    let mut decoded = parts.next()?.as_bytes().to_vec();
+    for part in parts {
+        let digits = part.get(..2).filter(|it| it.bytes().all(|byte| byte.is_ascii_hexdigit()))?;
+        decoded.push(u8::from_str_radix(digits, 16).ok()?);
+        decoded.extend_from_slice(&part.as_bytes()[2..]);
     }
     String::from_utf8(decoded).ok()
 }
@@ -529,7 +456,14 @@ pub(super) fn print(target: &TargetUrl, password: &str) -> String {
         push_encoded(&mut url, target.database.as_deref().unwrap_or_default(), b"/:");
     } else {
         url.push_str("//");
-        push_login(&mut url, target, password);
+        push_encoded(&mut url, target.user.as_deref().unwrap_or_default(), b"");
+        if target.password.is_some() {
+            url.push(':');
+            url.push_str(password);
+        }
+        if target.user.is_some() || target.password.is_some() {
+            url.push('@');
+        }
         push_hosts(&mut url, &mut query, target);
         if let Some(database) = &target.database {
             url.push('/');
@@ -553,19 +487,6 @@ pub(super) fn print(target: &TargetUrl, password: &str) -> String {
     url
 }
 
-fn push_login(url: &mut String, target: &TargetUrl, password: &str) {
-    if let Some(user) = &target.user {
-        push_encoded(url, user, b"");
-    }
-    if target.password.is_some() {
-        url.push(':');
-        url.push_str(password);
-    }
-    if target.user.is_some() || target.password.is_some() {
-        url.push('@');
-    }
-}
-
 fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &TargetUrl) {
     if let ([Address::Unix(path)], Dialect::Mysql) = (target.hosts.0.as_slice(), target.dialect) {
         url.push_str("localhost");
@@ -576,26 +497,20 @@ fn push_hosts(url: &mut String, query: &mut Vec<(&str, String)>, target: &Target
         if index > 0 {
             url.push(',');
         }
-        match address {
-            Address::Tcp { host, port } if host.contains(':') => {
-                url.push('[');
-                push_encoded(url, host, b":");
-                let _ = write!(url, "]:{port}");
-            }
-            Address::Tcp { host, port } => {
-                push_encoded(url, host, b"");
-                let _ = write!(url, ":{port}");
-            }
-            Address::Unix(path) => {
-                let path = path.display().to_string();
-                match path.rsplit_once("/.s.PGSQL.") {
-                    Some((folder, port)) if target.dialect == Dialect::Postgres => {
-                        push_encoded(url, folder, b"");
-                        let _ = write!(url, ":{port}");
-                    }
-                    _ => push_encoded(url, &path, b""),
-                }
-            }
+        let (host, port) = match address {
+            Address::Tcp { host, port } => (host.clone(), Some(port.to_string())),
+            Address::Unix(path) => match socket_parts(path) {
+                Some((folder, port)) if target.dialect == Dialect::Postgres => (folder, Some(port)),
+                _ => (path.display().to_string(), None),
+            },
+        };
+        if matches!(address, Address::Tcp { .. }) && host.contains(':') {
+            url.push('[');
+            push_encoded(url, &host, b":");
+            url.push(']');
+        } else {
+            push_encoded(url, &host, b"");
         }
+        url.extend(port.into_iter().flat_map(|port| [":".to_owned(), port]));
     }
 }

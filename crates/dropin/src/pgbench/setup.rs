@@ -234,8 +234,7 @@ impl Books {
         if !settings.check_balances {
             return Ok(None);
         }
-        let texts: Vec<String> = scripts.iter().map(|(script, _)| text(script)).collect();
-        let ledger = Ledger::of(texts.iter().map(String::as_str));
+        let ledger = Ledger::of(scripts.iter().map(|(script, _)| script));
         if ledger.is_empty() {
             let what = "--check-balances finds nothing to check in these scripts";
             return Err(Refusal::error(what).with(
@@ -268,15 +267,6 @@ impl Books {
         output::talk_lines(&format!("pgbench: balances agree: {}", verdict.evidence));
         Ok(())
     }
-}
-
-/// The script as it was read, but for what doesn't matter here.
-fn text(script: &Script) -> String {
-    let line = |command: &dyno_pgbench::script::ScriptCommand| match command.is_sql() {
-        true => format!("{};\n", command.text()),
-        false => format!("{}\n", command.text()),
-    };
-    script.commands.iter().map(line).collect()
 }
 
 fn read(database: &Database) -> Result<Balances, DbError> {

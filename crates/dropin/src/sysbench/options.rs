@@ -76,16 +76,6 @@ fn whole_list<N: TryFrom<u32>>(value: &str, high: u32) -> Result<Vec<N>, String>
     numbers.ok_or_else(|| format!("a list of whole numbers from 1 to {high}, with commas"))
 }
 
-fn compressions(value: &str) -> Result<String, String> {
-    let is_known = |name: &str| ["zlib", "zstd", "uncompressed"].contains(&name);
-    match texts(value) {
-        names if !names.is_empty() && names.iter().all(|name| is_known(name)) => {
-            Ok(names.join(","))
-        }
-        _ => Err("zlib, zstd or uncompressed, or several of them with commas".to_owned()),
-    }
-}
-
 /// The errors of the list, which are tried again; `reconnect` is set if lost connections are among them.
 fn ignored_errors(
     value: &str,
@@ -211,9 +201,11 @@ pub(super) const MYSQL: &[Row] = &[
     }),
         "Known from sysbench; must be left empty"),
     Row::new("mysql-compression", "off", Flag(|s, on| s.mysql_compression = on), "Compress the protocol"),
-    Row::new("mysql-compression-algorithms", "zlib", text(|s, v| { s.mysql_compression_algorithms = compressions(v)?; Ok(()) }),
-        "With --mysql-compression: zlib, zstd (of MySQL only) and uncompressed, of which the first is taken that the \
-        server has").with_metavariable(LIST),
+    Row::new("mysql-compression-algorithms", "zlib", text(|_, v| match v {
+        "zlib" => Ok(()),
+        _ => Err("zlib, by which alone dyno compresses".to_owned()),
+    }),
+        "With --mysql-compression: zlib"),
     Row::new("mysql-debug", "off", Flag(|_, _| {}), "Accepted for old scripts; without effect"),
     Row::new("mysql-ignore-errors", "1213,1020,1205", text(|s, v| { s.mysql.ignore_errors = mysql_errors(v)?; Ok(()) }),
         "Errors after which a transaction is tried again, by number, all or none; \
@@ -416,7 +408,6 @@ pub(super) struct Settings {
     pub(super) mysql_dry_run: bool,
     pub(super) mysql_compression: bool,
     /// With commas between them.
-    pub(super) mysql_compression_algorithms: String,
     pub(super) mysql_server_public_key: String,
     pub(super) sqlite_db: PathBuf,
     pub(super) percentiles: Vec<f64>,
@@ -621,8 +612,8 @@ mod tests {
         let set = |name: &str, value: &str| {
             general_option(name).expect(name).set(&mut Settings::new(), None, value)
         };
-        assert_eq!(set("mysql-compression-algorithms", "zstd,uncompressed"), Ok(()));
-        assert!(set("mysql-compression-algorithms", "lz4").is_err());
+        assert_eq!(set("mysql-compression-algorithms", "zlib"), Ok(()));
+        assert!(set("mysql-compression-algorithms", "zstd").is_err());
         assert!(set("mysql-compression-algorithms", "").is_err());
         assert!(set("mysql-ssl-cipher", "AES128-SHA").is_err());
         assert!(set("mysql-ignore-errors", "1213,x").is_err());

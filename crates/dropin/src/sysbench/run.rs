@@ -52,7 +52,13 @@ pub(super) fn run(
     let workload = Sysbench::new(options, database.map_or(Dialect::Mysql, Database::dialect));
     Ok(trial(job, json, seed, (console, None), |spec, control, observer| match database {
         Some(database) => DRIVE_ON(database, &workload, spec, control, observer),
-        None => drive(&workload, &DryDriver, spec, control, observer),
+        None => drive(
+            &workload,
+            &DryDriver { dialect: Dialect::Mysql, blocks: true },
+            spec,
+            control,
+            observer,
+        ),
     }))
 }
 

@@ -61,11 +61,7 @@ pub(super) fn target(
         DbDriver::Mysql => {
             // As sysbench's client library does.
             set_if(true, "get_server_public_key", "true");
-            set_if(
-                settings.mysql_compression,
-                "compression",
-                &settings.mysql_compression_algorithms,
-            );
+            set_if(settings.mysql_compression, "compression", "zlib");
             let key = &settings.mysql_server_public_key;
             set_if(!key.is_empty(), "server_public_key", key);
             (Dialect::Mysql, &settings.mysql, "MYSQL_PWD", MYSQL_SPELLINGS)

@@ -2,79 +2,32 @@
 //! its number and the length of its content, which is 0 where that is not compressed.
 
 use super::packet::HEADER_BYTES;
-use super::{CapabilityFlags, Malformed, Scanned};
-use flate2::{Compress, Decompress, FlushCompress, FlushDecompress};
-use std::{fmt, io};
-use zstd::bulk::{Compressor, Decompressor};
+use super::{Malformed, Scanned};
+use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 
 const FRAME_HEADER_BYTES: usize = 7;
 /// The longest content of a frame.
 const CONTENT_MAX: usize = (1 << 24) - 1;
 /// Shorter contents are sent as they are, as the servers' own clients do.
 const COMPRESS_FROM: usize = 50;
-/// The default of MySQL's own clients, which the server is told for its side.
-pub(super) const ZSTD_LEVEL: u8 = 3;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Compression {
-    Zlib,
-    /// Of MySQL 8.0.18 and later.
-    Zstd,
-}
-
-impl Compression {
-    pub const ALL: [Compression; 2] = [Compression::Zlib, Compression::Zstd];
-
-    pub const fn name(self) -> &'static str {
-        match self {
-            Compression::Zlib => "zlib",
-            Compression::Zstd => "zstd",
-        }
-    }
-
-    pub const fn flag(self) -> CapabilityFlags {
-        match self {
-            Compression::Zlib => CapabilityFlags::COMPRESS,
-            Compression::Zstd => CapabilityFlags::ZSTD,
-        }
-    }
-}
 
 /// Both directions of one connection.
+#[derive(Debug)]
 pub struct Frames {
-    method: Method,
+    compress: Compress,
+    decompress: Decompress,
     /// The number of the next frame to send, unless a command begins with it.
     next: u8,
 }
 
-enum Method {
-    /// Boxed, as what flate2 keeps depends on the features of all crates that a build has.
-    Zlib(Box<(Compress, Decompress)>),
-    Zstd(Compressor<'static>, Decompressor<'static>),
-}
-
-impl fmt::Debug for Frames {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Frames").field("next", &self.next).finish_non_exhaustive()
+impl Default for Frames {
+    fn default() -> Self {
+        let compress = Compress::new(Compression::default(), true);
+        Frames { compress, decompress: Decompress::new(true), next: 0 }
     }
 }
 
 impl Frames {
-    /// # Errors
-    /// There is no memory for zstd.
-    pub fn new(compression: Compression) -> io::Result<Self> {
-        let method = match compression {
-            Compression::Zlib => Method::Zlib(Box::new((
-                Compress::new(flate2::Compression::default(), true),
-                Decompress::new(true),
-            ))),
-            Compression::Zstd => {
-                Method::Zstd(Compressor::new(i32::from(ZSTD_LEVEL))?, Decompressor::new()?)
-            }
-        };
-        Ok(Frames { method, next: 0 })
-    }
-
     /// Appends whole packets to `out`. Each command has frames of its own, numbered from 0: the server counts anew with
     /// each of them.
     pub fn pack(&mut self, packets: &[u8], out: &mut Vec<u8>) {
@@ -97,7 +50,7 @@ impl Frames {
         let body = out.len();
         // What gets no shorter is sent as it is.
         let is_packed = content.len() >= COMPRESS_FROM
-            && self.method.compress(content, out)
+            && self.compress(content, out)
             && out.len() - body < content.len();
         if !is_packed {
             out.truncate(body);
@@ -122,51 +75,29 @@ impl Frames {
         let Some(body) = rest.get(..length) else { return Ok(0) };
         match whole {
             0 => packets.extend_from_slice(body),
-            _ => self.method.decompress(body, whole, packets)?,
+            _ => self.decompress(body, whole, packets)?,
         }
         self.next = header[3].wrapping_add(1);
         Ok(FRAME_HEADER_BYTES + length)
     }
-}
 
-impl Method {
-    /// Appends the compressed content; false where that failed or would be no shorter.
+    /// Appends the compressed content; false where that would be no shorter.
     fn compress(&mut self, content: &[u8], out: &mut Vec<u8>) -> bool {
         let start = out.len();
         out.resize(start + content.len(), 0);
-        let room = &mut out[start..];
-        let length = match self {
-            Method::Zlib(both) => {
-                let compress = &mut both.0;
-                compress.reset();
-                match compress.compress(content, room, FlushCompress::Finish) {
-                    Ok(flate2::Status::StreamEnd) => Some(compress.total_out() as usize),
-                    _ => None,
-                }
-            }
-            Method::Zstd(compressor, _) => compressor.compress_to_buffer(content, room).ok(),
-        };
-        out.truncate(start + length.unwrap_or(0));
-        length.is_some()
+        self.compress.reset();
+        let done = self.compress.compress(content, &mut out[start..], FlushCompress::Finish);
+        out.truncate(start + self.compress.total_out() as usize);
+        matches!(done, Ok(Status::StreamEnd))
     }
 
     fn decompress(&mut self, body: &[u8], whole: usize, packets: &mut Vec<u8>) -> Scanned<()> {
         let start = packets.len();
         packets.resize(start + whole, 0);
-        let room = &mut packets[start..];
-        let length = match self {
-            Method::Zlib(both) => {
-                let decompress = &mut both.1;
-                decompress.reset(true);
-                match decompress.decompress(body, room, FlushDecompress::Finish) {
-                    Ok(flate2::Status::StreamEnd) => Some(decompress.total_out() as usize),
-                    _ => None,
-                }
-            }
-            Method::Zstd(_, decompressor) => decompressor.decompress_to_buffer(body, room).ok(),
-        };
-        match length {
-            Some(length) if length == whole => Ok(()),
+        self.decompress.reset(true);
+        let done = self.decompress.decompress(body, &mut packets[start..], FlushDecompress::Finish);
+        match done {
+            Ok(Status::StreamEnd) if self.decompress.total_out() as usize == whole => Ok(()),
             _ => Err(Malformed("a compressed frame does not hold what it says")),
         }
     }
@@ -218,28 +149,26 @@ mod tests {
 
     #[test]
     fn each_command_has_frames_from_0_on() {
-        for compression in Compression::ALL {
-            let mut frames = Frames::new(compression).expect("frames");
-            let (long, short) = (packet(0, &[7; 300]), packet(0, b"\x0eping"));
-            let mut out = Vec::new();
-            frames.pack(&[&long[..], &short, &packet(1, b"more")].concat(), &mut out);
-            assert!(out.len() < 100, "{compression:?}: {} bytes", out.len());
-            let second = [&short[..], &packet(1, b"more")].concat();
-            assert_eq!(read(&mut frames, &out), [(0, long.clone()), (0, second)]);
-            // A file goes on where the server has stopped.
-            let mut answer = Vec::new();
-            frames.push_frame(b"give me the file", &mut answer);
-            answer[3] = 4;
-            read(&mut frames, &answer);
-            out.clear();
-            frames.pack(&packet(5, b"rows"), &mut out);
-            assert_eq!(read(&mut frames, &out)[0].0, 5);
-        }
+        let mut frames = Frames::default();
+        let (long, short) = (packet(0, &[7; 300]), packet(0, b"\x0eping"));
+        let mut out = Vec::new();
+        frames.pack(&[&long[..], &short, &packet(1, b"more")].concat(), &mut out);
+        assert!(out.len() < 100, "{} bytes", out.len());
+        let second = [&short[..], &packet(1, b"more")].concat();
+        assert_eq!(read(&mut frames, &out), [(0, long.clone()), (0, second)]);
+        // A file goes on where the server has stopped.
+        let mut answer = Vec::new();
+        frames.push_frame(b"give me the file", &mut answer);
+        answer[3] = 4;
+        read(&mut frames, &answer);
+        out.clear();
+        frames.pack(&packet(5, b"rows"), &mut out);
+        assert_eq!(read(&mut frames, &out)[0].0, 5);
     }
 
     #[test]
     fn long_packets_take_several_frames() {
-        let mut frames = Frames::new(Compression::Zlib).expect("frames");
+        let mut frames = Frames::default();
         let long = [packet(0, &vec![1; CONTENT_MAX]), packet(1, b"end")].concat();
         let mut out = Vec::new();
         frames.pack(&long, &mut out);
@@ -250,17 +179,15 @@ mod tests {
 
     #[test]
     fn a_frame_that_lies_is_refused() {
-        for compression in Compression::ALL {
-            let mut frames = Frames::new(compression).expect("frames");
-            let mut out = Vec::new();
-            frames.push_frame(&[9; 1_000], &mut out);
-            for (at, byte) in [(4, 0xff), (5, 1), (6, 0xff), (10, 0x55), (12, 0xff)] {
-                let mut broken = out.clone();
-                broken[at] = byte;
-                assert!(frames.unpack(&broken, &mut Vec::new()).is_err(), "{compression:?}: {at}");
-            }
-            assert_eq!(frames.unpack(&out, &mut Vec::new()), Ok(out.len()));
+        let mut frames = Frames::default();
+        let mut out = Vec::new();
+        frames.push_frame(&[9; 1_000], &mut out);
+        for (at, byte) in [(4, 0xff), (5, 1), (6, 0xff), (10, 0x55), (12, 0xff)] {
+            let mut broken = out.clone();
+            broken[at] = byte;
+            assert!(frames.unpack(&broken, &mut Vec::new()).is_err(), "{at}");
         }
+        assert_eq!(frames.unpack(&out, &mut Vec::new()), Ok(out.len()));
     }
 
     proptest! {
@@ -268,10 +195,8 @@ mod tests {
         fn what_is_packed_is_unpacked(
             payloads in prop::collection::vec(prop::collection::vec(0_u8..4, 0..400), 1..6),
             cut in any::<prop::sample::Index>(),
-            is_zstd in any::<bool>(),
         ) {
-            let compression = if is_zstd { Compression::Zstd } else { Compression::Zlib };
-            let mut frames = Frames::new(compression).unwrap();
+            let mut frames = Frames::default();
             let packets: Vec<u8> = payloads.iter().flat_map(|payload| packet(0, payload)).collect();
             let mut out = Vec::new();
             frames.pack(&packets, &mut out);
@@ -284,9 +209,8 @@ mod tests {
         }
 
         #[test]
-        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), is_zstd in any::<bool>()) {
-            let compression = if is_zstd { Compression::Zstd } else { Compression::Zlib };
-            let mut frames = Frames::new(compression).unwrap();
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let mut frames = Frames::default();
             let _ = frames.unpack(&bytes, &mut Vec::new());
             frames.pack(&bytes, &mut Vec::new());
         }

@@ -2,7 +2,6 @@
 
 use super::{
     Malformed, Scanned,
-    compression::ZSTD_LEVEL,
     packet::{PacketReader, push_lenenc, push_lenenc_bytes},
     packet::{begin_packet, finish_packet},
 };
@@ -33,8 +32,6 @@ impl CapabilityFlags {
     pub const PLUGIN_AUTH_LENENC: Self = Self(1 << 21);
     /// Result sets end with an OK packet.
     pub const DEPRECATE_EOF: Self = Self(1 << 24);
-    /// MySQL: packets may be compressed by zstd.
-    pub const ZSTD: Self = Self(1 << 26);
     /// MariaDB: column definitions are not repeated.
     pub const CACHE_METADATA: Self = Self(1 << 36);
 
@@ -189,9 +186,6 @@ impl Login<'_> {
             }
             push_lenenc(out, attributes.len() as u64);
             out.extend_from_slice(&attributes);
-        }
-        if self.capabilities.has(CapabilityFlags::ZSTD) {
-            out.push(ZSTD_LEVEL);
         }
         finish_packet(out, start, sequence)
     }

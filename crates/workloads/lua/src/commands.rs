@@ -24,12 +24,11 @@ pub enum CommandKind {
 }
 
 /// What is left of a command when the script's top level has been executed, and what follows it.
-#[derive(Debug)]
-pub enum Begun<S> {
+pub enum Begun<'a> {
     /// Nothing: its function has ended. Where there is no command, or none of this name, the script has.
     Done,
     /// Events, by [`crate::drive`]; the state is that of `init` and `done`.
-    Run(S),
+    Run(Box<dyn SideState + 'a>),
     /// A function in each worker, by [`parallel`].
     Parallel,
 }
@@ -56,7 +55,7 @@ pub fn begin<'a>(
     database: &'a Database,
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
-) -> Result<Begun<Box<dyn SideState + 'a>>, CommandError> {
+) -> Result<Begun<'a>, CommandError> {
     let step = if settings.command.is_some() { "look" } else { "top" };
     begin_at(database, script, settings, step)
 }
@@ -67,13 +66,9 @@ pub(crate) fn begin_at<'a>(
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
     step: &'static str,
-) -> Result<Begun<Box<dyn SideState + 'a>>, CommandError> {
+) -> Result<Begun<'a>, CommandError> {
     with_driver!(database, driver => {
-        Ok(match begin_on(driver, script, settings, step)? {
-            Begun::Done => Begun::Done,
-            Begun::Run(side) => Begun::Run(Box::new(side)),
-            Begun::Parallel => Begun::Parallel,
-        })
+        begin_on(driver, script, settings, step)
     })
 }
 
@@ -82,7 +77,7 @@ fn begin_on<'a, D: Driver>(
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
     step: &'static str,
-) -> Result<Begun<Side<'a, D>>, CommandError> {
+) -> Result<Begun<'a>, CommandError> {
     let common = LuaCommon::of_commands(driver, script, settings);
     let command = settings.command.as_deref().unwrap_or_default();
     let ended = block_on(async {
@@ -92,7 +87,7 @@ fn begin_on<'a, D: Driver>(
         let function = match kind {
             Some(CommandKind::Run) => {
                 worker.park().await;
-                return Ok(Begun::Run(Side::of(worker)));
+                return Ok(Begun::Run(Box::new(Side::of(worker))));
             }
             Some(CommandKind::Once | CommandKind::Global) => Some("command"),
             Some(CommandKind::PrintOptions) => Some("options"),

@@ -138,17 +138,12 @@ impl LuaFamily {
 }
 
 fn failure(error: LuaError) -> Failure {
-    let hint = if error.is_refusal {
-        "The script declares its options in `sysbench.cmdline.options`.".to_owned()
-    } else if error.message.contains("already exists") {
-        "An earlier run may have left it there: `prepare = false` uses what is there. Or drop it, \
-         by `dyno sysbench SCRIPT cleanup`, and have `cleanup = true` do so after each run."
-            .to_owned()
-    } else {
-        "the script failed there".to_owned()
+    let hint = match error.is_refusal {
+        true => "The script declares its options in `sysbench.cmdline.options`.",
+        false => "the script failed there",
     };
     let trace = if error.trace.is_empty() { String::new() } else { format!("\n{}", error.trace) };
-    Failure::new(sentence(&error.message)).with_hint(hint + &trace)
+    Failure::new(sentence(&error.message)).with_hint(format!("{hint}{trace}"))
 }
 
 impl LuaFamily {

@@ -1,14 +1,14 @@
 //! Texts of prepared statements.
 
 use crate::prepared::Literal;
-use dyno_core::{Dialect, Param};
+use dyno_core::{Dialect, Param, SqlRules};
 use std::fmt::Display;
 use std::io::Write as _;
 
 /// The number of a statement's placeholders, and the statement: with those of its dialect where the server prepares it.
 pub(crate) fn with_placeholders(
     sql: &[u8],
-    rules: LiteralRules,
+    rules: SqlRules,
     is_prepared: bool,
 ) -> (Vec<u8>, usize) {
     let parts = Parts::of(sql, rules);
@@ -30,43 +30,12 @@ pub(crate) fn with_placeholders(
 /// The parts of a statement before, between and after its `?`, which count only outside of quotes and comments.
 struct Parts<'a> {
     rest: Option<&'a [u8]>,
-    rules: LiteralRules,
+    rules: SqlRules,
 }
 
 impl<'a> Parts<'a> {
-    fn of(sql: &'a [u8], rules: LiteralRules) -> Self {
+    fn of(sql: &'a [u8], rules: SqlRules) -> Self {
         Parts { rest: Some(sql), rules }
-    }
-
-    /// Where the quotation, the comment or else the byte at `at` ends.
-    fn end_of(&self, sql: &[u8], at: usize) -> usize {
-        let dialect = self.rules.dialect;
-        let is_mysql = dialect == Dialect::Mysql;
-        let rest = &sql[at..];
-        let length = match rest {
-            [quote @ (b'\'' | b'"' | b'`'), ..] => {
-                let has_escapes = match dialect {
-                    Dialect::Mysql => *quote != b'`' && self.rules.has_backslash_escapes,
-                    Dialect::Postgres => *quote == b'\'' && ends_with_e(&sql[..at]),
-                    Dialect::Sqlite => false,
-                };
-                quotation(rest, has_escapes).unwrap_or(rest.len())
-            }
-            // MySQL executes what is in these.
-            [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => 2,
-            [b'/', b'*', ..] => block_comment(rest, dialect == Dialect::Postgres),
-            // There `5--1` is a difference.
-            [b'-', b'-', next, ..]
-                if is_mysql && !next.is_ascii_whitespace() && !next.is_ascii_control() =>
-            {
-                1
-            }
-            [b'-', b'-', ..] => line(rest),
-            [b'#', ..] if is_mysql => line(rest),
-            [b'$', ..] if dialect == Dialect::Postgres => dollar_quotation(&sql[..at], rest),
-            _ => 1,
-        };
-        at + length
     }
 }
 
@@ -81,76 +50,10 @@ impl<'a> Iterator for Parts<'a> {
                 self.rest = Some(&sql[at + 1..]);
                 return Some(&sql[..at]);
             }
-            at = self.end_of(sql, at);
+            (_, at) = self.rules.part_at(sql, at);
         }
         Some(sql)
     }
-}
-
-/// The length of a quotation; `None` if it has no end. A doubled quote ends one and begins another, with the same result.
-fn quotation(text: &[u8], has_escapes: bool) -> Option<usize> {
-    let mut at = 1;
-    loop {
-        match *text.get(at)? {
-            b'\\' if has_escapes => at += 2,
-            byte if byte == text[0] => return Some(at + 1),
-            _ => at += 1,
-        }
-    }
-}
-
-/// The length of PostgreSQL's `$tag$...$tag$`; 1 where there is none.
-fn dollar_quotation(before: &[u8], text: &[u8]) -> usize {
-    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | 0x80..);
-    let tag = text[1..].iter().take_while(|byte| is_tag(byte)).count();
-    let begins = text.get(tag + 1) == Some(&b'$')
-        && !text[1].is_ascii_digit()
-        && !before.last().is_some_and(|byte| is_tag(byte) || *byte == b'$');
-    if !begins {
-        return 1;
-    }
-    let (quote, rest) = text.split_at(tag + 2);
-    let end = rest.windows(quote.len()).position(|part| part == quote);
-    end.map_or(text.len(), |end| quote.len() + end + quote.len())
-}
-
-/// True before the quotation of PostgreSQL's `E'...'`.
-fn ends_with_e(before: &[u8]) -> bool {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
-    match before {
-        [.., last, b'e' | b'E'] => !is_name(last),
-        _ => matches!(before, [b'e' | b'E']),
-    }
-}
-
-fn block_comment(text: &[u8], nests: bool) -> usize {
-    let (mut at, mut depth) = (2, 1);
-    while depth > 0 && at < text.len() {
-        at += match text[at..] {
-            [b'*', b'/', ..] => {
-                depth -= 1;
-                2
-            }
-            [b'/', b'*', ..] if nests => {
-                depth += 1;
-                2
-            }
-            _ => 1,
-        };
-    }
-    at
-}
-
-fn line(text: &[u8]) -> usize {
-    text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())
-}
-
-/// How quotations are read and values are written.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LiteralRules {
-    pub(crate) dialect: Dialect,
-    /// What the session says of it.
-    pub(crate) has_backslash_escapes: bool,
 }
 
 /// Appends the statement with values in place of its placeholders, for `--db-ps-mode=disable`.
@@ -158,72 +61,70 @@ pub(crate) fn substitute<'a>(
     out: &mut Vec<u8>,
     sql: &[u8],
     mut values: impl Iterator<Item = Literal<'a>>,
-    rules: LiteralRules,
+    rules: SqlRules,
 ) {
     for (index, part) in Parts::of(sql, rules).enumerate() {
         if index > 0 {
-            rules.push(out, values.next());
+            push_literal(rules, out, values.next());
         }
         out.extend_from_slice(part);
     }
 }
 
-impl LiteralRules {
-    fn push(self, out: &mut Vec<u8>, value: Option<Literal<'_>>) {
-        let missing = Literal { param: Param::Null, unsigned: None };
-        let Literal { param, unsigned } = value.unwrap_or(missing);
-        if let Some(number) = unsigned
-            && self.dialect != Dialect::Sqlite
-        {
-            // SQLite would make a real number of it. There `param` has what a prepared statement is given.
-            return push(out, number);
-        }
-        match param {
-            Param::Int(number) => self.push_number(out, number < 0, number),
-            // With an exponent, or MySQL takes it for an exact number, which has fewer digits.
-            Param::Double(number) if number.is_finite() => {
-                self.push_number(out, number.is_sign_negative(), format_args!("{number:e}"));
-            }
-            // As PostgreSQL writes it. The others have no such numbers, and refuse the statement.
-            Param::Double(number) => push(out, format_args!("'{number}'::float8")),
-            Param::Text(text) => self.push_text(out, text),
-            Param::Null => out.extend_from_slice(b"NULL"),
-        }
+fn push_literal(rules: SqlRules, out: &mut Vec<u8>, value: Option<Literal<'_>>) {
+    let missing = Literal { param: Param::Null, unsigned: None };
+    let Literal { param, unsigned } = value.unwrap_or(missing);
+    if let Some(number) = unsigned
+        && rules.dialect != Dialect::Sqlite
+    {
+        // SQLite would make a real number of it. There `param` has what a prepared statement is given.
+        return push(out, number);
     }
-
-    /// A minus after another one would begin a comment; on MySQL only one with a blank behind it does.
-    fn push_number(self, out: &mut Vec<u8>, is_negative: bool, number: impl Display) {
-        if is_negative && out.ends_with(b"-") && self.dialect != Dialect::Mysql {
-            out.push(b' ');
+    match param {
+        Param::Int(number) => push_number(rules, out, number < 0, number),
+        // With an exponent, or MySQL takes it for an exact number, which has fewer digits.
+        Param::Double(number) if number.is_finite() => {
+            push_number(rules, out, number.is_sign_negative(), format_args!("{number:e}"));
         }
-        push(out, number);
+        // As PostgreSQL writes it. The others have no such numbers, and refuse the statement.
+        Param::Double(number) => push(out, format_args!("'{number}'::float8")),
+        Param::Text(text) => push_text(rules, out, text),
+        Param::Null => out.extend_from_slice(b"NULL"),
     }
+}
 
-    fn push_text(self, out: &mut Vec<u8>, text: &[u8]) {
-        let has_escapes = match self.dialect {
-            Dialect::Mysql => self.has_backslash_escapes,
-            // Of this form `standard_conforming_strings` changes nothing.
-            Dialect::Postgres if text.contains(&b'\\') => {
-                out.extend_from_slice(b" E");
-                true
-            }
-            // A quoted text ends at a zero byte there, and a statement must be UTF-8.
-            Dialect::Sqlite if text.contains(&0) || std::str::from_utf8(text).is_err() => {
-                out.extend_from_slice(b"CAST(X'");
-                text.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
-                return out.extend_from_slice(b"' AS TEXT)");
-            }
-            Dialect::Postgres | Dialect::Sqlite => false,
-        };
-        out.push(b'\'');
-        for &byte in text {
-            if byte == b'\'' || has_escapes && byte == b'\\' {
-                out.push(byte);
-            }
+/// A minus after another one would begin a comment; on MySQL only one with a blank behind it does.
+fn push_number(rules: SqlRules, out: &mut Vec<u8>, is_negative: bool, number: impl Display) {
+    if is_negative && out.ends_with(b"-") && rules.dialect != Dialect::Mysql {
+        out.push(b' ');
+    }
+    push(out, number);
+}
+
+fn push_text(rules: SqlRules, out: &mut Vec<u8>, text: &[u8]) {
+    let has_escapes = match rules.dialect {
+        Dialect::Mysql => rules.has_backslash_escapes,
+        // Of this form `standard_conforming_strings` changes nothing.
+        Dialect::Postgres if text.contains(&b'\\') => {
+            out.extend_from_slice(b" E");
+            true
+        }
+        // A quoted text ends at a zero byte there, and a statement must be UTF-8.
+        Dialect::Sqlite if text.contains(&0) || std::str::from_utf8(text).is_err() => {
+            out.extend_from_slice(b"CAST(X'");
+            text.iter().for_each(|byte| push(out, format_args!("{byte:02X}")));
+            return out.extend_from_slice(b"' AS TEXT)");
+        }
+        Dialect::Postgres | Dialect::Sqlite => false,
+    };
+    out.push(b'\'');
+    for &byte in text {
+        if byte == b'\'' || has_escapes && byte == b'\\' {
             out.push(byte);
         }
-        out.push(b'\'');
+        out.push(byte);
     }
+    out.push(b'\'');
 }
 
 fn push(out: &mut Vec<u8>, what: impl Display) {
@@ -235,14 +136,13 @@ fn push(out: &mut Vec<u8>, what: impl Display) {
 mod tests {
     use super::*;
 
-    const MYSQL: LiteralRules =
-        LiteralRules { dialect: Dialect::Mysql, has_backslash_escapes: true };
-    const WITHOUT_ESCAPES: LiteralRules = LiteralRules { has_backslash_escapes: false, ..MYSQL };
-    const POSTGRES: LiteralRules =
-        LiteralRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
-    const SQLITE: LiteralRules = LiteralRules { dialect: Dialect::Sqlite, ..POSTGRES };
+    const MYSQL: SqlRules = SqlRules { dialect: Dialect::Mysql, has_backslash_escapes: true };
+    const WITHOUT_ESCAPES: SqlRules = SqlRules { has_backslash_escapes: false, ..MYSQL };
+    const POSTGRES: SqlRules =
+        SqlRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
+    const SQLITE: SqlRules = SqlRules { dialect: Dialect::Sqlite, ..POSTGRES };
 
-    fn substituted(sql: &str, values: &[Param<'_>], rules: LiteralRules) -> Vec<u8> {
+    fn substituted(sql: &str, values: &[Param<'_>], rules: SqlRules) -> Vec<u8> {
         let mut out = Vec::new();
         let literals = values.iter().map(|&param| Literal { param, unsigned: None });
         substitute(&mut out, sql.as_bytes(), literals, rules);

@@ -9,13 +9,13 @@ use dyno_core::{
     Cause, DbError, Dialect, Driver, ErrorClass, Executed, Nanos, Outcome, Rng, Session,
     StatementKind, Tally, TransactionId, TransactionKind, WorkerId, Workload,
 };
+use dyno_drivers::dry::DryDriver;
 use dyno_drivers::{Database, with_driver};
 use dyno_engine::record::{ErrorCount, ErrorTable};
 use dyno_engine::{Control, DriveError, ErrorPolicy, ErrorSet, Observer, TrialResult, TrialSpec};
 use dyno_reactor::{monotonic_now, now, yield_now};
 use mlua::{Lua, Table};
 
-use crate::connections::Unconnected;
 use crate::machine::LuaError;
 use crate::random::UniqueNumbers;
 use crate::script::{LuaScript, ScriptSettings};
@@ -58,7 +58,8 @@ pub fn drive(
     with_driver!(database, driver => {
         let common = LuaCommon::new(driver, script, settings, &spec.errors);
         let workload = LuaWorkload::new(LuaCommon { lends: false, ..common }, spec);
-        let engine = Unconnected::instead_of(driver);
+        // The script opens its own sessions.
+        let engine = DryDriver { dialect: driver.dialect(), blocks: driver.blocks() };
         let mut result = dyno_engine::drive(&workload, &engine, &driven, control, observer)?;
         workload.add_errors(&mut result);
         Ok((result, workload.take_thread_done()))

@@ -2,6 +2,7 @@
 //! four change by the same, whatever ran before. And whether each row of the history that was acknowledged is
 //! there: after a failover what the transactions wrote is held against the table as a multiset.
 
+use crate::script::{Action, Script, ScriptCommand};
 use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows, Session};
 use dyno_facts::{Message, say};
 use std::collections::{BTreeMap, HashMap};
@@ -123,7 +124,7 @@ enum Booking {
 impl Ledger {
     /// The ledger of these scripts, run in any mixture. A book belongs to a group with those that
     /// get the same variable from the same scripts.
-    pub fn of<'a>(scripts: impl IntoIterator<Item = &'a str>) -> Ledger {
+    pub fn of<'a>(scripts: impl IntoIterator<Item = &'a Script>) -> Ledger {
         let scripts: Vec<BTreeMap<Book, Booking>> = scripts.into_iter().map(bookings).collect();
         let mut groups: BTreeMap<Vec<Option<&Booking>>, Vec<Book>> = BTreeMap::new();
         for book in Book::ALL {
@@ -146,10 +147,11 @@ impl Ledger {
     }
 }
 
-fn bookings(script: &str) -> BTreeMap<Book, Booking> {
+fn bookings(script: &Script) -> BTreeMap<Book, Booking> {
     let mut found: BTreeMap<Book, Booking> = BTreeMap::new();
     // What stands in a branch may run or not.
-    let is_conditional = script.lines().any(|line| line.trim_start().starts_with("\\if"));
+    let is_if = |command: &ScriptCommand| matches!(command.action, Action::If { .. });
+    let is_conditional = script.commands.iter().any(is_if);
     for statement in statements(script) {
         for book in Book::ALL {
             let Some(booking) = booking(&statement, book) else { continue };
@@ -161,24 +163,14 @@ fn bookings(script: &str) -> BTreeMap<Book, Booking> {
     found
 }
 
-/// The SQL of a script: in lower case, without comments and meta commands, blanks made single.
-fn statements(script: &str) -> Vec<String> {
-    let mut sql = String::new();
-    let mut is_meta = false;
-    for line in script.lines() {
-        if is_meta || line.trim_start().starts_with('\\') {
-            // A backslash at the end continues a meta command on the next line.
-            is_meta = line.trim_end().ends_with('\\');
-            continue;
-        }
-        sql.push_str(line.split("--").next().unwrap_or_default());
-        sql.push('\n');
-    }
-    sql.split(';')
-        .map(|part| part.trim().trim_end_matches('\\').to_lowercase())
-        .map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "))
-        .filter(|part| !part.is_empty())
-        .collect()
+/// The SQL of a script: in lower case, without comments, blanks made single.
+fn statements(script: &Script) -> Vec<String> {
+    let sql = script.commands.iter().filter(|command| command.is_sql());
+    let text: String = sql.map(|command| format!("{};\n", command.text())).collect();
+    let lines = text.lines().map(|line| line.split("--").next().unwrap_or_default());
+    let text = lines.collect::<Vec<_>>().join("\n").to_lowercase();
+    let parts = text.split(';').map(|part| part.split_whitespace().collect::<Vec<_>>().join(" "));
+    parts.filter(|part| !part.is_empty()).collect()
 }
 
 /// How one statement changes a book; `None` when it doesn't.
@@ -210,7 +202,7 @@ fn added(statement: &str, book: Book) -> Option<String> {
 }
 
 /// Rows that a transaction of the script writes into the history; `None` where that doesn't follow from the text.
-pub(crate) fn history_rows(script: &str) -> Option<u64> {
+pub(crate) fn history_rows(script: &Script) -> Option<u64> {
     match bookings(script).get(&Book::History) {
         None => Some(0),
         Some(Booking::Adds(_)) => Some(1),
@@ -248,7 +240,7 @@ type Written = [i64; 4];
 
 /// The variables whose values one transaction of the script writes into the history, in the order of the columns; `None`
 /// where it writes none, or what it writes doesn't follow from the text.
-pub(crate) fn history_variables(script: &str) -> Option<[String; 4]> {
+pub(crate) fn history_variables(script: &Script) -> Option<[String; 4]> {
     let Some(Booking::Adds(_)) = bookings(script).remove(&Book::History) else { return None };
     let [tid, bid, aid, delta] = COLUMNS.map(|column| {
         let statements = statements(script);
@@ -357,7 +349,7 @@ pub struct Settled {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::script::find_builtin;
+    use crate::script::{QueryMode, find_builtin};
     use Book::{Accounts, Branches, Tellers};
 
     const PAPER: &str = include_str!("../../../../suites/pgbench/read-write.sql");
@@ -367,8 +359,17 @@ mod tests {
         SELECT abalance FROM pgbench_accounts WHERE aid = :aid; -- pgbench_tellers;\n\
         INSERT INTO pgbench_history (tid, bid, aid, delta, mtime) VALUES (:tid, :bid, :aid, :delta, CURRENT_TIMESTAMP);\nEND;\n";
 
-    fn groups(scripts: &[&str]) -> Vec<Vec<Book>> {
-        Ledger::of(scripts.iter().copied()).0
+    fn script(text: &str) -> Script {
+        Script::parse(text.as_bytes(), "test.sql", QueryMode::Simple).expect("a script")
+    }
+
+    fn ledger(texts: &[&str]) -> Ledger {
+        let scripts: Vec<Script> = texts.iter().map(|text| script(text)).collect();
+        Ledger::of(&scripts)
+    }
+
+    fn groups(texts: &[&str]) -> Vec<Vec<Book>> {
+        ledger(texts).0
     }
 
     #[test]
@@ -381,8 +382,8 @@ mod tests {
             groups(&[PAPER, SIMPLE]),
             [vec![Accounts, Book::History], vec![Tellers, Branches]]
         );
-        assert!(Ledger::of([READS]).is_empty());
-        assert!(Ledger::of([]).is_empty());
+        assert!(ledger(&[READS]).is_empty());
+        assert!(ledger(&[]).is_empty());
     }
 
     #[test]
@@ -412,24 +413,24 @@ mod tests {
     fn books_must_change_by_the_same() {
         let before = Balances { sums: [7, -3, 5, 100], history_rows: 9 };
         let after = Balances { sums: [17, 7, 15, 110], history_rows: 11 };
-        let ledger = Ledger::of([PAPER]);
-        let verdict = after.change_since(&before).verdict(&ledger).expect("a verdict");
+        let all = ledger(&[PAPER]);
+        let verdict = after.change_since(&before).verdict(&all).expect("a verdict");
         assert!(verdict.is_balanced, "what was there before doesn't matter");
         assert_eq!(
             verdict.evidence,
             "The sums of accounts, tellers, branches and history changed by 10 each. The history got 2 rows."
         );
         let broken = Balances { sums: [17, 8, 15, 110], ..after };
-        let verdict = broken.change_since(&before).verdict(&ledger).expect("a verdict");
+        let verdict = broken.change_since(&before).verdict(&all).expect("a verdict");
         assert!(!verdict.is_balanced);
         assert_eq!(
             verdict.evidence,
             "The sums changed by different amounts, but must change alike: accounts by 10, tellers by 11, \
              branches by 10 and history by 10. The history got 2 rows."
         );
-        let simple = broken.change_since(&before).verdict(&Ledger::of([SIMPLE]));
+        let simple = broken.change_since(&before).verdict(&ledger(&[SIMPLE]));
         assert!(simple.expect("a verdict").is_balanced, "simple-update doesn't touch tellers");
-        assert_eq!(broken.change_since(&before).verdict(&Ledger::of([READS])), None);
+        assert_eq!(broken.change_since(&before).verdict(&ledger(&[READS])), None);
     }
 
     fn table(rows: &[Written]) -> History {
@@ -442,16 +443,16 @@ mod tests {
 
     #[test]
     fn the_scripts_that_write_say_what() {
-        let names = |name| history_variables(find_builtin(name).expect("a script").text);
+        let names = |name| history_variables(&script(find_builtin(name).expect("a script").text));
         let all = Some(["tid", "bid", "aid", "delta"].map(str::to_owned));
         assert_eq!(names("tpcb-like"), all);
         assert_eq!(names("simple-update"), all);
         assert_eq!(names("select-only"), None);
         let literal = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (1, 2, :a, :d);";
-        assert_eq!(history_variables(literal), None);
+        assert_eq!(history_variables(&script(literal)), None);
         let twice = "INSERT INTO pgbench_history (tid, bid, aid, delta) VALUES (:t, :b, :a, :d);";
         assert_eq!(
-            history_variables(&format!("{twice}\n{twice}")),
+            history_variables(&script(&format!("{twice}\n{twice}"))),
             None,
             "one row each is followed"
         );

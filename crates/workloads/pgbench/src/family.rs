@@ -2,27 +2,26 @@
 
 use crate::check::{Balances, History, Journal, Ledger, balances, history, history_rows};
 use crate::init::{
-    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, NOT_OURS, circumstance,
-    existing_tables, initialize, table_info, vacuum_accounts, vacuum_before_run,
+    ACCOUNTS_PER_BRANCH, CHILDREN_FIRST, InitOptions, LOAD_NEEDS, existing_tables, initialize,
+    table_info, vacuum_accounts, vacuum_before_run,
 };
-use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum, common_access};
+use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
-use crate::script::Script;
+use crate::script::{Script, ScriptCommand};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,
     mask_script, say,
 };
+use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
-use dyno_load::{LoadError, default_sessions};
 use dyno_report::NamedPaper;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::family::{
-    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, GOES_ON_HINT, LoadOrder,
-    LostWork, Ready, UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure,
-    refused,
+    After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
+    UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused,
 };
 use dyno_runner::output;
 use dyno_suite::Plan;
@@ -68,7 +67,7 @@ impl PgbenchFamily {
         let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)
             .map_err(|error| refused(plan, experiment, error))?;
         let ledger = match options.check {
-            true => Ledger::of(options.texts()),
+            true => Ledger::of(options.running()),
             false => Ledger::default(),
         };
         Ok(PgbenchFamily {
@@ -88,13 +87,9 @@ impl Family for PgbenchFamily {
     }
 
     fn commands(&self) -> Vec<String> {
-        let lines = |((script, _), text): (&(Script, u32), &String)| {
-            let shell = script.commands.iter().filter(|command| command.is_shell());
-            let line = |number: u32| text.lines().nth(number.saturating_sub(1) as usize);
-            let lines = shell.map(|command| line(command.line).unwrap_or(text).trim().to_owned());
-            lines.collect::<Vec<String>>()
-        };
-        self.options.scripts.iter().zip(self.options.all_texts()).flat_map(lines).collect()
+        let commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
+        let shell = commands.filter(|command| command.is_shell());
+        shell.map(|command| command.first_line.clone()).collect()
     }
 
     fn needs(&self) -> Vec<ServerNeed> {
@@ -123,7 +118,7 @@ impl Family for PgbenchFamily {
             return Ok(say!(no_data_of_ours));
         }
         let report = initialize(driver, &self.init_options(), order.observer)
-            .map_err(|error| failure_of(&error))?;
+            .map_err(|error| load_failure(&error, OTHER_DATA_HINT))?;
         Ok(report.loaded.sentence())
     }
 
@@ -217,27 +212,6 @@ impl Driven for PgbenchFamily {
     }
 }
 
-/// A load's failure with a remedy that suits a suite.
-fn failure_of(error: &LoadError) -> Failure {
-    let failure = load_failure(error, OTHER_DATA_HINT);
-    let remedy = match error {
-        LoadError::Data { hint, .. } if hint == NOT_OURS => Some(NOT_OURS),
-        LoadError::Session { error, .. } if !error.is_connect() => circumstance(error),
-        _ => None,
-    };
-    let remedy = remedy.map(|text| {
-        let (first, rest) = text.split_at(1);
-        format!("{}{rest}.", first.to_uppercase())
-    });
-    match remedy {
-        None => failure,
-        Some(remedy) if failure.hint.as_deref() == Some(GOES_ON_HINT) => {
-            failure.with_hint(format!("{remedy} {GOES_ON_HINT}"))
-        }
-        Some(remedy) => failure.with_hint(remedy),
-    }
-}
-
 /// Data, sums and history before a trial, and warnings.
 type BeforeTrial = (Option<DataFacts>, (Option<Balances>, Option<History>), Vec<String>);
 
@@ -249,7 +223,9 @@ impl PgbenchFamily {
 
     /// Texts of a suite are UTF-8: a session with another encoding would take them for other letters.
     async fn check_encoding(&self, session: &mut AdminSession<'_>) -> Result<(), Failure> {
-        if session.dialect() != Dialect::Postgres || self.options.texts().all(str::is_ascii) {
+        if session.dialect() != Dialect::Postgres
+            || self.options.texts().all(|text| text.is_ascii())
+        {
             return Ok(());
         }
         let mut answer = AnswerTable::default();
@@ -305,20 +281,28 @@ impl PgbenchFamily {
 
     fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
         let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
-        let of_script = |(name, text)| {
-            let access = Access::of(text, |name| self.options.variable(name));
-            (access.is_some() || text.contains("pgbench_accounts")).then_some((name, access))
+        let of_script = |script: &Script| {
+            let access = Access::of(script, |name| self.options.variable(name));
+            let mut texts = script.commands.iter().map(ScriptCommand::text);
+            let is_of_accounts =
+                access.is_some() || texts.any(|it| it.contains("pgbench_accounts"));
+            is_of_accounts.then_some(access)
         };
-        let drawn: Vec<(&str, Option<Access>)> =
-            self.options.named_texts().filter_map(of_script).collect();
-        let widest = drawn.iter().filter_map(|(_, access)| Some(access.as_ref()?.hot_rows)).max();
+        let drawn: Vec<Option<Access>> = self.options.running().filter_map(of_script).collect();
+        let widest = drawn.iter().flatten().map(|access| access.hot_rows).max();
         if let Some(widest) = widest.filter(|widest| *widest > rows) {
             warnings.push(format!(
                 "Accounts are drawn from {widest} numbers, but there are only {rows}: many draws \
                  will meet no row."
             ));
         }
-        let (hot_rows, access) = common_access(&drawn);
+        // Where scripts differ there is no figure for all of them.
+        let common = drawn.first().cloned().flatten();
+        let common = common.filter(|first| drawn.iter().all(|other| other.as_ref() == Some(first)));
+        let (hot_rows, access) = match common {
+            Some(Access { hot_rows, meaning }) => (Some(hot_rows), meaning),
+            None => (None, Message::default()),
+        };
         DataFacts {
             rows,
             hot_rows,
@@ -356,12 +340,9 @@ impl PgbenchFamily {
             defines: options.defines.clone(),
             statement_latencies: true,
             continue_on_error: true,
-            executes_unprepared: false,
+            fails_at_preparation: true,
             reconnects: spec.errors.reconnect,
-            history_of: match self.has_fault {
-                true => options.all_texts().to_vec(),
-                false => Vec::new(),
-            },
+            keeps_history: self.has_fault,
             ..run::PgbenchOptions::new(options.scripts.clone(), options.mode, spec.seed)
         }
     }
@@ -396,7 +377,7 @@ impl PgbenchFamily {
 
     /// Rows of the history that the trial's transactions don't explain, in a sentence.
     fn strange_rows(&self, grown: i128, ran: &EndedTrial<'_>) -> Option<Message> {
-        let rows = self.options.all_texts().iter().map(|text| history_rows(text));
+        let rows = self.options.scripts.iter().map(|(script, _)| history_rows(script));
         let rows: Vec<u64> = rows.collect::<Option<_>>()?;
         let least: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
         // These may have been committed, and nobody has heard of it.
@@ -491,34 +472,4 @@ fn talker() -> Talker {
             _ => {}
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use dyno_core::ErrorClass;
-    use dyno_load::while_doing;
-
-    #[test]
-    fn what_is_said_of_a_load_that_failed_suits_a_suite() {
-        let hint = |sqlstate: &[u8; 5], resume: Option<&str>| {
-            let error = DbError::server(ErrorClass::Other, 0, *sqlstate, "no");
-            let error = while_doing("creating")(error);
-            let error = match resume {
-                Some(resume) => error.with_resume_hint(resume),
-                None => error,
-            };
-            failure_of(&error).hint
-        };
-        let resume = "run it again with --resume: what is stored is kept and only the rest is made";
-        let primary = "Connect to the primary: this server is read-only.";
-        assert_eq!(hint(b"25006", None).as_deref(), Some(primary));
-        assert_eq!(hint(b"25006", Some(resume)), Some(format!("{primary} {GOES_ON_HINT}")));
-        assert_eq!(hint(b"XX000", Some(resume)).as_deref(), Some(GOES_ON_HINT));
-        assert_eq!(hint(b"XX000", None), None, "nothing was loaded");
-        let foreign = failure_of(&LoadError::data("It is not pgbench's", NOT_OURS)).hint;
-        assert_eq!(foreign.as_deref(), Some("Rename or drop it, or use another database."));
-        let other = failure_of(&LoadError::data("It has other rows", "use other options")).hint;
-        assert_eq!(other.as_deref(), Some(OTHER_DATA_HINT));
-    }
 }

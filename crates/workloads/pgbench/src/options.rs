@@ -3,11 +3,15 @@
 //! their table.
 
 use crate::init::SCALE_MAX;
-use crate::script::{QueryMode, Script, find_builtin, function_names, is_function_name};
+use crate::script::{
+    Action, Function, Op, QueryMode, Script, ScriptCommand, ScriptValue, find_builtin,
+    function_names, is_function_name,
+};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, Levels, Scale, TestOffer, UsualPace, WorkloadOffer};
 use dyno_core::options::{OptionError, OptionRow, OptionValues, did_you_mean, read};
-use dyno_facts::{Message, format, say};
+use dyno_facts::{Message, say};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 pub const OFFER: WorkloadOffer = WorkloadOffer {
@@ -139,7 +143,6 @@ pub struct PgbenchSettings {
     files: Vec<String>,
     statements: Vec<String>,
     parameters: Vec<(String, String)>,
-    texts: Vec<String>,
 }
 
 impl PgbenchSettings {
@@ -164,10 +167,9 @@ impl PgbenchSettings {
             let builtin = builtin.ok_or_else(no_test)?;
             let script = builtin.script(mode).map_err(|error| refuse(error.to_string()))?;
             settings.scripts.push((script, 1));
-            settings.texts.push(builtin.text.to_owned());
         }
         for (number, (name, weight, text)) in (1..).zip(scripts) {
-            settings.add(&format!("scripts.{number}"), name, weight, text.to_owned())?;
+            settings.add(&format!("scripts.{number}"), name, weight, text)?;
         }
         Ok(settings)
     }
@@ -176,7 +178,7 @@ impl PgbenchSettings {
         let mix = Mix::read(&self.statements, &self.parameters)?;
         for (number, (weight, text)) in (1..).zip(mix.scripts) {
             let name = format!("statement {number}");
-            self.add(&format!("statements.{number}"), &name, weight, text)?;
+            self.add(&format!("statements.{number}"), &name, weight, &text)?;
         }
         self.defines.extend(mix.constants);
         Ok(())
@@ -188,12 +190,11 @@ impl PgbenchSettings {
         option: &str,
         name: &str,
         weight: u32,
-        text: String,
+        text: &str,
     ) -> Result<(), OptionError> {
         let script = Script::parse(text.as_bytes(), name, self.mode);
         let script = script.map_err(|error| OptionError::value(option, error.to_string()))?;
         self.scripts.push((script, weight));
-        self.texts.push(text);
         Ok(())
     }
 
@@ -201,20 +202,14 @@ impl PgbenchSettings {
         PgbenchSettings { scale: 1, check: true, ..PgbenchSettings::default() }
     }
 
-    /// The texts of the scripts that run.
-    pub fn texts(&self) -> impl Iterator<Item = &str> {
-        self.named_texts().map(|(_, text)| text)
+    /// The scripts that run.
+    pub fn running(&self) -> impl Iterator<Item = &Script> {
+        self.scripts.iter().filter(|(_, weight)| *weight > 0).map(|(script, _)| script)
     }
 
-    /// The same, with the names of the scripts.
-    pub(crate) fn named_texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        let running = self.texts.iter().zip(&self.scripts).filter(|(_, (_, weight))| *weight > 0);
-        running.map(|(text, (script, _))| (script.description.as_str(), &**text))
-    }
-
-    /// The texts of all scripts, in their order.
-    pub fn all_texts(&self) -> &[String] {
-        &self.texts
+    /// The texts of all commands of scripts that run.
+    pub fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        self.running().flat_map(|script| &script.commands).map(ScriptCommand::text)
     }
 
     /// The value of a variable that is an integer before the scripts run.
@@ -286,7 +281,9 @@ impl Mix {
             if sql.is_empty() {
                 return Err(OptionError::value(&option, "There is no statement.".to_owned()));
             }
-            let used = names_in(sql);
+            let script = Script::parse(sql.as_bytes(), &option, QueryMode::Simple);
+            let script = script.map_err(|error| OptionError::value(&option, error.to_string()))?;
+            let used: Vec<&str> = script.parameters().collect();
             if let Some(name) = used.iter().find(|name| !known.contains(name)) {
                 return Err(refused(&option, unknown(name, &known)));
             }
@@ -348,34 +345,6 @@ fn weighted(written: &str) -> (&str, u32) {
 
 const fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// The parameters in a text of SQL: `:name`, but not in quotes, and no cast `::name`.
-fn names_in(sql: &str) -> Vec<&str> {
-    let bytes = sql.as_bytes();
-    let (mut names, mut quote, mut at) = (Vec::new(), None, 0);
-    while at < bytes.len() {
-        let byte = bytes[at];
-        match quote {
-            Some(open) if byte == open => quote = None,
-            Some(_) => {}
-            None if matches!(byte, b'\'' | b'"' | b'`') => quote = Some(byte),
-            None if byte == b':' => {
-                let colons = bytes[at..].iter().take_while(|&&byte| byte == b':').count();
-                let start = at + colons;
-                let length = bytes[start..].iter().take_while(|&&byte| is_of_name(byte)).count();
-                let is_name = bytes.get(start).is_some_and(|byte| !byte.is_ascii_digit());
-                if colons == 1 && length > 0 && is_name {
-                    names.push(&sql[start..start + length]);
-                }
-                at = start + length;
-                continue;
-            }
-            None => {}
-        }
-        at += 1;
-    }
-    names
 }
 
 impl<'a> Drawn<'a> {
@@ -441,70 +410,49 @@ pub struct Access {
 }
 
 impl Access {
-    /// How a script draws `:aid`, as far as its text says so. `value` gives variables that are
-    /// defined before the script runs.
-    pub fn of(script: &str, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
-        let line = script.lines().find_map(|line| {
-            line.trim_start().strip_prefix("\\set")?.trim_start().strip_prefix("aid")
-        })?;
-        let (function, arguments) = line.trim().strip_suffix(')')?.split_once('(')?;
-        let arguments: Vec<&str> = arguments.split(',').map(str::trim).collect();
-        let (low, high) = match arguments.as_slice() {
-            [low, high, ..] => (product(low, &value)?, product(high, &value)?),
+    /// How a script draws `:aid`, as far as that can be known. `value` gives variables that are defined before the
+    /// script runs.
+    pub fn of(script: &Script, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
+        let name = |variable: u32| &*script.variables[variable as usize];
+        let program = script.commands.iter().find_map(|command| match &command.action {
+            Action::Set { variable, program } if name(*variable) == "aid" => Some(program),
+            _ => None,
+        });
+        let mut program = program?.clone();
+        program.fold(|variable| value(name(variable)));
+        let (low, high, meaning) = match program.ops[..] {
+            [Op::RandomBetween(low, high)] => (low, high, say!(accounts_uniform)),
+            [
+                Op::Push(ScriptValue::Int(low)),
+                Op::Push(ScriptValue::Int(high)),
+                Op::Push(parameter),
+                Op::Call(function, 3),
+            ] => (low, high, meaning(function, parameter)?),
             _ => return None,
         };
         let hot_rows = u64::try_from(high.checked_sub(low)?.checked_add(1)?).ok()?;
-        let parameter = arguments.get(2).and_then(|text| text.parse::<f64>().ok());
-        let meaning = meaning(function.trim(), parameter)?;
         Some(Access { hot_rows, meaning })
     }
 }
 
-/// Hot rows and how they are drawn, of scripts and their names. Where scripts differ there is no figure for all of them.
-pub(crate) fn common_access(scripts: &[(&str, Option<Access>)]) -> (Option<u64>, Message) {
-    let Some((_, first)) = scripts.first() else { return (None, Message::default()) };
-    if scripts.iter().all(|(_, access)| access == first) {
-        return match first {
-            Some(access) => (Some(access.hot_rows), access.meaning.clone()),
-            None => (None, Message::default()),
-        };
-    }
-    let of_one = |&(script, ref access): &(&str, Option<Access>)| match access {
-        Some(Access { hot_rows, meaning }) => {
-            let rows = format::whole(*hot_rows as f64);
-            vec![say!(hot_range_of_script, script = script, rows = rows), meaning.clone()]
-        }
-        None => vec![say!(accounts_of_script_unknown, script = script)],
+fn meaning(function: Function, parameter: ScriptValue) -> Option<Message> {
+    let parameter = match parameter {
+        ScriptValue::Int(value) => value as f64,
+        ScriptValue::Double(value) => value,
+        _ => return None,
     };
-    let sentences: Vec<Message> = scripts.iter().flat_map(of_one).collect();
-    (None, Message::sentences(&sentences))
-}
-
-/// A product of integers and variables, such as `100000 * :scale`.
-fn product(text: &str, value: &impl Fn(&str) -> Option<i64>) -> Option<i64> {
-    text.split('*').map(str::trim).try_fold(1_i64, |product, factor| {
-        let factor = match factor.strip_prefix(':') {
-            Some(name) => value(name)?,
-            None => factor.parse().ok()?,
-        };
-        product.checked_mul(factor)
-    })
-}
-
-fn meaning(function: &str, parameter: Option<f64>) -> Option<Message> {
-    let function = function.to_lowercase();
-    Some(match (function.as_str(), parameter) {
-        ("random", _) => say!(accounts_uniform),
+    Some(match function {
         // Within one and two standard deviations of the middle; below a parameter of 3 the cut
         // tails change the shares.
-        ("random_gaussian", Some(p)) if p >= 3.0 => {
-            let (one, two) = (percent(1.0 / p), percent(2.0 / p));
-            say!(accounts_gaussian, p = p.to_string(), one = one, two = two)
+        Function::RandomGaussian if parameter >= 3.0 => {
+            let (one, two) = (percent(1.0 / parameter), percent(2.0 / parameter));
+            say!(accounts_gaussian, p = parameter.to_string(), one = one, two = two)
         }
-        ("random_gaussian", _) => say!(accounts_in_the_middle),
-        ("random_exponential" | "random_zipfian", _) => {
-            say!(accounts_at_the_beginning, function = function)
+        Function::RandomGaussian => say!(accounts_in_the_middle),
+        Function::RandomExponential => {
+            say!(accounts_at_the_beginning, function = "random_exponential")
         }
+        Function::RandomZipfian => say!(accounts_at_the_beginning, function = "random_zipfian"),
         _ => return None,
     })
 }
@@ -616,32 +564,12 @@ mod tests {
     }
 
     fn access(script: &str) -> Option<Access> {
-        Access::of(script, |name| match name {
+        let script = Script::parse(script.as_bytes(), "a.sql", QueryMode::Simple).ok()?;
+        Access::of(&script, |name| match name {
             "scale" => Some(30),
             "range" => Some(500_000),
             _ => None,
         })
-    }
-
-    #[test]
-    fn scripts_that_differ_have_a_sentence_each_and_no_figure() {
-        let uniform = access("\\set aid random(1, 100000 * :scale)");
-        let zipfian = access("\\set aid random_zipfian(1, :range, 1.1)");
-        let (hot_rows, meaning) =
-            common_access(&[("a.sql", uniform.clone()), ("b.sql", uniform.clone())]);
-        assert_eq!(hot_rows, Some(3_000_000));
-        assert_eq!(meaning.to_string(), "Accounts are drawn uniformly from the hot range.");
-        let scripts = [("a.sql", uniform), ("b.sql", zipfian), ("c.sql", None)];
-        let (hot_rows, meaning) = common_access(&scripts);
-        assert_eq!(hot_rows, None);
-        assert_eq!(
-            meaning.to_string(),
-            "The hot range of the script a.sql has 3,000,000 rows. Accounts are drawn uniformly from \
-             the hot range. The hot range of the script b.sql has 500,000 rows. Accounts are drawn by \
-             random_zipfian: they crowd at the beginning of the hot range. The script c.sql does not \
-             show how it draws accounts."
-        );
-        assert_eq!(common_access(&scripts[2..]), (None, Message::default()));
     }
 
     #[test]

@@ -2,26 +2,11 @@
 
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::catalog;
+pub(crate) use dyno_load::catalog::columns;
 pub(crate) use dyno_load::catalog::mysql_definition;
 pub use dyno_load::catalog::tables;
 use dyno_load::query::{column, integers};
 use std::collections::HashSet;
-
-/// The columns of a table in their order.
-pub(crate) async fn columns(
-    session: &mut AdminSession<'_>,
-    table: &str,
-) -> Result<Vec<String>, DbError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => return catalog::mysql_columns(session, table).await,
-        Dialect::Postgres => format!(
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass('{table}') \
-             AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
-        ),
-        Dialect::Sqlite => format!("SELECT name FROM pragma_table_info('{table}')"),
-    };
-    column(session, &sql).await
-}
 
 /// The names of a table's indexes.
 pub(crate) async fn indexes(

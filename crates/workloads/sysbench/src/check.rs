@@ -1,12 +1,8 @@
-//! Checks before a run, so that a wrong option is one clear sentence and not a storm of errors, and
-//! checks of the loaded data.
+//! Checks before a run, so that a wrong option is one clear sentence and not a storm of errors.
 
 use crate::catalog;
-use crate::load::CHUNK_ROWS;
 use crate::options::SysbenchOptions;
 use crate::rows::id_at;
-use crate::rows::{C_LENGTH, PAD_LENGTH, is_grouped};
-use crate::schema;
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::query;
 use std::fmt;
@@ -198,92 +194,6 @@ async fn second_column(session: &mut AdminSession<'_>, sql: &str) -> Result<Opti
     let answer = query::answer(session, sql).await?;
     let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
     Ok(cell.and_then(|text| text.parse().ok()))
-}
-
-/// Something about the data that is not as `prepare` leaves it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DataDefect {
-    pub table: String,
-    /// What is wrong, in words that follow the table's name.
-    pub problem: String,
-}
-
-/// Checks freshly prepared tables: columns, number of rows, range of ids, format of a sample.
-/// Nothing is returned when all is well. Reads every table once.
-pub async fn check_data(
-    session: &mut AdminSession<'_>,
-    options: &SysbenchOptions,
-    workers: u32,
-) -> Result<Vec<DataDefect>, DbError> {
-    let mut findings = Vec::new();
-    let existing = catalog::tables(session).await?;
-    for table in options.table_names(workers) {
-        let problem = if existing.contains(&table) {
-            table_problem(session, options, &table).await?
-        } else {
-            Some("doesn't exist".to_owned())
-        };
-        findings.extend(problem.map(|problem| DataDefect { table, problem }));
-    }
-    Ok(findings)
-}
-
-async fn table_problem(
-    session: &mut AdminSession<'_>,
-    options: &SysbenchOptions,
-    table: &str,
-) -> Result<Option<String>, DbError> {
-    let columns = catalog::columns(session, table).await?;
-    let wanted = schema::column_names(options);
-    if columns != wanted {
-        let problem =
-            format!("has the columns {} and not {}", columns.join(", "), wanted.join(", "));
-        return Ok(Some(problem));
-    }
-    if options.test.is_bulk_insert() {
-        return Ok(None);
-    }
-    let rows = i64::from(options.rows_to_load());
-    let sql = format!("SELECT COUNT(*), MIN(id), MAX(id) FROM {table}");
-    let counts = query::integers(session, &sql, 0).await?.into_iter().next().unwrap_or_default();
-    let ids = if rows == 0 { vec![0, 0, 0] } else { vec![rows, 1, rows] };
-    if counts != ids {
-        let problem = format!("has (rows, lowest id, highest id) = {counts:?} and not {ids:?}");
-        return Ok(Some(problem));
-    }
-    if rows > 0 && schema::has_random_text(options) {
-        return sample_problem(session, options, table).await;
-    }
-    Ok(None)
-}
-
-/// Looks at one row of each chunk, up to a hundred.
-async fn sample_problem(
-    session: &mut AdminSession<'_>,
-    options: &SysbenchOptions,
-    table: &str,
-) -> Result<Option<String>, DbError> {
-    let ids: Vec<String> = (1..=options.table_size)
-        .step_by(CHUNK_ROWS as usize)
-        .take(100)
-        .map(|id| id.to_string())
-        .collect();
-    let sql = format!("SELECT id, k, c, pad FROM {table} WHERE id IN ({})", ids.join(", "));
-    let answer = query::answer(session, &sql).await?;
-    if answer.rows.len() != ids.len() {
-        return Ok(Some(format!("lacks rows: {} of {} found", answer.rows.len(), ids.len())));
-    }
-    for row in &answer.rows {
-        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        // CHAR columns come back padded on PostgreSQL.
-        let (k, c, pad) = (cell(1), cell(2).trim_end(), cell(3).trim_end());
-        let k_fits = k.parse().is_ok_and(|k: u32| (1..=options.table_size).contains(&k));
-        if !k_fits || !is_grouped(c, C_LENGTH) || !is_grouped(pad, PAD_LENGTH) {
-            let problem = format!("has a row of another format: id {}, k {k}, c '{c}'", cell(0));
-            return Ok(Some(problem));
-        }
-    }
-    Ok(None)
 }
 
 /// Ids looked up at once by [`first_free_unique`].

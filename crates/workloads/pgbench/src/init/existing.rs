@@ -55,12 +55,12 @@ fn list(before: &str, after: &str) -> String {
     TABLES.map(|name| format!("{before}{name}{after}")).join(", ")
 }
 
-fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
-    LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
+fn other_contents(table: &str, problem: &str) -> LoadError {
+    LoadError::data(format!("{STEP}: table {table} {problem}"), START_OVER)
 }
 
 /// What can be done about a table that only has the name of one of pgbench's.
-pub(crate) const NOT_OURS: &str = "rename or drop it, or use another database";
+const NOT_OURS: &str = "rename or drop it, or use another database";
 
 /// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
 pub(crate) async fn check_columns(
@@ -71,7 +71,7 @@ pub(crate) async fn check_columns(
         if !existing.contains(table) {
             continue;
         }
-        let found = columns(session, table).await;
+        let found = catalog::columns(session, table).await;
         let doing = format!("listing the columns of table {table}");
         let found = found.map_err(failed(InitStep::CreateTables, doing))?;
         let lacks = |name: &&&str| !found.iter().any(|other| other.eq_ignore_ascii_case(name));
@@ -90,42 +90,6 @@ const NEEDED_COLUMNS: [(&str, &[&str]); 4] = [
     (HISTORY, &["tid", "bid", "aid", "delta"]),
     (TELLERS, &["tid", "bid", "tbalance"]),
 ];
-
-async fn columns(session: &mut AdminSession<'_>, table: &str) -> Result<Vec<String>, DbError> {
-    let sql = match session.dialect() {
-        Dialect::Postgres => format!(
-            "select attname from pg_catalog.pg_attribute where attrelid = to_regclass('{table}') \
-             and attnum > 0 and not attisdropped"
-        ),
-        Dialect::Mysql => return catalog::mysql_columns(session, table).await,
-        Dialect::Sqlite => format!("select name from pragma_table_info('{table}')"),
-    };
-    column(session, &sql).await
-}
-
-/// Refuses accounts that are divided otherwise than the options say.
-pub(crate) async fn check_partitions(
-    session: &mut AdminSession<'_>,
-    options: &InitOptions,
-) -> Result<(), LoadError> {
-    let doing = "reading how the accounts are partitioned";
-    let found = partitioning(session).await.map_err(failed(InitStep::CreateTables, doing))?;
-    let Some((partitions, method)) = found else { return Ok(()) };
-    let wanted_method = (options.partitions > 0).then_some(options.partition_method);
-    if partitions == options.partitions && method == wanted_method {
-        return Ok(());
-    }
-    let by = |method: Option<PartitionMethod>| {
-        method.map_or(String::new(), |method| format!(" by {}", method.name()))
-    };
-    let problem = format!(
-        "has {partitions} partitions{}, the options say {}{}",
-        by(method),
-        options.partitions,
-        by(wanted_method),
-    );
-    Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
-}
 
 /// The counts of a table; what is no number is -1, which fits nowhere.
 async fn counts(
@@ -159,7 +123,7 @@ pub(crate) async fn is_small_complete(
                 "has other rows than these options make: {count} instead of {rows}, or not \
                  numbered from 1 to {rows}"
             );
-            Err(other_contents(STEP, table, &problem))
+            Err(other_contents(table, &problem))
         }
     }
 }
@@ -167,27 +131,22 @@ pub(crate) async fn is_small_complete(
 /// Waits until no transaction writes to the accounts any more. The last chunk of a load that was
 /// killed may be on its way to its commit while the rows are counted; it would be loaded twice.
 pub(crate) async fn wait_for_writers(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
-    let statements = match session.dialect() {
-        Dialect::Postgres => [
-            "begin".to_owned(),
-            format!("lock table {ACCOUNTS} in share mode"),
-            "commit".to_owned(),
-        ],
+    match session.dialect() {
+        Dialect::Postgres => {
+            let sql = format!("begin; lock table {ACCOUNTS} in share mode; commit");
+            command(session, STEP, "waiting for other writers of the accounts", &sql).await
+        }
         Dialect::Mysql => {
             // Not every user may lock tables; then step p still finds rows that are there twice.
             let lock = format!("lock tables {ACCOUNTS} read");
             if session.query(&lock, &mut Discard).await.is_ok() {
                 command(session, STEP, "unlocking the accounts", "unlock tables").await?;
             }
-            return Ok(());
+            Ok(())
         }
         // A process that is gone holds no lock and has committed nothing since.
-        Dialect::Sqlite => return Ok(()),
-    };
-    for sql in statements {
-        command(session, STEP, "waiting for other writers of the accounts", &sql).await?;
+        Dialect::Sqlite => Ok(()),
     }
-    Ok(())
 }
 
 /// The branches whose accounts are all there. Reads the whole table.
@@ -204,24 +163,21 @@ pub(crate) async fn complete_chunks(
 }
 
 fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
-    let wrong = |problem: String| other_contents(STEP, ACCOUNTS, &problem);
     let &[bid, count, lowest, highest] = row else {
-        return Err(wrong("gave no counts".to_owned()));
+        return Err(other_contents(ACCOUNTS, "gave no counts"));
     };
     let branch = u32::try_from(bid).ok().filter(|branch| (1..=scale).contains(branch));
-    let Some(branch) = branch else {
-        return Err(wrong(format!(
-            "has rows that these options don't make: {count} of branch {bid} at scale {scale}"
-        )));
-    };
-    let (first, last) = chunk(branch);
-    if (count, lowest, highest) != (i64::from(ACCOUNTS_PER_BRANCH), first, last) {
-        return Err(wrong(format!(
-            "holds {count} rows from {lowest} to {highest} of branch {branch}, which has the \
-             accounts {first} to {last}"
-        )));
+    let rows = (i64::from(ACCOUNTS_PER_BRANCH), lowest, highest);
+    match branch.filter(|&branch| rows == (count, chunk(branch).0, chunk(branch).1)) {
+        Some(branch) => Ok(branch),
+        None => Err(other_contents(
+            ACCOUNTS,
+            &format!(
+                "has other rows than these options make at scale {scale}: {count} of branch {bid}, \
+                 from {lowest} to {highest}"
+            ),
+        )),
     }
-    Ok(branch)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -364,11 +320,11 @@ mod tests {
     fn a_chunk_fits_or_says_what_is_wrong() {
         assert_eq!(complete_chunk(&[2, 100_000, 100_001, 200_000], 2).unwrap(), 2);
         let cases: [(&[i64], &str); 6] = [
-            (&[3, 100_000, 200_001, 300_000], "100000 of branch 3 at scale 2"),
+            (&[3, 100_000, 200_001, 300_000], "scale 2: 100000 of branch 3"),
             (&[0, 1, 5, 5], "1 of branch 0"),
             (&[-1, 7, 1, 7], "7 of branch -1"),
-            (&[1, 99_999, 1, 100_000], "holds 99999 rows from 1 to 100000 of branch 1"),
-            (&[2, 100_000, 100_000, 200_000], "accounts 100001 to 200000"),
+            (&[1, 99_999, 1, 100_000], "99999 of branch 1, from 1 to 100000"),
+            (&[2, 100_000, 100_000, 200_000], "from 100000 to 200000"),
             (&[], "no counts"),
         ];
         for (row, words) in cases {

@@ -8,7 +8,6 @@ use dyno_core::{AdminDriver, AdminSession, Cause, DbError, Dialect, Driver, Erro
 use dyno_load::query::{analyze_error, answer};
 use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
 use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, catalog, while_doing};
-pub(crate) use existing::NOT_OURS;
 pub use existing::existing_tables;
 pub use existing::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
 pub use options::{
@@ -92,6 +91,14 @@ struct Done {
     unfrozen: bool,
 }
 
+impl Done {
+    fn add(&mut self, loaded: LoadReport, connections: u32, unfrozen: bool) {
+        let rows_loaded = self.report.loaded.rows_loaded + loaded.rows_loaded;
+        self.report.loaded = LoadReport { rows_loaded, ..loaded };
+        (self.report.connections, self.unfrozen) = (connections, unfrozen);
+    }
+}
+
 struct Init<'a> {
     driver: &'a AdminDriver<'a>,
     loader: &'a LoadSessions<'a>,
@@ -126,15 +133,7 @@ impl Init<'_> {
         let result = match step {
             InitStep::DropTables => return self.drop_tables(session).await,
             InitStep::CreateTables => return self.create_tables(session).await,
-            InitStep::ClientData => {
-                let loaded = data::load(self, session).await?;
-                let rows_before = done.report.loaded.rows_loaded;
-                done.unfrozen = loaded.unfrozen;
-                done.report.connections = loaded.connections;
-                done.report.loaded = loaded.report;
-                done.report.loaded.rows_loaded += rows_before;
-                return Ok(());
-            }
+            InitStep::ClientData => return data::load(self, session, done).await,
             InitStep::ServerData => {
                 done.report.loaded.rows_loaded += self.server_data(session).await?;
                 done.unfrozen = false;
@@ -166,7 +165,6 @@ impl Init<'_> {
             if !existing.is_empty() {
                 self.observer.note("Tables that exist are kept: only what they lack is loaded");
             }
-            existing::check_partitions(session, self.schema.options).await?;
         }
         for table in CHILDREN_FIRST.into_iter().filter(|table| !existing.contains(*table)) {
             let doing = format!("creating table {table}");
@@ -294,8 +292,21 @@ pub(super) fn is_missing_table(error: &DbError) -> bool {
         || error.message().contains("no such table")
 }
 
-/// What to do about errors that an initialization can meet, by SQLSTATE (PostgreSQL), by number
-/// (MySQL), or by the words of SQLite, whose numbers tell little.
+/// What to do about errors: by SQLSTATE (PostgreSQL) and by number (MySQL), or by words of SQLite,
+/// whose numbers tell little.
+#[rustfmt::skip]
+const REMEDIES: [(&str, &str, &str); 9] = [
+    ("42P07 42809 1050 1347", "already exists", "drop it or begin with step d, or use another database or schema"),
+    ("2BP01", "", "drop what depends on the tables first, such as views"),
+    ("42P16 1068", "", "the tables have primary keys already: leave out step p, or begin with step d"),
+    ("42710 1826", "", "the tables have foreign keys already: leave out step f, or begin with step d"),
+    ("42501 1044 1142 1227", "", "use a user that may create, fill and drop tables in this database and schema"),
+    ("53100 1021 1114", "disk is full", "free space on the server's disk"),
+    ("25006 1290 1836", "", "connect to the primary: this server is read-only"),
+    ("", "readonly database", "use a file that may be written"),
+    ("", "database is locked", "end the other program that writes to this database"),
+];
+
 fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if let Some(hint) = error.pooler_hint() {
         return Some(hint);
@@ -309,52 +320,14 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if error.is_fatal() {
         return Some("look into the server's log why it left");
     }
-    let remedy = match (error.sqlstate(), error.errno()) {
-        ("42P07", _) | (_, 1050) => {
-            "something of this name exists: drop it or begin with step d, or use another database \
-             or schema"
-        }
-        ("42809", _) | (_, 1347) => {
-            "something else has this name, such as a view: drop or rename it, or use another \
-             database or schema"
-        }
-        ("2BP01", _) => "drop what depends on the tables first, such as views",
-        ("42P16", _) | (_, 1068) => {
-            "the tables have primary keys already: leave out step p, or begin with step d"
-        }
-        ("42710", _) | (_, 1826) => {
-            "the tables have foreign keys already: leave out step f, or begin with step d"
-        }
-        ("42704" | "42830", _) | (_, 1005 | 1822) if step == InitStep::ForeignKeys => {
-            "foreign keys need the primary keys: put step p before step f"
-        }
-        _ if error.message().contains("already exists") => {
-            "drop it or begin with step d, or use another database"
-        }
-        _ => return circumstance(error),
-    };
-    Some(remedy)
-}
-
-/// What to do about errors that any load may meet, whatever its steps are.
-pub(crate) fn circumstance(error: &DbError) -> Option<&'static str> {
-    match (error.sqlstate(), error.errno()) {
-        ("42501", _) | (_, 1044 | 1142 | 1227) => {
-            Some("use a user that may create, fill and drop tables in this database and schema")
-        }
-        ("53100", _) | (_, 1021 | 1114) => Some("free space on the server's disk"),
-        ("25006", _) | (_, 1290 | 1836) => Some("connect to the primary: this server is read-only"),
-        _ => sqlite_circumstance(error.message()),
+    let (sqlstate, errno) = (error.sqlstate(), error.errno().to_string());
+    let is_one = |codes: &str| codes.split(' ').any(|code| code == sqlstate || code == errno);
+    if step == InitStep::ForeignKeys && is_one("42704 42830 1005 1822") {
+        return Some("foreign keys need the primary keys: put step p before step f");
     }
-}
-
-fn sqlite_circumstance(message: &str) -> Option<&'static str> {
-    let remedies = [
-        ("disk is full", "free space on the disk"),
-        ("readonly database", "use a file that may be written"),
-        ("database is locked", "end the other program that writes to this database"),
-    ];
-    remedies.into_iter().find(|(words, _)| message.contains(words)).map(|(_, remedy)| remedy)
+    let is_said = |words: &str| !words.is_empty() && error.message().contains(words);
+    let found = REMEDIES.into_iter().find(|(codes, words, _)| is_one(codes) || is_said(words));
+    found.map(|(.., remedy)| remedy)
 }
 
 #[cfg(test)]

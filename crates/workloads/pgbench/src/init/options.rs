@@ -175,66 +175,45 @@ impl InitOptions {
     /// # Errors
     /// The first option that is out of range or that the dialect has no equivalent of.
     pub fn check(&self, dialect: Dialect) -> Result<(), LoadError> {
-        match self.rules(dialect).into_iter().find(|(is_broken, ..)| *is_broken) {
-            None => Ok(()),
-            Some((_, problem, hint)) => Err(LoadError::Option { problem, hint: Some(hint) }),
-        }
-    }
-
-    /// Set where the options break a rule: the problem and the remedy.
-    fn rules(&self, dialect: Dialect) -> [(bool, String, String); 11] {
-        let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
         let is_sqlite = dialect == Dialect::Sqlite;
         let product = if is_sqlite { "SQLite" } else { "MySQL" };
-        let is_other = dialect != Dialect::Postgres;
-        let storage = |option: &str, is_given: bool| {
-            let problem = format!(
-                "{option} is an option of PostgreSQL's storage, {product} has no such thing"
-            );
-            (is_other && is_given, problem, format!("leave out {option}"))
+        let makes_rows = self.steps.contains(&InitStep::ServerData);
+        let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
+        let refuse = |problem: String, hint: &str| {
+            Err(LoadError::Option { problem, hint: Some(hint.to_owned()) })
         };
-        let rule =
-            |is_broken: bool, problem: String, hint: &str| (is_broken, problem, hint.to_owned());
-        [
-            rule(
-                !(1..=SCALE_MAX).contains(&self.scale),
-                format!("the scale must be between 1 and {SCALE_MAX}"),
-                "give a scale in this range with -s",
-            ),
-            rule(
-                !(10..=100).contains(&self.fillfactor),
-                "the fillfactor must be between 10 and 100".to_owned(),
-                "give a fillfactor in this range with -F",
-            ),
-            rule(
-                self.connections == 0,
-                "the number of connections must be at least 1".to_owned(),
-                "give a number of connections with -j",
-            ),
-            rule(
-                self.resume && self.steps.contains(&InitStep::ServerData),
-                "step G can't be resumed: the server makes all rows of a table at once".to_owned(),
-                "use step g, or run without --resume",
-            ),
-            rule(
-                is_other && self.steps.contains(&InitStep::ServerData),
-                format!("step G: {product} has no function that makes a series of rows"),
-                "use step g",
-            ),
-            storage("--fillfactor", self.fillfactor != 100),
-            storage("--tablespace", self.tablespace.is_some()),
-            storage("--index-tablespace", self.index_tablespace.is_some()),
-            storage("--unlogged-tables", self.unlogged),
-            rule(
-                is_other && self.partitions > 0,
-                format!("--partitions: {product} has no tables that are partitions of others"),
-                "leave out --partitions",
-            ),
-            rule(
-                is_sqlite && has_foreign_keys,
-                "--foreign-keys: SQLite can't add foreign keys to a table that exists".to_owned(),
-                "leave out --foreign-keys (step f)",
-            ),
-        ]
+        if !(1..=SCALE_MAX).contains(&self.scale) {
+            let problem = format!("the scale must be between 1 and {SCALE_MAX}");
+            return refuse(problem, "give a scale in this range with -s");
+        }
+        if !(10..=100).contains(&self.fillfactor) {
+            let problem = "the fillfactor must be between 10 and 100".to_owned();
+            return refuse(problem, "give a fillfactor in this range with -F");
+        }
+        if self.connections == 0 {
+            let problem = "the number of connections must be at least 1".to_owned();
+            return refuse(problem, "give a number of connections with -j");
+        }
+        if self.resume && makes_rows {
+            let problem = "step G can't be resumed: the server makes all rows of a table at once";
+            return refuse(problem.to_owned(), "use step g, or run without --resume");
+        }
+        let of_postgres = [
+            ("step G", makes_rows),
+            ("--fillfactor", self.fillfactor != 100),
+            ("--tablespace", self.tablespace.is_some()),
+            ("--index-tablespace", self.index_tablespace.is_some()),
+            ("--unlogged-tables", self.unlogged),
+            ("--partitions", self.partitions > 0),
+        ];
+        let lacking = of_postgres.into_iter().find(|(_, is_given)| *is_given);
+        if let Some((option, _)) = lacking.filter(|_| dialect != Dialect::Postgres) {
+            return refuse(format!("{option}: {product} has no such thing"), "leave it out");
+        }
+        if is_sqlite && has_foreign_keys {
+            let problem = "--foreign-keys: SQLite can't add foreign keys to a table that exists";
+            return refuse(problem.to_owned(), "leave out --foreign-keys (step f)");
+        }
+        Ok(())
     }
 }

@@ -6,7 +6,7 @@ use super::send::Captured;
 use super::statistics::ScriptStatistics;
 use crate::check::{Journal, RowFate};
 use crate::random::PgRng;
-use crate::script::{Action, NoValue, Reference, Scope, ScriptValue, parse_value, shown_text};
+use crate::script::{Action, Reference, Scope, ScriptValue, malformed, parse_value, shown_text};
 use dyno_core::{
     DbError, EndedTransaction, ErrorClass, Executed, Nanos, Outcome, Param, Statement,
     TransactionId, text_to_bytes,
@@ -73,7 +73,7 @@ impl Client {
             rng,
             remembered: rng,
             began: 0,
-            stack: Vec::with_capacity(run.longest_program()),
+            stack: Vec::new(),
             text: Vec::new(),
             params: Vec::new(),
             prepared: vec![None; run.statements],
@@ -116,19 +116,6 @@ fn keep(journal: &Journal, client: &Client, ended: &EndedTransaction) {
 }
 
 impl PgBench {
-    fn longest_program(&self) -> usize {
-        let commands = self.options.scripts.iter().flat_map(|(script, _)| &script.commands);
-        commands
-            .map(|command| match &command.action {
-                Action::Set { program, .. }
-                | Action::If { program, .. }
-                | Action::Elif { program, .. } => program.ops.len(),
-                _ => 0,
-            })
-            .max()
-            .unwrap_or(0)
-    }
-
     pub(super) fn say(&self, text: &str) {
         (self.talk)(Talk::Error(text));
     }
@@ -276,17 +263,10 @@ impl Variables {
         if !variable.has_text {
             return Err(format!("undefined variable \"{name}\""));
         }
-        let text = str::from_utf8(&variable.text).map_err(|_| NoValue::Malformed);
-        let value = text.and_then(parse_value).map_err(|why| {
-            let text = shown_text(&variable.text);
-            match why {
-                NoValue::Empty => String::new(),
-                NoValue::OutOfRange => {
-                    format!("value \"{}\" is out of range for type bigint", text.trim_start())
-                }
-                NoValue::Malformed => format!("malformed variable \"{name}\" value: \"{text}\""),
-            }
-        })?;
+        let value = match str::from_utf8(&variable.text) {
+            Ok(text) => parse_value(text, name)?,
+            Err(_) => return Err(malformed(name, &shown_text(&variable.text))),
+        };
         variable.value = Some(value);
         Ok(value)
     }

@@ -11,17 +11,16 @@ use crate::script::{
     leading_int, shown_text,
 };
 use dyno_core::{
-    Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId, text_to_bytes,
+    Cause, DbError, Discard, ErrorClass, MILLISECOND, Nanos, Outcome, Session, Tally,
+    TransactionId, text_to_bytes,
 };
-use dyno_reactor::{EventSource, now, sleep_until, yield_now};
-use rustix::fs::{OFlags, fcntl_setfl};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use dyno_reactor::{now, sleep_until, yield_now};
 use std::ffi::OsStr;
 use std::future::poll_fn;
-use std::os::fd::OwnedFd;
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
@@ -309,15 +308,30 @@ impl PgBench {
         words: &[Word],
         variable: Option<u32>,
     ) -> Result<(), Failure> {
-        let command = shell_command(words, &mut client.variables, &self.names.names);
-        let done = match (command, variable) {
-            (Err(why), _) => Err(why),
-            (Ok(command), None) => command.run().await,
-            (Ok(command), Some(variable)) => command.value().await.map(|value| {
+        let names = &self.names.names;
+        let (name, text) = shell_command(words, &mut client.variables, names)
+            .map_err(|why| self.not_executed(&why))?;
+        let is_read = variable.is_some();
+        let thread = thread::Builder::new().spawn(move || run_shell(&text, is_read));
+        let refused = |why: &str| Err(self.not_executed(&format!("{name}: {why}")));
+        let Ok(thread) = thread else { return refused("could not launch shell command") };
+        while !thread.is_finished() {
+            sleep_until(now() + SHELL_PAUSE).await;
+        }
+        match (thread.join(), variable) {
+            (Ok(Ok((status, _))), None) if status.success() => {}
+            (Ok(Ok((_, line))), Some(variable)) if !line.is_empty() => {
+                let line = String::from_utf8_lossy(&line);
+                let Some(value) = whole_int(&line) else {
+                    return refused(&format!(
+                        "shell command must return an integer (not \"{line}\")"
+                    ));
+                };
                 client.variables.set(variable, ScriptValue::Int(value));
-            }),
-        };
-        done.map_err(|why| self.not_executed(&why))?;
+            }
+            (Ok(_), Some(_)) => return refused("could not read result of shell command"),
+            _ => return refused("could not launch shell command"),
+        }
         match variable {
             Some(variable) if self.invalid_names[variable as usize] => {
                 self.say_invalid_name(place, variable);
@@ -459,20 +473,16 @@ fn is_conflict(error: &DbError) -> bool {
 /// Longest command, bytes.
 const LONGEST: usize = 254;
 /// Bytes of an answer that are looked at.
-const LONGEST_ANSWER: usize = 63;
+const LONGEST_ANSWER: u64 = 63;
+/// Between two looks at a command that runs.
+const SHELL_PAUSE: Nanos = MILLISECOND / 10;
 
-/// A shell command with its variables put in.
-pub(super) struct Shell {
-    /// The first word, for messages.
-    name: String,
-    text: Vec<u8>,
-}
-
+/// The name of a shell command, for messages, and its text with variables put in.
 fn shell_command(
     words: &[Word],
     variables: &mut Variables,
     names: &[String],
-) -> Result<Shell, String> {
+) -> Result<(String, Vec<u8>), String> {
     let name = match words.first() {
         Some(Word::Text(text)) => text.clone(),
         Some(Word::Variable(variable)) => format!(":{}", names[*variable as usize]),
@@ -497,86 +507,25 @@ fn shell_command(
             return Err(format!("{name}: shell command is too long"));
         }
     }
-    Ok(Shell { name, text })
+    Ok((name, text))
 }
 
-impl Shell {
-    fn spawn(&self, stdout: Stdio) -> Result<Child, String> {
-        let child = Command::new("/bin/sh")
-            .arg("-c")
-            .arg(OsStr::from_bytes(&self.text))
-            .stdout(stdout)
-            .spawn();
-        child.map_err(|_| self.not_launched())
-    }
-
-    fn not_launched(&self) -> String {
-        format!("{}: could not launch shell command", self.name)
-    }
-
-    /// Runs the command to its end, which must be a success.
-    pub(super) async fn run(&self) -> Result<(), String> {
-        let mut child = self.spawn(Stdio::inherit())?;
-        wait_for(&child).await;
-        match child.wait() {
-            Ok(status) if status.success() => Ok(()),
-            _ => Err(self.not_launched()),
-        }
-    }
-
-    /// Runs the command and reads the integer that it prints.
-    pub(super) async fn value(&self) -> Result<i64, String> {
-        let mut child = self.spawn(Stdio::piped())?;
-        let answer = match child.stdout.take() {
-            Some(stdout) => first_line(stdout.into()).await,
-            None => Vec::new(),
-        };
-        wait_for(&child).await;
-        let waited = child.wait();
-        if answer.is_empty() {
-            return Err(format!("{}: could not read result of shell command", self.name));
-        }
-        waited.map_err(|_| format!("{}: could not close shell command", self.name))?;
-        let answer = String::from_utf8_lossy(&answer);
-        let number = answer.trim_ascii_start();
-        let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
-        let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
-        if rest.trim_ascii().is_empty() {
-            // As the original, which keeps the lower half.
-            return Ok(i64::from(leading_int(&answer) as i32));
-        }
-        Err(format!("{}: shell command must return an integer (not \"{answer}\")", self.name))
-    }
-}
-
-/// Waits until the process has ended. Returns earlier where that can't be waited for, as on a
-/// loop with a virtual clock: then the caller blocks.
-async fn wait_for(child: &Child) {
-    let Ok(fd) = pidfd_open(Pid::from_child(child), PidfdFlags::NONBLOCK) else { return };
-    if let Ok(source) = EventSource::new(fd) {
-        source.readable().await;
-    }
-}
-
-/// The first line of what a process prints, at most so much of it.
-async fn first_line(stdout: OwnedFd) -> Vec<u8> {
+/// Runs a command to its end; the first line of what it prints, if that is read. Blocks.
+fn run_shell(text: &[u8], is_read: bool) -> io::Result<(ExitStatus, Vec<u8>)> {
+    let stdout = if is_read { Stdio::piped() } else { Stdio::inherit() };
+    let mut command = Command::new("/bin/sh");
+    let mut child = command.arg("-c").arg(OsStr::from_bytes(text)).stdout(stdout).spawn()?;
     let mut line = Vec::new();
-    if fcntl_setfl(&stdout, OFlags::NONBLOCK).is_err() {
-        return line;
+    if let Some(stdout) = child.stdout.take() {
+        BufReader::new(stdout.take(LONGEST_ANSWER)).read_until(b'\n', &mut line)?;
     }
-    let Ok(source) = EventSource::new(stdout) else { return line };
-    while line.len() < LONGEST_ANSWER && !line.ends_with(b"\n") {
-        let mut byte = [0; 1];
-        match rustix::io::read(source.fd(), &mut byte) {
-            Ok(0) => break,
-            Ok(_) => line.push(byte[0]),
-            Err(Errno::AGAIN) => {
-                source.not_readable();
-                source.readable().await;
-            }
-            Err(Errno::INTR) => {}
-            Err(_) => break,
-        }
-    }
-    line
+    Ok((child.wait()?, line))
+}
+
+/// The number that a line is, with blanks around it. As in the original only its lower half counts.
+fn whole_int(line: &str) -> Option<i64> {
+    let number = line.trim_ascii_start();
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    rest.trim_ascii().is_empty().then(|| i64::from(leading_int(line) as i32))
 }

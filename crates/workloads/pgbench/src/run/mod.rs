@@ -111,6 +111,7 @@ impl PgBench {
         let clients = part.clients_total.max(options.clients);
         let threads = part.threads_before + options.threads;
         let seeds = Seeds::new(options.seed, clients, threads, !is_seeded);
+        let journal = options.keeps_history.then(|| journal(&options, &mut names));
         let mut statements = 0;
         let mut first_statements = Vec::new();
         for (script, _) in &mut options.scripts {
@@ -122,7 +123,6 @@ impl PgBench {
         let scale = constant_scale(&options, &startup);
         let commands = options.scripts.iter_mut().flat_map(|(script, _)| &mut script.commands);
         commands.for_each(|command| simplify(&mut command.action, scale, &names));
-        let journal = (!options.history_of.is_empty()).then(|| journal(&options, &mut names));
         let kinds = options.scripts.iter().map(|(script, weight)| TransactionKind {
             name: script.description.clone(),
             weight: *weight,
@@ -206,10 +206,7 @@ impl PgBench {
 
 impl fmt::Debug for PgBench {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PgBench")
-            .field("options", &self.options)
-            .field("dialect", &self.dialect)
-            .finish_non_exhaustive()
+        f.write_str("PgBench")
     }
 }
 
@@ -219,12 +216,6 @@ fn check(options: &PgbenchOptions) -> Result<(), String> {
     }
     if options.scripts.iter().all(|(_, weight)| *weight == 0) {
         return Err("total script weight must not be zero".to_owned());
-    }
-    if let Some((script, _)) =
-        options.scripts.iter().find(|(script, _)| script.mode != options.mode)
-    {
-        let (script, mode) = (&script.description, options.mode.name());
-        return Err(format!("script \"{script}\" was not read for query mode \"{mode}\""));
     }
     match options.defines.iter().find(|(name, _)| !is_variable_name(name)) {
         Some((name, _)) => Err(format!("option: invalid variable name: \"{name}\"")),
@@ -250,7 +241,8 @@ fn constant_scale(options: &PgbenchOptions, startup: &Startup) -> Option<(u32, i
 /// Computes beforehand what is the same in each transaction.
 fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
     if let Some(program) = action.program_mut() {
-        program.fold(scale);
+        let scale = scale.as_slice();
+        program.fold(|number| scale.iter().find(|(known, _)| *known == number).map(|it| it.1));
     }
     if let Action::Set { variable, program } = action
         && let [Op::RandomBetween(first, last)] = program.ops[..]
@@ -261,8 +253,8 @@ fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
 }
 
 fn journal(options: &PgbenchOptions, names: &mut Names) -> Journal {
-    let scripts = options.history_of.iter().map(|text| {
-        let variables = history_variables(text)?;
+    let scripts = options.scripts.iter().map(|(script, _)| {
+        let variables = history_variables(script)?;
         Some(variables.map(|name| names.number(&name)))
     });
     Journal::new(scripts.collect(), options.clients)

@@ -2,7 +2,6 @@
 
 use crate::script::{Action, QueryMode, Script, Statement, shown_text};
 use dyno_core::{Dialect, EndedTransaction, Nanos};
-use std::fmt;
 use std::sync::Mutex;
 
 /// Follows the transactions of one thread, for log files.
@@ -23,6 +22,7 @@ pub struct VerboseErrors {
     pub latency_limit: Option<Nanos>,
 }
 
+#[derive(Default)]
 pub struct PgbenchOptions {
     /// The scripts and their weights, at least one of which is not 0.
     pub scripts: Vec<(Script, u32)>,
@@ -44,9 +44,9 @@ pub struct PgbenchOptions {
     /// Whether a client goes on after an error of the server that isn't worth a retry: then it is
     /// not said that it aborted.
     pub continue_on_error: bool,
-    /// As the original: the error of a preparation is only reported, and a statement that is missing on the server ends
-    /// the client. Else the error of the preparation does.
-    pub executes_unprepared: bool,
+    /// The error of a preparation ends the client. In the original it is only reported, and a statement that is missing
+    /// on the server does.
+    pub fails_at_preparation: bool,
     /// A client whose session is lost gets another one, so nothing has ended it: pgbench's words for that are not said.
     pub reconnects: bool,
     /// Whether errors are told that lead to a retry or a failed transaction.
@@ -54,9 +54,8 @@ pub struct PgbenchOptions {
     /// Whether every step of every client is traced.
     pub debug: bool,
     pub logs: Vec<ThreadLog>,
-    /// The texts of the scripts, where what transactions write into the history is kept
-    /// ([`PgBench::journal`](super::PgBench::journal)); else empty.
-    pub history_of: Vec<String>,
+    /// What transactions write into the history is kept: [`PgBench::journal`](super::PgBench::journal).
+    pub keeps_history: bool,
 }
 
 /// The clients and threads before those of this load generator: all random streams go by the numbers
@@ -74,40 +73,8 @@ pub struct Part {
 impl PgbenchOptions {
     /// pgbench's defaults for these scripts, which were read for `mode`.
     pub fn new(scripts: Vec<(Script, u32)>, mode: QueryMode, seed: u64) -> Self {
-        PgbenchOptions {
-            scripts,
-            mode,
-            clients: 1,
-            threads: 1,
-            part: Part::default(),
-            scale: 1,
-            defines: Vec::new(),
-            seed,
-            statement_latencies: false,
-            continue_on_error: false,
-            executes_unprepared: true,
-            reconnects: false,
-            verbose_errors: None,
-            debug: false,
-            logs: Vec::new(),
-            history_of: Vec::new(),
-        }
-    }
-}
-
-impl fmt::Debug for PgbenchOptions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let scripts: Vec<_> =
-            self.scripts.iter().map(|(script, weight)| (&script.description, weight)).collect();
-        f.debug_struct("Options")
-            .field("scripts", &scripts)
-            .field("mode", &self.mode)
-            .field("clients", &self.clients)
-            .field("threads", &self.threads)
-            .field("scale", &self.scale)
-            .field("defines", &self.defines)
-            .field("seed", &self.seed)
-            .finish_non_exhaustive()
+        let (clients, threads, scale) = (1, 1, 1);
+        PgbenchOptions { scripts, mode, clients, threads, scale, seed, ..Self::default() }
     }
 }
 
@@ -130,21 +97,16 @@ pub type Talker = Box<dyn Fn(Talk<'_>) + Send + Sync>;
 /// # Errors
 /// A sentence with the script and what is wrong with it.
 pub(super) fn check_dialect(options: &PgbenchOptions, dialect: Dialect) -> Result<(), String> {
-    let has_pipelines = |script: &Script| {
+    let has_pipeline = |(script, _): &&(Script, u32)| {
         script.commands.iter().any(|command| matches!(command.action, Action::StartPipeline))
     };
-    if dialect != Dialect::Mysql || options.mode != QueryMode::Extended {
-        return Ok(());
-    }
-    match options.scripts.iter().find(|(script, _)| has_pipelines(script)) {
+    let is_one_by_one = dialect == Dialect::Mysql && options.mode == QueryMode::Extended;
+    match options.scripts.iter().find(has_pipeline).filter(|_| is_one_by_one) {
         None => Ok(()),
-        Some((script, _)) => {
-            let script = &script.description;
-            Err(format!(
-                "script \"{script}\" uses a pipeline, but the MySQL protocol can send only prepared \
-                 statements ahead: use the query mode \"prepared\""
-            ))
-        }
+        Some((Script { description, .. }, _)) => Err(format!(
+            "script \"{description}\" uses a pipeline, but the MySQL protocol can send only prepared \
+             statements ahead: use the query mode \"prepared\""
+        )),
     }
 }
 

@@ -212,7 +212,7 @@ async fn prepare<S: Session>(
     number: usize,
 ) -> Result<Prepared, DbError> {
     let types = vec![ParamType::Inferred; statement.references.len()];
-    let executes_unprepared = run.options.executes_unprepared && run.dialect == Dialect::Postgres;
+    let executes_unprepared = !run.options.fails_at_preparation && run.dialect == Dialect::Postgres;
     let name = executes_unprepared.then(|| run.prepared_name(number));
     let prepared = session.prepare_bytes(&statement.text, &types, name.as_deref()).await;
     match (prepared, name) {

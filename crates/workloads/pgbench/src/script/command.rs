@@ -2,8 +2,8 @@
 
 use super::parser::{self, Scanner, continues_name, starts_name};
 use super::program::{Program, leading_int};
-use super::{Names, QueryMode, ScriptError, SourceLine};
-use dyno_core::{Dialect, text_from_bytes};
+use super::{Names, QueryMode, ScriptError};
+use dyno_core::{Dialect, SqlPart, SqlRules, text_from_bytes};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -197,8 +197,7 @@ impl Statement {
         skipped: usize,
         mode: QueryMode,
         names: &mut Names,
-        error: impl Fn(String) -> ScriptError,
-    ) -> Result<Self, ScriptError> {
+    ) -> Result<Self, String> {
         let text = &piece.text[skipped..];
         let is_quoted =
             |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
@@ -217,10 +216,10 @@ impl Statement {
             }
         }
         if mode != QueryMode::Simple && references.len() > MOST_REFERENCES {
-            return Err(error(format!(
+            return Err(format!(
                 "statement has too many arguments (maximum is {MOST_REFERENCES}): {}",
                 shown_text(text)
-            )));
+            ));
         }
         let (is_chain, is_copy) = (piece.is_chain, is_copy(&shown_text(text)));
         Ok(Statement { text: text.to_vec(), references, store: None, is_chain, is_copy })
@@ -264,15 +263,6 @@ impl Statement {
     }
 }
 
-/// An `\if` that has no `\endif` yet.
-struct OpenCondition {
-    /// The last `\if`, `\elif` whose `otherwise` waits for its place.
-    waiting: Option<usize>,
-    /// Commands that lead to the end.
-    to_end: Vec<usize>,
-    has_else: bool,
-}
-
 /// Checks `\if` and what belongs to it, and fills the places to jump to.
 pub(crate) fn resolve_conditions(
     commands: &mut [ScriptCommand],
@@ -283,44 +273,39 @@ pub(crate) fn resolve_conditions(
             format!("condition error in script \"{description}\" command {number}: {problem}");
         Err(ScriptError { line: Some(line), ..ScriptError::new(text) })
     };
-    let mut open: Vec<OpenCondition> = Vec::new();
+    // The branches so far of each `\if` that has no `\endif` yet.
+    let mut open: Vec<Vec<usize>> = Vec::new();
     for at in 0..commands.len() {
-        let (name, next) = match &commands[at].action {
+        let name = match &commands[at].action {
             Action::If { .. } => {
-                let (waiting, to_end) = (Some(at), Vec::new());
-                open.push(OpenCondition { waiting, to_end, has_else: false });
+                open.push(vec![at]);
                 continue;
             }
-            Action::Elif { .. } => ("elif", at),
-            Action::Else { .. } => ("else", at + 1),
-            Action::Endif => ("endif", at + 1),
+            Action::Elif { .. } => "elif",
+            Action::Else { .. } => "else",
+            Action::Endif => "endif",
             _ => continue,
         };
         let line = commands[at].line;
-        let Some(current) = open.last_mut() else {
+        let Some(branches) = open.last_mut() else {
             return fail(at + 1, line, &format!("\\{name} without matching \\if"));
         };
-        if current.has_else && name != "endif" {
+        let last = branches.last().map(|&last| &commands[last].action);
+        if name != "endif" && matches!(last, Some(Action::Else { .. })) {
             return fail(at + 1, line, &format!("\\{name} after \\else"));
         }
-        if let Some(before) = current.waiting.take()
-            && let Action::If { otherwise, .. } | Action::Elif { otherwise, .. } =
-                &mut commands[before].action
-        {
-            *otherwise = next as u32;
-        }
-        if name == "endif" {
-            for from in open.pop().into_iter().flat_map(|closed| closed.to_end) {
-                if let Action::Elif { end, .. } | Action::Else { end } = &mut commands[from].action
-                {
-                    *end = at as u32 + 1;
-                }
+        branches.push(at);
+        let closed = if name == "endif" { open.pop() } else { None };
+        for pair in closed.as_deref().unwrap_or_default().windows(2) {
+            let is_elif = matches!(commands[pair[1]].action, Action::Elif { .. });
+            let (next, after) = (pair[1] as u32 + u32::from(!is_elif), at as u32 + 1);
+            match &mut commands[pair[0]].action {
+                Action::If { otherwise, .. } => *otherwise = next,
+                Action::Elif { otherwise, end, .. } => (*otherwise, *end) = (next, after),
+                Action::Else { end } => *end = after,
+                _ => {}
             }
-            continue;
         }
-        current.to_end.push(at);
-        current.waiting = (name == "elif").then_some(at);
-        current.has_else = name == "else";
     }
     if open.is_empty() {
         return Ok(());
@@ -347,6 +332,9 @@ pub(crate) struct Piece {
     /// True when it has a forced semicolon.
     pub(crate) is_chain: bool,
 }
+
+/// As psql reads scripts, whatever the server.
+const RULES: SqlRules = SqlRules { dialect: Dialect::Postgres, has_backslash_escapes: false };
 
 /// What reaches from one statement to the next.
 #[derive(Clone, Debug, Default)]
@@ -395,52 +383,31 @@ impl SqlLexer {
     }
 
     fn token(&mut self, piece: &mut Piece, scanner: &mut Scanner<'_>, rest: &[u8], first: u8) {
-        let (length, is_quoted) = match first {
-            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' => {
-                if piece.text.is_empty() {
-                    return scanner.advance(1);
-                }
-                (1, false)
+        let (part, mut length) = scanner.part(RULES);
+        match first {
+            _ if part == SqlPart::Comment && first == b'-' && piece.text.is_empty() => {
+                return scanner.advance(length);
             }
-            b'-' if rest.starts_with(b"--") => {
-                let length = rest.iter().take_while(|&&byte| !matches!(byte, b'\n' | b'\r'));
-                let length = length.count();
-                if piece.text.is_empty() {
-                    return scanner.advance(length);
-                }
-                (length, true)
+            _ if part != SqlPart::Other => {}
+            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' if piece.text.is_empty() => {
+                return scanner.advance(1);
             }
-            b'/' if rest.starts_with(b"/*") => (block_comment(rest), true),
-            b'\'' => (literal(rest, 0, false), true),
-            b'"' => (quoted_name(rest), true),
             b':' if let Some(length) = variable_test(rest) => {
                 piece.text.extend_from_slice(b"FALSE");
                 return scanner.advance(length);
             }
-            b'$' => match dollar_quoted(rest) {
-                Some(length) => (length, true),
-                None => (1, false),
-            },
-            b'e' | b'E' if rest.get(1) == Some(&b'\'') => (literal(rest, 1, true), true),
-            b'(' => {
-                self.parentheses += 1;
-                (1, false)
-            }
-            b')' => {
-                self.parentheses = self.parentheses.saturating_sub(1);
-                (1, false)
-            }
+            b'(' => self.parentheses += 1,
+            b')' => self.parentheses = self.parentheses.saturating_sub(1),
             _ if starts_name(first) => {
                 let is_part = |byte: u8| continues_name(byte) || byte == b'$';
-                let length = rest.iter().take_while(|&&byte| is_part(byte)).count();
+                length = rest.iter().take_while(|&&byte| is_part(byte)).count();
                 self.identifier(&rest[..length]);
-                (length, false)
             }
-            _ => (1, false),
-        };
+            _ => {}
+        }
         let start = piece.text.len();
         piece.text.extend_from_slice(&rest[..length]);
-        if is_quoted {
+        if part != SqlPart::Other {
             piece.quoted.push(start..start + length);
         }
         scanner.advance(length);
@@ -481,82 +448,6 @@ fn variable_test(rest: &[u8]) -> Option<usize> {
     (length > 0 && name.get(length) == Some(&b'}')).then_some(OPEN.len() + length + 1)
 }
 
-fn block_comment(rest: &[u8]) -> usize {
-    let (mut depth, mut at) = (0, 0);
-    while at < rest.len() {
-        let (step, length) = match &rest[at..] {
-            [b'/', b'*', ..] => (1, 2),
-            [b'*', b'/', ..] => (-1, 2),
-            _ => (0, 1),
-        };
-        depth += step;
-        at += length;
-        if depth == 0 {
-            break;
-        }
-    }
-    at
-}
-
-/// A string whose quote is at `open`, with its continuations on further lines.
-fn literal(rest: &[u8], open: usize, has_escapes: bool) -> usize {
-    let mut at = open + 1;
-    while at < rest.len() {
-        match rest[at] {
-            b'\\' if has_escapes => at += 2,
-            b'\'' => {
-                at += 1;
-                if rest.get(at) == Some(&b'\'') {
-                    at += 1;
-                } else if let Some(more) = continuation(&rest[at..]) {
-                    at += more;
-                } else {
-                    return at;
-                }
-            }
-            _ => at += 1,
-        }
-    }
-    rest.len()
-}
-
-/// Blanks and comments with a line end among them, then a quote: the string goes on.
-fn continuation(rest: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    let mut has_line_end = false;
-    loop {
-        match rest.get(at)? {
-            b'\'' => return has_line_end.then_some(at + 1),
-            b' ' | b'\t' | b'\x0c' => at += 1,
-            b'\n' | b'\r' => {
-                has_line_end = true;
-                at += 1;
-            }
-            b'-' if rest[at..].starts_with(b"--") => {
-                at += rest[at..].iter().take_while(|&&byte| byte != b'\n' && byte != b'\r').count();
-            }
-            _ => return None,
-        }
-    }
-}
-
-fn quoted_name(rest: &[u8]) -> usize {
-    let end = rest[1..].iter().position(|&byte| byte == b'"');
-    end.map_or(rest.len(), |end| end + 2)
-}
-
-/// `$$...$$` or `$tag$...$tag$`; to the end of the text when it isn't closed.
-fn dollar_quoted(rest: &[u8]) -> Option<usize> {
-    let tag = rest[1..].iter().take_while(|&&byte| continues_name(byte)).count();
-    if rest.get(tag + 1) != Some(&b'$') || (tag > 0 && rest[1].is_ascii_digit()) {
-        return None;
-    }
-    let mark = &rest[..tag + 2];
-    let body = &rest[mark.len()..];
-    let end = body.windows(mark.len()).position(|window| window == mark);
-    Some(end.map_or(rest.len(), |end| end + 2 * mark.len()))
-}
-
 /// Where leading blanks and line comments end; `None` when there is nothing else.
 pub(crate) fn skip_comments(text: &[u8]) -> Option<usize> {
     let mut at = 0;
@@ -575,68 +466,117 @@ pub(crate) fn skip_comments(text: &[u8]) -> Option<usize> {
 /// Words of a meta command, its name included.
 const MOST_WORDS: usize = 256;
 
-pub(crate) enum Meta {
-    Command(ScriptCommand),
-    /// `\gset` or `\aset`, which belong to the statement before them.
-    Store(Store),
-}
-
 /// A word and where it begins.
 type Argument = (String, usize);
 
-/// Reads the meta command whose backslash was passed. `None` for a lone backslash.
-pub(crate) fn read_meta(
-    scanner: &mut Scanner<'_>,
-    place: SourceLine<'_>,
-    names: &mut Names,
-) -> Result<Option<Meta>, ScriptError> {
-    scanner.begin_command();
-    let Some((name, _)) = scanner.word() else { return Ok(None) };
-    let name = String::from_utf8_lossy(name).into_owned();
-    let mut reader = Reader { scanner, place, names, name: &name };
-    let action = match name.to_ascii_lowercase().as_str() {
-        "set" => reader.set()?,
-        "if" => Action::If { program: reader.expression()?, otherwise: 0 },
-        "elif" => Action::Elif { program: reader.expression()?, otherwise: 0, end: 0 },
-        other => {
-            let words = reader.words()?;
-            if let "gset" | "aset" = other {
-                if words.len() > 1 {
-                    return reader.fail("too many arguments", None, None);
-                }
-                let prefix = words.into_iter().next().map_or_else(String::new, |(word, _)| word);
-                return Ok(Some(Meta::Store(Store { prefix, is_gset: other == "gset" })));
-            }
-            reader.plain(other, words)?
+/// Reads the commands of a script one after the other.
+pub(crate) struct Reader<'a> {
+    scanner: Scanner<'a>,
+    description: &'a str,
+    mode: QueryMode,
+    pub(crate) commands: Vec<ScriptCommand>,
+    pub(crate) names: Names,
+    /// Of the meta command that is read: bytes before its backslash, its line, its name as it is written.
+    start: usize,
+    line: u32,
+    name: String,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(text: &'a [u8], description: &'a str, mode: QueryMode) -> Self {
+        Reader {
+            scanner: Scanner::new(text),
+            description,
+            mode,
+            commands: Vec::new(),
+            names: Names::default(),
+            start: 0,
+            line: 0,
+            name: String::new(),
         }
-    };
-    let first_line = scanner.line_from(place.start);
-    Ok(Some(Meta::Command(ScriptCommand { action, name, first_line, line: place.line })))
-}
-
-struct Reader<'r, 'a> {
-    scanner: &'r mut Scanner<'a>,
-    place: SourceLine<'r>,
-    names: &'r mut Names,
-    name: &'r str,
-}
-
-impl Reader<'_, '_> {
-    fn set(&mut self) -> Result<Action, ScriptError> {
-        let Some((variable, _)) = self.scanner.word() else {
-            return Err(self.place.error("missing argument", None, Some(self.name)));
-        };
-        let variable = self.names.number(&text_from_bytes(variable));
-        Ok(Action::Set { variable, program: self.expression()? })
     }
 
-    fn expression(&mut self) -> Result<Program, ScriptError> {
-        let names = &mut *self.names;
-        let mut number = |name: &[u8]| names.number(&text_from_bytes(name));
-        parser::parse(self.scanner, &mut number).or_else(|error| {
-            let at = error.end.saturating_sub(1);
-            self.fail(error.message, error.more.as_deref(), Some(at))
-        })
+    pub(crate) fn read(&mut self) -> Result<(), ScriptError> {
+        let mut lexer = SqlLexer::default();
+        loop {
+            // The statement begins at the first character that is not left out.
+            let (piece, end) = lexer.piece(&mut self.scanner);
+            if let Some(skipped) = skip_comments(&piece.text) {
+                let line = self.scanner.line_number();
+                let statement = Statement::new(&piece, skipped, self.mode, &mut self.names)
+                    .map_err(|text| ScriptError { line: Some(line), ..ScriptError::new(text) })?;
+                let (name, first_line) = ("SQL".to_owned(), statement.first_line());
+                let action = Action::Sql(statement);
+                self.commands.push(ScriptCommand { action, name, first_line, line });
+            }
+            match end {
+                End::Text => return Ok(()),
+                End::Semicolon => {}
+                End::Backslash => self.meta()?,
+            }
+        }
+    }
+
+    /// Reads the meta command whose backslash was passed; a lone backslash is none.
+    fn meta(&mut self) -> Result<(), ScriptError> {
+        (self.start, self.line) = (self.scanner.offset() - 1, self.scanner.line_number());
+        self.scanner.begin_command();
+        let Some((name, _)) = self.scanner.word() else { return Ok(()) };
+        self.name = String::from_utf8_lossy(name).into_owned();
+        let action = match self.name.to_ascii_lowercase().as_str() {
+            "set" => {
+                let variable = self.scanner.word();
+                let (variable, _) = variable.ok_or_else(|| self.of_command("missing argument"))?;
+                let variable = self.names.number(&text_from_bytes(variable));
+                Action::Set { variable, program: self.expression()? }
+            }
+            "if" => Action::If { program: self.expression()?, otherwise: 0 },
+            "elif" => Action::Elif { program: self.expression()?, otherwise: 0, end: 0 },
+            name => {
+                let words = self.words()?;
+                if let "gset" | "aset" = name {
+                    return self.store(&words, name == "gset");
+                }
+                self.plain(name, &words)?
+            }
+        };
+        let (name, line) = (std::mem::take(&mut self.name), self.line);
+        let first_line = self.scanner.line_from(self.start);
+        self.commands.push(ScriptCommand { action, name, first_line, line });
+        Ok(())
+    }
+
+    /// `\gset` or `\aset`, which belong to the statement before them.
+    fn store(&mut self, words: &[Argument], is_gset: bool) -> Result<(), ScriptError> {
+        if words.len() > 1 {
+            return self.fail("too many arguments", None, None);
+        }
+        let prefix = words.first().map_or_else(String::new, |(word, _)| word.clone());
+        let line = match self.commands.last_mut() {
+            Some(ScriptCommand { action: Action::Sql(statement), .. }) => {
+                if statement.store.is_none() {
+                    statement.store = Some(Store { prefix, is_gset });
+                    return Ok(());
+                }
+                None
+            }
+            other => other.map(|command| command.first_line.clone()),
+        };
+        Err(self.error("\\gset must follow an SQL command", line.as_deref(), false))
+    }
+
+    /// An error where the meta command begins, with its name if that is wanted.
+    fn error(&self, message: &str, more: Option<&str>, is_named: bool) -> ScriptError {
+        let mut text = format!("{}:{}: {message}", self.description, self.line);
+        text.extend(more.map(|more| format!(" ({more})")));
+        if is_named {
+            text.push_str(&format!(" in command \"{}\"", self.name));
+        }
+        ScriptError { line: Some(self.line), ..ScriptError::new(text) }
+    }
+
+    fn of_command(&self, message: &str) -> ScriptError {
+        self.error(message, None, true)
     }
 
     /// The error with the text of the command up to the scanner's place, marked at byte `at` of the script.
@@ -646,15 +586,24 @@ impl Reader<'_, '_> {
         more: Option<&str>,
         at: Option<usize>,
     ) -> Result<T, ScriptError> {
-        let error = self.place.error(message, more, Some(self.name));
-        Err(error.with_source(&self.scanner.line_from(self.place.start), at, self.place.start))
+        let error = self.error(message, more, true);
+        Err(error.with_source(&self.scanner.line_from(self.start), at, self.start))
+    }
+
+    fn expression(&mut self) -> Result<Program, ScriptError> {
+        let names = &mut self.names;
+        let mut number = |name: &[u8]| names.number(&text_from_bytes(name));
+        parser::parse(&mut self.scanner, &mut number).or_else(|error| {
+            let at = error.end.saturating_sub(1);
+            self.fail(error.message, error.more.as_deref(), Some(at))
+        })
     }
 
     fn words(&mut self) -> Result<Vec<Argument>, ScriptError> {
         let mut words: Vec<Argument> = Vec::new();
         while let Some((word, at)) = self.scanner.word() {
             if words.len() + 1 >= MOST_WORDS {
-                return Err(self.place.error("too many arguments", None, Some(self.name)));
+                return Err(self.of_command("too many arguments"));
             }
             words.push((text_from_bytes(word), at));
         }
@@ -662,21 +611,21 @@ impl Reader<'_, '_> {
     }
 
     /// The commands without expressions.
-    fn plain(&mut self, name: &str, words: Vec<Argument>) -> Result<Action, ScriptError> {
-        let action = match name {
-            "sleep" => return self.sleep(words),
-            "setshell" if words.len() < 2 => return self.fail("missing argument", None, None),
-            "setshell" => {
-                let variable = self.names.number(&words[0].0);
-                return Ok(Action::SetShell { variable, words: self.shell_words(&words[1..]) });
+    fn plain(&mut self, name: &str, words: &[Argument]) -> Result<Action, ScriptError> {
+        let action = match (name, words) {
+            ("sleep", _) => return self.sleep(words.to_vec()),
+            ("setshell", [] | [_]) => return self.fail("missing argument", None, None),
+            ("setshell", [(variable, _), words @ ..]) => {
+                let variable = self.names.number(variable);
+                return Ok(Action::SetShell { variable, words: self.shell_words(words) });
             }
-            "shell" if words.is_empty() => return self.fail("missing command", None, None),
-            "shell" => return Ok(Action::Shell(self.shell_words(&words))),
-            "else" => Action::Else { end: 0 },
-            "endif" => Action::Endif,
-            "startpipeline" => Action::StartPipeline,
-            "syncpipeline" => Action::SyncPipeline,
-            "endpipeline" => Action::EndPipeline,
+            ("shell", []) => return self.fail("missing command", None, None),
+            ("shell", words) => return Ok(Action::Shell(self.shell_words(words))),
+            ("else", _) => Action::Else { end: 0 },
+            ("endif", _) => Action::Endif,
+            ("startpipeline", _) => Action::StartPipeline,
+            ("syncpipeline", _) => Action::SyncPipeline,
+            ("endpipeline", _) => Action::EndPipeline,
             _ => return self.fail("invalid command", None, None),
         };
         match words.is_empty() {

@@ -11,8 +11,7 @@
 //! assert_eq!(error.to_string(), text);
 //! ```
 
-use command::{End, Meta, SqlLexer, read_meta, resolve_conditions, skip_comments};
-use parser::Scanner;
+use command::{Reader, resolve_conditions};
 use std::collections::HashMap;
 use std::fmt;
 
@@ -21,8 +20,8 @@ pub(crate) use command::{Action, Amount, Reference, Statement, Store, Word, show
 pub(crate) use parser::is_variable_name;
 pub use program::ScriptValue;
 pub(crate) use program::{
-    NoValue, Op, Program, Scope, function_names, is_function_name, is_true, leading_int,
-    parse_value,
+    Function, Op, Program, Scope, function_names, is_function_name, is_true, leading_int,
+    malformed, parse_value,
 };
 
 mod command;
@@ -46,7 +45,6 @@ dyno_core::named! {
 pub struct Script {
     /// The name in reports: a file name, or `<builtin: select only>`.
     pub description: String,
-    pub mode: QueryMode,
     /// In order; statistics of commands are in the same order. Never empty.
     pub commands: Vec<ScriptCommand>,
     /// The names of all variables that the script mentions, in no particular order.
@@ -81,13 +79,7 @@ impl Names {
 impl Script {
     /// Reads a script. `description` is the file's name in messages, or what reports call it.
     pub fn parse(text: &[u8], description: &str, mode: QueryMode) -> Result<Script, ScriptError> {
-        let mut reader = Reader {
-            scanner: Scanner::new(text),
-            description,
-            mode,
-            commands: Vec::new(),
-            names: Names::default(),
-        };
+        let mut reader = Reader::new(text, description, mode);
         reader.read()?;
         let Reader { mut commands, names, .. } = reader;
         if commands.is_empty() {
@@ -96,68 +88,17 @@ impl Script {
         }
         resolve_conditions(&mut commands, description)?;
         let description = description.to_owned();
-        Ok(Script { description, mode, commands, variables: names.names })
-    }
-}
-
-struct Reader<'a> {
-    scanner: Scanner<'a>,
-    description: &'a str,
-    mode: QueryMode,
-    commands: Vec<ScriptCommand>,
-    names: Names,
-}
-
-impl Reader<'_> {
-    fn read(&mut self) -> Result<(), ScriptError> {
-        let mut lexer = SqlLexer::default();
-        loop {
-            // The statement begins at the first character that is not left out.
-            let (piece, end) = lexer.piece(&mut self.scanner);
-            if let Some(skipped) = skip_comments(&piece.text) {
-                let line = self.scanner.line_number();
-                let statement =
-                    Statement::new(&piece, skipped, self.mode, &mut self.names, |text| {
-                        ScriptError { line: Some(line), ..ScriptError::new(text) }
-                    })?;
-                let (name, first_line) = ("SQL".to_owned(), statement.first_line());
-                let action = Action::Sql(statement);
-                self.commands.push(ScriptCommand { action, name, first_line, line });
-            }
-            match end {
-                End::Text => return Ok(()),
-                End::Semicolon => {}
-                End::Backslash => self.meta()?,
-            }
-        }
+        Ok(Script { description, commands, variables: names.names })
     }
 
-    fn meta(&mut self) -> Result<(), ScriptError> {
-        let start = self.scanner.offset() - 1;
-        let line = self.scanner.line_number();
-        let place = SourceLine { description: self.description, line, start };
-        let Some(read) = read_meta(&mut self.scanner, place, &mut self.names)? else {
-            return Ok(());
-        };
-        match read {
-            Meta::Command(command) => self.commands.push(command),
-            Meta::Store(store) => {
-                let refuse = |more: Option<&str>| {
-                    Err(place.error("\\gset must follow an SQL command", more, None))
-                };
-                match self.commands.last_mut() {
-                    None => return refuse(None),
-                    Some(command) => match &mut command.action {
-                        Action::Sql(statement) if statement.store.is_none() => {
-                            statement.store = Some(store);
-                        }
-                        Action::Sql(_) => return refuse(None),
-                        _ => return refuse(Some(&command.first_line)),
-                    },
-                }
-            }
-        }
-        Ok(())
+    /// The variables in its statements outside of quotes.
+    pub(crate) fn parameters(&self) -> impl Iterator<Item = &str> {
+        let references = self.commands.iter().flat_map(|command| match &command.action {
+            Action::Sql(statement) => &statement.references[..],
+            _ => &[],
+        });
+        let parameters = references.filter(|reference| !reference.is_quoted);
+        parameters.map(|reference| &*self.variables[reference.variable as usize])
     }
 }
 
@@ -273,27 +214,3 @@ impl fmt::Display for ScriptError {
 }
 
 impl std::error::Error for ScriptError {}
-
-/// Where a meta command begins.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct SourceLine<'a> {
-    pub(crate) description: &'a str,
-    pub(crate) line: u32,
-    /// Bytes of the script before the backslash.
-    pub(crate) start: usize,
-}
-
-impl SourceLine<'_> {
-    /// An error at this place, of a command unless it names none.
-    pub(crate) fn error(
-        &self,
-        message: &str,
-        more: Option<&str>,
-        command: Option<&str>,
-    ) -> ScriptError {
-        let mut text = format!("{}:{}: {message}", self.description, self.line);
-        text.extend(more.map(|more| format!(" ({more})")));
-        text.extend(command.map(|command| format!(" in command \"{command}\"")));
-        ScriptError { line: Some(self.line), ..ScriptError::new(text) }
-    }
-}

@@ -1,6 +1,8 @@
 //! The text of a script: how meta commands are cut from it, words and tokens, and the grammar of expressions.
 
-use super::program::{Arity, Function, Op, Program, ScriptValue, find, parse_double};
+use dyno_core::{SqlPart, SqlRules};
+
+use super::program::{Function, Op, Program, ScriptValue, find, parse_double};
 
 /// Expressions within expressions, such as parentheses. The stack of a thread bears many more.
 const DEEPEST: usize = 200;
@@ -261,7 +263,7 @@ impl<'a> Parser<'_, 'a> {
     }
 
     fn function(&mut self, name: &[u8]) -> Result<(), ParseError> {
-        let Some((name, function, arity)) = find(name) else {
+        let Some((name, function, least, most)) = find(name) else {
             let name = String::from_utf8_lossy(name).into_owned();
             return self.fail("unexpected function name", Some(name));
         };
@@ -280,21 +282,16 @@ impl<'a> Parser<'_, 'a> {
         if self.token != Token::Sign(")") {
             return self.unexpected();
         }
-        match arity {
-            Arity::Some if count == 0 => {
-                return self.fail("at least one argument expected", Some(name.to_owned()));
-            }
-            Arity::Seeded(least) if count == least => {
-                let seed = (self.variable)(b"default_seed");
-                self.ops.push(Op::Load(seed));
-                count += 1;
-            }
-            Arity::Some => {}
-            Arity::Exactly(wanted) if count == wanted => {}
-            Arity::Seeded(least) if count == least + 1 => {}
-            Arity::Exactly(_) | Arity::Seeded(_) => {
-                return self.fail("unexpected number of arguments", Some(name.to_owned()));
-            }
+        if count == 0 && most == usize::MAX {
+            return self.fail("at least one argument expected", Some(name.to_owned()));
+        }
+        if count == least && most == least + 1 {
+            let seed = (self.variable)(b"default_seed");
+            self.ops.push(Op::Load(seed));
+            count += 1;
+        }
+        if count > most || count < most && most != usize::MAX {
+            return self.fail("unexpected number of arguments", Some(name.to_owned()));
         }
         self.call(function, count);
         self.advance()
@@ -399,6 +396,12 @@ impl<'a> Scanner<'a> {
 
     pub(crate) fn rest(&self) -> &'a [u8] {
         &self.text[self.at..]
+    }
+
+    /// The part of SQL that begins here, and its length.
+    pub(crate) fn part(&self, rules: SqlRules) -> (SqlPart, usize) {
+        let (part, end) = rules.part_at(self.text, self.at);
+        (part, end - self.at)
     }
 
     pub(crate) fn advance(&mut self, bytes: usize) {

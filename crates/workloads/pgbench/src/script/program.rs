@@ -2,7 +2,7 @@
 
 use crate::random::{self, PgRng};
 use dyno_core::push_int;
-use std::fmt::Write;
+use dyno_wire::text_rows::push_double_15g;
 
 const MOST_ARGUMENTS: usize = 16;
 
@@ -43,8 +43,8 @@ pub(crate) trait Scope {
 }
 
 impl Program {
-    /// Computes beforehand what does not depend on the client; `constant` is a variable that nothing assigns to.
-    pub(crate) fn fold(&mut self, constant: Option<(u32, i64)>) {
+    /// Computes beforehand what does not depend on the client; `constant` gives variables that nothing assigns to.
+    pub(crate) fn fold(&mut self, constant: impl Fn(u32) -> Option<i64>) {
         // Jumps count steps.
         if self
             .ops
@@ -55,12 +55,8 @@ impl Program {
         }
         let mut folded = Vec::with_capacity(self.ops.len());
         for op in self.ops.drain(..) {
-            folded.push(match (op, constant) {
-                (Op::Load(number), Some((known, value))) if number == known => {
-                    Op::Push(ScriptValue::Int(value))
-                }
-                _ => op,
-            });
+            let known = if let Op::Load(number) = op { constant(number) } else { None };
+            folded.push(known.map_or(op, |value| Op::Push(ScriptValue::Int(value))));
             let [
                 ..,
                 Op::Push(ScriptValue::Int(left)),
@@ -452,39 +448,30 @@ pub(crate) enum Function {
     Subtract,
 }
 
-/// How many arguments a function takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Arity {
-    /// This many.
-    Exactly(usize),
-    /// At least one.
-    Some,
-    /// This many, and a seed, which is the variable `default_seed` when it is left out.
-    Seeded(usize),
-}
-
-const FUNCTIONS: [(&str, Function, Arity); 21] = [
-    ("abs", Function::Abs, Arity::Exactly(1)),
-    ("debug", Function::Debug, Arity::Exactly(1)),
-    ("double", Function::ToDouble, Arity::Exactly(1)),
-    ("exp", Function::Exp, Arity::Exactly(1)),
-    ("greatest", Function::Greatest, Arity::Some),
-    ("hash", Function::HashMurmur2, Arity::Seeded(1)),
-    ("hash_fnv1a", Function::HashFnv1a, Arity::Seeded(1)),
-    ("hash_murmur2", Function::HashMurmur2, Arity::Seeded(1)),
-    ("int", Function::ToInt, Arity::Exactly(1)),
-    ("least", Function::Least, Arity::Some),
-    ("ln", Function::Ln, Arity::Exactly(1)),
-    ("mod", Function::Modulo, Arity::Exactly(2)),
-    ("permute", Function::Permute, Arity::Seeded(2)),
-    ("pi", Function::Pi, Arity::Exactly(0)),
-    ("pow", Function::Power, Arity::Exactly(2)),
-    ("power", Function::Power, Arity::Exactly(2)),
-    ("random", Function::Random, Arity::Exactly(2)),
-    ("random_exponential", Function::RandomExponential, Arity::Exactly(3)),
-    ("random_gaussian", Function::RandomGaussian, Arity::Exactly(3)),
-    ("random_zipfian", Function::RandomZipfian, Arity::Exactly(3)),
-    ("sqrt", Function::Sqrt, Arity::Exactly(1)),
+/// Names and functions with the least and the greatest number of arguments. Where one more than the least may be given,
+/// that is a seed, which is the variable `default_seed` when it is left out.
+const FUNCTIONS: [(&str, Function, usize, usize); 21] = [
+    ("abs", Function::Abs, 1, 1),
+    ("debug", Function::Debug, 1, 1),
+    ("double", Function::ToDouble, 1, 1),
+    ("exp", Function::Exp, 1, 1),
+    ("greatest", Function::Greatest, 1, usize::MAX),
+    ("hash", Function::HashMurmur2, 1, 2),
+    ("hash_fnv1a", Function::HashFnv1a, 1, 2),
+    ("hash_murmur2", Function::HashMurmur2, 1, 2),
+    ("int", Function::ToInt, 1, 1),
+    ("least", Function::Least, 1, usize::MAX),
+    ("ln", Function::Ln, 1, 1),
+    ("mod", Function::Modulo, 2, 2),
+    ("permute", Function::Permute, 2, 3),
+    ("pi", Function::Pi, 0, 0),
+    ("pow", Function::Power, 2, 2),
+    ("power", Function::Power, 2, 2),
+    ("random", Function::Random, 2, 2),
+    ("random_exponential", Function::RandomExponential, 3, 3),
+    ("random_gaussian", Function::RandomGaussian, 3, 3),
+    ("random_zipfian", Function::RandomZipfian, 3, 3),
+    ("sqrt", Function::Sqrt, 1, 1),
 ];
 
 /// The names of all functions.
@@ -496,8 +483,8 @@ pub(crate) fn is_function_name(name: &str) -> bool {
     find(name.as_bytes()).is_some()
 }
 
-/// Name, function and arity of what a script calls by this name, in any case.
-pub(crate) fn find(name: &[u8]) -> Option<(&'static str, Function, Arity)> {
+/// The row of what a script calls by this name, in any case.
+pub(crate) fn find(name: &[u8]) -> Option<(&'static str, Function, usize, usize)> {
     FUNCTIONS.into_iter().find(|(known, ..)| name.eq_ignore_ascii_case(known.as_bytes()))
 }
 
@@ -530,7 +517,12 @@ impl ScriptValue {
             ScriptValue::Bool(true) => out.push_str("true"),
             ScriptValue::Bool(false) => out.push_str("false"),
             ScriptValue::Int(value) => push_int(out, value),
-            ScriptValue::Double(value) => push_double(out, value),
+            ScriptValue::Double(value) => {
+                let mut bytes = std::mem::take(out).into_bytes();
+                push_double_15g(&mut bytes, value);
+                // Digits and letters behind what was a text.
+                *out = String::from_utf8(bytes).unwrap_or_default();
+            }
         }
     }
 
@@ -545,85 +537,13 @@ impl ScriptValue {
     }
 }
 
-/// Appends a number as C's `%.15g` does.
-pub(crate) fn push_double(out: &mut String, value: f64) {
-    const DIGITS: usize = 15;
-    if value.is_nan() {
-        return out.push_str("NaN");
-    }
-    if value.is_infinite() {
-        return out.push_str(if value > 0.0 { "Infinity" } else { "-Infinity" });
-    }
-    if value == 0.0 {
-        return out.push_str(if value.is_sign_negative() { "-0" } else { "0" });
-    }
-    // d.dddddddddddddde-7, from which digits and exponent are taken.
-    let start = out.len();
-    let _ = write!(out, "{:.14e}", value.abs());
-    let mut digits = [b'0'; DIGITS];
-    let written = out[start..].bytes();
-    let mantissa = written.clone().take_while(|&byte| byte != b'e').filter(|&byte| byte != b'.');
-    for (slot, byte) in digits.iter_mut().zip(mantissa) {
-        *slot = byte;
-    }
-    let exponent: i32 =
-        out[start..].split_once('e').and_then(|(_, text)| text.parse().ok()).unwrap_or(0);
-    out.truncate(start);
-    if value < 0.0 {
-        out.push('-');
-    }
-    let significant = digits.iter().rposition(|&digit| digit != b'0').map_or(1, |last| last + 1);
-    let digits = std::str::from_utf8(&digits[..significant]).unwrap_or_default();
-    if (-4..DIGITS as i32).contains(&exponent) {
-        push_fixed(out, digits, exponent);
-    } else {
-        out.push_str(&digits[..1]);
-        if significant > 1 {
-            out.push('.');
-            out.push_str(&digits[1..]);
-        }
-        let sign = if exponent < 0 { '-' } else { '+' };
-        let _ = write!(out, "e{sign}{:02}", exponent.unsigned_abs());
-    }
-}
-
-/// Digits with the first one worth 10^`exponent`, without an exponent.
-fn push_fixed(out: &mut String, digits: &str, exponent: i32) {
-    if exponent < 0 {
-        out.push_str("0.");
-        for _ in 1..-exponent {
-            out.push('0');
-        }
-        return out.push_str(digits);
-    }
-    let whole = exponent as usize + 1;
-    if digits.len() <= whole {
-        out.push_str(digits);
-        for _ in digits.len()..whole {
-            out.push('0');
-        }
-    } else {
-        out.push_str(&digits[..whole]);
-        out.push('.');
-        out.push_str(&digits[whole..]);
-    }
-}
-
-/// Why a text has no value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum NoValue {
-    /// The empty text has none, which is not explained.
-    Empty,
-    /// Digits of an integer that is too large.
-    OutOfRange,
-    /// Anything else.
-    Malformed,
-}
-
-/// The value of a text that a variable was given from outside.
-pub(crate) fn parse_value(text: &str) -> Result<ScriptValue, NoValue> {
+/// The value of a text that the variable `name` was given from outside.
+///
+/// # Errors
+/// pgbench's message; empty for the empty text, where it has none.
+pub(crate) fn parse_value(text: &str, name: &str) -> Result<ScriptValue, String> {
     if text.is_empty() {
-        return Err(NoValue::Empty);
+        return Err(String::new());
     }
     let is_prefix_of =
         |word: &str| word.get(..text.len()).is_some_and(|start| start.eq_ignore_ascii_case(text));
@@ -641,9 +561,14 @@ pub(crate) fn parse_value(text: &str) -> Result<ScriptValue, NoValue> {
     let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
     if !unsigned.is_empty() && unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
-        return number.parse().map(ScriptValue::Int).map_err(|_| NoValue::OutOfRange);
+        let out_of_range = |_| format!("value \"{number}\" is out of range for type bigint");
+        return number.parse().map(ScriptValue::Int).map_err(out_of_range);
     }
-    parse_double(number).map(ScriptValue::Double).ok_or(NoValue::Malformed)
+    parse_double(number).map(ScriptValue::Double).ok_or_else(|| malformed(name, text))
+}
+
+pub(crate) fn malformed(name: &str, text: &str) -> String {
+    format!("malformed variable \"{name}\" value: \"{text}\"")
 }
 
 /// A number as C's `strtod` reads it, the whole text of it. `None` also when it is too large or
@@ -740,7 +665,7 @@ mod tests {
         for (ops, folded) in [scaled, backwards, overflow, jumps].into_iter().zip(folded) {
             let program = Program { ops };
             let mut quick = program.clone();
-            quick.fold(Some((3, 10)));
+            quick.fold(|number| (number == 3).then_some(10));
             assert_eq!(quick.ops, folded);
             let (mut one, mut other) = (Only(PgRng::new(5)), Only(PgRng::new(5)));
             for _ in 0..3 {
@@ -749,7 +674,7 @@ mod tests {
             }
         }
         let mut unknown = Program { ops: vec![Op::Load(3)] };
-        unknown.fold(None);
+        unknown.fold(|_| None);
         assert_eq!(unknown.ops, [Op::Load(3)]);
     }
 
@@ -772,7 +697,7 @@ mod tests {
         ];
         for (value, text) in cases {
             let mut out = String::new();
-            push_double(&mut out, value);
+            ScriptValue::Double(value).push_text(&mut out);
             assert_eq!(out, text);
         }
     }
@@ -780,28 +705,32 @@ mod tests {
     #[test]
     fn texts_get_the_type_they_look_like() {
         let cases = [
-            ("NULL", Ok(ScriptValue::Null)),
-            ("T", Ok(ScriptValue::Bool(true))),
-            ("yes", Ok(ScriptValue::Bool(true))),
-            ("on", Ok(ScriptValue::Bool(true))),
-            ("n", Ok(ScriptValue::Bool(false))),
-            ("of", Ok(ScriptValue::Bool(false))),
-            ("o", Err(NoValue::Malformed)),
-            ("", Err(NoValue::Empty)),
-            (" +5", Ok(ScriptValue::Int(5))),
-            ("5 ", Err(NoValue::Malformed)),
-            ("99999999999999999999", Err(NoValue::OutOfRange)),
-            ("1e400", Err(NoValue::Malformed)),
-            ("1e-400", Err(NoValue::Malformed)),
-            ("0e-999", Ok(ScriptValue::Double(0.0))),
-            ("0x1.8p1", Ok(ScriptValue::Double(3.0))),
-            ("inf", Ok(ScriptValue::Double(f64::INFINITY))),
-            ("1.5x", Err(NoValue::Malformed)),
-            ("é", Err(NoValue::Malformed)),
+            ("NULL", Some(ScriptValue::Null)),
+            ("T", Some(ScriptValue::Bool(true))),
+            ("yes", Some(ScriptValue::Bool(true))),
+            ("on", Some(ScriptValue::Bool(true))),
+            ("n", Some(ScriptValue::Bool(false))),
+            ("of", Some(ScriptValue::Bool(false))),
+            ("o", None),
+            ("", None),
+            (" +5", Some(ScriptValue::Int(5))),
+            ("5 ", None),
+            ("99999999999999999999", None),
+            ("1e400", None),
+            ("1e-400", None),
+            ("0e-999", Some(ScriptValue::Double(0.0))),
+            ("0x1.8p1", Some(ScriptValue::Double(3.0))),
+            ("inf", Some(ScriptValue::Double(f64::INFINITY))),
+            ("1.5x", None),
+            ("é", None),
         ];
         for (text, value) in cases {
-            assert_eq!(parse_value(text), value, "{text:?}");
+            assert_eq!(parse_value(text, "x").ok(), value, "{text:?}");
         }
+        let why = |text| parse_value(text, "x").unwrap_err();
+        assert_eq!(why(""), "");
+        assert_eq!(why("o"), "malformed variable \"x\" value: \"o\"");
+        assert!(why(" 99999999999999999999").starts_with("value \"99999999999999999999\" is out"));
     }
 
     #[test]

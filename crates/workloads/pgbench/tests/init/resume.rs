@@ -68,7 +68,7 @@ fn other_rows_than_the_options_make_are_refused() {
     };
     refused(3, "table pgbench_branches has other rows than these options make: 2 instead of 3");
     ask(&driver, "delete from pgbench_accounts where aid = 7");
-    refused(2, "holds 99999 rows from 1 to 100000 of branch 1");
+    refused(2, "99999 of branch 1, from 1 to 100000");
     ask(&driver, "update pgbench_accounts set bid = 9 where bid = 2");
     ask(&driver, "delete from pgbench_accounts where bid = 1");
     refused(2, "100000 of branch 9 at scale 2");
