@@ -407,7 +407,6 @@ pub(super) struct Settings {
     pub(super) mysql_ssl_here: bool,
     pub(super) mysql_dry_run: bool,
     pub(super) mysql_compression: bool,
-    /// With commas between them.
     pub(super) mysql_server_public_key: String,
     pub(super) sqlite_db: PathBuf,
     pub(super) percentiles: Vec<f64>,
