@@ -8,7 +8,7 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
 use dyno_topology::endpoint::CrossShardCommit;
 use dyno_topology::{
-    Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
+    Cluster, ClusterError, Health, NodeProduct, NodeStatus, Replication, Request, TopologyKind,
     endpoint,
 };
 use serde_json::json;
@@ -106,7 +106,7 @@ pub(crate) struct Up {
     replication: Replication,
     /// What stands in front of the nodes and spreads reads.
     #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
-    endpoint: Option<EndpointKind>,
+    endpoint: Option<NodeProduct>,
     /// A setting of all servers, over that of the template. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
@@ -154,10 +154,10 @@ const WAITS: &[(&str, Replication)] = &[
     ("quorum", Replication::Quorum),
 ];
 
-const ENDPOINTS: &[(&str, EndpointKind)] = &[
-    ("pgpool", EndpointKind::Pgpool),
-    ("shardingsphere", EndpointKind::Shardingsphere),
-    ("router", EndpointKind::Router),
+const ENDPOINTS: &[(&str, NodeProduct)] = &[
+    ("pgpool", NodeProduct::Pgpool),
+    ("shardingsphere", NodeProduct::Shardingsphere),
+    ("router", NodeProduct::Router),
 ];
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -169,11 +169,11 @@ impl Up {
     fn request(&self) -> Request {
         let is_sharded = self.topology == TopologyKind::Sharded;
         let software = match self.endpoint {
-            Some(EndpointKind::Pgpool) => self.pgpool.clone(),
-            Some(EndpointKind::Router) => self.mysql.clone(),
-            Some(EndpointKind::Shardingsphere) => self.shardingsphere.clone(),
+            Some(NodeProduct::Pgpool) => self.pgpool.clone(),
+            Some(NodeProduct::Router) => self.mysql.clone(),
+            Some(NodeProduct::Shardingsphere) => self.shardingsphere.clone(),
             None if is_sharded => self.shardingsphere.clone(),
-            None => None,
+            _ => None,
         };
         Request {
             replicas: self.replicas,
