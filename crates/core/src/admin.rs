@@ -11,6 +11,7 @@ use crate::{
 use std::pin::Pin;
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
+type Answer<'a, T> = Pending<'a, DbResult<T>>;
 
 /// Opens [`AdminSession`]s as the driver behind it opens its own.
 #[derive(Clone, Copy)]
@@ -153,7 +154,7 @@ impl Session for AdminSession<'_> {
 
     async fn cancel(self) {
         if let Held::Owned(session) = self.0 {
-            session.cancel().await;
+            session.end(true).await;
         }
     }
 
@@ -167,14 +168,14 @@ impl Session for AdminSession<'_> {
 
     async fn close(self) {
         if let Held::Owned(session) = self.0 {
-            session.close().await;
+            session.end(false).await;
         }
     }
 }
 
 /// [`Driver`] as an object.
 trait DynDriver: Sync {
-    fn connect(&self, number: u32) -> Pending<'_, DbResult<AdminSession<'_>>>;
+    fn connect(&self, number: u32) -> Answer<'_, AdminSession<'_>>;
     fn dialect(&self) -> Dialect;
     fn capabilities(&self) -> &'static Capabilities;
     fn blocks(&self) -> bool;
@@ -183,7 +184,7 @@ trait DynDriver: Sync {
 }
 
 impl<D: Driver> DynDriver for D {
-    fn connect(&self, number: u32) -> Pending<'_, DbResult<AdminSession<'_>>> {
+    fn connect(&self, number: u32) -> Answer<'_, AdminSession<'_>> {
         Box::pin(async move {
             let session = Driver::connect(self, number).await?;
             Ok(AdminSession(Held::Owned(Box::new(session))))
@@ -225,39 +226,25 @@ trait DynSession {
     fn is_set_by_target(&self, name: &str) -> bool;
     fn interrupter(&self) -> Option<Interrupter>;
     fn take_notice_lines(&mut self) -> Vec<String>;
-    fn prepare<'a>(
-        &'a mut self,
-        sql: &'a str,
-        params: &'a [ParamType],
-    ) -> Pending<'a, DbResult<Statement>>;
+    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Answer<'a, Statement>;
     fn execute<'a>(
         &'a mut self,
         statement: Statement,
         params: &'a [Param<'a>],
         rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, DbResult<Executed>>;
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, DbResult<Executed>>;
-    fn rollback(&mut self) -> Pending<'_, DbResult<()>>;
+    ) -> Answer<'a, Executed>;
+    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Answer<'a, Executed>;
+    fn rollback(&mut self) -> Answer<'_, ()>;
     fn bulk_load<'a>(
         &'a mut self,
         table: &'a str,
         columns: &'a [&'a str],
         rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, DbResult<BulkReport>>;
-    fn copy_in<'a>(
-        &'a mut self,
-        sql: &'a str,
-        rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, DbResult<u64>>;
+    ) -> Answer<'a, BulkReport>;
+    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Answer<'a, u64>;
     fn unanswered<'a>(&'a mut self, sql: &'a str, within: Nanos) -> Pending<'a, DbError>;
-    fn cancel<'a>(self: Box<Self>) -> Pending<'a, ()>
-    where
-        Self: 'a;
-    fn close<'a>(self: Box<Self>) -> Pending<'a, ()>
+    /// Closes it in order, or cancels its statement.
+    fn end<'a>(self: Box<Self>, is_cancelled: bool) -> Pending<'a, ()>
     where
         Self: 'a;
 }
@@ -291,11 +278,7 @@ impl<S: Session> DynSession for S {
         Session::take_notice_lines(self)
     }
 
-    fn prepare<'a>(
-        &'a mut self,
-        sql: &'a str,
-        params: &'a [ParamType],
-    ) -> Pending<'a, DbResult<Statement>> {
+    fn prepare<'a>(&'a mut self, sql: &'a str, params: &'a [ParamType]) -> Answer<'a, Statement> {
         Box::pin(Session::prepare(self, sql, params))
     }
 
@@ -304,21 +287,17 @@ impl<S: Session> DynSession for S {
         statement: Statement,
         params: &'a [Param<'a>],
         rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, DbResult<Executed>> {
+    ) -> Answer<'a, Executed> {
         Box::pin(
             async move { Session::execute(self, statement, params, &mut Forwarded(rows)).await },
         )
     }
 
-    fn query<'a>(
-        &'a mut self,
-        sql: &'a str,
-        rows: &'a mut dyn DynRows,
-    ) -> Pending<'a, DbResult<Executed>> {
+    fn query<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn DynRows) -> Answer<'a, Executed> {
         Box::pin(async move { Session::query(self, sql, &mut Forwarded(rows)).await })
     }
 
-    fn rollback(&mut self) -> Pending<'_, DbResult<()>> {
+    fn rollback(&mut self) -> Answer<'_, ()> {
         Box::pin(Session::rollback(self))
     }
 
@@ -327,15 +306,11 @@ impl<S: Session> DynSession for S {
         table: &'a str,
         columns: &'a [&'a str],
         rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, DbResult<BulkReport>> {
+    ) -> Answer<'a, BulkReport> {
         Box::pin(Session::bulk_load(self, table, columns, rows))
     }
 
-    fn copy_in<'a>(
-        &'a mut self,
-        sql: &'a str,
-        rows: &'a mut dyn RowSource,
-    ) -> Pending<'a, DbResult<u64>> {
+    fn copy_in<'a>(&'a mut self, sql: &'a str, rows: &'a mut dyn RowSource) -> Answer<'a, u64> {
         Box::pin(Session::copy_in(self, sql, rows))
     }
 
@@ -343,18 +318,14 @@ impl<S: Session> DynSession for S {
         Box::pin(Session::unanswered(self, sql, within))
     }
 
-    fn cancel<'a>(self: Box<Self>) -> Pending<'a, ()>
+    fn end<'a>(self: Box<Self>, is_cancelled: bool) -> Pending<'a, ()>
     where
         Self: 'a,
     {
-        Box::pin(Session::cancel(*self))
-    }
-
-    fn close<'a>(self: Box<Self>) -> Pending<'a, ()>
-    where
-        Self: 'a,
-    {
-        Box::pin(Session::close(*self))
+        match is_cancelled {
+            true => Box::pin(Session::cancel(*self)),
+            false => Box::pin(Session::close(*self)),
+        }
     }
 }
 

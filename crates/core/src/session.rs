@@ -165,22 +165,21 @@ impl Rows for Discard {
 }
 
 /// Keeps whole answers as text: for set-up, checks and statistics. Of one that is too large nothing is kept.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct AnswerTable {
     /// Rows of columns; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
     /// What the rows take.
     bytes: usize,
-    most: Most,
+    most_bytes: usize,
+    /// More than that ends a session.
+    is_strict: bool,
 }
 
-/// How much is kept of an answer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Most {
-    #[default]
-    Question,
-    Workload,
-    OwnTable,
+impl Default for AnswerTable {
+    fn default() -> Self {
+        AnswerTable::up_to(Self::BYTES_MAX, true)
+    }
 }
 
 impl Rows for AnswerTable {
@@ -197,7 +196,7 @@ impl Rows for AnswerTable {
     }
 
     fn overflow(&self) -> Option<usize> {
-        (self.is_cut() && self.most != Most::Workload).then_some(self.most_bytes())
+        (self.is_cut() && self.is_strict).then_some(self.most_bytes)
     }
 }
 
@@ -234,25 +233,21 @@ impl AnswerTable {
 
     /// For the answer to a workload's own query, which may rightly be too large to be kept: its rows are counted then.
     pub fn of_workload() -> Self {
-        AnswerTable { most: Most::Workload, ..AnswerTable::default() }
+        AnswerTable::up_to(Self::WORKLOAD_BYTES_MAX, false)
     }
 
     /// For what dyno itself has written: a load of millions of pieces has noted each of them.
     pub fn of_own_table() -> Self {
-        AnswerTable { most: Most::OwnTable, ..AnswerTable::default() }
+        AnswerTable::up_to(Self::OWN_BYTES_MAX, true)
     }
 
-    fn most_bytes(&self) -> usize {
-        match self.most {
-            Most::Question => Self::BYTES_MAX,
-            Most::Workload => Self::WORKLOAD_BYTES_MAX,
-            Most::OwnTable => Self::OWN_BYTES_MAX,
-        }
+    fn up_to(most_bytes: usize, is_strict: bool) -> Self {
+        AnswerTable { rows: Vec::new(), bytes: 0, most_bytes, is_strict }
     }
 
     /// True when there were more rows than are kept.
     pub fn is_cut(&self) -> bool {
-        self.bytes > self.most_bytes()
+        self.bytes > self.most_bytes
     }
 
     /// The value in the first row and column; `None` also for NULL.

@@ -56,10 +56,11 @@ fn folded(
 
 fn append(joined: &mut TrialResult, stage: &TrialResult) {
     let (before, length) = (joined.length(), stage.length());
-    joined.total.add(&stage.total);
+    let all = (before + length).max(1) as f64;
+    let mean = |one: f64, other: f64| (one * before as f64 + other * length as f64) / all;
+    joined.host = join_hosts(joined.host, stage.host, mean);
+    add_counts(joined, stage);
     joined.window.closes += length;
-    joined.connect = joined.connect.max(stage.connect);
-    joined.late = joined.late.max(stage.late);
     add_each(&mut joined.workers, &stage.workers, |worker, more| {
         worker.transactions += more.transactions;
         worker.busy += more.busy;
@@ -68,15 +69,7 @@ fn append(joined: &mut TrialResult, stage: &TrialResult) {
         worker.uncommitted += more.uncommitted;
         worker.scans = worker.scans.or(more.scans);
     });
-    joined.offered = joined.offered.zip(stage.offered).map(|(one, other)| one + other);
-    joined.in_flight += stage.in_flight;
-    joined.longest_in_flight = joined.longest_in_flight.max(stage.longest_in_flight);
-    joined.unfinished += stage.unfinished;
-    joined.retired += stage.retired;
-    joined.retired_transactions += stage.retired_transactions;
     add_each(&mut joined.loops_cpu, &stage.loops_cpu, |cpu, more| *cpu += more);
-    joined.host = mean_host((joined.host, before), (stage.host, length));
-    worsen(&mut joined.conditions, &stage.conditions);
 }
 
 /// Adds to each of the same number; a stage on another machine may have had more loops.
@@ -85,45 +78,34 @@ fn add_each<T: Copy + Default>(sums: &mut Vec<T>, more: &[T], add: impl Fn(&mut 
     sums.iter_mut().zip(more).for_each(|(sum, more)| add(sum, *more));
 }
 
-fn mean_host(one: (HostSample, Nanos), other: (HostSample, Nanos)) -> HostSample {
-    let length = (one.1 + other.1).max(1) as f64;
-    let mean = |value: fn(&HostSample) -> f64| {
-        (value(&one.0) * one.1 as f64 + value(&other.0) * other.1 as f64) / length
-    };
-    HostSample {
-        cpu_share: mean(|host| host.cpu_share),
-        steal_share: mean(|host| host.steal_share),
-        iowait_share: mean(|host| host.iowait_share),
-        memory_available_mib: one.0.memory_available_mib.min(other.0.memory_available_mib),
-        network_received_bytes_per_s: mean(|host| host.network_received_bytes_per_s),
-        network_sent_bytes_per_s: mean(|host| host.network_sent_bytes_per_s),
-    }
-}
-
 fn is_alike(one: &Frame, other: &Frame) -> bool {
     let shape = |frame: &Frame| (frame.kinds.len(), frame.service.is_some());
     shape(one) == shape(other)
 }
 
 fn add(merged: &mut TrialResult, part: &TrialResult) {
-    merged.total.add(&part.total);
+    merged.host = worse_host(merged.host, part.host);
+    add_counts(merged, part);
     let window = &mut merged.window;
     window.released = window.released.min(part.window.released);
     window.opens = window.opens.min(part.window.opens);
     window.closes = window.closes.max(part.window.closes);
-    merged.connect = merged.connect.max(part.connect);
-    merged.late = merged.late.max(part.late);
     merged.workers.extend(&part.workers);
-    merged.offered = merged.offered.zip(part.offered).map(|(one, other)| one.saturating_add(other));
-    merged.in_flight = merged.in_flight.saturating_add(part.in_flight);
-    merged.longest_in_flight = merged.longest_in_flight.max(part.longest_in_flight);
-    merged.unfinished = merged.unfinished.saturating_add(part.unfinished);
-    merged.retired = merged.retired.saturating_add(part.retired);
-    merged.retired_transactions =
-        merged.retired_transactions.saturating_add(part.retired_transactions);
     merged.loops_cpu.extend(&part.loops_cpu);
-    merged.host = worse_host(merged.host, part.host);
-    worsen(&mut merged.conditions, &part.conditions);
+}
+
+/// What adds up whether parts were measured at the same time or one after the other.
+fn add_counts(sum: &mut TrialResult, more: &TrialResult) {
+    sum.total.add(&more.total);
+    sum.connect = sum.connect.max(more.connect);
+    sum.late = sum.late.max(more.late);
+    sum.offered = sum.offered.zip(more.offered).map(|(one, other)| one.saturating_add(other));
+    sum.in_flight = sum.in_flight.saturating_add(more.in_flight);
+    sum.longest_in_flight = sum.longest_in_flight.max(more.longest_in_flight);
+    sum.unfinished = sum.unfinished.saturating_add(more.unfinished);
+    sum.retired = sum.retired.saturating_add(more.retired);
+    sum.retired_transactions = sum.retired_transactions.saturating_add(more.retired_transactions);
+    worsen(&mut sum.conditions, &more.conditions);
 }
 
 /// The first error counts, then an interruption.
@@ -145,42 +127,42 @@ fn worse_host(one: HostSample, other: HostSample) -> HostSample {
     if one == HostSample::default() {
         return other;
     }
+    join_hosts(one, other, f64::max)
+}
+
+fn join_hosts(one: HostSample, other: HostSample, join: impl Fn(f64, f64) -> f64) -> HostSample {
+    let joined = |value: fn(&HostSample) -> f64| join(value(&one), value(&other));
     HostSample {
-        cpu_share: one.cpu_share.max(other.cpu_share),
-        steal_share: one.steal_share.max(other.steal_share),
-        iowait_share: one.iowait_share.max(other.iowait_share),
+        cpu_share: joined(|host| host.cpu_share),
+        steal_share: joined(|host| host.steal_share),
+        iowait_share: joined(|host| host.iowait_share),
         memory_available_mib: one.memory_available_mib.min(other.memory_available_mib),
-        network_received_bytes_per_s: one
-            .network_received_bytes_per_s
-            .max(other.network_received_bytes_per_s),
-        network_sent_bytes_per_s: one.network_sent_bytes_per_s.max(other.network_sent_bytes_per_s),
+        network_received_bytes_per_s: joined(|host| host.network_received_bytes_per_s),
+        network_sent_bytes_per_s: joined(|host| host.network_sent_bytes_per_s),
     }
 }
 
 /// Makes of the conditions of two parts those of the worse one.
 pub fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions) {
-    let most = |one: &mut Option<f64>, other: Option<f64>| {
-        *one = match (*one, other) {
-            (Some(one), Some(other)) => Some(one.max(other)),
-            (one, other) => one.or(other),
-        };
-    };
-    most(&mut conditions.cpu_pressure_share, other.cpu_pressure_share);
-    most(&mut conditions.memory_pressure_share, other.memory_pressure_share);
-    most(&mut conditions.io_pressure_share, other.io_pressure_share);
-    most(&mut conditions.hiccup_p999_us, other.hiccup_p999_us);
-    most(&mut conditions.hiccup_max_us, other.hiccup_max_us);
-    most(&mut conditions.network_share, other.network_share);
-    most(&mut conditions.retransmitted_share, other.retransmitted_share);
-    most(&mut conditions.throttled_share, other.throttled_share);
-    most(&mut conditions.suspended_ms, other.suspended_ms);
-    conditions.run_delay_s = sum(conditions.run_delay_s, other.run_delay_s);
+    for (one, other) in [
+        (&mut conditions.cpu_pressure_share, other.cpu_pressure_share),
+        (&mut conditions.memory_pressure_share, other.memory_pressure_share),
+        (&mut conditions.io_pressure_share, other.io_pressure_share),
+        (&mut conditions.hiccup_p999_us, other.hiccup_p999_us),
+        (&mut conditions.hiccup_max_us, other.hiccup_max_us),
+        (&mut conditions.network_share, other.network_share),
+        (&mut conditions.retransmitted_share, other.retransmitted_share),
+        (&mut conditions.throttled_share, other.throttled_share),
+        (&mut conditions.suspended_ms, other.suspended_ms),
+    ] {
+        *one = one.iter().copied().chain(other).reduce(f64::max);
+    }
+    let delays = [conditions.run_delay_s, other.run_delay_s];
+    conditions.run_delay_s = delays.into_iter().flatten().reduce(|one, other| one + other);
     conditions.swapped_pages = conditions.swapped_pages.max(other.swapped_pages);
-    conditions.headroom = match (conditions.headroom, other.headroom) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        // Known for all or for none.
-        _ => None,
-    };
+    // Known for all or for none.
+    conditions.headroom =
+        conditions.headroom.zip(other.headroom).map(|(one, other)| one.min(other));
     if let (Some(one), Some(other)) = (&mut conditions.governor, &other.governor) {
         let is_known = one.split(", ").any(|known| known == other);
         if !is_known {
@@ -189,13 +171,6 @@ pub fn worsen(conditions: &mut GeneratorConditions, other: &GeneratorConditions)
         }
     } else {
         conditions.governor = conditions.governor.take().or_else(|| other.governor.clone());
-    }
-}
-
-fn sum(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one + other),
-        (one, other) => one.or(other),
     }
 }
 

@@ -90,22 +90,23 @@ enum Standing {
 }
 
 fn standing(tried: &[Tried], rate_per_s: f64) -> Standing {
-    let count = |is_held: bool, is_confirmation: bool| {
-        let own = tried.iter().filter(|trial| {
-            trial.rate_per_s == rate_per_s
-                && trial.is_held == is_held
-                && trial.is_confirmation == is_confirmation
-        });
-        own.count() as u32
-    };
-    let (held, failed) = (count(true, false), count(false, false));
-    if count(false, true) >= FAILED_LEAD || failed >= held + FAILED_LEAD {
+    let [[failed, held], [not_confirmed, _]] = counts(tried, rate_per_s);
+    if not_confirmed >= FAILED_LEAD || failed >= held + FAILED_LEAD {
         Standing::Failed
     } else if held > failed {
         Standing::Held
     } else {
         Standing::Open
     }
+}
+
+/// Trials of a rate: those of the search, then confirmations; of each those that failed, then those that were held.
+fn counts(tried: &[Tried], rate_per_s: f64) -> [[u32; 2]; 2] {
+    let mut counts = [[0; 2]; 2];
+    for trial in tried.iter().filter(|trial| trial.rate_per_s == rate_per_s) {
+        counts[usize::from(trial.is_confirmation)][usize::from(trial.is_held)] += 1;
+    }
+    counts
 }
 
 /// The next step after these trials, in any order.
@@ -148,16 +149,8 @@ pub fn next(search: &Search, tried: &[Tried]) -> KneeStep {
     }
 }
 
-fn confirmations(tried: &[Tried], rate_per_s: f64, is_held: Option<bool>) -> u32 {
-    let is_own = |trial: &&Tried| {
-        let is_wanted = is_held.is_none_or(|is_held| trial.is_held == is_held);
-        trial.is_confirmation && trial.rate_per_s == rate_per_s && is_wanted
-    };
-    tried.iter().filter(is_own).count() as u32
-}
-
 fn is_confirmed(search: &Search, tried: &[Tried], held: Option<f64>) -> bool {
-    held.is_some_and(|held| confirmations(tried, held, Some(true)) >= search.confirmations)
+    held.is_some_and(|held| counts(tried, held)[1][1] >= search.confirmations)
 }
 
 fn confirm(
@@ -166,10 +159,9 @@ fn confirm(
     rate_per_s: f64,
     failed_per_s: Option<f64>,
 ) -> KneeStep {
-    match is_confirmed(search, tried, Some(rate_per_s)) {
-        false => {
-            KneeStep::Confirm { rate_per_s, repeat: confirmations(tried, rate_per_s, None) + 1 }
-        }
+    let [_, [failed, held]] = counts(tried, rate_per_s);
+    match held >= search.confirmations {
+        false => KneeStep::Confirm { rate_per_s, repeat: failed + held + 1 },
         true => KneeStep::Done(KneeOutcome::Held { rate_per_s, failed_per_s }),
     }
 }

@@ -12,6 +12,8 @@
 use crate::statistics::{
     ALPHA, Better, ConfidenceInterval, anytime, deviation, mean, rank, t_p, t_quantile, variation,
 };
+use schemars::JsonSchema;
+use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// With fewer pairs there is no verdict: the signed-rank test can't reach 5 %.
@@ -133,14 +135,36 @@ pub struct StudentRatio {
     pub p: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a comparison says of one metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "Call")]
 pub enum RatioVerdict {
     Faster,
     Slower,
     /// A difference of the margin or more is excluded.
     Equivalent,
+    /// No verdict: too few pairs for an interval.
     TooFewPairs,
+    /// No verdict: the interval holds 1 and reaches beyond the margin.
     Undecided,
+    /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
+    /// it is undecided, that is no proof.
+    Unproven,
+    /// No verdict: a check found something else that can explain it.
+    Explained,
+}
+
+impl RatioVerdict {
+    /// True where the paper says that one is faster than the other.
+    pub fn is_difference(self) -> bool {
+        matches!(self, RatioVerdict::Faster | RatioVerdict::Slower)
+    }
+
+    /// True where nothing can be said.
+    pub fn is_undecided(self) -> bool {
+        !self.is_difference() && self != RatioVerdict::Equivalent
+    }
 }
 
 impl PairedRatio {

@@ -20,10 +20,10 @@ use dyno_facts::statistics::knee::{self, Tried};
 use dyno_facts::statistics::ratio::{FigureBound, Judging};
 use dyno_facts::statistics::{Better, Metric, median, sequential};
 use dyno_facts::{
-    ComparisonFacts, DataFacts, Event, EventKind, ExperimentFacts, KindSummary, Lang,
-    LatencySummary, Message, NodeConditions, NodeRow, PaperTexts, PublishedRow, PublishedTable,
-    Purpose, Role, Route, RunHeader, RunStatus, SAMPLES_BEYOND, ScriptFacts, SeriesRow,
-    ServerFacts, StopRule, SuiteFacts, TargetFacts, TargetTexts, TrialStatus, TrialSummary, say,
+    DataFacts, Event, EventKind, ExperimentFacts, KindSummary, Lang, LatencySummary, Message,
+    NodeConditions, NodeRow, PaperTexts, PublishedRow, PublishedTable, Purpose, Role, Route,
+    RunHeader, RunStatus, SAMPLES_BEYOND, SeriesRow, ServerFacts, StopRule, SuiteFacts,
+    TargetFacts, TargetTexts, TrialStatus, TrialSummary, say,
 };
 use dyno_store::{RunData, TrialData};
 use schemars::JsonSchema;
@@ -141,21 +141,16 @@ fn experiments(
     published: &[PublishedTable],
 ) -> Vec<Experiment> {
     let mut known: Vec<ExperimentFacts> = Vec::new();
-    for facts in runs.iter().flat_map(|run| &run.header.experiments) {
+    let of_runs = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
+    let of_trials = trials.iter().map(|trial| ExperimentFacts {
+        name: trial.summary.experiment.clone(),
+        title: trial.summary.experiment.clone(),
+        test: trial.summary.test.clone(),
+        ..ExperimentFacts::default()
+    });
+    for facts in of_runs.chain(of_trials) {
         if !known.iter().any(|other| other.name == facts.name) {
-            known.push(facts.clone());
-        }
-    }
-    for trial in trials {
-        let name = &trial.summary.experiment;
-        if !known.iter().any(|facts| facts.name == *name) {
-            let test = trial.summary.test.clone();
-            known.push(ExperimentFacts {
-                name: name.clone(),
-                title: name.clone(),
-                test,
-                ..ExperimentFacts::default()
-            });
+            known.push(facts);
         }
     }
     let experiment = |facts: ExperimentFacts| {
@@ -165,32 +160,24 @@ fn experiments(
         own.sort_by_key(place);
         let measured =
             own.iter().map(|trial| trial.summary.window_s).filter(|window| *window > 0.0);
-        let published: Vec<&PublishedTable> =
-            published.iter().filter(|table| table.experiment == facts.name).collect();
+        let published = published.iter().filter(|table| table.experiment == facts.name);
         let points = model::points(&own);
         let test = facts.load();
         Experiment {
-            planned_window_s: facts.duration_s,
             is_open_loop: own.iter().any(|trial| trial.summary.rate_per_s.is_some()),
             shortest_window_s: measured.reduce(f64::min),
             family: KnownFamily::of_experiment(&own, &test),
-            published: published.into_iter().map(Published::from).collect(),
+            published: published.map(Published::from).collect(),
             node_scaling: nodes::scaling_by_nodes(&points, targets),
             points,
-            comparison: facts.comparison,
-            restart_each: facts.restart_each,
-            reload_each: facts.reload_each,
-            gates: facts.gates,
-            objective: facts.search.map(|search| search.objective),
+            objective: facts.search.as_ref().map(|search| search.objective.clone()),
             title: match facts.title.as_str() {
                 "" => Message::verbatim(&facts.name),
                 title => Message::either(title, &facts.title_zh),
             },
             description: Message::either(&facts.description, &facts.description_zh),
-            name: facts.name,
             test,
-            options: facts.options,
-            scripts: facts.scripts,
+            facts,
         }
     };
     known.into_iter().map(experiment).collect()
@@ -251,12 +238,8 @@ impl From<&PublishedTable> for Published {
         }
         let mut metrics: Vec<String> = metrics.into_iter().collect();
         // Throughput first, as everywhere in the paper.
-        metrics.sort_by_key(|name| match name.as_str() {
-            "tps" => 0,
-            "qps" => 1,
-            "data_qps" => 2,
-            _ => 3,
-        });
+        let place = |name: &String| ["tps", "qps", "data_qps"].iter().position(|own| own == name);
+        metrics.sort_by_key(|name| place(name).unwrap_or(usize::MAX));
         let states = |name: &&&str| conditions.contains(**name);
         let load_level = PublishedRow::LOAD_LEVELS.iter().find(states).copied().unwrap_or_default();
         let conditions = conditions.into_iter().collect();
@@ -276,17 +259,13 @@ fn merged(tables: &[PublishedTable]) -> Vec<PublishedTable> {
                 && known.rows.len() == table.rows.len()
                 && known.rows.iter().zip(&table.rows).all(is_row)
         };
-        match merged.iter_mut().find(is_same) {
-            Some(known) => {
-                for (row, other) in known.rows.iter_mut().zip(&table.rows) {
-                    for target in &other.targets {
-                        if !row.targets.contains(target) {
-                            row.targets.push(target.clone());
-                        }
-                    }
-                }
-            }
-            None => merged.push(table.clone()),
+        let Some(known) = merged.iter_mut().find(is_same) else {
+            merged.push(table.clone());
+            continue;
+        };
+        for (row, other) in known.rows.iter_mut().zip(&table.rows) {
+            row.targets.extend_from_slice(&other.targets);
+            row.targets = unique(std::mem::take(&mut row.targets));
         }
     }
     merged

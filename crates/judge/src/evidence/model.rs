@@ -157,30 +157,19 @@ pub struct KeyRow<'a> {
 /// An experiment and its points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Experiment {
-    pub name: String,
+    /// As the first run that has it was planned.
+    pub facts: ExperimentFacts,
     pub title: Message,
     /// Paragraphs; may be empty.
     pub description: Message,
     /// Workload and test.
     pub test: String,
-    pub options: BTreeMap<String, String>,
-    /// The scripts that it runs, where the suite brings its own.
-    pub scripts: Vec<ScriptFacts>,
-    /// The measured window that was planned, seconds.
-    pub planned_window_s: Option<f64>,
     /// True when transactions follow a schedule.
     pub is_open_loop: bool,
     /// Length of the shortest measured window, seconds.
     pub shortest_window_s: Option<f64>,
     pub points: Vec<Point>,
     pub published: Vec<Published>,
-    /// What is compared, where the suite compares.
-    pub comparison: Option<ComparisonFacts>,
-    /// Servers are restarted before the first of so many pairs; 0 is never.
-    pub restart_each: u32,
-    /// Data are restored before the first of so many pairs; 0 is never, or before each trial.
-    pub reload_each: u32,
-    pub gates: Vec<String>,
     /// The objective of a search, as it is written.
     pub objective: Option<String>,
     /// Throughput by the number of read-only nodes, where targets differ in it.
@@ -291,7 +280,15 @@ pub struct Trial {
     pub checks: Vec<usize>,
 }
 
+/// What has to be the same for two trials to be compared: workers, rate, and what the family tells apart.
+pub(crate) type LoadLevel<'a> = (u32, Option<u64>, Option<&'a FamilyLevel>);
+
 impl Trial {
+    pub(crate) fn load_level(&self) -> LoadLevel<'_> {
+        let rate = self.summary.rate_per_s.map(f64::to_bits);
+        (self.summary.workers, rate, self.level.as_ref())
+    }
+
     /// Whether it did not come to its end, or has not yet.
     pub fn is_cut_off(&self) -> bool {
         matches!(self.status, "interrupted" | "running")
@@ -485,46 +482,23 @@ impl Spot {
     }
 }
 
-/// The trials of one experiment by load level, in the order of targets in which they come.
-fn groups<'a>(trials: &[&'a Trial]) -> Vec<Vec<&'a Trial>> {
-    let mut groups: Vec<Vec<&Trial>> = Vec::new();
-    for trial in trials {
-        let same = |group: &&mut Vec<&Trial>| key(group[0]) == key(trial);
-        match groups.iter_mut().find(same) {
-            Some(group) => group.push(trial),
-            None => groups.push(vec![trial]),
-        }
-    }
-    groups
-}
-
-/// Makes a point of each load level.
+/// Makes a point of each load level, in the order of targets in which their trials come.
 pub(super) fn points(trials: &[&Trial]) -> Vec<Point> {
-    let groups = groups(trials);
-    let mut points: Vec<Point> = groups.iter().filter_map(|group| point(group)).collect();
-    // A stable sort: the order of targets is kept.
-    points.sort_by(|a, b| {
+    let groups = format::grouped(trials.iter().map(|trial| {
+        let place = trials.iter().position(|first| first.target == trial.target);
+        ((place, trial.load_level(), trial.summary.purpose), *trial)
+    }));
+    let numbered = groups.iter().filter_map(|((place, ..), group)| Some((place, point(group)?)));
+    let mut points: Vec<(_, Point)> = numbered.collect();
+    points.sort_by(|(place_a, a), (place_b, b)| {
         let level = |point: &Point| {
             let size = point.level.as_ref().map_or(0.0, |level| level.size);
             (point.rate_per_s.unwrap_or(0.0), point.load(), size)
         };
-        let order = |point: &Point| points_order(point, trials);
-        order(a)
-            .cmp(&order(b))
-            .then(level(a).partial_cmp(&level(b)).unwrap_or(std::cmp::Ordering::Equal))
+        let by_level = level(a).partial_cmp(&level(b)).unwrap_or(std::cmp::Ordering::Equal);
+        place_a.cmp(place_b).then(by_level)
     });
-    points
-}
-
-fn points_order(point: &Point, trials: &[&Trial]) -> usize {
-    trials.iter().position(|trial| trial.target == point.target).unwrap_or(usize::MAX)
-}
-
-type Key<'a> = (&'a str, u32, Option<u64>, Purpose, Option<&'a FamilyLevel>);
-
-fn key(trial: &Trial) -> Key<'_> {
-    let rate = trial.summary.rate_per_s.map(f64::to_bits);
-    (&trial.target, trial.summary.workers, rate, trial.summary.purpose, trial.level.as_ref())
+    points.into_iter().map(|(_, point)| point).collect()
 }
 
 /// The trials of a load level that its figures rest on, and how they ended: complete ones; only
@@ -640,6 +614,14 @@ impl Point {
     /// What points of an experiment are ranked by.
     pub fn throughput(&self) -> Spread {
         self.main.map_or(self.tps, |(_, spread)| spread)
+    }
+}
+
+impl Deref for Experiment {
+    type Target = ExperimentFacts;
+
+    fn deref(&self) -> &ExperimentFacts {
+        &self.facts
     }
 }
 

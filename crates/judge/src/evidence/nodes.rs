@@ -43,27 +43,22 @@ pub fn nodes_of(trial: &Trial) -> impl Iterator<Item = (&str, &NodeConditions)> 
     nodes.into_iter()
 }
 
-/// Statements that a node executed in place of others; of a load of single reads in autocommit, commits
-/// are that to a server that counts no statements.
-pub fn reads(node: &NodeConditions, commits_are_reads: bool) -> Option<u64> {
-    node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
-}
-
 /// A kind of transactions without BEGIN and COMMIT.
 pub fn is_autocommit(kind: &KindSummary) -> bool {
     kind.statements.others.saturating_sub(kind.statements.misses) == 0
 }
 
 /// True where the load is nothing but single reads.
-pub fn only_reads(trial: &Trial) -> bool {
+fn only_reads(trial: &Trial) -> bool {
     let statements = trial.summary.statements;
     statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
 }
 
-/// How the reads of a node in this trial are known.
+/// Statements that a node executed in this trial in place of others; of a load of single reads in autocommit, commits are
+/// that to a server that counts no statements.
 pub fn reads_of(trial: &Trial) -> impl Fn(&NodeConditions) -> Option<u64> {
     let commits_are_reads = only_reads(trial);
-    move |node| reads(node, commits_are_reads)
+    move |node| node.reads.or_else(|| node.commits.filter(|_| commits_are_reads))
 }
 
 /// Between the first and the last start of a trial's load generators, as their clocks were known.
@@ -136,80 +131,73 @@ pub struct NodeScaling {
 
 /// One row per target, cluster by cluster; empty unless targets differ in their number of nodes.
 pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec<NodeScaling> {
-    let best = |target: &PaperTarget| {
-        let is_usable = |p: &&Point| p.status == "complete" && !p.has_fault;
-        let own = points.iter().filter(|p| p.target == target.label).filter(is_usable);
-        own.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))
-    };
     let reached = targets.iter().filter_map(|target| {
         let (nodes, is_stated) = read_only_nodes(target)?;
-        Some(BestLevel { nodes, is_stated, target, point: best(target)? })
+        let is_usable = |point: &&Point| {
+            point.target == target.label && point.status == "complete" && !point.has_fault
+        };
+        let usable = points.iter().filter(is_usable);
+        let best = usable.max_by(|a, b| a.qps.median.total_cmp(&b.qps.median))?;
+        let row = NodeScaling {
+            target: target.label.clone(),
+            cluster: String::new(),
+            nodes,
+            is_stated,
+            workers: best.workers,
+            qps: best.qps,
+            qps_per_node: best.qps.median / f64::from(nodes),
+            speedup: 1.0,
+            efficiency: 1.0,
+        };
+        Some((target, row))
     });
     let all = series(reached.collect());
-    all.iter().flat_map(|own| scaling_rows(own, &cluster(own, &all))).collect()
+    let mut rows = Vec::new();
+    for own in all.iter().filter(|own| own[0].1.qps.median > 0.0) {
+        let (fewest, base) = (own[0].1.nodes, own[0].1.qps.median);
+        rows.extend(own.iter().map(|(_, row)| {
+            let speedup = row.qps.median / base;
+            let efficiency = speedup / (f64::from(row.nodes) / f64::from(fewest));
+            NodeScaling { cluster: cluster(own, &all), speedup, efficiency, ..row.clone() }
+        }));
+    }
+    rows
 }
 
-/// The best load level of a target with so many read-only nodes.
-#[derive(Clone, Copy)]
-struct BestLevel<'a> {
-    nodes: u32,
-    is_stated: bool,
-    target: &'a PaperTarget,
-    point: &'a Point,
-}
+/// Targets with the best that they reached with their number of nodes.
+type Series<'a> = Vec<(&'a PaperTarget, NodeScaling)>;
 
 /// What belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
 /// own, those of the same product and class, of several runs together only where none has a number of
 /// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
 /// there is no series.
-fn series(reached: Vec<BestLevel<'_>>) -> Vec<Vec<BestLevel<'_>>> {
-    let whole = |one: &BestLevel<'_>| {
-        let target = one.target;
-        match &target.part_of {
-            Some(whole) => [whole.clone(), String::new(), String::new()],
-            None => [String::new(), target.product.clone(), target.facts.class.clone()],
-        }
+fn series(mut reached: Series<'_>) -> Vec<Series<'_>> {
+    reached.sort_by_key(|(_, row)| row.nodes);
+    let whole = |target: &PaperTarget| match &target.part_of {
+        Some(whole) => [whole.clone(), String::new(), String::new()],
+        None => [String::new(), target.product.clone(), target.facts.class.clone()],
     };
+    // True where each number of nodes is there once.
+    let is_series = |own: &Series<'_>| own.is_sorted_by(|a, b| a.1.nodes < b.1.nodes);
     let mut found = Vec::new();
-    for own in grouped(reached, whole) {
+    for (_, own) in format::grouped(reached.into_iter().map(|one| (whole(one.0), one))) {
         match is_series(&own) {
             true => found.push(own),
-            false => found.extend(grouped(own, |one| one.target.run)),
+            false => {
+                let by_run = format::grouped(own.into_iter().map(|one| (one.0.run, one)));
+                found.extend(by_run.into_iter().map(|(_, own)| own));
+            }
         }
     }
     found.retain(|own| own.len() > 1 && is_series(own));
     found
 }
 
-/// In groups with the same key, in the order in which these come, by numbers of nodes.
-fn grouped<K: PartialEq>(
-    all: Vec<BestLevel<'_>>,
-    key: impl Fn(&BestLevel<'_>) -> K,
-) -> Vec<Vec<BestLevel<'_>>> {
-    let mut groups: Vec<(K, Vec<BestLevel<'_>>)> = Vec::new();
-    for one in all {
-        let of = key(&one);
-        match groups.iter_mut().find(|(key, _)| *key == of) {
-            Some((_, own)) => own.push(one),
-            None => groups.push((of, vec![one])),
-        }
-    }
-    for (_, own) in &mut groups {
-        own.sort_by_key(|one| one.nodes);
-    }
-    groups.into_iter().map(|(_, own)| own).collect()
-}
-
-/// True where each number of nodes is there once.
-fn is_series(own: &[BestLevel<'_>]) -> bool {
-    own.is_sorted_by(|a, b| a.nodes < b.nodes)
-}
-
 /// What a series is called: its cluster, else its product where there are several, else by its first target.
-fn cluster(own: &[BestLevel<'_>], all: &[Vec<BestLevel<'_>>]) -> String {
-    let target = own[0].target;
-    let plain = |series: &&Vec<BestLevel<'_>>| series[0].target.part_of.is_none();
-    let of_product = |series: &&Vec<BestLevel<'_>>| series[0].target.product == target.product;
+fn cluster(own: &Series<'_>, all: &[Series<'_>]) -> String {
+    let target = own[0].0;
+    let plain = |series: &&Series<'_>| series[0].0.part_of.is_none();
+    let of_product = |series: &&Series<'_>| series[0].0.product == target.product;
     match &target.part_of {
         Some(whole) => whole.clone(),
         None if all.iter().filter(plain).count() == 1 => String::new(),
@@ -226,28 +214,6 @@ fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
     }
     let count = target.facts.nodes.iter().filter(|node| node.role == Role::ReadOnly).count() as u32;
     (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
-}
-
-fn scaling_rows(own: &[BestLevel<'_>], cluster: &str) -> Vec<NodeScaling> {
-    let (fewest, base) = (f64::from(own[0].nodes), own[0].point.qps.median);
-    if base <= 0.0 {
-        return Vec::new();
-    }
-    let row = |&BestLevel { nodes, is_stated, target, point }: &BestLevel<'_>| {
-        let speedup = point.qps.median / base;
-        NodeScaling {
-            target: target.label.clone(),
-            cluster: cluster.to_owned(),
-            nodes,
-            is_stated,
-            workers: point.workers,
-            qps: point.qps,
-            qps_per_node: point.qps.median / f64::from(nodes),
-            speedup,
-            efficiency: speedup / (f64::from(nodes) / fewest),
-        }
-    };
-    own.iter().map(row).collect()
 }
 
 /// What the most nodes of each cluster did beside the fewest.

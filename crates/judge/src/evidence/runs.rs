@@ -17,21 +17,17 @@ pub(super) fn facts(index: usize, run: &RunData) -> RunFacts {
     };
     // Errors and reconnects are counted in the trials; here is what is told nowhere else.
     let is_told = |kind: EventKind| !matches!(kind, EventKind::Error | EventKind::Reconnect);
+    let command = run.header.command_line.iter().map(|word| shell_word(word));
     RunFacts {
         number: index + 1,
         folder: run.path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
         status,
-        command: shell_line(&run.header.command_line),
+        command: command.collect::<Vec<_>>().join(" "),
         events: run.events.iter().filter(|event| is_told(event.kind)).cloned().collect(),
         link: None,
         warnings: run.warnings.to_vec(),
         header: run.header.clone(),
     }
-}
-
-/// A command that a POSIX shell reads back as the same words.
-fn shell_line(words: &[String]) -> String {
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
 }
 
 pub(super) fn targets(
@@ -110,10 +106,9 @@ pub(super) fn trials(
         let is_last = run.trials.last().is_some_and(|last| last.summary.trial == summary.trial);
         let number = summary.trial;
         Trial {
-            label: if runs.len() > 1 {
-                format!("{}/{number}", index + 1)
-            } else {
-                number.to_string()
+            label: match runs {
+                [_] => number.to_string(),
+                _ => format!("{}/{number}", index + 1),
             },
             run: index + 1,
             target: naming.label(runs, index, &summary.target),
@@ -350,14 +345,11 @@ pub(super) fn title(runs: &[RunData], texts: &PaperTexts) -> Message {
     if !texts.title.is_empty() {
         return texts.title.message();
     }
-    let mut titles: Vec<Message> = Vec::new();
-    for run in runs {
+    let titles = runs.iter().map(|run| {
         let title_zh = suite(run).map_or("", |suite| suite.title_zh.as_str());
-        let title = Message::either(&run.header.title, title_zh);
-        if !titles.contains(&title) {
-            titles.push(title);
-        }
-    }
+        Message::either(&run.header.title, title_zh)
+    });
+    let titles = unique(titles.collect::<Vec<_>>());
     match titles.as_slice() {
         [first, _, ..] => say!(and_other_suites, title = first, n = titles.len() - 1),
         _ => Message::list(&titles),
@@ -374,15 +366,14 @@ pub(super) fn subtitle(runs: &[RunData], texts: &PaperTexts) -> Message {
     if descriptions.any(|other| other.description != first.description) {
         return Message::default();
     }
-    let sentence = |text: &str, end: &str, stop: &str| {
+    let sentence = |(text, end, stop): (&String, &str, &str)| {
         let text = text.split("\n\n").next().unwrap_or_default();
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let first = text.split_once(end).map(|(first, _)| format!("{first}{stop}"));
-        first.unwrap_or(text)
+        let sentence = first.unwrap_or(text);
+        if sentence.chars().count() > LONGEST_SUBTITLE { String::new() } else { sentence }
     };
-    let both =
-        [sentence(&first.description, ". ", "."), sentence(&first.description_zh, "。", "。")];
     let [en, zh] =
-        both.map(|text| if text.chars().count() > LONGEST_SUBTITLE { String::new() } else { text });
+        [(&first.description, ". ", "."), (&first.description_zh, "。", "。")].map(sentence);
     Message::either(&en, &zh)
 }

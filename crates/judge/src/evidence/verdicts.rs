@@ -3,6 +3,7 @@
 use super::*;
 pub use dyno_facts::statistics::ConfidenceInterval as Bounds;
 pub use dyno_facts::statistics::levels::Allocation as LevelNumbers;
+pub use dyno_facts::statistics::ratio::RatioVerdict as Call;
 pub use dyno_facts::statistics::steady::LevelShift as LevelChange;
 
 /// Two targets held against each other at one load level.
@@ -288,37 +289,6 @@ pub struct VerdictRow {
     pub is_equivalent: bool,
     pub call: Call,
     pub words: Message,
-}
-
-/// What a comparison says of one metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Call {
-    Faster,
-    Slower,
-    /// A difference of the margin or more is excluded.
-    Equivalent,
-    /// No verdict: too few pairs for an interval.
-    TooFewPairs,
-    /// No verdict: the interval holds 1 and reaches beyond the margin.
-    Undecided,
-    /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
-    /// it is undecided, that is no proof.
-    Unproven,
-    /// No verdict: a check found something else that can explain it.
-    Explained,
-}
-
-impl Call {
-    /// True where the paper says that one is faster than the other.
-    pub fn is_difference(self) -> bool {
-        matches!(self, Call::Faster | Call::Slower)
-    }
-
-    /// True where nothing can be said.
-    pub fn is_undecided(self) -> bool {
-        !self.is_difference() && self != Call::Equivalent
-    }
 }
 
 /// How a gate stands.

@@ -189,7 +189,7 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
         false => say!(n_workers, n = workers),
     };
     let test = if experiment.test.is_empty() { &first.summary.test } else { &experiment.test };
-    let mut sentences = vec![match experiment.planned_window_s {
+    let mut sentences = vec![match experiment.duration_s {
         Some(planned_s) => say!(
             with_s_of_warm_up_then,
             test = test,

@@ -52,7 +52,7 @@ pub(super) fn method(paper: &Paper, _: Lang, blocks: &mut Blocks) {
                 let options = own.options.iter();
                 separated(options.map(|(name, value)| code(format!("{name}={value}"))), " ")
             })
-            .col(say!(planned_window_s), Whole, |own| own.planned_window_s),
+            .col(say!(planned_window_s), Whole, |own| own.duration_s),
     );
     let of_each = |own: &Experiment| {
         let mut sentences = method::of_every_trial(paper, own);

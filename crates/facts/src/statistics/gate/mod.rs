@@ -65,22 +65,16 @@ pub struct Gate {
     pub bound: f64,
 }
 
-/// A text that is no gate or no objective.
+/// A text that is no gate or no objective, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
-    kind: &'static str,
-    text: String,
-    /// The character of the mistake, from 1.
-    pub column: usize,
-    pub message: String,
+    message: String,
     pub hint: String,
 }
 
 impl fmt::Display for Mistake {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Mistake { kind, text, column, message, .. } = self;
-        let article = if *kind == "objective" { "no objective" } else { "no gate" };
-        write!(f, "`{text}` is {article}, character {column}: {message}")
+        f.write_str(&self.message)
     }
 }
 
@@ -119,117 +113,106 @@ impl FromStr for Gate {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Gate, Mistake> {
-        let text = text.trim();
-        let mut reader = Reader::new(text, "gate");
-        let (metric, needs_unit) = metric(&mut reader)?;
-        let figure = figure(&mut reader)?;
-        let relation = reader.relation()?;
-        let bound = bound(&mut reader, metric, needs_unit, figure)?;
-        reader.end()?;
-        Ok(Gate { text: text.to_owned(), metric, figure, relation, bound })
+        read(text, "gate")
     }
 }
 
-/// The metric, and whether its name left the unit out. Objectives are about latencies and errors.
-fn metric(reader: &mut Reader<'_>) -> Result<(Metric, bool), Mistake> {
-    let at = reader.at();
-    let word = reader.word();
-    let is_gate = reader.kind == "gate";
-    let is_allowed =
-        |metric: &Metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms");
-    let is_short = |metric: &Metric| {
-        metric.unit().is_some_and(|unit| metric.name() == format!("{word}_{unit}"))
+/// Reads a gate, or an `objective`, which is about a latency or errors.
+fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
+    let text = text.trim();
+    let mistake = |message: String, hint: String| Mistake {
+        message: format!("`{text}` is no {kind}: {message}"),
+        hint,
     };
-    let metrics: Vec<Metric> = Metric::of_trials().filter(is_allowed).collect();
-    let whole = metrics.iter().find(|metric| metric.name() == word);
-    let short = || metrics.iter().find(|metric| is_short(metric));
-    let known = whole.map(|metric| (*metric, false));
-    known.or_else(|| Some((*short()?, true))).ok_or_else(|| {
-        let noun = if is_gate { "metric" } else { "latency" };
-        let names = metrics.iter().map(|metric| match is_gate {
-            true => metric.name(),
-            false => metric.name().trim_end_matches("_ms"),
-        });
-        let names: Vec<&str> = names.collect();
-        let message = match word {
-            "" => format!("The name of a {noun} was expected."),
-            word => format!("`{word}` is no {noun}."),
-        };
-        let known = if is_gate { "Metrics" } else { "Known" };
-        reader.mistake(at, message, format!("{known} are {}.", names.join(", ")))
-    })
-}
-
-fn figure(reader: &mut Reader<'_>) -> Result<GateFigure, Mistake> {
-    if !reader.has(".") {
-        return Ok(GateFigure::Value);
-    }
-    let at = reader.at();
-    let word = reader.word();
-    if word != "ratio" {
-        let message = format!("After a metric and a dot, `ratio` was expected, not `{word}`.");
-        let hint = "A gate is about `tps`, `tps.ratio`, `tps.ratio.low` or `tps.ratio.high`.";
-        return Err(reader.mistake(at, message, hint.to_owned()));
-    }
-    if !reader.has(".") {
-        return Ok(GateFigure::Ratio);
-    }
-    let at = reader.at();
-    match reader.word() {
-        "low" => Ok(GateFigure::RatioLow),
-        "high" => Ok(GateFigure::RatioHigh),
-        word => {
-            let message = format!("`{word}` is no bound of an interval.");
-            Err(reader.mistake(at, message, "The bounds are `low` and `high`.".to_owned()))
+    let at = text.find(['<', '>']).unwrap_or(text.len());
+    let (name, figure) = text[..at].trim().split_once('.').unwrap_or((text[..at].trim(), ""));
+    let (metric, needs_unit) = metric(name, kind).map_err(|known| {
+        let known = format!("Known are {}.", known.join(", "));
+        mistake(
+            format!("`{name}` is no {}.", if kind == "gate" { "metric" } else { "latency" }),
+            known,
+        )
+    })?;
+    let figure = match figure {
+        "" => GateFigure::Value,
+        "ratio" => GateFigure::Ratio,
+        "ratio.low" => GateFigure::RatioLow,
+        "ratio.high" => GateFigure::RatioHigh,
+        other => {
+            let hint = "A gate is about `tps`, `tps.ratio`, `tps.ratio.low` or `tps.ratio.high`.";
+            return Err(mistake(format!("`{other}` is no figure of a metric."), hint.to_owned()));
         }
-    }
-}
-
-fn bound(
-    reader: &mut Reader<'_>,
-    metric: Metric,
-    needs_unit: bool,
-    figure: GateFigure,
-) -> Result<f64, Mistake> {
-    /// In seconds.
-    const TIMES: [(&str, f64); 5] =
-        [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
-    // What an objective bounds takes seconds at most.
-    let times = if reader.kind == "gate" { &TIMES[..] } else { &TIMES[..3] };
-    let (number, unit) = reader.number()?;
-    let at = reader.at() - unit.len();
-    let own = metric.unit().and_then(|own| TIMES.iter().find(|(unit, _)| *unit == own));
-    let scale = match (figure, own) {
-        (GateFigure::Value, Some((_, own))) => match unit {
-            "" if needs_unit => scale_of("no", times),
-            "" => Ok(1.0),
-            unit => scale_of(unit, times).map(|scale| scale / own),
-        },
-        (GateFigure::Value, None) if metric != Metric::Errors => scale_of(unit, &[("", 1.0)]),
-        _ => scale_of(unit, &[("", 1.0), ("%", 0.01)]),
     };
-    scale.map(|scale| number * scale).map_err(|known| {
+    let relation =
+        Relation::ALL.into_iter().find(|relation| text[at..].starts_with(relation.name()));
+    let relation = relation.ok_or_else(|| {
+        let hint = "Comparisons are <, <=, > and >=.".to_owned();
+        mistake("A comparison was expected.".to_owned(), hint)
+    })?;
+    let rest = text[at + relation.name().len()..].trim();
+    let is_part = |c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+');
+    let (number, unit) = rest.split_at(rest.find(|c| !is_part(c)).unwrap_or(rest.len()));
+    let number: f64 = number.parse().map_err(|_| {
+        let example = if kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
+        mistake(format!("`{rest}` is no number."), format!("An example: `{example}`."))
+    })?;
+    let unit = unit.trim();
+    let scale = scale(unit, metric, needs_unit, figure).map_err(|known| {
+        let hint = match known.as_slice() {
+            [] => "It has no unit.".to_owned(),
+            known => format!(
+                "Units are {}{}.",
+                known.join(", "),
+                if needs_unit { "" } else { ", or none" }
+            ),
+        };
         let message = match unit {
             "" => "The number has no unit.".to_owned(),
             unit => format!("`{unit}` is no unit of this figure."),
         };
-        let hint = match (known.as_str(), needs_unit) {
-            ("", _) => "It has no unit.".to_owned(),
-            (known, true) => format!("Units are {known}."),
-            (known, false) => format!("Units are {known}, or none."),
-        };
-        reader.mistake(at, message, hint)
+        mistake(message, hint)
+    })?;
+    Ok(Gate { text: text.to_owned(), metric, figure, relation, bound: number * scale })
+}
+
+/// The metric of a name, and whether that left the unit out; or the known names.
+fn metric(name: &str, kind: &str) -> Result<(Metric, bool), Vec<&'static str>> {
+    let is_gate = kind == "gate";
+    let is_known =
+        |metric: &Metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms");
+    let is_short = |metric: &Metric| {
+        metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
+    };
+    let mut metrics = Metric::of_trials().filter(is_known);
+    let found = metrics.find(|metric| metric.name() == name || is_short(metric));
+    found.map(|metric| (metric, metric.name() != name)).ok_or_else(|| {
+        let names = Metric::of_trials().filter(is_known).map(Metric::name);
+        names.map(|name| if is_gate { name } else { name.trim_end_matches("_ms") }).collect()
     })
 }
 
-/// The factor of a unit, or the known units.
-fn scale_of(unit: &str, units: &[(&str, f64)]) -> Result<f64, String> {
-    let known = || {
-        let names: Vec<&str> =
-            units.iter().map(|(name, _)| *name).filter(|name| !name.is_empty()).collect();
-        names.join(", ")
-    };
-    units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale).ok_or_else(known)
+/// The factor from a unit to that of the figure; or the known units.
+fn scale(
+    unit: &str,
+    metric: Metric,
+    needs_unit: bool,
+    figure: GateFigure,
+) -> Result<f64, Vec<&'static str>> {
+    /// In seconds.
+    const TIMES: [(&str, f64); 5] =
+        [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
+    let of_time =
+        |name: &str| TIMES.iter().find(|(known, _)| *known == name).map(|(_, scale)| scale);
+    match (figure, metric.unit().and_then(of_time)) {
+        (GateFigure::Value, Some(_)) if unit.is_empty() && !needs_unit => Ok(1.0),
+        (GateFigure::Value, Some(own)) => of_time(unit)
+            .map(|scale| scale / own)
+            .ok_or_else(|| TIMES.iter().map(|(name, _)| *name).collect()),
+        _ if unit.is_empty() => Ok(1.0),
+        (GateFigure::Value, None) if metric != Metric::Errors => Err(Vec::new()),
+        _ if unit == "%" => Ok(0.01),
+        _ => Err(vec!["%"]),
+    }
 }
 
 impl Gate {
@@ -357,110 +340,14 @@ impl FromStr for Objective {
     type Err = Mistake;
 
     fn from_str(text: &str) -> Result<Objective, Mistake> {
-        let text = text.trim();
-        let mut reader = Reader::new(text, "objective");
-        let (metric, needs_unit) = metric(&mut reader)?;
-        reader.skip_blanks();
-        let at = reader.at();
-        let relation = reader.relation()?;
-        if !matches!(relation, Relation::Below | Relation::AtMost) {
-            let message = "An objective bounds a latency from above.".to_owned();
-            return Err(reader.mistake(at, message, format!("Write `{} < ...`.", metric.name())));
+        let Gate { text, metric, relation, bound, figure } = read(text, "objective")?;
+        if figure != GateFigure::Value || !matches!(relation, Relation::Below | Relation::AtMost) {
+            return Err(Mistake {
+                message: format!("`{text}` is no objective: it bounds a latency from above."),
+                hint: format!("Write `{} < ...`.", metric.name()),
+            });
         }
-        let bound = bound(&mut reader, metric, needs_unit, GateFigure::Value)?;
-        reader.end()?;
-        Ok(Objective { text: text.to_owned(), metric, relation, bound })
-    }
-}
-
-/// Reads what gates and objectives are written in.
-struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-    /// `gate` or `objective`.
-    kind: &'static str,
-}
-
-impl<'a> Reader<'a> {
-    fn new(text: &'a str, kind: &'static str) -> Reader<'a> {
-        Reader { text, at: 0, kind }
-    }
-
-    fn rest(&self) -> &'a str {
-        &self.text[self.at..]
-    }
-
-    fn skip_blanks(&mut self) {
-        self.at += self.rest().len() - self.rest().trim_start().len();
-    }
-
-    /// A mistake at a byte offset.
-    fn mistake(&self, at: usize, message: String, hint: impl Into<String>) -> Mistake {
-        let column = self.text[..at].chars().count() + 1;
-        Mistake { kind: self.kind, text: self.text.to_owned(), column, message, hint: hint.into() }
-    }
-
-    fn at(&self) -> usize {
-        self.at
-    }
-
-    /// Letters, digits and underscores; may be empty.
-    fn word(&mut self) -> &'a str {
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        let rest = self.rest();
-        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
-        self.at += end;
-        &rest[..end]
-    }
-
-    fn has(&mut self, sign: &str) -> bool {
-        let is_next = self.rest().starts_with(sign);
-        if is_next {
-            self.at += sign.len();
-        }
-        is_next
-    }
-
-    fn relation(&mut self) -> Result<Relation, Mistake> {
-        self.skip_blanks();
-        Relation::ALL.into_iter().find(|relation| self.has(relation.name())).ok_or_else(|| {
-            let message = format!("A comparison was expected{}.", self.found());
-            self.mistake(self.at, message, "Comparisons are <, <=, > and >=.")
-        })
-    }
-
-    /// A number and the unit behind it, which may be empty.
-    fn number(&mut self) -> Result<(f64, &'a str), Mistake> {
-        self.skip_blanks();
-        let rest = self.rest();
-        let is_part = |c: char| c.is_ascii_digit() || c == '.' || c == '-' || c == '+';
-        let end = rest.find(|c: char| !is_part(c)).unwrap_or(rest.len());
-        let Ok(number) = rest[..end].parse::<f64>() else {
-            let message = format!("A number was expected{}.", self.found());
-            let example = if self.kind == "gate" { "tps.ratio.low > 0.97" } else { "p99 < 20ms" };
-            return Err(self.mistake(self.at, message, format!("An example: `{example}`.")));
-        };
-        self.at += end;
-        self.skip_blanks();
-        let unit = if self.has("%") { "%" } else { self.word() };
-        Ok((number, unit))
-    }
-
-    fn end(&mut self) -> Result<(), Mistake> {
-        self.skip_blanks();
-        if self.rest().is_empty() {
-            return Ok(());
-        }
-        let message = format!("Nothing was expected any more{}.", self.found());
-        let hint = format!("One comparison is one {}; write several as a list.", self.kind);
-        Err(self.mistake(self.at, message, hint))
-    }
-
-    fn found(&self) -> String {
-        match self.rest().split_whitespace().next() {
-            Some(word) => format!(", but `{word}` was found"),
-            None => ", but the text ends here".to_owned(),
-        }
+        Ok(Objective { text, metric, relation, bound })
     }
 }
 

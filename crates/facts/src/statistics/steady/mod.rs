@@ -46,8 +46,6 @@ pub struct Steady {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WarmUp {
-    pub first_per_s: f64,
-    pub last_per_s: f64,
     /// Last third by first, minus 1.
     pub drift: f64,
     /// Theil-Sen slope over the whole window, as a share of the median.
@@ -119,8 +117,6 @@ fn warm_up(rates: &[f64], blocks: &[Second], median_per_s: f64) -> Option<WarmUp
     let drift = (last_per_s - first_per_s) / median_per_s;
     let agrees = line.p < 0.05 && line.slope.signum() == drift.signum();
     Some(WarmUp {
-        first_per_s,
-        last_per_s,
         drift: last_per_s / first_per_s - 1.0,
         slope: line.slope * (to - from) / median_per_s,
         p: line.p,

@@ -20,75 +20,12 @@ pub(super) const RULES: &[Rule] = &[
         };
         evidence.runs.iter().flat_map(of_run).collect()
     }),
-    Rule::case(Group::H, Level::I, checks::captured, captured),
-    Rule::run(Group::H, Level::I, checks::replay, replay),
     Rule::target_of_case(Group::H, Level::I, checks::stated, stated),
     Rule::target(Group::H, Level::I, checks::not_readable, |target| {
         parts(target.not_readable.clone())
     }),
 ];
 
-/// What is not on record, of runs and of targets that were measured.
-fn captured(case: &Case<'_>) -> Vec<Finding> {
-    let runs = case.runs.iter().zip(&case.evidence.runs);
-    let of_runs =
-        each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| missing(of_run(run)));
-    let place = |target: &PaperTarget| Spot::target(&target.label);
-    let of_targets = each(case.targets(), place, |target| missing(of_target(case, target)));
-    of_runs.into_iter().chain(of_targets).collect()
-}
-
-/// Names of facts, and whether they are known: `8 of 10; not: kernel and seed`.
-fn missing(fields: Vec<(Message, bool)>) -> Option<Message> {
-    let (all, known) = (fields.len(), fields.iter().filter(|(_, is_known)| *is_known).count());
-    let unknown = fields.into_iter().filter(|(_, is_known)| !is_known).map(|(name, _)| name);
-    Some(say!(of_facts_missing, known, all, unknown = list(unknown)?))
-}
-
-fn of_run(run: &RunData) -> Vec<(Message, bool)> {
-    let header = &run.header;
-    let machine = &header.environment;
-    let is_over = header.status != RunStatus::Running && !run.is_growing;
-    let mut fields = vec![
-        (say!(host_name), !machine.host.is_empty()),
-        (say!(kernel_version), !machine.kernel.is_empty()),
-        (say!(cpu_model), !machine.cpu_model.is_empty() && machine.cores > 0),
-        (say!(memory), machine.memory_mib > 0.0),
-        (say!(disk), machine.machine.disk.is_some()),
-        (say!(program), !machine.binary_sha256.is_empty() && !machine.dyno_version.is_empty()),
-        (say!(command), !header.command_line.is_empty()),
-        (say!(seed), header.seed != 0),
-        (say!(begin), !header.started_at.is_empty()),
-    ];
-    if is_over {
-        fields.push((say!(end), header.finished_at.is_some()));
-    }
-    fields
-}
-
-fn of_target(case: &Case<'_>, target: &PaperTarget) -> Vec<(Message, bool)> {
-    let own = || case.evidence.trials.iter().filter(|trial| trial.target == target.label);
-    let nodes = || own().flat_map(nodes_of);
-    let mut fields = vec![
-        (say!(server_version), target.product.contains(' ')),
-        (say!(settings), !target.all_settings.is_empty()),
-    ];
-    // Older runs and drop-in front ends have no conditions; what was never asked for isn't missing.
-    if nodes().next().is_some() {
-        fields.push((say!(tables), nodes().any(|(_, node)| node.schema_checksum.is_some())));
-    }
-    fields
-}
-
-fn replay(run: &RunData) -> Option<Message> {
-    match (run.header.plan.is_some(), run.header.command_line.is_empty()) {
-        (true, false) => None,
-        (true, true) => Some(say!(no_command_line)),
-        (false, _) => Some(say!(no_plan)),
-    }
-}
-
-/// What the suite states of a target.
 fn stated(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let facts = case.facts(target)?;
     let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));

@@ -13,8 +13,6 @@ const HICCUP_OF_LATENCY: f64 = 0.10;
 const IDLE_LATE: f64 = 0.01;
 /// Share of the 99th percentile that may be spent in dyno's own queue.
 const LOOP_QUEUE: f64 = 0.10;
-/// Throughput that more loops might add, as much as comparisons try to tell apart.
-const MORE_LOOPS: f64 = 0.05;
 /// Of the link's speed; above it bursts wait in queues.
 const NETWORK: f64 = 0.70;
 /// TCP segments sent again; a retransmission costs at least 200 ms (RFC 6298 and Linux's minimum).
@@ -49,7 +47,6 @@ pub(super) const RULES: &[Rule] = &[
         let busiest = Some(trial.summary.generator.busiest_loop_share);
         above(busiest.filter(|_| trial.place != TargetPlace::Embedded), LOOP_CPU)
     }),
-    Rule::trial_of_case(Group::A, Level::W, checks::few_loops, few_loops),
     Rule::trial(Group::A, Level::W, checks::run_delay, run_delay),
     Rule::trial(Group::A, Level::W, checks::generator_starved, |trial| {
         trial.summary.conditions.generator.starved.clone()
@@ -178,40 +175,6 @@ fn start_apart(trial: &Trial) -> Option<Message> {
     let bound_ms = bound_ms.unwrap_or_default();
     let (apart, bound) = (format::plain(apart_ms), format::plain(bound_ms));
     (apart_ms + bound_ms > START_APART_MS).then(|| say!(ms_by_clocks_known_to_ms, apart, bound))
-}
-
-/// Bounds the throughput that a loop per worker or core might add. Workers waited for a loop that handled others' answers
-/// or had no CPU; and a server's threads run on the core of the loop that wakes them, where they wait for each other.
-/// More loops need a core that is idle, and add at most the factor of their number. Idle time does not bound it: without
-/// the wake-ups of idle cores a transaction took two thirds of the server's CPU.
-fn few_loops(case: &Case<'_>, trial: &Trial) -> Option<Message> {
-    let (summary, known) = (&trial.summary, &trial.summary.generator);
-    let (workers, loops) = (f64::from(summary.workers), f64::from(known.loops));
-    let cores = f64::from(case.run(trial.run)?.header.environment.cores);
-    let enough = workers.min(cores);
-    let is_closed = summary.offered.is_none() && !summary.is_pass() && summary.window_s > 0.0;
-    if loops < 1.0 || loops >= enough || trial.place == TargetPlace::Embedded || !is_closed {
-        return None;
-    }
-    let queue_s = known.loop_queue.map_or(0.0, |queue| queue.sum_us / 1e6);
-    let mut waits = queue_s / (workers * summary.window_s);
-    waits += run_delay_share(trial).unwrap_or_default();
-    if trial.place == TargetPlace::SameHost {
-        let busy_cores = known.host.cpu_share * cores;
-        let (each, busy) = (workers / loops, busy_cores / loops);
-        // Jobs of an M/M/1 queue; all of the loop's but one at most. Two busy cores per loop show that threads spread.
-        let ahead = if busy < 1.0 { busy / (1.0 - busy) } else { each };
-        let confined = (2.0 - busy).clamp(0.0, 1.0);
-        waits += confined * busy.min(1.0) / each * ahead.min(each - 1.0);
-        if busy_cores > cores * (1.0 - MORE_LOOPS) {
-            return None;
-        }
-    }
-    let more = (1.0 / (1.0 - waits).max(0.0)).min(enough / loops) - 1.0;
-    (more > MORE_LOOPS).then(|| {
-        let (loops, workers) = (known.loops, summary.workers);
-        say!(loops_bound_throughput, loops, workers, share = percent(more))
-    })
 }
 
 /// A loop that waits for a CPU delays all its transactions; where the loops' own waiting isn't known,

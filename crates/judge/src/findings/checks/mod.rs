@@ -29,9 +29,9 @@ use dyno_facts::statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_facts::statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
 use dyno_facts::{
     CheckTexts, CheckVerdict, DataFacts, Environment, ExperimentFacts, GeneratorConditions,
-    GeneratorMember, KindSummary, Lang, LatencySummary, Message, MessageTexts, NodeConditions,
-    NodeFacts, Purpose, Role, Route, RunStatus, SAMPLES_BEYOND, ServerFacts, StatementCounts,
-    TargetFacts, TrialStatus, TrialSummary, has_secret, say,
+    GeneratorMember, KindSummary, Lang, LatencySummary, Message, NodeConditions, NodeFacts,
+    Purpose, Role, Route, SAMPLES_BEYOND, ServerFacts, StatementCounts, TargetFacts, TrialStatus,
+    TrialSummary, has_secret, say,
 };
 use dyno_store::{RunData, TrialData};
 use nodes::{conflicts, joined_shards};
@@ -41,15 +41,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A check as data.
 pub struct Rule {
-    pub id: &'static str,
+    pub texts: CheckTexts,
     pub group: Group,
     pub level: Level,
-    /// What is expected, threshold included: a message, as are the next two.
-    pub rule: &'static MessageTexts,
-    /// What it means where it is found.
-    pub meaning: &'static MessageTexts,
-    /// What to do about it.
-    pub advice: &'static MessageTexts,
     pub(crate) find: Find,
 }
 
@@ -63,8 +57,7 @@ macro_rules! kinds_of_rules {
 
         impl Rule {
             $($seen const fn $name(group: Group, level: Level, texts: CheckTexts, find: $find) -> Rule {
-                let CheckTexts { id, rule, meaning, advice } = texts;
-                Rule { id, group, level, rule, meaning, advice, find: Find::$kind(find) }
+                Rule { texts, group, level, find: Find::$kind(find) }
             })+
         }
     };
@@ -107,7 +100,7 @@ const RULES: [&[Rule]; 9] = [
 pub fn check_ids() -> Vec<&'static str> {
     let of_families = families().map(|family| family.rules());
     let all = RULES.into_iter().chain(of_families);
-    all.flat_map(|rules| rules.iter()).map(|rule| rule.id).collect()
+    all.flat_map(|rules| rules.iter()).map(|rule| rule.texts.id).collect()
 }
 
 /// Makes all checks. Those that found something come first, the gravest first, accepted ones after the others.
@@ -167,17 +160,19 @@ pub fn marked(
 
 fn check(rule: &Rule, case: &Case<'_>) -> Check {
     let findings = findings(rule, case);
-    let accepts = |run: &RunData| run.header.allowed.iter().any(|id| id == rule.id);
+    let CheckTexts { id, rule: expected, meaning, advice } = rule.texts;
+    let accepts = |run: &RunData| run.header.allowed.iter().any(|allowed| allowed == id);
     let is_accepted =
         !findings.is_empty() && !case.runs.is_empty() && case.runs.iter().all(accepts);
+    let [expected, meaning, advice] = [expected, meaning, advice].map(|text| Message::of(text, []));
     Check {
         number: 0,
-        id: rule.id,
+        id,
         group: rule.group,
         level: rule.level,
-        rule: Message::of(rule.rule, []),
-        meaning: Message::of(rule.meaning, []),
-        advice: Message::of(rule.advice, []),
+        rule: expected,
+        meaning,
+        advice,
         is_accepted,
         lines: lines(&findings),
         findings,
@@ -195,7 +190,7 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
         Find::Target(find) => each(&evidence.targets, target, find),
         Find::TargetOfCase(find) => each(case.targets(), target, |target| find(case, target)),
         Find::Experiment(find) => {
-            let is_replaced = |family: &KnownFamily| family.replaced().contains(&rule.id);
+            let is_replaced = |family: &KnownFamily| family.replaced().contains(&rule.texts.id);
             let experiments = case.measured();
             each(experiments.filter(|own| !own.family.is_some_and(is_replaced)), experiment, find)
         }
@@ -446,7 +441,6 @@ impl<'a> Case<'a> {
         self.runs.get(number.checked_sub(1)?)
     }
 
-    /// What the header of its run says of a target.
     fn facts(&self, target: &PaperTarget) -> Option<&'a TargetFacts> {
         self.run(target.run)?.header.targets.iter().find(|facts| facts.name == target.facts.name)
     }
@@ -457,7 +451,6 @@ impl<'a> Case<'a> {
         all.filter(|facts| facts.name == experiment.name).collect()
     }
 
-    /// The trials of an experiment.
     fn trials(&self, experiment: &Experiment) -> Vec<&'a Trial> {
         let own = |trial: &&Trial| trial.summary.experiment == experiment.name;
         self.evidence.trials.iter().filter(own).collect()
@@ -478,7 +471,6 @@ impl<'a> Case<'a> {
         self.measured().find(|experiment| experiment.name == trial.summary.experiment)
     }
 
-    /// What its run says of the target of a trial.
     fn target_of(&self, trial: &Trial) -> Option<&'a TargetFacts> {
         self.facts(self.evidence.targets.iter().find(|target| target.label == trial.target)?)
     }
@@ -557,8 +549,9 @@ mod tests {
         ids.dedup();
         assert_eq!(ids.len(), count);
         for rule in all() {
-            for text in [rule.rule.en, rule.meaning.en, rule.advice.en] {
-                assert!(text.ends_with('.'), "{}: {text}", rule.id);
+            let CheckTexts { id, rule, meaning, advice } = rule.texts;
+            for text in [rule.en, meaning.en, advice.en] {
+                assert!(text.ends_with('.'), "{id}: {text}");
             }
         }
         for (rules, group) in RULES.iter().zip([

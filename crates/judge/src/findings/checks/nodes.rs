@@ -109,13 +109,10 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
         let reads = kind.statements.reads;
         (all + reads, single + if is_autocommit(kind) { reads } else { 0 })
     });
-    let commits_are_reads = only_reads(trial);
-    let of_readers: Vec<u64> =
-        readers.iter().filter_map(|(_, node)| reads(node, commits_are_reads)).collect();
-    let of_primary: Vec<u64> = of_role(trial, "primary")
-        .iter()
-        .filter_map(|(_, node)| reads(node, commits_are_reads))
-        .collect();
+    let count = |nodes: &[(&str, &NodeConditions)]| -> Vec<u64> {
+        nodes.iter().filter_map(|(_, node)| reads_of(trial)(node)).collect()
+    };
+    let (of_readers, of_primary) = (count(&readers), count(&of_role(trial, "primary")));
     if of_readers.len() < readers.len() || of_primary.is_empty() || all == 0 {
         return None;
     }
@@ -133,14 +130,12 @@ fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     if readers.len() < 2 || case.target_of(trial)?.route == Route::Primary {
         return None;
     }
-    let commits_are_reads = only_reads(trial);
-    let counts: Option<Vec<u64>> =
-        readers.iter().map(|(_, node)| reads(node, commits_are_reads)).collect();
-    let counts = counts?;
+    let reads = reads_of(trial);
+    let counts = readers.iter().map(|(_, node)| reads(node)).collect::<Option<Vec<u64>>>()?;
     let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
     let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
     let primaries = of_role(trial, "primary");
-    let of_primary = primaries.iter().filter_map(|(_, node)| reads(node, commits_are_reads));
+    let of_primary = primaries.iter().filter_map(|(_, node)| reads(node));
     let all = sum + of_primary.sum::<u64>();
     let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
     let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;

@@ -2,14 +2,7 @@
 
 use super::*;
 
-/// A variation of fewer trials says little.
 const LEAST_REPEATS: usize = 3;
-/// Outliers are told from so many repeats on, beyond this many deviations of the median (Iglewicz and
-/// Hoaglin 1993: 3.5 times 1.4826 of the median of the deviations).
-const REPEATS_FOR_OUTLIERS: usize = 5;
-const OUTLIER: f64 = 3.5 * 1.4826;
-/// Where trials are nearly alike, less than this share is no outlier.
-const LEAST_OUTLIER: f64 = 0.02;
 /// Checks that find what makes the trials of a steady system vary: at the load generator, or by the work of others.
 const DISTURBANCES: [&str; 11] = [
     "foreign-load",
@@ -43,8 +36,6 @@ pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::C, Level::W, checks::peak_not_rerun, peak_not_rerun),
     Rule::comparison(Group::C, Level::I, checks::half_width, half_width),
     Rule::comparison(Group::C, Level::I, checks::many_metrics, lost_to_holm),
-    Rule::case(Group::C, Level::I, checks::many_gates, many_gates),
-    Rule::case(Group::C, Level::I, checks::outliers, |case| each_group(case, outliers)),
     Rule::experiment(Group::C, Level::I, checks::few_repeats, |experiment| {
         // Steps of a search are not repeated; what it found is.
         let judged = experiment.points.iter().filter(|point| point.purpose != Purpose::Search);
@@ -143,52 +134,26 @@ fn lost_to_holm(of: &PairedComparison) -> Option<Message> {
     metrics(of, |row| row.p <= ALPHA && row.p_adjusted.is_some_and(|p| p > ALPHA))
 }
 
-/// Gates on ratios are judged one by one, each with its own interval.
-fn many_gates(case: &Case<'_>) -> Vec<Finding> {
-    let judged = case.verdicts.gates.iter().filter(|gate| gate.gate.contains(".ratio")).count();
-    let value = || say!(gates_on_ratios, n = judged);
-    let place = case.evidence.runs.first().map(|run| Spot::run(&run.folder));
-    let place = place.filter(|_| judged > 1);
-    place.map(|place| Finding::new(place, value())).into_iter().collect()
-}
-
-/// What `find` says of the trials behind a point: in which of them, and its value.
-fn each_group(
-    case: &Case<'_>,
-    find: impl Fn(&Point, &[&Trial]) -> Option<(Spot, Message)>,
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
-        for point in &experiment.points {
-            let found = find(point, &case.evidence.trials_of(point));
-            findings.extend(found.map(|(place, value)| Finding::new(place, value)));
-        }
-    }
-    findings
-}
-
-fn throughputs(trials: &[&Trial]) -> Vec<f64> {
-    trials.iter().map(|trial| trial.summary.tps).collect()
-}
-
-fn trials_of(trials: &[&Trial]) -> Spot {
-    let names = trials.iter().map(|trial| trial.label.clone()).collect();
-    Spot { names, ..Spot::trial("") }
-}
-
 /// A check that has found what may make trials vary, and the trials that it concerns.
 type Disturbance = (&'static str, Vec<String>);
 
 fn variations(case: &Case<'_>) -> Vec<Finding> {
     let of_rule = |id: &&str| -> Option<Disturbance> {
-        let rule = super::RULES.into_iter().flatten().find(|rule| rule.id == *id)?;
+        let rule = super::RULES.into_iter().flatten().find(|rule| rule.texts.id == *id)?;
         let found = super::findings(rule, case);
         let trials = found.iter().flat_map(|finding| trials_at(case.verdicts, &finding.place));
-        Some((rule.id, trials.collect()))
+        Some((rule.texts.id, trials.collect()))
     };
     let disturbances: Vec<Disturbance> =
         DISTURBANCES.iter().chain(&STRAINS).filter_map(of_rule).collect();
-    each_group(case, |point, trials| variation_of(&disturbances, point, trials))
+    let mut findings = Vec::new();
+    for experiment in case.measured().filter(|experiment| !experiment.is_pass()) {
+        for point in &experiment.points {
+            let trials = case.evidence.trials_of(point);
+            findings.extend(variation_of(&disturbances, point, &trials));
+        }
+    }
+    findings
 }
 
 /// The labels of the trials at a place that is smaller than a target.
@@ -216,12 +181,9 @@ impl Judgment {
 }
 
 /// The system is to blame only where nothing else is known to be.
-fn variation_of(
-    disturbances: &[Disturbance],
-    point: &Point,
-    trials: &[&Trial],
-) -> Option<(Spot, Message)> {
-    let share = variation(&throughputs(trials))
+fn variation_of(disturbances: &[Disturbance], point: &Point, trials: &[&Trial]) -> Option<Finding> {
+    let throughputs: Vec<f64> = trials.iter().map(|trial| trial.summary.tps).collect();
+    let share = variation(&throughputs)
         .filter(|share| trials.len() >= LEAST_REPEATS && *share > MOST_VARIATION)?;
     let is_own = |label: &String| trials.iter().any(|trial| trial.label == *label);
     let found = disturbances.iter().filter(|(_, labels)| labels.iter().any(is_own));
@@ -230,24 +192,8 @@ fn variation_of(
         Some(ids) => say!(varies_where_disturbed, target, share, ids),
         None => say!(varies_by_itself, target, share),
     };
-    Some((trials_of(trials), value))
-}
-
-fn outliers(_: &Point, trials: &[&Trial]) -> Option<(Spot, Message)> {
-    let values = throughputs(trials);
-    let centre = median(&values).filter(|_| trials.len() >= REPEATS_FOR_OUTLIERS)?;
-    let distances: Vec<f64> = values.iter().map(|value| (value - centre).abs()).collect();
-    let limit = (OUTLIER * median(&distances)?).max(LEAST_OUTLIER * centre);
-    let far = trials.iter().filter(|trial| (trial.summary.tps - centre).abs() > limit);
-    let far: Vec<&Trial> = far.copied().collect();
-    let told = far.iter().map(|trial| {
-        say!(
-            per_second_median,
-            found = format::short(trial.summary.tps),
-            median = format::short(centre)
-        )
-    });
-    parts(told).map(|value| (trials_of(&far), value))
+    let names = trials.iter().map(|trial| trial.label.clone()).collect();
+    Some(Finding::new(Spot { names, ..Spot::trial("") }, value))
 }
 
 /// Sweeps and searches whose best point no trial has measured again.
@@ -339,21 +285,16 @@ impl Session<'_> {
     }
 
     fn figures(&self) -> Vec<PlacedFigure> {
-        let rate = |trial: &Trial| trial.summary.rate_per_s.map(f64::to_bits);
-        let key = |trial: &'_ Trial| {
-            (trial.target.clone(), trial.summary.workers, rate(trial), trial.level.clone())
-        };
         let mut keys = Vec::new();
-        let placed = |trial: &&Trial| {
-            let key = key(trial);
-            let known = keys.iter().position(|known| *known == key);
-            let group = known.unwrap_or(keys.len());
-            if known.is_none() {
+        let placed = self.trials.iter().filter_map(|trial| {
+            let key = (trial.target.clone(), trial.load_level());
+            let group = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
                 keys.push(key);
-            }
+                keys.len() - 1
+            });
             Some(PlacedFigure { group, log: log_of(trial)? })
-        };
-        self.trials.iter().filter_map(placed).collect()
+        });
+        placed.collect()
     }
 
     /// Ratios of its pairs, and whether the candidate came second.

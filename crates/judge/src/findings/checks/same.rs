@@ -387,7 +387,6 @@ fn wrote_nothing(trial: &Trial, asks_servers: bool) -> bool {
 pub(super) struct TargetSide<'a> {
     pub(super) target: &'a PaperTarget,
     facts: Option<&'a TargetFacts>,
-    /// Its trials in that experiment.
     pub(super) trials: Vec<&'a Trial>,
 }
 
@@ -474,7 +473,6 @@ impl<'a> TargetSide<'a> {
         &self.target.label
     }
 
-    /// Product without version.
     pub(super) fn product(&self) -> &'a str {
         self.target.product.split(' ').next().unwrap_or_default()
     }
@@ -485,7 +483,6 @@ impl<'a> TargetSide<'a> {
         self.target.major_version().map(Fact::read)
     }
 
-    /// What the suite states of a fact.
     pub(super) fn stated(&self, name: &str) -> Option<Fact> {
         let value = self.facts?.stated.get(name).filter(|value| !value.is_empty())?;
         Some(Fact::stated(value))

@@ -79,7 +79,6 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial_of_case(Group::F, Level::E, checks::no_fault, no_fault),
     Rule::experiment(Group::F, Level::I, checks::lighter_workload, lighter_workload),
-    Rule::experiment(Group::F, Level::I, checks::skew, skew),
     Rule::experiment(Group::F, Level::I, checks::hot_range, hot_range),
     Rule::experiment(Group::F, Level::I, checks::not_a_tpc_result, of_tpc),
 ];
@@ -126,7 +125,6 @@ fn rows_scanned(trial: &Trial, is_found: bool) -> Option<Message> {
     is_found.then(|| say!(rows_read_per_statement, rows = format::whole(rows as f64)))
 }
 
-/// What a kind of transactions counted.
 type Count = fn(&StatementCounts) -> u64;
 
 /// Of each side, the least and the most of what a kind counted in a transaction; `None` where that is little.
@@ -470,125 +468,4 @@ pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(
         (done > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / done, wanted))
     };
     summary.kinds.iter().filter_map(of_kind).collect()
-}
-
-/// How keys are drawn where that is not evenly: the law and its share of draws that meet the hottest
-/// 1 % of the rows.
-pub(super) fn skew(experiment: &Experiment) -> Option<Message> {
-    let test = experiment.test.strip_prefix("sysbench ")?;
-    if matches!(test, "oltp_insert" | "insert" | "bulk_insert") {
-        return None;
-    }
-    // 1.0.20 and 0.5 draw so when nothing is said.
-    let law = option(experiment, "rand_type").unwrap_or("special");
-    let share = hottest_share(experiment, law)?;
-    Some(say!(percent_of_the_draws_on_1, law, share = format!("{:.0}", 100.0 * share)))
-}
-
-/// The share of draws that meet the hottest 1 % of the rows; `None` of even draws.
-fn hottest_share(experiment: &Experiment, law: &str) -> Option<f64> {
-    const HOTTEST: f64 = 0.01;
-    /// Of the mean of 12 even numbers, the peak of the bell by its mean height.
-    const BELL: f64 = 12.0 * 0.398_942_28;
-    let of_bell = HOTTEST * BELL;
-    match law {
-        "gaussian" => Some(of_bell),
-        "special" => {
-            let width = number(experiment, "rand_spec_pct", 1.0) / 100.0;
-            let hot = number(experiment, "rand_spec_res", 75.0) / 100.0;
-            let of_window = hot * (HOTTEST / width.max(1e-9)).min(1.0);
-            Some(of_window + (1.0 - hot) * of_bell)
-        }
-        "pareto" => {
-            let h = number(experiment, "rand_pareto_h", 0.2);
-            // Of the first x of the values: x to the power of ln(1 - h) / ln(h).
-            Some(HOTTEST.powf((1.0 - h).ln() / h.ln()))
-        }
-        "zipfian" => {
-            let rows = number(experiment, "table_size", 10_000.0).max(100.0);
-            let exponent = number(experiment, "rand_zipfian_exp", 0.8);
-            Some(harmonic(rows * HOTTEST, exponent) / harmonic(rows, exponent))
-        }
-        _ => None,
-    }
-}
-
-/// The sum of k to the power of minus `exponent` for k from 1 to `n`; beyond a thousand by integral.
-fn harmonic(n: f64, exponent: f64) -> f64 {
-    const EXACT: f64 = 1000.0;
-    let exact = n.min(EXACT) as u64;
-    let sum: f64 = (1..=exact).map(|k| (k as f64).powf(-exponent)).sum();
-    let primitive = |x: f64| match (exponent - 1.0).abs() < 1e-9 {
-        true => x.ln(),
-        false => x.powf(1.0 - exponent) / (1.0 - exponent),
-    };
-    match n > EXACT {
-        true => sum + primitive(n + 0.5) - primitive(EXACT + 0.5),
-        false => sum,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn limits_are_those_of_the_table() {
-        // The table of chi-square at 0.001.
-        for (freedom, limit) in [(1, 10.83), (2, 13.82), (4, 18.47), (10, 29.59)] {
-            let found = chi_square_limit(freedom);
-            assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
-        }
-    }
-
-    fn experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
-        let options =
-            options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        Experiment { test: test.to_owned(), options, ..Experiment::default() }
-    }
-
-    #[test]
-    fn statements_of_sysbench_follow_from_its_options() {
-        let of = |test: &str, options: &[(&str, &str)]| {
-            sysbench_statements(&experiment(&format!("sysbench {test}"), options), test)
-        };
-        assert_eq!(of("oltp_read_only", &[]), Some(16.0));
-        assert_eq!(of("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]), Some(10.0));
-        assert_eq!(of("oltp_write_only", &[]), Some(6.0));
-        assert_eq!(of("oltp_read_write", &[]), Some(20.0));
-        assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
-        assert_eq!(of("bulk_insert", &[]), None);
-        assert_eq!(sysbench_statements(&experiment("pgbench x", &[]), "oltp_read_only"), None);
-    }
-
-    #[test]
-    fn statements_of_scripts_are_counted_unless_they_branch() {
-        assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
-        assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
-        assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
-        assert_eq!(script_statements("SELECT ';';"), None);
-    }
-
-    #[test]
-    fn hottest_rows_follow_from_the_law() {
-        let of = |options: &[(&str, &str)]| {
-            let experiment = experiment("sysbench oltp_read_only", options);
-            let law = option(&experiment, "rand_type").unwrap_or("special");
-            hottest_share(&experiment, law)
-        };
-        let near = |found: Option<f64>, wanted: f64| {
-            assert!(
-                found.is_some_and(|found| (found - wanted).abs() < 0.005),
-                "{found:?} {wanted}"
-            );
-        };
-        near(of(&[]), 0.762);
-        near(of(&[("rand-type", "gaussian")]), 0.048);
-        // 80 % of the draws on 20 % of the values, 53 % on 1 %.
-        near(of(&[("rand-type", "pareto")]), 0.528);
-        assert_eq!(of(&[("rand-type", "uniform")]), None);
-        let exact = |n: u64| (1..=n).map(|k| (k as f64).powf(-0.8)).sum::<f64>();
-        let zipf = of(&[("rand-type", "zipfian"), ("table_size", "100000")]);
-        near(zipf, exact(1_000) / exact(100_000));
-    }
 }

@@ -21,14 +21,9 @@ pub(super) fn all(evidence: &Evidence, more_gates: &[String]) -> Vec<PairedCompa
     found
 }
 
-/// The facts of an experiment in a run.
+/// The facts of an experiment in a run: runs of the same suite may compare different targets.
 fn own_facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ExperimentFacts> {
     run.header.experiments.iter().find(|facts| facts.name == experiment.name)
-}
-
-/// What a run compares in an experiment: runs of the same suite may compare different targets.
-fn facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a ComparisonFacts> {
-    own_facts(run, experiment)?.comparison.as_ref()
 }
 
 /// What is compared: as the suite says; else the two targets where there are two. Of two runs also
@@ -46,69 +41,65 @@ fn comparison_plans<'a>(
         evidence.trials.iter().any(|trial| own(trial) && trial.target == target.label)
     };
     let tried: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
-    let of_runs = || evidence.runs.iter().filter_map(|run| Some((run, facts(run, experiment)?)));
-    let wanted = of_runs().next().map(|(_, facts)| facts);
-    let renewed = |runs: [usize; 2]| {
-        let own = evidence.runs.iter().filter(|run| runs.contains(&run.number));
-        let own = own.filter_map(|run| own_facts(run, experiment));
-        own.fold([0; 2], |[restart, reload], facts| {
-            [restart.max(facts.restart_each), reload.max(facts.reload_each)]
-        })
+    let of_runs = || {
+        let compared = |run| Some((run, own_facts(run, experiment)?.comparison.as_ref()?));
+        evidence.runs.iter().filter_map(compared)
     };
-    let plan =
-        |baseline: &'a PaperTarget, candidate: &'a PaperTarget, is_aa: bool| ComparisonPlan {
+    let wanted = of_runs().next().map(|(_, facts)| facts);
+    let plan = |baseline: &'a PaperTarget,
+                candidate: &'a PaperTarget,
+                facts: Option<&ComparisonFacts>,
+                is_planned: bool| {
+        let runs = evidence.runs.iter();
+        let runs = runs.filter(|run| [baseline.run, candidate.run].contains(&run.number));
+        let own = runs.filter_map(|run| own_facts(run, experiment));
+        let [restart_each, reload_each] = own.fold([0; 2], |[restart, reload], facts| {
+            [restart.max(facts.restart_each), reload.max(facts.reload_each)]
+        });
+        let is_same = is_same(baseline, candidate);
+        let is_aa = |facts: &ComparisonFacts| facts.is_aa && facts.candidates.len() == 1;
+        ComparisonPlan {
             baseline: &baseline.label,
             candidate: &candidate.label,
-            is_aa: is_aa || is_same(baseline, candidate),
-            aa: match renewed([baseline.run, candidate.run]) {
-                _ if !is_same(baseline, candidate) => AaKind::Clone,
-                [1, _] => AaKind::Starts,
+            is_aa: is_same || is_planned && facts.is_some_and(is_aa),
+            aa: match restart_each {
+                _ if !is_same => AaKind::Clone,
+                1 => AaKind::Starts,
                 _ => AaKind::Trials,
             },
-            restart_each: renewed([baseline.run, candidate.run])[0],
-            reload_each: renewed([baseline.run, candidate.run])[1],
-            is_planned: false,
-            stop: wanted.map_or(StopRule::default(), |facts| facts.stop),
-            margin: margin(wanted),
-        };
+            restart_each,
+            reload_each,
+            is_planned,
+            stop: facts.map_or(StopRule::default(), |facts| facts.stop),
+            margin: facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN),
+        }
+    };
     let mut found = Vec::new();
     for (run, facts) in of_runs() {
-        let is_aa = facts.is_aa && facts.candidates.len() == 1;
-        let of_name = |name: &str| {
-            tried
-                .iter()
-                .copied()
-                .find(|target| target.run == run.number && target.facts.name == name)
+        let of_name = |name: &String| {
+            let mut own = tried.iter().copied();
+            own.find(|target| target.run == run.number && target.facts.name == *name)
         };
         let Some(baseline) = of_name(&facts.baseline) else { continue };
-        let candidates = facts.candidates.iter().filter_map(|name| of_name(name));
-        found.extend(candidates.map(|candidate| ComparisonPlan {
-            is_planned: true,
-            stop: facts.stop,
-            margin: margin(Some(facts)),
-            ..plan(baseline, candidate, is_aa)
-        }));
+        let candidates = facts.candidates.iter().filter_map(of_name);
+        found.extend(candidates.map(|candidate| plan(baseline, candidate, Some(facts), true)));
     }
     let is_alike =
         |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
     match used.as_slice() {
         [a, b] if !is_alike(a, b) => {}
-        [a, b] if a.run != b.run || wanted.is_none() => found.push(plan(a, b, false)),
+        [a, b] if a.run != b.run || wanted.is_none() => found.push(plan(a, b, wanted, false)),
         [_, _] => {}
         _ if evidence.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
             let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
             let both = both.filter(|(a, b)| is_alike(a, b));
-            found.extend(both.map(|(a, b)| plan(a, b, false)));
+            found.extend(both.map(|(a, b)| plan(a, b, wanted, false)));
         }
         _ => {}
     }
     found
-}
-
-fn margin(facts: Option<&ComparisonFacts>) -> f64 {
-    facts.and_then(|facts| facts.equivalence).unwrap_or(DEFAULT_MARGIN)
 }
 
 /// Whether an experiment was the same load in two runs: under one name a suite may have become another
@@ -116,7 +107,7 @@ fn margin(facts: Option<&ComparisonFacts>) -> f64 {
 fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) -> bool {
     let load = |run: usize| {
         let run = evidence.runs.iter().find(|facts| facts.number == run)?;
-        let facts = run.header.experiments.iter().find(|facts| facts.name == experiment.name)?;
+        let facts = own_facts(run, experiment)?;
         Some((facts.load(), &facts.options, &facts.scripts))
     };
     let [a, b] = runs.map(load);
@@ -138,21 +129,18 @@ fn comparison(
     pairs: &Pairs<'_>,
 ) -> PairedComparison {
     let first = pairs.trials.first().map_or(pairs.any, |pair| pair.0);
-    let summaries: Vec<(&TrialSummary, &TrialSummary)> =
-        pairs.trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let metrics = judged_metrics(&first.summary);
     let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, plan);
     let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
     let sessions = rows.first().and_then(|row| {
-        let own = values(&pairs.trials, row.metric);
-        Some(session_rows(evidence, *pairs.trials.first()?, row.metric, &own))
+        Some(session_rows(evidence, &pairs.trials, *pairs.trials.first()?, row.metric))
     });
     PairedComparison {
         number: 0,
         name: format!(
             "{} {}: {} / {}",
             experiment.name,
-            level_name(first),
+            level_of_trial(&first.summary),
             plan.candidate,
             plan.baseline
         ),
@@ -168,7 +156,7 @@ fn comparison(
         levels: levels::of(
             evidence,
             plan,
-            &summaries,
+            &pairs.trials,
             &level_words(first),
             metrics.first().copied(),
         ),
@@ -186,28 +174,18 @@ fn comparison(
     }
 }
 
-/// The figures of the pairs in which both have one.
-fn values(pairs: &[(&Trial, &Trial)], metric: Metric) -> Vec<(f64, f64)> {
-    let both = |(a, b): &(&Trial, &Trial)| {
-        Some((figure_of(&a.summary, metric)?, figure_of(&b.summary, metric)?))
-    };
-    pairs.iter().filter_map(both).collect()
-}
-
 fn row(
     evidence: &Evidence,
     pairs: &[(&Trial, &Trial)],
     metric: Metric,
     plan: &ComparisonPlan<'_>,
 ) -> Option<VerdictRow> {
-    let summaries: Vec<(&TrialSummary, &TrialSummary)> =
-        pairs.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
     let earlier = earlier(evidence, *pairs.first()?, metric);
-    let ratio = ratio_of(&summaries, metric, plan.stop, (plan.unit(), &earlier))?;
+    let ratio = ratio_of(pairs, metric, plan.stop, (plan.unit(), &earlier))?;
     let whole = |units: usize| units * plan.unit() as usize;
-    let values = values(pairs, metric);
+    let values: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
     let all: Vec<(f64, f64)> = earlier.iter().flatten().chain(&values).copied().collect();
-    let call = called(ratio.verdict(metric.better(), plan.margin));
+    let call = ratio.verdict(metric.better(), plan.margin);
     Some(VerdictRow {
         metric,
         name: metric.title(),
@@ -255,28 +233,16 @@ fn withstood(
     plan: &ComparisonPlan<'_>,
 ) -> Option<Bounds> {
     let Judging::Level(alpha) = judging(plan.stop, plan.unit()) else { return None };
-    let unit = |(a, _): &(&Trial, &Trial)| a.summary.repeat.saturating_sub(1) / plan.unit();
+    let unit = |pair: &(&Trial, &Trial)| unit_of(pair, plan.unit());
     let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
     let lost: BTreeSet<u32> = pairs.iter().filter(is_stopped).map(unit).collect();
-    let figures = |pair: &(&Trial, &Trial)| {
-        let both = (figure_of(&pair.0.summary, metric)?, figure_of(&pair.1.summary, metric)?);
-        (!lost.contains(&unit(pair))).then(|| (unit(pair), both))
-    };
-    let whole = unit_means(&pairs.iter().filter_map(figures).collect::<Vec<_>>());
+    let known = pairs.iter().filter(|pair| !lost.contains(&unit(pair)));
+    let known = known.filter_map(|pair| Some((unit(pair), figures(pair, metric)?)));
+    let whole = unit_means(&known.collect::<Vec<_>>());
     let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
     let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
     Some(Bounds { low: both.low.exp(), high: both.high.exp() })
-}
-
-fn called(verdict: RatioVerdict) -> Call {
-    match verdict {
-        RatioVerdict::Faster => Call::Faster,
-        RatioVerdict::Slower => Call::Slower,
-        RatioVerdict::Equivalent => Call::Equivalent,
-        RatioVerdict::TooFewPairs => Call::TooFewPairs,
-        RatioVerdict::Undecided => Call::Undecided,
-    }
 }
 
 /// Sets the noise floor of each metric: of the same experiment and load level; else of another load level, or of another
@@ -397,27 +363,12 @@ pub(super) struct Pairs<'a> {
     pub(super) lost: usize,
 }
 
-/// What has to be the same for two trials to be compared.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct LoadLevel<'a> {
-    workers: u32,
-    rate_per_s: Option<f64>,
-    of_family: Option<&'a FamilyLevel>,
-}
-
-impl LoadLevel<'_> {
-    /// Levels are told from the smallest to the largest.
-    pub(super) fn size(&self) -> f64 {
-        match self.of_family {
-            Some(level) => level.size,
-            None => self.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(self.workers),
-        }
+/// Levels are told from the smallest to the largest.
+pub(super) fn level_size(trial: &Trial) -> f64 {
+    match &trial.level {
+        Some(level) => level.size,
+        None => trial.summary.rate_per_s.unwrap_or(0.0) * 1e6 + f64::from(trial.summary.workers),
     }
-}
-
-pub(super) fn level_of(trial: &Trial) -> LoadLevel<'_> {
-    let (workers, rate_per_s) = (trial.summary.workers, trial.summary.rate_per_s);
-    LoadLevel { workers, rate_per_s, of_family: trial.level.as_ref() }
 }
 
 /// Complete trials of two targets, by load level and repeat. What a sweep has chosen and run again
@@ -440,19 +391,13 @@ pub(super) fn pairs_by_level<'a>(
         evidence.trials.iter().filter(is_own).collect()
     };
     let (baseline, candidate) = (own(plan.baseline), own(plan.candidate));
-    let mut levels: Vec<(LoadLevel<'_>, &Trial)> = Vec::new();
-    for trial in &baseline {
-        let level = level_of(trial);
-        if !levels.iter().any(|(known, _)| *known == level) {
-            levels.push((level, trial));
-        }
-    }
-    levels.sort_by(|a, b| a.0.size().total_cmp(&b.0.size()));
-    let pairs = |(level, any): (LoadLevel<'a>, &'a Trial)| {
-        let at_level = |trial: &&&'a Trial| level_of(trial) == level;
+    let mut levels = format::grouped(baseline.iter().map(|trial| (trial.load_level(), *trial)));
+    levels.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
+    let pairs = |(level, own): (LoadLevel<'a>, Vec<&'a Trial>)| {
+        let at_level = |trial: &&&'a Trial| trial.load_level() == level;
         let is_whole = |trial: &&&'a Trial| at_level(trial) && trial.status == "complete";
         let mut found: Vec<(&Trial, &Trial)> = Vec::new();
-        for first in baseline.iter().filter(is_whole) {
+        for first in own.iter().filter(is_whole) {
             let is_partner = |trial: &&&'a Trial| {
                 is_whole(trial)
                     && trial.summary.repeat == first.summary.repeat
@@ -462,7 +407,11 @@ pub(super) fn pairs_by_level<'a>(
         }
         let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
         let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
-        let lost = begun(evidence, experiment, plan, level).saturating_sub(whole);
+        // However they ended.
+        let begun = own.iter().chain(candidate.iter().filter(at_level));
+        let begun = begun.filter(|trial| trial.summary.purpose == Purpose::Measure);
+        let begun: BTreeSet<u32> = begun.map(|trial| trial.summary.repeat).collect();
+        let lost = begun.len().saturating_sub(whole);
         let again = found.iter().filter(|pair| is_again(pair)).count();
         // Too few of them would take the verdict away that the planned pairs carry.
         match again >= LEAST_PAIRS || again == found.len() {
@@ -471,34 +420,14 @@ pub(super) fn pairs_by_level<'a>(
         }
         let order = order(&found);
         let is_of_both = found.is_empty() && candidate.iter().any(|trial| at_level(&trial));
-        let sides = baseline.iter().chain(&candidate).filter(|_| is_of_both);
-        let spoilt = sides.filter(at_level).copied().collect();
-        Pairs { trials: found, any, spoilt, order, lost }
+        let sides = own.iter().chain(candidate.iter().filter(at_level)).filter(|_| is_of_both);
+        let spoilt = sides.copied().collect();
+        Pairs { trials: found, any: own[0], spoilt, order, lost }
     };
     let mut all: Vec<Pairs<'_>> = levels.into_iter().map(pairs).collect();
     let is_compared = plan.is_planned || all.iter().any(|pairs| !pairs.trials.is_empty());
     all.retain(|of| !of.trials.is_empty() || (is_compared && !of.spoilt.is_empty()));
     all
-}
-
-/// Pairs of which at least one trial has been made, however it ended.
-fn begun(
-    evidence: &Evidence,
-    experiment: &str,
-    plan: &ComparisonPlan<'_>,
-    level: LoadLevel<'_>,
-) -> usize {
-    let is_own = |trial: &&Trial| {
-        let summary = &trial.summary;
-        summary.experiment == experiment
-            && [plan.baseline, plan.candidate].contains(&trial.target.as_str())
-            && summary.purpose == Purpose::Measure
-            && summary.fault.is_none()
-            && trial.status != "running"
-            && level_of(trial) == level
-    };
-    let repeats = evidence.trials.iter().filter(is_own).map(|trial| trial.summary.repeat);
-    repeats.collect::<BTreeSet<u32>>().len()
 }
 
 /// Interleaved when each pair has ended before the next one began.
@@ -523,16 +452,9 @@ pub(super) fn level_words(trial: &Trial) -> Message {
     }
     let workers = say!(n_workers, n = trial.summary.workers);
     match trial.summary.rate_per_s {
-        Some(rate) => {
-            say!(at_per_second, workers, rate = format::plain(rate))
-        }
+        Some(rate) => say!(at_per_second, workers, rate = format::plain(rate)),
         None => workers,
     }
-}
-
-/// The same for names that are the same in all languages.
-pub(super) fn level_name(trial: &Trial) -> String {
-    level_of_trial(&trial.summary)
 }
 
 /// The load level of a trial by its name, as sessions keep it.
@@ -593,17 +515,14 @@ fn pairs_of(evidence: &Evidence, of: &PairedComparison) -> Result<Option<Session
                 of.name
             ));
         }
-        let both = |(a, b): &(&Trial, &Trial)| {
-            Some((figure_of(&a.summary, metric)?, figure_of(&b.summary, metric)?))
-        };
-        let values: Vec<(f64, f64)> = pairs.iter().filter_map(both).collect();
+        let values: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
         if !values.is_empty() {
             metrics.insert(metric.name().to_owned(), values);
         }
     }
     Ok(Some(SessionPairs {
         experiment: of.experiment.clone(),
-        level: level_name(first),
+        level: level_of_trial(&first.summary),
         baseline: first.summary.target.clone(),
         candidate: second.summary.target.clone(),
         metrics,
@@ -628,12 +547,21 @@ fn session(header: &RunHeader, folder: &str, comparisons: Vec<SessionPairs>) -> 
 /// The pairs of sessions that the run of these two trials goes on with.
 pub(super) fn earlier(
     evidence: &Evidence,
+    both: (&Trial, &Trial),
+    metric: Metric,
+) -> Vec<Vec<(f64, f64)>> {
+    let own = run_of(evidence, both).map_or(&[][..], |run| &run.header.continues);
+    earlier_of(own, both, metric)
+}
+
+fn earlier_of(
+    sessions: &[EarlierSession],
     (a, b): (&Trial, &Trial),
     metric: Metric,
 ) -> Vec<Vec<(f64, f64)>> {
-    let own = run_of(evidence, (a, b)).map_or(&[][..], |run| &run.header.continues);
-    let key = [&a.summary.experiment, &level_name(a), &a.summary.target, &b.summary.target];
-    earlier_pairs(own, key.map(String::as_str), metric.name())
+    let [a, b] = [&a.summary, &b.summary];
+    let key = [&a.experiment, &level_of_trial(a), &a.target, &b.target];
+    earlier_pairs(sessions, key.map(String::as_str), metric.name())
 }
 
 fn run_of<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a RunFacts> {
@@ -644,9 +572,9 @@ fn run_of<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a Ru
 /// All sessions of a comparison by its first metric, its own the last; none where it is one session alone.
 pub(super) fn session_rows(
     evidence: &Evidence,
+    pairs: &[(&Trial, &Trial)],
     both: (&Trial, &Trial),
     metric: Metric,
-    own: &[(f64, f64)],
 ) -> Vec<SessionRow> {
     let Some(run) = run_of(evidence, both).filter(|run| !run.header.continues.is_empty()) else {
         return Vec::new();
@@ -666,10 +594,9 @@ pub(super) fn session_rows(
             ratio: mean(&logs).map(f64::exp),
         }
     };
-    let level = level_name(both.0);
-    let key = [&both.0.summary.experiment, &level, names[0], names[1]].map(String::as_str);
     let earlier = run.header.continues.iter().map(|session| {
-        row(session, &earlier_pairs(std::slice::from_ref(session), key, metric.name()).concat())
+        row(session, &earlier_of(std::slice::from_ref(session), both, metric).concat())
     });
-    earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), own)]).collect()
+    let own: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
+    earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect()
 }

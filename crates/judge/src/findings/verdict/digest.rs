@@ -7,13 +7,11 @@ const MOST_LINES: usize = 13;
 const MOST_GATES: usize = 4;
 /// Beyond so many targets they share a line.
 const MOST_TARGETS: usize = 3;
-/// Lines about parts of the load.
 const MOST_PARTS: usize = 2;
 /// Checks that are named with what they found.
 const MOST_FORBIDDING: usize = 2;
 /// Checks whose finding is told before others are named.
 const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
-/// A line that is longer is cut.
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
@@ -64,24 +62,22 @@ impl Judgment {
     }
 
     fn compared_targets(&self) -> Vec<Message> {
-        let told = |name: &str, label: &str| {
-            let product = self.targets.iter().find(|target| target.label == label);
-            match product.map(|target| target.product.trim()).filter(|it| !it.is_empty()) {
-                Some(product) => Message::verbatim(format!("{name}: {product} ({label})")),
-                None => Message::verbatim(format!("{name}: {label}")),
-            }
+        let product = |label: &str| {
+            let target = self.targets.iter().find(|target| target.label == label)?;
+            Some(target.product.trim()).filter(|product| !product.is_empty())
         };
-        if let Some([a, b]) = self.only_target_pair() {
-            return vec![told("A", a), told("B", b)];
+        if let Some(sides) = self.only_target_pair() {
+            let told = |(name, label)| match product(label) {
+                Some(product) => format!("{name}: {product} ({label})"),
+                None => format!("{name}: {label}"),
+            };
+            return ["A", "B"].into_iter().zip(sides).map(told).map(Message::verbatim).collect();
         }
         let sides = self.verdicts.comparisons.iter().flat_map(|of| [&of.baseline, &of.candidate]);
-        let sides: Vec<&String> = sides.collect();
-        let product = |label: &String| {
-            let target = self.targets.iter().find(|target| target.label == *label)?;
-            let product = target.product.trim();
-            (!product.is_empty()).then(|| Message::verbatim(format!("{label}: {product}")))
-        };
-        let all: Vec<Message> = format::unique(sides).into_iter().filter_map(product).collect();
+        let sides = format::unique(sides.collect::<Vec<_>>()).into_iter();
+        let told =
+            |label: &String| Some(Message::verbatim(format!("{label}: {}", product(label)?)));
+        let all: Vec<Message> = sides.filter_map(told).collect();
         match all.len() {
             0..=MOST_TARGETS => all,
             _ => vec![Message::joined(&all, "; ", "；")],
@@ -256,7 +252,6 @@ fn cut(line: String) -> String {
 const LEAST_COUNT: u64 = 20;
 /// Less than this, as a ratio, is not worth a line.
 const LEAST_CHANGE: f64 = 1.03;
-/// Of a statement; the rest is cut off.
 const MOST_STATEMENT_CHARACTERS: usize = 70;
 
 impl Judgment {
@@ -424,12 +419,10 @@ impl Verdicts {
         self.comparisons.iter().filter(is_in_blocks).any(is_open)
     }
 
-    /// Whether a gate on a comparison is inconclusive by a veto.
     fn opens_a_gate(&self, of: &PairedComparison, veto: &Veto) -> bool {
         self.open_gates(of).any(|gate| explains_gate(veto.reach, gate, &of.rows))
     }
 
-    /// The inconclusive gates on a comparison.
     fn open_gates(&self, of: &PairedComparison) -> impl Iterator<Item = &GateRow> {
         let is_own = |gate: &&GateRow| gate.comparison == Some(of.number);
         let own = self.gates.iter().filter(is_own);

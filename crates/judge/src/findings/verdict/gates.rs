@@ -28,7 +28,13 @@ pub(super) fn all(
                     let here = comparisons.iter().filter(|of| of.experiment_index == index);
                     rows.extend(of_ratios(evidence, experiment, &here.collect::<Vec<_>>(), &gate));
                 }
-                Err(mistake) => rows.push(unread(experiment, text, mistake.column)),
+                // A gate of a run folder that this dyno can't read proves nothing.
+                Err(_) => rows.push(GateRow {
+                    gate: text.clone(),
+                    title: experiment.title.clone(),
+                    why: say!(the_gate_cant_be_read),
+                    ..GateRow::default()
+                }),
             }
         }
     }
@@ -73,20 +79,14 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         .filter(|trial| trial.summary.experiment == experiment.name)
         .filter(|trial| trial.summary.purpose != Purpose::Search)
         .collect();
-    let mut groups: Vec<(&str, LoadLevel, Vec<&Trial>)> = Vec::new();
-    for trial in &own {
-        let level = level_of(trial);
-        match groups.iter_mut().find(|group| (group.0, &group.1) == (&trial.target, &level)) {
-            Some(group) => group.2.push(trial),
-            None => groups.push((&trial.target, level, vec![trial])),
-        }
-    }
+    let mut groups =
+        format::grouped(own.iter().map(|trial| ((&trial.target, trial.load_level()), *trial)));
     if groups.is_empty() {
         let found = gate.judge(&[], None);
         return vec![row(experiment, gate, Message::default(), String::new(), &found)];
     }
-    groups.sort_by(|a, b| a.1.size().total_cmp(&b.1.size()));
-    let judged = |(target, _, mut trials): (&str, LoadLevel, Vec<&Trial>)| {
+    groups.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
+    let judged = |((target, _), mut trials): ((&String, LoadLevel<'_>), Vec<&Trial>)| {
         let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
         if trials.iter().any(is_again) {
             trials.retain(is_again);
@@ -99,7 +99,7 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         let is_any = |end| bounds.iter().any(|bound| *bound != end);
         let bound = FigureBound::of([is_any(FigureBound::AtMost), is_any(FigureBound::AtLeast)]);
         let found = gate.judge_values(&values, bound);
-        let row = row(experiment, gate, level_words(trials[0]), target.to_owned(), &found);
+        let row = row(experiment, gate, level_words(trials[0]), target.clone(), &found);
         let row = without(row, left_out(complete(), gate.metric));
         match row.result == GateResult::Pass && trials.iter().any(|trial| has_failed(trial, &own)) {
             true => GateRow {
@@ -119,17 +119,13 @@ fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Opti
     let is_judged = |trial: &&Trial| {
         figure_of(&trial.summary, metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
     };
-    let mut groups: Vec<(Message, Vec<Message>)> = Vec::new();
-    for trial in trials.filter(|trial| !is_judged(trial)) {
-        let (why, label) = (why_no_figure(&trial.summary, metric), Message::from(&trial.label));
-        match groups.iter_mut().find(|group| group.0 == why) {
-            Some((_, labels)) if labels.contains(&label) => {}
-            Some((_, labels)) => labels.push(label),
-            None => groups.push((why, vec![label])),
-        }
-    }
+    let groups = format::grouped(
+        trials
+            .filter(|trial| !is_judged(trial))
+            .map(|trial| (why_no_figure(&trial.summary, metric), Message::from(&trial.label))),
+    );
     let told = |(why, labels): &(Message, Vec<Message>)| {
-        say!(left_out_trials, trials = Message::list(labels), why)
+        say!(left_out_trials, trials = Message::list(&format::unique(labels.clone())), why)
     };
     let told: Vec<Message> = groups.iter().map(told).collect();
     (!told.is_empty()).then(|| Message::sentences(&told))
@@ -205,20 +201,9 @@ fn proven(row: GateRow, of: &PairedComparison, gate: &Gate) -> GateRow {
 }
 
 fn ratio_of_gate(evidence: &Evidence, of: &PairedComparison, gate: &Gate) -> Option<PairedRatio> {
-    let trials: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
-    let earlier = earlier(evidence, trials.first().copied()?, gate.metric);
-    let pairs: Vec<_> = trials.iter().map(|(a, b)| (&a.summary, &b.summary)).collect();
+    let pairs: Vec<(&Trial, &Trial)> = evidence.pairs(of).collect();
+    let earlier = earlier(evidence, *pairs.first()?, gate.metric);
     ratio_of(&pairs, gate.metric, of.stop, (of.unit_pairs, &earlier))
-}
-
-/// A gate of a run folder that this dyno can't read proves nothing.
-fn unread(experiment: &Experiment, text: &str, column: usize) -> GateRow {
-    GateRow {
-        gate: text.to_owned(),
-        title: experiment.title.clone(),
-        why: say!(the_gate_cant_be_read_from, column = column.to_string()),
-        ..GateRow::default()
-    }
 }
 
 fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {

@@ -6,7 +6,7 @@ use super::*;
 pub(super) fn of(
     evidence: &Evidence,
     plan: &ComparisonPlan<'_>,
-    pairs: &[(&TrialSummary, &TrialSummary)],
+    pairs: &[(&Trial, &Trial)],
     level: &Message,
     metric: Option<Metric>,
 ) -> Option<RepetitionLevels> {
@@ -14,7 +14,7 @@ pub(super) fn of(
     each.retain(|each| *each > 0);
     each.sort_unstable();
     each.dedup();
-    let pair_s = |(a, b): &(&TrialSummary, &TrialSummary)| trial_s(a) + trial_s(b);
+    let pair_s = |(a, b): &(&Trial, &Trial)| trial_s(a) + trial_s(b);
     let mut levels = vec![RepetitionLevel {
         name: say!(level_of_pairs),
         deviation: None,
@@ -61,17 +61,18 @@ pub(super) fn of(
 }
 
 /// Connecting, warm-up and window.
-fn trial_s(trial: &TrialSummary) -> f64 {
-    trial.connect_s + trial.warmup_s + trial.window_s
+fn trial_s(trial: &Trial) -> f64 {
+    trial.summary.connect_s + trial.summary.warmup_s + trial.summary.window_s
 }
 
 /// Logarithms of the ratios, in order, of units of which no pair is missing.
-fn whole_units(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric, unit: usize) -> Vec<f64> {
-    let log = |(a, b): &(&TrialSummary, &TrialSummary)| {
-        let log = (figure_of(b, metric)? / figure_of(a, metric)?).ln();
-        log.is_finite().then_some((a.repeat.saturating_sub(1) as usize / unit, a.repeat, log))
+fn whole_units(pairs: &[(&Trial, &Trial)], metric: Metric, unit: usize) -> Vec<f64> {
+    let log = |pair: &(&Trial, &Trial)| {
+        let (a, b) = figures(pair, metric)?;
+        let (log, unit) = ((b / a).ln(), unit_of(pair, unit as u32));
+        log.is_finite().then_some((unit, pair.0.summary.repeat, log))
     };
-    let mut logs: Vec<(usize, u32, f64)> = pairs.iter().filter_map(log).collect();
+    let mut logs: Vec<(u32, u32, f64)> = pairs.iter().filter_map(log).collect();
     logs.sort_by_key(|(unit, repeat, _)| (*unit, *repeat));
     let units = logs.chunk_by(|a, b| a.0 == b.0).filter(|own| own.len() == unit);
     units.flatten().map(|(_, _, log)| *log).collect()
@@ -81,7 +82,7 @@ fn whole_units(pairs: &[(&TrialSummary, &TrialSummary)], metric: Metric, unit: u
 fn renewal_s(
     evidence: &Evidence,
     plan: &ComparisonPlan<'_>,
-    pairs: &[(&TrialSummary, &TrialSummary)],
+    pairs: &[(&Trial, &Trial)],
     [restarts, reloads]: [bool; 2],
     each: u32,
 ) -> f64 {
@@ -95,7 +96,7 @@ fn renewal_s(
     if each > 1 {
         owners.dedup();
     }
-    let place = format!("{}/", first.experiment);
+    let place = format!("{}/", first.summary.experiment);
     let took = |(run, owner): &(usize, &str), what: Renewed| {
         let run = evidence.runs.iter().find(|facts| facts.number == *run)?;
         let is_own = |of: &&RenewalFacts| {
@@ -108,7 +109,7 @@ fn renewal_s(
     let wanted = wanted.into_iter().filter(|(is_wanted, _)| *is_wanted);
     let all_s: f64 =
         wanted.flat_map(|(_, what)| owners.iter().filter_map(move |of| took(of, what))).sum();
-    let own = evidence.experiments.iter().find(|own| own.name == first.experiment);
+    let own = evidence.experiments.iter().find(|own| own.name == first.summary.experiment);
     let points =
         own.map_or(1, |own| own.points.iter().filter(|p| p.target == plan.baseline).count());
     if each == 1 { all_s } else { all_s / points.max(1) as f64 }

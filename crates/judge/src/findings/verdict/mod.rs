@@ -20,17 +20,16 @@ pub use words::{aa, bounds, ratio_of_row};
 
 use super::checks::generator::stopped;
 use crate::evidence::*;
-use crate::families::{FamilyLevel, KnownFamily};
+use crate::families::KnownFamily;
 use crate::format::{self, NumberFormat};
 use crate::messages;
-use comparisons::{ComparisonPlan, LoadLevel, earlier, level_of, level_words};
+use comparisons::{ComparisonPlan, earlier, level_size, level_words};
 use dyno_facts::statistics::gate::{
     Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS,
 };
 use dyno_facts::statistics::levels::{cheapest, components, needed};
 use dyno_facts::statistics::ratio::{
-    DEFAULT_MARGIN, FigureBound, Judging, LEAST_PAIRS, MOST_VARIATION, PairedRatio, RatioVerdict,
-    unit_means,
+    DEFAULT_MARGIN, FigureBound, Judging, LEAST_PAIRS, MOST_VARIATION, PairedRatio, unit_means,
 };
 use dyno_facts::statistics::steady::{Second, Stall, steady};
 use dyno_facts::statistics::{
@@ -64,27 +63,30 @@ pub fn judge(evidence: &Evidence, more_gates: &[String]) -> Verdicts {
 /// The ratio of two targets by one metric from the pairs of one comparison, which this rule has ended, and those of
 /// `earlier` sessions. So many pairs as a `unit` has count as one.
 fn ratio_of(
-    pairs: &[(&TrialSummary, &TrialSummary)],
+    pairs: &[(&Trial, &Trial)],
     metric: Metric,
     stop: StopRule,
     (unit, earlier): (u32, &[Vec<(f64, f64)>]),
 ) -> Option<PairedRatio> {
-    let values: Vec<(u32, (f64, f64))> = pairs
-        .iter()
-        .filter_map(|(a, b)| {
-            let number = a.repeat.saturating_sub(1) / unit;
-            Some((number, (figure_of(a, metric)?, figure_of(b, metric)?)))
-        })
-        .collect();
-    let judging = judging(stop, unit);
-    let bounds = pairs.iter().map(|(a, b)| [bound_of(a, metric), bound_of(b, metric)]);
-    let bound = FigureBound::of_ratio(bounds);
-    let ratio = PairedRatio::of_units(&values, judging)?;
+    let figures = |pair: &(&Trial, &Trial)| Some((unit_of(pair, unit), figures(pair, metric)?));
+    let values: Vec<(u32, (f64, f64))> = pairs.iter().filter_map(figures).collect();
+    let bounds = pairs.iter().map(|(a, b)| [a, b].map(|trial| bound_of(&trial.summary, metric)));
+    let ratio = PairedRatio::of_units(&values, judging(stop, unit))?;
     let ratio = match earlier {
         [] => ratio,
         earlier => ratio.continued(earlier, &unit_means(&values)),
     };
-    Some(ratio.bounded(bound))
+    Some(ratio.bounded(FigureBound::of_ratio(bounds)))
+}
+
+/// The number of the unit that a pair belongs to.
+fn unit_of((a, _): &(&Trial, &Trial), unit: u32) -> u32 {
+    a.summary.repeat.saturating_sub(1) / unit
+}
+
+/// The figures of a pair; `None` unless both have one.
+fn figures((a, b): &(&Trial, &Trial), metric: Metric) -> Option<(f64, f64)> {
+    Some((a.summary.figure(metric)?, b.summary.figure(metric)?))
 }
 
 impl Verdicts {

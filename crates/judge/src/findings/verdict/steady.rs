@@ -91,7 +91,6 @@ pub(super) fn steadiness(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow
     })
 }
 
-/// What the server did at that time.
 fn events(evidence: &Evidence, trial: &Trial, stall: &Stall) -> Vec<Message> {
     let Some(run) = evidence.runs.get(trial.run - 1) else { return Vec::new() };
     let is_then = |at_s: f64| stall.from_s - AROUND_S <= at_s && at_s <= stall.to_s + AROUND_S;

@@ -228,7 +228,6 @@ fn evidence(row: &VerdictRow) -> Message {
     }
 }
 
-/// How many pairs, and how many of what counts.
 pub(super) fn pairs(row: &VerdictRow) -> Message {
     let pairs = say!(n_pairs, n = row.pairs);
     match row.units == row.pairs {
@@ -272,7 +271,6 @@ fn why(of: &PairedComparison, row: &VerdictRow) -> Message {
     }
 }
 
-/// What takes the verdict away.
 fn vetoed<'a>(vetoes: impl Iterator<Item = &'a Veto>) -> Message {
     let told = |veto: &Veto| say!(the_check_with_finding, id = veto.check, found = &veto.found);
     let found: Vec<Message> = vetoes.map(told).collect();
@@ -310,10 +308,7 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
         ),
         false => say!(in_comparisons_the_candidate_was_compared, n, counts),
     };
-    let mut sentences = decided_beside(&all);
-    // What is decided comes first.
-    let place = if calls.iter().any(|call| call.is_difference()) { 0 } else { sentences.len() };
-    sentences.insert(place, by_first);
+    let mut sentences = vec![by_first];
     let vetoes = || all.iter().flat_map(|of| of.deciding_vetoes());
     for id in format::unique(vetoes().map(|veto| veto.check).collect()) {
         // Where only secondary metrics fall, the verdict stands.
@@ -332,13 +327,9 @@ pub(super) fn of_all(verdicts: &[PairedComparison]) -> Option<Message> {
 
 /// How many verdicts of each kind there are; comparisons without any are undecided.
 fn counted(calls: &[Call], without: usize) -> Message {
-    let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
-    let undecided = count(Call::is_undecided) + without;
-    let (faster, slower, same) = (
-        count(|call| call == Call::Faster),
-        count(|call| call == Call::Slower),
-        count(|call| call == Call::Equivalent),
-    );
+    let undecided = calls.iter().filter(|call| call.is_undecided()).count() + without;
+    let [faster, slower, same] = [Call::Faster, Call::Slower, Call::Equivalent]
+        .map(|wanted| calls.iter().filter(|call| **call == wanted).count());
     let told = [
         (faster > 0).then(|| say!(faster_at_n, n = faster)),
         (slower > 0).then(|| say!(slower_at_n, n = slower)),
@@ -360,29 +351,6 @@ fn decided_speed(all: &[&PairedComparison]) -> Option<Message> {
     Some(if low == high { low.into() } else { say!(from_to, low, high) })
 }
 
-/// A sentence for each metric that differs where the first metric of its comparison does not.
-fn decided_beside(all: &[&PairedComparison]) -> Vec<Message> {
-    let told = |of: &&PairedComparison| {
-        let first = of.rows.first()?;
-        let row = of.told_rows().first().copied()?;
-        let is_beside = row.metric != first.metric && row.call.is_difference();
-        is_beside.then(|| (row.name.clone(), first.name.clone(), row.ratio > 1.0))
-    };
-    let found: Vec<(Message, Message, bool)> = all.iter().filter_map(told).collect();
-    let metrics = format::unique(found.iter().map(|(own, first, _)| (own, first)).collect());
-    let sentence = |(metric, first): (&Message, &Message)| {
-        let of = |is_more: bool| {
-            let is = |one: &&(Message, Message, bool)| {
-                (&one.0, &one.1, one.2) == (metric, first, is_more)
-            };
-            found.iter().filter(is).count().to_string()
-        };
-        say!(decided_beside_the_first, metric, first, higher = of(true), lower = of(false))
-    };
-    metrics.into_iter().map(sentence).collect()
-}
-
-/// A gate in a line.
 pub(super) fn gate(row: &GateRow) -> Message {
     let result = match row.result {
         GateResult::Pass => say!(passed),

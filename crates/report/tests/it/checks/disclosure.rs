@@ -32,22 +32,6 @@ pub(super) const CASES: &[Case] = &[
         silent: AS_IT_IS,
     },
     Case {
-        id: "captured",
-        evidence: "9 of 10 facts; missing: kernel version",
-        fires: |runs| runs[0].header.environment.kernel.clear(),
-        silent: |runs| {
-            // A run that still goes on has no end.
-            runs[0].header.finished_at = None;
-            runs[0].is_growing = true;
-        },
-    },
-    Case {
-        id: "replay",
-        evidence: "no plan",
-        fires: |runs| runs[0].header.plan = None,
-        silent: AS_IT_IS,
-    },
-    Case {
         id: "stated",
         evidence: "target new: vcpu = 8, disk = local SSD",
         fires: |runs| {

@@ -45,20 +45,6 @@ fn queue(trial: &mut TrialSummary, p99_us: f64) {
     trial.generator.loop_queue = Some(queue);
 }
 
-/// One loop for two workers on the two cores of a server, which are this busy.
-fn few_loops(runs: &mut [RunData], cpu_share: f64) {
-    for run in runs.iter_mut() {
-        run.header.environment.cores = 2;
-        run.header.targets.iter_mut().for_each(|target| target.same_host = true);
-    }
-    trials(runs, |trial| {
-        (trial.identity.workers, trial.generator.loops) = (2, 1);
-        trial.generator.host.cpu_share = cpu_share;
-    });
-    // A quarter of the window.
-    generator(runs, |known| known.run_delay_s = Some(15.0));
-}
-
 /// The longest pause of the load generator's clock, and the longest latency.
 fn stopped(runs: &mut [RunData], hiccup_us: f64, latency_us: f64) {
     generator(runs, |known| known.hiccup_max_us = Some(hiccup_us));
@@ -133,14 +119,6 @@ pub(super) const CASES: &[Case] = &[
         evidence: "91 %",
         fires: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.91),
         silent: |runs| trials(runs, |trial| trial.generator.busiest_loop_share = 0.9),
-    },
-    Case {
-        id: "few-loops",
-        evidence: "loops: 1, workers: 2; with more loops the throughput might be up to 100 % higher",
-        // As measured with 51,502 select-only transactions per second; two loops had 104,199.
-        fires: |runs| few_loops(runs, 0.72),
-        // The cores are busy already.
-        silent: |runs| few_loops(runs, 0.96),
     },
     Case {
         id: "run-delay",

@@ -163,24 +163,6 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| with_ratios(runs, times(1.1), [0.999, 1.001, 1.0, 1.001, 0.999, 1.0]),
     },
     Case {
-        id: "many-gates",
-        evidence: "2 gates on ratios",
-        fires: |runs| {
-            runs[0].header.experiments[0].gates =
-                vec!["tps.ratio.low > 0.5".to_owned(), "p99_ms.ratio < 2".to_owned()];
-        },
-        silent: |runs| {
-            runs[0].header.experiments[0].gates =
-                vec!["tps.ratio.low > 0.5".to_owned(), "errors < 1%".to_owned()];
-        },
-    },
-    Case {
-        id: "outliers",
-        evidence: "trial 3: ",
-        fires: |runs| runs[0].trials[2].summary.tps *= 0.7,
-        silent: |runs| runs[0].trials[2].summary.tps *= 1.001,
-    },
-    Case {
         id: "few-repeats",
         evidence: "5 trials per point",
         fires: |runs| keep_repeats(runs, 5),

@@ -270,12 +270,6 @@ pub(super) const CASES: &[Case] = &[
         silent: |runs| option(runs, "skip_trx", "off"),
     },
     Case {
-        id: "skew",
-        evidence: "pareto: 53 % of the draws on 1 % of the rows",
-        fires: |runs| option(runs, "rand_type", "pareto"),
-        silent: AS_IT_IS,
-    },
-    Case {
         id: "hot-range",
         evidence: "50 % of the rows",
         fires: |runs| hot_rows(runs, 3_200_000),
