@@ -67,12 +67,9 @@ pub(super) async fn execute(
     if ended.success() {
         return Ok(true);
     }
-    let told: Vec<&str> = told.iter().map(|(name, _)| *name).chain(["DYNO_TARGET"]).collect();
     let message = say!(command_failed, does = does, why = ended.to_string());
-    Err(Failure::new(message).with_hint(format!(
-        "`{key}` is run by sh -c; what it says stands above. It finds {} in its environment.",
-        told.join(", ")
-    )))
+    let hint = format!("`{key}` is run by sh -c; what it says stands above.");
+    Err(Failure::new(message).with_hint(hint))
 }
 
 /// Runs the command and waits until the server answers; `None` when the user has stopped it.
