@@ -133,8 +133,7 @@ mod tests {
         assert_eq!(executed(&command(text, &[("DYNO_NODE", "n1")]), false), Ok(true));
         let failure = executed(&command(text, &[("DYNO_NODE", "n2")]), false).expect_err("fails");
         assert_eq!(failure.message, "The command that promotes n2 failed: exit status: 1.");
-        let hint = failure.hint.expect("a remedy");
-        assert!(hint.ends_with("It finds DYNO_NODE, DYNO_TARGET in its environment."), "{hint}");
+        assert!(failure.hint.is_some_and(|hint| hint.contains("promote_command")));
     }
 
     #[test]
