@@ -102,13 +102,6 @@ impl Colour {
         (a.max(b) + 0.05) / (a.min(b) + 0.05)
     }
 
-    /// How far two colours are from each other: 0 to 441.
-    pub fn distance(self, other: Colour) -> f64 {
-        let squares =
-            self.0.iter().zip(other.0).map(|(a, b)| (f64::from(*a) - f64::from(b)).powi(2));
-        squares.sum::<f64>().sqrt()
-    }
-
     /// The same hue on a dark page: mixed with white until it can be read there.
     pub fn on_dark(self) -> Colour {
         let mixed = |tenths: u32| {

@@ -250,8 +250,6 @@ pub struct TrialSummary {
     #[serde(flatten)]
     pub identity: TrialIdentity,
     pub status: TrialStatus,
-    /// That its rate was missed, of an attempt with status `starved`: if it is the one that counts, it has failed.
-    pub missed: Option<Message>,
     /// RFC 3339, UTC: when the measured window opened.
     pub started_at: String,
     /// Seconds to connect and prepare all workers.

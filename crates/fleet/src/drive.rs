@@ -2,11 +2,9 @@
 
 use crate::fleet::{Fleet, Member, PATIENCE};
 use crate::generator::LEASE;
-use crate::nats::ended_thread;
-use crate::nats::{Answered, Caller, Silence, ask, insist};
+use crate::nats::{Answered, Caller, Silence, ask, ended_thread, insist};
 use crate::protocol::{Answer, Ask, GeneratorOrder, Question, Report, TargetSecret};
-use crate::trial::Inbox;
-use crate::trial::{Part, PartEvent, Trial};
+use crate::trial::{Inbox, Part, PartEvent, Trial};
 use crate::{FleetError, FleetResult};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::{Control, Observer, TrialResult, TrialSpec};
@@ -59,12 +57,6 @@ pub struct Performance {
     pub notes: Vec<Message>,
 }
 
-#[derive(Debug)]
-pub enum DrivenTogether {
-    Driven(Box<Performance>),
-    Interrupted,
-}
-
 /// Load generators that were lost before anything began.
 #[derive(Default)]
 pub(crate) struct LostGenerators {
@@ -73,19 +65,20 @@ pub(crate) struct LostGenerators {
 }
 
 pub(crate) enum Attempt {
-    Done(DrivenTogether),
+    Driven(Box<Performance>),
+    Interrupted,
     Thinned(LostGenerators),
 }
 
 impl Fleet {
     /// Has the load generators drive a trial together. When one is lost before the trial begins, the others begin
-    /// without it; later losses are in the result. After an error nothing was measured.
+    /// without it; later losses are in the result. `None` where it was stopped; after an error nothing was measured.
     pub fn drive(
         &mut self,
         task: &Task<'_>,
         control: &Control,
         observer: &mut dyn Observer,
-    ) -> FleetResult<DrivenTogether> {
+    ) -> FleetResult<Option<Box<Performance>>> {
         let mut lost = Vec::new();
         loop {
             self.recruit(Duration::from_millis(300), task.tell)?;
@@ -99,7 +92,8 @@ impl Fleet {
                 ));
             }
             match self.attempt(task, control, observer, &lost)? {
-                Attempt::Done(done) => return Ok(done),
+                Attempt::Driven(done) => return Ok(Some(done)),
+                Attempt::Interrupted => return Ok(None),
                 Attempt::Thinned(LostGenerators { ids, why }) => {
                     self.drop_members(&ids);
                     why.iter().for_each(|why| (task.tell)(&why.to_string()));
@@ -107,7 +101,7 @@ impl Fleet {
                 }
             }
             if control.is_stopped() {
-                return Ok(DrivenTogether::Interrupted);
+                return Ok(None);
             }
         }
     }
@@ -148,16 +142,13 @@ impl Fleet {
         }
         let last_loss = trial.last_loss();
         let attempt = trial.finish(control);
-        if let Ok(Attempt::Done(DrivenTogether::Driven(done))) = &attempt {
-            let names: BTreeSet<&str> = done
-                .members
-                .iter()
-                .filter(|member| member.lost.is_some())
-                .map(|member| member.name.as_str())
-                .collect();
-            let ids =
-                self.members.iter().filter(|member| names.contains(member.hello.name.as_str()));
-            let ids = ids.map(|member| member.hello.id.clone()).collect();
+        if let Ok(Attempt::Driven(done)) = &attempt {
+            let is_lost = |member: &&Member| {
+                let own = done.members.iter().find(|own| own.name == member.hello.name);
+                own.is_some_and(|own| own.lost.is_some())
+            };
+            let lost = self.members.iter().filter(is_lost);
+            let ids = lost.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
         }
         // Before the data are checked or the next trial begins.
@@ -257,12 +248,8 @@ impl Fleet {
         self.send(member, Ask::Stop { trial: self.trial });
     }
 
-    /// Begins a trial at a moment of the member's clock.
-    pub(crate) fn send_start(&self, member: &Member, at: u64) {
-        self.send(member, Ask::Start { trial: self.trial, at });
-    }
-
-    fn send(&self, member: &Member, ask: Ask) {
+    /// Sends a question whose answer doesn't matter.
+    pub(crate) fn send(&self, member: &Member, ask: Ask) {
         let ((caller, to), question) = (self.way_to(member), self.question(ask));
         self.link.spawn(async move {
             let _ = insist(&caller, to, &question, PATIENCE).await;

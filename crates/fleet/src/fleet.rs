@@ -2,8 +2,7 @@
 
 use crate::NatsOptions;
 use crate::clock::{ClockOffset, Round, calendar_now};
-use crate::nats::Link;
-use crate::nats::{Called, Caller, ask, ask_all, insist, who};
+use crate::nats::{Called, Caller, Link, ask, ask_all, insist, who};
 use crate::protocol::{
     Answer, Ask, Hello, Question, Versions, call_subject, check_name, own_subject,
 };
@@ -54,16 +53,17 @@ pub struct Fleet {
     /// Number of the last trial that was ordered.
     pub(crate) trial: u64,
     fleet: String,
-    wanted: usize,
-    /// All members so far, lost ones too.
-    known: Vec<FleetMember>,
+    pub(crate) wanted: usize,
+    /// All load generators that have worked for the run, lost ones too.
+    pub known: Vec<FleetMember>,
     /// The subjects of the members, for the task that keeps them.
     kept: Arc<Mutex<Vec<String>>>,
     /// Ids of load generators that were lost, and why others were left out: the user hears of each once.
     refused: BTreeSet<String>,
     /// Why those who answered the last call were left out.
     unfit: Vec<String>,
-    events: Receiver<&'static str>,
+    /// News of the connection to NATS, in sentences.
+    pub(crate) events: Receiver<&'static str>,
 }
 
 impl std::fmt::Debug for Fleet {
@@ -145,11 +145,6 @@ impl Fleet {
         ))
     }
 
-    /// All load generators that have worked for the run, lost ones too.
-    pub fn known(&self) -> &[FleetMember] {
-        &self.known
-    }
-
     pub fn names(&self) -> Vec<String> {
         self.members.iter().map(|member| member.hello.name.clone()).collect()
     }
@@ -157,10 +152,6 @@ impl Fleet {
     /// What they said of themselves, in the order in which trials are shared out.
     pub fn hellos(&self) -> impl Iterator<Item = &Hello> {
         self.members.iter().map(|member| &member.hello)
-    }
-
-    pub fn wanted(&self) -> usize {
-        self.wanted
     }
 
     /// Calls for load generators until there are enough.
@@ -248,7 +239,10 @@ impl Fleet {
 
     pub(crate) fn drop_members(&mut self, ids: &BTreeSet<String>) {
         for member in self.members.iter().filter(|member| ids.contains(&member.hello.id)) {
-            self.dismiss(member);
+            let ((caller, to), question) = (self.way_to(member), self.question(Ask::Leave));
+            self.link.spawn(async move {
+                let _ = ask(&caller, to, &question, Duration::from_secs(1)).await;
+            });
         }
         self.members.retain(|member| !ids.contains(&member.hello.id));
         // A lost process doesn't come back: it may still be at the old trial.
@@ -270,18 +264,6 @@ impl Fleet {
 
     fn subjects(&self) -> Vec<String> {
         self.members.iter().map(|member| member.subject.clone()).collect()
-    }
-
-    fn dismiss(&self, member: &Member) {
-        let ((caller, to), question) = (self.way_to(member), self.question(Ask::Leave));
-        self.link.spawn(async move {
-            let _ = ask(&caller, to, &question, Duration::from_secs(1)).await;
-        });
-    }
-
-    /// News of the connection to NATS since the last call, in sentences.
-    pub(crate) fn connection_notes(&self) -> impl Iterator<Item = &'static str> {
-        self.events.try_iter()
     }
 
     /// Reads the clocks of members at the same time; `None` for members that don't answer.

@@ -22,7 +22,7 @@ dyno_facts::catalogue!();
 pub use clock::ClockOffset;
 #[doc(hidden)]
 pub use clock::probe;
-pub use drive::{DrivenTogether, Performance, Task};
+pub use drive::{Performance, Task};
 pub use dyno_core::Error as FleetError;
 pub use fleet::{Fleet, FleetOptions, PATIENCE, Present, WAIT, present};
 pub use generator::{Assignment, Generator, GeneratorEvent, LEASE, Reporter};

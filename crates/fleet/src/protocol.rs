@@ -202,7 +202,6 @@ pub(crate) enum Answer {
 pub(crate) enum Report {
     Connected { connected: u32, of: u32 },
     Ready,
-    Note { text: String },
     Released { window: Window },
     Interval { interval: Box<MeasuredInterval> },
     Left,

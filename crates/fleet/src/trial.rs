@@ -11,9 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::clock::ClockOffset;
-use crate::drive::{Attempt, DrivenTogether, LostGenerators, Performance, Task};
+use crate::drive::{Attempt, LostGenerators, Performance, Task};
 use crate::fleet::{Fleet, Member};
-use crate::protocol::{Report, pack, unpack};
+use crate::protocol::{Ask, Report, pack, unpack};
 use crate::{FleetError, FleetResult};
 
 /// Time between the agreement and the start, beside some round trips.
@@ -165,7 +165,6 @@ impl<'a> Trial<'a> {
                 observer.connected(connected, self.task.spec.workers);
             }
             Report::Ready => part.is_ready = true,
-            Report::Note { text } => (self.task.tell)(&format!("{}: {text}", part.name())),
             Report::Released { window } => {
                 part.window = Some(window);
                 self.tell_released(observer);
@@ -265,7 +264,7 @@ impl<'a> Trial<'a> {
             self.tell_released(observer);
             observer.interval(&interval);
         }
-        self.fleet.connection_notes().for_each(|note| (self.task.tell)(note));
+        self.fleet.events.try_iter().for_each(|note| (self.task.tell)(note));
     }
 
     fn start(&mut self) {
@@ -285,7 +284,8 @@ impl<'a> Trial<'a> {
         let joined = Joined::new(planned_window(spec, at), parts, self.task.kinds, is_scheduled);
         self.started = Some((at, joined));
         for part in &self.parts {
-            self.fleet.send_start(&part.member, part.clock.there(at));
+            let start = Ask::Start { trial: self.fleet.trial, at: part.clock.there(at) };
+            self.fleet.send(&part.member, start);
         }
     }
 
@@ -319,7 +319,7 @@ impl<'a> Trial<'a> {
                     results.extend(joined.lose(number, DbError::lost(why.to_string())));
                 }
                 // Stopped between the agreement and the start.
-                _ => return Ok(Attempt::Done(DrivenTogether::Interrupted)),
+                _ => return Ok(Attempt::Interrupted),
             }
         }
         let result = merge(&results).context("The results can't be merged")?;
@@ -328,11 +328,11 @@ impl<'a> Trial<'a> {
             let (n, all) = (self.parts.len(), self.fleet.members.len());
             self.notes.push(say!(generators_idle, n = n, all = all));
         }
-        if self.fleet.members.len() < self.fleet.wanted() {
-            let (n, all) = (self.fleet.members.len(), self.fleet.wanted());
+        if self.fleet.members.len() < self.fleet.wanted {
+            let (n, all) = (self.fleet.members.len(), self.fleet.wanted);
             self.notes.push(say!(generators_missing, n = n, all = all));
         }
-        Ok(Attempt::Done(DrivenTogether::Driven(Box::new(Performance {
+        Ok(Attempt::Driven(Box::new(Performance {
             result,
             members,
             left: self
@@ -344,7 +344,7 @@ impl<'a> Trial<'a> {
             lost: self.lost,
             lost_before: self.lost_before,
             notes: self.notes,
-        }))))
+        })))
     }
 
     fn not_started(self, control: &Control) -> Attempt {
@@ -355,7 +355,7 @@ impl<'a> Trial<'a> {
             .map(|part| part.member.hello.id.clone())
             .collect();
         match control.is_stopped() || ids.is_empty() {
-            true => Attempt::Done(DrivenTogether::Interrupted),
+            true => Attempt::Interrupted,
             false => Attempt::Thinned(LostGenerators { ids, why: self.lost }),
         }
     }

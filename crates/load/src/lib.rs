@@ -36,7 +36,7 @@ pub use query as catalog;
 pub use sessions::{LoadSessions, StoredRows, cancel, is_conflict, retrying};
 pub use watch::{
     Activity, LOST_NODE_REMEDY, LostNode, Patience, await_loss, bulk_load, doing, goes_on, look_at,
-    noting, watched,
+    noting, opened, watched,
 };
 
 use dyno_core::{BulkFallback, BulkMethod, BulkReport, DbError, NodeSight};

@@ -1,7 +1,7 @@
 //! Small questions and commands, and what the catalog of a database says about tables.
 //!
 //! On MySQL's protocol the catalog is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse
-//! or send anywhere what reads `information_schema`.
+//! or send anywhere what reads `information_schema`. Where a refused question is no error, an error is a lost session.
 
 use crate::{LoadError, LoadObserver, doing as note, while_doing};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
@@ -56,9 +56,6 @@ pub async fn answer(session: &mut AdminSession<'_>, sql: &str) -> Result<AnswerT
 }
 
 /// The rows of an answer; `None` where the database refuses, as compatible ones may.
-///
-/// # Errors
-/// The session is lost.
 pub async fn answer_if_any(
     session: &mut AdminSession<'_>,
     sql: &str,
@@ -72,9 +69,6 @@ pub async fn answer_if_any(
 /// Whether a pooler gives this session's server to other clients between transactions, or takes none: whether this session
 /// and another one that is in a transaction are, one after the other, the same process of the server. Each session of a
 /// server's own has a process for itself.
-///
-/// # Errors
-/// The server can't be reached or asked.
 pub async fn is_pooled(
     driver: &AdminDriver<'_>,
     session: &mut AdminSession<'_>,
@@ -191,9 +185,6 @@ pub async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, D
 pub const MARK: &str = "dyno ";
 
 /// Gives a table that was just created the observer's mark. Servers that keep no comments refuse.
-///
-/// # Errors
-/// The session is lost.
 pub async fn mark(
     session: &mut AdminSession<'_>,
     table: &str,
@@ -210,9 +201,6 @@ pub async fn mark(
 }
 
 /// The tables whose comment does not begin with this mark; none of a server that keeps no comments.
-///
-/// # Errors
-/// The session is lost.
 pub async fn unmarked(
     session: &mut AdminSession<'_>,
     mark: &str,

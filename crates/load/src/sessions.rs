@@ -5,7 +5,7 @@
 use crate::settings::ServerNeed;
 use crate::watch::{LOST_NODE_REMEDY, noted};
 use crate::{
-    Activity, LoadError, LoadObserver, LoadReport, doing, fallback_reason, settings, watch,
+    Activity, LoadError, LoadObserver, LoadReport, doing, fallback_reason, opened, settings, watch,
     while_doing,
 };
 use dyno_core::{
@@ -169,8 +169,8 @@ impl<'a> LoadSessions<'a> {
             None => Err(self.ending()),
             Some(Err(error)) => Err(error),
             Some(Ok(mut session)) => {
-                self.activity.opened(number, &session);
                 let working = async {
+                    opened(&session);
                     doing("waiting for an answer");
                     work(&mut session).await
                 };

@@ -102,9 +102,6 @@ impl ServerSettings {
 }
 
 /// Reads the settings of a session; `None` if the server refuses, as compatible ones may.
-///
-/// # Errors
-/// The session is lost.
 pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSettings>, DbError> {
     if !session.capabilities().server_views {
         return Ok(Some(ServerSettings::default()));
@@ -139,9 +136,6 @@ pub async fn read(session: &mut AdminSession<'_>) -> Result<Option<ServerSetting
 }
 
 /// True if a table must be created with its primary key.
-///
-/// # Errors
-/// The session is lost.
 pub async fn wants_keys_first(session: &mut AdminSession<'_>) -> Result<bool, DbError> {
     Ok(session.dialect() == Dialect::Mysql
         && read(session).await?.unwrap_or_default().check(&[ServerNeed::LATE_KEYS]).is_err())
@@ -149,9 +143,6 @@ pub async fn wants_keys_first(session: &mut AdminSession<'_>) -> Result<bool, Db
 
 /// Gives a session that loads, counts or checks the settings that it needs, and returns those that it had. Settings of
 /// its target's own, and refused ones, stay as they are.
-///
-/// # Errors
-/// The session is lost.
 pub async fn adopt(session: &mut AdminSession<'_>) -> Result<ServerSettings, DbError> {
     let before = read(session).await?;
     let differs = |(name, wanted): &(&str, &str)| match &before {

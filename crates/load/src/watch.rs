@@ -7,7 +7,7 @@ use crate::query::answer_if_any;
 use crate::{LoadError, LoadObserver, while_doing};
 use dyno_core::{
     AdminDriver, AdminSession, BulkReport, Cause, DbError, DbResult, Dialect, Driver, Interrupter,
-    Nanos, NodeHealth, NodeSight, RowSource, RowWriter, SECOND, Session, counted,
+    Nanos, NodeHealth, NodeSight, RowSource, RowWriter, SECOND, Session,
 };
 use dyno_reactor::{Elapsed, block_on, monotonic_now, now, timeout, unless};
 use std::cell::RefCell;
@@ -57,19 +57,12 @@ impl Patience {
         Patience::saying_after(given.unwrap_or(10 * SECOND))
     }
 
-    /// When the look that is `due` begins. A server that was `seen` to be stuck will take all the time that it is given:
-    /// work is given up when its time is over, not a look later.
-    fn begins_look(&self, due: Nanos, seen: &[NodeSight]) -> Nanos {
-        match seen.iter().any(|sight| sight.health == NodeHealth::Stuck) {
-            true => due.saturating_sub(self.answer_within).max(self.says_after),
-            false => due,
-        }
-    }
-
-    /// Whether work would end for what was `seen` some time ago: a server that refused connections then may be back.
-    fn gives_up_on_old(&self, idle: Nanos, seen_at: Nanos, seen: &[NodeSight]) -> bool {
-        let is_stuck = |node: &NodeSight| node.health == NodeHealth::Stuck;
-        seen_at + SECOND < idle && self.lost(idle, seen).is_some_and(is_stuck)
+    /// How long work makes no progress until the next look at its nodes, where one has begun after `idle`: a server that
+    /// hangs takes all the time of a look, and work is given up when its time is over, not a look later.
+    fn next_look(&self, idle: Nanos) -> Nanos {
+        let last = self.gives_up_after - self.answer_within;
+        let looks = [last, self.gives_up_after].into_iter().find(|next| *next > idle);
+        looks.unwrap_or((2 * idle).min(idle + 4 * self.says_after))
     }
 
     /// The node for which work without progress for `idle` had better end.
@@ -90,9 +83,6 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The hint where work has ended because of a node.
 pub const LOST_NODE_REMEDY: &str = "look at the node and start it again (of a cluster of dyno: `dyno cluster start NODE`), then give the \
                       same command: what is stored is kept";
-
-/// Statements of a server's process list that are told.
-const LISTED: usize = 3;
 
 /// A node for which work is given up.
 #[derive(Clone, Debug)]
@@ -151,8 +141,6 @@ fn watch(
     let patience = observer.patience();
     let step = LOOK.min(Duration::from_nanos(patience.says_after / 4));
     let mut due = patience.says_after;
-    let mut sights: Vec<NodeSight> = Vec::new();
-    let mut seen_at = 0;
     while ended.recv_timeout(step) == Err(RecvTimeoutError::Timeout) {
         if observer.is_canceled() || activity.verdict().is_some() {
             activity.interrupt();
@@ -161,30 +149,25 @@ fn watch(
         let idle = activity.idle();
         // A look takes a while, in which a session may give up: it is said what was waited for before.
         let mut waits = activity.waits();
-        if idle < patience.says_after {
-            if due > patience.says_after {
-                observer.note(&format!("{} goes on", observer.work()));
-            }
+        if idle < patience.says_after && due > patience.says_after {
+            observer.note(&format!("{} goes on", observer.work()));
             due = patience.says_after;
-            sights.clear();
         }
-        if let Some(node) = observer.lost_node() {
-            sights = vec![node];
-        } else if idle >= patience.begins_look(due, &sights) {
-            due = (2 * due).min(idle + 4 * patience.says_after);
-            sights = look();
-            observer.note(&stalled(idle, &waits, &sights));
-            seen_at = activity.idle();
-        }
+        let sights = match observer.lost_node() {
+            Some(node) => vec![node],
+            None if idle >= due => {
+                due = patience.next_look(idle);
+                let sights = look();
+                observer.note(&stalled(idle, &waits, &sights));
+                sights
+            }
+            None => continue,
+        };
         // The look was a part of the wait, in which work may have gone on or ended.
         if ended.try_recv() == Err(TryRecvError::Disconnected) {
             return;
         }
         let idle = if activity.is_at_work() { activity.idle() } else { idle };
-        if patience.gives_up_on_old(idle, seen_at, &sights) {
-            sights = look();
-            seen_at = idle;
-        }
         if let Some(node) = patience.lost(idle, &sights) {
             let still = activity.waits();
             if !still.is_empty() {
@@ -257,36 +240,30 @@ fn seen(
     }
 }
 
-/// What the sessions of a server do, as far as it tells.
+/// The statement that the sessions of a server have executed for the longest time, as far as it tells.
 ///
 /// # Errors
 /// The session is lost.
 async fn busy(session: &mut AdminSession<'_>) -> DbResult<String> {
     let sql = match session.dialect() {
         Dialect::Mysql => {
-            "SELECT time, coalesce(state, ''), left(info, 60) FROM information_schema.processlist \
-             WHERE command <> 'Sleep' AND info IS NOT NULL AND id <> connection_id() ORDER BY time DESC"
+            "SELECT time, left(info, 60) FROM information_schema.processlist WHERE command <> 'Sleep' \
+             AND info IS NOT NULL AND id <> connection_id() ORDER BY time DESC LIMIT 1"
         }
         Dialect::Postgres => {
-            "SELECT floor(extract(epoch FROM clock_timestamp() - query_start)), coalesce(wait_event, ''), \
-             left(query, 60) FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() \
-             AND backend_type = 'client backend' ORDER BY query_start"
+            "SELECT floor(extract(epoch FROM clock_timestamp() - query_start)), left(query, 60) \
+             FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() \
+             AND backend_type = 'client backend' ORDER BY query_start LIMIT 1"
         }
         Dialect::Sqlite => return Ok(String::new()),
     };
-    let Some(found) = answer_if_any(session, sql).await? else { return Ok(String::new()) };
-    if found.rows.is_empty() {
-        return Ok(", and executes no statement".to_owned());
-    }
-    let told = found.rows.iter().take(LISTED).map(|row| {
-        let cell = |at: usize| row.get(at).and_then(Option::as_deref).unwrap_or_default();
-        let state = Some(cell(1)).filter(|state| !state.is_empty());
-        let state = state.map(|state| format!(" in state {state}")).unwrap_or_default();
-        format!("`{}` for {} s{state}", cell(2).escape_debug(), cell(0))
-    });
-    let told: Vec<String> = told.collect();
-    let statements = counted(found.rows.len() as u64, "statement");
-    Ok(format!(", and executes {statements}: {}", told.join(", ")))
+    let longest = answer_if_any(session, sql).await?.unwrap_or_default().rows.pop();
+    Ok(match longest.as_deref() {
+        Some([Some(seconds), Some(statement)]) => {
+            format!(", and has executed `{}` for {seconds} s", statement.escape_debug())
+        }
+        _ => String::new(),
+    })
 }
 
 fn stalled(idle: Nanos, waits: &str, sights: &[NodeSight]) -> String {
@@ -308,10 +285,11 @@ fn problem(
     (work, waits): (&str, &str),
 ) -> String {
     let NodeSight { name, health, evidence } = node;
-    let since = match (health, waits) {
-        (NodeHealth::Dead, _) => String::new(),
-        (_, "") => format!(", and {work} made no progress for {} s", idle / SECOND),
-        _ => format!(", and {work} made no progress for {} s: {waits}", idle / SECOND),
+    let waits = if waits.is_empty() { String::new() } else { format!(": {waits}") };
+    let idle_s = idle / SECOND;
+    let since = match health {
+        NodeHealth::Dead => String::new(),
+        _ => format!(", and {work} made no progress for {idle_s} s{waits}"),
     };
     let bound = match health {
         NodeHealth::Stuck => {
@@ -395,12 +373,6 @@ impl Activity {
         noted(self, number, work).await
     }
 
-    pub(crate) fn opened(&self, number: u32, session: &AdminSession<'_>) {
-        if let Some(doing) = self.sessions().get_mut(&number) {
-            doing.interrupter = session.interrupter();
-        }
-    }
-
     pub(crate) fn left(&self, number: u32) {
         self.sessions().remove(&number);
     }
@@ -420,15 +392,12 @@ impl Activity {
         let now = monotonic_now();
         let mut waiting: Vec<_> = sessions.iter().collect();
         waiting.sort_by_key(|(_, doing)| doing.since);
-        let told = waiting.iter().take(NAMED).map(|(number, doing)| {
+        let waits = waiting.iter().map(|(number, doing)| {
             format!("session {number}: {} ({} s)", doing.what, (now - doing.since) / SECOND)
         });
-        let mut told: Vec<String> = told.collect();
-        match waiting.len().saturating_sub(NAMED) {
-            0 => {}
-            more => told.push(format!("{more} more")),
-        }
-        told.join(", ")
+        let more = waiting.len().saturating_sub(NAMED);
+        let more = (more > 0).then(|| format!("{more} more"));
+        waits.take(NAMED).chain(more).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -463,6 +432,15 @@ pub(crate) async fn noted<F: Future>(activity: &Arc<Activity>, number: u32, work
 /// Notes what this session of a load does from now on, such as `creating table region`; that is progress.
 pub fn doing(what: impl Into<String>) {
     here(|here| here.activity.note(here.number, what.into()));
+}
+
+/// Notes that this session is open, so that what it executes can be ended.
+pub fn opened(session: &AdminSession<'_>) {
+    here(|here| {
+        if let Some(doing) = here.activity.sessions().get_mut(&here.number) {
+            doing.interrupter = session.interrupter();
+        }
+    });
 }
 
 /// Notes that what this session does goes on.
@@ -536,12 +514,14 @@ mod tests {
     }
 
     #[test]
-    fn the_look_at_a_stuck_node_ends_when_it_is_given_up() {
+    fn the_last_looks_end_and_begin_when_a_node_is_given_up() {
         let patience = Patience::saying_after(30 * SECOND);
-        assert_eq!(patience.begins_look(30 * SECOND, &[]), 30 * SECOND);
-        let begins = |health| patience.begins_look(60 * SECOND, &[sight(health)]);
-        assert_eq!(begins(NodeHealth::Stuck) + patience.answer_within, patience.gives_up_after);
-        assert_eq!(begins(NodeHealth::Works), 60 * SECOND);
+        let mut looks = vec![30 * SECOND];
+        for at in 0..3 {
+            looks.push(patience.next_look(looks[at]));
+        }
+        assert_eq!(looks[1] + patience.answer_within, patience.gives_up_after);
+        assert_eq!(looks[2..], [60 * SECOND, 120 * SECOND]);
     }
 
     #[test]

@@ -6,15 +6,17 @@
 //! was acknowledged in them is held against the data before these are used again, or dropped.
 
 use crate::command::ShellCommand;
+use crate::databases::ReachedDatabase;
 use crate::failure::{Failure, Result};
 use crate::family::{LoadOrder, ask, remove_tables};
 use crate::nodes::Nodes;
 use crate::progress::LoadProgress;
 use crate::watch::{WatchedNode, guarded};
-use crate::{Runner, output, parties};
+use crate::{Runner, output};
 use dyno_core::Error;
 use dyno_facts::{
-    Event, EventKind, ExperimentFacts, Message, PlanStep, Restore, StepAction, TableOrigin, say,
+    Event, EventKind, ExperimentFacts, Message, PlanStep, Restore, RunHeader, StepAction,
+    TableOrigin, say,
 };
 use dyno_load::catalog::unmarked;
 use dyno_store::{Run, RunData};
@@ -87,10 +89,10 @@ impl Parts {
 
 impl Runner<'_> {
     fn change_tables(&mut self, owner: &str, change: impl FnOnce(&mut Known)) -> Result<()> {
-        let change = |known: &mut BTreeMap<String, Known>| {
-            change(known.entry(owner.to_owned()).or_default());
+        let tables = |header: &mut RunHeader| {
+            change(header.tables.entry(owner.to_owned()).or_default());
         };
-        Ok(self.run.update(|header| change(&mut header.tables))?)
+        Ok(self.run.update(tables)?)
     }
 
     fn parts(&self, step: &PlanStep) -> Result<Parts> {
@@ -101,7 +103,7 @@ impl Runner<'_> {
     /// The tables of a step's experiment that are there.
     fn existing(&self, step: &PlanStep, place: &Message) -> Result<BTreeSet<String>> {
         let (experiment, reached) = self.parties(step)?;
-        guarded(place, LOOK, &WatchedNode::all(reached), || experiment.existing(&reached.database))
+        guarded(place, LOOK, &WatchedNode::all(&reached), || experiment.existing(&reached.database))
     }
 
     /// Notes which tables of a target others have made where the run's own were.
@@ -113,28 +115,32 @@ impl Runner<'_> {
         }
         let place = format!("the tables of {owner}").into();
         let mark = self.run.header().table_mark();
-        let unmarked = guarded(&place, LOOK, &WatchedNode::all(reached), || {
+        let unmarked = guarded(&place, LOOK, &WatchedNode::all(&reached), || {
             ask(&reached.database.primary_admin(), async |session| unmarked(session, &mark).await)
         })?;
         self.change_tables(owner, |known| disown(known, &unmarked))
     }
 
+    /// Shows how the data of a target are loaded or removed.
+    fn progress(&self, title: &Message, reached: &ReachedDatabase) -> LoadProgress {
+        let (nodes, mark) = (WatchedNode::all(reached), self.run.header().table_mark());
+        LoadProgress::watching(&title.to_string(), nodes, mark)
+    }
+
     pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<()> {
-        let title = say!(preparing, experiment = &step.experiment, target = &step.target);
+        let PlanStep { experiment, target, .. } = step;
+        let title = say!(preparing, experiment = experiment, target = target);
         let existing = self.existing(step, &title)?;
-        let owner = self.plan.owner(&step.target).to_owned();
+        let owner = self.plan.owner(target).to_owned();
         self.disown(step)?;
-        let tables = self.parties(step)?.0.tables();
+        let (family, reached) = self.parties(step)?;
         // Before anything is made: a run that is killed while it loads still knows what is its own.
-        self.change_tables(&owner, |known| note_origins(known, &tables, &existing))?;
-        let (experiment, reached) = self.parties(step)?;
-        let mut observer = LoadProgress::new(&title.to_string());
-        observer.nodes = WatchedNode::all(reached);
-        observer.mark = self.run.header().table_mark();
+        self.change_tables(&owner, |known| note_origins(known, &family.tables(), &existing))?;
+        let observer = self.progress(&title, &reached);
         let (seed, same_host) = (self.plan.seed, reached.same_host);
         let order = LoadOrder { seed, same_host, observer: &observer };
         let loaded =
-            experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
+            family.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {
             self.fresh.insert(owner.clone());
             self.seeds.made_anew(&owner);
@@ -142,30 +148,28 @@ impl Runner<'_> {
         let is_own = self.parts(step)?.found.is_empty();
         let loaded = if is_own { loaded } else { say!(data_found, loaded = loaded) };
         observer.finish(&loaded.to_string());
-        let (experiment, target) = (&step.experiment, &step.target);
         let note = say!(data_prepared, experiment = experiment, target = target, loaded = loaded);
         let prepared = Some(step.id.clone());
         Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
     }
 
     pub(super) fn cleanup(&mut self, step: &PlanStep) -> Result<()> {
+        let PlanStep { experiment, target, .. } = step;
         self.disown(step)?;
         let parts = self.parts(step)?;
-        let (experiment, reached) = self.parties(step)?;
-        let title = say!(cleaning_up, experiment = &step.experiment, target = &step.target);
-        let mut observer = LoadProgress::new(&title.to_string());
-        observer.nodes = WatchedNode::all(reached);
-        remove_tables(experiment, &reached.database, &parts.made, &observer)
+        let (family, reached) = self.parties(step)?;
+        let title = say!(cleaning_up, experiment = experiment, target = target);
+        let observer = self.progress(&title, &reached);
+        remove_tables(&*family, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
-        let removed = match experiment.keeps_existing() {
+        let removed = match family.keeps_existing() {
             true => parts.describe_removal(),
             // Nobody knows what it has dropped.
             false => say!(script_cleaned_up),
         };
         observer.finish(&removed.to_string());
-        self.change_tables(self.plan.owner(&step.target), |known| forget(known, &parts.made))?;
+        self.change_tables(self.plan.owner(target), |known| forget(known, &parts.made))?;
         if !parts.found.is_empty() {
-            let (experiment, target) = (&step.experiment, &step.target);
             let note =
                 say!(data_removed, experiment = experiment, target = target, removed = removed);
             self.run.event(Event::new(EventKind::Note, note))?;
@@ -268,10 +272,8 @@ impl Runner<'_> {
             let Some(step) = step.filter(|step| is_meant(self.plan.owner(&step.target))) else {
                 continue;
             };
-            let reached_as = self.plan.reached_as(&step.target);
-            let (experiment, reached) =
-                parties(&self.experiments, &self.targets, step, reached_as)?;
-            let nodes = WatchedNode::all(reached);
+            let (experiment, reached) = self.parties(step)?;
+            let nodes = WatchedNode::all(&reached);
             let lost = guarded(&file.as_str().into(), "the look at the ledger", &nodes, || {
                 experiment.settle(&reached.database, &self.run.path().join(&file))
             })?;

@@ -3,11 +3,11 @@
 
 use crate::failure::{Failure, Result, sentence};
 use crate::output::Streams;
-use crate::signals::{EndedBySignal, unless_stopped};
+use crate::signals::unless_stopped;
 use crate::{output, watch};
 use dyno_core::{
-    Address, AdminDriver, AdminSession, AnswerTable, Cause, DbError, Dialect, Discard, Driver,
-    MILLISECOND, Nanos, SECOND, Session, ShardRule,
+    Address, AdminDriver, AdminSession, Cause, DbError, Dialect, Driver, MILLISECOND, Nanos,
+    SECOND, Session, ShardRule,
 };
 pub use dyno_drivers::Database;
 use dyno_drivers::route::NodeRouting;
@@ -19,11 +19,10 @@ use dyno_observe::{ServerProcess, follows, read_facts};
 use dyno_reactor::{block_on, monotonic_now, now, sleep_until, timeout};
 use dyno_suite::{Overrides, Plan, SuiteError};
 use dyno_topology::{Cluster, ClusterError};
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::Instant;
+use std::rc::Rc;
 
 pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
     let within = Patience::default().says_after;
@@ -42,7 +41,7 @@ pub async fn in_session<T, E: From<DbError>>(
     let done = Box::pin(async {
         let connected = unless_stopped(driver.connect(0)).await;
         let mut session = connected.ok_or_else(stopped)??;
-        let _ended = session.interrupter().map(EndedBySignal::new);
+        dyno_load::opened(&session);
         doing("waiting for an answer");
         match unless_stopped(work(&mut session)).await {
             Some(done) => {
@@ -120,59 +119,14 @@ pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase> {
 
 /// The same for a target that has been read; without a name, no variable holds its password.
 pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase> {
-    let (target, first) = open_first(target, name)?;
-    reached(&target, first)
+    let (_, node) = open_first(target, name)?;
+    let (database, facts, same_host) = (node.database.clone(), node.facts.clone(), node.same_host);
+    Ok(ReachedDatabase { database, facts, same_host, nodes: vec![node] })
 }
-
-/// The same where the database itself may be missing on its server: it is made then. Returns how many
-/// seconds that took, if it was needed.
-///
-/// # Errors
-/// As [`reach`]; also when the database can't be made.
-pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>)> {
-    let url = loading_url(url)?;
-    let target = url.parse()?;
-    let (target, first) = open_first(target, Some("target"))?;
-    let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
-    match (&first, &target.database) {
-        (Err(error), Some(name)) if is_missing(error) => {
-            let begun = Instant::now();
-            create_database(&target, name)?;
-            let seconds = begun.elapsed().as_secs_f64();
-            Ok((reached(&target, open(&target))?, Some(seconds)))
-        }
-        _ => Ok((reached(&target, first)?, None)),
-    }
-}
-
-/// Makes the database `name` of a server on which a log-in without it, or with the one that every
-/// PostgreSQL has, is possible.
-fn create_database(target: &TargetUrl, name: &str) -> Result<()> {
-    let mut server = target.clone();
-    let (other, quote) = match target.dialect {
-        Dialect::Postgres => (Some("postgres".to_owned()), "\""),
-        Dialect::Mysql | Dialect::Sqlite => (None, "`"),
-    };
-    server.database = other;
-    let quoted = name.replace(quote, &quote.repeat(2));
-    let sql = format!("CREATE DATABASE {quote}{quoted}{quote}");
-    let created = Database::open(&server).and_then(|database| {
-        run(in_session(&database.admin(), async |session| {
-            session.query(&sql, &mut AnswerTable::default()).await.map(drop)
-        }))
-    });
-    created.map_err(|error| {
-        Failure::new(sentence(&format!("The database {name} can't be created: {error}")))
-            .with_hint("create it by hand, for the user that dyno logs in as")
-    })
-}
-
-/// The first attempt at a target, with its password.
-type First = Result<(Database, ServerFacts), DbError>;
 
 /// Finds the password and opens the target; asks at the terminal where that may help. No password gets to a server that
 /// it was not given for.
-fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, First)> {
+fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, ReachedNode)> {
     let login = find_password(&target, name);
     if let Some(warning) = &login.warning {
         output::talk(&format!("warning: {warning}"));
@@ -185,8 +139,16 @@ fn open_first(mut target: TargetUrl, name: Option<&str>) -> Result<(TargetUrl, F
         }
         other => other,
     };
-    let first = first.map_err(|error| with_variable(error, &target, name));
-    Ok((target, first))
+    let (database, facts) = first.map_err(|error| with_variable(error, &target, name))?;
+    let node = ReachedNode {
+        name: database.admin().place(),
+        role: Role::default(),
+        same_host: target.hosts.0.iter().all(Address::is_local),
+        server: ServerPlace::of(&target),
+        database,
+        facts,
+    };
+    Ok((target, node))
 }
 
 /// Adds the variable of a target that has a name to what the driver says of a missing password.
@@ -201,20 +163,6 @@ fn with_variable(error: DbError, target: &TargetUrl, name: Option<&str>) -> DbEr
     error.with_hint(hint)
 }
 
-fn reached(target: &TargetUrl, opened: First) -> Result<ReachedDatabase> {
-    let (database, facts) = opened.map_err(|error| Failure::from(&error))?;
-    let same_host = target.hosts.0.iter().all(Address::is_local);
-    let node = ReachedNode {
-        name: database.admin().place(),
-        role: Role::default(),
-        database: database.clone(),
-        facts: facts.clone(),
-        same_host,
-        server: ServerPlace::of(target),
-    };
-    Ok(ReachedDatabase { database, facts, same_host, nodes: vec![node] })
-}
-
 fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     let database = Database::open(target)?;
     let facts = run(facts_of(&database.admin()))?;
@@ -226,7 +174,6 @@ pub fn may_ask(error: &DbError, target: &TargetUrl) -> bool {
     is_denied(error) && target.password.is_none() && output::streams().is_some_and(Streams::can_ask)
 }
 
-/// True when the server knows the user not, or not with this password.
 fn is_denied(error: &DbError) -> bool {
     let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
     error.cause() == Cause::Rejected && is_told
@@ -289,23 +236,14 @@ fn reach_node(target: &TargetFacts, node: &TargetNode) -> Result<(TargetUrl, Rea
         true => target.node_name(node),
         false => target.owner().to_owned(),
     };
-    let (place, opened) = open_first(place, Some(&name))?;
-    let (database, facts) = opened.map_err(|error| {
-        let failure = Failure::from(&error);
-        let (all, own) = (target.password_variable(), target.node_password_variable(node));
-        match place.password.is_none() && is_denied(&error) {
-            true => failure.with_hint(format!(
-                "{all} holds the password of all nodes of the target, {own} that of this one; no node is \
-                 sent the password in the URL of another"
-            )),
-            false => failure,
-        }
-    })?;
-    // Isolated nodes have addresses of their own, and are on this machine all the same.
-    let same_host = node.cluster.is_some() || place.hosts.0.iter().all(Address::is_local);
-    let (name, role) = (node.name.clone(), node.role);
-    let server = ServerPlace::of_node(node, &place);
-    Ok((place, ReachedNode { name, role, database, facts, same_host, server }))
+    let (place, mut reached) = open_first(place, Some(&name))?;
+    (reached.name, reached.role) = (node.name.clone(), node.role);
+    if let Some(folder) = &node.cluster {
+        // Isolated nodes have addresses of their own, and are on this machine all the same.
+        reached.same_host = true;
+        reached.server = ServerPlace::Cluster { folder: folder.into(), node: node.name.clone() };
+    }
+    Ok((place, reached))
 }
 
 /// The driver of a target with several nodes, and the node that takes writes, or the nearest to one.
@@ -329,7 +267,6 @@ fn open_nodes(target: &TargetFacts, places: &[TargetUrl]) -> Result<(Database, u
     Ok((Database::open_nodes(places, writable, way, loads)?, writable))
 }
 
-/// What stands before the folder.
 const SCHEME: &str = "cluster:";
 
 /// Adds a target given as `NAME=URL`, `NAME:ROLE=URL` or `NAME=cluster:FOLDER`.
@@ -344,11 +281,11 @@ pub fn add_target(overrides: &mut Overrides, text: &str) -> Result<()> {
 }
 
 /// The URL on which data are loaded and checked, where `url` is a cluster; else `url` itself.
-fn loading_url(url: &str) -> Result<Cow<'_, str>> {
-    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(Cow::Borrowed(url)) };
+fn loading_url(url: &str) -> Result<String> {
+    let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(url.to_owned()) };
     let nodes = cluster_nodes(folder)?;
     match TargetNode::loading(&nodes) {
-        Some(node) => Ok(Cow::Owned(node.url.expose().to_owned())),
+        Some(node) => Ok(node.url.expose().to_owned()),
         None => Err(Failure::new(format!("No node of the cluster in {folder} takes writes."))),
     }
 }
@@ -432,31 +369,22 @@ impl ServerPlace {
         }
     }
 
-    pub(crate) fn of_node(node: &TargetNode, target: &TargetUrl) -> Self {
-        match &node.cluster {
-            Some(folder) => ServerPlace::Cluster { folder: folder.into(), node: node.name.clone() },
-            None => ServerPlace::of(target),
-        }
-    }
-
     /// A server may have been started anew since the last trial.
     pub(crate) fn process(&self) -> Option<ServerProcess> {
         match self {
             ServerPlace::Unknown => None,
             ServerPlace::Listening(address) => ServerProcess::listening(address),
-            ServerPlace::Cluster { folder, node } => of_cluster(folder, node),
+            ServerPlace::Cluster { folder, node } => {
+                let pid = Cluster::open(folder).ok()?.node(node).ok()?.pid;
+                (pid > 0).then(|| ServerProcess::numbered(pid))?
+            }
         }
     }
 }
 
-fn of_cluster(folder: &Path, node: &str) -> Option<ServerProcess> {
-    let pid = Cluster::open(folder).ok()?.node(node).ok()?.pid;
-    (pid > 0).then(|| ServerProcess::numbered(pid))?
-}
-
 pub(crate) fn target_facts(
     plan: &Plan,
-    reached: &BTreeMap<String, ReachedDatabase>,
+    reached: &BTreeMap<String, Rc<ReachedDatabase>>,
 ) -> Vec<TargetFacts> {
     let mut targets = plan.targets.clone();
     for target in &mut targets {
@@ -476,7 +404,6 @@ pub(crate) fn target_facts(
     targets
 }
 
-/// How long a table may take to appear.
 const ARRIVES_WITHIN: Nanos = 10 * SECOND;
 /// How long all questions to a node may take.
 const KINSHIP_WITHIN: Nanos = 30 * SECOND;
@@ -533,7 +460,7 @@ async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option
     .await
 }
 
-/// True if a lock of one session, which no server replicates, stands in the other's way.
+/// True if the servers of both sessions began at the same moment, or are in one place.
 async fn is_same(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
@@ -541,31 +468,14 @@ async fn is_same(
     if !["PostgreSQL", "MySQL", "MariaDB"].contains(&writer.product().name.as_str()) {
         return Ok(false);
     }
-    let number = process::id();
-    let (begin, lock, look, end) = match writer.dialect() {
-        Dialect::Postgres => (
-            "BEGIN".to_owned(),
-            format!("SELECT pg_advisory_xact_lock({number}, {number})"),
-            format!(
-                "SELECT CASE WHEN pg_try_advisory_xact_lock({number}, {number}) THEN 1 ELSE 0 END"
-            ),
-            "ROLLBACK".to_owned(),
-        ),
-        _ => (
-            "DO 0".to_owned(),
-            format!("SELECT GET_LOCK('dyno_{number}', 0)"),
-            format!("SELECT IS_FREE_LOCK('dyno_{number}')"),
-            format!("DO RELEASE_LOCK('dyno_{number}')"),
-        ),
+    let begun = match writer.dialect() {
+        Dialect::Postgres => "SELECT pg_postmaster_start_time()",
+        _ => "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)",
     };
-    writer.query(&begin, &mut Discard).await?;
-    let is_locked = answer_if_any(writer, &lock).await?.is_some();
-    let answer = answer_if_any(reader, &look).await?;
-    answer_if_any(writer, &end).await?;
-    Ok(is_locked && answer.is_some_and(|free| free.single() == Some("0")))
+    let one = answer_if_any(writer, begun).await?;
+    Ok(one.is_some() && one == answer_if_any(reader, begun).await?)
 }
 
-/// True if a table that is made in one session appears in the other.
 async fn sees_writes(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,

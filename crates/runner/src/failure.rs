@@ -157,7 +157,6 @@ pub enum Exit {
     /// sysbench's forced shutdown, or workers that were not ready in time; a client of pgbench that stopped
     /// before the others.
     Aborted,
-    /// Ctrl-C or SIGTERM.
     Interrupted,
 }
 

@@ -101,7 +101,6 @@ pub trait Family {
 
 /// How the trials of a family are executed. A family that is [`Driven`] has this from the engine.
 pub trait Trials: Family {
-    /// Runs one trial and stores it.
     fn trial(&self, database: &Database, job: Job<'_>) -> Result<TrialDone>;
 
     /// Whether load generators on other machines can share its trials; else this process drives them alone.
@@ -239,7 +238,6 @@ pub fn drive_on<W: Workload>(
 /// What a load needs beside its options.
 pub struct LoadOrder<'a> {
     pub seed: u64,
-    /// True when the server runs on this machine.
     pub same_host: bool,
     pub observer: &'a LoadProgress,
 }
@@ -256,17 +254,13 @@ pub fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
 
 /// Tables that can't be dropped, with a remedy that drops nothing but dyno's: a server's own, CASCADE, would.
 pub fn drop_failure(error: LoadError) -> Failure {
-    with_dependants(Failure::from(&error), error.db_error())
-}
-
-/// Adds that something depends on the tables, where the server has said so.
-pub fn with_dependants(failure: Failure, error: Option<&DbError>) -> Failure {
+    let failure = Failure::from(&error);
     // dependent_objects_still_exist
-    if error.is_none_or(|error| error.sqlstate() != "2BP01") {
+    let Some(error) = error.db_error().filter(|error| error.sqlstate() == "2BP01") else {
         return failure;
-    }
-    let detail = error.and_then(DbError::detail).map(sentence);
-    let message = [failure.message].into_iter().chain(detail.map(Message::from));
+    };
+    let detail = error.detail().map(|detail| sentence(detail).into());
+    let message = [failure.message].into_iter().chain(detail);
     let message = Message::sentences(&message.collect::<Vec<_>>());
     Failure { message, ..failure }.with_hint(
         "Something that dyno has not made depends on the tables: remove that, then the tables.",
@@ -317,7 +311,6 @@ pub struct Ready<F: Driven> {
     pub data: Option<DataFacts>,
     /// What only the family records, as far as it is known now: for a trial that is killed.
     pub own: Option<FamilyFacts>,
-    /// What the user should know, in sentences.
     pub warnings: Vec<String>,
 }
 
@@ -335,7 +328,6 @@ pub struct EndedTrial<'a> {
 /// What a workload adds to the summary of a trial.
 #[derive(Default)]
 pub struct After {
-    /// Command by command.
     pub statements: Vec<StatementLatency>,
     pub checks: Vec<DataCheck>,
     /// What only the family records.
@@ -377,7 +369,6 @@ pub type ReadFamily = Result<Box<dyn Trials>>;
 
 #[derive(Clone, Copy, Debug)]
 pub struct FamilyEntry {
-    /// What suites are read with.
     pub offer: WorkloadOffer,
     pub catalogue: Catalogue,
     /// What is printed last of all when a run has ended.
@@ -400,7 +391,6 @@ impl FamilyEntry {
 /// Statics of the families' crates: what is generic in an entry is then compiled there, once.
 pub type Families = &'static [&'static FamilyEntry];
 
-/// What suites are read with.
 pub fn offers(families: Families) -> Vec<WorkloadOffer> {
     families.iter().map(|family| family.offer).collect()
 }

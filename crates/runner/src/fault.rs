@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How often the thread looks whether something is due.
+/// How often the thread looks while the fault lasts.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a node may take to come back after the trial.
 const NODE_BACK_WITHIN: Nanos = 60 * SECOND;
@@ -67,7 +67,6 @@ impl LostWork {
 
 pub(crate) struct Injection<'a> {
     plan: &'a FaultPlan,
-    /// The target's name.
     target: String,
     database: &'a Database,
     nodes: &'a [ReachedNode],
@@ -115,31 +114,25 @@ impl<'a> Injection<'a> {
             return Ok(None);
         };
         let owner = plan.owner(&step.target);
-        let target = plan
-            .target(owner)
-            .ok_or_else(|| Failure::new(format!("The plan has no target {owner}.")))?;
-        Injection::new(fault, target, reached).map(Some)
-    }
-
-    fn new(
-        plan: &'a FaultPlan,
-        target: &TargetFacts,
-        reached: &'a ReachedDatabase,
-    ) -> Result<Self> {
+        let unknown = || Failure::new(format!("The plan has no target {owner}."));
+        let (plan, target) = (fault, plan.target(owner).ok_or_else(unknown)?);
         let nodes = &reached.nodes[..];
         let primary = reached.database.writable();
         let node = find(nodes, &plan.node, primary).ok_or_else(|| missing(target, &plan.node))?;
         if plan.promote.is_some() && node != primary {
-            return Err(not_the_primary(target, &nodes[node].name));
+            // Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
+            let message =
+                "The fault promotes another node, and is done to one that is not the primary.";
+            let hint = "Leave `promote` out of the fault, or write `node = \"primary\"`.";
+            return Err(Failure::usage(message).with_hint(hint));
         }
         let heir = match plan.promote.as_deref() {
             None => None,
-            Some(name) => Some(heir(nodes, name, node, primary).ok_or_else(|| match name {
-                "" => no_heir(target),
-                name => missing(target, name),
-            })?),
+            Some(name) => {
+                Some(heir(nodes, name, node, primary).ok_or_else(|| missing(target, name))?)
+            }
         };
-        Ok(Injection {
+        Ok(Some(Injection {
             cluster: cluster_of(plan, target, &nodes[node].name)?.map(Mutex::new),
             plan,
             target: target.name.clone(),
@@ -150,7 +143,7 @@ impl<'a> Injection<'a> {
             window: OnceLock::new(),
             is_over: AtomicBool::new(false),
             times: Mutex::default(),
-        })
+        }))
     }
 
     /// The node that it is done to.
@@ -281,11 +274,7 @@ impl<'a> Injection<'a> {
             if self.is_over() {
                 return;
             }
-            let left_s = self.plan.at_s - self.now_s();
-            match self.window.get() {
-                Some(_) => std::thread::sleep(LOOK.min(Duration::from_secs_f64(left_s.max(0.0)))),
-                None => std::thread::sleep(LOOK),
-            }
+            std::thread::sleep(Duration::from_millis(5));
         }
         if !self.inject() {
             return;
@@ -305,8 +294,7 @@ impl<'a> Injection<'a> {
         let (action, name) = (self.plan.action, self.name(self.node));
         // The moment is that before it is done: the load feels it while it is being done.
         let at_s = self.now_s();
-        let result = self.do_fault(action, name);
-        match result {
+        match self.do_fault(action, name) {
             Ok(()) => {
                 self.times().at_s = Some(at_s);
                 let done_s = self.step(done(action, name));
@@ -328,16 +316,11 @@ impl<'a> Injection<'a> {
     fn promote(&self) {
         let Some(heir) = self.heir else { return };
         let name = self.name(heir);
-        let result = self.make_primary(name);
-        match result {
-            Ok(()) => {
-                self.step(say!(node_promoted, node = name));
-                self.follow();
-            }
-            Err(why) => {
-                self.step(say!(node_not_promoted, node = name, why = why.message));
-            }
-        }
+        match self.make_primary(name) {
+            Ok(()) => self.step(say!(node_promoted, node = name)),
+            Err(why) => self.step(say!(node_not_promoted, node = name, why = why.message)),
+        };
+        self.follow();
     }
 
     /// Looks whether another node takes writes, and sends new sessions there.
@@ -438,38 +421,17 @@ impl<'a> Injection<'a> {
         }
     }
 
-    /// Brings the nodes back to the roles they had before. What could not be done is said in sentences, and
-    /// to whoever has stopped the run how the nodes are left.
+    /// Brings the nodes back to the roles they had before; what could not be done, in sentences.
     pub(crate) fn restore(&self) -> Option<Message> {
-        let why = self.bring_back();
-        let is_touched = self.times().at_s.is_some() || self.times().failure.is_some();
-        if !(signals::has_come() && is_touched) {
-            return why;
-        }
-        Some(Message::sentences(&why.into_iter().chain(self.left()).collect::<Vec<_>>()))
-    }
-
-    /// How the nodes are left, in sentences.
-    fn left(&self) -> Vec<Message> {
-        let mut left = vec![say!(run_stopped_nodes_left)];
-        for node in (0..self.nodes.len()).filter(|node| self.may_write(*node)) {
-            let name = self.name(node);
-            left.push(match self.takes_writes(node) {
-                Some(true) => say!(node_takes_writes, node = name),
-                Some(false) => say!(node_takes_reads_only, node = name),
-                None => say!(node_does_not_answer, node = name),
-            });
-        }
-        if self.cluster.is_some() {
-            left.push(say!(run_stopped_cluster_hint));
-        }
-        left
-    }
-
-    fn bring_back(&self) -> Option<Message> {
         let times = self.times().clone();
         if times.at_s.is_none() {
-            return times.failure.and_then(|_| self.undo());
+            // A fault that failed may have been done in part. Commands of the suite end only what theirs have done.
+            times.failure.filter(|_| self.cluster.is_some())?;
+            let name = self.name(self.node);
+            let healed = self.end_fault(name);
+            let unhealed =
+                |why: Failure| say!(node_not_brought_back, node = name, why = why.message);
+            return healed.err().map(unhealed);
         }
         // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
         let is_replaced_and_frozen =
@@ -487,15 +449,6 @@ impl<'a> Injection<'a> {
             let (node, other) = (self.name(heir), self.name(self.node));
             say!(heir_still_primary_because, node = node, other = other, why = why)
         })
-    }
-
-    /// A fault that failed may have been done in part, such as a restart: the node is brought back. Commands
-    /// of the suite end only what theirs have done.
-    fn undo(&self) -> Option<Message> {
-        self.cluster.as_ref()?;
-        let name = self.name(self.node);
-        let healed = self.end_fault(name);
-        healed.err().map(|why| say!(node_not_brought_back, node = name, why = why.message))
     }
 
     /// The node that the fault was done to becomes the primary again.
@@ -650,37 +603,18 @@ fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Opt
     able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
 }
 
+/// `name` is empty where any node could take over.
 fn missing(target: &TargetFacts, name: &str) -> Failure {
     let nodes: Vec<&str> = target.nodes.iter().map(|node| node.name.as_str()).collect();
-    let hint = match nodes.as_slice() {
-        [] => "List its servers as `nodes`, or give a cluster: `--target NAME=cluster:DIR`."
-            .to_owned(),
-        nodes => format!("Its nodes: {}.", nodes.join(", ")),
+    let message = match name {
+        "" => format!("The target {} has no other node that could take over.", target.name),
+        name => format!("The target {} has no node `{name}` for the fault.", target.name),
     };
-    Failure::usage(format!("The target {} has no node `{name}` for the fault.", target.name))
-        .with_hint(hint)
-}
-
-/// Sessions follow when a primary is replaced by the fault done to it, not when a healthy one is.
-fn not_the_primary(target: &TargetFacts, name: &str) -> Failure {
-    let message = format!(
-        "The fault promotes another node, but {name} of the target {} is not the primary.",
-        target.name
-    );
-    Failure::usage(message)
-        .with_hint("Leave `promote` out of the fault, or write `node = \"primary\"`.")
-}
-
-fn no_heir(target: &TargetFacts) -> Failure {
-    let message = format!("The target {} has no other node that could take over.", target.name);
-    if target.nodes.iter().any(|node| node.role == Role::Shard) {
-        return Failure::usage(message)
-            .with_hint("Leave `promote` out of the fault: shards have no read-only nodes.");
-    }
-    Failure::usage(message).with_hint(
-        "Leave `promote` out of the fault, or give a cluster with replicas: `dyno cluster up mariadb \
-         --replicas 1`, then `--target NAME=cluster:DIR`.",
-    )
+    Failure::usage(message).with_hint(format!(
+        "Its nodes: {}. List its servers as `nodes`, give a cluster with replicas (`--target NAME=cluster:DIR`), or \
+         leave `promote` out of the fault.",
+        nodes.join(", ")
+    ))
 }
 
 fn done(action: FaultAction, node: &str) -> Message {

@@ -26,8 +26,7 @@ use dyno_facts::{
     TargetFacts,
 };
 use dyno_fleet::{
-    Assignment, DrivenTogether, Fleet, FleetOptions, GeneratorOrder, Performance, Reporter,
-    TargetSecret, Task,
+    Assignment, Fleet, FleetOptions, GeneratorOrder, Performance, Reporter, TargetSecret, Task,
 };
 use dyno_suite::Plan;
 use std::fs::DirBuilder;
@@ -123,14 +122,14 @@ impl<'a> Team<'a> {
             tell: &output::talk,
         };
         match fleet.generators.drive(&task, control, observer) {
-            Ok(DrivenTogether::Driven(performance)) => {
+            Ok(Some(performance)) => {
                 let result = performance.result.clone();
                 let lost = performance.lost_before.iter().chain(&performance.lost);
                 fleet.last_lost = lost.cloned().collect();
                 self.performance = Some(performance);
                 Ok(result)
             }
-            Ok(DrivenTogether::Interrupted) => Err(DriveError::Interrupted),
+            Ok(None) => Err(DriveError::Interrupted),
             Err(error) => {
                 let failed = DbError::workload(error.message);
                 Err(DriveError::Connect(match error.hint {
@@ -272,27 +271,24 @@ pub fn assist(
         let reporter = &mut reporter;
         Assist { order: &order, reporter, environment, permits, stem: &stem }.drive(families)
     });
-    match ended {
+    let outcome = match ended {
         Ok(Some((result, left))) => {
             let seconds = result.length() as f64 / 1e9;
             let tps = result.total.counts().committed as f64 / seconds.max(1e-9);
             let p95_ms = result.total.latency().percentile(95.0) as f64 / 1e6;
             reporter.ended(result, &left);
-            output::talk(&format!("{title}: {} tx/s, p95 {} ms", short(tps), short(p95_ms)));
+            format!("{} tx/s, p95 {} ms", short(tps), short(p95_ms))
         }
         Ok(None) => {
             reporter.failed("The trial was stopped before it began.", None, true);
-            output::talk(&format!("{title}: stopped before it began"));
+            "stopped before it began".to_owned()
         }
-        Err(failure) => {
-            reporter.failed(
-                &failure.message.to_string(),
-                failure.hint.as_deref(),
-                control.is_stopped(),
-            );
-            output::talk(&format!("{title}: {}", failure.message));
+        Err(Failure { message, hint, .. }) => {
+            reporter.failed(&message.to_string(), hint.as_deref(), control.is_stopped());
+            message.to_string()
         }
-    }
+    };
+    output::talk(&format!("{title}: {outcome}"));
 }
 
 impl Assist<'_> {
@@ -440,9 +436,7 @@ fn goes_to(url: &str, planned: &str) -> bool {
 
 /// True for the URL of a database that is reached over a network.
 pub(super) fn is_server(url: &str) -> bool {
-    const SCHEMES: [&str; 4] = ["mysql", "mariadb", "postgres", "postgresql"];
-    let scheme = url.split_once("://").map(|(scheme, _)| scheme);
-    scheme.is_some_and(|scheme| SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
+    url.parse().is_ok_and(|target: TargetUrl| !target.is_embedded())
 }
 
 /// The plan of an order. Whoever sends commands along is refused, though nothing here would execute them.

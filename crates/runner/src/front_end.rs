@@ -67,20 +67,12 @@ fn sweep(
     for (at, &level) in levels.iter().enumerate() {
         let mut own = None;
         exit = run(level, &mut own);
-        let is_stopped = exit == Exit::Interrupted;
-        let cut_off = own.take_if(|_| is_stopped);
-        measured.extend(own);
-        if cut_off.is_some() && !measured.is_empty() {
-            output::talk(&format!(
-                "The table leaves out the run that you stopped: {what} {level}."
-            ));
-        }
+        // A run that was cut off is no point of the table.
+        measured.extend(own.filter(|_| exit != Exit::Interrupted));
         if exit != Exit::Done {
             let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();
             if !left.is_empty() {
-                let why = if is_stopped { "you stopped it" } else { "the run before it failed" };
-                let left = left.join(", ");
-                output::talk(&format!("Not run, since {why}: {what} {left}."));
+                output::talk(&format!("Not run: {what} {}.", left.join(", ")));
             }
             break;
         }

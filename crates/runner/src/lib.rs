@@ -57,9 +57,9 @@ use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::time::Instant;
 
-/// How a run ended.
 pub struct RunOutcome {
     pub path: PathBuf,
     /// Complete, interrupted or failed.
@@ -152,17 +152,14 @@ struct Runner<'a> {
     control: &'a Control,
     /// The load generators, where it isn't this process.
     fleet: Option<RunFleet>,
-    /// What keeps other runs away from the tables.
     locks: TargetLocks,
-    /// Whether other runs may work on them all the same.
     sharing: TableSharing,
     seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
-    targets: BTreeMap<String, ReachedDatabase>,
+    targets: BTreeMap<String, Rc<ReachedDatabase>>,
     /// Trials after which a check of the data failed.
     denied: u32,
-    /// By their names.
-    experiments: BTreeMap<String, Box<dyn Trials>>,
+    experiments: BTreeMap<String, Rc<dyn Trials>>,
     /// Targets whose data this process has loaded and no trial has touched.
     fresh: BTreeSet<String>,
     /// What this process has renewed: by the first step that it was made for.
@@ -177,7 +174,7 @@ impl Runner<'_> {
             for warning in valid.warnings() {
                 output::talk(&format!("warning: {}: {warning}", planned.name));
             }
-            self.experiments.insert(planned.name.clone(), valid);
+            self.experiments.insert(planned.name.clone(), valid.into());
         }
         self.see_who_restarts()?;
         self.reach_targets()?;
@@ -192,7 +189,7 @@ impl Runner<'_> {
                 check_settings(&admin, &experiment.needs()).map_err(at)?;
                 experiment.fits(&reached.database).map_err(at)?;
             }
-            Injection::of(self.plan, step, reached).map_err(at)?;
+            Injection::of(self.plan, step, &reached).map_err(at)?;
         }
         for name in self.targets.keys().cloned().collect::<Vec<_>>() {
             self.lock(&name)?;
@@ -250,8 +247,7 @@ impl Runner<'_> {
     fn muster(&mut self) -> Result<()> {
         let Some(fleet) = &mut self.fleet else { return Ok(()) };
         let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
-        let new: Vec<FleetMember> =
-            fleet.generators.known().iter().filter(is_new).cloned().collect();
+        let new: Vec<FleetMember> = fleet.generators.known.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             self.run.update(|header| header.fleet.extend(new))?;
         }
@@ -348,16 +344,9 @@ impl Runner<'_> {
         purpose: Purpose,
         stage: Option<StageOf>,
     ) -> Result<TrialDone> {
-        // A kill may have come between the last attempt and the choice.
-        if let Some(done) = self.least_starved(step, stage)? {
-            return Ok(done);
-        }
         loop {
             let done = self.trial(step, trial, purpose, stage)?;
             if !matches!(done, TrialDone::Ended { status: TrialStatus::Starved, .. }) {
-                return Ok(done);
-            }
-            if let Some(done) = self.least_starved(step, stage)? {
                 return Ok(done);
             }
             // The server that it is made on again is as fresh as it was.
@@ -379,7 +368,7 @@ impl Runner<'_> {
                 target.name, reached.facts.product, reached.facts.version
             ));
             check_copies(&reached).map_err(|failure| failure.at(&place))?;
-            self.targets.insert(target.name.clone(), reached);
+            self.targets.insert(target.name.clone(), Rc::new(reached));
         }
         let facts = target_facts(self.plan, &self.targets);
         self.run.update(|header| header.targets = facts)?;
@@ -402,9 +391,7 @@ impl Runner<'_> {
         let owner = self.plan.owner(&step.target);
         self.fresh.remove(owner);
         let place = self.run.next_stem().display().to_string();
-        // Fields are borrowed one by one: a trial writes to the run folder.
-        let (experiment, reached) =
-            parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))?;
+        let (experiment, reached) = self.parties(step)?;
         let seed = match experiment.writes() {
             true => self.seeds.next(owner, planned.seed, &place),
             // As others that it is compared with.
@@ -415,23 +402,30 @@ impl Runner<'_> {
         tables.retain(|table| !idle.contains(&table.as_str()));
         let planned_target = self.plan.target(&step.target);
         let is_sampled = self.plan.sample_servers;
-        let nodes = Nodes::new(&step.target, planned_target, reached, tables, is_sampled);
+        let nodes = Nodes::new(&step.target, planned_target, &reached, tables, is_sampled);
         for note in nodes.catch_up(self.control) {
-            output::talk(&note.to_string());
-            self.run.event(Event::new(EventKind::Note, note))?;
+            self.note(note)?;
         }
-        let fault = Injection::of(self.plan, step, reached)?;
-        let is_shared = fleet::is_shared(self.plan, &step.experiment, experiment)?;
+        let fault = Injection::of(self.plan, step, &reached)?;
+        let is_shared = fleet::is_shared(self.plan, &step.experiment, &*experiment)?;
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
         let starving = Starving::next(run, self.plan, step, stage, reached.same_host);
-        let done = {
-            let fault = fault.as_ref();
-            let job =
-                Job { step, planned, purpose, stage, nodes, fault, team, starving, run, control };
-            experiment.trial(&reached.database, job)
+        let injected = fault.as_ref();
+        let job = Job {
+            step,
+            planned,
+            purpose,
+            stage,
+            nodes,
+            fault: injected,
+            team,
+            starving,
+            run,
+            control,
         };
+        let done = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
         let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());
         if let Some(why) = fault.and_then(|fault| fault.restore()) {
@@ -463,8 +457,12 @@ impl Runner<'_> {
         Ok(self.run.event(Event::new(EventKind::Note, note))?)
     }
 
-    fn parties(&self, step: &PlanStep) -> Result<(&dyn Trials, &ReachedDatabase)> {
-        parties(&self.experiments, &self.targets, step, self.plan.reached_as(&step.target))
+    fn parties(&self, step: &PlanStep) -> Result<(Rc<dyn Trials>, Rc<ReachedDatabase>)> {
+        let PlanStep { experiment, target, .. } = step;
+        let family = self.experiments.get(experiment);
+        let reached = self.targets.get(self.plan.reached_as(target));
+        let unknown = || Failure::new(format!("The plan has no {experiment} on {target}."));
+        family.cloned().zip(reached.cloned()).ok_or_else(unknown)
     }
 }
 
@@ -497,21 +495,4 @@ pub fn refuse_fleet(families: Families, plan: &Plan) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// What a step is about; `reached_as` is the name under which its target was reached.
-fn parties<'a>(
-    experiments: &'a BTreeMap<String, Box<dyn Trials>>,
-    targets: &'a BTreeMap<String, ReachedDatabase>,
-    step: &PlanStep,
-    reached_as: &str,
-) -> Result<(&'a dyn Trials, &'a ReachedDatabase)> {
-    let experiment = experiments
-        .get(&step.experiment)
-        .map(|experiment| &**experiment)
-        .ok_or_else(|| Failure::new(format!("The plan has no experiment {}.", step.experiment)))?;
-    let reached = targets
-        .get(reached_as)
-        .ok_or_else(|| Failure::new(format!("The plan has no target {}.", step.target)))?;
-    Ok((experiment, reached))
 }

@@ -3,9 +3,7 @@
 
 use crate::failure::Failure;
 use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
-use std::time::{Duration, Instant};
+use std::sync::OnceLock;
 
 /// Where words go, and who answers questions.
 pub trait Streams: Send + Sync {
@@ -23,7 +21,6 @@ pub trait Streams: Send + Sync {
     /// A bar named `title` of `length` units (0: unknown yet); `None` where lines are wanted instead.
     fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn ProgressView>>;
 
-    /// True when a question can be answered.
     fn can_ask(&self) -> bool;
 
     fn ask_password(&self, prompt: &str) -> io::Result<String>;
@@ -77,34 +74,6 @@ pub fn talk_lines(text: &str) {
     talk_unended(&format!("{text}\n"));
 }
 
-/// Whether steps are told only now and then.
-static IS_BRIEF: AtomicBool = AtomicBool::new(false);
-static LAST_STEP: Mutex<Option<Instant>> = Mutex::new(None);
-/// How often a step is told in brief talk.
-const STEP_EVERY: Duration = Duration::from_secs(30);
-
-/// Steps that went well are told only now and then, and not at all beside bars.
-pub fn be_brief() {
-    IS_BRIEF.store(true, Ordering::Relaxed);
-    if let Ok(mut last) = LAST_STEP.lock() {
-        *last = Some(Instant::now());
-    }
-}
-
-/// Talk of a step that went well.
-pub fn step(text: &str) {
-    if !IS_BRIEF.load(Ordering::Relaxed) {
-        talk(text);
-    } else if let Ok(mut last) = LAST_STEP.lock()
-        && !is_watched()
-        && last.is_none_or(|last| last.elapsed() >= STEP_EVERY)
-    {
-        *last = Some(Instant::now());
-        talk(text);
-    }
-}
-
-/// Prints talk without the end of a line.
 pub fn talk_unended(text: &str) {
     if let Some(streams) = streams() {
         streams.talk(text.as_bytes());

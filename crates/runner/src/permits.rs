@@ -22,7 +22,6 @@ pub struct Permits {
     places: Option<Vec<Place>>,
     /// URLs with passwords, of clusters that its user has named.
     own: Vec<SecretUrl>,
-    /// Lua scripts of runs are executed.
     scripts: bool,
 }
 
@@ -62,7 +61,6 @@ impl Permits {
         Ok(Permits { places: (!places.is_empty()).then_some(places), ..Permits::default() })
     }
 
-    /// The addresses.
     pub fn named(&self) -> Vec<String> {
         self.places.iter().flatten().map(Place::to_string).collect()
     }
@@ -106,18 +104,13 @@ impl Permits {
 
     /// Looks whether all that a target is reached by may be.
     pub(super) fn check(&self, target: &TargetFacts) -> Result<()> {
-        let nodes = target.nodes.iter().map(|node| node.url.clone());
-        let urls: Vec<SecretUrl> = match target.nodes.is_empty() {
-            true => vec![target.url_in(Path::new(""))],
-            false => nodes.collect(),
-        };
-        for url in &urls {
+        let whole = target.nodes.is_empty().then(|| target.url_in(Path::new("")));
+        for url in target.nodes.iter().map(|node| node.url.clone()).chain(whole) {
             let place: TargetUrl = url.expose().parse()?;
             if place.options.contains_key("passfile") {
-                return Err(Failure::new(
-                    "A load generator opens no password file that a run names.",
-                )
-                .with_hint("PGPASSFILE names it on the load generator's own machine."));
+                let message = "A load generator opens no password file that a run names.";
+                let hint = "PGPASSFILE names it on the load generator's own machine.";
+                return Err(Failure::new(message).with_hint(hint));
             }
             if let Some(key) = CLEARS.into_iter().find(|key| place.options.contains_key(*key)) {
                 let message =
@@ -125,19 +118,16 @@ impl Permits {
                 return Err(Failure::new(message)
                     .with_hint("Leave it out of the URL: with TLS it is not needed."));
             }
-            if let Some(address) = place.hosts.0.iter().find(|address| !self.permit(address)) {
+            let is_forbidden = |address: &&Address| match &self.places {
+                Some(places) => !places.iter().any(|place| place.is(address)),
+                // Behind a socket the server may take this process's user for its password.
+                None => !matches!(address, Address::Tcp { .. }),
+            };
+            if let Some(address) = place.hosts.0.iter().find(is_forbidden) {
                 return Err(self.refusal(address));
             }
         }
         Ok(())
-    }
-
-    fn permit(&self, address: &Address) -> bool {
-        match &self.places {
-            Some(places) => places.iter().any(|place| place.is(address)),
-            // Behind a socket the server may take this process's user for its password.
-            None => matches!(address, Address::Tcp { .. }),
-        }
     }
 
     fn refusal(&self, address: &Address) -> Failure {
@@ -207,18 +197,15 @@ impl Place {
         match (self, address) {
             (Place::Socket(path), Address::Unix(other)) => path == other,
             (Place::Tcp(host, port), Address::Tcp { host: other, port: to }) => {
-                port.is_none_or(|port| port == *to) && is_same_host(host, other)
+                // As they are written: names are not looked up, so that no name server decides over this.
+                let is_same = match (host.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+                    (Ok(one), Ok(other)) => one == other,
+                    _ => host.eq_ignore_ascii_case(other),
+                };
+                is_same && port.is_none_or(|port| port == *to)
             }
             _ => false,
         }
-    }
-}
-
-/// As they are written: names are not looked up, so that no name server decides over this.
-fn is_same_host(one: &str, other: &str) -> bool {
-    match (one.parse::<IpAddr>(), other.parse::<IpAddr>()) {
-        (Ok(one), Ok(other)) => one == other,
-        _ => one.eq_ignore_ascii_case(other),
     }
 }
 

@@ -8,12 +8,12 @@ use crate::{output, signals};
 use dyno_core::{NodeSight, counted};
 use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::format::short;
-use dyno_facts::{ExperimentFacts, PlanStep, StepAction};
+use dyno_facts::{ExperimentFacts, PlanStep};
 use dyno_load::query::MARK;
 use dyno_load::{LoadError, LoadObserver};
 use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How often a plain line tells of something that takes long.
@@ -43,7 +43,7 @@ impl ProgressBar {
 
     pub fn at(&self, position: u64, length: u64, message: &str) {
         if let Some(bar) = &self.bar {
-            bar.set(position, &(message.to_owned() + &rest_of_run()));
+            bar.set(position, message);
             return;
         }
         let Ok(mut told) = self.told.lock() else { return };
@@ -86,20 +86,10 @@ impl ProgressBar {
 
     /// Done: the bar goes, a line stays.
     pub fn finish(self, text: &str) {
-        self.end(text, output::step);
-    }
-
-    /// The same of what did not end well, which is told in any case.
-    pub fn fail(self, text: &str) {
-        self.end(text, output::talk);
-    }
-
-    fn end(self, text: &str, tell: fn(&str)) {
-        if let Some(bar) = self.bar {
-            bar.clear();
-        }
         let seconds = self.begun.elapsed().as_secs_f64();
-        tell(&format!("{}: {text} ({seconds:.1} s)", self.title));
+        let line = format!("{}: {text} ({seconds:.1} s)", self.title);
+        self.clear();
+        output::talk(&line);
     }
 }
 
@@ -117,21 +107,20 @@ pub struct LoadProgress {
     planned: AtomicU64,
     rows: AtomicU64,
     /// Where nothing goes on, these are looked at.
-    pub(crate) nodes: Vec<WatchedNode>,
+    nodes: Vec<WatchedNode>,
     /// Tables that are created get this comment.
-    pub(crate) mark: String,
+    mark: String,
 }
 
 impl LoadProgress {
     pub fn new(title: &str) -> Self {
+        LoadProgress::watching(title, Vec::new(), format!("{MARK}load"))
+    }
+
+    pub(crate) fn watching(title: &str, nodes: Vec<WatchedNode>, mark: String) -> Self {
         let progress = ProgressBar::new(title, 0, "rows");
-        LoadProgress {
-            progress,
-            planned: AtomicU64::new(0),
-            rows: AtomicU64::new(0),
-            nodes: Vec::new(),
-            mark: format!("{MARK}load"),
-        }
+        let (planned, rows) = (AtomicU64::new(0), AtomicU64::new(0));
+        LoadProgress { progress, planned, rows, nodes, mark }
     }
 
     pub fn finish(self, text: &str) {
@@ -171,7 +160,7 @@ impl LoadObserver for LoadProgress {
     }
 
     fn note(&self, text: &str) {
-        self.progress.suspend(|| output::step(&format!("note: {text}")));
+        self.progress.suspend(|| output::talk(&format!("note: {text}")));
     }
 
     fn is_canceled(&self) -> bool {
@@ -217,7 +206,6 @@ pub fn follow_load<R>(
     }
 }
 
-/// Prints the tables that are dropped.
 pub struct DroppedTables;
 
 impl LoadObserver for DroppedTables {
@@ -258,81 +246,41 @@ impl TrialProgress {
     }
 }
 
-/// Guesses count as if so many seconds of each kind had taken as long as guessed.
+/// Guesses count as if so many seconds had taken as long as guessed.
 const TRUSTED_S: f64 = 5.0;
 /// How often a plain line tells it.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
 /// What takes less time is not worth a line.
 const WORTH_TELLING_S: f64 = 10.0;
 
-/// Seconds that the rest of this process's run takes, and since when, for its bars.
-static REST: Mutex<Option<(Instant, f64)>> = Mutex::new(None);
-
-fn set_rest(rest: Option<(Instant, f64)>) {
-    *REST.lock().unwrap_or_else(PoisonError::into_inner) = rest;
-}
-
-/// `, run: about 6 min`; nothing outside of a run.
-fn rest_of_run() -> String {
-    let rest = *REST.lock().unwrap_or_else(PoisonError::into_inner);
-    rest.map_or(String::new(), |(since, left_s)| {
-        format!(", run: {}", told(left_s - since.elapsed().as_secs_f64()))
-    })
-}
-
-fn told(left_s: f64) -> String {
-    if left_s < 1.0 { "nearly done".to_owned() } else { about(left_s) }
-}
-
-#[derive(Clone, Copy, Default)]
-struct Taken {
-    guessed_s: f64,
-    taken_s: f64,
-}
-
-impl Taken {
-    fn factor(self) -> f64 {
-        (self.taken_s + TRUSTED_S) / (self.guessed_s + TRUSTED_S)
-    }
-}
-
+/// How long the rest of a run takes, as its steps were guessed and as they have gone so far.
 pub(crate) struct Remaining<'a> {
     experiments: &'a [ExperimentFacts],
-    loads: Taken,
-    trials: Taken,
+    /// Seconds that steps so far were guessed to take, and that they have taken.
+    guessed_s: f64,
+    taken_s: f64,
     told: Option<Instant>,
 }
 
 impl<'a> Remaining<'a> {
     pub(crate) fn new(experiments: &'a [ExperimentFacts]) -> Self {
-        let (loads, trials) = (Taken::default(), Taken::default());
-        Remaining { experiments, loads, trials, told: None }
+        Remaining { experiments, guessed_s: TRUSTED_S, taken_s: TRUSTED_S, told: None }
     }
 
-    /// A step has been done.
     pub(crate) fn took(&mut self, step: &PlanStep, seconds: f64) {
-        let taken = match step.action {
-            StepAction::Prepare => &mut self.loads,
-            StepAction::Trial(_) => &mut self.trials,
-            StepAction::Cleanup => return,
-        };
-        taken.guessed_s += step.estimated_s;
-        taken.taken_s += seconds.max(0.0);
+        self.guessed_s += step.estimated_s;
+        self.taken_s += seconds;
     }
 
     /// `spent_s`: of the time that experiments have for their repeats, as the run folder has it.
     fn left_s(&self, steps: &[&PlanStep], spent_s: &BTreeMap<String, f64>) -> f64 {
-        let of = |step: &PlanStep| match step.action {
-            StepAction::Prepare => step.estimated_s * self.loads.factor(),
-            StepAction::Trial(_) => step.estimated_s * self.trials.factor(),
-            StepAction::Cleanup => step.estimated_s,
-        };
-        let each: Vec<_> = steps.iter().map(|&step| (step, of(step))).collect();
+        let factor = self.taken_s / self.guessed_s;
+        let each: Vec<_> = steps.iter().map(|&step| (step, step.estimated_s * factor)).collect();
         let spent_s = |experiment: &str| spent_s.get(experiment).copied().unwrap_or(0.0);
         dyno_suite::estimate(self.experiments, &each, spent_s)
     }
 
-    /// Shows what is left with the bars of the next step, and now and then says it in a line.
+    /// What is left, now and then, in a line.
     pub(crate) fn show(
         &mut self,
         left: &[&PlanStep],
@@ -341,7 +289,6 @@ impl<'a> Remaining<'a> {
     ) -> Option<String> {
         let left_s = self.left_s(left, spent_s);
         let now = Instant::now();
-        set_rest(Some((now, left_s)));
         let is_due = self.told.is_none_or(|told| now - told >= TOLD_EVERY);
         (is_due && left_s >= WORTH_TELLING_S).then(|| {
             self.told = Some(now);
@@ -354,16 +301,10 @@ impl<'a> Remaining<'a> {
     }
 }
 
-impl Drop for Remaining<'_> {
-    fn drop(&mut self) {
-        set_rest(None);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dyno_facts::{ComparisonFacts, PlannedTrial, StopRule};
+    use dyno_facts::{ComparisonFacts, PlannedTrial, StepAction, StopRule};
 
     #[test]
     fn times_are_round() {
@@ -383,18 +324,12 @@ mod tests {
         let cleanup = step(StepAction::Cleanup, 1.0);
         let (mut remaining, none) = (Remaining::new(&[]), BTreeMap::new());
         assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 26.0);
-        // (35 + 5) / (15 + 5): twice as long; trials are another matter.
+        // (35 + 5) / (15 + 5): twice as long.
         remaining.took(&load, 35.0);
-        remaining.took(&cleanup, 100.0);
-        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 41.0);
+        assert_eq!(remaining.left_s(&[&load, &trial, &cleanup], &none), 52.0);
         let told = remaining.show(&[&load, &trial, &cleanup], 5, &none);
-        assert_eq!(told.as_deref(), Some("step 3 of 5: about 41 s left"));
+        assert_eq!(told.as_deref(), Some("step 3 of 5: about 52 s left"));
         assert_eq!(remaining.show(&[&trial], 5, &none), None, "told a moment ago");
-    }
-
-    #[test]
-    fn no_time_at_all_is_not_told_as_a_time() {
-        assert_eq!([-3.0, 0.2, 41.0].map(told), ["nearly done", "nearly done", "about 41 s"]);
     }
 
     #[test]

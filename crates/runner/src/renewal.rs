@@ -17,37 +17,22 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-/// Who restarts the servers of a target.
-enum Restarter<'a> {
-    /// Folders of clusters of `dyno cluster`.
-    Clusters(BTreeSet<&'a str>),
-    Command(&'a str),
-}
-
-impl Restarter<'_> {
-    fn of(target: &TargetFacts) -> Result<Restarter<'_>> {
-        let folders = target.nodes.iter().map(|node| node.cluster.as_deref());
-        let folders: Option<BTreeSet<&str>> = folders.collect();
-        match (folders.filter(|folders| !folders.is_empty()), &target.restart) {
-            (Some(folders), _) => Ok(Restarter::Clusters(folders)),
-            (None, Some(command)) => Ok(Restarter::Command(command.expose())),
-            (None, None) => Err(Failure::usage(format!(
-                "dyno has not started the servers of the target {}, so it can't restart them.",
-                target.name
-            ))
-            .with_hint(
-                "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `restart = \"COMMAND\"` into the \
-                 target's table.",
-            )),
-        }
+/// The folders of clusters of `dyno cluster` that are the servers of a target; `None` where a command restarts them.
+fn clusters(target: &TargetFacts) -> Result<Option<BTreeSet<&str>>> {
+    let folders = target.nodes.iter().map(|node| node.cluster.as_deref());
+    let folders: Option<BTreeSet<&str>> = folders.collect();
+    let folders = folders.filter(|folders| !folders.is_empty());
+    if folders.is_some() || target.restart.is_some() {
+        return Ok(folders);
     }
-}
-
-/// Shuts all nodes of a cluster down, those that need others first, and starts them again.
-fn restart_cluster(folder: &str) -> Result<()> {
-    let mut cluster = Cluster::open(Path::new(folder))?;
-    names_of(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
-    start_all(&mut cluster)
+    let name = &target.name;
+    Err(Failure::usage(format!(
+        "dyno has not started the servers of the target {name}, so it can't restart them."
+    ))
+    .with_hint(
+        "Give a cluster of `dyno cluster`: `--target NAME=cluster:DIR`, or write `restart = \"COMMAND\"` into the \
+         target's table.",
+    ))
 }
 
 fn start_all(cluster: &mut Cluster) -> Result<()> {
@@ -64,8 +49,7 @@ impl<'a> Runner<'a> {
     pub(super) fn see_who_restarts(&self) -> Result<()> {
         for planned in self.plan.experiments.iter().filter(|planned| planned.restart_each > 0) {
             for target in planned.targets.iter().filter_map(|name| self.plan.target(name)) {
-                let Restarter::Clusters(folders) = Restarter::of(target)? else { continue };
-                for folder in folders {
+                for folder in clusters(target)?.into_iter().flatten() {
                     start_all(&mut Cluster::open(Path::new(folder))?)?;
                 }
             }
@@ -162,17 +146,22 @@ impl<'a> Runner<'a> {
         let names: Vec<String> = self.targets.keys().cloned().collect();
         // The server may be that of other targets too.
         names.iter().for_each(|name| self.locks.release(name));
-        let has_ended = match Restarter::of(target)? {
-            Restarter::Clusters(folders) => {
+        let has_ended = match (clusters(target)?, &target.restart) {
+            (None, Some(command)) => {
+                let command =
+                    ShellCommand::new(owner, command.expose(), say!(command_restarts), "restart");
+                self.run_on(step, &ShellCommand { limit: Some(BACK_WITHIN), ..command })?
+            }
+            (folders, _) => {
                 // No cluster is left behind with a dead node.
                 let _held = ProcessHeld::new();
-                folders.into_iter().try_for_each(restart_cluster)?;
+                for folder in folders.into_iter().flatten() {
+                    let mut cluster = Cluster::open(Path::new(folder))?;
+                    // Those that need others first.
+                    names_of(&cluster).iter().rev().try_for_each(|name| cluster.stop(name))?;
+                    start_all(&mut cluster)?;
+                }
                 true
-            }
-            Restarter::Command(text) => {
-                let command = ShellCommand::new(owner, text, say!(command_restarts), "restart");
-                let command = ShellCommand { limit: Some(BACK_WITHIN), ..command };
-                self.run_on(step, &command)?
             }
         };
         if has_ended {

@@ -28,10 +28,8 @@ const FAILURES: u32 = 3;
 /// Where a search begins: this share of what a closed loop does.
 const FIRST_SHARE: f64 = 0.5;
 
-/// The fate of a step.
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
-    /// Data are loaded or removed.
     Data,
     /// A trial is executed, as it is here.
     Run(Box<PlannedTrial>, Purpose),
@@ -66,12 +64,10 @@ impl<'a> Schedule<'a> {
         Schedule { plan, steps, begun: 0, in_a_row: BTreeMap::new(), failed: BTreeSet::new() }
     }
 
-    /// How many steps there are.
     pub(super) fn len(&self) -> usize {
         self.steps.len()
     }
 
-    /// Whether all steps have had their turn.
     pub(super) fn is_over(&self) -> bool {
         self.begun == self.steps.len()
     }
@@ -244,7 +240,6 @@ struct Asked<'a> {
 }
 
 impl<'a> Asked<'a> {
-    /// The complete trial of a step.
     fn result(self, step: &PlanStep) -> Option<&'a TrialSummary> {
         self.results.complete_trial(&step.id)
     }
@@ -367,7 +362,6 @@ impl<'a> Asked<'a> {
         why_stopped(&Decision { pairs: decided.pairs * unit as usize, ..decided }, stop.budget_s)
     }
 
-    /// The best point of a sweep again.
     fn confirm(self) -> Turn {
         let mut sums: Vec<(&PlannedTrial, f64, u32)> = Vec::new();
         let all = trials(self.plan, &self.step.experiment, Purpose::Measure);
@@ -390,12 +384,12 @@ impl<'a> Asked<'a> {
 
     /// The next rate of a search: `statistics` says which, here is what the trials so far have shown.
     fn search(self) -> Turn {
-        let experiment = self.plan.experiment(&self.step.experiment);
-        let wanted =
-            experiment.and_then(|planned| Some((planned.search.as_ref()?, planned.confirm)));
-        let Some((wanted, confirmations)) = wanted else {
-            return Turn::Skip(say!(search_without_objective));
+        let Some(experiment) = self.plan.experiment(&self.step.experiment) else {
+            return Turn::Over;
         };
+        // Both were checked when the suite was read.
+        let Some(wanted) = &experiment.search else { return Turn::Over };
+        let Ok(objective) = wanted.objective.parse::<Objective>() else { return Turn::Over };
         let all = trials(self.plan, &self.step.experiment, Purpose::Search);
         let own: Vec<_> = all.filter(|(_, of)| of.point == self.trial.point).collect();
         if own.iter().any(|(other, _)| self.results.header.skipped.contains_key(&other.id)) {
@@ -406,9 +400,6 @@ impl<'a> Asked<'a> {
         if done.len() + 1 < self.trial.repeat as usize {
             return Turn::Skip(say!(search_trial_failed));
         }
-        let Ok(objective) = wanted.objective.parse::<Objective>() else {
-            return Turn::Skip(say!(search_objective_invalid, objective = &wanted.objective));
-        };
         let at = |rate_per_s: Option<f64>, purpose: Purpose| {
             Turn::Run(Box::new(PlannedTrial { rate: rate_per_s, ..self.trial.clone() }), purpose)
         };
@@ -423,8 +414,8 @@ impl<'a> Asked<'a> {
         let Some(start_per_s) = wanted.start_rate.or(closed.map(|tps| tps * FIRST_SHARE)) else {
             return at(None, Purpose::Search);
         };
-        let from =
-            Search { most_per_s: wanted.most_rate, confirmations, ..Search::from(start_per_s) };
+        let (most_per_s, confirmations) = (wanted.most_rate, experiment.confirm);
+        let from = Search { most_per_s, confirmations, ..Search::from(start_per_s) };
         let tried: Vec<Tried> = done.iter().filter_map(|trial| tried(trial, &objective)).collect();
         match knee::next(&from, &tried) {
             knee::KneeStep::Search { rate_per_s } => at(Some(rate_per_s), Purpose::Search),
@@ -460,7 +451,6 @@ fn judged_pairs(pairs: Vec<Vec<NumberedPair<'_>>>) -> (Metric, Vec<CandidatePair
     found.unwrap_or((Metric::Tps, Vec::new()))
 }
 
-/// Why no further pair is made, in a sentence.
 fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
     let pairs = decision.pairs;
     let reached = decision.half_width.map(|width| format!("{:.1} %", width * 100.0));
@@ -473,12 +463,7 @@ fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
         Pairing::Stop(Stop::OnlyBounds) => Some(say!(pairs_have_only_bounds, n = pairs)),
         Pairing::Stop(Stop::BudgetSpent) => {
             let budget = budget_s.unwrap_or_default().to_string();
-            Some(match reached {
-                Some(reached) => {
-                    say!(budget_spent_half_width, budget = budget, n = pairs, reached = reached)
-                }
-                None => say!(budget_spent, budget = budget, n = pairs),
-            })
+            Some(say!(budget_spent, budget = budget, n = pairs))
         }
     }
 }
@@ -523,7 +508,6 @@ fn value(trial: &TrialSummary, metric: Metric) -> Option<f64> {
     }
 }
 
-/// How a search ended, in a sentence.
 fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
     let objective = &objective.text;
     match outcome {

@@ -1,13 +1,12 @@
 //! Ctrl-C.
 
 use crate::watch::given_up;
-use dyno_core::Interrupter;
 use dyno_engine::Control;
 use dyno_reactor::unless;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 /// The signal that came first. Signals belong to the whole process, so does this.
@@ -19,10 +18,6 @@ static CAME: OnceLock<Instant> = OnceLock::new();
 const ANSWER_GRACE: Duration = Duration::from_secs(2);
 /// How long after a signal the process ends at the latest, whatever it waits for.
 const END_WITHIN: Duration = Duration::from_millis(9500);
-
-/// Ends the statements of sessions that block their threads.
-static INTERRUPTERS: Mutex<Vec<(u64, Interrupter)>> = Mutex::new(Vec::new());
-static NEXT: AtomicU64 = AtomicU64::new(0);
 
 /// Work that is done to its end although a signal has come: it waits for no server of the user.
 static HELD: AtomicU64 = AtomicU64::new(0);
@@ -48,44 +43,9 @@ pub(crate) fn hold_for_good() {
     HELD.fetch_add(1, Ordering::Relaxed);
 }
 
-/// While it lives, a signal ends the statements of a session.
-pub(crate) struct EndedBySignal(u64);
-
-impl EndedBySignal {
-    pub(crate) fn new(interrupter: Interrupter) -> Self {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        interrupters().push((number, interrupter));
-        EndedBySignal(number)
-    }
-}
-
-impl Drop for EndedBySignal {
-    fn drop(&mut self) {
-        interrupters().retain(|(number, _)| *number != self.0);
-    }
-}
-
-fn interrupters() -> MutexGuard<'static, Vec<(u64, Interrupter)>> {
-    INTERRUPTERS.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// What a question gives; `None` once a signal has come and the answer does not follow soon, or when it is given up.
 pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
     unless(|| came_before(ANSWER_GRACE) || given_up().is_some(), question).await
-}
-
-/// Ends embedded statements, and at last the process.
-fn see_to_the_end() -> ! {
-    while !came_before(END_WITHIN) || HELD.load(Ordering::Relaxed) > 0 {
-        std::thread::sleep(Duration::from_millis(100));
-        if came_before(ANSWER_GRACE) {
-            interrupters().iter().for_each(|(_, end)| end());
-        }
-    }
-    crate::output::talk(
-        "Ended without waiting for a server that does not answer; what was stored until now is kept.",
-    );
-    std::process::exit(i32::from(exit_code()))
 }
 
 /// True after the first Ctrl-C or SIGTERM, for work that is no trial.
@@ -140,7 +100,15 @@ pub fn end_on_interrupt(
     on_interrupt(move || {
         crate::output::talk(&format!("Stopping; {kept}. Once more ends at once."));
         stop();
-        std::thread::spawn(|| see_to_the_end());
+        std::thread::spawn(|| {
+            while !came_before(END_WITHIN) || HELD.load(Ordering::Relaxed) > 0 {
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            crate::output::talk(
+                "Ended without waiting for a server that does not answer; what was stored until now is kept.",
+            );
+            std::process::exit(i32::from(exit_code()))
+        });
     })
 }
 

@@ -74,7 +74,7 @@ impl Runner<'_> {
             Failure::new(format!("The stages can't be added up: {error}.")).at(&place)
         })?;
         let status = sum.status.clone();
-        output::step(&format!("{place}: {} stages: {}", stages.len(), figures(&sum, None)));
+        output::talk(&format!("{place}: {} stages: {}", stages.len(), figures(&sum, None)));
         self.run.store_joined(sum)?;
         Ok(TrialDone::Ended { status, is_denied: false })
     }
@@ -270,23 +270,14 @@ fn checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
         CheckVerdict::NotMade => 1,
         CheckVerdict::Failed => 2,
     };
-    let of = |name: &str| {
+    let worst = |DataCheck { name, .. }: &DataCheck| {
         let own = stages.iter().flat_map(|stage| &stage.checks);
-        own.filter(|check| check.name == name).max_by_key(rank)
+        let worst = own.filter(|check| check.name == *name).max_by_key(rank)?;
+        let (stages, evidence) = (stages.len().to_string(), &worst.evidence);
+        let evidence = say!(check_after_each_stage, stages = stages, evidence = evidence);
+        Some(DataCheck { name: name.clone(), verdict: worst.verdict, evidence })
     };
-    let joined = |check: &DataCheck| {
-        let all = stages.len().to_string();
-        Some(DataCheck {
-            name: check.name.clone(),
-            verdict: of(&check.name)?.verdict,
-            evidence: say!(
-                check_after_each_stage,
-                stages = all,
-                evidence = &of(&check.name)?.evidence
-            ),
-        })
-    };
-    last.checks.iter().filter_map(joined).collect()
+    last.checks.iter().filter_map(worst).collect()
 }
 
 fn statements(stages: &[TrialSummary]) -> Vec<StatementLatency> {

@@ -1,11 +1,6 @@
 //! Was the load generator starved? Found from its own conditions alone: a rule that looked at what was measured would
 //! choose among results.
 
-use crate::Runner;
-use crate::failure::Result;
-use crate::output;
-use crate::trial::TrialDone;
-use dyno_core::Error;
 use dyno_facts::format::{percent, short};
 use dyno_facts::{
     GeneratorConditions, GeneratorMember, HostSample, Message, Metric, PlanStep, StageOf,
@@ -21,10 +16,8 @@ const REPEATS_SHARE: f64 = 0.25;
 /// How a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
-    /// It is not made again.
+    /// It is not made again: it counts, however starved it was.
     pub(crate) is_last: bool,
-    /// The share of the window that the least starved attempt before it has lost.
-    pub(crate) least_share: Option<f64>,
     /// A server of its target is on the load generator's machine, or inside its process.
     pub(crate) same_host: bool,
     /// It has failed because its rate was missed, which a load generator that stood still can't help.
@@ -40,16 +33,11 @@ impl Starving {
         stage: Option<StageOf>,
         same_host: bool,
     ) -> Self {
-        let earlier = run.data().starved(&step.id, stage);
-        let is_last =
-            earlier.len() >= retries(plan, step) || is_used_up(made_again_s(run, plan), plan);
-        let least_share = earlier.iter().copied().map(lost_share).reduce(f64::min);
-        Starving { is_last, least_share, same_host, is_late: false }
-    }
-
-    /// Whether a starved attempt counts. Of equal ones the last does.
-    fn counts(self, share: f64) -> bool {
-        self.is_last && self.least_share.is_none_or(|least| share <= least)
+        let planned = plan.experiment(&step.experiment);
+        let retries = planned.map_or(0, |planned| planned.retry_starved as usize);
+        let is_last = run.data().starved(&step.id, stage).len() >= retries
+            || made_again_s(run, plan) > REPEATS_SHARE * plan.estimated_s;
+        Starving { is_last, same_host, is_late: false }
     }
 
     /// Notes what starved the load generator, and that the trial does not count where it is made again.
@@ -61,11 +49,8 @@ impl Starving {
         };
         summary.conditions.generator.foreign_cpu_share = foreign_cpu_share(summary, cpus());
         let (share, why) = found(summary, self.same_host).unzip();
-        if share.is_some_and(|share| is_excused && !self.counts(share)) {
-            let status = std::mem::replace(&mut summary.status, TrialStatus::Starved);
-            if let TrialStatus::Failed(why) = status {
-                summary.missed = Some(why);
-            }
+        if share.is_some() && is_excused && !self.is_last {
+            summary.status = TrialStatus::Starved;
         }
         // Made again or not, its times are wrong.
         if summary.status == TrialStatus::Complete
@@ -78,67 +63,14 @@ impl Starving {
     }
 }
 
-impl Runner<'_> {
-    /// Has the least starved attempt count where the plan allows no other one and the last does not count itself.
-    pub(super) fn least_starved(
-        &mut self,
-        step: &PlanStep,
-        stage: Option<StageOf>,
-    ) -> Result<Option<TrialDone>> {
-        let Some(least) = settled(&mut self.run, self.plan, step, stage)? else { return Ok(None) };
-        output::talk(&format!(
-            "{} on {}: trial {} counts, the least starved of all attempts.",
-            step.experiment, step.target, least.trial
-        ));
-        Ok(Some(TrialDone::Ended { status: least.status, is_denied: false }))
-    }
-}
-
-/// The attempt that counts from now on, where all that the plan allows were starved.
-pub(crate) fn settled(
-    run: &mut Run,
-    plan: &Plan,
-    step: &PlanStep,
-    stage: Option<StageOf>,
-) -> Result<Option<TrialSummary>, Error> {
-    let attempts = run.data().starved(&step.id, stage);
-    // The last attempt is none that was made again so far.
-    let made_again_s = made_again_s(run, plan) - seconds(plan, &step.id, stage);
-    let is_over = attempts.len() > retries(plan, step) || is_used_up(made_again_s, plan);
-    let least = attempts
-        .iter()
-        .copied()
-        .reduce(|least, next| if lost_share(next) <= lost_share(least) { next } else { least });
-    let Some(mut least) = least.filter(|_| is_over).cloned() else { return Ok(None) };
-    least.status = match least.missed.take() {
-        Some(why) => TrialStatus::Failed(why),
-        None if least.stage.is_some() => TrialStatus::Stage,
-        None => TrialStatus::Complete,
+/// The time that attempts which do not count have taken, by the plan's estimates.
+fn made_again_s(run: &Run, plan: &Plan) -> f64 {
+    let seconds = |trial: &TrialSummary| {
+        let step = plan.steps.iter().find(|planned| planned.id == trial.step);
+        let stages = trial.stage.map_or(1.0, |stage| f64::from(stage.of));
+        step.map_or(0.0, |step| step.estimated_s) / stages
     };
-    run.count(&least)?;
-    Ok(Some(least))
-}
-
-fn retries(plan: &Plan, step: &PlanStep) -> usize {
-    plan.experiment(&step.experiment).map_or(0, |own| own.retry_starved as usize)
-}
-
-fn is_used_up(made_again_s: f64, plan: &Plan) -> bool {
-    made_again_s > REPEATS_SHARE * plan.estimated_s
-}
-
-/// What the attempts that do not count have taken, by the plan's estimates.
-pub(crate) fn made_again_s(run: &Run, plan: &Plan) -> f64 {
-    run.data().repeated().map(|trial| seconds(plan, &trial.step, trial.stage)).sum()
-}
-
-fn seconds(plan: &Plan, step: &str, stage: Option<StageOf>) -> f64 {
-    let step = plan.steps.iter().find(|planned| planned.id == step);
-    step.map_or(0.0, |step| step.estimated_s) / stage.map_or(1.0, |stage| f64::from(stage.of))
-}
-
-fn lost_share(attempt: &TrialSummary) -> f64 {
-    attempt.conditions.generator.starved_share.unwrap_or(1.0)
+    run.data().repeated().map(seconds).sum()
 }
 
 /// The share of the window that a load generator lost by something, and by what.
@@ -353,7 +285,7 @@ mod tests {
                 summary.conditions.members = vec![named("g1"), named("g2")];
                 change(&mut summary.conditions.members[1]);
             });
-            Starving { is_last: false, least_share: None, same_host: false, is_late: false }
+            Starving { is_last: false, same_host: false, is_late: false }
                 .judge(&mut summary, false);
             let why = summary.conditions.generator.starved.map(|why| why.to_string());
             (summary.status, why.unwrap_or_default())
@@ -386,7 +318,7 @@ mod tests {
             assert!(summary.conditions.generator.starved.is_some());
             summary.status
         };
-        let again = Starving { is_last: false, least_share: None, same_host: true, is_late: false };
+        let again = Starving { is_last: false, same_host: true, is_late: false };
         let failed = || TrialStatus::Failed("late".into());
         assert_eq!(judged(TrialStatus::Complete, again, false), TrialStatus::Starved);
         assert_eq!(judged(failed(), again, false), failed());

@@ -55,11 +55,14 @@ pub(crate) struct TargetLocks {
     nonce: String,
     /// Those of all sessions so far, by the numbers of these.
     targets: Vec<String>,
-    /// By target.
-    held: BTreeMap<String, Vec<HeldLock>>,
+    held: BTreeMap<String, Vec<TableLock>>,
 }
 
-struct HeldLock {
+/// Keeps runs and other verbs away from tables until it ends. Where its session is lost meanwhile, the load goes on: the
+/// next one is then no longer refused, and nothing else changes.
+#[derive(Default)]
+#[must_use]
+pub struct TableLock {
     /// Its end is the end of the session.
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -85,7 +88,6 @@ pub(crate) enum LockAnswer {
 }
 
 impl TargetLocks {
-    /// `name` is what others see of this process.
     pub(crate) fn new(name: &str) -> Self {
         let process = std::process::id();
         let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -141,7 +143,7 @@ impl TargetLocks {
         target: &str,
         database: &Database,
         workloads: Vec<String>,
-    ) -> Result<(LockAnswer, HeldLock)> {
+    ) -> Result<(LockAnswer, TableLock)> {
         let order = LockOrder {
             name: self.name.clone(),
             nonce: self.nonce.clone(),
@@ -156,7 +158,7 @@ impl TargetLocks {
         let thread = thread.map_err(|error| Failure::new(format!("No thread: {error}.")))?;
         self.targets.push(target.to_owned());
         let answer = answer.recv().unwrap_or_else(|_| LockAnswer::Unknown("it ended".to_owned()));
-        Ok((answer, HeldLock { stop: Some(stop), thread: Some(thread) }))
+        Ok((answer, TableLock { stop: Some(stop), thread: Some(thread) }))
     }
 
     /// Ends the sessions on a target, such as for a command that makes its database anew.
@@ -201,13 +203,6 @@ pub async fn lock_holder(
     Ok(who.filter(|who| who.contains("session ")))
 }
 
-/// Keeps runs and other verbs away from tables until it ends. Where its session is lost meanwhile, the load goes on: the
-/// next one is then no longer refused, and nothing else changes.
-#[must_use]
-pub struct TableLock {
-    _held: Option<HeldLock>,
-}
-
 /// Locks the tables of a workload for a verb that loads or drops them. Embedded databases and servers without such locks
 /// have none.
 ///
@@ -219,7 +214,7 @@ pub fn lock_tables(
     observer: &dyn LoadObserver,
 ) -> Result<TableLock, LoadError> {
     if database.blocks() {
-        return Ok(TableLock { _held: None });
+        return Ok(TableLock::default());
     }
     // A server that hangs is noticed here; and behind a pooler, where no lock can be held, one can be seen.
     let holder = LoadSessions::new(&database.admin(), observer, 1)
@@ -227,13 +222,13 @@ pub fn lock_tables(
         .one(async |session| lock_holder(session, workload).await.map_err(while_doing(ASKING)))?;
     let mut locks =
         TargetLocks::new(&format!("dyno on {workload}, process {}", std::process::id()));
-    let (who, held) = match locks.session("", database, vec![workload.to_owned()]) {
-        Ok((LockAnswer::Held | LockAnswer::Own(_), lock)) => (None, Some(lock)),
-        Ok((LockAnswer::Refused(who), _)) => (Some(who), None),
-        Ok((LockAnswer::Unknown(_), _)) | Err(_) => (holder, None),
+    let (who, lock) = match locks.session("", database, vec![workload.to_owned()]) {
+        Ok((LockAnswer::Held | LockAnswer::Own(_), lock)) => (None, lock),
+        Ok((LockAnswer::Refused(who), _)) => (Some(who), TableLock::default()),
+        Ok((LockAnswer::Unknown(_), _)) | Err(_) => (holder, TableLock::default()),
     };
     match who {
-        None => Ok(TableLock { _held: held }),
+        None => Ok(lock),
         Some(who) => Err(LoadError::data(
             format!("Another run or load works on these tables: {who}."),
             "wait for its end, or use another database",
@@ -263,7 +258,7 @@ fn refused(target: &str, who: &str, sharing: TableSharing) -> Failure {
     Failure::new(message).with_hint(hint)
 }
 
-impl Drop for HeldLock {
+impl Drop for TableLock {
     fn drop(&mut self) {
         self.stop.take();
         if let Some(thread) = self.thread.take() {
@@ -283,7 +278,8 @@ fn hold(
         let _ = told.send(LockAnswer::Held);
         return;
     }
-    let held = block_on(async {
+    // Without a loop there is no lock; whoever waits for the answer is told by the end of the channel.
+    let _ = block_on(async {
         let mut session = match within(PATIENCE, driver.connect(0)).await {
             Ok(session) => session,
             Err(error) => return told.send(LockAnswer::Unknown(error.to_string())),
@@ -304,13 +300,15 @@ fn hold(
         }
         // A server notices a closed session a moment later, in which the next command would be refused.
         if is_held {
-            let _ = within(CLOSED_WITHIN, unlock(&mut session)).await;
+            let all = match session.dialect() {
+                Dialect::Postgres => "SELECT pg_advisory_unlock_all()",
+                _ => "SELECT RELEASE_ALL_LOCKS()",
+            };
+            let _ = within(CLOSED_WITHIN, text(&mut session, all)).await;
         }
         let _ = timeout(monotonic_now() + CLOSED_WITHIN, session.close()).await;
         told
     });
-    // Without a loop there is no lock; whoever waits for the answer is told by the end of the channel.
-    let _ = held;
 }
 
 async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbResult<T> {
@@ -318,7 +316,17 @@ async fn within<T>(limit: Nanos, work: impl Future<Output = DbResult<T>>) -> DbR
 }
 
 async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<LockAnswer> {
-    introduce(session, order).await?;
+    // Others see who this is.
+    let introduction = match session.dialect() {
+        Dialect::Postgres => {
+            format!(
+                "SELECT set_config('application_name', {}, false)",
+                quoted(&order.application())
+            )
+        }
+        _ => format!("SELECT GET_LOCK({}, 0)", order.own(order.number)),
+    };
+    text(session, &introduction).await?;
     let mut all = LockAnswer::Held;
     for workload in &order.workloads {
         let mut answer = take(session, order, workload).await?;
@@ -342,18 +350,6 @@ async fn text(session: &mut AdminSession<'_>, sql: &str) -> DbResult<Option<Stri
     let mut table = AnswerTable::default();
     session.query(sql, &mut table).await?;
     Ok(table.single().map(str::to_owned))
-}
-
-/// Lets others see who this is.
-async fn introduce(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResult<()> {
-    let name = quoted(&order.application());
-    match session.dialect() {
-        Dialect::Postgres => {
-            text(session, &format!("SELECT set_config('application_name', {name}, false)")).await?
-        }
-        _ => text(session, &format!("SELECT GET_LOCK({}, 0)", order.own(order.number))).await?,
-    };
-    Ok(())
 }
 
 async fn take(
@@ -380,14 +376,6 @@ async fn take(
 fn own_number(who: &str, nonce: &str) -> Option<usize> {
     let (_, rest) = who.split_once(nonce)?;
     rest.strip_prefix('.')?.split(' ').next()?.parse().ok()
-}
-
-async fn unlock(session: &mut AdminSession<'_>) -> DbResult<Option<String>> {
-    let all = match session.dialect() {
-        Dialect::Postgres => "SELECT pg_advisory_unlock_all()",
-        _ => "SELECT RELEASE_ALL_LOCKS()",
-    };
-    text(session, all).await
 }
 
 /// The statement that tries a lock, and the one that asks for its holder.

@@ -37,10 +37,8 @@ pub struct Job<'a> {
     pub step: &'a PlanStep,
     pub planned: &'a PlannedTrial,
     pub(super) purpose: Purpose,
-    /// Which part of a long trial this is.
     pub(super) stage: Option<StageOf>,
     pub(super) nodes: Nodes<'a>,
-    /// What is done to a node in it.
     pub(super) fault: Option<&'a Injection<'a>>,
     pub(super) team: Team<'a>,
     pub(super) starving: Starving,
@@ -84,7 +82,6 @@ pub enum TrialDone {
 }
 
 impl TrialDone {
-    /// The user has stopped it.
     pub const INTERRUPTED: TrialDone =
         TrialDone::Ended { status: TrialStatus::Interrupted, is_denied: false };
 }
@@ -125,17 +122,30 @@ impl Frame<'_, '_> {
 /// Runs one trial by the engine and stores it.
 pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> Result<TrialDone> {
     let place = job.place();
-    let spec = tuned_spec(family, &job);
+    let mut spec = trial_spec(job.planned);
+    family.tune(&mut spec);
+    job.fault.inspect(|fault| fault.tune(&mut spec));
     let stem = job.run.next_stem();
-    let Some(ready) = look_before(&job, || family.look_before(database, &spec, &stem))? else {
-        return Ok(TrialDone::INTERRUPTED);
+    let ready = match job.asks(|| family.look_before(database, &spec, &stem)) {
+        // What it was asked to leave off is no failure.
+        Err(_) if job.control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
+        ready => ready?,
     };
+    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
+    ready.warnings.iter().for_each(warn);
     let Ready { workload, before, test, data, own, .. } = ready;
     let identity = job.identity(TrialIdentity { data, own, ..summary::identity(test, &spec) });
     let ledger = family.ledger(database, &stem);
     let Job { step, planned, purpose, stage, nodes, fault, mut team, starving, run, control } = job;
     let calibration = Calibration::of(&run.header().environment).filter(|_| !team.is_fleet());
-    let writer = run.begin_trial(started(identity.clone(), &spec, kinds(&workload)))?;
+    let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers)).min(spec.workers);
+    let start = TrialStart {
+        identity: identity.clone(),
+        loops,
+        kinds: kinds(&workload),
+        ..TrialStart::default()
+    };
+    let writer = run.begin_trial(start)?;
     let (sampling, none) = (Sampling::default(), Vec::new());
     let frame =
         Frame { place: &place, nodes: &nodes, fault, control, writer, sampling, before: none };
@@ -191,31 +201,6 @@ fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
     let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
     let is_whole = measured.status == TrialStatus::Complete;
     signals::has_come() && is_whole && after.checks.iter().any(not_made)
-}
-
-/// Has the family look before a trial; `None` where the run was stopped meanwhile.
-fn look_before<F: Driven>(
-    job: &Job<'_>,
-    look: impl FnOnce() -> Result<Ready<F>>,
-) -> Result<Option<Ready<F>>> {
-    let ready = match job.asks(look) {
-        // What it was asked to leave off is no failure.
-        Err(_) if job.control.is_stopped() => return Ok(None),
-        ready => ready?,
-    };
-    let warn = |text| output::talk(&format!("warning: {}: {text}", job.step.experiment));
-    ready.warnings.iter().for_each(warn);
-    Ok(Some(ready))
-}
-
-/// The order to the engine.
-fn tuned_spec<F: Driven>(family: &F, job: &Job<'_>) -> TrialSpec {
-    let mut spec = trial_spec(job.planned);
-    family.tune(&mut spec);
-    if let Some(fault) = job.fault {
-        fault.tune(&mut spec);
-    }
-    spec
 }
 
 struct TrialParts {
@@ -279,17 +264,15 @@ fn store(
     place: &str,
 ) -> Result<TrialDone> {
     let headline = parts.after.headline.take();
-    let is_last = parts.starving.is_last;
     let (summary, is_denied) = conclude(parts);
     let figures = figures(&summary, headline);
     match &summary.status {
         TrialStatus::Complete | TrialStatus::Stage => progress.finish(&figures),
-        TrialStatus::Interrupted => progress.fail(&format!("interrupted; until then {figures}")),
-        TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
+        TrialStatus::Interrupted => progress.finish(&format!("interrupted; until then {figures}")),
+        TrialStatus::Failed(why) => progress.finish(&format!("failed: {why} Measured: {figures}")),
         TrialStatus::Starved => {
             let why = summary.conditions.generator.starved.clone().unwrap_or_default();
-            let then = if is_last { "more than an attempt before" } else { "is made again" };
-            progress.fail(&format!("starved, {then}: {why} Measured: {figures}"));
+            progress.finish(&format!("starved, is made again: {why} Measured: {figures}"));
         }
     }
     report_checks(&summary.checks, place);
@@ -298,24 +281,9 @@ fn store(
     Ok(TrialDone::Ended { status, is_denied })
 }
 
-/// Each check in a line; those that were not made for the same reason stand in one.
 fn report_checks(checks: &[DataCheck], place: &str) {
-    let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
-    for (at, check) in checks.iter().enumerate() {
-        let same = |other: &&DataCheck| not_made(other) && other.evidence == check.evidence;
-        if not_made(check) && checks[..at].iter().any(|earlier| same(&earlier)) {
-            continue;
-        }
-        let names = match not_made(check) {
-            true => checks.iter().filter(same).map(|check| &check.name[..]).collect::<Vec<_>>(),
-            false => vec![&check.name[..]],
-        };
-        let print = match check.verdict {
-            CheckVerdict::Passed => output::step,
-            _ => output::talk,
-        };
-        let (names, verdict) = (names.join(", "), check.verdict.name());
-        print(&format!("{place}: check {names}: {verdict}: {}", check.evidence));
+    for DataCheck { name, verdict, evidence } in checks {
+        output::talk(&format!("{place}: check {name}: {}: {evidence}", verdict.name()));
     }
 }
 
@@ -450,7 +418,6 @@ fn unproven(after: &After) -> Option<Message> {
     Some(say!(check_not_made, name = &unproven.name, evidence = &unproven.evidence))
 }
 
-/// The load and its purpose, in words.
 pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
     let rate = spec.rate_per_s.map(|rate| format!(" at {rate} tx/s")).unwrap_or_default();
     let why = match purpose {
@@ -481,11 +448,6 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
         seed: trial.seed,
         ..TrialSpec::closed(trial.workers)
     }
-}
-
-fn started(identity: TrialIdentity, spec: &TrialSpec, kinds: Vec<String>) -> TrialStart {
-    let loops = spec.loops.unwrap_or_else(|| default_loops(spec.workers)).min(spec.workers);
-    TrialStart { identity, loops, kinds, ..TrialStart::default() }
 }
 
 /// Why the data are not checked after a trial, in a sentence: nobody waits, nobody answers, or nobody knows what they

@@ -68,7 +68,6 @@ impl WatchedNode {
     }
 }
 
-/// A node that is dead.
 pub(crate) fn dead_node(nodes: &[WatchedNode]) -> Option<NodeSight> {
     nodes.iter().find_map(WatchedNode::lost)
 }

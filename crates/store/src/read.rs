@@ -1,5 +1,4 @@
-//! Reading run folders, also while they grow. The summary of a trial that was cut off comes from its series, histograms
-//! and events.
+//! Reading run folders, also while they grow. The summary of a trial that was cut off comes from its series and histograms.
 
 use crate::files::{io_error, is_sealed, read_whole_lines};
 use crate::histograms;
@@ -8,9 +7,9 @@ use crate::series::{read_nodes, read_series};
 use dyno_core::Error;
 use dyno_engine::record::Latencies;
 use dyno_facts::{
-    Counts, ErrorSummary, Event, EventKind, GeneratorSummary, HostSample, KindSummary,
-    LatencySummary, Message, NodeFacts, NodeRow, RunHeader, RunStatus, SCHEMA_VERSION, SeriesRow,
-    StageFacts, StageOf, StatementCounts, TrialStart, TrialStatus, TrialSummary, say,
+    Counts, Event, KindSummary, LatencySummary, Message, NodeFacts, NodeRow, RunHeader, RunStatus,
+    SCHEMA_VERSION, SeriesRow, StageFacts, StageOf, StatementCounts, TrialStart, TrialStatus,
+    TrialSummary, say,
 };
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -139,7 +138,7 @@ pub fn read(path: &Path) -> Result<RunData, Error> {
     let (events, mut warnings) = parse_events(&text);
     let mut trials = Vec::new();
     for number in trial_numbers(path)? {
-        match trial(path, number, &events, &mut warnings)? {
+        match trial(path, number, &mut warnings)? {
             Some(mut trial) => {
                 trial.join(&trials);
                 trials.push(trial);
@@ -304,7 +303,6 @@ fn trial_files(path: &Path, extension: &str) -> Result<BTreeSet<u32>, Error> {
 pub(crate) fn trial(
     path: &Path,
     number: u32,
-    events: &[Event],
     warnings: &mut Vec<Message>,
 ) -> Result<Option<TrialData>, Error> {
     let file = |extension: &str| path.join("trials").join(format!("{number}.{extension}"));
@@ -336,8 +334,7 @@ pub(crate) fn trial(
                 summary
             } else {
                 let text = read_whole_lines(&file("hlog"))?.unwrap_or_default();
-                let events = events.iter().filter(|event| event.trial == Some(number));
-                interrupted(start, &series, &text, events)
+                interrupted(start, &series, &text)
             }
         }
     };
@@ -438,12 +435,7 @@ impl RunData {
     }
 }
 
-fn interrupted<'a>(
-    start: TrialStart,
-    series: &[SeriesRow],
-    histogram_log: &str,
-    events: impl Iterator<Item = &'a Event>,
-) -> TrialSummary {
+fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> TrialSummary {
     let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
     let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
     // Histograms and events of an interval are written before its row: what has no row is left
@@ -469,10 +461,6 @@ fn interrupted<'a>(
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
     }
     let summary_of = |tag: &str| by_tag.get(tag).map(LatencySummary::from);
-    let errors = errors(
-        events.filter(|event| event.at_s.is_some_and(|at_s| (0.0..until_s).contains(&at_s))),
-    );
-    let generator = generator(&rows, start.loops, statements.total() + wasted_statements);
     TrialSummary {
         window_s,
         counts,
@@ -486,8 +474,6 @@ fn interrupted<'a>(
         service: summary_of("service"),
         lateness: summary_of("lateness"),
         kinds,
-        errors,
-        generator,
         notes,
         ..start.summary(TrialStatus::Interrupted)
     }
@@ -566,52 +552,6 @@ fn kinds(
         KindSummary { name: name.clone(), counts, statements: StatementCounts::default(), latency }
     };
     names.iter().zip(tags).enumerate().map(kind).collect()
-}
-
-fn errors<'a>(events: impl Iterator<Item = &'a Event>) -> Vec<ErrorSummary> {
-    let mut errors: Vec<ErrorSummary> = Vec::new();
-    for event in events.filter(|event| event.kind == EventKind::Error) {
-        let same = |known: &&mut ErrorSummary| {
-            known.class == event.class
-                && known.errno == event.errno
-                && known.sqlstate == event.sqlstate
-        };
-        match errors.iter_mut().find(same) {
-            Some(known) => known.count += event.count,
-            None => errors.push(ErrorSummary {
-                class: event.class.clone(),
-                errno: event.errno,
-                sqlstate: event.sqlstate.clone(),
-                message: event.text.clone(),
-                count: event.count,
-            }),
-        }
-    }
-    errors
-}
-
-fn generator(rows: &[&SeriesRow], loops: u32, statements: u64) -> GeneratorSummary {
-    let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
-    let average = |value: fn(&SeriesRow) -> f64| {
-        let sum: f64 = rows.iter().map(|row| value(row) * row.length_s).sum();
-        if window_s > 0.0 { sum / window_s } else { 0.0 }
-    };
-    let loops_cpu_s: f64 = rows.iter().map(|row| row.loops_cpu_s).sum();
-    GeneratorSummary {
-        loops,
-        loops_cpu_s,
-        cpu_us_per_statement: if statements == 0 {
-            0.0
-        } else {
-            loops_cpu_s * 1e6 / statements as f64
-        },
-        host: HostSample {
-            cpu_share: average(|row| row.host_cpu_share),
-            steal_share: average(|row| row.host_steal_share),
-            ..HostSample::default()
-        },
-        ..GeneratorSummary::default()
-    }
 }
 
 #[cfg(test)]

@@ -138,16 +138,6 @@ impl Run {
         self.update(|header| header.set_aside.extend(numbers))
     }
 
-    /// Has a starved attempt count with the status that it has now; the others of its step, or stage, never will.
-    pub fn count(&mut self, attempt: &TrialSummary) -> Result<(), Error> {
-        let all = self.data.starved(&attempt.step, attempt.stage);
-        let numbers = all.iter().map(|other| other.trial);
-        let others: Vec<u32> = numbers.filter(|number| *number != attempt.trial).collect();
-        write_json(&self.trials().join(format!("{}.json", attempt.trial)), attempt)?;
-        self.keep(attempt.trial)?;
-        self.update(|header| header.set_aside.extend(others))
-    }
-
     /// What the names of the next trial's files begin with: `trials/<n>`. Files of other extensions
     /// than the run's own may be put beside them.
     pub fn next_stem(&self) -> PathBuf {
@@ -219,8 +209,8 @@ impl Run {
 
     /// Takes a trial that is stored into the run so far.
     fn keep(&mut self, number: u32) -> Result<(), Error> {
-        let RunData { path, trials, events, warnings, .. } = &mut self.data;
-        let Some(mut trial) = read::trial(path, number, events, warnings)? else { return Ok(()) };
+        let RunData { path, trials, warnings, .. } = &mut self.data;
+        let Some(mut trial) = read::trial(path, number, warnings)? else { return Ok(()) };
         trial.join(trials);
         let at = trials.partition_point(|other| other.summary.trial < number);
         match trials.get_mut(at).filter(|known| known.summary.trial == number) {

@@ -455,7 +455,7 @@ fn chosen<'a>(suite: &'a Suite, names: &[String]) -> (Vec<&'a SuiteExperiment>, 
     }
     let (mut kept, mut left_out): (Vec<&SuiteExperiment>, Vec<String>) = (Vec::new(), Vec::new());
     for group in groups {
-        let is_known = |new: &&SuiteExperiment| kept.iter().any(|old| is_same_load(old, new));
+        let is_known = |new: &&SuiteExperiment| kept.iter().any(|old| load(old) == load(new));
         match group.iter().all(is_known) {
             true => left_out.extend(group.iter().map(|experiment| experiment.name.value.clone())),
             false => kept.extend(group),
@@ -478,11 +478,8 @@ fn sharing_data<'a>(
     groups
 }
 
-fn is_same_load(a: &SuiteExperiment, b: &SuiteExperiment) -> bool {
-    fn load(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
-        let of = &experiment.facts;
-        let size = (&of.workload, &of.test, &of.options, of.warmup_s, of.duration_s, of.events);
-        (size, &of.workers, &of.degrees, &of.rates, &of.search)
-    }
-    load(a) == load(b)
+fn load(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
+    let of = &experiment.facts;
+    let size = (&of.workload, &of.test, &of.options, of.warmup_s, of.duration_s, of.events);
+    (size, &of.workers, &of.degrees, &of.rates, &of.search)
 }

@@ -1,7 +1,6 @@
 //! Published figures: a CSV file, one row per published row, and a TOML file beside it that says
 //! where the figures come from and what each column means. Both live in `figures/`.
 
-use crate::reader::{Problem, Source};
 use crate::suite::{Link, SuiteExperiment, SuiteTarget};
 use dyno_facts::{Message, PublishedRow, PublishedTable};
 use serde::Deserialize;
@@ -38,16 +37,11 @@ impl PublishedFigure {
     /// Reads a figure from the texts of its two files.
     ///
     /// # Errors
-    /// The place and the remedy, for the first thing that is wrong.
-    pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<PublishedFigure, Problem> {
-        let source = Source { file: format!("{name}.toml"), text: sidecar.to_string() };
-        let mut sidecar: Sidecar = toml::from_str(sidecar).map_err(|error| {
-            let span = error.span().unwrap_or(0..0);
-            Problem::new(format!("The figure can't be read: {}.", error.message()))
-                .at(&source, &span)
-        })?;
-        let table = Source { file: format!("{name}.csv"), text: csv.to_string() };
-        let fail = |line: usize, text: String| Problem::new(text).at(&table, &line_span(csv, line));
+    /// The file and its line, for the first thing that is wrong.
+    pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<PublishedFigure, String> {
+        let mut sidecar: Sidecar =
+            toml::from_str(sidecar).map_err(|error| format!("{name}.toml: {}", error.message()))?;
+        let fail = |line: usize, text: String| format!("{name}.csv:{line}: {text}");
         let mut lines = csv.lines();
         let header: Vec<&str> = lines.next().unwrap_or("").split(',').collect();
         let mut columns = Vec::new();
@@ -94,11 +88,6 @@ impl PublishedFigure {
 /// Sentences are broken into lines for those who read the file.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-fn line_span(text: &str, line: usize) -> std::ops::Range<usize> {
-    let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    start..start + text.lines().nth(line - 1).map_or(0, str::len)
 }
 
 /// Adds one row per group of metrics that share their conditions.
@@ -196,7 +185,6 @@ pub enum PublishedColumn {
     },
 }
 
-/// Conditions as TOML has them.
 type Conditions = BTreeMap<String, toml::Value>;
 
 fn stated(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {

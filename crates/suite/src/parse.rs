@@ -325,7 +325,9 @@ fn read_workload_and_test<'s>(
     table: &mut Reader<'s, '_>,
     is_own_mix: bool,
 ) -> (Option<&'s WorkloadOffer>, Option<Test>) {
-    match own_mix(table.sheet).filter(|_| is_own_mix) {
+    let mut offers = table.sheet.offers.iter();
+    let own = offers.find(|workload| workload.name == OWN_MIX.0).filter(|_| is_own_mix);
+    match own.and_then(|workload| Some((workload, workload.test(OWN_MIX.1)?))) {
         Some((workload, test)) => {
             let span = table.span_of("statements").unwrap_or(0..0);
             (Some(workload), Some((WithSpan { value: test.name.to_owned(), span }, test)))
@@ -497,14 +499,6 @@ fn check_experiment(
             }
         }
     }
-    let facts = &experiment.facts;
-    let levels = facts.workers.len() * facts.rates.len().max(1);
-    let is_sweep = levels > 1 || facts.degrees.len() > 1;
-    if facts.confirm > 0 && facts.search.is_none() && !is_sweep {
-        let message = "There is no best point to confirm: the experiment has one point.";
-        let hint = "Give several numbers of workers, or leave `confirm` out.";
-        sheet.note(&experiment.name.span, message, hint);
-    }
 }
 
 fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {
@@ -570,12 +564,6 @@ const OWN_MIX: (&str, &str) = ("pgbench", "statements");
 /// Whether an experiment is plain SQL without further words.
 fn is_own_mix(table: &Reader<'_, '_>) -> bool {
     table.has("statements") && !table.has("workload")
-}
-
-/// The workload and the test of such an experiment.
-fn own_mix<'s>(sheet: &Sheet<'s>) -> Option<(&'s WorkloadOffer, &'static TestOffer)> {
-    let workload = sheet.offers.iter().find(|workload| workload.name == OWN_MIX.0)?;
-    workload.test(OWN_MIX.1).map(|test| (workload, test))
 }
 
 /// Whether the workload executes sysbench's Lua scripts.

@@ -55,19 +55,17 @@ impl Overrides {
         {
             return self.add_node(name, role, &SecretUrl::new(url));
         }
-        match text.split_once('=') {
-            Some((name, url))
-                if !name.contains([':', '/']) && !name.is_empty() && !url.is_empty() =>
-            {
-                self.targets.push((name.to_string(), SecretUrl::new(url)));
-                Ok(())
-            }
-            _ => {
-                let text = SecretUrl::new(text);
-                Err(Problem::new(format!("`--target {text}` does not name a target."))
-                    .hint("Write `--target NAME=URL`, NAME being a target of the suite."))
-            }
+        if let Some((name, url)) = text.split_once('=')
+            && !name.contains([':', '/'])
+            && !name.is_empty()
+            && !url.is_empty()
+        {
+            self.targets.push((name.to_string(), SecretUrl::new(url)));
+            return Ok(());
         }
+        let text = SecretUrl::new(text);
+        Err(Problem::new(format!("`--target {text}` does not name a target."))
+            .hint("Write `--target NAME=URL`, NAME being a target of the suite."))
     }
 
     fn add_node(&mut self, target: &str, role: &str, url: &SecretUrl) -> Result<(), Problem> {
@@ -190,16 +188,11 @@ impl Plan {
         passes: &PassTimes,
     ) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
-        let taken = match suite.targets.is_empty() {
-            true => Some(compare::take_targets(suite, overrides)?),
-            false => None,
-        };
+        let taken = suite.targets.is_empty().then(|| compare::take_targets(suite, overrides));
+        let taken = taken.transpose()?;
         let suite = taken.as_ref().unwrap_or(suite);
         let versus = overrides.compare.clone().or_else(|| taken.as_ref().and_then(compare::pair));
-        let versus = match versus {
-            Some(versus) => Some(compare::apply(suite, &versus, &mut notes)?),
-            None => None,
-        };
+        let versus = versus.map(|versus| compare::apply(suite, &versus, &mut notes)).transpose()?;
         let suite = versus.as_ref().unwrap_or(suite);
         check_overrides(suite, overrides)?;
         let (mut targets, left_out) = plan_targets(suite, overrides)?;
@@ -221,10 +214,19 @@ impl Plan {
         let expand = |planned: &ExperimentFacts| {
             steps::expand(planned, |target| pace(suite, &targets, planned, target), seed, owner)
         };
-        let mut steps = steps::numbered(experiments.iter().flat_map(expand).collect());
-        for step in steps.iter_mut().filter(|step| step.action == StepAction::Prepare) {
-            if targets.iter().any(|target| target.name == step.target && is_behind(target)) {
-                step.estimated_s = CONNECTING_S;
+        let mut steps: Vec<PlanStep> = experiments.iter().flat_map(expand).collect();
+        let mut number = 0;
+        for step in &mut steps {
+            let is_its = |target: &TargetFacts| target.name == step.target && is_behind(target);
+            match &mut step.action {
+                StepAction::Prepare if targets.iter().any(is_its) => {
+                    step.estimated_s = CONNECTING_S;
+                }
+                StepAction::Trial(trial) => {
+                    number += 1;
+                    trial.number = number;
+                }
+                StepAction::Prepare | StepAction::Cleanup => {}
             }
         }
         let each: Vec<_> = steps.iter().map(|step| (step, step.estimated_s)).collect();
@@ -271,10 +273,9 @@ impl Plan {
         hint: Option<String>,
     ) -> SuiteError {
         let name = option.trim_start_matches('-').replace('-', "_");
-        let entry = self
-            .written_experiment(experiment)
-            .and_then(|experiment| experiment.options.iter().find(|entry| entry.name == name));
-        let span = entry.map(|entry| match part {
+        let experiment = self.written_experiment(experiment);
+        let mut entries = experiment.into_iter().flat_map(|experiment| &experiment.options);
+        let span = entries.find(|entry| entry.name == name).map(|entry| match part {
             OptionPart::Name => &entry.key_span,
             OptionPart::Value => &entry.value_span,
         });
@@ -299,10 +300,9 @@ impl Plan {
         message: impl Into<String>,
         hint: Option<String>,
     ) -> SuiteError {
-        let mut checks =
-            self.written.iter().flat_map(|suite| suite.deny.iter().chain(&suite.allow));
-        let found = checks.find(|check| check.value == id);
-        self.error(found.map(|check| &check.span), message, hint)
+        let checks = self.written.iter().flat_map(|suite| suite.deny.iter().chain(&suite.allow));
+        let span = checks.filter(|check| check.value == id).map(|check| &check.span).next();
+        self.error(span, message, hint)
     }
 
     /// Targets whose loads are not in the estimate.

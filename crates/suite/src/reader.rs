@@ -103,7 +103,6 @@ impl<'s, 't> Reader<'s, 't> {
         self.entries.remove(key)
     }
 
-    /// The table that a key holds.
     pub(crate) fn table(&mut self, key: &'static str) -> Option<Reader<'s, 't>> {
         let (span, value) = self.take(key)?;
         Reader::of_value(self.sheet, format!("`{key}`"), span, value)

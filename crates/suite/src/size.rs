@@ -105,10 +105,8 @@ pub(crate) fn workers_max(sizing: &DataSizing, options: &Options) -> Option<u32>
 }
 
 pub(crate) fn cap_workers(wanted: &[u32], cap: Option<u32>) -> Vec<u32> {
-    let cap = cap.unwrap_or(u32::MAX);
-    let mut workers = Vec::new();
-    for &number in wanted {
-        let kept = number.min(cap);
+    let mut workers: Vec<u32> = Vec::new();
+    for kept in wanted.iter().map(|number| (*number).min(cap.unwrap_or(u32::MAX))) {
         if !workers.contains(&kept) {
             workers.push(kept);
         }

@@ -1,11 +1,9 @@
 //! From experiments to steps in the order of execution.
 
-use dyno_core::offer::UsualPace;
-use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
-
-use dyno_facts::statistics::order;
-
 use crate::plan::fnv1a;
+use dyno_core::offer::UsualPace;
+use dyno_facts::statistics::order;
+use dyno_facts::{ExperimentFacts, PlanStep, PlannedTrial, Purpose, Restore, StepAction};
 
 const COUNTED_PER_S: f64 = 1_000.0;
 /// Connecting, looking at the servers before and after, and storing what was measured.
@@ -285,15 +283,4 @@ fn shuffled<'a, T: std::fmt::Display>(items: &'a [T], work: &str) -> Vec<&'a T> 
     let mut order: Vec<&T> = items.iter().collect();
     order.sort_by_cached_key(|item| fnv1a(format!("{work}/{item}").as_bytes()));
     order
-}
-
-pub(crate) fn numbered(mut steps: Vec<PlanStep>) -> Vec<PlanStep> {
-    let mut number = 0;
-    for step in &mut steps {
-        if let StepAction::Trial(trial) = &mut step.action {
-            number += 1;
-            trial.number = number;
-        }
-    }
-    steps
 }

@@ -96,9 +96,18 @@ fn set_nodes(
     let route = route.unwrap_or_else(|| Route::of(&roles));
     check_together(&target.name, &nodes)?;
     check_route(&target.name, route, &roles)?;
-    let shard_rule = target.shard_rule.clone().or_else(|| rule_of_clusters(&nodes));
+    // Shards that `dyno cluster` has made.
+    let mut shards = nodes.iter().filter(|node| node.role == Role::Shard).peekable();
+    let is_made = shards.peek().is_some() && shards.all(|shard| shard.cluster.is_some());
+    let of_clusters = is_made.then_some(ShardRule::OF_CLUSTERS);
+    let shard_rule = target.shard_rule.clone().or(of_clusters);
     check_rule(&target.name, shard_rule.as_ref(), &roles)?;
-    let role = driven_role(route);
+    // The node that the load reaches first.
+    let role = match route {
+        Route::Primary | Route::Split => Role::Primary,
+        Route::Endpoint => Role::Endpoint,
+        Route::Spread => Role::ReadOnly,
+    };
     let driven = nodes.iter().find(|node| node.role == role);
     let none = || Problem::new(format!("The target `{}` has no nodes.", target.name));
     let url = driven.ok_or_else(none)?.url.clone();
@@ -204,39 +213,37 @@ pub(crate) fn check_data(
     let measured: Vec<&TargetFacts> =
         targets.iter().filter(|target| planned.targets.contains(&target.name)).collect();
     let address = |target: &TargetFacts| target.loading_url().map(SecretUrl::redacted);
-    for (index, target) in measured.iter().enumerate() {
-        if planned.prepare && target.loading_url().is_none() {
-            let message = format!(
-                "The experiment `{}` would load its data on read-only nodes: the target `{}` lists no other.",
-                planned.name, target.name
+    let refuse = |message: String, hint: &str| {
+        let problem = Problem::new(message).hint(hint);
+        Err(problem.at(&suite.text, &experiment.name.span).into())
+    };
+    for (index, target) in measured.iter().enumerate().filter(|_| planned.prepare) {
+        let (name, place) = (&target.name, &planned.name);
+        if target.loading_url().is_none() {
+            return refuse(
+                format!(
+                    "The experiment `{place}` would load its data on read-only nodes: the target `{name}` lists no other."
+                ),
+                "List the primary or the endpoint too, which `route = \"spread\"` leaves without load, or set \
+                 `prepare = false`.",
             );
-            let hint = "List the primary or the endpoint too, which `route = \"spread\"` leaves without \
-                        load, or set `prepare = false`.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &experiment.name.span).into());
         }
         let same = |other: &&&TargetFacts| {
             address(other) == address(target) && other.owner() != target.owner()
         };
-        if let Some(other) = measured[..index].iter().find(same).filter(|_| planned.prepare) {
+        if let Some(other) = measured[..index].iter().find(same) {
             let message = format!(
-                "The targets `{}` and `{}` are the same database, and the experiment `{}` would \
-                 load its data there twice.",
-                other.name, target.name, planned.name
+                "The targets `{}` and `{name}` are the same database, and the experiment `{place}` would load its data \
+                 there twice.",
+                other.name
             );
-            let hint = "Give each target a database of its own, or set `prepare = false`.";
-            let problem = Problem::new(message).hint(hint);
-            return Err(problem.at(&suite.text, &experiment.name.span).into());
+            return refuse(
+                message,
+                "Give each target a database of its own, or set `prepare = false`.",
+            );
         }
     }
     Ok(())
-}
-
-/// Shards that `dyno cluster` has made.
-fn rule_of_clusters(nodes: &[TargetNode]) -> Option<ShardRule> {
-    let mut shards = nodes.iter().filter(|node| node.role == Role::Shard).peekable();
-    let is_some = shards.peek().is_some();
-    (is_some && shards.all(|shard| shard.cluster.is_some())).then_some(ShardRule::OF_CLUSTERS)
 }
 
 /// Whether the rule, if there is one, is for the shards among nodes of these roles.
@@ -265,15 +272,6 @@ fn check_shards(target: &TargetFacts, nodes: &[TargetNode]) -> Result<(), Proble
          {given}."
     );
     Err(Problem::new(message).hint(hint))
-}
-
-/// What the node does that the load reaches first.
-fn driven_role(route: Route) -> Role {
-    match route {
-        Route::Primary | Route::Split => Role::Primary,
-        Route::Endpoint => Role::Endpoint,
-        Route::Spread => Role::ReadOnly,
-    }
 }
 
 /// The nodes that a suite has written; `None` where one has no URL.
@@ -419,7 +417,14 @@ pub(crate) fn plan_parts(
             continue;
         }
         if !matches!(whole.route, Route::Split | Route::Spread) {
-            return Err(not_spread(source, experiment, &whole, first));
+            let message = format!(
+                "`read_only` of the experiment `{}` chooses among the read-only nodes of `{name}`, but the load goes to \
+                 its {}.",
+                experiment.name.value,
+                whole.route.name()
+            );
+            let hint = "Write `route = \"spread\"` or `route = \"split\"` in the target's table, or leave `read_only` out.";
+            return Err(Problem::new(message).hint(hint).at(source, &first.span).into());
         }
         for nodes in chosen(experiment, &whole, notes) {
             let part = part(&whole, nodes);
@@ -452,24 +457,6 @@ fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Mes
         ));
     }
     kept
-}
-
-fn not_spread(
-    source: &Source,
-    experiment: &SuiteExperiment,
-    target: &TargetFacts,
-    first: &WithSpan<u64>,
-) -> SuiteError {
-    let message = format!(
-        "`read_only` of the experiment `{}` chooses among the read-only nodes of `{}`, but the load \
-         goes to its {}.",
-        experiment.name.value,
-        target.name,
-        target.route.name()
-    );
-    let hint = "Write `route = \"spread\"` or `route = \"split\"` in the target's table, or leave \
-                `read_only` out.";
-    Problem::new(message).hint(hint).at(source, &first.span).into()
 }
 
 #[cfg(test)]

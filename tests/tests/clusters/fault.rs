@@ -346,8 +346,6 @@ fn stops_a_command(scratch: &Scratch, target: &str, load: &str) {
     trial.running.signal(Signal::INT);
     let ran = trial.running.end();
     assert_eq!(ran.code, 130, "{}", ran.all());
-    assert!(ran.stderr.contains("The run was stopped"), "{}", ran.all());
-    assert!(ran.stderr.contains(" n2 takes writes. n1 takes reads only."), "{}", ran.all());
     let told = "n1 could not be promoted: The command that promotes n1 was killed, because the run was stopped";
     assert!(trial.events().contains(told), "{}", trial.events());
     wait_until("the end of what it has started", || processes(&sleep) == 0);

@@ -8,8 +8,8 @@ use dyno_engine::record::{MeasuredInterval, Phase, Window};
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::PlannedTrial;
 use dyno_fleet::{
-    DrivenTogether, FLEET, Fleet, FleetOptions, Generator, GeneratorEvent, NatsOptions, PATIENCE,
-    Performance, Task, Versions, WAIT,
+    FLEET, Fleet, FleetOptions, Generator, GeneratorEvent, NatsOptions, PATIENCE, Performance,
+    Task, Versions, WAIT,
 };
 use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 use dyno_testkit::{Nats, server_or_skip};
@@ -239,8 +239,8 @@ fn run(
         tell: &|_| {},
     };
     match fleet.drive(&task, &Control::new(), seen) {
-        Ok(DrivenTogether::Driven(performance)) => Ok(performance),
-        Ok(DrivenTogether::Interrupted) => Err("interrupted".to_owned()),
+        Ok(Some(performance)) => Ok(performance),
+        Ok(None) => Err("interrupted".to_owned()),
         Err(error) => Err(format!("{} {}", error.message, error.hint.unwrap_or_default())),
     }
 }
@@ -337,7 +337,7 @@ fn who_vanishes_is_counted_as_far_as_it_had_reported() {
     let _c = Member::start(&options, "c", Fate::Works, "1.0");
     let again = run(&mut fleet, &planned(4, 0.5), &mut Seen::default()).expect("it is driven");
     assert!(again.lost.is_empty() && again.members.len() == 2, "{again:?}");
-    assert_eq!(fleet.known().len(), 3);
+    assert_eq!(fleet.known.len(), 3);
 }
 
 #[test]

@@ -451,7 +451,7 @@ pub(crate) struct QuickstartArguments {
     /// Scale data and durations down to this share, above 0 and at most 1.
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
-    /// Print every step and all tables, as `dyno run --long` does.
+    /// Print all tables, as `dyno run --long` does.
     #[arg(long)]
     long: bool,
 }
@@ -460,7 +460,6 @@ pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
     let mut keeping = Keeping { dir: arguments.runs.dir.clone(), new: true, ..Keeping::default() };
     if !arguments.long {
-        output::be_brief();
         keeping.length = EndLength::Screen;
     }
     run_suite("quickstart", &overrides, &keeping)

@@ -5,7 +5,7 @@ use crate::{Done, choice};
 use dyno_core::{Dialect, counted};
 use dyno_facts::format::{short, whole};
 use dyno_load::Unobserved;
-use dyno_runner::databases::{ReachedDatabase, reach, reach_or_create};
+use dyno_runner::databases::{ReachedDatabase, reach};
 use dyno_runner::failure::Failure;
 use dyno_runner::progress::{DroppedTables, LoadProgress, follow_load};
 use dyno_runner::{lock_tables, output, signals};
@@ -268,8 +268,7 @@ pub(crate) struct DropArguments {
 pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
     let all = (&TpchStep::ALL[..], TpchStep::name as fn(_) -> _);
     let steps = select(&arguments.steps, all, ("A load has no step", "steps"))?;
-    let (ReachedDatabase { database, facts, same_host, .. }, database_s) =
-        reach_or_create(&arguments.target)?;
+    let ReachedDatabase { database, facts, same_host, .. } = reach("target", &arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let options = TpchLoadOptions {
@@ -279,7 +278,6 @@ pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
         steps,
         serial: arguments.serial,
         warm_up: arguments.warm_up,
-        database_s,
         same_host,
         force: arguments.force,
         ..TpchLoadOptions::new(arguments.scale)

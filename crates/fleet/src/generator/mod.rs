@@ -5,8 +5,7 @@
 
 use crate::NatsOptions;
 use crate::clock::calendar_now;
-use crate::nats::Caller;
-use crate::nats::{Link, SealContext};
+use crate::nats::{Caller, Link, SealContext, who};
 use crate::protocol::{
     Answer, Ask, GeneratorOrder, Hello, QUESTION_LASTS, Question, Report, SentQuestion, Versions,
     call_subject, check_name, own_subject, pack, unpack,
@@ -71,7 +70,7 @@ struct State {
 struct Job {
     trial: u64,
     outbox: Outbox,
-    control: Option<Arc<Control>>,
+    control: Arc<Control>,
     start: Start,
 }
 
@@ -182,24 +181,17 @@ impl Generator {
 fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> FleetResult<String> {
     let caller = link.caller.clone();
     let call = call_subject(fleet);
-    let taken: Vec<String> = link
-        .wait(async move { crate::nats::who(&caller, call, SAME_NAME).await })??
-        .found
-        .into_iter()
-        .map(|(hello, _)| hello.name)
-        .collect();
+    let called = link.wait(async move { who(&caller, call, SAME_NAME).await })??;
+    let taken: Vec<String> = called.found.into_iter().map(|(hello, _)| hello.name).collect();
     if let Some(name) = asked {
-        if taken.iter().any(|other| other == name) {
+        if taken.contains(&name.to_owned()) {
             let message = format!("The fleet `{fleet}` has a load generator `{name}` already.");
             return Err(FleetError::new(message).with_hint("Give it another --name."));
         }
         return Ok(name.to_owned());
     }
-    let plain: String = host
-        .chars()
-        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
-        .take(50)
-        .collect();
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let plain: String = host.chars().map(plain).take(50).collect();
     let plain = if plain.is_empty() { "generator".to_owned() } else { plain };
     let numbered = (2..).map(|number| format!("{plain}-{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
@@ -382,7 +374,7 @@ impl Desk {
         state.job = Some(Job {
             trial,
             outbox: Outbox::default(),
-            control: Some(Arc::clone(&control)),
+            control: Arc::clone(&control),
             start: Start::Open,
         });
         state.busy_with = Some(trial);
@@ -402,9 +394,7 @@ impl Desk {
             let job = job(&mut state, trial)?;
             match job.start {
                 // Stopped by its own user: each question of the coordinator wakes it to look.
-                _ if job.control.as_ref().is_some_and(|control| control.is_stopped()) => {
-                    return None;
-                }
+                _ if job.control.is_stopped() => return None,
                 Start::Open => {}
                 Start::At(at) => return Some(at.max(now)),
                 Start::Never => return None,
@@ -447,9 +437,7 @@ impl Desk {
 impl Job {
     fn stop(&mut self) {
         self.start = Start::Never;
-        if let Some(control) = &self.control {
-            control.stop();
-        }
+        self.control.stop();
     }
 }
 
@@ -480,11 +468,6 @@ impl Reporter {
     /// Starts the trial at the agreed moment; stops it when the coordinator stops it or is gone.
     pub fn control(&self) -> Arc<Control> {
         Arc::clone(&self.control)
-    }
-
-    /// Shows the user of the coordinator a sentence.
-    pub fn note(&self, text: &str) {
-        self.desk.report(self.trial, &Report::Note { text: text.to_owned() }, b"");
     }
 
     pub fn ended(self, result: TrialResult, left: &[u8]) {

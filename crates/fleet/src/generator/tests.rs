@@ -153,9 +153,9 @@ fn reports_wait_until_they_were_received() {
     let (desk, told, hello) = desk();
     desk.answer(join("r"), &hello, 1000);
     desk.answer(order(1, "1.0"), &hello, 1000);
-    let Assignment { reporter, .. } = assignments(&told).remove(0);
-    reporter.note("One.");
-    reporter.note("Two.");
+    let Assignment { mut reporter, .. } = assignments(&told).remove(0);
+    reporter.connected(1, 2);
+    reporter.connected(2, 2);
     let mut inbox = crate::trial::Inbox::default();
     let mut texts = Vec::new();
     loop {
@@ -172,8 +172,8 @@ fn reports_wait_until_they_were_received() {
             texts.push(report);
         }
     }
-    let note = |text: &str| Report::Note { text: text.to_owned() };
-    assert_eq!(texts, [note("One."), note("Two.")]);
+    let wanted = [1, 2].map(|connected| Report::Connected { connected, of: 2 });
+    assert_eq!(texts, wanted);
 }
 
 #[test]

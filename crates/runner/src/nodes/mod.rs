@@ -7,9 +7,9 @@
 //! commits that were. Client and servers are compared by the sum over all nodes, since nobody knows which
 //! node took which transaction. Embedded databases are not sampled: another session would be in the way.
 
-use crate::databases::{self, Database, ReachedDatabase, ReachedNode, ServerPlace};
+use crate::databases::{self, Database, ReachedDatabase, ReachedNode};
 use crate::watch::{WatchedNode, trial_verdict};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::postgres::sessions_opened;
 use dyno_engine::record::MeasuredInterval;
 use dyno_facts::{
@@ -34,9 +34,10 @@ const PATIENCE: Nanos = 60 * SECOND;
 
 pub(crate) struct Nodes<'a> {
     /// In the order of the plan, at least one.
-    list: Vec<Node<'a>>,
-    /// Whether the plan lists them; else there is one, with the target's name.
+    list: &'a [ReachedNode],
+    /// Whether the plan lists them; else there is one, with this name.
     is_listed: bool,
+    target: String,
     /// The target as the load reaches it.
     load: &'a Database,
     /// The same for people, without a password.
@@ -46,16 +47,6 @@ pub(crate) struct Nodes<'a> {
     pub(super) watched: Vec<WatchedNode>,
     /// Whether they are asked while the trial runs.
     is_sampled: bool,
-}
-
-struct Node<'a> {
-    /// Its name in the paper.
-    name: String,
-    role: Role,
-    /// This node alone, wherever the load goes.
-    database: &'a Database,
-    same_host: bool,
-    server: &'a ServerPlace,
 }
 
 pub(super) struct Looked {
@@ -69,7 +60,6 @@ pub(super) struct Looked {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
-    /// Likewise.
     used: Vec<Option<NodeUse>>,
     freshness: Option<Freshness>,
 }
@@ -96,14 +86,7 @@ impl<'a> Nodes<'a> {
         is_sampled: bool,
     ) -> Self {
         let is_listed = planned.is_some_and(|planned| !planned.nodes.is_empty());
-        let node = |node: &'a ReachedNode| Node {
-            name: if is_listed { &node.name } else { target }.to_owned(),
-            role: node.role,
-            database: &node.database,
-            same_host: node.same_host,
-            server: &node.server,
-        };
-        let list = reached.nodes.iter().map(node).collect();
+        let list = &reached.nodes[..];
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         let load = &reached.database;
         let watched = WatchedNode::all(reached);
@@ -112,7 +95,13 @@ impl<'a> Nodes<'a> {
             Some(folder) => format!("cluster:{folder}"),
             None => planned.map(|planned| planned.url.to_string()).unwrap_or_default(),
         };
-        Nodes { list, is_listed, load, address, route, tables, watched, is_sampled }
+        let target = target.to_owned();
+        Nodes { list, is_listed, target, load, address, route, tables, watched, is_sampled }
+    }
+
+    /// The name of a node in the paper.
+    fn name<'n>(&'n self, node: &'n ReachedNode) -> &'n str {
+        if self.is_listed { &node.name } else { &self.target }
     }
 
     pub(super) fn look(&self) -> Vec<Looked> {
@@ -120,10 +109,10 @@ impl<'a> Nodes<'a> {
         let mut looks: Vec<Option<Looked>> = self
             .list
             .iter()
-            .map(|node| self.is_only_a_way(node).then(|| node.looked(&Asking::Way)))
+            .map(|node| self.is_only_a_way(node).then(|| snapshot(node, None, false)))
             .collect();
         for (node, looked) in self.list.iter().zip(&mut looks) {
-            looked.get_or_insert_with(|| node.looked(&Asking::Before(&self.tables)));
+            looked.get_or_insert_with(|| snapshot(node, Some(&self.tables), false));
         }
         looks.into_iter().flatten().collect()
     }
@@ -131,12 +120,12 @@ impl<'a> Nodes<'a> {
     /// What they say after a trial, once the sessions of the trial have left them; what they refused to say meanwhile
     /// is listed with the rest. Nobody is asked where one is `gone`: others may hang with it.
     pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<Looked> {
-        let again = |(index, node): (usize, &Node<'_>)| {
+        let again = |(index, node): (usize, &ReachedNode)| {
             if gone.is_some() || self.is_only_a_way(node) {
                 let away = gone.filter(|gone| gone.sight.name == node.name).map(trial_verdict);
                 return Looked { look: NodeLook::default(), away, opened: 0 };
             }
-            let mut looked = node.looked(&Asking::After(&self.tables));
+            let mut looked = snapshot(node, Some(&self.tables), true);
             let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
             looked.look.facts.not_readable.extend(refused.iter().cloned());
             looked
@@ -146,7 +135,7 @@ impl<'a> Nodes<'a> {
 
     pub(super) fn facts(&self, looked: &[Looked]) -> NodeFacts {
         let both = self.list.iter().zip(looked).filter(|(node, _)| !self.is_only_a_way(node));
-        both.map(|(node, looked)| (node.name.clone(), looked.look.facts.clone())).collect()
+        both.map(|(node, looked)| (self.name(node).to_owned(), looked.look.facts.clone())).collect()
     }
 
     /// What the nodes were like around a trial in which `measured` was found. `client` is what the client did
@@ -168,9 +157,9 @@ impl<'a> Nodes<'a> {
             let used = seen.used.get(index).and_then(Option::as_ref);
             let seen = seen.nodes.get(index).unwrap_or(&none);
             let mut found = node_conditions(&before.look.state, &after.look.state, seen);
-            if let Some(used) = used {
-                found.measures.extend(&used.measures);
-                found.cpu_of = Some(used.process.clone());
+            if let Some((measures, process)) = used {
+                found.measures.extend(measures);
+                found.cpu_of = Some(process.clone());
             }
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
@@ -185,7 +174,7 @@ impl<'a> Nodes<'a> {
                 commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
                 rollbacks = rollbacks.zip(found.rollbacks).map(|(sum, more)| sum + more);
             }
-            conditions.nodes.insert(node.name.clone(), found);
+            conditions.nodes.insert(self.name(node).to_owned(), found);
         }
         self.lags_of_replicas(seen, &mut conditions.nodes);
         let unplaced = self.unplaced(seen);
@@ -213,7 +202,7 @@ impl<'a> Nodes<'a> {
                 preparing_commits: preparing,
                 through_endpoint,
             });
-        } else if let Some(only) = conditions.nodes.get_mut(&self.list[0].name) {
+        } else if let Some(only) = conditions.nodes.get_mut(self.name(&self.list[0])) {
             // Each question to an endpoint may be answered by another node.
             only.client_commits = client.filter(|_| is_server);
             only.transactions_elsewhere = only.transactions_elsewhere.filter(|_| is_server);
@@ -239,7 +228,7 @@ impl<'a> Nodes<'a> {
     }
 
     /// What only holds where a node may be one of several.
-    fn of_several(&self, node: &Node<'_>, found: &mut NodeConditions) {
+    fn of_several(&self, node: &ReachedNode, found: &mut NodeConditions) {
         found.role = Some(node.role.name().to_owned());
         match node.role {
             // Of its copies each one that is listed speaks for itself.
@@ -276,44 +265,31 @@ impl<'a> Nodes<'a> {
     }
 
     /// True for an endpoint whose nodes are known: they count, it would count them twice.
-    fn is_only_a_way(&self, node: &Node<'_>) -> bool {
+    fn is_only_a_way(&self, node: &ReachedNode) -> bool {
         self.is_several() && node.role == Role::Endpoint
     }
 }
 
-enum Asking<'a> {
-    Way,
-    /// All, before a trial; these are the tables.
-    Before(&'a [String]),
-    /// All, after it.
-    After(&'a [String]),
-}
-
-impl Node<'_> {
-    /// A server that can't be asked (it may have been killed) is noted as such.
-    fn looked(&self, asking: &Asking<'_>) -> Looked {
-        let (look, away) = match look_at_node(&self.database.admin(), asking) {
-            Ok(look) => (look, None),
-            Err(error) => {
-                let away = Message::from(error.to_string());
-                let not_readable = vec![away.clone()];
-                let facts = ServerFacts { not_readable, ..ServerFacts::default() };
-                (NodeLook { facts, ..NodeLook::default() }, Some(away))
-            }
-        };
-        Looked { look, away, opened: sessions_opened() }
-    }
-}
-
-fn look_at_node(driver: &AdminDriver<'_>, asking: &Asking<'_>) -> Result<NodeLook, DbError> {
-    databases::ask_within(driver, PATIENCE, async |session| match asking {
-        Asking::Way => glance(session).await,
-        Asking::Before(tables) => look(session, tables).await,
-        Asking::After(tables) => {
+/// A server that can't be asked (it may have been killed) is noted as such. Without `tables` only the way to it is
+/// looked at.
+fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> Looked {
+    let looked = databases::ask_within(&node.database.admin(), PATIENCE, async |session| {
+        let Some(tables) = tables else { return glance(session).await };
+        if is_after {
             settle(session).await?;
-            look(session, tables).await
         }
-    })
+        look(session, tables).await
+    });
+    let (look, away) = match looked {
+        Ok(look) => (look, None),
+        Err(error) => {
+            let away = Message::from(error.to_string());
+            let not_readable = vec![away.clone()];
+            let facts = ServerFacts { not_readable, ..ServerFacts::default() };
+            (NodeLook { facts, ..NodeLook::default() }, Some(away))
+        }
+    };
+    Looked { look, away, opened: sessions_opened() }
 }
 
 /// Waits, a second at most, until the sessions that have just been closed are in the statistics:
@@ -370,7 +346,6 @@ impl Client {
         }
     }
 
-    /// Commits of each kind.
     pub(crate) fn committed(&self) -> impl Iterator<Item = u64> {
         self.kinds.iter().map(|(committed, _)| *committed)
     }
@@ -424,13 +399,8 @@ fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
 /// How long the thread sleeps at most before it looks whether the trial is over.
 const LOOK: Nanos = 20_000_000;
 
-/// What a node has used in the window.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct NodeUse {
-    measures: Measures,
-    /// Whose it is, with all that descend from it.
-    process: String,
-}
+/// What a node has used in the window, and the process that did, with all that descend from it.
+type NodeUse = (Measures, String);
 
 /// Waits for the window and counts what each node uses in it; in the order of the nodes.
 fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUse>> {
@@ -464,7 +434,7 @@ fn watch_usage(nodes: &Nodes<'_>, sampling: &Sampling) -> Vec<Option<NodeUse>> {
     let used = |looked: Option<(&ServerUsage, &ServerUsage)>| {
         let (before, after) = looked.filter(|_| is_told)?;
         let measures = after.since(before)?.scaled(share);
-        Some(NodeUse { measures, process: after.counted() })
+        Some((measures, after.counted()))
     };
     both().map(used).collect()
 }
@@ -483,6 +453,7 @@ fn wait(until: Nanos, sampling: &Sampling) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::databases::ServerPlace;
     use dyno_drivers::target::TargetUrl;
     use dyno_facts::{CommitWait, StatementCounts};
     use dyno_observe::{NodeState, Sample};
@@ -500,17 +471,23 @@ mod tests {
         Database::open(&target).expect("an address")
     }
 
-    fn nodes(database: &Database) -> Nodes<'_> {
-        let node = |(name, role): (&str, Role)| Node {
-            name: name.to_owned(),
-            role,
-            database,
+    fn list(database: &Database, roles: &[(&str, Role)]) -> &'static [ReachedNode] {
+        let node = |(name, role): &(&str, Role)| ReachedNode {
+            name: (*name).to_owned(),
+            role: *role,
+            database: database.clone(),
+            facts: ServerFacts::default(),
             same_host: false,
-            server: &ServerPlace::Unknown,
+            server: ServerPlace::Unknown,
         };
+        Vec::leak(roles.iter().map(node).collect())
+    }
+
+    fn nodes(database: &Database) -> Nodes<'_> {
         Nodes {
-            list: ROLES.map(node).into(),
+            list: list(database, &ROLES),
             is_listed: true,
+            target: "n1".to_owned(),
             load: database,
             address: String::new(),
             route: Route::Endpoint,
@@ -611,7 +588,7 @@ mod tests {
     fn a_single_node_is_compared_by_itself() {
         let database = database();
         let mut nodes = nodes(&database);
-        nodes.list = vec![nodes.list.remove(1)];
+        nodes.list = list(&database, &ROLES[1..2]);
         nodes.is_listed = false;
         let (mut before, mut after) = ([looked(0, None)], [looked(1000, None)]);
         before[0].look.state.sample.transactions_elsewhere = Some(10);
@@ -626,7 +603,7 @@ mod tests {
         assert_eq!((found.commits, found.client_commits), (Some(1000), Some(990)));
         assert_eq!(found.transactions_elsewhere, Some(600));
         assert_eq!((&found.role, &conditions.together), (&None, &None));
-        nodes.list[0].role = Role::Endpoint;
+        nodes.list = list(&database, &[("n1", Role::Endpoint)]);
         let found = &surround(&nodes).nodes["n1"];
         let counts = (found.client_commits, found.transactions_elsewhere);
         assert_eq!(counts, (None, None), "nobody knows who answered");
@@ -642,10 +619,10 @@ mod tests {
         };
         let all = [Route::Primary, Route::Endpoint, Route::Split, Route::Spread];
         assert_eq!(all.map(&mut is_probed), [false, true, true, true]);
-        nodes.list.retain(|node| node.role != Role::Primary);
+        nodes.list = list(&database, &[ROLES[0], ROLES[2], ROLES[3]]);
         nodes.route = Route::Spread;
         assert!(!nodes.is_probed(), "nothing can be written");
-        nodes.list.retain(|node| node.role == Role::Endpoint);
+        nodes.list = list(&database, &ROLES[..1]);
         nodes.route = Route::Endpoint;
         assert!(!nodes.is_probed(), "nobody knows whether there are read-only nodes");
     }
@@ -699,7 +676,7 @@ mod tests {
     fn rollbacks_of_others_miss_no_commits() {
         let database = database();
         let mut nodes = nodes(&database);
-        nodes.list = vec![nodes.list.remove(1)];
+        nodes.list = list(&database, &ROLES[1..2]);
         let found = |commits: u64| {
             let (mut before, mut after) = ([looked(0, None)], [looked(commits, None)]);
             before[0].look.state.sample.rollbacks = Some(0);

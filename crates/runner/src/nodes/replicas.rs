@@ -2,9 +2,9 @@
 //! server with what is left to apply), and whether reads show what was written just before: a row of a table of dyno's
 //! own is written and read again, on the way that the load takes.
 
+use super::Nodes;
 use super::sampling::{Sampling, at_s};
-use super::{Node, Nodes};
-use crate::databases::{self, in_time};
+use crate::databases::{self, ReachedNode, in_time};
 use crate::output;
 use crate::signals::unless_stopped;
 use dyno_core::{
@@ -36,7 +36,7 @@ impl Nodes<'_> {
         let Some(primary) = self.list.iter().find(|node| node.role == Role::Primary) else {
             return Vec::new();
         };
-        let replicas: Vec<&Node<'_>> =
+        let replicas: Vec<&ReachedNode> =
             self.list.iter().filter(|node| node.role == Role::ReadOnly).collect();
         if replicas.is_empty() {
             return Vec::new();
@@ -44,7 +44,7 @@ impl Nodes<'_> {
         let ask = async |session: &mut AdminSession<'_>| position(session).await;
         let asked = databases::ask_within(&primary.database.admin(), ANSWER, ask);
         let Ok(Some(position)) = asked else { return Vec::new() };
-        let wait = |node: &&Node<'_>| {
+        let wait = |node: &&ReachedNode| {
             let (primary, node, admin) = (&primary.name, &node.name, node.database.admin());
             let wait = Wait { primary, node, position: &position, control };
             let reached = databases::in_session(&admin, async |session| wait.run(session).await);
@@ -127,9 +127,7 @@ const EVERY: Nanos = 250 * MILLISECOND;
 const FIRST_STEP: Nanos = 2 * MILLISECOND;
 /// Later it is looked for after this part of the time that it has been missed for.
 const LESS_OFTEN: Nanos = 8;
-/// How long it is looked for.
 const LONGEST: Nanos = 5 * SECOND;
-/// How long an answer may take.
 const PATIENCE: Nanos = 5 * SECOND;
 
 const CREATE: &str = "CREATE TABLE IF NOT EXISTS dyno_freshness (id INTEGER NOT NULL PRIMARY KEY, n BIGINT NOT NULL)";
@@ -182,10 +180,8 @@ struct Seated<'a> {
     reads_at: usize,
 }
 
-struct Sessions<'a> {
-    writer: Seated<'a>,
-    others: Vec<Seated<'a>>,
-}
+/// The session that writes, and others that read.
+type Sessions<'a> = (Seated<'a>, Vec<Seated<'a>>);
 
 impl<'a> Probe<'a> {
     async fn run(mut self) {
@@ -248,7 +244,7 @@ impl<'a> Probe<'a> {
         for number in 0..self.readers {
             others.push(self.open(number).await?);
         }
-        Ok(Sessions { writer, others })
+        Ok((writer, others))
     }
 
     async fn follow(&mut self, window: &Window) {
@@ -274,7 +270,7 @@ impl<'a> Probe<'a> {
             }
             sleep_until(now() + EVERY).await;
         }
-        if let Some(Sessions { writer, others }) = sessions {
+        if let Some((writer, others)) = sessions {
             for seated in others.into_iter().chain([writer]) {
                 seated.session.close().await;
             }
@@ -282,17 +278,21 @@ impl<'a> Probe<'a> {
     }
 
     /// Writes once and reads it, in turns with the same session and with another one.
-    async fn turn(&mut self, sessions: &mut Sessions<'a>, turn: u64) -> Result<(), DbError> {
+    async fn turn(
+        &mut self,
+        (writer, others): &mut Sessions<'a>,
+        turn: u64,
+    ) -> Result<(), DbError> {
         let value = turn + 1;
         let write = format!("UPDATE dyno_freshness SET n = {value} WHERE id = 1");
-        self.ask(&mut sessions.writer, &write).await?;
+        self.ask(writer, &write).await?;
         let written = now();
-        let others = sessions.others.len() as u64;
+        let count = others.len() as u64;
         // Without a read-only session of its own the writer reads nothing of a load that only reads.
         let is_same = !self.is_spread && turn.is_multiple_of(2);
-        let reader = match is_same || others == 0 {
-            true => &mut sessions.writer,
-            false => &mut sessions.others[(turn / 2 % others) as usize],
+        let reader = match is_same || count == 0 {
+            true => writer,
+            false => &mut others[(turn / 2 % count) as usize],
         };
         let mut missed = None;
         loop {

@@ -2,8 +2,8 @@
 //! the load know nothing of it.
 
 use super::replicas;
-use super::{AllSeen, Node, Nodes, watch_usage};
-use crate::databases::ServerPlace;
+use super::{AllSeen, Nodes, watch_usage};
+use crate::databases::{ReachedNode, ServerPlace};
 use crate::signals::unless_stopped;
 use dyno_core::{
     AdminDriver, AdminSession, Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session,
@@ -18,7 +18,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 const EVERY: Nanos = SECOND;
-/// How long an answer may take.
 const PATIENCE: Nanos = 5 * SECOND;
 /// How often the thread looks whether the trial is over.
 const LOOK: Nanos = 50 * MILLISECOND;
@@ -94,6 +93,7 @@ pub(crate) fn sampled<T>(
             }
             let sampler = Sampler {
                 node,
+                name: nodes.name(node),
                 is_named: nodes.is_several(),
                 sampling,
                 series: &series,
@@ -110,7 +110,7 @@ pub(crate) fn sampled<T>(
         let samplers: Vec<_> = nodes.list.iter().map(sample).collect();
         let probe = || thread("freshness").spawn_scoped(scope, || replicas::probe(nodes, sampling));
         let probe = nodes.is_probed().then(probe).and_then(Result::ok);
-        let is_here = |node: &Node<'_>| *node.server != ServerPlace::Unknown;
+        let is_here = |node: &ReachedNode| node.server != ServerPlace::Unknown;
         let cpu = || thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling));
         let cpu = nodes.list.iter().any(is_here).then(cpu).and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
@@ -143,7 +143,8 @@ impl Drop for Over<'_> {
 }
 
 struct Sampler<'a> {
-    node: &'a Node<'a>,
+    node: &'a ReachedNode,
+    name: &'a str,
     /// Whether events say which node they are about.
     is_named: bool,
     sampling: &'a Sampling,
@@ -250,7 +251,7 @@ impl Sampler<'_> {
             Some(before) => sample.stays_started(before),
             None => {}
         }
-        let mut row = sample.row(before, at_s, &self.node.name);
+        let mut row = sample.row(before, at_s, self.name);
         row.cpu_share = self.host.as_mut().map(|host| host.sample(at).cpu_share);
         let mut series = self.series.lock().unwrap_or_else(PoisonError::into_inner);
         if series.as_mut().is_some_and(|series| series.append(&row).is_err()) {
@@ -266,7 +267,7 @@ impl Sampler<'_> {
 
     fn tell(&self, at_s: f64, text: Message) {
         let text = match self.is_named {
-            true => Message::joined(&[self.node.name.as_str().into(), text], ": ", "："),
+            true => Message::joined(&[self.name.into(), text], ": ", "："),
             false => text,
         };
         self.sampling.tell(at_s, text);

@@ -140,12 +140,10 @@ impl RunFollower {
         let trials = self.path.join("trials");
         if self.folder.since_last(&trials) {
             let (ended, begun) = trial_files(&trials);
-            // A starved attempt may be the one that counts in the end.
-            let is_open = |number: &&u32| {
-                self.ended.get(number).is_none_or(|known| known.status == "starved")
-            };
-            for &number in ended.iter().filter(is_open).collect::<Vec<_>>() {
-                self.end(number, updates);
+            for &number in &ended {
+                if !self.ended.contains_key(&number) {
+                    self.end(number, updates);
+                }
             }
             let last = begun.last().copied().filter(|number| Some(number) > ended.last());
             let known = self.current.as_ref().map(|current| current.view.number);
@@ -163,9 +161,6 @@ impl RunFollower {
     fn end(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(summary) = read::<TrialSummary>(&self.path, number, "json") else { return };
         let view = TrialView::ended(&summary);
-        if self.ended.get(&number) == Some(&view) {
-            return;
-        }
         if let Some(current) = &mut self.current
             && current.view.number == number
         {

@@ -127,28 +127,6 @@ fn whoever_comes_late_knows_the_same_as_who_was_there_from_the_begin() {
 }
 
 #[test]
-fn a_starved_attempt_that_counts_in_the_end_is_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let mut run = begin(folder.path(), "s");
-    for _ in 0..2 {
-        let mut writer = run.begin_trial(start(1)).expect("a trial");
-        interval(&mut writer, 0);
-        let summary = writer.start().clone().summary(TrialStatus::Starved);
-        writer.finish(summary).expect("stored");
-    }
-    let mut early = Follower::new(folder.path(), None);
-    let mut heard = early.poll();
-    assert_eq!(known(&heard).1, ["starved", "starved"]);
-    let mut least = run.data().starved(&start(1).identity.step, None)[0].clone();
-    least.status = TrialStatus::Complete;
-    run.count(&least).expect("stored");
-    heard.extend(early.poll());
-    assert_eq!(known(&heard).1, ["complete", "starved"], "{:?}", names(&heard));
-    assert!(early.poll().is_empty(), "nothing is told twice");
-    assert_eq!(known(&Follower::new(folder.path(), None).poll()).1, ["complete", "starved"]);
-}
-
-#[test]
 fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = begin(folder.path(), "a");

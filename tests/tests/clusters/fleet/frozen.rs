@@ -34,7 +34,7 @@ fn a_generator_frozen_for_four_seconds_starves_the_trial_which_is_made_again() {
     let is_said =
         |text: &str| text.contains("starved, is made again") && text.contains("stood still for");
     assert!(is_said(&ran.stderr), "{why}: {}", ran.all());
-    // The machine may starve them once more; the least starved one counts.
+    // The machine may starve them once more; the last attempt counts.
     let again = (2..=3).map(|trial| path.join(format!("trials/{trial}.json")));
     let again: Vec<_> = again.filter(|file| file.exists()).map(|file| json(&file)).collect();
     let counted = again.iter().find(|trial| trial["status"] == "complete").expect("one counts");

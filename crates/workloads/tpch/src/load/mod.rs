@@ -52,8 +52,6 @@ pub struct TpchLoadOptions {
     pub serial: bool,
     /// Reads all into memory at the end, as a step of its own.
     pub warm_up: bool,
-    /// Seconds that making the database itself took, where that was done for this load.
-    pub database_s: Option<f64>,
     /// Whether the server runs on this machine, so that its disk can be looked at.
     pub same_host: bool,
     /// Loads what does not fit the disk by the estimate.
@@ -71,7 +69,6 @@ impl TpchLoadOptions {
             steps: TpchStep::ALL.to_vec(),
             serial: false,
             warm_up: false,
-            database_s: None,
             same_host: false,
             force: false,
         }
@@ -215,15 +212,7 @@ async fn begin(
         catalog::mark(session, name, observer).await?;
     }
     state::note_load(session, &database).await.map_err(noting())?;
-    let mut done = state::read_steps(session).await?;
-    if database.load.attempts == 1
-        && let Some(seconds) = options.database_s
-    {
-        let name = CREATE_DATABASE.to_owned();
-        let piece = Done { name, began_s: now_s() - seconds, seconds, ..Done::default() };
-        state::note(session, &piece).await.map_err(noting())?;
-        done.push(piece);
-    }
+    let done = state::read_steps(session).await?;
     Ok((database, done))
 }
 
@@ -297,9 +286,6 @@ async fn conclude(
     Ok(())
 }
 
-/// The name of the step that makes the database itself.
-const CREATE_DATABASE: &str = "create-database";
-
 /// Seconds since 1970.
 fn now_s() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |passed| passed.as_secs_f64())
@@ -330,7 +316,6 @@ fn steps_of(done: &[Done]) -> Vec<LoadStep> {
             steps.push(LoadStep { name, seconds: covered_s(pieces), rows });
         }
     };
-    add(CREATE_DATABASE.to_owned(), &|done| done.name == CREATE_DATABASE);
     for step in TpchStep::ALL {
         let prefix = format!("{}/", step.name());
         add(step.name().to_owned(), &|done| done.name.starts_with(&prefix));

@@ -150,7 +150,6 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
 /// A step of a load.
 pub(super) fn step(name: &str) -> Message {
     match name {
-        "create-database" => say!(create_the_database),
         "create" => say!(create_the_tables),
         "load" => say!(load_the_rows),
         "primary-keys" => say!(primary_keys),
