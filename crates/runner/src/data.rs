@@ -131,8 +131,7 @@ impl Runner<'_> {
         let mut observer = LoadProgress::new(&title.to_string());
         observer.nodes = WatchedNode::all(reached);
         observer.mark = self.run.header().table_mark();
-        let (seed, same_host) = (self.plan.seed, reached.same_host);
-        let order = LoadOrder { seed, same_host, observer: &observer };
+        let order = LoadOrder { seed: self.plan.seed, observer: &observer };
         let loaded =
             experiment.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {

@@ -23,7 +23,6 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::time::Instant;
 
 pub async fn facts_of(driver: &AdminDriver<'_>) -> Result<ServerFacts, DbError> {
     let within = Patience::default().says_after;
@@ -124,24 +123,21 @@ pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedData
     reached(&target, first)
 }
 
-/// The same where the database itself may be missing on its server: it is made then. Returns how many
-/// seconds that took, if it was needed.
+/// Like [`reach`], but the database itself may be missing on its server: it is made then.
 ///
 /// # Errors
 /// As [`reach`]; also when the database can't be made.
-pub fn reach_or_create(url: &str) -> Result<(ReachedDatabase, Option<f64>)> {
+pub fn reach_or_create(url: &str) -> Result<ReachedDatabase> {
     let url = loading_url(url)?;
     let target = url.parse()?;
     let (target, first) = open_first(target, Some("target"))?;
     let is_missing = |error: &DbError| error.errno() == 1049 || error.sqlstate() == "3D000";
     match (&first, &target.database) {
         (Err(error), Some(name)) if is_missing(error) => {
-            let begun = Instant::now();
             create_database(&target, name)?;
-            let seconds = begun.elapsed().as_secs_f64();
-            Ok((reached(&target, open(&target))?, Some(seconds)))
+            reached(&target, open(&target))
         }
-        _ => Ok((reached(&target, first)?, None)),
+        _ => reached(&target, first),
     }
 }
 

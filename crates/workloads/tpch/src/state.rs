@@ -3,7 +3,7 @@
 use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
-use dyno_load::query::{answer, column, execute};
+use dyno_load::query::{answer, execute, number};
 use dyno_load::{LoadError, catalog, while_doing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -59,17 +59,6 @@ pub(crate) struct Done {
 /// The tables that statements without a schema name reach.
 pub(crate) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<String>, LoadError> {
     catalog::tables(session).await.map_err(while_doing("listing the tables"))
-}
-
-/// The names of keys and indexes that a server whose DDL is no part of transactions already has.
-pub(crate) async fn mysql_keys(
-    session: &mut AdminSession<'_>,
-) -> Result<HashSet<String>, LoadError> {
-    let sql = "SELECT CONCAT(table_name, '.', index_name) FROM information_schema.statistics \
-               WHERE table_schema = DATABASE() UNION SELECT CONCAT(table_name, '.', \
-               constraint_name) FROM information_schema.table_constraints WHERE table_schema = \
-               DATABASE() AND constraint_type = 'FOREIGN KEY'";
-    column(session, sql).await.map_err(while_doing("listing the keys"))
 }
 
 /// The pieces that are done, in the order in which they began.
@@ -211,4 +200,25 @@ pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<
          {began_s}, {seconds}, {rows}, '{sums}')"
     );
     session.query(&sql, &mut Discard).await.map(drop)
+}
+
+/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
+/// does not say.
+pub(crate) async fn size_bytes(session: &mut AdminSession<'_>) -> Option<u64> {
+    if let Some(sql) = session.capabilities().file_bytes {
+        return number(session, sql).await.ok().flatten();
+    }
+    let sql = match session.dialect() {
+        Dialect::Sqlite => return None,
+        Dialect::Postgres => {
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = current_schema() AND c.relname IN "
+        }
+        Dialect::Mysql => {
+            "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE() AND \
+             table_name IN "
+        }
+    };
+    let names = SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
+    number(session, &format!("{sql}({})", names.join(", "))).await.ok().flatten()
 }

@@ -5,7 +5,7 @@
 //! short or shifted by a column changes a sum; when all is loaded, the database is asked for the same sums.
 
 use super::steps::TpchStep;
-use crate::generate::TableRows;
+use crate::generate::TpchRows;
 use crate::schema::{SchemaTable, Type};
 use crate::state::Done;
 use dyno_core::{AdminSession, Dialect, RowSource, RowWriter, Session};
@@ -43,7 +43,7 @@ pub(super) async fn takes_binary(session: &mut AdminSession<'_>, table: SchemaTa
 
 /// The rows of one piece, whose sums fit 64 bits.
 pub(super) struct SentRows {
-    rows: TableRows,
+    rows: TpchRows,
     is_binary: bool,
     pub(super) count: u64,
     sums: [i64; WIDEST],
@@ -52,7 +52,7 @@ pub(super) struct SentRows {
 }
 
 impl SentRows {
-    pub(super) fn new(table: SchemaTable, rows: TableRows, is_binary: bool) -> Self {
+    pub(super) fn new(table: SchemaTable, rows: TpchRows, is_binary: bool) -> Self {
         let columns = table.columns();
         let kinds = std::array::from_fn(|at| columns.get(at).map_or(Type::Int, |column| column.1));
         SentRows { rows, is_binary, count: 0, sums: [0; WIDEST], kinds, columns: columns.len() }
