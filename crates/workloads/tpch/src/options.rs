@@ -277,12 +277,8 @@ impl TpchSettings {
             let message = "Both `degree_rule` and a rule of the suite's own are given.";
             return Err(OptionError::experiment(message, "Leave out one of them."));
         }
-        let (set, mut off) = (mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
-        if off.is_empty() {
-            off = set.iter().map(|sql| sql.replace("{degree}", "0")).collect();
-        }
+        let own = DegreeRule::own(mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
         let hint = "Write `degree_set = [\"SET name = {degree}\"]`.";
-        let own = DegreeRule::own(set, off);
         self.run.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
         Ok(())
     }

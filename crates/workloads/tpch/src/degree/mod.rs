@@ -52,18 +52,16 @@ pub struct Setting {
 
 impl DegreeRule {
     /// A rule of the user's own: statements that set a degree (`{degree}` in its place) and
-    /// statements that switch parallel execution off, which also end each trial.
+    /// statements that switch parallel execution off, which also end each trial; without them the former with 0.
     ///
     /// # Errors
-    /// In a sentence, when no statement has a place for the degree or none switches it off.
-    pub fn own(set: Vec<String>, off: Vec<String>) -> Result<DegreeRule, String> {
+    /// In a sentence, when no statement has a place for the degree.
+    pub fn own(set: Vec<String>, mut off: Vec<String>) -> Result<DegreeRule, String> {
         if !set.iter().any(|statement| statement.contains("{degree}")) {
             return Err("No statement of `degree_set` has `{degree}` in it.".to_owned());
         }
         if off.is_empty() {
-            return Err("`degree_set` needs `degree_off`: the statements that switch parallel \
-                        execution off, also at the end of each trial."
-                .to_owned());
+            off = set.iter().map(|sql| sql.replace("{degree}", "0")).collect();
         }
         Ok(DegreeRule { name: "own".to_owned(), set, off, ..DegreeRule::default() })
     }
@@ -315,8 +313,8 @@ mod tests {
     fn own_rules_need_a_place_for_the_degree_and_a_way_back() {
         let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         let (set, off) = (text(&["set dop = {degree}"]), text(&["set dop = 0"]));
-        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok());
-        assert!(DegreeRule::own(off.clone(), off).unwrap_err().contains("{degree}"));
-        assert!(DegreeRule::own(set, vec![]).unwrap_err().contains("degree_off"));
+        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok_and(|own| own.off == off));
+        assert!(DegreeRule::own(off.clone(), off.clone()).unwrap_err().contains("{degree}"));
+        assert!(DegreeRule::own(set, vec![]).is_ok_and(|own| own.off == off));
     }
 }

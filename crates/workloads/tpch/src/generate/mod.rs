@@ -159,7 +159,7 @@ pub fn check_scale(scale: f64) -> Result<(), LoadError> {
             "The scale factor {scale} is too small: some parts would have a supplier twice, which \
              the primary key of partsupp forbids."
         ),
-        "Use 0.01, or one above 0.023: all of these work.",
+        "Use 0.01, or one above 0.025: all of these work.",
     ))
 }
 
@@ -361,8 +361,8 @@ mod tests {
         }
         // 10 suppliers: with a step of 5 the third supplier is the first.
         let error = check_scale(0.001).expect_err("too small");
-        assert!(error.hint().is_some_and(|hint| hint.contains("above 0.023")));
-        assert!((2_300..9_999).all(|scale| check_scale(f64::from(scale) / 100_000.0).is_ok()));
+        assert!(error.hint().is_some_and(|hint| hint.contains("above 0.025")));
+        assert!((2_500..9_999).all(|scale| check_scale(f64::from(scale) / 100_000.0).is_ok()));
     }
 
     #[derive(Default)]

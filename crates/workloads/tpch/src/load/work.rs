@@ -159,8 +159,7 @@ impl Worker<'_> {
         let expected = part_row_count(table, self.scale, part, parts);
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
-        // Before the transaction, which an error would end.
-        let is_binary = takes_binary(session, table).await;
+        let is_binary = takes_binary(session);
         execute(session, doing(piece), begin(session.dialect())).await?;
         let rows = TpchRows::part(table, self.scale, part, parts);
         let mut rows = SentRows::new(table, rows, is_binary);

@@ -70,12 +70,24 @@ impl TpchTest {
         }
     }
 
+    /// Sessions that execute queries side by side, passes through the queries, pairs of refresh functions.
+    fn extent(self) -> [u32; 3] {
+        match self {
+            TpchTest::Queries => [1, 1, 0],
+            TpchTest::Power { refresh } => [1, 1, u32::from(refresh)],
+            TpchTest::Throughput { streams, refresh } => {
+                [streams, streams, if refresh { streams } else { 0 }]
+            }
+            TpchTest::Refresh { pairs } => [1, 0, pairs],
+            TpchTest::Performance { streams, runs } => {
+                [streams, runs * (1 + streams), runs * (1 + streams)]
+            }
+        }
+    }
+
     /// Sessions that execute queries side by side.
     pub(crate) fn streams(self) -> u32 {
-        match self {
-            TpchTest::Throughput { streams, .. } | TpchTest::Performance { streams, .. } => streams,
-            TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
-        }
+        self.extent()[0]
     }
 
     /// Sessions at once, each with a thread: the streams, and the one that refreshes beside several.
@@ -89,23 +101,13 @@ impl TpchTest {
 
     /// Queries and refresh functions that it executes.
     pub(crate) fn length(self) -> u64 {
-        let passes = match self {
-            TpchTest::Refresh { .. } => 0,
-            TpchTest::Performance { streams, runs } => runs * (1 + streams),
-            _ => self.streams(),
-        };
-        22 * u64::from(passes) + 2 * u64::from(self.pairs())
+        let [_, passes, pairs] = self.extent().map(u64::from);
+        22 * passes + 2 * pairs
     }
 
     /// Pairs of refresh functions that it executes.
-    pub fn pairs(self) -> u32 {
-        match self {
-            TpchTest::Power { refresh: true } => 1,
-            TpchTest::Throughput { streams, refresh: true } => streams,
-            TpchTest::Refresh { pairs } => pairs,
-            TpchTest::Performance { streams, runs } => runs * (1 + streams),
-            _ => 0,
-        }
+    pub(crate) fn pairs(self) -> u32 {
+        self.extent()[2]
     }
 
     /// Fewest streams of a throughput test at a scale factor (clause 5.3.4, table 11).
