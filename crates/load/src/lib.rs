@@ -194,12 +194,6 @@ pub enum LoadError {
         problem: String,
         hint: String,
     },
-    /// The data do not fit the disk of this machine.
-    Room {
-        /// What is needed and what there is, in a sentence.
-        problem: String,
-        hint: String,
-    },
     /// An option that can't be had, or a setting of the server that is in the way; nothing was touched.
     Option {
         /// What is wrong, in a sentence.
@@ -236,9 +230,7 @@ impl LoadError {
     pub fn hint(&self) -> Option<&str> {
         match self {
             LoadError::Session { error, hint, .. } => hint.as_deref().or(error.hint()),
-            LoadError::Data { hint, .. }
-            | LoadError::Room { hint, .. }
-            | LoadError::Node { hint, .. } => Some(hint),
+            LoadError::Data { hint, .. } | LoadError::Node { hint, .. } => Some(hint),
             LoadError::Option { hint, .. } | LoadError::Canceled { hint } => hint.as_deref(),
             LoadError::Loop(_) => None,
         }
@@ -301,7 +293,6 @@ impl fmt::Display for LoadError {
         match self {
             LoadError::Session { doing, error, .. } => write!(f, "{doing} failed: {error}"),
             LoadError::Data { problem, .. }
-            | LoadError::Room { problem, .. }
             | LoadError::Node { problem, .. }
             | LoadError::Option { problem, .. } => f.write_str(problem),
             LoadError::Canceled { .. } => f.write_str("canceled"),

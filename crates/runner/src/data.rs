@@ -137,8 +137,7 @@ impl Runner<'_> {
         // Before anything is made: a run that is killed while it loads still knows what is its own.
         self.change_tables(&owner, |known| note_origins(known, &family.tables(), &existing))?;
         let observer = self.progress(&title, &reached);
-        let (seed, same_host) = (self.plan.seed, reached.same_host);
-        let order = LoadOrder { seed, same_host, observer: &observer };
+        let order = LoadOrder { seed: self.plan.seed, observer: &observer };
         let loaded =
             family.load(&reached.database, &order).map_err(|failure| failure.at(&title))?;
         if existing.is_empty() {

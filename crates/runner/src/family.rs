@@ -238,7 +238,6 @@ pub fn drive_on<W: Workload>(
 /// What a load needs beside its options.
 pub struct LoadOrder<'a> {
     pub seed: u64,
-    pub same_host: bool,
     pub observer: &'a LoadProgress,
 }
 

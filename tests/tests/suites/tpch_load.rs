@@ -124,7 +124,6 @@ fn a_file_of_sqlite_is_loaded_and_mistakes_have_remedies() {
     let folder = Scratch::new();
     let url = format!("sqlite:{}", folder.file("tpch.db").display());
     let mistakes = [
-        (vec!["--scale", "100000"], 1, "more on the disk of"),
         (vec!["--scale", "0.01", "--steps", "create,indices"], 2, "no step `indices`"),
         (vec!["--scale", "0.01", "--steps", "create,analyze"], 2, "before the step load"),
         (vec!["--scale", "0.01", "--sessions", "0"], 2, "at least one session"),

@@ -243,9 +243,6 @@ pub(crate) struct LoadArguments {
     /// Read all tables and indexes into memory at the end, as the paper does before its queries.
     #[arg(long)]
     warm_up: bool,
-    /// Load although the estimate says that the data do not fit the disk.
-    #[arg(long)]
-    force: bool,
 }
 
 #[derive(Debug, clap::Args)]
@@ -268,7 +265,7 @@ pub(crate) struct DropArguments {
 pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
     let all = (&TpchStep::ALL[..], TpchStep::name as fn(_) -> _);
     let steps = select(&arguments.steps, all, ("A load has no step", "steps"))?;
-    let ReachedDatabase { database, facts, same_host, .. } = reach("target", &arguments.target)?;
+    let ReachedDatabase { database, facts, .. } = reach("target", &arguments.target)?;
     output::talk(&format!("{} {}", facts.product, facts.version));
     let _lock = lock_tables(&database, OFFER.name, &Unobserved)?;
     let options = TpchLoadOptions {
@@ -278,8 +275,6 @@ pub(super) fn load_tables(arguments: &LoadArguments) -> Done {
         steps,
         serial: arguments.serial,
         warm_up: arguments.warm_up,
-        same_host,
-        force: arguments.force,
         ..TpchLoadOptions::new(arguments.scale)
     };
     let load = |progress: &LoadProgress| load(&database.admin(), &options, progress);

@@ -1,5 +1,4 @@
-//! `dyno tpch run`, `power`, `throughput` and `refresh`: a suite of one or two experiments, made from
-//! the command line.
+//! `dyno tpch run`, `power`, `throughput` and `refresh`: a suite of one experiment, made from the command line.
 
 use super::usable_scale;
 use crate::Done;
@@ -50,7 +49,7 @@ pub(crate) struct PowerArguments {
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Executes several streams of queries at once, each in its own order, and a stream of refresh functions
-(clause 5.3.4). With --power a power test comes first, and both make the composite metric.
+(clause 5.3.4). With --power a power test comes first, both as one trial, and both make the composite metric.
 
 Examples:
   dyno tpch throughput --scale 1 --target postgres://bench@db/tpch --power
@@ -63,12 +62,12 @@ pub(crate) struct ThroughputArguments {
     /// Streams of queries; without it the fewest that clause 5.3.4 allows for the scale factor.
     #[arg(long, value_name = "N")]
     streams: Option<u32>,
-    /// A power test first.
-    #[arg(long)]
+    /// A power test first, in the same trial.
+    #[arg(long, conflicts_with = "no_refresh")]
     power: bool,
-    /// With --power: both so often, one after the other, as one trial; the run with the lower QphH counts.
-    #[arg(long, value_name = "N", requires = "power", conflicts_with = "no_refresh")]
-    runs: Option<u32>,
+    /// With --power: both so often, one after the other; the run with the lower QphH counts.
+    #[arg(long, value_name = "N", requires = "power", default_value_t = 1)]
+    runs: u32,
     /// Without the refresh functions.
     #[arg(long)]
     no_refresh: bool,
@@ -143,13 +142,13 @@ type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str,
 
 pub(super) fn run(arguments: &RunArguments) -> Done {
     let experiment = ("queries", Some(&arguments.queries), Vec::new());
-    execute(&arguments.place, "run", "the 22 queries", &[experiment])
+    execute(&arguments.place, "run", "the 22 queries", &experiment)
 }
 
 pub(super) fn power(arguments: &PowerArguments) -> Done {
     let refresh = vec![("refresh", (!arguments.no_refresh).to_string())];
     let experiment = ("power", Some(&arguments.queries), refresh);
-    execute(&arguments.place, "power", "power test", &[experiment])
+    execute(&arguments.place, "power", "power test", &experiment)
 }
 
 pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
@@ -158,58 +157,51 @@ pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
     let streams = ("streams", streams.to_string());
     let refresh = ("refresh", (!arguments.no_refresh).to_string());
-    let mut experiments = Vec::new();
-    if let Some(runs) = arguments.runs {
-        experiments.push(("performance", queries, vec![streams, ("runs", runs.to_string())]));
-    } else {
-        if arguments.power {
-            experiments.push(("power", queries, vec![refresh.clone()]));
-        }
-        experiments.push(("throughput", queries, vec![refresh, streams]));
-    }
-    execute(place, "throughput", what, &experiments)
+    let experiment = match arguments.power {
+        true => ("performance", queries, vec![streams, ("runs", arguments.runs.to_string())]),
+        false => ("throughput", queries, vec![streams, refresh]),
+    };
+    execute(place, "throughput", what, &experiment)
 }
 
 pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
     let pairs = vec![("pairs", arguments.pairs.to_string())];
-    execute(&arguments.place, "refresh", "refresh functions", &[("refresh", None, pairs)])
+    execute(&arguments.place, "refresh", "refresh functions", &("refresh", None, pairs))
 }
 
-fn execute(place: &Place, verb: &str, what: &str, experiments: &[TpchExperiment<'_>]) -> Done {
+fn execute(place: &Place, verb: &str, what: &str, experiment: &TpchExperiment<'_>) -> Done {
     let overrides = targets(place)?;
-    let text = suite_text(place, &overrides, (verb, what), experiments)?;
+    let text = suite_text(place, &overrides, (verb, what), experiment)?;
     // Without a name: nobody has written this text, and no place in it would say anything.
     let suite = Suite::parse("", &text, &crate::offers())?;
     run_plan(&Plan::build(&suite, &overrides)?, &place.runs.dir, place.new)
 }
 
-/// The experiments as a suite, on data that are there and stay there.
+/// The experiment as a suite, on data that are there and stay there.
 fn suite_text(
     place: &Place,
     overrides: &Overrides,
     (verb, what): (&str, &str),
-    experiments: &[TpchExperiment<'_>],
+    (test, queries, more): &TpchExperiment<'_>,
 ) -> Result<String, Failure> {
     let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
     let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));
     for (name, _) in &overrides.targets {
         text.push_str(&format!("[target.{}]\n", quoted(name)));
     }
-    for (test, queries, more) in experiments {
-        let mut options = vec![("scale", place.scale.to_string())];
-        options.extend(queries.iter().flat_map(|queries| queries.options()));
-        options.extend(more.iter().cloned());
-        let degrees = queries.map(|queries| format!("degrees = {:?}\n", queries.degree));
-        let options: Vec<String> =
-            options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        text.push_str(&format!(
-            "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
-             prepare = false\ncleanup = false\n{}options = {{ {} }}\n",
-            place.repeats,
-            degrees.unwrap_or_default(),
-            options.join(", ")
-        ));
-    }
+    let mut options = vec![("scale", place.scale.to_string())];
+    options.extend(queries.iter().flat_map(|queries| queries.options()));
+    options.extend(more.iter().cloned());
+    let degrees = queries.map(|queries| format!("degrees = {:?}\n", queries.degree));
+    let options: Vec<String> =
+        options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
+    text.push_str(&format!(
+        "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
+         prepare = false\ncleanup = false\n{}options = {{ {} }}\n",
+        place.repeats,
+        degrees.unwrap_or_default(),
+        options.join(", ")
+    ));
     Ok(text)
 }
 
@@ -280,7 +272,7 @@ mod tests {
         words.extend(["--target", "pg=postgres://u:geheim@h/d?a=b", "--target", "sqlite:a.db"]);
         let Line { arguments } = Line::parse_from(words);
         let overrides = targets(&arguments.place).expect("targets");
-        let power = [("power", Some(&arguments.queries), Vec::new())];
+        let power = ("power", Some(&arguments.queries), Vec::new());
         let text = suite_text(&arguments.place, &overrides, ("throughput", "tests"), &power);
         let text = text.expect("a scale");
         assert!(!text.contains("geheim"), "{text}");

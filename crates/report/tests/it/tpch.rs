@@ -201,8 +201,6 @@ fn every_rule_finds_what_it_looks_for_and_nothing_else() {
         "tpch-cache-mixed",
         "tpch-unlike",
         "tpch-power",
-        "tpch-degree-unknown",
-        "tpch-short",
         "errors",
         "errors-1",
         "data",
@@ -224,7 +222,6 @@ fn rules_find_what_was_changed() {
         changed("tpch-not-compared", &|facts| facts.queries[3].answer = None),
         ["trial 1: Q4"]
     );
-    assert_eq!(changed("tpch-short", &|facts| facts.queries[3].seconds = 0.004), ["trial 1: Q4"]);
     assert_eq!(
         changed("tpch-degree", &|facts| {
             facts.degree.got = Some(3);
@@ -234,14 +231,8 @@ fn rules_find_what_was_changed() {
     );
     let off_by_one = |facts: &mut TpchFacts| facts.degree.got = Some(1);
     assert!(changed("tpch-degree", &off_by_one).is_empty(), "some products mean off by 1");
-    let asked = |got: Option<u32>| {
-        move |facts: &mut TpchFacts| (facts.degree.asked, facts.degree.got) = (16, got)
-    };
-    assert_eq!(changed("tpch-degree", &asked(Some(2))), ["trial 1: asked 16, got 2"]);
-    assert_eq!(
-        changed("tpch-degree-unknown", &asked(None)),
-        ["trial 1: asked 16, got an unknown number"]
-    );
+    let asked = |facts: &mut TpchFacts| (facts.degree.asked, facts.degree.got) = (16, Some(2));
+    assert_eq!(changed("tpch-degree", &asked), ["trial 1: asked 16, got 2"]);
     let none = |facts: &mut TpchFacts| {
         (facts.degree.asked, facts.degree.rule) = (4, String::new());
     };

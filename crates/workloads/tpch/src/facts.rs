@@ -222,18 +222,21 @@ impl FamilyRecord for TpchFacts {
 }
 
 impl TpchFacts {
-    /// Seconds from the begin of the trial to the end of its last execution.
-    pub fn length_s(&self) -> f64 {
-        let queries = self.queries.iter().map(|query| query.began_s + query.seconds);
-        let refreshes = self.refreshes.iter().map(|refresh| refresh.began_s + refresh.seconds);
-        queries.chain(refreshes).fold(0.0, f64::max)
-    }
-
-    /// How the executions ended, refresh functions among them.
-    pub fn counts(&self) -> Counts {
-        let queries = self.queries.iter().map(|query| &query.outcome);
+    /// Fills what follows from the executions, and keeps them. An execution counts as a transaction
+    /// of one statement; those that were interrupted are in flight.
+    pub fn set_totals(&self, summary: &mut TrialSummary) {
+        let mut latency = Latencies::new();
+        let mut statements = StatementCounts::default();
+        for query in self.queries.iter().filter(|query| query.outcome == QueryOutcome::Answered) {
+            latency.record((query.seconds * 1e9) as u64);
+            statements.rows_read += query.rows;
+        }
+        let queries = self.queries.iter().map(|own| (own.began_s + own.seconds, &own.outcome));
+        let refreshes = self.refreshes.iter().map(|own| (own.began_s + own.seconds, &own.outcome));
         let mut counts = Counts::default();
-        for outcome in queries.chain(self.refreshes.iter().map(|refresh| &refresh.outcome)) {
+        summary.window_s = 0.0;
+        for (ended_s, outcome) in queries.chain(refreshes) {
+            summary.window_s = summary.window_s.max(ended_s);
             counts.started += 1;
             match outcome {
                 QueryOutcome::Answered => counts.committed += 1,
@@ -241,31 +244,13 @@ impl TpchFacts {
                 QueryOutcome::Interrupted => {}
             }
         }
-        counts
-    }
-
-    /// Fills what follows from the executions, and keeps them. An execution counts as a transaction
-    /// of one statement; those that were interrupted are in flight.
-    pub fn set_totals(&self, summary: &mut TrialSummary) {
-        let per_s = |count: u64| count as f64 / self.length_s().max(1e-9);
-        let mut latency = Latencies::new();
-        let mut rows_read = 0;
-        for query in self.queries.iter().filter(|query| query.outcome == QueryOutcome::Answered) {
-            latency.record((query.seconds * 1e9) as u64);
-            rows_read += query.rows;
-        }
-        summary.window_s = self.length_s();
-        summary.counts = self.counts();
-        summary.in_flight = summary.counts.in_flight();
-        summary.statements = StatementCounts {
-            reads: latency.count(),
-            writes: summary.counts.committed - latency.count(),
-            rows_read,
-            rows_written: self.refreshes.iter().map(|refresh| refresh.rows).sum(),
-            ..StatementCounts::default()
-        };
-        summary.tps = per_s(summary.counts.committed);
+        statements.reads = latency.count();
+        statements.writes = counts.committed - statements.reads;
+        statements.rows_written = self.refreshes.iter().map(|refresh| refresh.rows).sum();
+        summary.in_flight = counts.in_flight();
+        summary.tps = counts.committed as f64 / summary.window_s.max(1e-9);
         summary.qps = summary.tps;
+        (summary.counts, summary.statements) = (counts, statements);
         summary.latency = (&latency).into();
         summary.own = Some(FamilyFacts::new(self));
     }

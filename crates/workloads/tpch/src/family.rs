@@ -6,14 +6,14 @@
 //! be resumed and have papers.
 
 use crate::degree::{DegreeRule, detect};
-use crate::facts::{CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
-use crate::load::{LoadError, TpchLoadOptions, TpchLoadReport, destroy_of, load, needs};
+use crate::facts::{AnswerFacts, CacheFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts};
+use crate::load::{TpchLoadReport, destroy_of, load, needs};
 use crate::options::{Cache, OFFER, TpchSettings};
 use crate::paper::{ANSWERS, ROWS, answers_words};
-use crate::run::{Answerer, RunOptions, TpchTest, TrialWatch, data, known_facts, run};
+use crate::run::{RunOptions, TpchTest, TrialWatch, data, known_facts, run};
 use crate::state;
 use crate::warm::{as_found, emptied, warm};
-use dyno_core::{AdminDriver, Driver};
+use dyno_core::{AdminDriver, DbError, Driver};
 use dyno_engine::Control;
 use dyno_facts::{
     CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, Message, TrialIdentity, TrialStart,
@@ -41,6 +41,10 @@ pub static FAMILY: FamilyEntry = FamilyEntry {
         Ok(Box::new(TpchFamily::new(plan, planned)?))
     })
 };
+
+/// The loader's own remedies speak of another command line.
+const LOAD_REMEDY: &str = "Use another database, write the scale factor that is there into the suite, or remove the \
+                           tables: `dyno tpch drop` removes those that dyno has loaded.";
 
 /// An experiment with TPC-H.
 struct TpchFamily {
@@ -73,31 +77,24 @@ impl Family for TpchFamily {
     }
 
     fn fits(&self, database: &Database) -> Result<(), Failure> {
-        let driver = &database.primary_admin();
         let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
-        match self.rule(driver)? {
-            Some(rule) if rule.fits(driver.dialect()) => Ok(()),
-            Some(rule) => Err(Failure::new(format!(
-                "The rule `{}` sets the degree of {}, which this database is not.",
-                rule.name, rule.product
-            ))
-            .with_hint("Leave `degree_rule` out, and what fits the product is found.")),
-            None => Err(Failure::new(format!(
-                "It is not known how this product is asked for a parallel degree of {degree}."
-            ))
-            .with_hint(
-                "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
-                 degree 0 only.",
-            )),
+        if self.rule(&database.primary_admin())?.is_some() {
+            return Ok(());
         }
+        Err(Failure::new(format!(
+            "It is not known how this product is asked for a parallel degree of {degree}."
+        ))
+        .with_hint(
+            "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
+             degree 0 only.",
+        ))
     }
 
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
         let driver = &database.primary_admin();
-        let asked = TpchLoadOptions { same_host: order.same_host, ..self.options.load.clone() };
-        load(driver, &asked, order.observer)
+        load(driver, &self.options.load, order.observer)
             .map(|report| self.load_sentence(&report))
-            .map_err(|error| suite_failure(&error))
+            .map_err(|error| load_failure(&error, LOAD_REMEDY))
     }
 
     fn tables(&self) -> Vec<String> {
@@ -153,30 +150,10 @@ impl TpchFamily {
         if report.rows.was_complete {
             return say!(tables_complete, scale = self.options.load.scale.to_string());
         }
-        let steps = report.load.steps.iter().filter(|step| !step.is_part());
-        let steps = steps.map(|step| format!("{} {:.1} s", step.name, step.seconds).into());
-        let all = report
-            .load
-            .seconds
-            .map(|seconds| say!(all_steps_took, seconds = format!("{seconds:.1}")));
-        let parts: Vec<Message> =
-            [report.rows.sentence()].into_iter().chain(steps).chain(all).collect();
+        let seconds = report.load.seconds.map(|seconds| format!("{seconds:.1}"));
+        let all = seconds.map(|seconds| say!(all_steps_took, seconds = seconds));
+        let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(all).collect();
         Message::joined(&parts, ", ", "，")
-    }
-}
-
-/// The loader's own remedies speak of another command line.
-fn suite_failure(error: &LoadError) -> Failure {
-    let failure = load_failure(
-        error,
-        "Use another database, write the scale factor that is there into the suite, or remove the tables: `dyno tpch \
-         drop` removes those that dyno has loaded.",
-    );
-    match error {
-        LoadError::Room { .. } => failure.with_hint(
-            "Lower `scale`, make room, or set `force = true` if the estimate is wrong here.",
-        ),
-        _ => failure,
     }
 }
 
@@ -198,7 +175,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         degree,
         parameters: options.parameters(planned.seed),
         answers: Some(job.run.path().join("answers")),
-        who: Answerer { target: target.clone(), degree },
+        target: target.clone(),
         cache,
         ..options.run.clone()
     };
@@ -241,19 +218,17 @@ fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
     if is_interrupted || (control.is_stopped() && !is_whole) {
         return TrialStatus::Interrupted;
     }
-    let failed: Vec<(String, String)> = outcomes
-        .into_iter()
-        .filter_map(|(name, outcome)| match outcome {
-            QueryOutcome::Failed(why) => Some((name, sentence(why))),
-            _ => None,
-        })
-        .collect();
-    match failed.as_slice() {
-        [] if is_whole => TrialStatus::Complete,
-        [] => TrialStatus::Failed(say!(queries_missing)),
-        [(query, why)] => TrialStatus::Failed(say!(query_failed, query = query, why = why)),
-        [(query, why), more @ ..] => {
-            let n = more.len();
+    let mut failed = outcomes.into_iter().filter_map(|(name, outcome)| match outcome {
+        QueryOutcome::Failed(why) => Some((name, sentence(why))),
+        _ => None,
+    });
+    match (failed.next(), failed.count()) {
+        (None, _) if is_whole => TrialStatus::Complete,
+        (None, _) => TrialStatus::Failed(say!(queries_missing)),
+        (Some((query, why)), 0) => {
+            TrialStatus::Failed(say!(query_failed, query = query, why = why))
+        }
+        (Some((query, why)), n) => {
             TrialStatus::Failed(say!(queries_failed, query = query, why = why, n = n))
         }
     }
@@ -311,31 +286,26 @@ fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<Data
     let load = facts.load.as_ref().filter(|load| load.refresh_pairs == 0);
     let is_answered = |query: &QueryFacts| query.outcome == QueryOutcome::Answered;
     let is_known = facts.refreshes.is_empty() && facts.queries.iter().all(is_answered);
-    let Some(load) = load.filter(|_| is_known) else { return Ok(None) };
-    let loaded: Vec<(&str, u64)> = load
-        .steps
-        .iter()
-        .filter_map(|step| Some((step.name.strip_prefix("load/")?, step.rows)))
-        .collect();
+    let steps = load.filter(|_| is_known).into_iter().flat_map(|load| &load.steps);
+    let loaded: Vec<(&str, u64)> =
+        steps.filter_map(|step| Some((step.name.strip_prefix("load/")?, step.rows))).collect();
     if loaded.is_empty() {
         return Ok(None);
     }
     let mut differences = Vec::new();
     ask(driver, async |session| {
         for &(table, rows) in &loaded {
-            let counted: Result<Option<u64>, _> =
-                query::number(session, &format!("SELECT COUNT(*) FROM {table}")).await;
-            let found = counted.map_err(|error| Failure::from(&error))?.unwrap_or(0);
+            let count = format!("SELECT COUNT(*) FROM {table}");
+            let found: u64 = query::number(session, &count).await?.unwrap_or(0);
             if found != rows {
                 differences.push(say!(rows_differ, table = table, found = found, loaded = rows));
             }
         }
-        Ok::<_, Failure>(())
+        Ok::<_, DbError>(())
     })?;
-    let (verdict, evidence) = if differences.is_empty() {
-        (CheckVerdict::Passed, say!(rows_as_loaded))
-    } else {
-        (CheckVerdict::Failed, Message::sentences(&differences))
+    let (verdict, evidence) = match differences.is_empty() {
+        true => (CheckVerdict::Passed, say!(rows_as_loaded)),
+        false => (CheckVerdict::Failed, Message::sentences(&differences)),
     };
     Ok(Some(DataCheck { name: ROWS.to_owned(), verdict, evidence }))
 }
@@ -343,23 +313,18 @@ fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<Data
 /// The check of a trial's answers; `None` where it asked no queries.
 fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     let facts = summary.own::<TpchFacts>()?;
-    let executed = facts.queries.len();
-    let answers = || facts.queries.iter().filter_map(|query| Some((query, query.answer.as_ref()?)));
-    let right = answers().filter(|(_, answer)| answer.verdict == CheckVerdict::Passed).count();
-    let wrong: Vec<Message> = answers()
-        .filter(|(_, answer)| answer.verdict == CheckVerdict::Failed)
-        .map(|(query, answer)| {
-            let differences = Message::sentences(&answer.differences);
-            let query = format!("Q{}", query.query);
-            say!(
-                answer_differs,
-                query = query,
-                against = &answer.against,
-                differences = differences
-            )
-        })
-        .collect();
-    let compared = right + wrong.len();
+    let with = |wanted: CheckVerdict| {
+        let answers =
+            facts.queries.iter().filter_map(|own| Some((own.query, own.answer.as_ref()?)));
+        answers.filter(move |(_, answer)| answer.verdict == wanted)
+    };
+    let differs = |(query, answer): (u8, &AnswerFacts)| {
+        let (query, differences) = (format!("Q{query}"), Message::sentences(&answer.differences));
+        say!(answer_differs, query = query, against = &answer.against, differences = differences)
+    };
+    let right = with(CheckVerdict::Passed).count();
+    let wrong: Vec<Message> = with(CheckVerdict::Failed).map(differs).collect();
+    let (executed, compared) = (facts.queries.len(), right + wrong.len());
     let share = match executed - compared {
         0 => say!(answers_right, right = right, compared = compared),
         others => say!(answers_right_of_some, right = right, compared = compared, others = others),
@@ -417,11 +382,13 @@ fn answers_lines(data: &RunData) -> String {
 fn differences(facts: &TpchFacts) -> String {
     let mut text = String::new();
     for query in &facts.queries {
-        let wrong = query.answer.as_ref().filter(|own| own.verdict == CheckVerdict::Failed);
-        let Some(answer) = wrong else { continue };
-        let (number, degree) = (query.query, facts.degree.asked);
-        text.push_str(&format!("Q{number} at degree {degree} differs from {}:\n", answer.against));
-        answer.differences.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+        if let Some(answer) = &query.answer
+            && answer.verdict == CheckVerdict::Failed
+        {
+            let (number, degree) = (query.query, facts.degree.asked);
+            text += &format!("Q{number} at degree {degree} differs from {}:\n", answer.against);
+            answer.differences.iter().for_each(|line| text += &format!("  {line}\n"));
+        }
     }
     text
 }
@@ -458,7 +425,7 @@ fn bring(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::facts::{AnswerFacts, DegreeFacts};
+    use crate::facts::DegreeFacts;
 
     fn query(number: u8, verdict: Option<CheckVerdict>) -> QueryFacts {
         let differences = match verdict {

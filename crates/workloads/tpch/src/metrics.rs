@@ -1,7 +1,8 @@
 //! What the execution times add up to (clause 5.4). None of it is a TPC result.
 
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts, TpchMetrics};
-use dyno_facts::{Message, say};
+use dyno_facts::say;
+use std::collections::BTreeSet;
 
 const QUERIES: usize = 22;
 
@@ -29,25 +30,24 @@ pub fn metrics(
         return None;
     }
     let times: Vec<f64> = queries.iter().map(|query| query.seconds).collect();
+    let (mean, sum): (f64, f64) = (geometric_mean(&times), times.iter().sum());
+    let total_s = streams.map_or(sum, |(_, elapsed_s)| elapsed_s);
+    let total = match streams {
+        None => say!(total_of_queries, n = QUERIES, seconds = exact(total_s)),
+        Some(_) => say!(total_of_streams, seconds = exact(total_s)),
+    };
+    let given_up = queries.iter().filter(|query| query.outcome == QueryOutcome::TimedOut);
+    let penalised: BTreeSet<u8> = given_up.map(|query| query.query).collect();
     let mut metrics = TpchMetrics {
-        geometric_mean_s: geometric_mean(&times),
-        penalised: penalised(queries),
+        total_s,
+        geometric_mean_s: mean,
+        formulas: vec![total, say!(geometric_mean, n = times.len(), seconds = exact(mean))],
+        penalised: penalised.into_iter().collect(),
         ..TpchMetrics::default()
     };
-    let mean = metrics.geometric_mean_s;
     match streams {
-        None => {
-            metrics.total_s = times.iter().sum();
-            let seconds = format!("{:.1}", reported_s(metrics.total_s));
-            metrics.formulas.push(say!(total_of_queries, n = QUERIES, seconds = seconds));
-            metrics.formulas.push(mean_formula(QUERIES, mean));
-            add_power(&mut metrics, scale, &times, refreshes);
-        }
+        None => add_power(&mut metrics, scale, &times, refreshes),
         Some((streams, elapsed_s)) => {
-            metrics.total_s = elapsed_s;
-            let seconds = format!("{:.1}", reported_s(elapsed_s));
-            metrics.formulas.push(say!(total_of_streams, seconds = seconds));
-            metrics.formulas.push(mean_formula(times.len(), mean));
             let throughput = f64::from(streams) * QUERIES as f64 * 3600.0 * scale / elapsed_s;
             metrics.throughput = Some(throughput);
             metrics.formulas.push(say!(
@@ -91,55 +91,36 @@ fn add_power(metrics: &mut TpchMetrics, scale: f64, times: &[f64], refreshes: &[
     }
 }
 
-/// Seconds as they are reported: to a tenth, what is under half of one as one (clause 5.3.7). What is computed is
-/// computed from the times that were measured.
-pub(crate) fn reported_s(seconds: f64) -> f64 {
-    ((seconds * 10.0).round() / 10.0).max(0.1)
-}
-
-/// Square root of power times throughput, both measured on the same load (clause 5.4.3).
-pub fn qphh(power: f64, throughput: f64) -> f64 {
-    (power * throughput).sqrt()
-}
-
-/// How [`qphh`] was computed, with its numbers.
-pub fn qphh_formula(power: f64, throughput: f64) -> Message {
-    say!(
-        qphh,
-        power = format!("{power:.1}"),
-        throughput = format!("{throughput:.1}"),
-        qphh = format!("{:.1}", qphh(power, throughput))
-    )
-}
-
-/// The metrics of the run with the lowest composite, from those of power and throughput tests in turn; `None` where a
-/// run has no composite.
+/// The metrics of the run with the lowest composite (clause 5.4.3: square root of power times throughput, both measured on
+/// the same load), from those of power and throughput tests in turn; `None` where a run has no composite.
 pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
     let (runs, _) = all.as_chunks::<2>();
-    let composites: Option<Vec<f64>> = runs.iter().map(|[_, second]| second.qphh).collect();
-    let composites = composites?;
-    let least = (0..runs.len()).min_by(|a, b| composites[*a].total_cmp(&composites[*b]))?;
-    let [power, throughput] = &runs[least];
-    let of_run = |(run, both): (u32, &[TpchMetrics; 2])| {
-        let formulas: Vec<_> = both.iter().flat_map(|one| one.formulas.clone()).collect();
-        formulas.into_iter().map(move |formula| say!(of_run, run = run, formula = formula))
+    let composite = |[first, second]: &[TpchMetrics; 2]| {
+        // Of a query that was given up only a bound is known.
+        let power = first.power.filter(|_| first.penalised.is_empty())?;
+        Some((power, second.throughput?, (power * second.throughput?).sqrt()))
     };
-    let mut formulas: Vec<_> = (1..).zip(runs).flat_map(of_run).collect();
+    let composites: Option<Vec<(f64, f64, f64)>> = runs.iter().map(composite).collect();
+    let composites = composites?;
+    let least = (0..runs.len()).min_by(|a, b| composites[*a].2.total_cmp(&composites[*b].2))?;
+    let mut formulas = Vec::new();
+    for (number, (run, (power, throughput, qphh))) in (1_u32..).zip(runs.iter().zip(&composites)) {
+        let [power, throughput, qphh] = [power, throughput, qphh].map(|one| format!("{one:.1}"));
+        let composite = say!(qphh, power = power, throughput = throughput, qphh = qphh);
+        let own = run.iter().flat_map(|one| one.formulas.clone()).chain([composite]);
+        formulas.extend(own.map(|formula| say!(of_run, run = number, formula = formula)));
+    }
     formulas.push(say!(lower_run_counts, run = least + 1, runs = runs.len()));
-    let mut penalised: Vec<u8> = all.iter().flat_map(|one| one.penalised.clone()).collect();
-    penalised.sort_unstable();
-    penalised.dedup();
+    let penalised: BTreeSet<u8> = all.iter().flat_map(|one| one.penalised.clone()).collect();
+    let [power, throughput] = &runs[least];
     Some(TpchMetrics {
         geometric_mean_s: power.geometric_mean_s,
         power: power.power,
+        qphh: Some(composites[least].2),
         formulas,
-        penalised,
+        penalised: penalised.into_iter().collect(),
         ..throughput.clone()
     })
-}
-
-fn mean_formula(queries: usize, mean_s: f64) -> Message {
-    say!(geometric_mean, n = queries, seconds = exact(mean_s))
 }
 
 /// A number with the digits that an equation needs to come out.
@@ -154,17 +135,10 @@ fn geometric_mean(times: &[f64]) -> f64 {
     (sum / times.len() as f64).exp()
 }
 
-fn penalised(queries: &[QueryFacts]) -> Vec<u8> {
-    let given_up = queries.iter().filter(|query| query.outcome == QueryOutcome::TimedOut);
-    let mut list: Vec<u8> = given_up.map(|query| query.query).collect();
-    list.sort_unstable();
-    list.dedup();
-    list
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_facts::Message;
 
     fn queries(seconds: impl Fn(u8) -> f64) -> Vec<QueryFacts> {
         let one = |query| QueryFacts { query, seconds: seconds(query), ..QueryFacts::default() };
@@ -207,18 +181,11 @@ mod tests {
         near(found.total_s, 100.0);
         near(found.geometric_mean_s, 3f64.sqrt());
         assert_eq!(found.power, None);
-        near(qphh(4.0, 9.0), 6.0);
         // What stands in the equation gives the figure that it gives.
         let timed = Some((2, 0.348_326));
         let short = metrics(0.01, timed, &two, &pair(1.0)).unwrap();
         let is_exact = |line: &Message| line.to_string().contains(" 0.01 / 0.348326");
         assert!(short.formulas.iter().any(is_exact), "{:?}", short.formulas);
-    }
-
-    #[test]
-    fn times_are_reported_to_a_tenth_and_never_as_nothing() {
-        let reported = [0.004, 0.049, 0.05, 0.14, 0.15, 12.34, 23.77].map(reported_s);
-        assert_eq!(reported, [0.1, 0.1, 0.1, 0.1, 0.2, 12.3, 23.8]);
     }
 
     #[test]
@@ -251,12 +218,8 @@ mod tests {
             formulas: vec!["power".into()],
             ..TpchMetrics::default()
         };
-        let second = TpchMetrics {
-            throughput: Some(throughput),
-            qphh: Some(qphh(power, throughput)),
-            total_s: 9.0,
-            ..TpchMetrics::default()
-        };
+        let second =
+            TpchMetrics { throughput: Some(throughput), total_s: 9.0, ..TpchMetrics::default() };
         [first, second]
     }
 
@@ -271,11 +234,14 @@ mod tests {
         );
         assert_eq!((found.total_s, found.geometric_mean_s), (9.0, 0.04));
         let told: Vec<String> = found.formulas.iter().map(ToString::to_string).collect();
-        assert_eq!(told[..2], ["Run 1: power", "Run 2: power"]);
-        assert!(told[2].starts_with("Run 2 of 2 counts"), "{told:?}");
+        assert_eq!((told[0].as_str(), told[2].as_str()), ("Run 1: power", "Run 2: power"));
+        assert!(told[4].starts_with("Run 2 of 2 counts"), "{told:?}");
 
+        let mut given_up = all.clone();
+        given_up[0].penalised = vec![9];
+        assert_eq!(lowest_run(&given_up), None, "of its power only a bound is known");
         let mut gap = all;
-        gap[1].qphh = None;
+        gap[1].throughput = None;
         assert_eq!(lowest_run(&gap), None, "of one run only nothing can be the lower");
         assert_eq!(lowest_run(&[]), None);
     }

@@ -129,7 +129,9 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
     Row::new(
         "plans",
         "executed",
-        OptionValues::Text("executed, estimated or none", |o, value| plans(value).map(|p| o.run.plans = p)),
+        OptionValues::Choice(&["executed", "estimated", "none"], |o, at| {
+            o.run.plans = [Plans::Executed, Plans::Estimated, Plans::Off][at];
+        }),
         "the plans of all queries are taken in a pass of their own, which is not timed, and stored in the run \
          (`trials/<n>.plans/`): `executed` executes each query once more for them where the product can, so that \
          workers and pages are counted, `estimated` does not, `none` takes no plans",
@@ -182,12 +184,6 @@ pub const OPTIONS: &[OptionRow<TpchSettings>] = &[
         "each step of the load waits for the one before, as in the white paper; without it PostgreSQL makes keys and \
          indexes of a table while others are still filled",
     ),
-    Row::new(
-        "force",
-        "false",
-        OptionValues::Flag(|o, on| o.load.force = on),
-        "loads what does not fit the disk by dyno's estimate",
-    ),
 ];
 
 const CACHES: [&str; 3] = ["warm", "cold", "as-is"];
@@ -202,21 +198,14 @@ pub enum Cache {
     AsFound,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Values {
-    Default,
-    /// Anew for each repeat, from the suite's seed.
-    Drawn,
-    Seed(u64),
-}
-
 #[derive(Debug)]
 pub struct TpchSettings {
     pub load: TpchLoadOptions,
     /// A trial, but for its degree and its parameters.
     pub run: RunOptions,
     pub cache: Cache,
-    values: Values,
+    /// `None` draws them anew for each repeat, from the suite's seed.
+    values: Option<ParameterChoice>,
     // What several of these decide together is above.
     streams: Option<u32>,
     runs: u32,
@@ -244,7 +233,7 @@ impl TpchSettings {
             load: TpchLoadOptions { sessions: default_sessions(), ..TpchLoadOptions::new(1.0) },
             run: RunOptions { scale: 1.0, plans: Plans::Executed, ..RunOptions::default() },
             cache: Cache::AsFound,
-            values: Values::Default,
+            values: Some(ParameterChoice::Default),
             streams: None,
             runs: 2,
             pairs: 1,
@@ -258,11 +247,7 @@ impl TpchSettings {
 
     /// The values of the queries of a trial with this seed.
     pub fn parameters(&self, seed: u64) -> ParameterChoice {
-        match self.values {
-            Values::Default => ParameterChoice::Default,
-            Values::Drawn => ParameterChoice::Seed(1 + seed % SEED_MAX),
-            Values::Seed(seed) => ParameterChoice::Seed(seed),
-        }
+        self.values.unwrap_or(ParameterChoice::Seed(1 + seed % SEED_MAX))
     }
 
     /// What several options decide together.
@@ -292,12 +277,8 @@ impl TpchSettings {
             let message = "Both `degree_rule` and a rule of the suite's own are given.";
             return Err(OptionError::experiment(message, "Leave out one of them."));
         }
-        let (set, mut off) = (mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
-        if off.is_empty() {
-            off = set.iter().map(|sql| sql.replace("{degree}", "0")).collect();
-        }
+        let own = DegreeRule::own(mem::take(&mut self.degree_set), mem::take(&mut self.degree_off));
         let hint = "Write `degree_set = [\"SET name = {degree}\"]`.";
-        let own = DegreeRule::own(set, off);
         self.run.rule = Some(own.map_err(|wrong| OptionError::experiment(wrong, hint))?);
         Ok(())
     }
@@ -311,24 +292,14 @@ fn scale(value: &str) -> Result<f64, String> {
     })
 }
 
-fn values(value: &str) -> Result<Values, String> {
+fn values(value: &str) -> Result<Option<ParameterChoice>, String> {
     match value {
-        "default" => Ok(Values::Default),
-        "seed" => Ok(Values::Drawn),
-        seed => {
-            let seed = seed.parse().ok().filter(|seed| (1..=SEED_MAX).contains(seed));
-            let wanted = || format!("default, seed or a whole number from 1 to {SEED_MAX}");
-            seed.map(Values::Seed).ok_or_else(wanted)
-        }
-    }
-}
-
-fn plans(value: &str) -> Result<Plans, String> {
-    match value {
-        "executed" | "on" => Ok(Plans::Executed),
-        "estimated" => Ok(Plans::Estimated),
-        "none" | "off" => Ok(Plans::Off),
-        _ => Err("executed, estimated or none".to_owned()),
+        "default" => Ok(Some(ParameterChoice::Default)),
+        "seed" => Ok(None),
+        seed => match seed.parse() {
+            Ok(seed) if (1..=SEED_MAX).contains(&seed) => Ok(Some(ParameterChoice::Seed(seed))),
+            _ => Err(format!("default, seed or a whole number from 1 to {SEED_MAX}")),
+        },
     }
 }
 

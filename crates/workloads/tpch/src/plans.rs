@@ -1,6 +1,6 @@
 //! How a server says what it does for a query, and what of that can be compared.
 
-use dyno_core::{AnswerTable, Capabilities, PlanForm};
+use dyno_core::{AnswerTable, PlanForm};
 use serde_json::Value;
 
 /// Keys of a plan in JSON whose text belongs to its shape.
@@ -15,17 +15,6 @@ const NAMING: [&str; 9] = [
 /// Parts of a plan in JSON that are no part of its shape: what differs from one execution to the
 /// next, or from one number of workers to another.
 const SHAPELESS: [&str; 5] = ["Workers", "Settings", "Planning", "JIT", "query_optimization"];
-
-/// The statements that ask for a plan, the most telling first: a server that does not know one is
-/// asked with the next. With `is_executed` the query is executed for it.
-pub(crate) fn statements(
-    capabilities: &Capabilities,
-    query: &str,
-    is_executed: bool,
-) -> Vec<String> {
-    let prefixes = if is_executed { capabilities.explain_executed } else { capabilities.explain };
-    prefixes.iter().map(|prefix| format!("{prefix} {query}")).collect()
-}
 
 pub(crate) fn text(form: PlanForm, answer: &AnswerTable) -> String {
     let cell = |cell: &Option<String>| cell.clone().unwrap_or_default();
@@ -74,22 +63,17 @@ pub(crate) fn digest(text: &str) -> String {
 
 fn add_json(value: &Value, shape: &mut String) {
     match value {
-        Value::Array(items) => {
-            shape.push('[');
-            items.iter().for_each(|item| add_json(item, shape));
-            shape.push(']');
-        }
+        Value::Array(items) => items.iter().for_each(|item| add_json(item, shape)),
         Value::Object(fields) => {
             shape.push('{');
             for (name, field) in fields {
-                let is_container = field.is_object() || field.is_array();
                 let is_measured = name.starts_with("r_") || SHAPELESS.contains(&name.as_str());
-                if is_container && !is_measured {
-                    shape.push_str(name);
-                    add_json(field, shape);
-                } else if let (true, Some(text)) = (NAMING.contains(&name.as_str()), field.as_str())
-                {
-                    shape.extend([name, ":", text, ";"]);
+                match field.as_str() {
+                    Some(text) if NAMING.contains(&name.as_str()) => {
+                        shape.extend([name, ":", text, ";"]);
+                    }
+                    None if !is_measured => add_json(field, shape),
+                    _ => {}
                 }
             }
             shape.push('}');
@@ -100,34 +84,22 @@ fn add_json(value: &Value, shape: &mut String) {
 
 /// Adds a line without costs and measurements, which stand in parentheses, and without numbers.
 fn add_line(line: &str, shape: &mut String) {
-    let mut rest = line;
-    while let Some(at) = rest.find('(') {
-        let (before, group) = rest.split_at(at);
-        let is_measured = ["(cost=", "(actual ", "(rows=", "(never "]
-            .iter()
-            .any(|begin| group.starts_with(begin));
-        let end = if is_measured { group.find(')').map_or(group.len(), |end| end + 1) } else { 1 };
-        add_without_numbers(before, shape);
-        if !is_measured {
-            shape.push('(');
+    let mut text = line.trim_end().to_owned();
+    for measured in ["(cost=", "(actual ", "(rows=", "(never "] {
+        while let Some(at) = text.find(measured) {
+            let end = text[at..].find(')').map_or(text.len(), |end| at + end + 1);
+            text.replace_range(at..end, "");
         }
-        rest = &group[end..];
     }
-    add_without_numbers(rest, shape);
-    shape.push('\n');
-}
-
-fn add_without_numbers(text: &str, shape: &mut String) {
     let mut was_digit = false;
     for c in text.trim_end().chars() {
         let is_digit = c.is_ascii_digit() || (was_digit && c == '.');
-        if !is_digit {
-            shape.push(c);
-        } else if !was_digit {
-            shape.push('#');
+        if !is_digit || !was_digit {
+            shape.push(if is_digit { '#' } else { c });
         }
         was_digit = is_digit;
     }
+    shape.push('\n');
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@
 //! order and its lines in one). Each transaction notes in the database how far the pair has come, so
 //! that one that was interrupted goes on where it stopped, and no set is applied twice.
 
-use crate::generate::refresh::{self, RefreshRows};
+use crate::generate::refresh;
 use crate::schema::SchemaTable;
 use crate::state::{fact, note_refresh_pair, set_fact};
-use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, RowWriter, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, Session};
+use dyno_wire::mysql::row::InsertRows;
 use serde::{Deserialize, Serialize};
 
 pub use crate::generate::refresh::SET_MAX;
@@ -97,15 +98,10 @@ async fn change(
 ) -> Result<u64, DbError> {
     let wanted = range.end - range.start;
     let statements = match function {
-        1 => {
-            let insertion = |table, rows: RefreshRows| {
-                insertion(session.dialect(), table, &mut rows.of_orders(range.clone()))
-            };
-            [
-                insertion(SchemaTable::Lineitem, RefreshRows::lines(scale, pair)),
-                insertion(SchemaTable::Orders, RefreshRows::orders(scale, pair)),
-            ]
-        }
+        1 => [SchemaTable::Lineitem, SchemaTable::Orders].map(|table| {
+            let mut rows = refresh::inserted(table, scale, pair, range.clone());
+            insertion(session.dialect(), table, &mut rows)
+        }),
         _ => {
             let keys = refresh::deleted_keys(scale, pair).skip(range.start as usize);
             let keys: Vec<String> = keys.take(wanted as usize).map(|key| key.to_string()).collect();
@@ -141,70 +137,16 @@ fn check_effect(orders: u64, wanted: u64, lines: u64, done: &str) -> Result<(), 
 
 fn insertion(dialect: Dialect, table: SchemaTable, source: &mut dyn RowSource) -> String {
     let columns: Vec<&str> = table.columns().iter().map(|(name, _)| *name).collect();
-    let head = format!("insert into {} ({}) values", table.name(), columns.join(","));
-    let mut values = Values { sql: head, dialect, column: 0 };
-    let mut separator = "\n(";
-    loop {
-        let length = values.sql.len();
-        values.sql.push_str(separator);
-        values.column = 0;
-        if !source.next_row(&mut values) {
-            values.sql.truncate(length);
-            return values.sql;
-        }
-        values.sql.push(')');
-        separator = ",\n(";
-    }
-}
-
-/// Writes rows as SQL.
-struct Values {
-    sql: String,
-    dialect: Dialect,
-    column: usize,
-}
-
-impl Values {
-    fn separate(&mut self) {
-        if self.column > 0 {
-            self.sql.push(',');
-        }
-        self.column += 1;
-    }
-}
-
-impl RowWriter for Values {
-    fn int(&mut self, value: i64) {
-        self.separate();
-        self.sql.push_str(&value.to_string());
-    }
-
-    fn double(&mut self, value: f64) {
-        self.separate();
-        self.sql.push_str(&value.to_string());
-    }
-
-    fn text(&mut self, value: &[u8]) {
-        self.separate();
-        let text = String::from_utf8_lossy(value).replace('\'', "''");
-        self.sql.push('\'');
-        if self.dialect == Dialect::Mysql {
-            self.sql.push_str(&text.replace('\\', "\\\\"));
-        } else {
-            self.sql.push_str(&text);
-        }
-        self.sql.push('\'');
-    }
-
-    fn null(&mut self) {
-        self.separate();
-        self.sql.push_str("null");
-    }
+    let head = format!("insert into {} ({}) values ", table.name(), columns.join(","));
+    let mut sql = head.into_bytes();
+    InsertRows::new(&mut sql, dialect == Dialect::Mysql).fill(source, usize::MAX);
+    String::from_utf8_lossy(&sql).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dyno_core::RowWriter;
 
     #[test]
     fn a_position_goes_through_both_functions_of_each_pair() {
@@ -246,9 +188,9 @@ mod tests {
             is_row
         }
         let sql = insertion(Dialect::Mysql, SchemaTable::Region, &mut Two(0));
-        let head = "insert into region (r_regionkey,r_name,r_comment) values";
-        assert_eq!(sql, format!("{head}\n(-1,'it''s \\\\ x',null),\n(-1,'it''s \\\\ x',null)"));
+        let head = "insert into region (r_regionkey,r_name,r_comment) values ";
+        assert_eq!(sql, format!("{head}(-1,'it''s \\\\ x',NULL),(-1,'it''s \\\\ x',NULL)"));
         let sql = insertion(Dialect::Postgres, SchemaTable::Region, &mut Two(1));
-        assert_eq!(sql, format!("{head}\n(-1,'it''s \\ x',null)"));
+        assert_eq!(sql, format!("{head}(-1,'it''s \\ x',NULL)"));
     }
 }

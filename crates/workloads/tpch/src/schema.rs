@@ -40,10 +40,11 @@ pub enum Type {
     Varchar(u16),
 }
 
-type Columns = &'static [(&'static str, Type)];
+type Columns = Vec<(&'static str, Type)>;
 
-/// The columns of each table in the order of [`SchemaTable`], a line each: names and types.
-static COLUMNS: LazyLock<Vec<Vec<(&str, Type)>>> = LazyLock::new(|| {
+/// Of each table, a line each: its rows for each unit of the scale factor (about; 0 where their number is fixed), the mean
+/// length of a row as dbgen writes it, in bytes, and the names and types of its columns.
+static TABLES: LazyLock<Vec<(f64, u64, Columns)>> = LazyLock::new(|| {
     let column = |word: &'static str| {
         let (name, kind) = word.split_once(':').unwrap_or((word, ""));
         let (kind, length) = kind.split_once('(').unwrap_or((kind, ""));
@@ -58,78 +59,55 @@ static COLUMNS: LazyLock<Vec<Vec<(&str, Type)>>> = LazyLock::new(|| {
         };
         (name, kind)
     };
-    let lines = include_str!("schema.txt").lines();
-    lines.map(|line| line.split(' ').map(column).collect()).collect()
+    let table = |line: &'static str| {
+        let mut words = line.split(' ');
+        let rows_per_scale = words.next()?.parse().ok()?;
+        Some((rows_per_scale, words.next()?.parse().ok()?, words.map(column).collect()))
+    };
+    include_str!("schema.txt").lines().filter_map(table).collect()
 });
 
-/// An index or a key: its name, its table, its columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Index {
-    pub name: &'static str,
-    pub table: SchemaTable,
-    pub columns: &'static [&'static str],
+pub enum KeyKind {
+    Primary,
+    /// The ten of clause 1.4.2: all or none (clause 1.4.2.3).
+    Foreign,
+    /// The 14 secondary indexes of the PolarDB paper: foreign keys and dates (clause 1.5.4).
+    Index,
 }
 
-/// A foreign key: its name, its table and columns, and the columns of the table it refers to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ForeignKey {
+/// A key or an index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    pub kind: KeyKind,
     pub name: &'static str,
     pub table: SchemaTable,
-    pub columns: &'static [&'static str],
-    /// The table that is referred to, by its primary key.
+    pub columns: Vec<&'static str>,
+    /// The table that a foreign key refers to, by its primary key; its own elsewhere.
     pub parent: SchemaTable,
 }
 
-const fn foreign_key(
-    name: &'static str,
-    table: SchemaTable,
-    columns: &'static [&'static str],
-    parent: SchemaTable,
-) -> ForeignKey {
-    ForeignKey { name, table, columns, parent }
+/// MySQL names foreign keys by database, and BenchmarkSQL's tables have an `o_customer_fkey`.
+static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let key = |line: &'static str| {
+        let mut words = line.split(' ');
+        let kind = match words.next()? {
+            "primary" => KeyKind::Primary,
+            "foreign" => KeyKind::Foreign,
+            _ => KeyKind::Index,
+        };
+        let (name, table) = (words.next()?, SchemaTable::named(words.next()?)?);
+        let columns = words.next()?.split(',').collect();
+        let parent = words.next().and_then(SchemaTable::named).unwrap_or(table);
+        Some(Key { kind, name, table, columns, parent })
+    };
+    include_str!("keys.txt").lines().filter_map(key).collect()
+});
+
+/// The keys or indexes of a kind.
+pub fn keys(kind: KeyKind) -> impl DoubleEndedIterator<Item = &'static Key> {
+    KEYS.iter().filter(move |key| key.kind == kind)
 }
-
-/// The ten foreign keys of clause 1.4.2: all or none (clause 1.4.2.3).
-pub const FOREIGN_KEYS: [ForeignKey; 10] = [
-    foreign_key("n_region_fkey", SchemaTable::Nation, &["n_regionkey"], SchemaTable::Region),
-    foreign_key("s_nation_fkey", SchemaTable::Supplier, &["s_nationkey"], SchemaTable::Nation),
-    foreign_key("ps_part_fkey", SchemaTable::Partsupp, &["ps_partkey"], SchemaTable::Part),
-    foreign_key("ps_supplier_fkey", SchemaTable::Partsupp, &["ps_suppkey"], SchemaTable::Supplier),
-    foreign_key("c_nation_fkey", SchemaTable::Customer, &["c_nationkey"], SchemaTable::Nation),
-    // MySQL names them by database, and BenchmarkSQL's tables have an o_customer_fkey.
-    foreign_key("orders_customer_fkey", SchemaTable::Orders, &["o_custkey"], SchemaTable::Customer),
-    foreign_key("l_order_fkey", SchemaTable::Lineitem, &["l_orderkey"], SchemaTable::Orders),
-    foreign_key("l_part_fkey", SchemaTable::Lineitem, &["l_partkey"], SchemaTable::Part),
-    foreign_key("l_supplier_fkey", SchemaTable::Lineitem, &["l_suppkey"], SchemaTable::Supplier),
-    foreign_key(
-        "l_partsupp_fkey",
-        SchemaTable::Lineitem,
-        &["l_partkey", "l_suppkey"],
-        SchemaTable::Partsupp,
-    ),
-];
-
-const fn index(name: &'static str, table: SchemaTable, columns: &'static [&'static str]) -> Index {
-    Index { name, table, columns }
-}
-
-/// The 14 secondary indexes of the PolarDB paper: foreign keys and dates (clause 1.5.4).
-pub const INDEXES: [Index; 14] = [
-    index("i_s_nationkey", SchemaTable::Supplier, &["s_nationkey"]),
-    index("i_ps_partkey", SchemaTable::Partsupp, &["ps_partkey"]),
-    index("i_ps_suppkey", SchemaTable::Partsupp, &["ps_suppkey"]),
-    index("i_c_nationkey", SchemaTable::Customer, &["c_nationkey"]),
-    index("i_o_custkey", SchemaTable::Orders, &["o_custkey"]),
-    index("i_o_orderdate", SchemaTable::Orders, &["o_orderdate"]),
-    index("i_l_orderkey", SchemaTable::Lineitem, &["l_orderkey"]),
-    index("i_l_partkey", SchemaTable::Lineitem, &["l_partkey"]),
-    index("i_l_suppkey", SchemaTable::Lineitem, &["l_suppkey"]),
-    index("i_l_partkey_suppkey", SchemaTable::Lineitem, &["l_partkey", "l_suppkey"]),
-    index("i_l_shipdate", SchemaTable::Lineitem, &["l_shipdate"]),
-    index("i_l_commitdate", SchemaTable::Lineitem, &["l_commitdate"]),
-    index("i_l_receiptdate", SchemaTable::Lineitem, &["l_receiptdate"]),
-    index("i_n_regionkey", SchemaTable::Nation, &["n_regionkey"]),
-];
 
 impl SchemaTable {
     pub fn named(name: &str) -> Option<SchemaTable> {
@@ -137,22 +115,24 @@ impl SchemaTable {
     }
 
     /// Columns and their types in the order of clause 1.4.
-    pub fn columns(self) -> Columns {
-        &COLUMNS[self as usize]
+    pub fn columns(self) -> &'static [(&'static str, Type)] {
+        &TABLES[self as usize].2
+    }
+
+    /// Rows for each unit of the scale factor, about; 0 where their number is fixed.
+    pub(crate) fn rows_per_scale(self) -> f64 {
+        TABLES[self as usize].0
+    }
+
+    /// The mean length of a row as dbgen writes it, in bytes.
+    pub(crate) fn row_bytes(self) -> u64 {
+        TABLES[self as usize].1
     }
 
     /// The columns of the primary key (clause 1.4.1).
     pub fn primary_key(self) -> &'static [&'static str] {
-        match self {
-            SchemaTable::Region => &["r_regionkey"],
-            SchemaTable::Nation => &["n_nationkey"],
-            SchemaTable::Supplier => &["s_suppkey"],
-            SchemaTable::Part => &["p_partkey"],
-            SchemaTable::Partsupp => &["ps_partkey", "ps_suppkey"],
-            SchemaTable::Customer => &["c_custkey"],
-            SchemaTable::Orders => &["o_orderkey"],
-            SchemaTable::Lineitem => &["l_orderkey", "l_linenumber"],
-        }
+        let mut own = keys(KeyKind::Primary).filter(|key| key.table == self);
+        own.next().map_or(&[], |key| &key.columns)
     }
 }
 
@@ -171,6 +151,21 @@ impl Type {
             (Type::Date, _) => "date".to_owned(),
             (Type::Char(length), _) => format!("char({length})"),
             (Type::Varchar(length), _) => format!("varchar({length})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_line_is_a_key_of_columns_that_its_table_has() {
+        let counts = [KeyKind::Primary, KeyKind::Foreign, KeyKind::Index];
+        assert_eq!(counts.map(|kind| keys(kind).count()), [8, 10, 14]);
+        for key in KEYS.iter() {
+            let has = |name: &&&str| key.table.columns().iter().any(|(known, _)| known == *name);
+            assert_eq!(key.columns.iter().filter(has).count(), key.columns.len(), "{key:?}");
         }
     }
 }

@@ -3,13 +3,13 @@
 use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
-use dyno_load::query::{answer, column, execute};
+use dyno_load::query::{answer, execute, number};
 use dyno_load::{LoadError, catalog, while_doing};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
-/// Rows of a name and a value in JSON.
+/// Rows of a name and a value in JSON, as of the next.
 const FACTS: &str = "dyno_tpch";
 /// The pieces of an unfinished load that are done.
 const STEPS: &str = "dyno_tpch_steps";
@@ -44,7 +44,7 @@ impl TpchDatabase {
 }
 
 /// A piece of a load that is done.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Done {
     /// Such as `load/lineitem.7` or `primary-keys/orders`.
     pub(crate) name: String,
@@ -61,33 +61,15 @@ pub(crate) async fn tables(session: &mut AdminSession<'_>) -> Result<HashSet<Str
     catalog::tables(session).await.map_err(while_doing("listing the tables"))
 }
 
-/// The names of keys and indexes that a server whose DDL is no part of transactions already has.
-pub(crate) async fn mysql_keys(
-    session: &mut AdminSession<'_>,
-) -> Result<HashSet<String>, LoadError> {
-    let sql = "SELECT CONCAT(table_name, '.', index_name) FROM information_schema.statistics \
-               WHERE table_schema = DATABASE() UNION SELECT CONCAT(table_name, '.', \
-               constraint_name) FROM information_schema.table_constraints WHERE table_schema = \
-               DATABASE() AND constraint_type = 'FOREIGN KEY'";
-    column(session, sql).await.map_err(while_doing("listing the keys"))
-}
-
 /// The pieces that are done, in the order in which they began.
 pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Done>, LoadError> {
-    let sql = format!("SELECT s_name, s_began, s_seconds, s_rows, s_sums FROM {STEPS} ORDER BY 2");
+    let sql = format!("SELECT t_value FROM {STEPS}");
     let mut answer = AnswerTable::of_own_table();
     session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
-    let piece = |row: Vec<Option<String>>| {
-        let mut cells = row.into_iter().map(Option::unwrap_or_default);
-        Some(Done {
-            name: cells.next()?,
-            began_s: cells.next()?.parse().ok()?,
-            seconds: cells.next()?.parse().ok()?,
-            rows: cells.next()?.parse().ok()?,
-            sums: cells.next()?,
-        })
-    };
-    Ok(answer.rows.into_iter().filter_map(piece).collect())
+    let texts = answer.rows.into_iter().flatten().flatten();
+    let mut done: Vec<Done> = texts.filter_map(|text| serde_json::from_str(&text).ok()).collect();
+    done.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
+    Ok(done)
 }
 
 /// Looks what is loaded, also in part; `None` where nothing is.
@@ -164,27 +146,26 @@ pub(crate) async fn set_fact(
 ) -> Result<(), DbError> {
     let delete = format!("DELETE FROM {FACTS} WHERE t_name = '{name}'");
     session.query(&delete, &mut Discard).await?;
+    insert(session, FACTS, name, value).await
+}
+
+async fn insert(
+    session: &mut AdminSession<'_>,
+    table: &str,
+    name: &str,
+    value: &impl Serialize,
+) -> Result<(), DbError> {
     // No value has a text with quotes or backslashes.
     let value = serde_json::to_string(value).unwrap_or_default();
-    let insert = format!("INSERT INTO {FACTS} (t_name, t_value) VALUES ('{name}', '{value}')");
-    session.query(&insert, &mut Discard).await.map(drop)
+    let sql = format!("INSERT INTO {table} (t_name, t_value) VALUES ('{name}', '{value}')");
+    session.query(&sql, &mut Discard).await.map(drop)
 }
 
 /// Makes the tables that remember the load.
 pub(crate) async fn create_own_tables(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
-    let double = match session.dialect() {
-        Dialect::Mysql => "double",
-        Dialect::Postgres | Dialect::Sqlite => "double precision",
-    };
-    let tables = [
-        format!("{FACTS} (t_name varchar(40) not null primary key, t_value text not null)"),
-        format!(
-            "{STEPS} (s_name varchar(60) not null primary key, s_began {double} not null, s_seconds \
-             {double} not null, s_rows bigint not null, s_sums varchar(1000) not null)"
-        ),
-    ];
-    for table in tables {
-        let sql = format!("CREATE TABLE IF NOT EXISTS {table}");
+    for table in OWN_TABLES {
+        let columns = "t_name varchar(60) not null primary key, t_value text not null";
+        let sql = format!("CREATE TABLE IF NOT EXISTS {table} ({columns})");
         execute(session, "noting the begin of the load", &sql).await?;
     }
     Ok(())
@@ -205,10 +186,26 @@ pub(crate) async fn note_load(
 
 /// Notes that a piece is done: in its own transaction, where it has one.
 pub(crate) async fn note(session: &mut AdminSession<'_>, done: &Done) -> Result<(), DbError> {
-    let Done { name, began_s, seconds, rows, sums } = done;
-    let sql = format!(
-        "INSERT INTO {STEPS} (s_name, s_began, s_seconds, s_rows, s_sums) VALUES ('{name}', \
-         {began_s}, {seconds}, {rows}, '{sums}')"
-    );
-    session.query(&sql, &mut Discard).await.map(drop)
+    insert(session, STEPS, &done.name, done).await
+}
+
+/// Bytes of the eight tables and their indexes; of an embedded database the whole file. `None` where the server
+/// does not say.
+pub(crate) async fn size_bytes(session: &mut AdminSession<'_>) -> Option<u64> {
+    if let Some(sql) = session.capabilities().file_bytes {
+        return number(session, sql).await.ok().flatten();
+    }
+    let sql = match session.dialect() {
+        Dialect::Sqlite => return None,
+        Dialect::Postgres => {
+            "SELECT sum(pg_total_relation_size(c.oid)) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
+             WHERE n.nspname = current_schema() AND c.relname IN "
+        }
+        Dialect::Mysql => {
+            "SELECT sum(data_length + index_length) FROM information_schema.tables WHERE table_schema = DATABASE() AND \
+             table_name IN "
+        }
+    };
+    let names = SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
+    number(session, &format!("{sql}({})", names.join(", "))).await.ok().flatten()
 }

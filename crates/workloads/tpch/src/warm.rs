@@ -2,9 +2,9 @@
 //! worked: some servers ignore the index that is forced (MySQL bugs 31791868 and 35952353).
 
 use crate::facts::CacheFacts;
-use crate::schema::{INDEXES, SchemaTable};
+use crate::schema::{KeyKind, SchemaTable, keys};
 use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
-use dyno_facts::{CheckVerdict, Message, say};
+use dyno_facts::{CheckVerdict, say};
 use dyno_load::query::{answer, answer_if_any};
 
 /// The share of the pages that has to be in memory after it.
@@ -55,7 +55,7 @@ pub fn emptied(command: &str, ended_s: f64, back_s: f64) -> CacheFacts {
 /// A table with one of its indexes: primary keys and the secondary indexes, 22 in all.
 fn pairs() -> impl Iterator<Item = (SchemaTable, Option<&'static str>)> {
     let primary = SchemaTable::ALL.into_iter().map(|table| (table, None));
-    primary.chain(INDEXES.iter().map(|index| (index.table, Some(index.name))))
+    primary.chain(keys(KeyKind::Index).map(|index| (index.table, Some(index.name))))
 }
 
 async fn execute(session: &mut AdminSession<'_>, sql: &str) -> Result<(), DbError> {
@@ -71,18 +71,14 @@ async fn numbers(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<Vec
     }))
 }
 
-fn in_shared_buffers(share: String, pages: String) -> Message {
-    say!(share_in_shared_buffers, share = share, pages = pages)
-}
-
-fn in_buffer_pool(share: String, pages: String) -> Message {
-    say!(share_in_buffer_pool, share = share, pages = pages)
-}
-
-/// The verdict over pages that are in memory.
-fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, text: fn(String, String) -> Message) {
+/// The verdict over pages that are in the server's memory.
+fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, is_mysql: bool) {
     let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
-    facts.evidence.push(text(format!("{:.1}", share * 100.0), pages.to_string()));
+    let (percent, pages) = (format!("{:.1}", share * 100.0), pages.to_string());
+    facts.evidence.push(match is_mysql {
+        true => say!(share_in_buffer_pool, share = percent, pages = pages),
+        false => say!(share_in_shared_buffers, share = percent, pages = pages),
+    });
     facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
 }
 
@@ -142,7 +138,6 @@ async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Res
          {RELATIONS}"
     );
     let pages = numbers(session, &pages).await?.and_then(|row| row.first().copied());
-    // Of interest only where it can be had; the verdict does not hang on it.
     let cached = format!(
         "SELECT count(*) FROM pg_buffercache b WHERE b.relforknumber = 0 AND b.reldatabase = \
          (SELECT oid FROM pg_database WHERE datname = current_database()) AND b.relfilenode IN \
@@ -150,8 +145,11 @@ async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Res
     );
     let (cached, _) = numbers_by(session, "pg_buffercache", &cached).await?;
     match (pages, cached.and_then(|row| row.first().copied())) {
-        (Some(pages), Some(cached)) => judge(facts, cached, pages, in_shared_buffers),
-        _ => postgres_reads(session, facts).await?,
+        (Some(pages), Some(cached)) => judge(facts, cached, pages, false),
+        _ => {
+            facts.evidence.push(say!(pages_not_counted));
+            facts.verdict = Some(CheckVerdict::NotMade);
+        }
     }
     let settings = "SELECT setting::numeric * current_setting('block_size')::numeric / 1e6 FROM \
                     pg_settings WHERE name = 'shared_buffers'";
@@ -170,45 +168,13 @@ async fn postgres_counts(session: &mut AdminSession<'_>) -> Result<(), DbError> 
     }
     let off = "SET enable_seqscan = off; SET enable_bitmapscan = off";
     execute(session, off).await?;
-    for index in &INDEXES {
+    for index in keys(KeyKind::Index) {
         let not_null: Vec<String> =
             index.columns.iter().map(|name| format!("{name} IS NOT NULL")).collect();
         let (table, condition) = (index.table.name(), not_null.join(" AND "));
         execute(session, &format!("SELECT count(*) FROM {table} WHERE {condition}")).await?;
     }
     execute(session, "RESET enable_seqscan; RESET enable_bitmapscan").await
-}
-
-/// Where pages in memory can't be counted: how many had to be read to count the rows once more.
-async fn postgres_reads(
-    session: &mut AdminSession<'_>,
-    facts: &mut CacheFacts,
-) -> Result<(), DbError> {
-    let (mut hit, mut read) = (0.0, 0.0);
-    for table in SchemaTable::ALL {
-        let sql = format!(
-            "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, COSTS OFF) SELECT count(*) FROM {}",
-            table.name()
-        );
-        let lines = answer(session, &sql).await?.rows.into_iter().flatten().flatten();
-        let (of_hit, of_read) =
-            lines.map(|line| buffers(&line)).find(Option::is_some).flatten().unwrap_or((0.0, 0.0));
-        hit += of_hit;
-        read += of_read;
-    }
-    facts.evidence.push(say!(pages_seen_by_counting));
-    judge(facts, hit, hit + read, in_shared_buffers);
-    Ok(())
-}
-
-/// Pages found and pages read, of a line such as `  Buffers: shared hit=3 read=7`.
-fn buffers(line: &str) -> Option<(f64, f64)> {
-    let words = line.trim().strip_prefix("Buffers: shared ")?.split(',').next()?;
-    let number = |name: &str| {
-        let word = words.split(' ').find_map(|word| word.strip_prefix(name));
-        word.and_then(|digits| digits.parse().ok()).unwrap_or(0.0)
-    };
-    Some((number("hit="), number("read=")))
 }
 
 async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result<(), DbError> {
@@ -224,23 +190,14 @@ async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result
         }
     }
     facts.evidence.push(say!(rows_counted_by_indexes, n = counted));
+    facts.verdict = Some(CheckVerdict::NotMade);
     let pool = numbers(session, "SELECT @@innodb_buffer_pool_size").await?;
-    let pool_bytes = pool.and_then(|row| row.first().copied()).unwrap_or(f64::INFINITY);
-    if pool_bytes > POOL_BYTES_MAX {
+    if pool.is_none_or(|row| row.first().is_none_or(|bytes| *bytes > POOL_BYTES_MAX)) {
         facts.evidence.push(say!(pages_not_counted));
-        facts.verdict = Some(CheckVerdict::NotMade);
         return Ok(());
     }
-    mysql_pages(session, facts).await
-}
-
-/// Pages of each index in the buffer pool beside the leaf pages that it has by the statistics.
-async fn mysql_pages(
-    session: &mut AdminSession<'_>,
-    facts: &mut CacheFacts,
-) -> Result<(), DbError> {
-    let names: Vec<String> =
-        SchemaTable::ALL.iter().map(|table| format!("'{}'", table.name())).collect();
+    // Pages of each index in the buffer pool beside the leaf pages that it has by the statistics.
+    let names = SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
     let sql = format!(
         "SELECT s.table_name, s.index_name, s.stat_value, coalesce(b.pages, 0) FROM \
          mysql.innodb_index_stats s LEFT JOIN (SELECT table_name, index_name, count(*) AS pages \
@@ -253,7 +210,6 @@ async fn mysql_pages(
     let answer = match answer(session, &sql).await {
         Err(error) if !error.is_fatal() => {
             facts.evidence.push(say!(pages_not_countable, why = error.message()));
-            facts.verdict = Some(CheckVerdict::NotMade);
             return Ok(());
         }
         answered => answered?,
@@ -261,22 +217,19 @@ async fn mysql_pages(
     let (mut cached, mut pages) = (0.0, 0.0);
     for row in answer.rows {
         let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
-        let (of_index, there): (f64, f64) =
-            (cell(2).parse().unwrap_or(0.0), cell(3).parse().unwrap_or(0.0));
-        pages += of_index;
-        cached += there.min(of_index);
+        let [all, there]: [f64; 2] = [2, 3].map(|place| cell(place).parse().unwrap_or(0.0));
+        pages += all;
+        cached += there.min(all);
         // Statistics are estimates of small indexes.
-        if of_index >= 20.0 && there < of_index * 0.9 {
-            facts.evidence.push(say!(
-                index_partly_there,
-                there = there.to_string(),
-                index = cell(1),
-                table = cell(0),
-                all = of_index.to_string()
-            ));
+        if all >= 20.0 && there < all * 0.9 {
+            let [there, all] = [there, all].map(|pages| pages.to_string());
+            let (table, index) = (cell(0), cell(1));
+            let text =
+                say!(index_partly_there, there = there, index = index, table = table, all = all);
+            facts.evidence.push(text);
         }
     }
-    judge(facts, cached, pages, in_buffer_pool);
+    judge(facts, cached, pages, true);
     Ok(())
 }
 
@@ -337,18 +290,10 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_read_from_a_plan() {
-        assert_eq!(buffers("  Buffers: shared hit=3 read=7"), Some((3.0, 7.0)));
-        assert_eq!(buffers("  Buffers: shared read=7 dirtied=1, temp read=9"), Some((0.0, 7.0)));
-        assert_eq!(buffers("  Buffers: shared hit=15, temp read=9"), Some((15.0, 0.0)));
-        assert_eq!(buffers("Planning Time: 1 ms"), None);
-    }
-
-    #[test]
     fn the_verdict_needs_nearly_all_pages() {
         for (cached, verdict) in [(979.0, CheckVerdict::Failed), (981.0, CheckVerdict::Passed)] {
             let mut facts = CacheFacts::default();
-            judge(&mut facts, cached, 1000.0, in_buffer_pool);
+            judge(&mut facts, cached, 1000.0, true);
             assert_eq!(facts.verdict, Some(verdict));
         }
     }

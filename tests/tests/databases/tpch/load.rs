@@ -9,9 +9,7 @@ use dyno_facts::Message;
 use dyno_load::LoadObserver;
 use dyno_testkit::{MariaDb, Postgres, Scratch, number, server_or_skip, target, with_session};
 use dyno_tpch::generate::row_count;
-use dyno_tpch::load::{
-    LoadError, TpchLoadOptions, TpchLoadReport, TpchStep, destroy, estimate, load,
-};
+use dyno_tpch::load::{LoadError, TpchLoadOptions, TpchLoadReport, TpchStep, destroy, load};
 use dyno_tpch::schema::SchemaTable;
 use dyno_tpch::state::{TpchDatabase, loaded, note_refresh_pair};
 use dyno_tpch::warm::warm;
@@ -98,10 +96,6 @@ fn assert_complete<D: Driver>(driver: &D) {
     assert!(before.load.finished_at.ends_with('Z'), "{before:?}");
     // A row of lineitem has at least its 100 bytes of values.
     assert!(before.load.size_bytes.unwrap() > row_count(SchemaTable::Lineitem, SCALE) * 100);
-    let guess = estimate(driver.dialect(), SCALE, true);
-    let ratio =
-        before.load.size_bytes.unwrap() as f64 / (guess.data_bytes + guess.index_bytes) as f64;
-    assert!((0.7..1.5).contains(&ratio), "{ratio} of what was estimated");
     let rows = |name: &str| {
         let step = before.load.steps.iter().find(|step| step.name == name);
         step.unwrap_or_else(|| panic!("no step {name}: {before:?}")).rows
@@ -238,18 +232,6 @@ fn tables_of_others_are_left_alone() {
     assert_eq!(destroy(&driver.admin(), true, &Marking).unwrap(), ["orders"]);
     let too_small = TpchLoadOptions { scale: 0.0, ..options() };
     assert!(load(&driver.admin(), &too_small, &Marking).unwrap_err().hint().is_some());
-}
-
-#[test]
-fn what_does_not_fit_the_disk_is_refused_before_a_table_is_made() {
-    let scratch = Scratch::new();
-    let driver = sqlite(&scratch);
-    let huge = TpchLoadOptions { scale: 100_000.0, ..options() };
-    let error = load(&driver.admin(), &huge, &Marking).unwrap_err();
-    assert!(matches!(error, LoadError::Room { .. }), "{error}");
-    assert!(error.to_string().starts_with("Scale factor 100000 needs about "), "{error}");
-    assert!(error.hint().unwrap().contains("--force"));
-    assert_eq!(number(&driver, "SELECT count(*) FROM sqlite_master"), 0);
 }
 
 #[test]

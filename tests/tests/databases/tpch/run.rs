@@ -5,7 +5,6 @@ use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::postgres::PostgresDriver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_facts::CheckVerdict;
-use dyno_load::LoadError;
 use dyno_load::Unobserved;
 use dyno_testkit::{
     MariaDb, MySql, Postgres, Scratch, number, server_or_skip, skipped, target, wait_until,
@@ -67,7 +66,7 @@ fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
 }
 
 impl<F: Fn(Event<'_>)> TrialWatch for Told<F> {
-    fn sent(&self, _stream: u32, query: u8) {
+    fn sent(&self, query: u8) {
         (self.on)(Event::Sent(query));
     }
 
@@ -110,8 +109,7 @@ fn passes(driver: &impl Driver) {
     assert!(!facts.rewrites.is_empty() && !facts.deviations.is_empty());
     let other_scale = RunOptions { scale: 1.0, ..options(TpchTest::Queries) };
     let error = run(&driver.admin(), &other_scale, &Unwatched, &never).unwrap_err();
-    assert!(matches!(&error, LoadError::Data { .. }), "{error}");
-    assert!(error.to_string().contains("0.01") && error.hint().is_some());
+    assert!(error.message.to_string().contains("0.01") && error.hint.is_some(), "{error:?}");
 }
 
 /// A power and a throughput test leave as many rows as there were, and the next pair follows.
@@ -142,8 +140,7 @@ fn power_and_throughput(driver: &impl Driver) {
     let metrics = throughput.metrics.unwrap();
     let longest = throughput.queries.iter().map(|query| query.began_s + query.seconds);
     assert!(metrics.total_s >= longest.fold(0.0, f64::max) - throughput.queries[0].began_s);
-    let both = power.metrics.unwrap().power.unwrap() * metrics.throughput.unwrap();
-    assert!((metrics.qphh.unwrap() / both.sqrt() - 1.0).abs() < 1e-9, "{metrics:?}");
+    assert!(metrics.throughput.unwrap() > 0.0 && metrics.qphh.is_none(), "{metrics:?}");
     assert_eq!(
         number(driver, "select count(*) from orders"),
         row_count(schema::SchemaTable::Orders, SCALE)
@@ -313,7 +310,7 @@ fn degrees(driver: &PostgresDriver) {
         assert_eq!(remark.contains("max_worker_processes is 8."), degree == 64, "{remark}");
     }
     let other = RunOptions { rule: degree::named("tidb"), ..options(TpchTest::Queries) };
-    let error = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().to_string();
+    let error = run(&driver.admin(), &other, &Unwatched, &never).unwrap_err().message.to_string();
     assert!(error.contains("`tidb`") && error.contains("speak mysql"), "{error}");
     with_session(driver, async |session| {
         let names = ["max_parallel_workers_per_gather", "max_parallel_workers"];

@@ -82,7 +82,7 @@ fn wrong_words_get_one_error_with_a_hint() {
     gen_refused("--scale 0", range, "Use 1 for the smallest official size");
     gen_refused("--scale nan", range, "Use 1 for");
     gen_refused("--scale 1e9", range, "Use 1 for");
-    gen_refused("--scale 0.001", "The scale factor 0.001 is too small", "The next greater one");
+    gen_refused("--scale 0.001", "The scale factor 0.001 is too small", "Use 0.01");
     gen_refused("--scale 1 --tables lineitems", "TPC-H has no table `lineitems`.", "Did you mean");
     gen_refused("--scale 1 --tables x", "TPC-H has no table `x`.", "The tables are region, ");
     let none = "There is no part 5 of 4: parts are numbered from 1 to 4.";

@@ -206,14 +206,6 @@ pub(super) const TPCH: &[Case] = &[
         silent: |runs| queries(runs, &ALL, |facts| facts.degree.got = Some(1)),
     },
     Case {
-        id: "tpch-degree-unknown",
-        evidence: "trial 1: asked 16, got an unknown number",
-        fires: |runs| {
-            queries(runs, &ALL, |facts| (facts.degree.asked, facts.degree.got) = (16, None));
-        },
-        silent: |runs| queries(runs, &ALL, |_| {}),
-    },
-    Case {
         id: "tpch-cache-failed",
         evidence: "trial 1: ",
         fires: |runs| queries(runs, &ALL, |facts| facts.cache.verdict = Some(CheckVerdict::Failed)),
@@ -270,12 +262,6 @@ pub(super) const TPCH: &[Case] = &[
         evidence: "1 pair of refresh functions for 2 streams",
         fires: |runs| queries(runs, &[10], |_| {}),
         silent: |runs| queries(runs, &[9], |_| {}),
-    },
-    Case {
-        id: "tpch-short",
-        evidence: "trial 1: Q4",
-        fires: |runs| queries(runs, &ALL, |facts| facts.queries[3].seconds = 0.004),
-        silent: |runs| queries(runs, &ALL, |facts| facts.queries[3].seconds = 0.5),
     },
 ];
 

@@ -14,8 +14,6 @@ const BUILT_IN: &str = include_str!("degrees.toml");
 pub struct DegreeRule {
     /// The name by which suites choose it, such as `postgres`.
     pub name: String,
-    /// The product in words.
-    pub product: String,
     /// `mysql`, `postgres` or `sqlite`; empty is any.
     pub dialect: String,
     /// The rule applies where the product's name or version has this in it; empty is any.
@@ -54,21 +52,18 @@ pub struct Setting {
 
 impl DegreeRule {
     /// A rule of the user's own: statements that set a degree (`{degree}` in its place) and
-    /// statements that switch parallel execution off, which also end each trial.
+    /// statements that switch parallel execution off, which also end each trial; without them the former with 0.
     ///
     /// # Errors
-    /// In a sentence, when no statement has a place for the degree or none switches it off.
-    pub fn own(set: Vec<String>, off: Vec<String>) -> Result<DegreeRule, String> {
+    /// In a sentence, when no statement has a place for the degree.
+    pub fn own(set: Vec<String>, mut off: Vec<String>) -> Result<DegreeRule, String> {
         if !set.iter().any(|statement| statement.contains("{degree}")) {
             return Err("No statement of `degree_set` has `{degree}` in it.".to_owned());
         }
         if off.is_empty() {
-            return Err("`degree_set` needs `degree_off`: the statements that switch parallel \
-                        execution off, also at the end of each trial."
-                .to_owned());
+            off = set.iter().map(|sql| sql.replace("{degree}", "0")).collect();
         }
-        let product = "own statements".to_owned();
-        Ok(DegreeRule { name: "own".to_owned(), product, set, off, ..DegreeRule::default() })
+        Ok(DegreeRule { name: "own".to_owned(), set, off, ..DegreeRule::default() })
     }
 
     /// False for products that execute each query in one thread.
@@ -81,18 +76,13 @@ impl DegreeRule {
         self.settings.iter().filter_map(|setting| setting.off.parse().ok()).max().unwrap_or(0)
     }
 
-    /// Whether the rule can be meant for a dialect.
-    pub fn fits(&self, dialect: Dialect) -> bool {
-        self.dialect.is_empty() || self.dialect == dialect.name()
-    }
-
     /// Why the rule can't be meant for the server of a session, in a sentence; `None` where it can.
     pub async fn objection(
         &self,
         session: &mut AdminSession<'_>,
     ) -> Result<Option<String>, DbError> {
         let (name, dialect) = (&self.name, session.dialect().name());
-        if !self.fits(session.dialect()) {
+        if !self.dialect.is_empty() && self.dialect != dialect {
             return Ok(Some(format!(
                 "The degree rule `{name}` is for targets that speak {}, and this one speaks \
                  {dialect}.",
@@ -190,56 +180,51 @@ impl DegreeRule {
         degree: u32,
         applied: &mut Applied,
     ) -> Result<(), DbError> {
-        for setting in &self.settings {
-            let template = if degree == 0 { &setting.off } else { &setting.on };
+        for Setting { name, on, off, raise } in &self.settings {
+            let template = if degree == 0 { off } else { on };
             let wanted = template.replace("{degree}", &degree.to_string());
-            let before = value(session, &setting.name).await?;
+            let before = value(session, name).await?;
             let Some(before) = before.filter(|_| !wanted.is_empty()) else { continue };
-            let stays = setting.raise && number(&before) >= number(&wanted);
-            if stays {
+            if *raise && number(&before) >= number(&wanted) {
                 continue;
             }
-            let statement = assignment(session.dialect(), &setting.name, &wanted);
+            let statement = assignment(session.dialect(), name, &wanted);
             match session.query(&statement, &mut Discard).await {
                 Ok(_) => {}
                 // The administrator's value bounds the degree; only the degree itself has to be set.
                 Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
                     if !before.eq_ignore_ascii_case(&wanted) {
-                        let setting = &setting.name;
-                        applied.remarks.push(say!(
-                            setting_stays,
-                            setting = setting,
-                            before = before,
-                            wanted = wanted
-                        ));
+                        let remark =
+                            say!(setting_stays, setting = name, before = before, wanted = wanted);
+                        applied.remarks.push(remark);
                     }
                     continue;
                 }
                 Err(error) => return Err(error),
             }
             applied.statements.push(statement);
-            applied.restore.push(assignment(session.dialect(), &setting.name, &before));
-            let now = value(session, &setting.name).await?.unwrap_or_default();
+            applied.restore.push(assignment(session.dialect(), name, &before));
+            let now = value(session, name).await?.unwrap_or_default();
             if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
-                let setting = &setting.name;
-                let remark = say!(setting_became, setting = setting, now = now, wanted = wanted);
-                applied.remarks.push(remark);
+                applied.remarks.push(say!(
+                    setting_became,
+                    setting = name,
+                    now = now,
+                    wanted = wanted
+                ));
             }
         }
-        let own = if degree == 0 { &self.off } else { &self.set };
         if degree > 0 {
             applied.restore.extend(self.off.iter().cloned());
         }
-        for statement in own {
+        for statement in if degree == 0 { &self.off } else { &self.set } {
             let statement = statement.replace("{degree}", &degree.to_string());
             session.query(&statement, &mut Discard).await?;
             applied.statements.push(statement);
         }
         for limit in self.limits.iter().filter(|_| degree > 0) {
-            let bound = value(session, limit).await?;
-            if let Some(bound) = bound.and_then(|bound| number(&bound))
-                && bound < f64::from(degree)
-            {
+            let bound = value(session, limit).await?.and_then(|bound| number(&bound));
+            if let Some(bound) = bound.filter(|bound| *bound < f64::from(degree)) {
                 applied.remarks.push(say!(setting_is, setting = limit, bound = bound.to_string()));
             }
         }
@@ -302,7 +287,6 @@ mod tests {
         let names: HashSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
         assert_eq!(names.len(), rules.len(), "names are unique");
         for rule in &rules {
-            assert!(!rule.product.is_empty(), "{}", rule.name);
             assert_eq!(rule.is_parallel(), !rule.settings.is_empty(), "{}", rule.name);
             let has_place = rule.settings.iter().any(|setting| setting.on.contains("{degree}"));
             assert_eq!(has_place, rule.is_parallel(), "{}", rule.name);
@@ -310,7 +294,7 @@ mod tests {
             assert_eq!(has_off, rule.is_parallel(), "{}", rule.name);
             assert!(rule.workers.iter().all(|pattern| pattern.matches("{n}").count() == 1));
         }
-        assert!(rules.iter().any(|rule| rule.fits(Dialect::Sqlite)));
+        assert!(rules.iter().any(|rule| rule.dialect == Dialect::Sqlite.name()));
     }
 
     #[test]
@@ -329,8 +313,8 @@ mod tests {
     fn own_rules_need_a_place_for_the_degree_and_a_way_back() {
         let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect::<Vec<_>>();
         let (set, off) = (text(&["set dop = {degree}"]), text(&["set dop = 0"]));
-        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok());
-        assert!(DegreeRule::own(off.clone(), off).unwrap_err().contains("{degree}"));
-        assert!(DegreeRule::own(set, vec![]).unwrap_err().contains("degree_off"));
+        assert!(DegreeRule::own(set.clone(), off.clone()).is_ok_and(|own| own.off == off));
+        assert!(DegreeRule::own(off.clone(), off.clone()).unwrap_err().contains("{degree}"));
+        assert!(DegreeRule::own(set, vec![]).is_ok_and(|own| own.off == off));
     }
 }

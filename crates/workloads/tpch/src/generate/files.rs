@@ -1,7 +1,6 @@
 //! The tables and the refresh sets as files.
 
-use super::refresh::{DeletedKeys, RefreshRows};
-use super::{TableRows, part_row_count, refresh, row_count};
+use super::{TpchRows, part_row_count, refresh, row_count};
 use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
 use dyno_load::LoadObserver;
@@ -16,10 +15,10 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Rows are handed on in pieces of about this size: they stay in the cache.
-const PIECE_BYTES: usize = 256 << 10;
-/// What a chunk may hold back while it waits for its turn.
-const HELD_MAX_BYTES: usize = 16 << 20;
+/// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
+const CHUNK_BYTES: u64 = 512 << 10;
+/// What a thread makes of a larger chunk before it waits for its turn.
+const HELD_MAX_BYTES: usize = 1 << 20;
 /// How often a thread that waits looks whether all is over.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
@@ -64,39 +63,16 @@ pub struct WrittenFile {
     pub bytes: u64,
 }
 
-#[derive(Clone, Copy)]
-enum Rows {
-    Table { table: SchemaTable, part: u32, parts: u32 },
-    NewOrders(u32),
-    NewLines(u32),
-    DeletedKeys(u32),
-}
-
-impl Rows {
-    fn count(self, scale: f64) -> u64 {
-        match self {
-            Rows::Table { table, part, parts } => part_row_count(table, scale, part, parts),
-            Rows::NewOrders(_) | Rows::DeletedKeys(_) => refresh::orders(scale),
-            Rows::NewLines(set) => refresh::lines(scale, set),
-        }
-    }
-
-    fn chunks(self, scale: f64) -> u32 {
-        match self {
-            Rows::Table { table, parts, .. } => chunks_of_part(table, scale, parts),
-            _ => 1,
-        }
-    }
-}
-
 /// A file that several threads write, each its chunk, in order. It has its name only once it is complete.
 struct Job {
-    rows: Rows,
-    chunks: u32,
-    /// Chunks of the jobs before.
-    chunks_before: usize,
     path: PathBuf,
-    unfinished: PathBuf,
+    /// The columns are the first of this table.
+    table: SchemaTable,
+    columns: usize,
+    rows: u64,
+    chunks: u32,
+    /// The rows of a chunk, from 0.
+    make: Box<dyn Fn(u32) -> TpchRows + Send + Sync>,
     progress: Mutex<Progress>,
     turned: Condvar,
 }
@@ -110,19 +86,6 @@ struct Progress {
     bytes: u64,
 }
 
-/// Why a chunk was not written.
-enum Unwritten {
-    Failed(io::Error),
-    /// All is over, because of something else.
-    Over,
-}
-
-impl From<io::Error> for Unwritten {
-    fn from(error: io::Error) -> Self {
-        Unwritten::Failed(error)
-    }
-}
-
 /// Writes all files; several threads share each. A file has its name only once it is complete, and what
 /// is unfinished at an error is removed.
 ///
@@ -133,12 +96,11 @@ pub fn write(
     observer: &dyn LoadObserver,
     stop: &(dyn Fn() -> bool + Sync),
 ) -> Result<Vec<WrittenFile>, Failure> {
-    let contents = contents(options);
+    let jobs = jobs(options);
     if !options.overwrite {
-        let paths = contents.iter().map(|(path, _)| path);
-        let existing: Vec<&PathBuf> = paths.filter(|path| path.exists()).collect();
+        let existing: Vec<&Job> = jobs.iter().filter(|job| job.path.exists()).collect();
         if let Some(first) = existing.first() {
-            let first = first.display();
+            let first = first.path.display();
             let message = match existing.len() - 1 {
                 0 => format!("The file {first} exists already."),
                 others => format!("The file {first} and {others} more exist already."),
@@ -152,16 +114,14 @@ pub fn write(
         let folder = options.folder.display();
         Failure::new(format!("The folder {folder} can't be made: {error}.")).with_hint(OTHER_FOLDER)
     })?;
-    observer.rows_planned(contents.iter().map(|(_, rows)| rows.count(options.scale)).sum());
-    let jobs = jobs(contents, options.scale);
+    observer.rows_planned(jobs.iter().map(|job| job.rows).sum());
     super::prepare();
     let outcome = write_jobs(options, &jobs, observer, stop);
     if outcome.is_err() {
         jobs.iter().for_each(Job::discard);
     }
     let written = |job: Job| {
-        let Progress { rows, bytes, .. } =
-            job.progress.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let Progress { rows, bytes, .. } = *job.progress();
         WrittenFile { path: job.path, rows, bytes }
     };
     outcome.map(|()| jobs.into_iter().map(written).collect())
@@ -185,8 +145,8 @@ fn not_written(path: &Path, error: &io::Error) -> Failure {
 
 /// The files in the order in which they are written: the largest table first, because its chunks keep
 /// all threads busy, and what is small fills the end.
-fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
-    let extension = options.format.extension();
+fn jobs(options: &FileOptions) -> Vec<Job> {
+    let (scale, extension) = (options.scale, options.format.extension());
     let path = |name: &str, part: &str| {
         let name = match options.format {
             _ if part.is_empty() => format!("{name}.{extension}"),
@@ -196,6 +156,17 @@ fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
         };
         options.folder.join(name)
     };
+    let of_table = |table: SchemaTable, part: u32, parts: u32, name: &str| {
+        let chunks = chunks_of_part(table, scale, parts);
+        let make = move |chunk: u32| {
+            TpchRows::part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
+        };
+        let rows = part_row_count(table, scale, part, parts);
+        let (path, make) = (path(table.name(), name), Box::new(make) as Box<_>);
+        let columns = table.columns().len();
+        let (progress, turned) = (Mutex::default(), Condvar::new());
+        Job { path, table, columns, rows, chunks, make, progress, turned }
+    };
     let largest_first = |tables: &[SchemaTable]| {
         let mut tables = tables.to_vec();
         tables.sort();
@@ -203,47 +174,46 @@ fn contents(options: &FileOptions) -> Vec<(PathBuf, Rows)> {
         tables.into_iter().rev()
     };
     match &options.content {
-        Content::Tables(tables) => largest_first(tables)
-            .map(|table| (path(table.name(), ""), Rows::Table { table, part: 1, parts: 1 }))
-            .collect(),
+        Content::Tables(tables) => {
+            largest_first(tables).map(|table| of_table(table, 1, 1, "")).collect()
+        }
         Content::Parts { tables, part: chosen, parts } => largest_first(tables)
             .flat_map(|table| {
                 let is_small = matches!(table, SchemaTable::Region | SchemaTable::Nation);
-                let here = chosen.clone().filter(move |part| !is_small || *part == 1);
-                here.map(move |part| (table, part, is_small))
+                let own = chosen.clone().filter(move |part| !is_small || *part == 1);
+                own.map(move |part| (table, part, is_small))
             })
             .map(|(table, part, is_small)| {
                 let name = if is_small { String::new() } else { part.to_string() };
-                (path(table.name(), &name), Rows::Table { table, part, parts: *parts })
+                of_table(table, part, *parts, &name)
             })
             .collect(),
         Content::Refresh(sets) => sets
             .clone()
             .flat_map(|set| {
-                let (new, old) = (format!("u{set}"), set.to_string());
+                let inserted = |table: SchemaTable, rows: u64| Job {
+                    path: path(table.name(), &format!("u{set}")),
+                    rows,
+                    chunks: 1,
+                    make: Box::new(move |_| refresh::inserted(table, scale, set, 0..u64::MAX)),
+                    ..of_table(table, 1, 1, "")
+                };
+                let orders = refresh::orders(scale);
+                let deleted = Job {
+                    path: path("delete", &set.to_string()),
+                    columns: 1,
+                    make: Box::new(move |_| refresh::deleted(scale, set)),
+                    ..inserted(SchemaTable::Orders, orders)
+                };
+                let lines = refresh::lines(scale, set);
                 [
-                    (path("orders", &new), Rows::NewOrders(set)),
-                    (path("lineitem", &new), Rows::NewLines(set)),
-                    (path("delete", &old), Rows::DeletedKeys(set)),
+                    inserted(SchemaTable::Orders, orders),
+                    inserted(SchemaTable::Lineitem, lines),
+                    deleted,
                 ]
             })
             .collect(),
     }
-}
-
-fn jobs(contents: Vec<(PathBuf, Rows)>, scale: f64) -> Vec<Job> {
-    let mut chunks_before = 0;
-    let job = |(path, rows): (PathBuf, Rows)| {
-        let chunks = rows.chunks(scale);
-        let mut unfinished = path.clone().into_os_string();
-        unfinished.push(".part");
-        let (progress, turned) = (Mutex::default(), Condvar::new());
-        let unfinished = PathBuf::from(unfinished);
-        let job = Job { rows, chunks, chunks_before, path, unfinished, progress, turned };
-        chunks_before += chunks as usize;
-        job
-    };
-    contents.into_iter().map(job).collect()
 }
 
 fn write_jobs(
@@ -257,16 +227,17 @@ fn write_jobs(
     let error = Mutex::new(None);
     let over = || has_failed.load(Ordering::Relaxed) || stop();
     let work = || {
-        let mut buffer = Vec::with_capacity(2 * PIECE_BYTES);
+        let mut buffer = Vec::with_capacity(2 * HELD_MAX_BYTES);
         while !over()
             && let Some((job, chunk)) = chunk_at(jobs, next.fetch_add(1, Ordering::Relaxed))
         {
-            if let Err(Unwritten::Failed(cause)) =
-                job.write_chunk(chunk, options, &mut buffer, observer, &over)
-            {
-                has_failed.store(true, Ordering::Relaxed);
-                let first = &mut *error.lock().unwrap_or_else(PoisonError::into_inner);
-                first.get_or_insert_with(|| not_written(&job.path, &cause));
+            match job.write_chunk(chunk, options.format, &mut buffer, &over) {
+                Ok(rows) => observer.rows_done(rows),
+                Err(cause) => {
+                    has_failed.store(true, Ordering::Relaxed);
+                    let first = &mut *error.lock().unwrap_or_else(PoisonError::into_inner);
+                    first.get_or_insert_with(|| not_written(&job.path, &cause));
+                }
             }
         }
     };
@@ -286,105 +257,79 @@ fn write_jobs(
     }
 }
 
-fn chunk_at(jobs: &[Job], number: usize) -> Option<(&Job, u32)> {
-    let job = jobs.get(jobs.partition_point(|job| job.chunks_before <= number).checked_sub(1)?)?;
-    let chunk = (number - job.chunks_before) as u32;
-    (chunk < job.chunks).then_some((job, chunk))
+fn chunk_at(jobs: &[Job], mut number: usize) -> Option<(&Job, u32)> {
+    for job in jobs {
+        if number < job.chunks as usize {
+            return Some((job, number as u32));
+        }
+        number -= job.chunks as usize;
+    }
+    None
 }
 
 impl Job {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn unfinished(&self) -> PathBuf {
+        let mut path = self.path.clone().into_os_string();
+        path.push(".part");
+        path.into()
+    }
+
+    /// Returns the rows; leaves off where all is over.
     fn write_chunk(
         &self,
         chunk: u32,
-        options: &FileOptions,
+        format: LineFormat,
         buffer: &mut Vec<u8>,
-        observer: &dyn LoadObserver,
         over: &dyn Fn() -> bool,
-    ) -> Result<(), Unwritten> {
-        let scale = options.scale;
-        let (table, columns) = match self.rows {
-            Rows::Table { table, .. } => (table, usize::MAX),
-            Rows::NewOrders(_) => (SchemaTable::Orders, usize::MAX),
-            Rows::NewLines(_) => (SchemaTable::Lineitem, usize::MAX),
-            Rows::DeletedKeys(_) => (SchemaTable::Orders, 1),
-        };
+    ) -> io::Result<u64> {
         buffer.clear();
-        if chunk == 0 {
-            buffer.extend_from_slice(options.format.header(table, columns).as_bytes());
+        if chunk == 0 && format == LineFormat::Csv {
+            let names = self.table.columns().iter().take(self.columns).map(|(name, _)| *name);
+            buffer.extend_from_slice(names.collect::<Vec<_>>().join(",").as_bytes());
+            buffer.push(b'\n');
         }
-        let mut rows: Box<dyn RowSource> = match self.rows {
-            Rows::Table { table, part, parts } => {
-                let small = (part - 1) * self.chunks + chunk + 1;
-                Box::new(TableRows::new(table, scale, small, parts * self.chunks))
+        let (mut rows, mut count) = ((self.make)(chunk), 0);
+        loop {
+            let has_more = format.fill(&mut rows, buffer, HELD_MAX_BYTES, &mut count);
+            let mut progress = self.progress();
+            while progress.next != chunk {
+                if over() {
+                    return Ok(0);
+                }
+                let woken = self.turned.wait_timeout(progress, LOOK_EVERY);
+                progress = woken.unwrap_or_else(PoisonError::into_inner).0;
             }
-            Rows::NewOrders(set) => Box::new(RefreshRows::orders(scale, set)),
-            Rows::NewLines(set) => Box::new(RefreshRows::lines(scale, set)),
-            Rows::DeletedKeys(set) => Box::new(DeletedKeys::new(scale, set)),
-        };
-        let (mut count, mut limit) = (0, PIECE_BYTES);
-        while options.format.fill(&mut *rows, buffer, limit, &mut count) {
-            if over() {
-                return Err(Unwritten::Over);
+            let file = match &mut progress.file {
+                Some(file) => file,
+                none => none.insert(File::create(self.unfinished())?),
+            };
+            file.write_all(buffer)?;
+            progress.bytes += buffer.len() as u64;
+            buffer.clear();
+            if !has_more {
+                progress.rows += count;
+                progress.next += 1;
+                if progress.next == self.chunks {
+                    progress.file = None;
+                    fs::rename(self.unfinished(), &self.path)?;
+                }
+                self.turned.notify_all();
             }
-            let may_wait = buffer.len() >= HELD_MAX_BYTES;
-            if let Some(mut progress) = self.turn(chunk, may_wait, over)? {
-                self.append(&mut progress, buffer)?;
+            if !has_more || over() {
+                return Ok(count);
             }
-            limit = buffer.len() + PIECE_BYTES;
         }
-        if let Some(mut progress) = self.turn(chunk, true, over)? {
-            self.append(&mut progress, buffer)?;
-            progress.rows += count;
-            progress.next += 1;
-            if progress.next == self.chunks {
-                progress.file = None;
-                fs::rename(&self.unfinished, &self.path)?;
-            }
-            self.turned.notify_all();
-        }
-        observer.rows_done(count);
-        Ok(())
-    }
-
-    /// The progress of the file if it is a chunk's turn, which may be waited for.
-    fn turn(
-        &self,
-        chunk: u32,
-        may_wait: bool,
-        over: &dyn Fn() -> bool,
-    ) -> Result<Option<MutexGuard<'_, Progress>>, Unwritten> {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        while progress.next != chunk {
-            if !may_wait {
-                return Ok(None);
-            }
-            if over() {
-                return Err(Unwritten::Over);
-            }
-            let woken = self.turned.wait_timeout(progress, LOOK_EVERY);
-            progress = woken.unwrap_or_else(PoisonError::into_inner).0;
-        }
-        Ok(Some(progress))
-    }
-
-    /// Writes what the buffer holds, and empties it.
-    fn append(&self, progress: &mut Progress, buffer: &mut Vec<u8>) -> io::Result<()> {
-        let file = match &mut progress.file {
-            Some(file) => file,
-            none => none.insert(File::create(&self.unfinished)?),
-        };
-        file.write_all(buffer)?;
-        progress.bytes += buffer.len() as u64;
-        buffer.clear();
-        Ok(())
     }
 
     /// Removes what is unfinished: on a full disk it would be in the way of what comes next.
     fn discard(&self) {
-        let mut progress = self.progress.lock().unwrap_or_else(PoisonError::into_inner);
-        if progress.file.take().is_some() {
+        if self.progress().file.take().is_some() {
             // There is an earlier error to tell of.
-            let _ = fs::remove_file(&self.unfinished);
+            let _ = fs::remove_file(self.unfinished());
         }
     }
 }
@@ -401,20 +346,10 @@ pub enum LineFormat {
 
 impl LineFormat {
     /// The end of a file's name.
-    pub fn extension(self) -> &'static str {
+    fn extension(self) -> &'static str {
         match self {
             LineFormat::Tbl => "tbl",
             LineFormat::Csv => "csv",
-        }
-    }
-
-    fn header(self, table: SchemaTable, columns: usize) -> String {
-        match self {
-            LineFormat::Tbl => String::new(),
-            LineFormat::Csv => {
-                let names = table.columns().iter().take(columns).map(|(name, _)| *name);
-                names.collect::<Vec<_>>().join(",") + "\n"
-            }
         }
     }
 
@@ -484,23 +419,6 @@ impl RowWriter for Columns<'_> {
     }
 }
 
-/// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
-const CHUNK_BYTES: u64 = 512 << 10;
-
-/// The mean length of a table's line in bytes, at scale factor 1.
-fn row_bytes(table: SchemaTable) -> u64 {
-    match table {
-        SchemaTable::Region => 78,
-        SchemaTable::Nation => 89,
-        SchemaTable::Supplier => 141,
-        SchemaTable::Part => 121,
-        SchemaTable::Partsupp => 149,
-        SchemaTable::Customer => 163,
-        SchemaTable::Orders => 115,
-        SchemaTable::Lineitem => 127,
-    }
-}
-
 /// Into how many chunks each of `parts` parts of a table goes.
 ///
 /// A part is `rows / parts` rows, the last one more; so chunks of a part are parts of the table only if
@@ -514,7 +432,7 @@ fn chunks_of_part(table: SchemaTable, scale: f64, parts: u32) -> u32 {
         SchemaTable::Lineitem => (SchemaTable::Orders, 4),
         other => (other, 1),
     };
-    let unit_bytes = rows_each * row_bytes(table);
+    let unit_bytes = rows_each * table.row_bytes();
     let part_units = row_count(maker, scale) / u64::from(parts.max(1));
     // The number of a chunk in the whole table is an i32 in tpchgen.
     let chunks_max = (i32::MAX as u64 / u64::from(parts.max(1))).max(1);

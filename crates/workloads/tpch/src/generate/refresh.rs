@@ -3,10 +3,8 @@
 //! dbgen's rows of set u are those that would follow the base data; their keys fill gaps that the
 //! keys of the base data leave.
 
-use super::{Cells, Rows};
+use super::{Rows, TpchRows, rows};
 use crate::schema::SchemaTable;
-use dyno_core::{RowSource, RowWriter};
-use std::fmt;
 use std::ops::Range;
 use tpchgen::generators::{LineItemGenerator, OrderGenerator};
 
@@ -49,41 +47,17 @@ fn key(order: i64, eighth: i64) -> i64 {
     (order / 8 * 4 + eighth) * 8 + order % 8
 }
 
-/// Rows that RF1 inserts: those of orders, or those of lineitem.
-pub struct RefreshRows {
-    table: SchemaTable,
-    scale: f64,
-    set: u32,
-    /// Which of the set's orders, from 0.
-    range: Range<i64>,
-    rows: Rows,
-    cells: Cells,
+/// The rows of orders or of lineitem that RF1 inserts with set `set` (1 to [`SET_MAX`]), of these orders only, counted from
+/// 0 within the set: an order and its lines have to go into one transaction (2.5.4), a set may go into several.
+pub fn inserted(table: SchemaTable, scale: f64, set: u32, orders: Range<u64>) -> TpchRows {
+    let end = self::orders(scale);
+    let range = orders.start.min(end) as i64..orders.end.min(end) as i64;
+    TpchRows::new(move || new_rows(table, scale, set, range.clone()))
 }
 
-impl RefreshRows {
-    /// The new rows of orders of set `set`, 1 to [`SET_MAX`].
-    pub fn orders(scale: f64, set: u32) -> RefreshRows {
-        RefreshRows::new(SchemaTable::Orders, scale, set, 0..u64::MAX)
-    }
-
-    /// The new rows of lineitem of set `set`, 1 to [`SET_MAX`].
-    pub fn lines(scale: f64, set: u32) -> RefreshRows {
-        RefreshRows::new(SchemaTable::Lineitem, scale, set, 0..u64::MAX)
-    }
-
-    fn new(table: SchemaTable, scale: f64, set: u32, range: Range<u64>) -> RefreshRows {
-        let end = orders(scale);
-        let range = range.start.min(end) as i64..range.end.min(end) as i64;
-        let rows = new_rows(table, scale, set, range.clone());
-        RefreshRows { table, scale, set, range, rows, cells: Cells::new() }
-    }
-
-    /// Only the rows of these orders, counted from 0 within the set: an order and its lines have to
-    /// go into one transaction (2.5.4), a set may go into several.
-    #[must_use]
-    pub fn of_orders(self, range: Range<u64>) -> RefreshRows {
-        RefreshRows::new(self.table, self.scale, self.set, range)
-    }
+/// The keys of [`deleted_keys`] as rows of one column.
+pub(super) fn deleted(scale: f64, set: u32) -> TpchRows {
+    TpchRows::new(move || rows(deleted_keys(scale, set), |_, key, out| out.int(key)))
 }
 
 fn new_rows(table: SchemaTable, scale: f64, set: u32, range: Range<i64>) -> Rows {
@@ -95,68 +69,18 @@ fn new_rows(table: SchemaTable, scale: f64, set: u32, range: Range<i64>) -> Rows
     let new_key = move |old: i64| key(of_sets + place(old) + 1, 1);
     let Range { start, end } = range;
     if table == SchemaTable::Orders {
-        let rows = OrderGenerator::new(scale, part, parts).iter();
-        let rows = rows.skip_while(move |row| place(row.o_orderkey) < start);
-        super::rows(
-            rows.take_while(move |row| place(row.o_orderkey) < end),
-            move |cells, mut row, out| {
-                row.o_orderkey = new_key(row.o_orderkey);
-                cells.order(row, out);
-            },
-        )
+        let all = OrderGenerator::new(scale, part, parts).iter();
+        let own = all.skip_while(move |row| place(row.o_orderkey) < start);
+        rows(own.take_while(move |row| place(row.o_orderkey) < end), move |cells, mut row, out| {
+            row.o_orderkey = new_key(row.o_orderkey);
+            cells.order(row, out);
+        })
     } else {
-        let rows = LineItemGenerator::new(scale, part, parts).iter();
-        let rows = rows.skip_while(move |row| place(row.l_orderkey) < start);
-        super::rows(
-            rows.take_while(move |row| place(row.l_orderkey) < end),
-            move |cells, mut row, out| {
-                row.l_orderkey = new_key(row.l_orderkey);
-                cells.lineitem(row, out);
-            },
-        )
-    }
-}
-
-impl RowSource for RefreshRows {
-    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
-        (self.rows)(&mut self.cells, out)
-    }
-
-    fn restart(&mut self) {
-        self.rows = new_rows(self.table, self.scale, self.set, self.range.clone());
-    }
-}
-
-impl fmt::Debug for RefreshRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "RefreshRows(set {}, scale {}, orders {:?})", self.set, self.scale, self.range)
-    }
-}
-
-/// The keys of [`deleted_keys`] as rows of one column.
-#[derive(Debug)]
-pub(super) struct DeletedKeys {
-    scale: f64,
-    set: u32,
-    orders: Range<u64>,
-}
-
-impl DeletedKeys {
-    pub(super) fn new(scale: f64, set: u32) -> DeletedKeys {
-        DeletedKeys { scale, set, orders: deleted_orders(scale, set) }
-    }
-}
-
-impl RowSource for DeletedKeys {
-    fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
-        let order = self.orders.next();
-        if let Some(order) = order {
-            out.int(key(order as i64, 0));
-        }
-        order.is_some()
-    }
-
-    fn restart(&mut self) {
-        self.orders = deleted_orders(self.scale, self.set);
+        let all = LineItemGenerator::new(scale, part, parts).iter();
+        let own = all.skip_while(move |row| place(row.l_orderkey) < start);
+        rows(own.take_while(move |row| place(row.l_orderkey) < end), move |cells, mut row, out| {
+            row.l_orderkey = new_key(row.l_orderkey);
+            cells.lineitem(row, out);
+        })
     }
 }

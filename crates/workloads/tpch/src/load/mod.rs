@@ -6,16 +6,13 @@
 //!
 //! - `steps`: what is done, and by which statements. `work`: the parallel work. `order`: what of it overlaps.
 //! - `rows`: rows on their way, and whether what is stored is what was sent.
-//! - `estimate`: whether it will fit, and how large it is.
 
-mod estimate;
 mod order;
 mod rows;
 mod steps;
 mod work;
 
 pub use dyno_load::LoadError;
-pub use estimate::{Estimate, estimate};
 pub use steps::TpchStep;
 pub(crate) use steps::needs;
 use steps::{Piece, Work};
@@ -52,10 +49,6 @@ pub struct TpchLoadOptions {
     pub serial: bool,
     /// Reads all into memory at the end, as a step of its own.
     pub warm_up: bool,
-    /// Whether the server runs on this machine, so that its disk can be looked at.
-    pub same_host: bool,
-    /// Loads what does not fit the disk by the estimate.
-    pub force: bool,
 }
 
 impl TpchLoadOptions {
@@ -69,8 +62,6 @@ impl TpchLoadOptions {
             steps: TpchStep::ALL.to_vec(),
             serial: false,
             warm_up: false,
-            same_host: false,
-            force: false,
         }
     }
 }
@@ -137,12 +128,8 @@ fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoa
     }
     let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
     let rows_found = of_load.map(|step| step.rows).sum();
-    TpchLoadReport {
-        rows: LoadReport { rows_found, was_complete: true, ..LoadReport::default() },
-        is_complete: true,
-        load: loaded.load,
-        ..TpchLoadReport::default()
-    }
+    let rows = LoadReport { rows_found, was_complete: true, ..LoadReport::default() };
+    TpchLoadReport { rows, is_complete: true, load: loaded.load, ..TpchLoadReport::default() }
 }
 
 /// The pieces that are left of the steps that are asked for, and whether nothing is left after them.
@@ -152,22 +139,20 @@ fn plan(
     found: &[Done],
 ) -> Result<(Vec<Piece>, bool), LoadError> {
     let names: HashSet<&str> = found.iter().map(|done| done.name.as_str()).collect();
-    let mut left = Vec::new();
-    let mut left_out: Option<TpchStep> = None;
+    let (mut left, mut left_out): (Vec<Piece>, Option<TpchStep>) = (Vec::new(), None);
     for step in TpchStep::ALL.into_iter().filter(|step| step.is_wanted(options)) {
         let mut pieces = steps::pieces(step, dialect, options);
         pieces.retain(|piece| !names.contains(piece.name.as_str()));
-        match (pieces.is_empty(), options.steps.contains(&step), left_out) {
-            (true, ..) => {}
-            (false, true, None) => left.extend(pieces),
-            (false, true, Some(before)) => {
-                return Err(LoadError::option(format!(
-                    "The step {} can't be done before the step {}, which was not asked for.",
-                    step.name(),
-                    before.name()
-                )));
-            }
-            (false, false, _) => left_out = left_out.or(Some(step)),
+        if !options.steps.contains(&step) {
+            left_out = left_out.or((!pieces.is_empty()).then_some(step));
+        } else if let Some(before) = left_out.filter(|_| !pieces.is_empty()) {
+            return Err(LoadError::option(format!(
+                "The step {} can't be done before the step {}, which was not asked for.",
+                step.name(),
+                before.name()
+            )));
+        } else {
+            left.extend(pieces);
         }
     }
     Ok((left, left_out.is_none()))
@@ -205,13 +190,11 @@ async fn begin(
         observer.note("Going on with an unfinished load");
     }
     database.load.attempts += 1;
-    estimate::check_room(session, options, observer).await?;
-    let noting = || while_doing("noting the begin of the load");
     state::create_own_tables(session).await?;
     for name in state::OWN_TABLES {
         catalog::mark(session, name, observer).await?;
     }
-    state::note_load(session, &database).await.map_err(noting())?;
+    note_load(session, &database, "begin").await?;
     let done = state::read_steps(session).await?;
     Ok((database, done))
 }
@@ -257,7 +240,19 @@ fn finish(
         })?;
         report.verify_s = now_s() - began_s;
         loader.one(async |session: &mut AdminSession<'_>| {
-            conclude(session, options, &mut database).await
+            if let Some(sql) = session.capabilities().checkpoint {
+                execute(session, "writing all to the file", sql).await?;
+            }
+            database.load.size_bytes = state::size_bytes(session).await;
+            note_load(session, &database, "end").await?;
+            if options.warm_up {
+                let began_s = now_s();
+                crate::warm::warm(session).await.map_err(while_doing("warming up"))?;
+                let (name, seconds) = ("warm-up".to_owned(), now_s() - began_s);
+                database.load.steps.push(LoadStep { name, seconds, rows: 0 });
+                note_load(session, &database, "end").await?;
+            }
+            Ok(())
         })?;
         report.is_complete = true;
     }
@@ -265,25 +260,13 @@ fn finish(
     Ok(report)
 }
 
-async fn conclude(
+async fn note_load(
     session: &mut AdminSession<'_>,
-    options: &TpchLoadOptions,
-    database: &mut TpchDatabase,
+    database: &TpchDatabase,
+    stage: &str,
 ) -> Result<(), LoadError> {
-    if let Some(sql) = session.capabilities().checkpoint {
-        execute(session, "writing all to the file", sql).await?;
-    }
-    database.load.size_bytes = estimate::size_bytes(session).await;
-    let noting = || while_doing("noting the end of the load");
-    state::note_load(session, database).await.map_err(noting())?;
-    if options.warm_up {
-        let began_s = now_s();
-        crate::warm::warm(session).await.map_err(while_doing("warming up"))?;
-        let seconds = now_s() - began_s;
-        database.load.steps.push(LoadStep { name: "warm-up".to_owned(), seconds, rows: 0 });
-        state::note_load(session, database).await.map_err(noting())?;
-    }
-    Ok(())
+    let noted = state::note_load(session, database).await;
+    noted.map_err(while_doing(format!("noting the {stage} of the load")))
 }
 
 /// Seconds since 1970.
@@ -382,16 +365,15 @@ fn not_of_dyno(
     names: &[String],
 ) -> Option<LoadError> {
     let is_noted = state::OWN_TABLES.iter().any(|own| existing.contains(*own));
-    let is_foreign = |name: &&str| {
+    let mut foreign = SchemaTable::ALL.map(SchemaTable::name).to_vec();
+    foreign.retain(|name| {
         existing.contains(*name)
             && names.iter().any(|known| known == name)
             && (!is_noted || unmarked.contains(*name))
-    };
-    let foreign: Vec<&str> =
-        SchemaTable::ALL.iter().map(|table| table.name()).filter(is_foreign).collect();
-    let (subject, verb) = match foreign.as_slice() {
-        [] => return None,
-        [_] => ("The table", "was"),
+    });
+    let (subject, verb) = match foreign.len() {
+        0 => return None,
+        1 => ("The table", "was"),
         _ => ("The tables", "were"),
     };
     Some(LoadError::data(

@@ -22,10 +22,8 @@ const LARGEST: SchemaTable = SchemaTable::Lineitem;
 #[derive(Debug)]
 pub(super) struct Order<'a> {
     overlaps: bool,
-    /// In the order in which they are wanted; rows for themselves, as they are many.
-    first: Vec<&'a Piece>,
-    rows: VecDeque<&'a Piece>,
-    last: Vec<&'a Piece>,
+    /// In the order in which they are wanted.
+    waiting: VecDeque<&'a Piece>,
     /// Pieces that are not done, of each step and table.
     left: [[u32; TABLES]; STEPS],
     under_way: Vec<UnderWay<'a>>,
@@ -55,48 +53,22 @@ pub(super) enum NextPiece<'a> {
 
 impl<'a> Order<'a> {
     pub(super) fn new(pieces: &'a [Piece], overlaps: bool) -> Self {
-        let mut order = Order {
-            overlaps,
-            first: Vec::new(),
-            rows: VecDeque::new(),
-            last: Vec::new(),
-            left: [[0; TABLES]; STEPS],
-            under_way: Vec::new(),
-            clock: 0,
-            filled: [0; TABLES],
-        };
-        for piece in pieces {
-            order.left[piece.step as usize][piece.table as usize] += 1;
-            match piece.step {
-                TpchStep::Load => order.rows.push_back(piece),
-                TpchStep::Create | TpchStep::Analyze => order.first.push(piece),
-                _ => order.last.push(piece),
-            }
-        }
-        if overlaps {
-            order.rows.make_contiguous().sort_by_key(|piece| piece.table != LARGEST);
-        }
-        order.last.sort_by_key(|piece| rank(piece));
-        order
+        let mut waiting: Vec<&Piece> = pieces.iter().collect();
+        waiting.sort_by_key(|piece| rank(piece, overlaps));
+        let mut left = [[0; TABLES]; STEPS];
+        pieces.iter().for_each(|piece| left[piece.step as usize][piece.table as usize] += 1);
+        let (waiting, under_way) = (waiting.into(), Vec::new());
+        Order { overlaps, waiting, left, under_way, clock: 0, filled: [0; TABLES] }
     }
 
     /// The next piece, which is under way until [`Order::done`].
     pub(super) fn take(&mut self) -> NextPiece<'a> {
-        let piece = if let Some(place) = self.place(&self.first) {
-            self.first.remove(place)
-        } else if let Some(piece) = self.rows.front().copied()
-            && self.is_ready(piece)
-        {
-            self.rows.pop_front();
-            piece
-        } else if let Some(place) = self.place(&self.last) {
-            self.last.remove(place)
-        } else if self.under_way.is_empty() {
-            let is_all = self.first.is_empty() && self.rows.is_empty() && self.last.is_empty();
-            assert!(is_all, "pieces that nothing makes ready: {self:?}");
-            return NextPiece::End;
-        } else {
-            return NextPiece::Wait;
+        let can_begin = |piece: &&Piece| self.is_ready(piece) && self.is_free(piece);
+        let place = self.waiting.iter().position(can_begin);
+        let Some(piece) = place.and_then(|place| self.waiting.remove(place)) else {
+            let is_over = self.under_way.is_empty();
+            assert!(!is_over || self.waiting.is_empty(), "nothing makes these ready: {self:?}");
+            return if is_over { NextPiece::End } else { NextPiece::Wait };
         };
         self.clock += 1;
         let began = self.clock;
@@ -116,14 +88,7 @@ impl<'a> Order<'a> {
 
     /// Lets no session take another piece.
     pub(super) fn stop(&mut self) {
-        self.first.clear();
-        self.rows.clear();
-        self.last.clear();
-    }
-
-    /// Where the first piece is that can begin.
-    fn place(&self, pieces: &[&Piece]) -> Option<usize> {
-        pieces.iter().position(|piece| self.is_ready(piece) && self.is_free(piece))
+        self.waiting.clear();
     }
 
     fn is_done(&self, step: TpchStep, table: SchemaTable) -> bool {
@@ -182,10 +147,16 @@ impl<'a> Order<'a> {
     }
 }
 
-/// Primary keys first, which others refer to, then all of the largest table.
-fn rank(piece: &Piece) -> (bool, bool, bool) {
-    let is_key = piece.step == TpchStep::PrimaryKeys;
-    (!is_key, piece.table != LARGEST, piece.step == TpchStep::ForeignKeys)
+/// Tables and their statistics, rows, primary keys, which others refer to, then all of the largest table.
+fn rank(piece: &Piece, overlaps: bool) -> (u8, bool, bool) {
+    let is_other = piece.table != LARGEST;
+    match piece.step {
+        TpchStep::Create | TpchStep::Analyze => (0, false, false),
+        TpchStep::Load => (1, overlaps && is_other, false),
+        TpchStep::PrimaryKeys => (2, is_other, false),
+        TpchStep::Indexes => (3, is_other, false),
+        TpchStep::ForeignKeys => (3, is_other, true),
+    }
 }
 
 fn tables(piece: &Piece) -> impl Iterator<Item = SchemaTable> {
@@ -299,7 +270,8 @@ mod tests {
             other => panic!("{other:?}"),
         };
         let mut parts = Vec::new();
-        while order.rows.front().is_some_and(|piece| piece.table == LARGEST) {
+        let has_rows = |piece: &&Piece| piece.step == TpchStep::Load && piece.table == LARGEST;
+        while order.waiting.iter().any(&has_rows) {
             parts.push(take(&mut order));
         }
         let a = take(&mut order);

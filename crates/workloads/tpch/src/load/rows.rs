@@ -5,7 +5,7 @@
 //! short or shifted by a column changes a sum; when all is loaded, the database is asked for the same sums.
 
 use super::steps::TpchStep;
-use crate::generate::TableRows;
+use crate::generate::TpchRows;
 use crate::schema::{SchemaTable, Type};
 use crate::state::Done;
 use dyno_core::{AdminSession, Dialect, RowSource, RowWriter, Session};
@@ -17,33 +17,14 @@ const WIDEST: usize = 16;
 /// Days from 1970-01-01 to 2000-01-01, with which PostgreSQL's days begin.
 const EPOCH_DAYS: i64 = 10_957;
 
-/// True if the server takes a table's rows in binary format: none of those that only speak PostgreSQL's protocol is asked
-/// to, and the columns must have the types of a load, as values of other types look otherwise.
-pub(super) async fn takes_binary(session: &mut AdminSession<'_>, table: SchemaTable) -> bool {
-    if session.dialect() != Dialect::Postgres || session.product().name != "PostgreSQL" {
-        return false;
-    }
-    let sql = format!(
-        "SELECT string_agg(t.typname, ' ' ORDER BY a.attnum) FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
-         WHERE a.attrelid = '{}'::regclass AND a.attnum > 0 AND NOT a.attisdropped AND version() LIKE 'PostgreSQL 1_.%'",
-        table.name()
-    );
-    let types = table.columns().iter().map(|(_, kind)| match kind {
-        Type::Key => "int8",
-        Type::Int => "int4",
-        Type::Decimal => "numeric",
-        Type::Date => "date",
-        Type::Char(_) => "bpchar",
-        Type::Varchar(_) => "varchar",
-    });
-    let types = types.collect::<Vec<_>>().join(" ");
-    // Without an answer text does; a lost connection shows with the next statement.
-    answer(session, &sql).await.is_ok_and(|found| found.single() == Some(types.as_str()))
+/// True if the server takes rows in binary format: none of those that only speak PostgreSQL's protocol is asked to.
+pub(super) fn takes_binary(session: &AdminSession<'_>) -> bool {
+    session.dialect() == Dialect::Postgres && session.product().name == "PostgreSQL"
 }
 
 /// The rows of one piece, whose sums fit 64 bits.
 pub(super) struct SentRows {
-    rows: TableRows,
+    rows: TpchRows,
     is_binary: bool,
     pub(super) count: u64,
     sums: [i64; WIDEST],
@@ -52,7 +33,7 @@ pub(super) struct SentRows {
 }
 
 impl SentRows {
-    pub(super) fn new(table: SchemaTable, rows: TableRows, is_binary: bool) -> Self {
+    pub(super) fn new(table: SchemaTable, rows: TpchRows, is_binary: bool) -> Self {
         let columns = table.columns();
         let kinds = std::array::from_fn(|at| columns.get(at).map_or(Type::Int, |column| column.1));
         SentRows { rows, is_binary, count: 0, sums: [0; WIDEST], kinds, columns: columns.len() }

@@ -2,7 +2,7 @@
 
 use super::TpchLoadOptions;
 use crate::generate::part_row_count;
-use crate::schema::{FOREIGN_KEYS, ForeignKey, INDEXES, Index, SchemaTable};
+use crate::schema::{Key, KeyKind, SchemaTable, keys};
 use dyno_core::Dialect;
 use dyno_load::settings::{ServerNeed, load_needs};
 
@@ -51,9 +51,9 @@ pub(super) struct Piece {
 pub(super) enum Work {
     /// Rows of a part, from 1, of so many.
     Rows { part: u32, parts: u32 },
-    /// A statement, part of a transaction where the dialect has DDL in transactions. `made` names
-    /// what it makes as [`crate::state::mysql_keys`] lists it. No row may lack its parent by `proofs`.
-    Sql { sql: String, made: String, proofs: Vec<&'static ForeignKey> },
+    /// A statement, part of a transaction where the dialect has DDL in transactions. No row may lack its parent by
+    /// `proofs`.
+    Sql { sql: String, proofs: Vec<&'static Key> },
     /// A statement that can't be part of a transaction and may be repeated.
     Outside { sql: String },
 }
@@ -65,9 +65,8 @@ impl Piece {
         Piece { name, step, table, parent: None, work }
     }
 
-    fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String, made: &str) -> Piece {
-        let made = format!("{}.{made}", table.name());
-        Piece::new(step, table, suffix, Work::Sql { sql, made, proofs: Vec::new() })
+    fn sql(step: TpchStep, table: SchemaTable, suffix: &str, sql: String) -> Piece {
+        Piece::new(step, table, suffix, Work::Sql { sql, proofs: Vec::new() })
     }
 }
 
@@ -75,22 +74,9 @@ impl Piece {
 /// transaction for each does not count.
 const PIECE_ROWS: f64 = 100_000.0;
 
-/// Rows of a table for each unit of the scale factor; about, of lineitem.
-fn rows_per_scale(table: SchemaTable) -> f64 {
-    match table {
-        SchemaTable::Region | SchemaTable::Nation => 0.0,
-        SchemaTable::Supplier => 1e4,
-        SchemaTable::Part => 2e5,
-        SchemaTable::Partsupp => 8e5,
-        SchemaTable::Customer => 1.5e5,
-        SchemaTable::Orders => 1.5e6,
-        SchemaTable::Lineitem => 6e6,
-    }
-}
-
 /// The needs of a load. Rows have up to 192 bytes in the logs of transactions.
 pub(crate) fn needs(scale: f64) -> [ServerNeed; 3] {
-    let rows = (rows_per_scale(SchemaTable::Lineitem) * scale).min(1.5 * PIECE_ROWS) as u64;
+    let rows = (SchemaTable::Lineitem.rows_per_scale() * scale).min(1.5 * PIECE_ROWS) as u64;
     load_needs(rows, rows * 192)
 }
 
@@ -110,16 +96,13 @@ pub(super) fn pieces(step: TpchStep, dialect: Dialect, options: &TpchLoadOptions
         TpchStep::Create => {
             let create = |table| {
                 let sql = create_table(table, dialect, options.foreign_keys);
-                Piece::sql(step, table, "", sql, "")
+                Piece::sql(step, table, "", sql)
             };
             SchemaTable::ALL.into_iter().map(create).collect()
         }
         TpchStep::Load => rows(options.scale),
         TpchStep::PrimaryKeys => large_first
-            .filter_map(|table| {
-                let (name, sql) = primary_key(table, dialect)?;
-                Some(Piece::sql(step, table, "", sql, &name))
-            })
+            .filter_map(|table| Some(Piece::sql(step, table, "", primary_key(table, dialect)?)))
             .collect(),
         TpchStep::ForeignKeys => foreign_keys(dialect),
         TpchStep::Indexes => indexes(dialect),
@@ -167,7 +150,7 @@ fn rows(scale: f64) -> Vec<Piece> {
     let mut pieces = Vec::new();
     for table in SchemaTable::ALL {
         // Scale factors up to 100,000 make six million pieces.
-        let parts = (rows_per_scale(table) * scale / PIECE_ROWS).round().max(1.0) as u32;
+        let parts = (table.rows_per_scale() * scale / PIECE_ROWS).round().max(1.0) as u32;
         for part in 1..=parts {
             let place = (f64::from(part) - 0.5) / f64::from(parts);
             let work = Work::Rows { part, parts };
@@ -178,27 +161,25 @@ fn rows(scale: f64) -> Vec<Piece> {
     pieces.into_iter().map(|(_, piece)| piece).collect()
 }
 
-/// The name of a primary key and the statement that makes it; `None` where it came with the table: SQLite stores rows by a
-/// key of a single column.
-fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<(String, String)> {
+/// The statement that makes a primary key; `None` where it came with the table: SQLite stores rows by a key of a single
+/// column.
+fn primary_key(table: SchemaTable, dialect: Dialect) -> Option<String> {
     let (name, columns) = (table.name(), table.primary_key().join(", "));
-    let key = if dialect == Dialect::Mysql { "PRIMARY".to_owned() } else { format!("{name}_pkey") };
-    let sql = match dialect {
+    Some(match dialect {
         Dialect::Sqlite if table.primary_key().len() == 1 => return None,
-        Dialect::Sqlite => format!("CREATE UNIQUE INDEX {key} ON {name} ({columns})"),
+        Dialect::Sqlite => format!("CREATE UNIQUE INDEX {name}_pkey ON {name} ({columns})"),
         Dialect::Mysql => format!("ALTER TABLE {name} ADD PRIMARY KEY ({columns})"),
         Dialect::Postgres => {
-            format!("ALTER TABLE {name} ADD CONSTRAINT {key} PRIMARY KEY ({columns})")
+            format!("ALTER TABLE {name} ADD CONSTRAINT {name}_pkey PRIMARY KEY ({columns})")
         }
-    };
-    Some((key, sql))
+    })
 }
 
-fn keys_of(table: SchemaTable) -> impl Iterator<Item = &'static ForeignKey> {
-    FOREIGN_KEYS.iter().filter(move |key| key.table == table)
+fn keys_of(table: SchemaTable) -> impl Iterator<Item = &'static Key> {
+    keys(KeyKind::Foreign).filter(move |key| key.table == table)
 }
 
-fn constraint(key: &ForeignKey) -> String {
+fn constraint(key: &Key) -> String {
     format!(
         "CONSTRAINT {} FOREIGN KEY ({}) REFERENCES {} ({})",
         key.name,
@@ -209,7 +190,7 @@ fn constraint(key: &ForeignKey) -> String {
 }
 
 /// The statement that looks for a row without its parent.
-pub(super) fn orphan(key: &ForeignKey) -> String {
+pub(super) fn orphan(key: &Key) -> String {
     let parent_columns = key.parent.primary_key();
     let columns = key.columns.iter().zip(parent_columns);
     let on: Vec<String> =
@@ -231,28 +212,25 @@ pub(super) fn orphan(key: &ForeignKey) -> String {
 fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::ForeignKeys;
     if dialect == Dialect::Postgres {
-        let piece = |key: &ForeignKey| {
+        let piece = |key: &'static Key| {
             let sql = format!("ALTER TABLE {} ADD {}", key.table.name(), constraint(key));
-            let piece = Piece::sql(step, key.table, &format!(".{}", key.name), sql, key.name);
+            let piece = Piece::sql(step, key.table, &format!(".{}", key.name), sql);
             Piece { parent: Some(key.parent), ..piece }
         };
-        return FOREIGN_KEYS.iter().rev().map(piece).collect();
+        return keys(KeyKind::Foreign).rev().map(piece).collect();
     }
     let of_table = |table: SchemaTable| {
-        let made = format!("{}.{}", table.name(), keys_of(table).next()?.name);
+        let (name, proofs) = (table.name(), keys_of(table).collect::<Vec<_>>());
+        let clauses: Vec<String> =
+            proofs.iter().map(|key| format!("ADD {}", constraint(key))).collect();
         let work = match dialect {
             Dialect::Sqlite => {
-                let sql = format!("PRAGMA foreign_key_check({})", table.name());
-                Work::Sql { sql, made, proofs: Vec::new() }
+                let sql = format!("PRAGMA foreign_key_check({name})");
+                Work::Sql { sql, proofs: Vec::new() }
             }
-            _ => {
-                let clauses: Vec<String> =
-                    keys_of(table).map(|key| format!("ADD {}", constraint(key))).collect();
-                let sql = format!("ALTER TABLE {} {}", table.name(), clauses.join(", "));
-                Work::Sql { sql, made, proofs: keys_of(table).collect() }
-            }
+            _ => Work::Sql { sql: format!("ALTER TABLE {name} {}", clauses.join(", ")), proofs },
         };
-        Some(Piece::new(step, table, "", work))
+        (!clauses.is_empty()).then(|| Piece::new(step, table, "", work))
     };
     SchemaTable::ALL.into_iter().rev().filter_map(of_table).collect()
 }
@@ -261,26 +239,21 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
 /// statements; elsewhere each is a statement of its own, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
-    let of_table = |table: SchemaTable| {
-        let indexes = || INDEXES.iter().filter(move |index| index.table == table);
-        let name = table.name();
+    let of_table = |table: SchemaTable| -> Vec<Piece> {
+        let (name, own) = (table.name(), keys(KeyKind::Index).filter(|own| own.table == table));
         if dialect == Dialect::Mysql {
-            let clause =
-                |index: &Index| format!("ADD INDEX {} ({})", index.name, index.columns.join(", "));
-            let clauses: Vec<String> = indexes().map(clause).collect();
-            let sql = format!("ALTER TABLE {name} {}", clauses.join(", "));
-            let first = indexes().next();
-            return first
-                .map(|one| Piece::sql(step, table, "", sql, one.name))
-                .into_iter()
+            let clauses: Vec<String> = own
+                .map(|own| format!("ADD INDEX {} ({})", own.name, own.columns.join(", ")))
                 .collect();
+            let sql = format!("ALTER TABLE {name} {}", clauses.join(", "));
+            let piece = (!clauses.is_empty()).then(|| Piece::sql(step, table, "", sql));
+            return piece.into_iter().collect();
         }
-        let piece = |index: &Index| {
-            let Index { name: index, columns, .. } = *index;
+        let piece = |Key { name: index, columns, .. }: &Key| {
             let sql = format!("CREATE INDEX {index} ON {name} ({})", columns.join(", "));
-            Piece::sql(step, table, &format!(".{index}"), sql, index)
+            Piece::sql(step, table, &format!(".{index}"), sql)
         };
-        indexes().map(piece).collect::<Vec<_>>()
+        own.map(piece).collect()
     };
     SchemaTable::ALL.into_iter().rev().flat_map(of_table).collect()
 }

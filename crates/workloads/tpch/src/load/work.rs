@@ -4,12 +4,12 @@ use super::order::{NextPiece, Order};
 use super::rows::{SentRows, takes_binary};
 use super::steps::{Piece, TpchStep, Work, orphan, with_primary_key};
 use super::{RESUME, now_s};
-use crate::generate::{TableRows, part_row_count};
-use crate::schema::{ForeignKey, SchemaTable};
+use crate::generate::{TpchRows, part_row_count};
+use crate::schema::{Key, SchemaTable};
 use crate::state::{self, Done};
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable as Answer, BulkMethod, BulkReport, DbError, Dialect,
-    Discard, MILLISECOND, Nanos, Session,
+    AdminDriver, AdminSession, BulkMethod, BulkReport, DbError, Dialect, Discard, MILLISECOND,
+    Nanos, Session,
 };
 use dyno_load::catalog;
 use dyno_load::query::{analyze_error, answer, execute};
@@ -19,7 +19,6 @@ use dyno_load::{
     while_doing,
 };
 use dyno_reactor::{now, sleep_until};
-use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// What a load's sessions share.
@@ -59,12 +58,8 @@ pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
 /// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
 /// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
-/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own. Returns the keys
-/// that an interrupted load may have made there without noting it.
-async fn set_up(
-    session: &mut AdminSession<'_>,
-    sessions: u32,
-) -> Result<HashSet<String>, LoadError> {
+/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own.
+async fn set_up(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), LoadError> {
     let sql = match session.dialect() {
         Dialect::Sqlite => {
             format!("PRAGMA foreign_keys = off; PRAGMA cache_size = -{SQLITE_CACHE_KIB}")
@@ -80,12 +75,8 @@ async fn set_up(
     };
     match session.query(&sql, &mut Discard).await {
         // Some that speak PostgreSQL's protocol know no such settings.
-        Err(error) if session.dialect() == Dialect::Postgres && !error.is_fatal() => {}
-        done => drop(done.map_err(while_doing("setting up the session"))?),
-    }
-    match session.dialect() {
-        Dialect::Mysql => state::mysql_keys(session).await,
-        Dialect::Postgres | Dialect::Sqlite => Ok(HashSet::new()),
+        Err(error) if session.dialect() == Dialect::Postgres && !error.is_fatal() => Ok(()),
+        done => done.map(drop).map_err(while_doing("setting up the session")),
     }
 }
 
@@ -102,7 +93,7 @@ impl Worker<'_> {
         let set_up = async |session: &mut AdminSession<'_>| set_up(session, self.sessions).await;
         let loader = LoadSessions::new(driver, self.observer, self.sessions);
         // Each time that a session is free: which piece it does is decided here.
-        let work = async |session: &mut AdminSession<'_>, made: &HashSet<String>, _: &Piece| {
+        let work = async |session: &mut AdminSession<'_>, (): &(), _: &Piece| {
             let mut waits = false;
             loop {
                 let next = match loader.has_failed() {
@@ -113,7 +104,7 @@ impl Worker<'_> {
                     NextPiece::Take(piece) => {
                         self.tell(piece);
                         let mut taken = Taken { order: &order, piece, is_good: false };
-                        retrying(session, async |it| self.piece(it, piece, made).await).await?;
+                        retrying(session, async |it| self.piece(it, piece).await).await?;
                         taken.is_good = true;
                         return Ok(());
                     }
@@ -140,12 +131,7 @@ impl Worker<'_> {
         }
     }
 
-    async fn piece(
-        &self,
-        session: &mut AdminSession<'_>,
-        piece: &Piece,
-        made: &HashSet<String>,
-    ) -> Result<(), LoadError> {
+    async fn piece(&self, session: &mut AdminSession<'_>, piece: &Piece) -> Result<(), LoadError> {
         match &piece.work {
             Work::Rows { part, parts } => self.rows(session, piece, *part, *parts).await,
             Work::Sql { sql, .. } if piece.step == TpchStep::Create => {
@@ -153,12 +139,10 @@ impl Worker<'_> {
                     wants_keys_first(session).await.map_err(while_doing(doing(piece)))?;
                 let with_key = keys_first.then(|| with_primary_key(sql, piece.table));
                 let sql = with_key.as_ref().unwrap_or(sql);
-                sql_piece(session, piece, sql, false, &[]).await?;
+                sql_piece(session, piece, sql, &[]).await?;
                 catalog::mark(session, piece.table.name(), self.observer).await
             }
-            Work::Sql { sql, made: key, proofs } => {
-                sql_piece(session, piece, sql, made.contains(key), proofs).await
-            }
+            Work::Sql { sql, proofs } => sql_piece(session, piece, sql, proofs).await,
             Work::Outside { sql } => outside(session, piece, sql).await,
         }
     }
@@ -175,10 +159,9 @@ impl Worker<'_> {
         let expected = part_row_count(table, self.scale, part, parts);
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
-        // Before the transaction, which an error would end.
-        let is_binary = takes_binary(session, table).await;
+        let is_binary = takes_binary(session);
         execute(session, doing(piece), begin(session.dialect())).await?;
-        let rows = TableRows::new(table, self.scale, part, parts);
+        let rows = TpchRows::part(table, self.scale, part, parts);
         let mut rows = SentRows::new(table, rows, is_binary);
         let report = if is_binary {
             note(doing(piece));
@@ -212,8 +195,7 @@ async fn sql_piece(
     session: &mut AdminSession<'_>,
     piece: &Piece,
     sql: &str,
-    is_made: bool,
-    proofs: &[&'static ForeignKey],
+    proofs: &[&Key],
 ) -> Result<(), LoadError> {
     let began_s = now_s();
     let is_atomic = session.dialect() != Dialect::Mysql;
@@ -221,21 +203,22 @@ async fn sql_piece(
         execute(session, doing(piece), begin(session.dialect())).await?;
     }
     note(doing(piece));
-    if !is_made {
-        match answer(session, sql).await {
-            Err(error) if is_made_before(&error) => {}
-            Err(error) => return Err(while_doing(doing(piece))(error)),
-            Ok(Answer { rows, .. }) => {
-                if let Some(row) = rows.first() {
-                    return Err(violated(piece.table, row));
-                }
+    match answer(session, sql).await {
+        Err(error) if is_made_before(&error) => {}
+        made => {
+            // What `PRAGMA foreign_key_check` answers: a row for each violation.
+            if let Some(row) = made.map_err(while_doing(doing(piece)))?.rows.first() {
+                let parent = row.get(2).and_then(Option::as_deref).unwrap_or_default();
+                return Err(missing_parent(piece.table, "a row", parent));
             }
         }
     }
     for key in proofs {
         let found = answer(session, &orphan(key)).await.map_err(while_doing(doing(piece)))?;
         if let Some(row) = found.rows.first() {
-            return Err(orphaned(key, row));
+            let row: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
+            let row = format!("the row {}", row.join(", "));
+            return Err(missing_parent(key.table, &row, key.parent.name()));
         }
     }
     note_end(session, piece, began_s, 0, String::new()).await?;
@@ -245,8 +228,8 @@ async fn sql_piece(
     Ok(())
 }
 
-/// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. The server was still
-/// making it for a load that has been interrupted. Of a foreign key MariaDB says 1005 with errno 121
+/// MySQL's errors 1061, 1068 and 1826: the index, primary or foreign key exists. A load that was interrupted has made it, or
+/// the server was still making it then. Of a foreign key MariaDB says 1005 with errno 121
 /// (`HA_ERR_FOUND_DUPP_KEY`).
 fn is_made_before(error: &DbError) -> bool {
     match error.errno() {
@@ -255,28 +238,10 @@ fn is_made_before(error: &DbError) -> bool {
     }
 }
 
-/// What `PRAGMA foreign_key_check` answers: a row for each violation.
-fn violated(table: SchemaTable, row: &[Option<String>]) -> LoadError {
-    let cell = |index: usize| row.get(index).cloned().flatten().unwrap_or_default();
-    let (row, parent) = (cell(1), cell(2));
+fn missing_parent(table: SchemaTable, row: &str, parent: &str) -> LoadError {
+    let table = table.name();
     LoadError::data(
-        format!(
-            "Row {row} of table {} refers to a row of table {parent} that does not exist.",
-            table.name()
-        ),
-        "drop the tables and load again",
-    )
-}
-
-fn orphaned(key: &ForeignKey, row: &[Option<String>]) -> LoadError {
-    let row: Vec<&str> = row.iter().map(|cell| cell.as_deref().unwrap_or("NULL")).collect();
-    LoadError::data(
-        format!(
-            "Table {} refers to the row {} of table {}, which does not exist.",
-            key.table.name(),
-            row.join(", "),
-            key.parent.name()
-        ),
+        format!("Table {table} refers to {row} of table {parent}, which does not exist."),
         "drop the tables and load again",
     )
 }

@@ -13,9 +13,6 @@ use dyno_report::format::{self, grouped};
 use dyno_report::{Evidence, Experiment, Group, Level, Rule, Trial, parts, unlike};
 use std::collections::BTreeSet;
 
-/// Below this a query's time is that of the round trip and of planning rather than of executing.
-const SHORT_S: f64 = 0.01;
-
 /// In the order of their weight.
 pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpch_answers, |trial| {
@@ -68,11 +65,6 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::trial(Group::F, Level::W, checks::tpch_power, power),
     Rule::trial(Group::F, Level::W, checks::tpch_streams, streams),
-    Rule::trial(Group::F, Level::I, checks::tpch_degree_unknown, |trial| {
-        let degree = &facts(trial)?.degree;
-        (degree.asked > 0 && !degree.rule.is_empty() && degree.got.is_none())
-            .then(|| say!(asked_got_an_unknown_number, n = degree.asked.to_string()))
-    }),
     Rule::trial(Group::F, Level::I, checks::tpch_cache_unknown, |trial| {
         let cache = &facts(trial).filter(|facts| !facts.queries.is_empty())?.cache;
         (!matches!(cache.verdict, Some(CheckVerdict::Passed | CheckVerdict::Failed))).then(|| {
@@ -80,11 +72,6 @@ pub(super) const RULES: &[Rule] = &[
                 "" => say!(unknown),
                 state => say!(state_not_proven, state = words::cache(state)),
             }
-        })
-    }),
-    Rule::trial(Group::F, Level::I, checks::tpch_short, |trial| {
-        of_queries(trial, |query| {
-            query.outcome == QueryOutcome::Answered && query.seconds < SHORT_S
         })
     }),
 ];

@@ -5,9 +5,7 @@ use super::tables::{
     tables, verdict,
 };
 use super::{QUERIES, TpchTrial, charts, executions, facts, failures, trials_of, words};
-use crate::facts::{
-    LoadStep, PlanFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad, TpchMetrics,
-};
+use crate::facts::{LoadStep, PlanFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchMetrics};
 use dyno_facts::{CheckVerdict, Lang, Message, say};
 use dyno_report::blocks::{
     Blocks, Cell, CellValue, PaperRows, PaperTable, Span, Style, TextLine, bad, coded, emphasis,
@@ -508,14 +506,41 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     if loads.is_empty() {
         blocks.fine(say!(how_and_when_the_data_were));
     }
-    for ((target, scale, _), loads) in &loads {
+    for ((target, scale, finished_at), loads) in &loads {
         let load = loads[0];
-        let whole: Vec<&LoadStep> = load.steps.iter().filter(|step| !step.is_part()).collect();
-        let steps_s: f64 = whole.iter().map(|step| step.seconds).sum();
-        let warmed = whole.iter().filter(|step| step.name == "warm-up");
+        let scale = format::plain(*scale);
+        let mut title = vec![say!(load_of_at_scale_factor, target = *target, scale = scale)];
+        if !finished_at.is_empty() {
+            title.push(say!(complete_at_time, time = *finished_at));
+        }
+        let size = load.size_bytes.map(|bytes| format::bytes(bytes as f64));
+        title.extend(size.map(|size| say!(size_with_indexes, size = size)));
+        let steps: Vec<&LoadStep> = load.steps.iter().filter(|step| !step.is_part()).collect();
+        let steps_s: f64 = steps.iter().map(|step| step.seconds).sum();
+        let warmed = steps.iter().filter(|step| step.name == "warm-up");
         let warmed_s: f64 = warmed.map(|step| step.seconds).sum();
         let total_s = load.seconds.map_or(steps_s, |seconds| seconds + warmed_s);
-        blocks.table(load_steps(&load_title(target, *scale, load), &whole, total_s));
+        let rows = steps.iter().map(|step| step.rows).sum();
+        let all = LoadStep { name: String::new(), seconds: total_s, rows };
+        let rate = |step: &LoadStep| step.rows as f64 / step.seconds;
+        let has_rate = |step: &LoadStep| {
+            !step.name.is_empty() && step.rows >= MIN_ROWS_FOR_A_RATE && step.seconds > 0.0
+        };
+        let title = Message::joined(&title, ", ", "，");
+        blocks.table(
+            PaperRows::new(title, steps.into_iter().chain([&all]))
+                .text(say!(step), |step| words::step(&step.name))
+                .strong(say!(seconds_2), Short, |step| step.seconds)
+                .col(say!(rows), Whole, |step| match step.rows {
+                    0 => Cell::blank(),
+                    rows => rows.into(),
+                })
+                .col(say!(rows_per_s), Whole, |step| match has_rate(step) {
+                    true => Cell::from(rate(step)),
+                    false => Cell::blank(),
+                })
+                .feet(1),
+        );
         let mut words = Vec::new();
         // What is rounded for the paper is no overlap.
         if steps_s > total_s * 1.01 {
@@ -531,42 +556,6 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
         });
         blocks.fine(Message::sentences(&words));
     }
-}
-
-fn load_title(target: &str, scale: f64, load: &TpchLoad) -> Message {
-    let mut title = say!(load_of_at_scale_factor, target = target, scale = format::plain(scale));
-    if !load.finished_at.is_empty() {
-        let time = say!(complete_at_time, time = &load.finished_at);
-        title = Message::joined(&[title, time], ", ", "，");
-    }
-    if let Some(bytes) = load.size_bytes {
-        let size = say!(size_with_indexes, size = format::bytes(bytes as f64));
-        title = Message::joined(&[title, size], ": ", "：");
-    }
-    title
-}
-
-/// A row for each step, and one for all.
-fn load_steps<'a>(
-    title: &Message,
-    steps: &[&'a LoadStep],
-    total_s: f64,
-) -> PaperRows<Option<&'a LoadStep>> {
-    PaperRows::new(title, steps.iter().copied().map(Some).chain([None]))
-        .text(say!(step), |step| step.map_or_else(|| say!(all_steps), |own| words::step(&own.name)))
-        .strong(say!(seconds_2), Short, |step| step.map_or(total_s, |step| step.seconds))
-        .col(say!(rows), Whole, |step| match step {
-            Some(LoadStep { rows: 0, .. }) => Cell::blank(),
-            Some(step) => step.rows.into(),
-            None => steps.iter().map(|step| step.rows).sum::<u64>().into(),
-        })
-        .col(say!(rows_per_s), Whole, |step| match step {
-            Some(step) if step.rows >= MIN_ROWS_FOR_A_RATE && step.seconds > 0.0 => {
-                Cell::from(step.rows as f64 / step.seconds)
-            }
-            _ => Cell::blank(),
-        })
-        .feet(1)
 }
 
 fn formulas(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {

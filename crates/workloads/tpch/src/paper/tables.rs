@@ -63,20 +63,6 @@ pub(super) struct Speedup {
     pub(super) bound: &'static str,
 }
 
-impl Speedup {
-    fn new(base: Spread, own: Spread, is_base_bound: bool, is_own_bound: bool) -> Option<Self> {
-        let bound = match (is_base_bound, is_own_bound) {
-            (true, true) => return None,
-            (true, false) => "≥",
-            (false, true) => "≤",
-            (false, false) => "",
-        };
-        let (min, max) = (base.min / own.max, base.max / own.min);
-        let factor = Spread { min, median: base.median / own.median, max };
-        (own.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
-    }
-}
-
 /// The points of an experiment with their trials.
 pub(super) fn columns<'a>(experiment: &'a Experiment, trials: &[TpchTrial<'a>]) -> Vec<Column<'a>> {
     let column = |point: &'a Point| {
@@ -206,23 +192,42 @@ impl<'a> TpchTable<'a> {
         Some([rows.min, rows.max])
     }
 
-    /// By what factor a figure of a column is smaller than that of the first; `None` of the first itself.
+    /// By what factor a time of a column is smaller than that of the first, where both are known, each with whether it is
+    /// only a bound. `None` of the first itself, and where both are bounds.
+    fn speedup_of(
+        &self,
+        place: usize,
+        time: impl Fn(&Column<'a>) -> Option<(Spread, bool)>,
+    ) -> Option<Speedup> {
+        let columns = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
+        let ((base, is_base_bound), (own, is_own_bound)) = (time(columns.0)?, time(columns.1)?);
+        let bound = match (is_base_bound, is_own_bound) {
+            (true, true) => return None,
+            (true, false) => "≥",
+            (false, true) => "≤",
+            (false, false) => "",
+        };
+        let (min, max) = (base.min / own.max, base.max / own.min);
+        let factor = Spread { min, median: base.median / own.median, max };
+        (own.min > 0.0 && base.min > 0.0).then_some(Speedup { factor, bound })
+    }
+
+    /// That of a total or a mean.
     pub(super) fn speedup(
         &self,
         place: usize,
-        figure: fn(&Column<'a>) -> Option<Spread>,
+        time: fn(&Column<'a>) -> Option<Spread>,
     ) -> Option<Speedup> {
-        let (base, own) = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
-        Speedup::new(figure(base)?, figure(own)?, base.is_penalised(), own.is_penalised())
+        self.speedup_of(place, |column| Some((time(column)?, column.is_penalised())))
     }
 
-    /// That of one query; `None` where one of both failed or both were given up, too.
+    /// That of one query; `None` where some execution failed, too.
     pub(super) fn query_speedup(&self, place: usize, query: u8) -> Option<Speedup> {
-        let (base, own) = (self.columns.first()?, self.columns.get(place).filter(|_| place > 0)?);
-        let (base, own) = (base.times(query), own.times(query));
-        let is_whole = base.failed + base.interrupted + own.failed + own.interrupted == 0;
-        let (there, here) = base.seconds.zip(own.seconds).filter(|_| is_whole)?;
-        Speedup::new(there, here, base.timed_out > 0, own.timed_out > 0)
+        self.speedup_of(place, |column| {
+            let times = column.times(query);
+            let is_whole = times.failed + times.interrupted == 0;
+            Some((times.seconds.filter(|_| is_whole)?, times.timed_out > 0))
+        })
     }
 }
 

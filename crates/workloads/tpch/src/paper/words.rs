@@ -147,9 +147,10 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
     }
 }
 
-/// A step of a load.
+/// A step of a load; all without a name.
 pub(super) fn step(name: &str) -> Message {
     match name {
+        "" => say!(all_steps),
         "create" => say!(create_the_tables),
         "load" => say!(load_the_rows),
         "primary-keys" => say!(primary_keys),
@@ -231,7 +232,7 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     Message::sentences(&sentences)
 }
 
-/// What is executed, how it is timed, and in which order the degrees were measured.
+/// What is executed, and how it is timed.
 pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
     let all = || trials.iter().map(|(_, facts)| *facts);
     let tests = unique(all().map(|facts| facts.test.as_str()).collect());
@@ -247,7 +248,6 @@ pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
         scales = scales,
         parameters = parameters
     ));
-    sentences.extend(order(trials));
     sentences.push(match bounds(all()) {
         None => say!(no_query_is_given_up_however),
         Some(bounds) => say!(a_query_is_given_up_after, bounds = bounds),
@@ -273,24 +273,4 @@ fn tested(name: &str, trials: &[TpchTrial<'_>]) -> Message {
         (other, _) => say!(test_name, name = other),
     };
     Message::sentences(&[executed, say!(each_query_is_timed_whole_from)])
-}
-
-/// The order in which the degrees were measured, by target.
-fn order(trials: &[TpchTrial<'_>]) -> Vec<Message> {
-    let mut turns: Vec<&TpchTrial<'_>> = trials.iter().collect();
-    turns.sort_by_key(|(trial, _)| (trial.run, trial.summary.trial));
-    let targets = unique(trials.iter().map(|(trial, _)| trial.target.as_str()).collect());
-    let sentence = |target: &str| {
-        let own = turns.iter().filter(|(trial, _)| trial.target == target);
-        let degrees: Vec<u32> = own.map(|(_, facts)| facts.degree.asked).collect();
-        match unique(degrees.clone()).as_slice() {
-            [degree] => say!(
-                on_everything_ran_at_parallel_degree,
-                target = target,
-                degree = degree.to_string()
-            ),
-            _ => say!(on_the_trials_ran_at_parallel, target = target, degrees = numbers(degrees)),
-        }
-    };
-    targets.into_iter().map(sentence).collect()
 }

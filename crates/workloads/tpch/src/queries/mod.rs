@@ -35,17 +35,15 @@ const TEXTS: &str = include_str!("queries.sql");
 pub fn text(query: u8, values: &[String], dialect: Dialect, form: Q15) -> String {
     assert_eq!(values.len(), parameter_count(query), "parameters of query {query}");
     let mut text = definition(query, form).trim_end().to_owned();
+    for rewrite in rewrites(dialect, form).iter().filter(|own| own.queries.contains(&query)) {
+        text = (rewrite.change)(&text);
+    }
     // From the last to the first: `:1` is the begin of `:10`.
     for (index, value) in values.iter().enumerate().rev() {
         text = text.replace(&format!(":{}", index + 1), value);
     }
     if let Q15::View(stream) = form {
         text = text.replace(":s", &stream.to_string());
-    }
-    for rewrite in rewrites(dialect, form) {
-        if rewrite.queries.contains(&query) {
-            text = (rewrite.change)(&text);
-        }
     }
     match limit(query) {
         Some(rows) => text + &format!("\nlimit {rows}"),
@@ -152,8 +150,10 @@ const REWRITES: [Rewrite; 8] = [
     Rewrite {
         dialects: &[Sqlite],
         queries: &[6],
-        entry: messages::bounds_written_out,
-        change: bounds,
+        entry: messages::bounds_rounded,
+        change: |text| {
+            text.replace(":2 - 0.01 and :2 + 0.01", "round(:2 - 0.01, 2) and round(:2 + 0.01, 2)")
+        },
     },
 ];
 
@@ -165,55 +165,20 @@ pub fn rewrites(dialect: Dialect, form: Q15) -> Vec<Rewrite> {
     REWRITES.iter().filter(is_made).copied().collect()
 }
 
-/// SQLite's words for days and sums with them.
+/// SQLite's words for days and sums with them: `date ':1' + interval '3' month` is `date(':1', '+3 month')`.
 fn dates(text: &str) -> String {
-    let mut written = String::new();
-    let mut rest = text;
-    while let Some((before, after)) = rest.split_once("date '") {
-        let Some((day, after)) = after.split_once('\'') else { break };
-        written.push_str(before);
-        match moved(after) {
-            Some((by, after)) => {
-                written.push_str(&format!("date('{day}', '{by}')"));
-                rest = after;
-            }
-            None => {
-                written.push_str(&format!("'{day}'"));
-                rest = after;
-            }
-        }
+    let mut parts = text.split("date '");
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (day, rest) = part.split_once('\'').unwrap_or((part, ""));
+        let moved = ["+", "-"].iter().find_map(|sign| {
+            let after = rest.strip_prefix(&format!(" {sign} interval '"))?;
+            let (count, after) = after.split_once("' ")?;
+            let end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
+            let (unit, after) = after.split_at(end);
+            Some(format!("date('{day}', '{sign}{count} {unit}'){after}"))
+        });
+        written += &moved.unwrap_or_else(|| format!("'{day}'{rest}"));
     }
-    written + rest
-}
-
-/// What follows a day: ` + interval '3' month` as `+3 month`, and the text behind it.
-fn moved(text: &str) -> Option<(String, &str)> {
-    let (sign, after) = text
-        .strip_prefix(" + interval '")
-        .map(|after| ('+', after))
-        .or_else(|| Some(('-', text.strip_prefix(" - interval '")?)))?;
-    let (count, after) = after.split_once("' ")?;
-    let end = after.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(after.len());
-    let (unit, after) = after.split_at(end);
-    Some((format!("{sign}{count} {unit}"), after))
-}
-
-/// Computes `0.06 - 0.01 and 0.06 + 0.01` in hundredths. A discount that is no number is left to
-/// the database to complain of.
-fn bounds(text: &str) -> String {
-    let computed = || {
-        let (before, after) = text.split_once("between ")?;
-        let (discount, after) = after.split_once(" - 0.01 and ")?;
-        let (_, after) = after.split_once(" + 0.01")?;
-        let hundredths = (discount.parse::<f64>().ok()? * 100.0).round() as i64;
-        let (low, high) = (hundredths - 1, hundredths + 1);
-        Some(format!(
-            "{before}between {}.{:02} and {}.{:02}{after}",
-            low / 100,
-            low % 100,
-            high / 100,
-            high % 100
-        ))
-    };
-    computed().unwrap_or_else(|| text.to_owned())
+    written
 }

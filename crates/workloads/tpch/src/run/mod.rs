@@ -1,35 +1,29 @@
 //! Executes the tests: the queries in order, power, throughput, refresh functions.
 //!
 //! A trial is a few streams, each a thread with an event loop and a session of its own, and the
-//! calling thread, which watches over them: it stops what passes its bound, compares answers and
-//! tells the caller. Nothing of that happens between two timed queries of a stream.
+//! calling thread, which watches over them: it compares answers and tells the caller. Nothing of that
+//! happens between two timed queries of a stream.
 
 mod answers;
 mod stream;
-mod watch;
 
 use crate::degree::{self, Applied, DegreeRule};
 use crate::facts::{
     CacheFacts, DegreeFacts, PlanFacts, QueryFacts, QueryOutcome, RefreshFacts, TpchFacts, TpchLoad,
 };
-use crate::metrics::{lowest_run, metrics, qphh, qphh_formula};
+use crate::metrics::{lowest_run, metrics};
 use crate::parameters::ParameterChoice;
 use crate::plans;
 use crate::queries::{Q15, Rewrite, rewrites};
 use crate::refresh::{self, RefreshPosition, SET_MAX};
-use crate::state::{TpchDatabase, fact, loaded, set_fact};
-pub use answers::Answerer;
-use answers::Answers;
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Driver, Nanos, Session};
+use crate::state::{TpchDatabase, loaded};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos};
 use dyno_facts::{CheckVerdict, Message, say};
-use dyno_load::settings::adopt;
 use dyno_load::{LoadError, while_doing};
-use dyno_reactor::block_on;
-use dyno_runner::signals::unless_stopped;
-use dyno_runner::watch::noted;
-use serde::{Deserialize, Serialize};
+use dyno_runner::failure::Failure;
+use dyno_runner::family::ask;
 use std::path::PathBuf;
-use stream::{News, Opening};
+use stream::{News, Opening, execute};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum TpchTest {
@@ -61,6 +55,9 @@ pub enum TpchTest {
     },
 }
 
+/// Scale factors that the specification knows (clause 4.1.3.1).
+const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
+
 impl TpchTest {
     /// The name in results: `queries`, `power`, `throughput`, `refresh` or `performance`.
     pub fn name(self) -> &'static str {
@@ -73,61 +70,55 @@ impl TpchTest {
         }
     }
 
+    /// Sessions that execute queries side by side, passes through the queries, pairs of refresh functions.
+    fn extent(self) -> [u32; 3] {
+        match self {
+            TpchTest::Queries => [1, 1, 0],
+            TpchTest::Power { refresh } => [1, 1, u32::from(refresh)],
+            TpchTest::Throughput { streams, refresh } => {
+                [streams, streams, if refresh { streams } else { 0 }]
+            }
+            TpchTest::Refresh { pairs } => [1, 0, pairs],
+            TpchTest::Performance { streams, runs } => {
+                [streams, runs * (1 + streams), runs * (1 + streams)]
+            }
+        }
+    }
+
     /// Sessions that execute queries side by side.
     pub(crate) fn streams(self) -> u32 {
-        match self {
-            TpchTest::Throughput { streams, .. } | TpchTest::Performance { streams, .. } => streams,
-            TpchTest::Queries | TpchTest::Power { .. } | TpchTest::Refresh { .. } => 1,
-        }
+        self.extent()[0]
     }
 
     /// Sessions at once, each with a thread: the streams, and the one that refreshes beside several.
     pub(crate) fn sessions(self) -> u32 {
-        let is_apart = match self {
-            TpchTest::Throughput { refresh, .. } => refresh,
-            TpchTest::Performance { .. } => true,
-            _ => false,
-        };
+        let is_apart = matches!(
+            self,
+            TpchTest::Throughput { refresh: true, .. } | TpchTest::Performance { .. }
+        );
         self.streams() + u32::from(is_apart)
     }
 
     /// Queries and refresh functions that it executes.
     pub(crate) fn length(self) -> u64 {
-        let passes = match self {
-            TpchTest::Refresh { .. } => 0,
-            TpchTest::Performance { streams, runs } => runs * (1 + streams),
-            _ => self.streams(),
-        };
-        22 * u64::from(passes) + 2 * u64::from(self.pairs())
-    }
-
-    /// Whether it executes refresh functions.
-    pub fn refreshes(self) -> bool {
-        self.pairs() > 0
+        let [_, passes, pairs] = self.extent().map(u64::from);
+        22 * passes + 2 * pairs
     }
 
     /// Pairs of refresh functions that it executes.
-    pub fn pairs(self) -> u32 {
-        match self {
-            TpchTest::Power { refresh: true } => 1,
-            TpchTest::Throughput { streams, refresh: true } => streams,
-            TpchTest::Refresh { pairs } => pairs,
-            TpchTest::Performance { streams, runs } => runs * (1 + streams),
-            _ => 0,
-        }
+    pub(crate) fn pairs(self) -> u32 {
+        self.extent()[2]
     }
 
     /// Fewest streams of a throughput test at a scale factor (clause 5.3.4, table 11).
     pub fn least_streams(scale: f64) -> u32 {
-        let steps = [10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
-        2 + steps.iter().filter(|step| scale >= **step).count() as u32
+        2 + SCALES[1..].iter().filter(|step| scale >= **step).count() as u32
     }
 }
 
 /// Whether plans are taken, in a separate pass after the timed one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Plans {
-    /// None.
     #[default]
     Off,
     /// As the planner estimates, without executing.
@@ -155,7 +146,8 @@ pub struct RunOptions {
     /// Folder in which the first trial of a run leaves its answers, for those at scales and
     /// parameters without stored answers; `None` keeps none.
     pub answers: Option<PathBuf>,
-    pub who: Answerer,
+    /// The target, in the answers that it leaves.
+    pub target: String,
     /// What was done to the caches before; goes into the result.
     pub cache: CacheFacts,
 }
@@ -164,8 +156,7 @@ pub struct RunOptions {
 pub trait TrialWatch {
     /// All sessions are open and the clock starts.
     fn started(&self) {}
-    /// A query is sent. `stream` is 0 where there is one.
-    fn sent(&self, _stream: u32, _query: u8) {}
+    fn sent(&self, _query: u8) {}
     /// A query has ended and its answer, where there is something to hold it against, is compared.
     /// For what must survive a crash of dyno.
     fn query(&self, _facts: &QueryFacts) {}
@@ -189,14 +180,14 @@ impl TrialWatch for Unwatched {}
 /// are interrupted by `stop` are in the result: an error means that the test could not begin.
 ///
 /// `stop` is asked about twenty times per second; once it says true, the queries at work are
-/// cancelled on the server, sessions get their settings back, and what was measured is returned.
+/// stopped on the server, sessions get their settings back, and what was measured is returned.
 /// Blocks until everything has ended.
 pub fn run(
     driver: &AdminDriver<'_>,
     options: &RunOptions,
     watch: &dyn TrialWatch,
     stop: &(dyn Fn() -> bool + Sync),
-) -> Result<TpchFacts, LoadError> {
+) -> Result<TpchFacts, Failure> {
     let mut trial = Trial { driver, watch, stop, began: None };
     match options.test {
         TpchTest::Performance { streams, runs } => trial.performance(options, [streams, runs]),
@@ -220,7 +211,7 @@ impl Trial<'_> {
         &mut self,
         options: &RunOptions,
         [streams, runs]: [u32; 2],
-    ) -> Result<TpchFacts, LoadError> {
+    ) -> Result<TpchFacts, Failure> {
         let power = TpchTest::Power { refresh: true };
         let throughput = TpchTest::Throughput { streams, refresh: true };
         let tests = [power, throughput].into_iter().cycle().take(2 * runs as usize);
@@ -251,38 +242,25 @@ impl Trial<'_> {
         Ok(whole)
     }
 
-    fn test(&mut self, options: &RunOptions) -> Result<TpchFacts, LoadError> {
-        let mut before = look(self.driver, options)?;
-        let rule = before.rule.clone();
-        let rule = rule.as_ref();
-        let opening = Opening { driver: *self.driver, rule, degree: options.degree };
-        if options.test.refreshes() {
-            crate::generate::prepare();
-            self.complete_pair(&opening, options, &mut before)?;
-        }
+    fn test(&mut self, options: &RunOptions) -> Result<TpchFacts, Failure> {
         let (driver, watch, dialect) = (self.driver, self.watch, self.driver.dialect());
-        let mut facts = known_facts(options, dialect, before.loaded.load.clone());
+        let before = ask(driver, async |session| look(session, options, watch).await)?;
+        let rule = before.rule.as_ref();
+        let opening = Opening { driver: *driver, rule, degree: options.degree };
+        let mut facts = known_facts(options, dialect, before.load.clone());
         facts.deviations = deviations(options, &before);
-        let answers = Answers {
-            scale: options.scale,
-            state: data_state(options, before.position),
-            is_default: options.parameters == ParameterChoice::Default,
-            folder: options.answers.as_deref(),
-            who: &options.who,
-        };
+        let state = data_state(options, before.position);
         let streams = stream::streams(options, dialect, before.position);
-        let origin = self.began;
         let (applied, is_stopped) =
-            watch::execute(&opening, streams, origin, self.stop, &mut |news| match news {
+            execute(&opening, streams, self.began, self.stop, &mut |news| match news {
                 News::Started(at) => {
-                    if self.began.replace(origin.unwrap_or(at)).is_none() {
-                        watch.started();
-                    }
+                    self.began = Some(at);
+                    watch.started();
                 }
-                News::Sent { stream, query } => watch.sent(stream, query),
+                News::Sent(query) => watch.sent(query),
                 News::Query(mut query, table) => {
                     if query.outcome == QueryOutcome::Answered {
-                        query.answer = answers.judge(&query, table);
+                        query.answer = answers::judge(options, state.as_deref(), &query, table);
                     }
                     watch.query(&query);
                     facts.queries.push(query);
@@ -292,7 +270,7 @@ impl Trial<'_> {
                     facts.refreshes.push(refresh);
                 }
                 News::Note(text) => watch.note(&text),
-                News::Ready(_) | News::Plan { .. } => {}
+                News::Plan { .. } => {}
             })?;
         let streams = match options.test {
             TpchTest::Throughput { streams, .. } => Some((streams, elapsed_s(&facts))),
@@ -302,87 +280,24 @@ impl Trial<'_> {
             let TpchFacts { queries, refreshes, .. } = &facts;
             facts.metrics = metrics(options.scale, streams, queries, refreshes);
         }
-        add_qphh(&mut facts, options, &before);
-        if matches!(options.test, TpchTest::Power { refresh: true })
-            && let Ok(Some(Err(error))) = block_on(unless_stopped(note_power(driver, &facts)))
-        {
-            watch.note(&format!("The database could not be told of its power test: {error}"));
-        }
         if options.plans != Plans::Off && !is_stopped && !facts.queries.is_empty() {
             let streams = vec![stream::plans(options, dialect, before.position)];
             let mut hear = |news| hear_plan(news, &mut facts, rule, watch);
             // What was measured is not lost with the plans.
-            if let Err(error) = watch::execute(&opening, streams, None, self.stop, &mut hear) {
-                watch.note(&format!("No plans could be taken: {error}"));
+            if let Err(error) = execute(&opening, streams, None, self.stop, &mut hear) {
+                watch.note(&format!("No plans could be taken: {}", error.message));
             }
         }
         set_degree(&mut facts, rule, &applied);
         Ok(facts)
     }
-
-    /// Executes what an interrupted trial has left of a pair, so that each test begins between two.
-    fn complete_pair(
-        &self,
-        opening: &Opening<'_>,
-        options: &RunOptions,
-        before: &mut Before,
-    ) -> Result<(), LoadError> {
-        let RefreshPosition { pair, function, .. } = before.position;
-        if before.position.is_whole() {
-            return Ok(());
-        }
-        self.watch.note(&format!(
-            "Pair {pair} of the refresh functions was interrupted earlier: it is completed first, \
-             untimed."
-        ));
-        let rest = vec![stream::rest_of_pair(options, before.position)];
-        let mut problem = None;
-        watch::execute(opening, rest, None, self.stop, &mut |news| match news {
-            News::Refresh(done) if done.outcome != QueryOutcome::Answered => {
-                problem = Some(match done.outcome {
-                    QueryOutcome::Failed(error) => error,
-                    _ => "it was interrupted again.".to_owned(),
-                });
-            }
-            News::Note(text) => self.watch.note(&text),
-            _ => {}
-        })?;
-        if let Some(problem) = problem {
-            return Err(LoadError::data(
-                format!(
-                    "RF{function} of pair {pair}, which was interrupted earlier, can't be completed: \
-                     {problem}"
-                ),
-                "drop the data and load them again if this remains",
-            ));
-        }
-        before.position = RefreshPosition::start_of(pair + 1);
-        before.loaded.load.refresh_pairs = pair;
-        Ok(())
-    }
 }
 
 /// What is known before a test begins.
 struct Before {
-    loaded: TpchDatabase,
+    load: TpchLoad,
     rule: Option<DegreeRule>,
     position: RefreshPosition,
-    last_power: Option<LastPower>,
-}
-
-fn look(driver: &AdminDriver<'_>, options: &RunOptions) -> Result<Before, LoadError> {
-    let looked = block_on(noted(
-        "looking at the data",
-        unless_stopped(async {
-            let connected = driver.connect(0).await;
-            let mut session = connected.map_err(while_doing("connecting to the database"))?;
-            adopt(&mut session).await.map_err(while_doing("setting up the session"))?;
-            let before = look_with(&mut session, options).await;
-            session.close().await;
-            before
-        }),
-    ));
-    looked.map_err(LoadError::Loop)?.unwrap_or(Err(LoadError::Canceled { hint: None }))
 }
 
 /// What the database says of its data, which must be whole and of this scale factor.
@@ -407,29 +322,29 @@ fn load_hint(scale: f64) -> String {
     )
 }
 
-async fn look_with(
+/// Looks at the data, and completes what an interrupted trial has left of a pair of refresh functions, so that each test
+/// begins between two.
+async fn look(
     session: &mut AdminSession<'_>,
     options: &RunOptions,
+    watch: &dyn TrialWatch,
 ) -> Result<Before, LoadError> {
-    let loaded = data(session, options.scale).await?;
+    let TpchDatabase { mut load, .. } = data(session, options.scale).await?;
+    let asking = || while_doing("asking for the product");
     let rule = match &options.rule {
-        Some(rule) => match rule.objection(session).await {
-            Ok(None) => Some(rule.clone()),
-            Ok(Some(problem)) => {
+        Some(rule) => {
+            if let Some(problem) = rule.objection(session).await.map_err(asking())? {
                 let hint = "leave degree_rule out: the product is then detected";
                 return Err(LoadError::data(problem, hint));
             }
-            Err(error) => return Err(while_doing("asking for the product")(error)),
-        },
-        None => degree::detect(session).await.map_err(while_doing("asking for the product"))?,
+            Some(rule.clone())
+        }
+        None => degree::detect(session).await.map_err(asking())?,
     };
-    let position = refresh::position(session, loaded.load.refresh_pairs).await;
-    let position = position.map_err(while_doing("asking for the refresh functions applied"))?;
+    let position = refresh::position(session, load.refresh_pairs).await;
+    let mut position = position.map_err(while_doing("asking for the refresh functions applied"))?;
     let pairs = options.test.pairs();
-    if matches!(
-        options.test,
-        TpchTest::Throughput { streams: 0, .. } | TpchTest::Refresh { pairs: 0 }
-    ) {
+    if options.test.length() == 0 || options.test.streams() == 0 {
         let problem = "The test has nothing to execute.";
         return Err(LoadError::data(problem, "ask for 1 stream or pair at least"));
     }
@@ -441,9 +356,19 @@ async fn look_with(
         );
         return Err(LoadError::data(problem, load_hint(options.scale)));
     }
-    let last_power = fact(session, POWER).await;
-    let last_power = last_power.map_err(while_doing("asking for the last power test"))?;
-    Ok(Before { loaded, rule, position, last_power })
+    if pairs > 0 {
+        crate::generate::prepare();
+    }
+    if pairs > 0 && !position.is_whole() {
+        let name = format!("Pair {} of the refresh functions", position.pair);
+        watch.note(&format!("{name} was interrupted earlier: it is completed first, untimed."));
+        while !position.is_whole() {
+            let done = refresh::execute(session, options.scale, &mut position).await;
+            done.map_err(while_doing(format!("completing pair {}", position.pair)))?;
+        }
+        load.refresh_pairs = position.pair - 1;
+    }
+    Ok(Before { load, rule, position })
 }
 
 /// A plan belongs to all executions of its query in the trial.
@@ -465,9 +390,6 @@ fn hear_plan(news: News, facts: &mut TpchFacts, rule: Option<&DegreeRule>, watch
     }
 }
 
-/// Scale factors that the specification knows (clause 4.1.3.1).
-const SCALES: [f64; 10] = [1.0, 10.0, 30.0, 100.0, 300.0, 1e3, 3e3, 1e4, 3e4, 1e5];
-
 /// What is known before a trial begins, also of one that is killed.
 pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad) -> TpchFacts {
     TpchFacts {
@@ -483,77 +405,50 @@ pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad
     }
 }
 
-/// Names the data that the queries see: pairs of refresh functions applied, and what of the next one
-/// is. `None` while they change.
+/// Names the data that the queries see: pairs of refresh functions applied, and whether the first function of the next one
+/// is. `None` while they change, and amid a function.
 fn data_state(options: &RunOptions, at: RefreshPosition) -> Option<String> {
     let pairs = at.pair - 1;
     match options.test {
         TpchTest::Throughput { refresh: true, .. } | TpchTest::Refresh { .. } => None,
         // The queries come between the two functions of a pair.
         TpchTest::Power { refresh: true } => Some(format!("{pairs}.1")),
-        _ if at.is_whole() => Some(pairs.to_string()),
-        _ if at.orders == 0 => Some(format!("{pairs}.1")),
-        _ => Some(format!("{pairs}.{}.{}", at.function, at.orders)),
+        _ => at.is_whole().then(|| pairs.to_string()),
     }
 }
 
 /// In what the trial departs from the specification.
 fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
-    let mut deviations = Vec::new();
-    let mut add = |message| deviations.push(message);
-    if !SCALES.contains(&options.scale) {
-        add(say!(scale_not_specified, scale = options.scale.to_string()));
-    }
-    match options.test {
-        TpchTest::Queries => add(say!(queries_in_one_session)),
-        TpchTest::Power { refresh: false } => add(say!(power_without_refresh)),
-        TpchTest::Throughput { streams, refresh } => {
-            if !refresh {
-                add(say!(throughput_without_refresh));
-            }
-            let least = TpchTest::least_streams(options.scale);
-            if streams < least {
-                add(say!(too_few_streams, streams = streams, least = least));
-            }
-        }
-        _ => {}
-    }
-    let is_test = matches!(options.test, TpchTest::Power { .. } | TpchTest::Throughput { .. });
-    if is_test && options.parameters == ParameterChoice::Default {
-        add(say!(validation_parameters));
-    }
-    if options.cache.state == "warm" && options.cache.verdict != Some(CheckVerdict::Failed) {
-        add(say!(caches_warmed));
-    }
-    if options.degree > 0 && before.rule.as_ref().is_some_and(DegreeRule::is_parallel) {
-        add(say!(degree_per_session));
-    }
-    let pairs = before.position.pair - 1;
-    if !before.position.is_whole() || pairs > 0 {
-        add(match before.position.is_whole() {
-            true => say!(refreshed, pairs = pairs),
-            false => say!(refreshed_in_part, pairs = pairs),
-        });
-    }
-    deviations
+    let (test, scale, cache) = (options.test, options.scale, &options.cache);
+    let is_test = matches!(test, TpchTest::Power { .. } | TpchTest::Throughput { .. });
+    let is_warm = cache.state == "warm" && cache.verdict != Some(CheckVerdict::Failed);
+    let is_parallel = before.rule.as_ref().is_some_and(DegreeRule::is_parallel);
+    let (pairs, is_whole) = (before.position.pair - 1, before.position.is_whole());
+    let all = [
+        (!SCALES.contains(&scale)).then(|| say!(scale_not_specified, scale = scale.to_string())),
+        (test == TpchTest::Queries).then(|| say!(queries_in_one_session)),
+        (test == TpchTest::Power { refresh: false }).then(|| say!(power_without_refresh)),
+        matches!(test, TpchTest::Throughput { refresh: false, .. })
+            .then(|| say!(throughput_without_refresh)),
+        (is_test && options.parameters == ParameterChoice::Default)
+            .then(|| say!(validation_parameters)),
+        is_warm.then(|| say!(caches_warmed)),
+        (options.degree > 0 && is_parallel).then(|| say!(degree_per_session)),
+        (is_whole && pairs > 0).then(|| say!(refreshed, pairs = pairs)),
+        (!is_whole).then(|| say!(refreshed_in_part, pairs = pairs)),
+    ];
+    all.into_iter().flatten().collect()
 }
 
 /// From the first submission to the last answer (5.3.7.2).
 fn elapsed_s(facts: &TpchFacts) -> f64 {
-    let queries = facts.queries.iter().map(|query| {
-        let seconds = if query.outcome == QueryOutcome::TimedOut {
-            query.seconds.max(query.ended_s - query.began_s)
-        } else {
-            query.seconds
-        };
-        (query.began_s, seconds)
+    let queries = facts.queries.iter().map(|query| match query.outcome {
+        QueryOutcome::TimedOut => (query.began_s, query.ended_s.max(query.began_s + query.seconds)),
+        _ => (query.began_s, query.began_s + query.seconds),
     });
-    let refreshes = facts.refreshes.iter().map(|refresh| (refresh.began_s, refresh.seconds));
-    let spans = queries.chain(refreshes);
-    let (began, ended) = spans.fold((f64::INFINITY, 0.0), |(began, ended), (at, seconds)| {
-        (f64::min(began, at), f64::max(ended, at + seconds))
-    });
-    ended - began
+    let refreshes = facts.refreshes.iter().map(|own| (own.began_s, own.began_s + own.seconds));
+    let (began, ended): (Vec<f64>, Vec<f64>) = queries.chain(refreshes).unzip();
+    ended.into_iter().fold(0.0, f64::max) - began.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 /// Which degree was asked for, and which there was.
@@ -582,53 +477,6 @@ fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Mes
             Some(say!(parallel_although_off, got = got))
         }
         _ => None,
-    }
-}
-
-/// The name under which the database keeps its last whole power test for a throughput test that follows it, maybe in a
-/// trial of another run of dyno.
-const POWER: &str = "power";
-
-/// A power test: its metric, its degree and its pair of refresh functions.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-struct LastPower {
-    power: f64,
-    degree: u32,
-    pair: u32,
-}
-
-/// Remembers a whole power test in the database.
-async fn note_power(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<(), DbError> {
-    // Of a query that was given up only a bound is known: a composite would be none.
-    let whole = facts.metrics.as_ref().filter(|metrics| metrics.penalised.is_empty());
-    let power = whole.and_then(|metrics| metrics.power);
-    let (Some(power), Some(refresh)) = (power, facts.refreshes.first()) else { return Ok(()) };
-    let last = LastPower { power, degree: facts.degree.asked, pair: refresh.pair };
-    let mut session = driver.connect(0).await?;
-    adopt(&mut session).await?;
-    let noted = set_fact(&mut session, POWER, &last).await;
-    session.close().await;
-    noted
-}
-
-impl LastPower {
-    /// True for a throughput test at `position`: it is the second half of the same run (clause 5.4.3).
-    fn is_followed_by(self, options: &RunOptions, position: RefreshPosition) -> bool {
-        matches!(options.test, TpchTest::Throughput { refresh: true, .. })
-            && self.degree == options.degree
-            && position == RefreshPosition::start_of(self.pair + 1)
-    }
-}
-
-/// Adds the composite to a throughput test that follows a power test at once.
-fn add_qphh(facts: &mut TpchFacts, options: &RunOptions, before: &Before) {
-    let last = before.last_power.filter(|last| last.is_followed_by(options, before.position));
-    if let Some(LastPower { power, .. }) = last
-        && let Some(metrics) = &mut facts.metrics
-        && let Some(throughput) = metrics.throughput
-    {
-        metrics.qphh = Some(qphh(power, throughput));
-        metrics.formulas.push(qphh_formula(power, throughput));
     }
 }
 
@@ -674,19 +522,5 @@ mod tests {
         late.ended_s = 12.0;
         let facts = TpchFacts { queries: vec![query(1.0, 2.0), late], ..TpchFacts::default() };
         assert!((elapsed_s(&facts) - 11.0).abs() < 1e-12, "until the server had stopped it");
-    }
-
-    #[test]
-    fn only_the_throughput_test_that_follows_at_once_has_the_composite() {
-        let last = LastPower { power: 100.5, degree: 2, pair: 1 };
-        let follows = |degree, refresh, pair| {
-            let test = TpchTest::Throughput { streams: 2, refresh };
-            let options = RunOptions { degree, test, ..RunOptions::default() };
-            last.is_followed_by(&options, RefreshPosition::start_of(pair))
-        };
-        assert!(follows(2, true, 2));
-        assert!(!follows(2, true, 4), "not at once");
-        assert!(!follows(0, true, 2), "other degree");
-        assert!(!follows(2, false, 2), "no refresh");
     }
 }

@@ -1,7 +1,6 @@
-//! One stream: jobs that a session executes one after another; which streams a test has; and the session itself, opened
-//! with the degree set and closed with everything set back.
+//! Streams: jobs that a session executes one after another, each stream in a thread of its own; which streams a test has;
+//! and the thread that watches over them. A session is opened with the degree set and closed with everything set back.
 
-use super::watch::{LOOK, Slot, StopReason};
 use super::{Plans, RunOptions, TpchTest};
 use crate::degree::{Applied, DegreeRule};
 use crate::facts::{QueryFacts, QueryOutcome, RefreshFacts};
@@ -10,17 +9,23 @@ use crate::plans;
 use crate::queries::{LAST, Q15, text};
 use crate::refresh::{self, RefreshPosition};
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Discard, Driver, Nanos, SECOND,
-    Session,
+    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Discard, Driver, Interrupter,
+    MILLISECOND, Nanos, SECOND, Session,
 };
-use dyno_load::doing;
 use dyno_load::query::answer;
 use dyno_load::settings::adopt;
-use dyno_reactor::{monotonic_now, now, timeout, unless};
+use dyno_load::{LoadError, doing, while_doing};
+use dyno_reactor::{block_on, monotonic_now, now, timeout, unless};
 use dyno_runner::databases::stopped;
+use dyno_runner::failure::Failure;
+use dyno_runner::watch::noted;
+use std::io;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Barrier, Mutex, OnceLock, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 enum Job {
     Query {
@@ -51,6 +56,13 @@ pub(super) struct Stream {
     is_unsure: bool,
 }
 
+impl Stream {
+    fn new(options: &RunOptions, position: RefreshPosition, number: u32, jobs: Vec<Job>) -> Stream {
+        let timeout = options.timeout_s.map(|seconds| (seconds * SECOND as f64) as Nanos);
+        Stream { number, jobs, scale: options.scale, timeout, position, is_unsure: false }
+    }
+}
+
 /// Queries that run while the refresh functions do are told apart by their streams, from 1; where
 /// there is one, it is 0.
 pub(super) fn streams(
@@ -58,7 +70,7 @@ pub(super) fn streams(
     dialect: Dialect,
     position: RefreshPosition,
 ) -> Vec<Stream> {
-    let queries = |number: u32, order: &[u8]| {
+    let queries = |number: u32, order: &[u8]| -> Vec<Job> {
         let query = |&query: &u8| {
             let parameters = parameters(query, options.scale, choice(options, number));
             let text = text(query, &parameters, dialect, Q15::Cte);
@@ -66,24 +78,24 @@ pub(super) fn streams(
         };
         order.iter().map(query).collect()
     };
+    let refreshes = |pairs: u32| (0..2 * pairs).map(|_| Job::Refresh).collect::<Vec<_>>();
     let jobs = match options.test {
-        TpchTest::Queries => queries(0, &std::array::from_fn::<u8, 22, _>(|at| at as u8 + 1)),
+        TpchTest::Queries => queries(0, &(1..=LAST).collect::<Vec<u8>>()),
         TpchTest::Power { refresh } => {
             let refresh = || refresh.then_some(Job::Refresh);
-            let queries: Vec<Job> = queries(0, &order(0));
-            refresh().into_iter().chain(queries).chain(refresh()).collect()
+            refresh().into_iter().chain(queries(0, &order(0))).chain(refresh()).collect()
         }
         TpchTest::Throughput { streams, refresh } => {
-            let of_queries =
-                |number| stream(options, position, number, queries(number, &order(number)));
-            let of_refreshes = refresh.then(|| stream(options, position, 0, refreshes(streams)));
+            let stream = |number, jobs| Stream::new(options, position, number, jobs);
+            let of_queries = |number| stream(number, queries(number, &order(number)));
+            let of_refreshes = refresh.then(|| stream(0, refreshes(streams)));
             return (1..=streams).map(of_queries).chain(of_refreshes).collect();
         }
         TpchTest::Refresh { pairs } => refreshes(pairs),
         // Its parts are executed one after the other, each with streams of its own.
         TpchTest::Performance { .. } => return Vec::new(),
     };
-    vec![stream(options, position, 0, jobs)]
+    vec![Stream::new(options, position, 0, jobs)]
 }
 
 /// One pass that takes the plan of each query, with the parameters of the first stream.
@@ -95,28 +107,7 @@ pub(super) fn plans(options: &RunOptions, dialect: Dialect, position: RefreshPos
         let text = text(query, &values, dialect, Q15::Cte);
         Job::Plan { query, text, is_executed }
     };
-    stream(options, position, first, (1..=LAST).map(plan).collect())
-}
-
-/// What is left of a pair that was interrupted.
-pub(super) fn rest_of_pair(options: &RunOptions, position: RefreshPosition) -> Stream {
-    let left = if position.function == 1 { 2 } else { 1 };
-    stream(options, position, 0, (0..left).map(|_| Job::Refresh).collect())
-}
-
-fn stream(options: &RunOptions, position: RefreshPosition, number: u32, jobs: Vec<Job>) -> Stream {
-    Stream {
-        number,
-        jobs,
-        scale: options.scale,
-        timeout: options.timeout_s.map(|seconds| (seconds * SECOND as f64) as Nanos),
-        position,
-        is_unsure: false,
-    }
-}
-
-fn refreshes(pairs: u32) -> Vec<Job> {
-    (0..2 * pairs).map(|_| Job::Refresh).collect()
+    Stream::new(options, position, first, (1..=LAST).map(plan).collect())
 }
 
 /// Seeds of streams follow that of the power test (clause 2.1.3.3).
@@ -129,14 +120,9 @@ fn choice(options: &RunOptions, stream: u32) -> ParameterChoice {
 
 /// What a stream tells the thread that watches.
 pub(super) enum News {
-    /// The session is open, with this degree, and waits for the start; or it could not be opened.
-    Ready(Result<Applied, DbError>),
-    /// All sessions are open, and this is the time from which the times of the trial are counted.
+    /// All sessions are open, and this is the time from which the times of the trial are counted, unless it had begun.
     Started(Nanos),
-    Sent {
-        stream: u32,
-        query: u8,
-    },
+    Sent(u8),
     Query(QueryFacts, AnswerTable),
     Refresh(RefreshFacts),
     Plan {
@@ -146,15 +132,103 @@ pub(super) enum News {
     Note(String),
 }
 
-pub(super) struct Worker<'a> {
-    pub(super) opening: &'a Opening<'a>,
-    pub(super) slot: &'a Slot,
-    pub(super) is_stopped: &'a AtomicBool,
-    pub(super) news: Sender<News>,
+/// How often it is asked whether the user stops the trial, and looked whether a statement has to be stopped.
+const LOOK: Nanos = 50 * MILLISECOND;
+
+/// Executes streams at the same time and calls `hear` with what they tell. Times are counted from `origin`, or from the
+/// start: when all sessions are open. Returns the degree as it was set in a session, and whether the user has stopped the
+/// trial.
+///
+/// # Errors
+/// When a session can't be opened: then nothing was executed.
+pub(super) fn execute(
+    opening: &Opening<'_>,
+    streams: Vec<Stream>,
+    origin: Option<Nanos>,
+    stop: &(dyn Fn() -> bool + Sync),
+    hear: &mut dyn FnMut(News),
+) -> Result<(Applied, bool), Failure> {
+    let start = Start {
+        opened: Barrier::new(streams.len()),
+        applied: Mutex::new(Ok(Applied::default())),
+        began: origin.map_or_else(OnceLock::new, OnceLock::from),
+    };
+    let is_stopped = Arc::new(AtomicBool::new(false));
+    let (news, heard) = channel();
+    let ended: io::Result<()> = thread::scope(|scope| {
+        let mut threads = Vec::new();
+        for (number, stream) in (0..).zip(streams) {
+            let (start, is_stopped, news) = (&start, Arc::clone(&is_stopped), news.clone());
+            threads.push(scope.spawn(move || {
+                let worker = Worker { opening, is_stopped, news, number, link: None, began: 0 };
+                block_on(noted("opening a session", worker.run(stream, start)))
+            }));
+        }
+        drop(news);
+        loop {
+            match heard.recv_timeout(Duration::from_nanos(LOOK)) {
+                Ok(news) => hear(news),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            if !is_stopped.load(Ordering::Relaxed) && stop() {
+                is_stopped.store(true, Ordering::Relaxed);
+            }
+        }
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    });
+    ended.map_err(LoadError::Loop)?;
+    let applied = start.applied.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let applied = applied.map_err(while_doing("opening a session"))?;
+    Ok((applied, is_stopped.load(Ordering::Relaxed)))
+}
+
+/// The streams start when all sessions are open, and none when one is not.
+struct Start {
+    opened: Barrier,
+    applied: Mutex<Result<Applied, DbError>>,
+    began: OnceLock<Nanos>,
+}
+
+impl Start {
+    /// Waits for the sessions of the other streams. Returns when the trial began; `None` where one could not be opened.
+    fn wait(&self, session: Result<Applied, DbError>, news: &Sender<News>) -> Option<Nanos> {
+        let applied = || self.applied.lock().unwrap_or_else(PoisonError::into_inner);
+        {
+            let mut applied = applied();
+            if applied.is_ok() {
+                *applied = session;
+            }
+        }
+        self.opened.wait();
+        applied().as_ref().ok()?;
+        let begin = || {
+            let began = monotonic_now();
+            news.send(News::Started(began)).ok();
+            began
+        };
+        Some(*self.began.get_or_init(begin))
+    }
+}
+
+struct Worker<'a> {
+    opening: &'a Opening<'a>,
+    is_stopped: Arc<AtomicBool>,
+    news: Sender<News>,
     /// Number of the session, picks the host.
-    pub(super) number: u32,
-    pub(super) link: Option<Link<'a>>,
-    pub(super) began: Nanos,
+    number: u32,
+    link: Option<Link<'a>>,
+    began: Nanos,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum StopReason {
+    /// It has passed its bound.
+    Bound,
+    /// The user has ended the trial.
+    User,
 }
 
 /// How a statement ended, and why it was stopped if it was.
@@ -182,27 +256,23 @@ impl<T> EndedStatement<T> {
 impl<'a> Worker<'a> {
     /// Opens the session, waits for the start, executes the jobs and closes the session with its
     /// settings as they were.
-    pub(super) async fn run(mut self, mut stream: Stream, start: Receiver<Option<Nanos>>) {
-        match self.open().await {
-            Ok(link) => {
-                doing("waiting for the other sessions");
-                self.tell(News::Ready(Ok(link.applied.clone())));
-                self.link = Some(link);
-            }
-            Err(error) => return self.tell(News::Ready(Err(error))),
-        }
-        // Nothing else runs on this loop. Without a start another stream could not be opened.
-        if let Ok(Some(began)) = start.recv() {
+    async fn run(mut self, mut stream: Stream, start: &Start) {
+        let opened = self.link().await;
+        doing("waiting for the other sessions");
+        let applied = opened.as_ref().map(|link| link.applied.clone()).map_err(DbError::clone);
+        self.link = opened.ok();
+        // Nothing else runs on this loop.
+        if let Some(began) = start.wait(applied, &self.news) {
             self.began = began;
-            let timeout = stream.timeout;
             for job in std::mem::take(&mut stream.jobs) {
                 if self.is_stopped.load(Ordering::Relaxed) {
                     break;
                 }
                 match job {
                     Job::Query { query, parameters, text } => {
-                        let stream = stream.number;
-                        let facts = QueryFacts { query, stream, parameters, ..<_>::default() };
+                        let Stream { number, timeout, .. } = stream;
+                        let facts =
+                            QueryFacts { query, stream: number, parameters, ..<_>::default() };
                         self.query(facts, timeout, &text).await;
                     }
                     Job::Refresh => self.refresh(&mut stream).await,
@@ -224,16 +294,12 @@ impl<'a> Worker<'a> {
         self.news.send(news).ok();
     }
 
-    /// The session, opened again where it was lost.
+    /// The session, opened where there is none any more.
     async fn link(&mut self) -> Result<Link<'a>, DbError> {
-        match self.link.take() {
-            Some(link) => Ok(link),
-            None => self.open().await,
+        if let Some(link) = self.link.take() {
+            return Ok(link);
         }
-    }
-
-    /// A server that hangs may not even shake hands.
-    async fn open(&self) -> Result<Link<'a>, DbError> {
+        // A server that hangs may not even shake hands.
         let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
         let opened = unless(is_stopped, self.opening.open(self.number)).await;
         opened.unwrap_or_else(|| Err(stopped()))
@@ -242,61 +308,57 @@ impl<'a> Worker<'a> {
     /// Executes something that may be stopped, and has the session ready for the next job or gone.
     async fn stoppable<T>(
         &mut self,
-        mut link: Link<'a>,
         bound: Option<Nanos>,
         (what, announced): (String, Option<News>),
         work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, DbError>,
     ) -> EndedStatement<T> {
         doing(what);
+        let mut link = match self.link().await {
+            Ok(link) => link,
+            Err(error) => {
+                let began_s = seconds(monotonic_now() - self.began);
+                let result = Some(Err(error));
+                return EndedStatement { result, why: None, began_s, seconds: 0.0 };
+            }
+        };
         let due = bound.map(|bound| monotonic_now().saturating_add(bound));
-        self.slot.begin(link.session.interrupter(), due);
-        // After the bound is known: who hears this looks when it is due.
-        if let Some(news) = announced {
-            self.tell(news);
-        }
+        let interrupter = link.session.interrupter();
+        let guard = interrupter.map(|end| guarded(end, due, Arc::clone(&self.is_stopped)));
+        announced.into_iter().for_each(|news| self.tell(news));
         let began = monotonic_now();
         let Link { session, server_id, .. } = &mut link;
         let server_id = server_id.as_deref();
         let is_stopped = || self.is_stopped.load(Ordering::Relaxed);
-        let stop = async |is_hard| {
+        let kill = async || {
             if let Some(id) = server_id {
                 // A failed attempt is followed by others.
-                self.opening.interrupt(self.number, id, is_hard).await.ok();
+                self.opening.kill(self.number, id).await.ok();
             }
         };
-        let (result, why) = ended_or_stopped(work(session), due, is_stopped, stop).await;
+        let (result, why) = ended_or_stopped(work(session), due, is_stopped, kill).await;
         let ended = monotonic_now();
-        let why = self.slot.end().or(why);
-        self.link = match &result {
-            Some(Ok(_)) if why.is_none() => Some(link),
-            Some(Err(error)) if error.is_fatal() => None,
-            None => {
-                link.abandon().await;
-                None
+        let why = guard.and_then(|guard| guard()).or(why);
+        let is_killed = why.is_some() && server_id.is_some();
+        match &result {
+            None => link.abandon().await,
+            Some(Ok(_)) if why.is_none() => self.link = Some(link),
+            // A late request to end the session may still be on its way.
+            Some(_) if is_killed => {}
+            Some(Err(error)) if error.is_fatal() => {}
+            Some(_) => {
+                let undone = timeout(monotonic_now() + AFTERWARDS, link.session.rollback()).await;
+                self.link = matches!(undone, Ok(Ok(()))).then_some(link);
             }
-            Some(_) => link.calm().await,
-        };
+        }
         let began_s = seconds(began - self.began);
         EndedStatement { result, why, began_s, seconds: seconds(ended - began) }
     }
 
     async fn query(&mut self, mut facts: QueryFacts, timeout: Option<Nanos>, text: &str) {
-        let link = match self.link().await {
-            Ok(link) => link,
-            Err(error) => {
-                facts.began_s = seconds(monotonic_now() - self.began);
-                facts.outcome = QueryOutcome::Failed(error.to_string());
-                return self.tell(News::Query(facts, AnswerTable::default()));
-            }
-        };
         let mut table = AnswerTable::of_workload();
-        let name = format!("Q{}", facts.query);
-        let sent = News::Sent { stream: facts.stream, query: facts.query };
-        let ended = self
-            .stoppable(link, timeout, (name, Some(sent)), async |session| {
-                session.query(text, &mut table).await
-            })
-            .await;
+        let announced = (format!("Q{}", facts.query), Some(News::Sent(facts.query)));
+        let ask = async |session: &mut AdminSession<'_>| session.query(text, &mut table).await;
+        let ended = self.stoppable(timeout, announced, ask).await;
         facts.began_s = ended.began_s;
         facts.ended_s = seconds(monotonic_now() - self.began);
         facts.outcome = ended.outcome();
@@ -311,41 +373,28 @@ impl<'a> Worker<'a> {
     }
 
     async fn refresh(&mut self, stream: &mut Stream) {
-        let began_s = seconds(monotonic_now() - self.began);
-        let mut facts = RefreshFacts { began_s, ..RefreshFacts::default() };
-        let link = self.sure_link(stream).await;
-        (facts.function, facts.pair) = (stream.position.function, stream.position.pair);
-        match link {
-            Ok(link) => {
-                let name = format!("RF{}", facts.function);
-                let position = &mut stream.position;
-                let ended = self
-                    .stoppable(link, None, (name, None), async |session| {
-                        refresh::execute(session, stream.scale, position).await
-                    })
-                    .await;
-                (facts.began_s, facts.seconds) = (ended.began_s, ended.seconds);
-                facts.outcome = ended.outcome();
-                match ended.result {
-                    Some(Ok(rows)) => facts.rows = rows,
-                    _ => stream.is_unsure = true,
-                }
+        let Stream { scale, position, is_unsure, .. } = stream;
+        let mut at = *position;
+        let name = format!("RF{}", at.function);
+        let apply = async |session: &mut AdminSession<'_>| {
+            // A lost connection does not say whether its last transaction was committed.
+            if *is_unsure {
+                *position = refresh::position(session, position.pair - 1).await?;
+                at = *position;
             }
-            Err(error) => facts.outcome = QueryOutcome::Failed(error.to_string()),
-        }
-        self.tell(News::Refresh(facts));
-    }
-
-    /// The session, and where the refresh functions go on: a lost connection does not say whether
-    /// its last transaction was committed.
-    async fn sure_link(&mut self, stream: &mut Stream) -> Result<Link<'a>, DbError> {
-        let mut link = self.link().await?;
-        if stream.is_unsure {
-            let pairs = stream.position.pair - 1;
-            stream.position = refresh::position(&mut link.session, pairs).await?;
-            stream.is_unsure = false;
-        }
-        Ok(link)
+            refresh::execute(session, *scale, position).await
+        };
+        let ended = self.stoppable(None, (name, None), apply).await;
+        let (outcome, rows) = (ended.outcome(), ended.result.and_then(Result::ok));
+        stream.is_unsure = rows.is_none();
+        self.tell(News::Refresh(RefreshFacts {
+            function: at.function,
+            pair: at.pair,
+            began_s: ended.began_s,
+            seconds: ended.seconds,
+            rows: rows.unwrap_or(0),
+            outcome,
+        }));
     }
 
     /// Asks for a plan in the ways that the product may know; one that takes too long to execute is
@@ -356,15 +405,16 @@ impl<'a> Worker<'a> {
             let Ok(link) = self.link().await else { return };
             let capabilities = link.session.capabilities();
             self.link = Some(link);
-            for statement in plans::statements(capabilities, text, is_executed) {
-                let Ok(link) = self.link().await else { return };
+            // The most telling first: a server that does not know one is asked with the next.
+            let executed = capabilities.explain_executed;
+            for prefix in if is_executed { executed } else { capabilities.explain } {
+                let statement = format!("{prefix} {text}");
                 let mut table = AnswerTable::default();
                 let name = format!("the plan of Q{query}");
-                let ended = self
-                    .stoppable(link, stream.timeout, (name, None), async |session| {
-                        session.query(&statement, &mut table).await
-                    })
-                    .await;
+                let ask = async |session: &mut AdminSession<'_>| {
+                    session.query(&statement, &mut table).await
+                };
+                let ended = self.stoppable(stream.timeout, (name, None), ask).await;
                 match ended.outcome() {
                     QueryOutcome::Answered => {
                         let text = plans::text(capabilities.plan_form, &table);
@@ -387,47 +437,74 @@ fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / SECOND as f64
 }
 
+/// Why a statement is to be stopped at this time; `None` where it is not.
+fn stop_reason(now: Nanos, due: Option<Nanos>, user_stops: bool) -> Option<StopReason> {
+    let is_due = due.is_some_and(|due| now >= due);
+    if user_stops { Some(StopReason::User) } else { is_due.then_some(StopReason::Bound) }
+}
+
+/// Interrupts the statement of an embedded database, which blocks its thread, from another thread: again and again, as an
+/// attempt before its first step is lost. The returned function ends that, and says why it was interrupted.
+fn guarded(
+    interrupt: Interrupter,
+    due: Option<Nanos>,
+    is_stopped: Arc<AtomicBool>,
+) -> impl FnOnce() -> Option<StopReason> {
+    let (ended, watched) = channel::<()>();
+    let guard = thread::spawn(move || {
+        let mut why = None;
+        loop {
+            let now = monotonic_now();
+            let until = due.filter(|due| *due > now).map_or(now + LOOK, |due| due.min(now + LOOK));
+            let waited = watched.recv_timeout(Duration::from_nanos(until - now));
+            if waited != Err(RecvTimeoutError::Timeout) {
+                return why;
+            }
+            let user_stops = is_stopped.load(Ordering::Relaxed);
+            why = why.or(stop_reason(monotonic_now(), due, user_stops));
+            if why.is_some() {
+                interrupt();
+            }
+        }
+    });
+    move || {
+        drop(ended);
+        guard.join().unwrap_or_default()
+    }
+}
+
 /// Time that a server gets for what follows a statement that was stopped.
 const AFTERWARDS: Nanos = 10 * SECOND;
-
 /// Between two attempts to stop the same statement, and the time that each may take.
 const RETRY: Nanos = 2 * SECOND;
-/// Attempts after which the whole connection is to go.
-const GENTLE_ATTEMPTS: u32 = 2;
-/// How long the server gets to stop a statement before dyno waits no longer.
-const PATIENCE: Nanos = 12 * SECOND;
+/// Attempts to stop a statement before dyno waits no longer.
+const ATTEMPTS: u32 = 6;
 
-/// Waits for a statement. One that passes its bound, or that the user does not want any more, is stopped; `interrupt` is
-/// told if the connection is to go with it: it was asked politely before. `None` if it does not end in spite of that.
+/// Waits for a statement. One that passes its bound, or that the user does not want any more, is killed. `None` if it does
+/// not end in spite of that.
 async fn ended_or_stopped<F: Future>(
     statement: F,
     due: Option<Nanos>,
     is_stopped: impl Fn() -> bool,
-    interrupt: impl AsyncFn(bool),
+    kill: impl AsyncFn(),
 ) -> (Option<F::Output>, Option<StopReason>) {
     let mut statement = pin!(statement);
-    let (mut why, mut attempts, mut given_up_at) = (None, 0, Nanos::MAX);
-    loop {
-        let look = now() + if why.is_some() { RETRY } else { LOOK };
-        let until = due.filter(|_| why.is_none()).map_or(look, |due| look.min(due));
-        match timeout(until, statement.as_mut()).await {
-            Ok(output) => return (Some(output), why),
-            Err(_) if now() >= given_up_at => return (None, why),
-            Err(_) => {}
+    let why = loop {
+        let until = due.map_or(now() + LOOK, |due| due.min(now() + LOOK));
+        if let Ok(output) = timeout(until, statement.as_mut()).await {
+            return (Some(output), None);
         }
-        if why.is_none() {
-            let is_due = due.is_some_and(|due| now() >= due);
-            why = match is_stopped() {
-                true => Some(StopReason::User),
-                false => is_due.then_some(StopReason::Bound),
-            };
-            given_up_at = now() + PATIENCE;
+        if let Some(why) = stop_reason(now(), due, is_stopped()) {
+            break why;
         }
-        if why.is_some() {
-            interrupt(attempts >= GENTLE_ATTEMPTS).await;
-            attempts += 1;
+    };
+    for _ in 0..ATTEMPTS {
+        kill().await;
+        if let Ok(output) = timeout(now() + RETRY, statement.as_mut()).await {
+            return (Some(output), Some(why));
         }
     }
+    (None, Some(why))
 }
 
 /// What sessions of one trial have in common.
@@ -437,7 +514,7 @@ pub(super) struct Opening<'a> {
     pub(super) degree: u32,
 }
 
-pub(super) struct Link<'a> {
+struct Link<'a> {
     session: AdminSession<'a>,
     /// The server's own number of the session; `None` of an embedded database.
     server_id: Option<String>,
@@ -464,8 +541,10 @@ impl<'a> Opening<'a> {
         adopt(session).await?;
         let server_id = match session.dialect() {
             Dialect::Sqlite => None,
-            _ => Some(server_id(session).await?),
+            Dialect::Mysql => Some(answer(session, "select connection_id()").await?),
+            Dialect::Postgres => Some(answer(session, "select pg_backend_pid()").await?),
         };
+        let server_id = server_id.and_then(|table| table.single().map(str::to_owned));
         let applied = match self.rule {
             Some(rule) => rule.apply(session, self.degree).await?,
             None => Applied::default(),
@@ -473,16 +552,14 @@ impl<'a> Opening<'a> {
         Ok((server_id, applied))
     }
 
-    /// Stops what a session is executing, by a second session to the same host.
+    /// Ends a session with what it is executing, by a second session to the same host.
     ///
     /// # Errors
-    /// When the server can't be reached or refuses; also when the statement has ended by itself.
-    async fn interrupt(&self, number: u32, id: &str, is_hard: bool) -> Result<(), DbError> {
-        let sql = match (self.driver.dialect(), is_hard) {
-            (Dialect::Mysql, false) => format!("kill query {id}"),
-            (Dialect::Mysql, true) => format!("kill {id}"),
-            (_, false) => format!("select pg_cancel_backend({id})"),
-            (_, true) => format!("select pg_terminate_backend({id})"),
+    /// When the server can't be reached or refuses; also when the session has ended by itself.
+    async fn kill(&self, number: u32, id: &str) -> Result<(), DbError> {
+        let sql = match self.driver.dialect() {
+            Dialect::Mysql => format!("kill {id}"),
+            Dialect::Postgres | Dialect::Sqlite => format!("select pg_terminate_backend({id})"),
         };
         let ask = async {
             let mut session = self.driver.connect(number).await?;
@@ -493,18 +570,6 @@ impl<'a> Opening<'a> {
         let late = |_| Err(DbError::lost("The server did not take note of the request in time."));
         timeout(now() + RETRY, ask).await.unwrap_or_else(late)
     }
-}
-
-async fn server_id(session: &mut AdminSession<'_>) -> Result<String, DbError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => "select connection_id()",
-        Dialect::Postgres | Dialect::Sqlite => "select pg_backend_pid()",
-    };
-    answer(session, sql)
-        .await?
-        .single()
-        .map(str::to_owned)
-        .ok_or_else(|| DbError::protocol("The server does not say which number this session has."))
 }
 
 impl Link<'_> {
@@ -525,27 +590,6 @@ impl Link<'_> {
         })
     }
 
-    /// Makes sure that nothing of a stopped statement, and no late attempt to stop it, meets the
-    /// next one. `None` when the session can't be used any more.
-    async fn calm(mut self) -> Option<Self> {
-        let done = timeout(monotonic_now() + AFTERWARDS, async {
-            // A request to stop that came too late hits this one.
-            for _ in 0..2 {
-                if let Err(error) = self.session.query("select 1", &mut Discard).await
-                    && error.is_fatal()
-                {
-                    return Err(error);
-                }
-            }
-            self.session.rollback().await
-        });
-        if matches!(done.await, Ok(Ok(()))) {
-            return Some(self);
-        }
-        self.abandon().await;
-        None
-    }
-
     /// Ends a session that does not answer any more.
     async fn abandon(self) {
         timeout(monotonic_now() + AFTERWARDS, self.session.cancel()).await.ok();
@@ -557,9 +601,10 @@ mod tests {
     use super::*;
     use dyno_reactor::{Clock, Loop, sleep_until};
     use std::cell::RefCell;
+    use std::sync::atomic::AtomicU32;
 
     /// The result of a statement, why and when it ended, and the attempts to stop it.
-    type Stopped = (Option<()>, Option<StopReason>, Nanos, Vec<(Nanos, bool)>);
+    type Stopped = (Option<()>, Option<StopReason>, Nanos, Vec<Nanos>);
 
     /// Executes a statement of so many seconds.
     fn stopped(length_s: u64, bound_s: Option<u64>, user_stops_s: u64) -> Stopped {
@@ -567,9 +612,9 @@ mod tests {
         let task = async {
             let statement = sleep_until(length_s * SECOND);
             let is_stopped = || now() >= user_stops_s * SECOND;
-            let interrupt = async |is_hard| attempts.borrow_mut().push((now() / SECOND, is_hard));
+            let kill = async || attempts.borrow_mut().push(now() / SECOND);
             let due = bound_s.map(|bound_s| bound_s * SECOND);
-            let (result, why) = ended_or_stopped(statement, due, is_stopped, interrupt).await;
+            let (result, why) = ended_or_stopped(statement, due, is_stopped, kill).await;
             (result, why, now() / SECOND)
         };
         let ended = Loop::new(Clock::Virtual, [task]).unwrap().finish().unwrap();
@@ -581,15 +626,41 @@ mod tests {
     fn a_statement_is_stopped_at_its_bound_and_not_before() {
         assert_eq!(stopped(5, None, 99), (Some(()), None, 5, vec![]));
         assert_eq!(stopped(5, Some(6), 99), (Some(()), None, 5, vec![]));
-        let at_bound = (Some(()), Some(StopReason::Bound), 7, vec![(6, false)]);
+        let at_bound = (Some(()), Some(StopReason::Bound), 7, vec![6]);
         assert_eq!(stopped(7, Some(6), 99), at_bound);
         assert_eq!(stopped(7, Some(6), 5).1, Some(StopReason::User));
     }
 
     #[test]
-    fn attempts_become_harder_and_end() {
-        let attempts = [(3, false), (5, false), (7, true), (9, true), (11, true), (13, true)];
-        let ended = (None, Some(StopReason::User), 15, attempts.to_vec());
+    fn attempts_to_stop_a_statement_end() {
+        let ended = (None, Some(StopReason::User), 15, vec![3, 5, 7, 9, 11, 13]);
         assert_eq!(stopped(1_000, None, 3), ended);
+    }
+
+    #[test]
+    fn an_embedded_statement_is_interrupted_at_its_bound_and_by_the_user() {
+        let attempts = Arc::new(AtomicU32::new(0));
+        let guard = |due, is_stopped: &Arc<AtomicBool>| {
+            let made = Arc::clone(&attempts);
+            let interrupt = move || {
+                made.fetch_add(1, Ordering::Relaxed);
+            };
+            guarded(Box::new(interrupt), due, Arc::clone(is_stopped))
+        };
+        let made = || attempts.load(Ordering::Relaxed);
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        assert_eq!((guard(Some(Nanos::MAX), &is_stopped)(), made()), (None, 0), "before its bound");
+        assert_eq!((guard(None, &is_stopped)(), made()), (None, 0), "it has no bound");
+        let bounded = guard(Some(monotonic_now()), &is_stopped);
+        while made() < 2 {
+            thread::yield_now();
+        }
+        assert_eq!(bounded(), Some(StopReason::Bound));
+        let (before, user) = (made(), guard(None, &is_stopped));
+        is_stopped.store(true, Ordering::Relaxed);
+        while made() == before {
+            thread::yield_now();
+        }
+        assert_eq!(user(), Some(StopReason::User));
     }
 }

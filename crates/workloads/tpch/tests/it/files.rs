@@ -2,7 +2,7 @@
 
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_tpch::generate::files::{Content, FileOptions, LineFormat, WrittenFile, write};
-use dyno_tpch::generate::{TableRows, row_count};
+use dyno_tpch::generate::{TpchRows, row_count};
 use dyno_tpch::schema::SchemaTable;
 use md5::{Digest, Md5};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn hex(digest: &[u8]) -> String {
 #[test]
 fn at_scale_factor_1_every_table_is_dbgens_byte_for_byte() {
     let hash = |table: SchemaTable| {
-        let mut rows = TableRows::new(table, 1.0, 1, 1);
+        let mut rows = TpchRows::part(table, 1.0, 1, 1);
         let (mut hash, mut lines, mut count) = (Md5::new(), Vec::new(), 0);
         let mut more = true;
         while more {
@@ -77,7 +77,7 @@ fn contents(folder: &Path) -> BTreeMap<String, String> {
 
 fn lines_of(table: SchemaTable, scale: f64, format: LineFormat) -> String {
     let mut lines = Vec::new();
-    let mut rows = TableRows::new(table, scale, 1, 1);
+    let mut rows = TpchRows::part(table, scale, 1, 1);
     assert!(!format.fill(&mut rows, &mut lines, usize::MAX, &mut 0));
     String::from_utf8(lines).expect("text")
 }

@@ -1,8 +1,8 @@
 //! The rows against what dbgen writes.
 
 use dyno_core::{RowSource, RowWriter};
-use dyno_tpch::generate::refresh::{self, RefreshRows};
-use dyno_tpch::generate::{TableRows, part_row_count, row_count};
+use dyno_tpch::generate::refresh::{self, inserted};
+use dyno_tpch::generate::{TpchRows, part_row_count, row_count};
 use dyno_tpch::schema::SchemaTable;
 
 /// A row as dbgen writes it, without its newline.
@@ -36,7 +36,7 @@ fn lines(rows: &mut dyn RowSource) -> Vec<String> {
 #[test]
 fn rows_have_the_columns_of_their_table_and_restart() {
     for table in SchemaTable::ALL {
-        let mut rows = TableRows::new(table, 0.01, 1, 1);
+        let mut rows = TpchRows::part(table, 0.01, 1, 1);
         let made = lines(&mut rows);
         assert_eq!(made.len() as u64, row_count(table, 0.01), "{table:?}");
         for line in &made {
@@ -53,7 +53,7 @@ fn rows_are_those_of_tpchgens_own_format() {
         rows.map(|row| row.to_string()).collect()
     }
     use tpchgen::generators as g;
-    let made = |table| lines(&mut TableRows::new(table, 0.01, 1, 1));
+    let made = |table| lines(&mut TpchRows::part(table, 0.01, 1, 1));
     assert_eq!(made(SchemaTable::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
     assert_eq!(made(SchemaTable::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
     assert_eq!(made(SchemaTable::Supplier), own(g::SupplierGenerator::new(0.01, 1, 1).iter()));
@@ -67,26 +67,30 @@ fn rows_are_those_of_tpchgens_own_format() {
 #[test]
 fn parts_one_after_another_are_the_table() {
     for table in SchemaTable::ALL {
-        let whole = lines(&mut TableRows::new(table, 0.011, 1, 1));
+        let whole = lines(&mut TpchRows::part(table, 0.011, 1, 1));
         let mut joined = Vec::new();
         for part in 1..=3 {
-            let made = lines(&mut TableRows::new(table, 0.011, part, 3));
+            let made = lines(&mut TpchRows::part(table, 0.011, part, 3));
             assert_eq!(made.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
             joined.extend(made);
         }
         assert_eq!(joined, whole, "{table:?}");
-        assert!(lines(&mut TableRows::new(table, 0.011, 4, 3)).is_empty(), "{table:?}");
+        assert!(lines(&mut TpchRows::part(table, 0.011, 4, 3)).is_empty(), "{table:?}");
     }
 }
 
 #[test]
 fn refresh_set_1_begins_as_dbgens() {
-    let orders = lines(&mut RefreshRows::orders(1.0, 1));
+    let orders = lines(&mut inserted(SchemaTable::Orders, 1.0, 1, 0..u64::MAX));
     assert_eq!(orders.len(), 1500);
     assert!(orders[0].starts_with("9|12658|O|129872.68|1998-07-06|"), "{}", orders[0]);
     for (set, expected) in [(1, 5_822), (75, 5_913), (150, 6_006)] {
         assert_eq!(refresh::lines(1.0, set), expected, "set {set}");
-        assert_eq!(lines(&mut RefreshRows::lines(1.0, set)).len() as u64, expected, "set {set}");
+        assert_eq!(
+            lines(&mut inserted(SchemaTable::Lineitem, 1.0, set, 0..u64::MAX)).len() as u64,
+            expected,
+            "set {set}"
+        );
     }
     let deleted: Vec<i64> = refresh::deleted_keys(1.0, 1).collect();
     assert_eq!(deleted.len(), 1500);
@@ -101,18 +105,21 @@ fn key(line: &str) -> i64 {
 fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
     // A scale factor whose orders a thousand sets don't divide evenly.
     let scale = 0.0111;
-    let mut keys: Vec<i64> = lines(&mut TableRows::new(SchemaTable::Orders, scale, 1, 1))
+    let mut keys: Vec<i64> = lines(&mut TpchRows::part(SchemaTable::Orders, scale, 1, 1))
         .iter()
         .map(|line| key(line))
         .collect();
     let base = keys.clone();
     let mut deleted = Vec::new();
     for set in 1..=20 {
-        let orders = lines(&mut RefreshRows::orders(scale, set));
+        let orders = lines(&mut inserted(SchemaTable::Orders, scale, set, 0..u64::MAX));
         assert_eq!(orders.len() as u64, refresh::orders(scale));
         let of_orders: Vec<i64> = orders.iter().map(|line| key(line)).collect();
         let mut of_lines: Vec<i64> =
-            lines(&mut RefreshRows::lines(scale, set)).iter().map(|line| key(line)).collect();
+            lines(&mut inserted(SchemaTable::Lineitem, scale, set, 0..u64::MAX))
+                .iter()
+                .map(|line| key(line))
+                .collect();
         of_lines.dedup();
         assert_eq!(of_lines, of_orders, "every order has its lines");
         keys.extend(of_orders);
@@ -128,12 +135,12 @@ fn refresh_sets_meet_neither_the_base_data_nor_each_other() {
 #[test]
 fn a_refresh_set_in_pieces_is_the_set() {
     let count = refresh::orders(0.1);
-    for make in [RefreshRows::orders, RefreshRows::lines] {
-        let whole = lines(&mut make(0.1, 3));
+    for table in [SchemaTable::Orders, SchemaTable::Lineitem] {
+        let whole = lines(&mut inserted(table, 0.1, 3, 0..u64::MAX));
         let pieces = [0..1, 1..40, 40..count, count..count + 5];
         let joined: Vec<String> = pieces
             .into_iter()
-            .flat_map(|piece| lines(&mut make(0.1, 3).of_orders(piece)))
+            .flat_map(|piece| lines(&mut inserted(table, 0.1, 3, piece)))
             .collect();
         assert_eq!(joined, whole);
     }
