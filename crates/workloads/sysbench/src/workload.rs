@@ -159,7 +159,7 @@ impl Sysbench {
                 Some(done) => done,
                 None => {
                     let (params, some) = oltp.params(kind, draws, &cursor);
-                    let (templates, params) = (oltp.templates(), &params[some]);
+                    let (templates, params) = (&oltp.templates, &params[some]);
                     statements
                         .execute(session, templates, kind, cursor.table, params, given)
                         .await?
