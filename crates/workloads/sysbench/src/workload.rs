@@ -48,10 +48,6 @@ impl Sysbench {
         let kinds = [TransactionKind { name: options.test.name().to_owned(), weight: 1 }];
         Sysbench { options, kinds, script }
     }
-
-    pub fn options(&self) -> &SysbenchOptions {
-        &self.options
-    }
 }
 
 impl Workload for Sysbench {
