@@ -96,7 +96,8 @@ fn login(url: &str) -> Result<(String, bool), DbError> {
         let mut answer = AnswerTable::default();
         let sql = "SELECT current_user || ' ' || ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()";
         session.query(sql, &mut answer).await?;
-        let (who, is_tls) = (answer.single().unwrap().to_owned(), session.is_tls());
+        let (who, is_tls) =
+            (answer.single().unwrap().to_owned(), session.proof().unwrap().tls.is_some());
         session.close().await;
         Ok((who, is_tls))
     })

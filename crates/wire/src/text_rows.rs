@@ -237,8 +237,9 @@ const BLOCK_BYTES: usize = 32;
 /// Bytes that are the same in every message. A few are copied as a block of constant size: no call to copy them.
 #[derive(Clone, Debug)]
 pub(crate) struct FixedBytes {
-    block: [u8; BLOCK_BYTES],
-    bytes: Box<[u8]>,
+    /// The bytes, and zeros behind them; all zeros where they are longer.
+    pub(crate) block: [u8; BLOCK_BYTES],
+    pub(crate) bytes: Box<[u8]>,
 }
 
 impl FixedBytes {
@@ -248,16 +249,6 @@ impl FixedBytes {
             start.copy_from_slice(&bytes);
         }
         FixedBytes { block, bytes: bytes.into() }
-    }
-
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
-    }
-
-    /// They, and zeros behind them; all zeros where they are longer.
-    #[inline]
-    pub(crate) fn block(&self) -> &[u8; BLOCK_BYTES] {
-        &self.block
     }
 
     #[inline]

@@ -89,7 +89,7 @@ impl<'a> Login<'a> {
             }
             capabilities = capabilities.with(CapabilityFlags::COMPRESS);
         }
-        if self.wants_tls(tls.mode(), greeting.capabilities)? {
+        if self.wants_tls(tls.mode, greeting.capabilities)? {
             capabilities = capabilities.with(CapabilityFlags::SSL);
             let request = self.login_packet(capabilities, "", &[]);
             let mut out = Vec::new();

@@ -83,14 +83,6 @@ impl MysqlSession {
         }
     }
 
-    pub fn warnings(&self) -> u32 {
-        self.channel.answer.warnings()
-    }
-
-    pub fn is_tls(&self) -> bool {
-        self.channel.transport.is_tls()
-    }
-
     #[inline]
     fn begin(&mut self) -> DbResult<()> {
         if self.channel.idle && !self.flight.is_empty() {
@@ -597,7 +589,7 @@ async fn insert(
 
 /// LOAD DATA LOCAL warns of duplicates, truncated texts and bad numbers: such a load has failed.
 async fn check_warnings(session: &mut MysqlSession, table: &str) -> DbResult<()> {
-    let count = session.warnings();
+    let count = session.channel.answer.warnings();
     if count == 0 {
         return Ok(());
     }

@@ -48,9 +48,10 @@ pub struct TlsOptions {
 /// Files read, CAs loaded; made once per driver.
 #[derive(Clone, Debug)]
 pub struct TlsConfig {
-    mode: TlsMode,
-    verifies: bool,
-    client: Option<Arc<ClientConfig>>,
+    pub(crate) mode: TlsMode,
+    /// A handshake proves that the server is the one that is meant.
+    pub(super) verifies: bool,
+    pub(super) client: Option<Arc<ClientConfig>>,
 }
 
 impl TlsConfig {
@@ -71,19 +72,6 @@ impl TlsConfig {
             _ => false,
         };
         Ok(TlsConfig { mode, verifies, client })
-    }
-
-    pub fn mode(&self) -> TlsMode {
-        self.mode
-    }
-
-    /// True if a handshake proves that the server is the one that is meant.
-    pub(super) fn verifies(&self) -> bool {
-        self.verifies
-    }
-
-    pub(super) fn client(&self) -> Option<Arc<ClientConfig>> {
-        self.client.clone()
     }
 }
 
@@ -123,10 +111,10 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
             })?;
             builder.with_client_auth_cert(chain, private).map_err(unusable)
         }
-        _ => Err(refused("The target has a client certificate without its key, or a key alone.")
-            .with_hint(
-                "give both cert=FILE and key=FILE: a client certificate and its private key",
-            )),
+        _ => Err(refused(
+            "The target has a client certificate without its private key, or a key alone.",
+        )
+        .with_hint("give both cert=FILE and key=FILE: a client certificate and its private key")),
     }
 }
 

@@ -73,7 +73,7 @@ impl Transport {
     /// Makes the TLS handshake. The server's certificate must carry the name `host`; see [`Address::tls_name`]. The
     /// inbox must be empty: earlier bytes are not part of the TLS stream.
     pub async fn start_tls(&mut self, config: &TlsConfig, host: &str) -> DbResult<()> {
-        let Some(client) = config.client() else {
+        let Some(client) = config.client.clone() else {
             return Err(DbError::protocol("TLS is disabled for this target."));
         };
         let name = ServerName::try_from(host.to_owned()).map_err(|_| {
@@ -89,7 +89,7 @@ impl Transport {
         }
         flush_tls(&self.socket, &mut tls).await?;
         self.layer = Layer::Tls(Box::new(tls));
-        self.is_verified = config.verifies();
+        self.is_verified = config.verifies;
         Ok(())
     }
 

@@ -6,11 +6,11 @@ use dyno_core::{
     Address, AnswerTable, Cause, DbError, DbResult, ErrorClass, ErrorOrigin, Executed, Session,
     Statement, StatementTable,
 };
-use dyno_wire::Names;
 use dyno_wire::postgres::WireError;
 use dyno_wire::postgres::backend::ServerReport;
 use dyno_wire::postgres::frontend::Execution;
 use dyno_wire::postgres::types::PostgresColumn;
+use dyno_wire::{Names, server_text as text};
 
 use super::PostgresSession;
 
@@ -327,11 +327,6 @@ pub(super) fn broken(error: WireError) -> DbError {
 pub(super) fn unsendable(error: WireError) -> DbError {
     DbError::protocol(format!("The statement can't be sent: {error}."))
         .with_class(ErrorClass::Other)
-}
-
-/// Servers may use another encoding than UTF-8 until the session is open.
-fn text(bytes: &[u8]) -> String {
-    dyno_wire::server_text(bytes)
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ pub(super) async fn open(
     host: &Resolved,
     due: Nanos,
 ) -> DbResult<(Link, Option<BackendKey>)> {
-    let (first, second) = attempts(settings.tls.mode(), host.address());
+    let (first, second) = attempts(settings.tls.mode, host.address());
     let failure = match attempt(settings, host, due, first).await {
         Ok(opened) => return Ok(opened),
         Err(failure) => failure,
@@ -75,7 +75,7 @@ pub(super) async fn open(
 
 /// Connects without a log-in, with the target's encryption: for cancel requests.
 pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
-    let (first, _) = attempts(settings.tls.mode(), host.address());
+    let (first, _) = attempts(settings.tls.mode, host.address());
     let mut link = Link::new(Transport::connect(host, due).await?);
     if first != Wish::Never {
         start_tls(&mut link, settings, host.address(), first).await?;
@@ -269,13 +269,13 @@ impl Login<'_> {
             (Authentication::SaslContinue(message), Step::ScramFirst(first)) => {
                 let challenge = first.server_first(message).map_err(|error| self.scram(&error))?;
                 let password = self.password()?;
-                let last = if challenge.iterations() > LOOP_ITERATIONS {
+                let last = if challenge.iterations > LOOP_ITERATIONS {
                     let password = password.to_owned();
                     beside(move || challenge.answer(&password)).await?
                 } else {
                     challenge.answer(password)
                 };
-                frontend::sasl_response(out, last.message().as_bytes()).map_err(unsendable)?;
+                frontend::sasl_response(out, last.message.as_bytes()).map_err(unsendable)?;
                 self.step = Step::ScramFinal(last);
             }
             (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {

@@ -66,10 +66,6 @@ impl PostgresSession {
         self.link.state.parameter(name)
     }
 
-    pub fn is_tls(&self) -> bool {
-        self.link.transport.is_tls()
-    }
-
     async fn send_flight<R: Rows>(
         &mut self,
         rows: &mut R,

@@ -94,7 +94,7 @@ impl Prepared {
     fn with_one_int(&self, value: i64) -> [u8; ONE_INT_BYTES] {
         let mut packet = [0; ONE_INT_BYTES];
         let (head, number) = packet.split_at_mut(ONE_INT_BYTES - size_of::<i64>());
-        head.copy_from_slice(&self.template.block()[..head.len()]);
+        head.copy_from_slice(&self.template.block[..head.len()]);
         head[0] = (ONE_INT_BYTES - HEADER_BYTES) as u8;
         number.copy_from_slice(&value.to_le_bytes());
         packet
@@ -144,7 +144,7 @@ impl Prepared {
 
     /// Appends the command that closes the statement, to which there is no answer.
     pub fn encode_close(&self, out: &mut Vec<u8>) {
-        push_command(out, COM_STMT_CLOSE, &self.template.bytes()[ID]);
+        push_command(out, COM_STMT_CLOSE, &self.template.bytes[ID]);
     }
 }
 

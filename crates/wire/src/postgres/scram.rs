@@ -88,12 +88,13 @@ pub struct Challenge {
     signed: String,
     without_proof: String,
     salt: Vec<u8>,
-    iterations: u32,
+    /// Hashes that [`Challenge::answer`] computes, in pairs.
+    pub iterations: u32,
 }
 
 /// The second half: the server must prove itself too.
 pub struct ClientFinal {
-    message: String,
+    pub message: String,
     server_signature: [u8; 32],
 }
 
@@ -149,11 +150,6 @@ impl fmt::Debug for Challenge {
 }
 
 impl Challenge {
-    /// Hashes that [`Challenge::answer`] computes, in pairs.
-    pub fn iterations(&self) -> u32 {
-        self.iterations
-    }
-
     pub fn answer(&self, password: &str) -> ClientFinal {
         let Challenge { signed, without_proof, salt, iterations } = self;
         let salted = salted_password(password.as_bytes(), salt, *iterations);
@@ -181,10 +177,6 @@ impl fmt::Debug for ClientFinal {
 }
 
 impl ClientFinal {
-    pub fn message(&self) -> &str {
-        &self.message
-    }
-
     /// Checks the server's last message, which proves that it knows the password.
     pub fn server_final(&self, message: &[u8]) -> Result<(), ScramError> {
         if let Some(reason) = message.strip_prefix(b"e=") {
@@ -339,7 +331,7 @@ mod tests {
             let challenge = first.server_first(SERVER_FIRST.as_bytes()).unwrap();
             assert!(challenge.signed.ends_with(&challenge.without_proof));
             let last = challenge.answer("pencil");
-            assert!(last.message().starts_with(&format!("c={input},r={NONCE}")), "{last:?}");
+            assert!(last.message.starts_with(&format!("c={input},r={NONCE}")), "{last:?}");
         }
     }
 
@@ -348,7 +340,7 @@ mod tests {
         let first = client();
         assert_eq!(first.message(), "n,,n=user,r=rOprNGfwEbeRWgbNEkqO");
         let last = first.server_first(SERVER_FIRST.as_bytes()).unwrap().answer("pencil");
-        assert_eq!(last.message(), CLIENT_FINAL);
+        assert_eq!(last.message, CLIENT_FINAL);
         last.server_final(SERVER_FINAL.as_bytes()).unwrap();
     }
 

@@ -86,7 +86,7 @@ fn begin_on<'a, D: Driver>(
         let kind = kind_of(word.as_deref());
         let function = match kind {
             Some(CommandKind::Run) => {
-                worker.park().await;
+                worker.connections.park().await;
                 return Ok(Begun::Run(Box::new(Side::of(worker))));
             }
             Some(CommandKind::Once | CommandKind::Global) => Some("command"),
@@ -97,7 +97,7 @@ fn begin_on<'a, D: Driver>(
             let done = worker.finish_step(None::<&mut D::Session>, (function, command)).await;
             done.map_err(|error| CommandError { kind, error })?;
         }
-        worker.close().await;
+        worker.connections.close().await;
         Ok(match kind {
             Some(CommandKind::Parallel) => Begun::Parallel,
             _ => Begun::Done,
@@ -136,7 +136,7 @@ fn missing_on<D: Driver>(
                 break;
             }
         }
-        worker.close().await;
+        worker.connections.close().await;
         Ok(missing)
     })?
 }
@@ -182,7 +182,7 @@ fn parallel_on<D: Driver>(
         let command = async {
             let mut worker = LuaWorker::open(common, number, None::<&mut D::Session>).await?;
             worker.finish_step(None::<&mut D::Session>, ("command", command)).await?;
-            worker.close().await;
+            worker.connections.close().await;
             Ok(())
         };
         command.await.inspect_err(report)

@@ -83,8 +83,8 @@ pub(crate) enum Ended {
 
 /// One Lua state; the worker of a [`dyno_core::Workload`].
 pub(crate) struct LuaWorker<'a, D: Driver> {
-    machine: LuaMachine,
-    connections: Connections<'a, D>,
+    pub(crate) machine: LuaMachine,
+    pub(crate) connections: Connections<'a, D>,
     /// The error after which the event begins anew.
     pub(crate) has_failed: bool,
     /// What it has left open is rolled back before that.
@@ -137,10 +137,6 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         Ok(worker)
     }
 
-    pub(crate) fn set_stat(&self, stat: ReportStat) {
-        self.machine.set_stat(stat);
-    }
-
     /// Hands on what the script has counted; returns the errors among it.
     #[inline]
     pub(crate) fn count(&self, tally: &mut Tally, is_event: bool, is_error: bool) -> u64 {
@@ -149,21 +145,6 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         }
         tally.is_open = self.connections.is_in_transaction();
         self.machine.counters.hand_over(tally, is_error)
-    }
-
-    #[inline]
-    pub(crate) fn draw_between_events(&self) {
-        self.machine.draw_between_events();
-    }
-
-    /// The run begins: functions that compute for long after `ends` are ended.
-    pub(crate) fn begin(&self, ends: Nanos) {
-        self.machine.watch.begin(ends);
-    }
-
-    /// The run has ended: returns how long its longest step and all of them are known to have kept its loop.
-    pub(crate) fn end(&self) -> (Nanos, Nanos) {
-        self.machine.watch.end()
     }
 
     /// Executes a function of the prelude's `steps` to its end.
@@ -265,15 +246,6 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
         Err(LuaError::new("thread_run() goes on after sb_more_events() has returned false"))
     }
 
-    /// Closes the connections until they are used again.
-    pub(crate) async fn park(&mut self) {
-        self.connections.park().await;
-    }
-
-    pub(crate) fn engine_reconnected(&mut self) {
-        self.connections.engine_reconnected();
-    }
-
     /// Brings the state's own sessions out of what a failed event has left, as long as there is time and no outage is too
     /// long.
     pub(crate) async fn recover(&mut self) -> Result<(), DbError> {
@@ -292,15 +264,6 @@ impl<'a, D: Driver> LuaWorker<'a, D> {
                 }
             }
         }
-    }
-
-    /// The error of a connection that could not be opened.
-    pub(crate) fn unopened(&mut self) -> Option<DbError> {
-        self.connections.unopened.take()
-    }
-
-    pub(crate) async fn close(&mut self) -> bool {
-        self.connections.close().await
     }
 }
 
@@ -382,7 +345,7 @@ impl<'a, D: Driver> Side<'a, D> {
         let common = LuaCommon::of_commands(driver, script, settings);
         let worker = block_on(async {
             let mut worker = LuaWorker::open(&common, number, None::<&mut D::Session>).await?;
-            worker.park().await;
+            worker.connections.park().await;
             Ok::<_, LuaError>(worker)
         })??;
         Ok(Side::of(worker))
@@ -401,7 +364,7 @@ impl<'a, D: Driver> Side<'a, D> {
         let worker = &mut self.worker;
         block_on(async {
             let ended = worker.finish_step(None::<&mut D::Session>, (name, argument)).await;
-            worker.park().await;
+            worker.connections.park().await;
             ended
         })?
     }
@@ -417,7 +380,7 @@ impl<D: Driver> SideState for Side<'_, D> {
     }
 
     fn report(&mut self, hook: ReportHook, stat: &ReportStat) -> Result<(), LuaError> {
-        self.worker.set_stat(*stat);
+        self.worker.machine.set_stat(*stat);
         self.execute("report", hook.name()).map(|_| ())
     }
 

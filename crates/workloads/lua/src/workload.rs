@@ -125,7 +125,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         match worker.finish_step(Some(session), "thread_init").await {
             Ok(_) => Ok(worker),
             // Its own words say more than those that the script has raised, which begin with the place.
-            Err(error) => Err(match worker.unopened() {
+            Err(error) => Err(match worker.connections.unopened.take() {
                 Some(unopened) => match error.message.find(UNOPENED) {
                     Some(at) => unopened.with_context(&error.message[..at]),
                     None => unopened,
@@ -140,7 +140,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         worker: &mut LuaWorker<'a, D>,
         _session: &mut S,
     ) -> Result<(), DbError> {
-        worker.engine_reconnected();
+        worker.connections.engine_reconnected();
         Ok(())
     }
 
@@ -154,7 +154,8 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
     ) -> Result<Outcome, DbError> {
         let is_first = !std::mem::replace(&mut worker.has_begun, true);
         if is_first {
-            worker.begin(now().saturating_add(self.length));
+            // Functions that compute for long after that are ended.
+            worker.machine.watch.begin(now().saturating_add(self.length));
         }
         // What only computes leaves the other workers of its loop no time.
         if worker.turns.has_held_up(monotonic_now) {
@@ -172,7 +173,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
             }
         }
         if !is_again && !is_first {
-            worker.draw_between_events();
+            worker.machine.draw_between_events();
         }
         let ended = match worker.own_loop {
             OwnLoop::None => worker.event(session, is_again, tally).await,
@@ -236,11 +237,11 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         session: &mut S,
         tally: &mut Tally,
     ) -> Result<(), DbError> {
-        self.common.script.note_steps(worker.end());
+        self.common.script.note_steps(worker.machine.watch.end());
         tally.add(&worker.last_work);
         // As in the original: a thread that a failure has ended has no thread_done().
         if worker.has_died {
-            worker.close().await;
+            worker.connections.close().await;
             return Ok(());
         }
         if worker.own_loop == OwnLoop::Waits && !worker.has_ended {
@@ -249,7 +250,7 @@ impl<'a, D: Driver> Workload for LuaWorkload<'a, D> {
         if let Err(error) = worker.finish_step(Some(session), "thread_done").await {
             self.of_thread_done().get_or_insert(error);
         }
-        tally.is_open = worker.close().await;
+        tally.is_open = worker.connections.close().await;
         Ok(())
     }
 }

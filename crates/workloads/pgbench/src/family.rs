@@ -202,12 +202,13 @@ impl Driven for PgbenchFamily {
             verdict,
             evidence,
         });
-        let lost = history.zip(workload.journal()).filter(|(_, journal)| journal.is_useful()).map(
-            |(before, journal)| match ran.unchecked.clone() {
+        let lost = history
+            .zip(workload.journal.as_ref())
+            .filter(|(_, journal)| journal.is_useful())
+            .map(|(before, journal)| match ran.unchecked.clone() {
                 Some(why) => LostWork::untold(why),
                 None => lost_rows(driver, journal, &before),
-            },
-        );
+            });
         After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
     }
 }

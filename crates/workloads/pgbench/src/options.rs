@@ -103,7 +103,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
         "vacuum",
         "none",
         OptionValues::Choice(&["none", "some", "all"], |o, at| {
-            o.vacuum = [Vacuum::None, Vacuum::Some, Vacuum::All][at];
+            o.vacuum = Vacuum::ALL[at]
         }),
         "before each trial: `none` is pgbench's `-n`, `some` is what it does without (branches and tellers are \
          vacuumed, the history is emptied), `all` is `-v` (accounts too)",
@@ -116,16 +116,18 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
     ),
 ];
 
-/// What happens to the tables before each trial.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Vacuum {
-    /// Nothing: pgbench's `-n`.
-    #[default]
-    None,
-    /// Branches and tellers are vacuumed, the history is emptied: what pgbench does unasked.
-    Some,
-    /// Accounts too: pgbench's `-v`.
-    All,
+dyno_core::named! {
+    /// What happens to the tables before each trial.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum Vacuum {
+        /// Nothing: pgbench's `-n`.
+        #[default]
+        None = "none",
+        /// Branches and tellers are vacuumed, the history is emptied: what pgbench does unasked.
+        Some = "some",
+        /// Accounts too: pgbench's `-v`.
+        All = "all",
+    }
 }
 
 #[derive(Default)]

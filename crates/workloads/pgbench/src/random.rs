@@ -17,8 +17,8 @@ const MURMUR: u64 = 0xc6a4_a793_5bd1_e995;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PgRng {
-    s0: u64,
-    s1: u64,
+    pub(crate) s0: u64,
+    pub(crate) s1: u64,
 }
 
 fn splitmix64(state: &mut u64) -> u64 {
@@ -38,17 +38,6 @@ impl PgRng {
             (0, 0) => PgRng { s0: 0x5851_f42d_4c95_7f2d, s1: 0x1405_7b7e_f767_814f },
             (s0, s1) => PgRng { s0, s1 },
         }
-    }
-
-    /// The stream that goes on from a state that [`PgRng::state`] gave.
-    #[inline]
-    pub(crate) fn from_state([s0, s1]: [u64; 2]) -> Self {
-        PgRng { s0, s1 }
-    }
-
-    #[inline]
-    pub(crate) fn state(&self) -> [u64; 2] {
-        [self.s0, self.s1]
     }
 
     /// 64 random bits.

@@ -23,7 +23,8 @@ pub(crate) struct Shape {
     delete_inserts: u32,
     deletes: u32,
     new_rows: u32,
-    prepares: Vec<Kind>,
+    /// Kinds that each connection prepares, in the order of the original.
+    pub(crate) prepares: Vec<Kind>,
 }
 
 const RANGES: [Kind; 4] =
@@ -55,11 +56,6 @@ impl Shape {
         ]);
         let parts = parts.into_iter().map(|(kinds, count)| Part { kinds, count });
         parts.filter(|part| part.count > 0).collect()
-    }
-
-    /// Kinds that each connection prepares, in the order of the original.
-    pub(crate) fn kinds_to_prepare(&self) -> &[Kind] {
-        &self.prepares
     }
 
     /// True when the transaction changes nothing.
@@ -227,7 +223,7 @@ impl Part {
 pub(crate) struct Oltp {
     shape: Shape,
     parts: Vec<Part>,
-    templates: Templates,
+    pub(crate) templates: Templates,
     tables: u32,
     /// The second bound of a range is this much above the first.
     range_span: i64,
@@ -324,10 +320,6 @@ impl Oltp {
         Ok(OltpWorker { draws, statements })
     }
 
-    pub(crate) fn templates(&self) -> &Templates {
-        &self.templates
-    }
-
     pub(crate) async fn reopen<S: Session>(
         &self,
         worker: &mut OltpWorker,
@@ -338,7 +330,7 @@ impl Oltp {
     }
 
     async fn statements<S: Session>(&self, session: &mut S) -> Result<Statements, DbError> {
-        let kinds = self.shape.kinds_to_prepare();
+        let kinds = &self.shape.prepares;
         Statements::open(session, &self.templates, kinds, self.tables).await
     }
 

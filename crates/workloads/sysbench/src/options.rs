@@ -356,7 +356,7 @@ impl SysbenchOptions {
             return 1;
         }
         let shape = crate::oltp::Shape::of(self);
-        let kinds = shape.kinds_to_prepare();
+        let kinds = &shape.prepares;
         let single = kinds.iter().filter(|kind| !kind.has_table()).count() as u64;
         (kinds.len() as u64 - single) * u64::from(self.tables) + single
     }

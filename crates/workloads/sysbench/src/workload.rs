@@ -48,10 +48,6 @@ impl Sysbench {
         let kinds = [TransactionKind { name: options.test.name().to_owned(), weight: 1 }];
         Sysbench { options, kinds, script }
     }
-
-    pub fn options(&self) -> &SysbenchOptions {
-        &self.options
-    }
 }
 
 impl Workload for Sysbench {
@@ -159,7 +155,7 @@ impl Sysbench {
                 Some(done) => done,
                 None => {
                     let (params, some) = oltp.params(kind, draws, &cursor);
-                    let (templates, params) = (oltp.templates(), &params[some]);
+                    let (templates, params) = (&oltp.templates, &params[some]);
                     statements
                         .execute(session, templates, kind, cursor.table, params, given)
                         .await?

@@ -57,7 +57,7 @@ fn mysql_compresses_by_zlib_also_under_tls() {
         for tls in ["disable", "require"] {
             let url = format!("{url}?compression=zlib&tls={tls}");
             let mut session = connect(&url).await.unwrap();
-            assert_eq!(session.is_tls(), tls == "require");
+            assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");
             let sql = "SHOW SESSION STATUS LIKE 'Compression_algorithm'";
             assert_eq!(ask(&mut session, sql).await[0][1], text("zlib"));
             everything(&url).await;

@@ -29,7 +29,7 @@ fn mysql_logs_in_answers_and_loads() {
                 let url = format!("mysql://dyno_sha:pass%20w%C3%B6rd@{place}?tls={tls}");
                 for _ in 0..2 {
                     let mut session = connect(&url).await.unwrap();
-                    assert_eq!(session.is_tls(), tls == "require");
+                    assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");
                     let user = ask(&mut session, "SELECT CURRENT_USER()").await;
                     assert_eq!(user, [[text("dyno_sha@%")]]);
                 }
@@ -64,7 +64,7 @@ fn mariadb_11_8_logs_in_answers_loads_and_runs() {
         // It makes a certificate of its own when it starts.
         for tls in ["disable", "require"] {
             let mut session = connect(&format!("{url}?tls={tls}")).await.unwrap();
-            assert_eq!(session.is_tls(), tls == "require");
+            assert_eq!(session.proof().unwrap().tls.is_some(), tls == "require");
             assert!(session.product().version.starts_with("11.8."), "{:?}", session.product());
             every_statement(&mut session).await;
         }

@@ -296,7 +296,7 @@ pub(super) fn is_missing_table(error: &DbError) -> bool {
 /// whose numbers tell little.
 #[rustfmt::skip]
 const REMEDIES: [(&str, &str, &str); 9] = [
-    ("42P07 42809 1050 1347", "already exists", "drop it or begin with step d, or use another database or schema"),
+    ("42P07 42809 1050 1347", "already exists", "drop it, perhaps a view, or begin with step d, or use another database or schema"),
     ("2BP01", "", "drop what depends on the tables first, such as views"),
     ("42P16 1068", "", "the tables have primary keys already: leave out step p, or begin with step d"),
     ("42710 1826", "", "the tables have foreign keys already: leave out step f, or begin with step d"),
@@ -326,7 +326,8 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
         return Some("foreign keys need the primary keys: put step p before step f");
     }
     let is_said = |words: &str| !words.is_empty() && error.message().contains(words);
-    let found = REMEDIES.into_iter().find(|(codes, words, _)| is_one(codes) || is_said(words));
+    let by_code = REMEDIES.into_iter().find(|(codes, ..)| is_one(codes));
+    let found = by_code.or_else(|| REMEDIES.into_iter().find(|(_, words, _)| is_said(words)));
     found.map(|(.., remedy)| remedy)
 }
 

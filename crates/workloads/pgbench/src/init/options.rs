@@ -208,7 +208,8 @@ impl InitOptions {
         ];
         let lacking = of_postgres.into_iter().find(|(_, is_given)| *is_given);
         if let Some((option, _)) = lacking.filter(|_| dialect != Dialect::Postgres) {
-            return refuse(format!("{option}: {product} has no such thing"), "leave it out");
+            let problem = format!("{option}: {product} has no such thing");
+            return refuse(problem, &format!("leave out {option}"));
         }
         if is_sqlite && has_foreign_keys {
             let problem = "--foreign-keys: SQLite can't add foreign keys to a table that exists";

@@ -49,7 +49,7 @@ pub struct PgBench {
     talk: Talker,
     statistics: Mutex<Statistics>,
     /// What was written into the history, where that is kept.
-    journal: Option<Journal>,
+    pub journal: Option<Journal>,
 }
 
 /// Numbers of the variables that every client has.
@@ -69,17 +69,16 @@ struct Chooser([AtomicU64; 2]);
 
 impl Chooser {
     fn new(rng: &PgRng) -> Self {
-        Chooser(rng.state().map(AtomicU64::new))
+        Chooser([rng.s0, rng.s1].map(AtomicU64::new))
     }
 
     #[inline]
     fn range(&self, last: u64) -> u64 {
         let [s0, s1] = &self.0;
-        let mut rng = PgRng::from_state([s0.load(Ordering::Relaxed), s1.load(Ordering::Relaxed)]);
+        let mut rng = PgRng { s0: s0.load(Ordering::Relaxed), s1: s1.load(Ordering::Relaxed) };
         let value = rng.range(last);
-        let state = rng.state();
-        s0.store(state[0], Ordering::Relaxed);
-        s1.store(state[1], Ordering::Relaxed);
+        s0.store(rng.s0, Ordering::Relaxed);
+        s1.store(rng.s1, Ordering::Relaxed);
         value
     }
 }
@@ -196,11 +195,6 @@ impl PgBench {
             script.merge(more);
         }
         Ok(())
-    }
-
-    /// What was written into the history, where that is kept.
-    pub fn journal(&self) -> Option<&Journal> {
-        self.journal.as_ref()
     }
 }
 

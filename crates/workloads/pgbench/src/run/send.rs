@@ -74,7 +74,7 @@ impl PgBench {
             Err(_) if captured.invalid().is_some() && !store.is_gset => {
                 self.check_captured(client.id, place, store, &captured)
             }
-            Err(error) => Err(Failure::Session(error, captured.results())),
+            Err(error) => Err(Failure::Session(error, captured.results)),
         };
         if result.is_ok() {
             captured.assign(&mut client.variables);
@@ -91,7 +91,7 @@ impl PgBench {
         store: &Store,
         captured: &Captured,
     ) -> Result<(), Failure> {
-        let (rows, query) = captured.last_result();
+        let (rows, query) = (captured.rows, captured.results.saturating_sub(1));
         let place = format_args!("client {client} script {} command {}", place.script, place.at);
         if store.is_gset && rows != 1 {
             let text = format!("{place} query {query}: expected one row, got {rows}");
@@ -343,16 +343,6 @@ impl Captured {
     fn forget_row(&mut self) {
         self.values.truncate(self.kept.0);
         self.text.truncate(self.kept.1);
-    }
-
-    /// Rows of the last result, and its number from 0.
-    pub(super) fn last_result(&self) -> (u64, u32) {
-        (self.rows, self.results.saturating_sub(1))
-    }
-
-    /// Number of the result that was not completed.
-    pub(super) fn results(&self) -> u32 {
-        self.results
     }
 
     /// The number of the result with the first column that can't be stored, and its name.

@@ -71,7 +71,7 @@ fn other_rows_than_the_options_make_are_refused() {
     refused(2, "99999 of branch 1, from 1 to 100000");
     ask(&driver, "update pgbench_accounts set bid = 9 where bid = 2");
     ask(&driver, "delete from pgbench_accounts where bid = 1");
-    refused(2, "100000 of branch 9 at scale 2");
+    refused(2, "scale 2: 100000 of branch 9");
 }
 
 #[test]
