@@ -23,7 +23,6 @@ mod tpch;
 use clap::{Parser, Subcommand};
 use dyno_core::harmless_json;
 use dyno_core::offer::WorkloadOffer;
-use dyno_dropin::benchmarksql::verb_of_script;
 use dyno_dropin::{benchmarksql, choice, pgbench, sysbench};
 use dyno_reactor::{IoChoice, choose_io};
 use dyno_report::{FamilyPapers, Lang};
@@ -42,26 +41,7 @@ use terminal::TerminalStreams;
 #[derive(Debug, Parser)]
 #[command(name = "dyno", version, propagate_version = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true)]
-#[command(after_help = "\
-Examples:
-  dyno quickstart                                    measure embedded SQLite, no server needed
-  dyno bench mysql://me@10.0.0.5/test                a first answer in ten minutes
-  dyno run polardb-mysql-oltp --target polardb=mysql://root@10.0.0.5/sbtest --shrink 0.01
-  dyno sysbench --mysql-user=root --tables=4 oltp_read_write prepare
-  dyno pgbench -i -s 10 bench && dyno pgbench -c 8 -T 60 bench
-  dyno benchmarksql build props.pg && dyno benchmarksql run props.pg
-  dyno run my-suite.toml --compare old new --target old=URL --target new=URL
-  dyno paper last                                    print the last run's paper again
-  dyno compare RUN_A RUN_B                           which is faster, and how sure is that?
-  dyno serve                                         watch runs in a browser
-  dyno check mysql://root@10.0.0.5/tpcc              is the data consistent?
-
-Data goes to standard output, talk to standard error. Exit codes: 0 fine, 1 failed, 2 wrong usage,
-3 inconclusive, 4 a denied check, a check of the data or lost work, 5 a regression or a broken gate is
-proven, 130 or 143 stopped by Ctrl-C or SIGTERM. Drop-ins end as their originals do.
-
-Load is made with io_uring where the kernel (6.1 or newer) and the container allow it, else with epoll:
-`dyno --io auto|uring|epoll VERB ...`, or DYNO_IO in the environment, decides otherwise.")]
+#[command(after_help = include_str!("../help/dyno.txt").trim_ascii_end())]
 struct CommandLine {
     /// How the event loops receive and send.
     #[arg(long, global = true, hide = true, value_name = "WAY")]
@@ -207,7 +187,7 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
             "warning: a password on the command line can be seen in the process list: {error}"
         ));
     }
-    let script = called.and_then(|name| verb_of_script(name.to_str()?));
+    let script = called.and_then(OsStr::to_str).filter(|name| benchmarksql::SCRIPTS.contains(name));
     let command_line = match script {
         Some(verb) => {
             let words = ["dyno", "benchmarksql", verb].map(OsString::from);

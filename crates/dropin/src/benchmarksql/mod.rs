@@ -31,19 +31,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What follows the help of the verb.
-pub const HELP: &str = "\
-Examples:
-  dyno benchmarksql build props.pg                         runDatabaseBuild.sh props.pg
-  dyno benchmarksql build props.pg warehouses 10           the same with another value
-  dyno benchmarksql run props.pg                           runBenchmark.sh props.pg
-  dyno benchmarksql destroy props.pg                       runDatabaseDestroy.sh props.pg
-
-The names of the scripts are understood too: `dyno benchmarksql runBenchmark.sh props.pg`, or a link
-to dyno with the name of a script.
-
-A file may hold dyno's own URLs: conn=mysql://host/db, conn=postgres://host/db, or db=sqlite with
-conn=sqlite:file. A password that the file doesn't have is looked for in ~/.pgpass or ~/.my.cnf,
-and asked for at a terminal.";
+pub const HELP: &str = include_str!("verb.txt").trim_ascii_end();
 
 /// A command with its arguments.
 #[derive(Debug, Subcommand)]
@@ -65,14 +53,9 @@ Examples:
     Destroy(PropertiesSource),
 }
 
-pub fn verb_of_script(name: &str) -> Option<&'static str> {
-    match name {
-        "runDatabaseBuild.sh" | "runLoader.sh" => Some("build"),
-        "runBenchmark.sh" => Some("run"),
-        "runDatabaseDestroy.sh" => Some("destroy"),
-        _ => None,
-    }
-}
+/// The scripts of BenchmarkSQL, which are other names of the commands.
+pub const SCRIPTS: [&str; 4] =
+    ["runDatabaseBuild.sh", "runLoader.sh", "runBenchmark.sh", "runDatabaseDestroy.sh"];
 
 /// The file and what replaces its values.
 #[derive(Debug, Args)]
@@ -107,19 +90,7 @@ impl PropertiesSource {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-A build that was interrupted goes on when the same command is given again: what is stored is kept.
-
-Shard clauses are templates: {table} and {column} stand for a table and its warehouse column. Words
-for --shard that stand for templates:
-  polardb-x   dbpartition by hash({column}), and broadcast for the items
-  citus       create_distributed_table, and create_reference_table for the items
-  hash:N      PARTITION BY HASH({column}) PARTITIONS N
-
-Examples:
-  dyno benchmarksql build props.pg
-  dyno benchmarksql build props.my warehouses 100 loadWorkers 16
-  dyno benchmarksql build props.my --shard polardb-x")]
+#[command(after_help = include_str!("build.txt").trim_ascii_end())]
 pub struct BenchmarksqlBuild {
     #[command(flatten)]
     source: PropertiesSource,
@@ -152,33 +123,7 @@ pub struct BenchmarksqlBuild {
 }
 
 #[derive(Debug, Args)]
-#[command(after_help = "\
-Better than the original:
-  tpmC counts New-Orders whose commit was acknowledged and those that are rolled back as the specification
-  asks (1 %); failed transactions are told apart, and so are commits that were sent and never answered.
-  tpmTOTAL and the transaction count are of acknowledged commits alone.
-  What the database holds afterwards is compared with what was acknowledged, and the consistency
-  conditions are checked: a difference ends with exit code 4.
-  limitTxnsPerMin is a schedule with even gaps: a transaction that has to wait for the one before it
-  has the waiting in its latency. A limit below the number of terminals is kept.
-  runMins begins when all terminals are connected, and is kept to the millisecond.
-  Values of the file can be replaced here too, as with build.
-
-A file with keys of BenchmarkSQL 6 (sutThreads, keyingTimeMultiplier, rampupMins ...) runs the profile
-`spec`: keying and think times, ten terminals a warehouse over sutThreads sessions; another one runs
-`bmsql-5.0`.
-
-Exit codes: 0 all is right; 1 failed, or transactions failed with an error other than a lost
-connection; 2 wrong usage; 4 the database does not hold what it has acknowledged, violates a
-condition, or the audit finds that something else was run than was meant; 130 stopped with Ctrl-C,
-143 by SIGTERM: the closing lines of what was measured until then are printed.
-
-Examples:
-  dyno benchmarksql run props.pg
-  dyno benchmarksql run props.my terminals 64 runMins 5
-  dyno benchmarksql run props.pg --isolation repeatable-read --json result.json
-  dyno benchmarksql run props.pg --ledger orders.ledger      then, after a crash or a failover:
-  dyno check postgres://bench@db1/bench --ledger orders.ledger")]
+#[command(after_help = include_str!("run.txt").trim_ascii_end())]
 pub struct BenchmarksqlRun {
     #[command(flatten)]
     source: PropertiesSource,
@@ -232,9 +177,6 @@ pub fn run(command: &BenchmarksqlCommand, streams: &'static dyn Streams) -> Exit
     })
 }
 
-/// How `build` and `destroy` end.
-type Done = Result<(), Failure>;
-
 fn warn(warnings: &[String]) {
     for warning in warnings {
         talk(&format!("warning: {warning}"));
@@ -242,7 +184,7 @@ fn warn(warnings: &[String]) {
 }
 
 /// `dyno benchmarksql destroy`.
-fn destroy(source: &PropertiesSource) -> Done {
+fn destroy(source: &PropertiesSource) -> Result<(), Failure> {
     let properties = source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;
@@ -259,7 +201,7 @@ fn destroy(source: &PropertiesSource) -> Done {
 }
 
 /// `dyno benchmarksql build`.
-fn build(arguments: &BenchmarksqlBuild) -> Done {
+fn build(arguments: &BenchmarksqlBuild) -> Result<(), Failure> {
     let properties = arguments.source.read()?;
     let mut reader = Reader::new(&properties);
     let place = reader.place()?;

@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     let ReachedDatabase { database, facts, .. } = &reached;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
-    job.run((database, &database.admin()), &mut console, clock, json)
+    job.run(database, &mut console, json)
 }
 
 /// What the original says first: every key but the password.
@@ -86,16 +86,16 @@ struct Job<'a> {
 impl Job<'_> {
     fn run(
         &self,
-        (database, driver): (&Database, &AdminDriver<'_>),
+        database: &Database,
         console: &mut Console<'_>,
-        clock: &WallClock,
         json: Option<JsonFile>,
     ) -> Result<u8, Failure> {
+        let driver = &database.admin();
         let spec = self.spec();
         let loaded = self.loaded(driver, &spec)?;
         let before = look_before(driver, self.arguments.checks, self.place.warehouses)?;
         let control = Arc::new(Control::new());
-        let results = self.results(console, *clock, (&loaded, &spec), &control)?;
+        let results = self.results(console, (&loaded, &spec), &control)?;
         let workload = self.workload(driver.dialect(), &loaded, &before, results.as_ref())?;
         console.line(&format!("C value for C_LAST during load: {}", loaded.c_last));
         let c_last = workload.constants.c_last;
@@ -117,7 +117,7 @@ impl Job<'_> {
         let Follower { rows, failure, .. } = follower;
         let result = driven?;
         console.end();
-        print_closing(console, clock, &result);
+        print_closing(console, &result);
         let written = results.map_or(Ok(()), Results::finish);
         let written = written.and(failure.map_or(Ok(()), Err));
         // What stops for a full disk has not been interrupted by anybody.
@@ -142,7 +142,11 @@ impl Job<'_> {
         (before, is_checked): (&Before, bool),
         json: Option<(JsonFile, Vec<SeriesRow>)>,
     ) -> Result<u8, Failure> {
-        let mut summary = self.summary(workload, spec, result);
+        let target = self.place.target.to_string();
+        let identity = TrialIdentity { target, ..identity(self.settings.profile.name, spec) };
+        // A limit that is not reached is no rate that was missed.
+        let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
+        let mut summary = summarise(identity, &kinds(workload), &unlimited, result, false);
         let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
         output::talk_lines(&run_details(&summary, &facts));
         warn(result.scan_note().as_slice());
@@ -202,7 +206,6 @@ impl Job<'_> {
     fn results(
         &self,
         console: &Console<'_>,
-        clock: WallClock,
         (loaded, spec): (&TpccDatabase, &TrialSpec),
         control: &Arc<Control>,
     ) -> Result<Option<Results>, Failure> {
@@ -215,7 +218,7 @@ impl Job<'_> {
             delivery: self.settings.profile.delivery,
             db: &self.place.db,
             run_info: self.run_info(loaded, spec),
-            clock,
+            clock: *console.clock,
         };
         let results = Results::create(request, control)?;
         let path = results.path().display();
@@ -307,14 +310,6 @@ impl Job<'_> {
         let loaded = TpccDatabase { warehouses: self.place.warehouses, c_last: 0 };
         let options = TpccOptions::new(self.settings.profile, &loaded, self.seed);
         asked.map_or(options.staff(None).workers, |asked| asked.min(self.settings.terminals))
-    }
-
-    fn summary(&self, workload: &Tpcc, spec: &TrialSpec, result: &TrialResult) -> TrialSummary {
-        let target = self.place.target.to_string();
-        let identity = TrialIdentity { target, ..identity(self.settings.profile.name, spec) };
-        // A limit that is not reached is no rate that was missed.
-        let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
-        summarise(identity, &kinds(workload), &unlimited, result, false)
     }
 
     fn write_json(
@@ -545,7 +540,7 @@ pub(super) fn committed(frame: &Frame) -> u64 {
 
 /// The closing lines, byte for byte. tpmC counts the New-Orders that are rolled back for an unused item, as the original
 /// does; what the others count is acknowledged commits.
-pub(super) fn print_closing(console: &Console<'_>, clock: &WallClock, result: &TrialResult) {
+pub(super) fn print_closing(console: &Console<'_>, result: &TrialResult) {
     let orders = result
         .total
         .kinds
@@ -553,8 +548,8 @@ pub(super) fn print_closing(console: &Console<'_>, clock: &WallClock, result: &T
         .map_or(0, |kind| kind.counts.committed + kind.counts.rolled_back);
     let total = committed(&result.total);
     let elapsed_ms = result.length() / MILLISECOND;
-    let begin = session_time(clock.at(result.window.opens));
-    let end = session_time(clock.at(result.window.closes));
+    let begin = session_time(console.clock.at(result.window.opens));
+    let end = session_time(console.clock.at(result.window.closes));
     console.line("");
     console.line("");
     console.line(&format!("Measured tpmC (NewOrders) = {}", per_minute(orders, elapsed_ms)));

@@ -418,7 +418,7 @@ mod tests {
             good(&["--threads=", "--mysql-socket=", "--forced-shutdown=", "oltp_insert", "run"]);
         assert_eq!(line.settings.threads, 1);
         assert!(line.settings.mysql_sockets.is_empty());
-        assert_eq!(line.settings.forced_shutdown.grace_s(100), Some(5));
+        assert_eq!(Settings { time_s: 100, ..line.settings }.grace_s(), Some(5));
     }
 
     #[test]

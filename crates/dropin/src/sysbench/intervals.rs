@@ -2,7 +2,7 @@
 //! long as the greatest common divisor of all times asked for.
 
 use super::fatal::Console;
-use super::options::{ReportFormat, Settings};
+use super::options::Settings;
 use super::report::{Fairness, Figures, fairness, ignored_errors, per_second};
 use dyno_core::{Nanos, SECOND};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase};
@@ -57,7 +57,7 @@ pub(super) fn with_latency(stat: ReportStat, frame: &Frame) -> ReportStat {
 }
 
 /// A line of `--report-interval`, with this percentile of the latency. Without a database there are no statements.
-fn line(stat: &ReportStat, percentile: u32, format: ReportFormat, uses_database: bool) -> String {
+fn line(stat: &ReportStat, percentile: u32, is_csv: bool, uses_database: bool) -> String {
     let (at_s, workers) = (stat.time_total_s, stat.threads_running);
     let latency_ms = stat.latency_percentile_s * 1e3;
     let statements = stat.reads + stat.writes + stat.others;
@@ -71,17 +71,17 @@ fn line(stat: &ReportStat, percentile: u32, format: ReportFormat, uses_database:
         stat.reconnects,
     ]
     .map(|count| per_second(stat, count));
-    match (format, uses_database) {
-        (ReportFormat::Csv, _) => format!(
+    match (is_csv, uses_database) {
+        (true, _) => format!(
             "{at_s:.0},{workers},{tps:.2},{qps:.2},{reads:.2},{writes:.2},{others:.2},{latency_ms:.2},\
              {errors:.2},{reconnects:.2}\n"
         ),
-        (ReportFormat::Default, true) => format!(
+        (false, true) => format!(
             "[ {at_s:.0}s ] thds: {workers} tps: {tps:.2} qps: {qps:.2} (r/w/o: \
              {reads:.2}/{writes:.2}/{others:.2}) lat (ms,{percentile}%): {latency_ms:.2} err/s: \
              {errors:.2} reconn/s: {reconnects:.2}\n"
         ),
-        (ReportFormat::Default, false) => format!(
+        (false, false) => format!(
             "[ {at_s:.0}s ] thds: {workers} eps: {tps:.2} lat (ms,{percentile}%): {latency_ms:.2}\n"
         ),
     }
@@ -195,9 +195,9 @@ impl<'a> Intervals<'a> {
     }
 
     fn print_line(&self, stat: &ReportStat, waiting: Option<u64>) -> String {
-        let Settings { percentile, report_format, .. } = *self.settings;
-        let mut text = line(stat, percentile, report_format, self.uses_database);
-        if let Some(waiting) = waiting.filter(|_| report_format == ReportFormat::Default) {
+        let Settings { percentile, reports_csv, .. } = *self.settings;
+        let mut text = line(stat, percentile, reports_csv, self.uses_database);
+        if let Some(waiting) = waiting.filter(|_| !reports_csv) {
             let comma = if self.uses_database { "," } else { "" };
             let (at_s, running) = (stat.time_total_s, self.in_flight.max(0));
             text.push_str(&format!(
@@ -281,7 +281,7 @@ mod tests {
                 reconnects: count(10),
                 ..ReportStat::default()
             };
-            let ours = line(&stat, numbers[7] as u32, ReportFormat::Default, true);
+            let ours = line(&stat, numbers[7] as u32, false, true);
             assert_eq!(ours.trim_end(), original);
         }
     }
@@ -296,10 +296,7 @@ mod tests {
             events: 3,
             ..ReportStat::default()
         };
-        assert_eq!(
-            line(&stat, 95, ReportFormat::Csv, true),
-            "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n"
-        );
+        assert_eq!(line(&stat, 95, true, true), "3,2,1.50,0.00,0.00,0.00,0.00,0.00,0.00,0.00\n");
     }
 
     fn interval(index: u32, committed: u64) -> MeasuredInterval {

@@ -139,8 +139,8 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
         console.hint("options are written --name=value, with an equals sign");
         return Exit::Failed;
     }
-    if let Err(problem) = settings.check() {
-        console.fatal(problem);
+    if settings.histogram && settings.percentile == 0 {
+        console.fatal("--histogram cannot be used with --percentile=0");
         return Exit::Failed;
     }
     greet(&line, &mut console);

@@ -123,7 +123,7 @@ pub(super) const GENERAL: &[Row] = &[
     Row::new("events", "0", Long(|s, n| s.events = n), "Stop after this many transactions; 0 is no limit"),
     Row::new("time", "10", Whole(0, SECONDS_MAX, |s, n| s.time_s = n.into()),
         "Stop after this many seconds; 0 is no limit"),
-    Row::new("forced-shutdown", "off", text(|s, v| { s.forced_shutdown = ForcedShutdown::parse(v)?; Ok(()) }),
+    Row::new("forced-shutdown", "off", text(|s, v| { s.forced_shutdown = forced_shutdown(v)?; Ok(()) }),
         "How long transactions may go on after --time before they are cut off: seconds, a \
         percentage of --time, or off; a cut ends with exit code 2"),
     Row::new("thread-stack-size", "64K", Size(|_, _| {}),
@@ -244,9 +244,7 @@ pub(super) const DYNO: &[Row] = &[
         them into a folder below dyno-runs"),
     Row::new("errors", "off", Flag(|s, on| s.errors = on),
         "Print the errors by kind and the work they wasted after the report"),
-    Row::new("report-format", "default", Choice(&["default", "csv"], |s, at| {
-        s.report_format = [ReportFormat::Default, ReportFormat::Csv][at];
-    }),
+    Row::new("report-format", "default", Choice(&["default", "csv"], |s, at| s.reports_csv = at == 1),
         "Shape of the lines of --report-interval: default, or csv (time, threads, tps, qps, \
         reads, writes, others, latency in ms, errors, reconnects; rates per second)"),
     Row::new("loops", "0", Whole(0, 4_096, |s, n| s.loops = n),
@@ -278,41 +276,17 @@ pub(super) const DEPRECATED: [(&str, &str); 4] = [
     ("num-threads", "threads"),
 ];
 
-/// When a run whose time is over is cut off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ForcedShutdown {
-    /// Transactions in flight may take as long as they want.
-    #[default]
-    Off,
-    /// So many seconds after the end of `--time`.
-    Seconds(u64),
-    /// So many percent of `--time` after its end.
-    Percent(u64),
-}
-
-impl ForcedShutdown {
-    /// Reads `off`, seconds, or a percentage; empty is a twentieth of the time.
-    pub(super) fn parse(value: &str) -> Result<Self, String> {
-        let number = |digits: &str, high| digits.parse().ok().filter(|number| *number <= high);
-        let parsed = match value {
-            "off" => Some(ForcedShutdown::Off),
-            "" => Some(ForcedShutdown::Percent(5)),
-            _ => match value.strip_suffix('%') {
-                Some(percent) => number(percent, 1_000_000).map(ForcedShutdown::Percent),
-                None => number(value, 1_000_000_000).map(ForcedShutdown::Seconds),
-            },
-        };
-        parsed.ok_or_else(|| "off, a number of seconds, or a percentage of --time".to_owned())
-    }
-
-    /// Seconds of grace after `time_s`; `None` when nothing is forced.
-    pub(super) fn grace_s(self, time_s: u64) -> Option<u64> {
-        match self {
-            ForcedShutdown::Off => None,
-            ForcedShutdown::Seconds(seconds) => Some(seconds),
-            ForcedShutdown::Percent(percent) => Some(time_s.saturating_mul(percent) / 100),
-        }
-    }
+/// Reads `off`, seconds, or a percentage, which is true then; empty is a twentieth of the time.
+fn forced_shutdown(value: &str) -> Result<Option<(u64, bool)>, String> {
+    let number = |digits: &str, high| digits.parse().ok().filter(|number| *number <= high);
+    let grace = match (value, value.strip_suffix('%')) {
+        ("off", _) => return Ok(None),
+        ("", _) => Some((5, true)),
+        (_, Some(percent)) => number(percent, 1_000_000).map(|percent| (percent, true)),
+        (_, None) => number(value, 1_000_000_000).map(|seconds| (seconds, false)),
+    };
+    let expected = || "off, a number of seconds, or a percentage of --time".to_owned();
+    grace.map(Some).ok_or_else(expected)
 }
 
 dyno_core::named! {
@@ -323,15 +297,6 @@ dyno_core::named! {
         Pgsql = "pgsql",
         Sqlite = "sqlite",
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ReportFormat {
-    /// sysbench's lines.
-    #[default]
-    Default,
-    /// The lines of sysbench's csv reporter.
-    Csv,
 }
 
 /// TLS as `--mysql-ssl` of 1.0 or of the master branch names it; true for 1.0's `on`.
@@ -381,7 +346,8 @@ pub(super) struct Settings {
     pub(super) events: u64,
     /// Seconds; 0 is no limit.
     pub(super) time_s: u64,
-    pub(super) forced_shutdown: ForcedShutdown,
+    /// Seconds, or percent of `--time`, until a run whose time is over is cut off.
+    pub(super) forced_shutdown: Option<(u64, bool)>,
     /// Transactions per second; 0 is a closed loop.
     pub(super) rate_per_s: u64,
     /// Seconds; 0 is no intermediate reports.
@@ -421,7 +387,8 @@ pub(super) struct Settings {
     pub(super) thread_init_timeout_s: u64,
     /// Bytes that the Lua state of a worker may use.
     pub(super) lua_memory: u64,
-    pub(super) report_format: ReportFormat,
+    /// Lines of `--report-interval` are those of sysbench's csv reporter.
+    pub(super) reports_csv: bool,
 }
 
 impl Settings {
@@ -430,20 +397,15 @@ impl Settings {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
 
+    /// Seconds of grace after `--time`; `None` if nothing is forced.
+    pub(super) fn grace_s(&self) -> Option<u64> {
+        let (number, is_percent) = self.forced_shutdown?;
+        Some(if is_percent { self.time_s.saturating_mul(number) / 100 } else { number })
+    }
+
     /// True when nothing is sent to any server.
     pub(super) fn is_dry(&self) -> bool {
         self.mysql_dry_run && self.db_driver == DbDriver::Mysql
-    }
-
-    /// Rules that concern more than one option.
-    ///
-    /// # Errors
-    /// The sentence after `FATAL: `.
-    pub(super) fn check(&self) -> Result<(), String> {
-        if self.histogram && self.percentile == 0 {
-            return Err("--histogram cannot be used with --percentile=0".to_owned());
-        }
-        Ok(())
     }
 }
 
@@ -490,38 +452,9 @@ fn general_rows() -> Vec<HelpRow> {
     rows
 }
 
-const USAGE: &str = "\
-Usage:
-  dyno sysbench [options]... [testname] [command]
-  sysbench [options]... [testname] [command]      (when dyno is called by this name)
+const USAGE: &str = include_str!("usage.txt");
 
-Commands of the tests: prepare prewarm run cleanup help
-
-";
-
-const NOTES: &str = "\
-What is different from sysbench 1.0.20:
-  Statements of failed attempts are in no count and no rate; --errors shows them.
-  A transaction that has not ended when the time is over is in no count.
-  Latency is exact to three digits, and no percentile lies outside of min and max.
-  With --rate, latency counts from the time a transaction was due; a rate that was missed by over
-  1 % ends with exit code 1, after the report. As in sysbench, all threads take arrivals from one queue.
-  --rand-seed gives every worker the same transactions in each run, and prepare the same rows.
-  A number that is not a number is refused; so is a misspelt option.
-  A failed transaction of a built-in test is rolled back before it is tried again; a script's is not
-  (on PostgreSQL after an error that is ignored, as in sysbench).
-  localhost means the server's unix socket only when --mysql-port is not given.
-  prepare completes tables that an interrupted prepare has left; a failed one ends with exit code 1.
-  While dyno run or another prepare works on the tables, prepare and cleanup of the built-in tests
-  do not begin, and run gets a warning; so does a run on tables with fewer rows than --table-size.
-  The tests above are built in. An unchanged script of sysbench 1.0.20 means its test, wherever the
-  file is; any other Lua script that exists is executed (its options: the command help).
-
-Exit codes: 0 done, 1 failed, 2 forced shutdown or no connection in time, 130 stopped with Ctrl-C,
-143 stopped by SIGTERM (the report of what was measured until then is printed).
-
-See 'dyno sysbench <testname> help' for the options of a test.
-";
+const NOTES: &str = include_str!("notes.txt");
 
 fn test_names(legacy: bool) -> String {
     let named = SysbenchTest::ALL.iter().filter(|test| test.is_legacy() == legacy);
@@ -622,7 +555,11 @@ mod tests {
 
     #[test]
     fn forced_shutdown_takes_seconds_percent_and_nothing() {
-        let grace = |value| ForcedShutdown::parse(value).map(|forced| forced.grace_s(60));
+        let grace = |value| {
+            let forced_shutdown = forced_shutdown(value)?;
+            let settings = Settings { forced_shutdown, time_s: 60, ..Settings::default() };
+            Ok::<_, String>(settings.grace_s())
+        };
         assert_eq!(grace("off"), Ok(None));
         assert_eq!(grace("7"), Ok(Some(7)));
         assert_eq!(grace("10%"), Ok(Some(6)));

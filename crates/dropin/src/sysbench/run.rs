@@ -156,7 +156,7 @@ fn header(settings: &Settings) -> String {
         seed => format!("Initializing random number generator from seed ({seed})."),
     });
     lines.push(String::new());
-    match settings.forced_shutdown.grace_s(settings.time_s).filter(|_| settings.time_s > 0) {
+    match settings.grace_s().filter(|_| settings.time_s > 0) {
         Some(grace_s) => {
             let seconds = settings.time_s + grace_s;
             lines.extend([format!("Forcing shutdown in {seconds} seconds"), String::new()]);
@@ -281,7 +281,6 @@ impl Job<'_> {
 
 fn spec(settings: &Settings, seed: u64) -> TrialSpec {
     let above_0 = |number: u64| (number > 0).then_some(number);
-    let grace_s = settings.forced_shutdown.grace_s(settings.time_s);
     TrialSpec {
         loops: (settings.loops > 0).then_some(settings.loops),
         warmup: settings.warmup_s * SECOND,
@@ -293,7 +292,7 @@ fn spec(settings: &Settings, seed: u64) -> TrialSpec {
         watch_workers: !settings.report_checkpoints_s.is_empty(),
         seed,
         errors: error_policy(settings),
-        drain: grace_s.map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
+        drain: settings.grace_s().map_or(Nanos::MAX, |seconds| seconds.saturating_mul(SECOND)),
         connect_limit: settings.thread_init_timeout_s * SECOND,
         ..TrialSpec::closed(settings.threads)
     }

@@ -83,7 +83,7 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let goes_on = find_unfinished(&plan, &keeping)?;
     let reached = reach_all(&overrides)?;
     let families = all_families(&plan)?;
-    let need = BenchNeed::of(&plan);
+    let need = BenchNeed::new(&plan);
     let in_the_way = || tables_in_the_way(&reached, &families, goes_on.as_deref());
     let refuse = |missing: Vec<String>| -> Done {
         if missing.is_empty() {
@@ -295,7 +295,7 @@ struct BenchNeed {
 }
 
 impl BenchNeed {
-    fn of(plan: &Plan) -> BenchNeed {
+    fn new(plan: &Plan) -> BenchNeed {
         let trials = plan.steps.iter().filter_map(|step| match &step.action {
             StepAction::Trial(trial) => Some(trial.workers),
             StepAction::Prepare | StepAction::Cleanup => None,

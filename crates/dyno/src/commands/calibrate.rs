@@ -35,25 +35,7 @@ use std::time::{Duration, Instant};
 const DIGESTS: u64 = 2_000;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno calibrate
-  dyno calibrate --workers 1,16,256 --seconds 5
-  dyno calibrate --effects 1%,2%,5%
-  dyno calibrate --effects 2%,5% --target mysql://root@db:3306/test --budget 10m
-
-The load generator runs point selects against a server in the same process that answers at once with
-canned rows, over TCP. Both share the CPUs, so the result is a lower bound of what it reaches
-against a server on another machine. The result is kept in $XDG_STATE_HOME/dyno/calibration.json
-(~/.local/state without that) for this binary and machine. Every later trial is compared with it:
-where it is less than three times the rate of the trial, the load generator may have been the limit.
-
-With --effects, known effects pass through the whole chain from load to verdict instead: pairs of trials with and
-without each effect in balanced order, judged as `dyno run --until-decided` judges. The table says which
-are found on this machine, today, after how many pairs, by throughput and by the server's CPU time for a
-transaction, and what is found where there is none. The table is kept in the same file, and papers of
-later runs list it among their limits. The null server delays each answer. A target computes digests in each
-statement, on a table of dyno's own, which is dropped at the end and after Ctrl-C.")]
+#[command(after_help = include_str!("../../help/calibrate.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// Numbers of workers, separated by commas.
     #[arg(long, value_delimiter = ',', default_values_t = [1, 8, 64], value_parser = clap::value_parser!(u32).range(1..=10_000))]
@@ -92,25 +74,21 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     signals::end_on_interrupt("nothing of the calibration is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
     let mut calibration = Calibration::to_be_kept(&dyno_observe::environment());
-    if !arguments.effects.is_empty() {
+    if arguments.effects.is_empty() {
+        let mut points = Vec::new();
+        for dialect in [Dialect::Mysql, Dialect::Postgres] {
+            for &workers in &arguments.workers {
+                let server = null_server()?;
+                points.push(point(&server, dialect, workers, arguments.seconds, &control)?);
+            }
+        }
+        output::data(&table(&points));
+        calibration.points = points;
+    } else {
         calibration.effects = known_effects(arguments, &control)?;
         output::data(&effects_table(&calibration.effects));
         warn_of_noise(&calibration.effects);
-        return keep(&calibration);
     }
-    let mut points = Vec::new();
-    for dialect in [Dialect::Mysql, Dialect::Postgres] {
-        for &workers in &arguments.workers {
-            let server = null_server()?;
-            points.push(point(&server, dialect, workers, arguments.seconds, &control)?);
-        }
-    }
-    output::data(&table(&points));
-    calibration.points = points;
-    keep(&calibration)
-}
-
-fn keep(calibration: &Calibration) -> Done {
     let file = calibration.keep()?;
     output::talk(&format!("written: {}", file.display()));
     Ok(())

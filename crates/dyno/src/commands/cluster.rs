@@ -16,21 +16,7 @@ use std::time::Instant;
 
 const DIR: &str = "dyno-cluster";
 
-pub(crate) const HELP: &str = "\
-Examples:
-  dyno cluster up mariadb --replicas 2 --replication semi-sync
-  dyno cluster up postgres --replicas 3 --endpoint pgpool --dir /var/tmp/pg
-  dyno cluster up sharded --shardingsphere ~/shardingsphere
-  dyno cluster up sharded-postgres --shards 2
-  dyno cluster status --json
-  dyno run my-suite.toml --target db=cluster:dyno-cluster
-  dyno run failover --shrink 0.2 --target semi-sync=cluster:dyno-cluster
-  dyno cluster down
-
-Servers are found on this machine and listen on 127.0.0.1 only, on ports of their own. Their settings are
-templates sized for this machine; --set changes them. The account `dyno` and its database `dyno` are created;
-the password is in the file `password` of the folder, which only its owner can read. `down` stops everything
-and removes the folder, also after an `up` that was killed.";
+pub(crate) const HELP: &str = include_str!("../../help/cluster.txt").trim_ascii_end();
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {

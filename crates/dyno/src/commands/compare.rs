@@ -19,24 +19,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno compare RUN_A RUN_B                          what has changed from A to B?
-  dyno compare RUN_A RUN_B --gate 'tps.ratio.low > 0.97' --gate 'p99_ms < 20'
-  dyno compare last                                 the comparisons inside one run
-  dyno compare last --long                          with tables, checks and sentences
-
-Ratios are B by A, of the experiments, load levels and targets that both runs have. Two runs are not
-interleaved: what has drifted between them looks like a difference, so no ratio of two runs is a verdict, and
-they end with 3; `dyno run --compare A B` measures both in pairs. At most 15 lines are printed: who is
-compared, a line for each metric of each comparison (direction, ratio with its 95 % interval, medians,
-deviations of the trials, pairs), the statement or kind of transaction whose mean latency changed most, which
-checks forbid the claim, gates, and what the exit code means. Decided metrics come first, even where
-throughput is undecided: the line of another metric then says how throughput stands.
-
-Exit codes: 0 fine, 1 failed, 2 wrong usage or nothing to compare, 3 inconclusive, 4 acknowledged work was
-lost or a denied check has found something, 5 a regression is proven. With --gate the gates decide, else
-whether B is faster, slower or equivalent by the first metric of each comparison.")]
+#[command(after_help = include_str!("../../help/compare.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// One run or two: their folders, names, beginnings of names, or `last`.
     #[arg(required = true, num_args = 1..=2, value_name = "RUN")]
@@ -63,7 +46,11 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     if let [a, b] = runs.as_slice()
         && std::fs::canonicalize(&a.path).ok() == std::fs::canonicalize(&b.path).ok()
     {
-        return Err(same_run(a));
+        let name = a.path.file_name().unwrap_or_default().to_string_lossy();
+        let message =
+            format!("These are the same run, {name}: it has nothing to be compared with.");
+        return Err(Failure::usage(message)
+            .with_hint("`dyno compare RUN` compares the targets inside one run."));
     }
     let paper = paper(&runs, &arguments.gates);
     let judged = judge(&paper, &runs, arguments.lang)?;
@@ -87,12 +74,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             .for_each(|text| output::data(&format!("{text}\n")));
     }
     tell(&paper, judged, arguments.lang, &papers)
-}
-
-fn same_run(run: &RunData) -> Failure {
-    let name = run.path.file_name().unwrap_or_default().to_string_lossy();
-    Failure::usage(format!("These are the same run, {name}: it has nothing to be compared with."))
-        .with_hint("`dyno compare RUN` compares the targets inside one run.")
 }
 
 pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
@@ -276,14 +257,6 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         // Others measure what there is: a difference is no failure of theirs.
         let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
         judged = truth.clone().and_then(|()| claims());
-        let is_regression = |of: &PairedComparison| {
-            !of.is_aa && of.rows.first().is_some_and(|row| row.call == Call::Slower)
-        };
-        if judged.is_ok() && paper.verdicts.comparisons.iter().any(is_regression) {
-            output::talk(
-                "This run does not end with 5: without a gate it measures, and `dyno compare last` judges.",
-            );
-        }
         let tell = |file: &Path| {
             if length != EndLength::Screen {
                 output::talk(&format!("written: {}", file.display()));

@@ -182,23 +182,7 @@ pub(crate) fn versions() -> Versions {
 const FAREWELL: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno fleet key fleet.key                  once; copy it to all machines
-  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key      on each machine that makes load
-  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --fleet-key fleet.key --generators 3     on the one that coordinates
-  dyno generator --nats tls://nats.example:4222 --nats-ca ca.pem --nats-creds dyno.creds --fleet-key fleet.key
-  dyno generator --nats nats://10.0.0.1:4222 --fleet-key fleet.key --only-hosts 10.0.0.9:3306     loads only that server
-
-It waits for runs, drives its part of each trial and waits again, until Ctrl-C. It answers only those who have the
-fleet's key. It finds passwords of targets itself: DYNO_PASSWORD_NAME, ~/.pgpass, ~/.my.cnf; as soon as it has some
-that belong to no address, --only-hosts must say to which HOST:PORT they may go. A run sends passwords only where both
-of them are connected to NATS by TLS, each for its own address.
-
-It takes only plans of its own version of dyno. It executes no command of a plan, and no Lua script unless
---allow-scripts is given. It writes only to a temporary folder of its own, and of this machine's files a run can name
-only the certificates of a target's URL. DYNO_NATS_PASSWORD and DYNO_NATS_TOKEN hold the credentials that the URL of
-NATS lacks; DYNO_FLEET_KEY holds the key where --fleet-key is not given.")]
+#[command(after_help = include_str!("../../help/generator.txt").trim_ascii_end())]
 pub(crate) struct GeneratorArguments {
     #[command(flatten)]
     nats: NatsArguments,

@@ -31,28 +31,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno run quickstart
-  dyno run rds-mysql-5.6 --target 'rds.mysql.s3.large=mysql://root@127.0.0.1/sbtest' --shrink 0.001
-  dyno run mixed --budget 10m --target a=mysql://root@10.0.0.5/db --target b=postgres://me@10.0.0.6/db
-  dyno run mixed --budget 10m --target a=mysql://root@10.0.0.5/db --plan     what would be done
-  dyno run my-suite.toml --seed 7
-  dyno run my-suite.toml --compare old new --target old=mysql://root@10.0.0.5/db \\
-      --target new=mysql://root@10.0.0.6/db --gate 'tps.ratio.low > 0.97'
-  dyno run my-suite.toml --nats nats://10.0.0.1:4222 --generators 3     load made by three machines
-  dyno run my-suite.toml --compare main main      how much does one target differ from itself?
-  dyno run my-suite.toml --target main:primary=mysql://root@10.0.0.5/db \\
-      --target main:read_only=mysql://root@10.0.0.6/db --target main:read_only=mysql://root@10.0.0.7/db
-
-Passwords are taken from the URL, from DYNO_PASSWORD_NAME (NAME: the target's name in capitals; of one of
-its nodes DYNO_PASSWORD_NAME_NODE), from ~/.pgpass or ~/.my.cnf, or asked for. A run that was interrupted
-goes on when the same command is given again; --new begins another one.
-
-Exit codes: 0 fine, 1 failed, 2 wrong usage, 3 a gate is inconclusive, 4 a denied check found something,
-a check of the data failed, or a fault lost acknowledged work, 5 a gate is proven broken, 130 or 143
-interrupted. What is measured until decided and has no gate ends with 5 where B is slower, and with 3 where it
-stays undecided; other comparisons without gates end with 0.")]
+#[command(after_help = include_str!("../../help/run.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// A suite file, or the name of a bundled suite (`dyno suites` lists them).
     suite: String,

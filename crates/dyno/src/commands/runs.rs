@@ -110,10 +110,6 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
         (Some(entry), 0) => Ok(entry.path.clone()),
         (Some(_), _) => Err(Failure::usage(format!("Several runs begin with `{name}`."))
             .with_hint("Give more of the name; `dyno ls` lists them all.")),
-        (None, _) if entries.is_empty() => {
-            Err(Failure::usage(format!("There is no run `{name}`: {} has none.", runs.display()))
-                .with_hint("`dyno quickstart` makes one; `--dir` names another folder of runs."))
-        }
         (None, _) => {
             Err(Failure::usage(format!("There is no run `{name}` in {}.", runs.display()))
                 .with_hint("`dyno ls` lists the runs; `--dir` names another folder of runs."))

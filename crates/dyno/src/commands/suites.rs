@@ -25,9 +25,6 @@ Rows of pgbench, TPC-C and TPC-H are those of the largest table. `dyno help suit
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,
-    /// Share of the full size for which a second duration is printed.
-    #[arg(long, value_name = "F", default_value_t = 0.01)]
-    shrink: f64,
     /// Print the file of the suite.
     #[arg(long, requires = "suite")]
     toml: bool,
@@ -37,7 +34,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let Some(name) = &arguments.suite else {
         for bundle in bundled() {
             let suite = Suite::open(bundle.name, &offers())?;
-            output::data(&overview(&suite, arguments.shrink)?);
+            output::data(&overview(&suite)?);
         }
         return Ok(());
     };
@@ -50,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         return Ok(());
     }
     let suite = Suite::open(name, &offers())?;
-    let mut text = overview(&suite, arguments.shrink)?;
+    let mut text = overview(&suite)?;
     if !suite.facts.description.is_empty() {
         text.push_str(&format!("\n{}\n", suite.facts.description));
     }
@@ -63,44 +60,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
 }
 
 /// A plan of the suite on these of its targets, as if all of them had an address.
-fn plan(suite: &Suite, shrink: f64, targets: &[&str]) -> Result<Plan, Failure> {
+fn plan(suite: &Suite, targets: &[&str]) -> Result<Plan, Failure> {
     let url = |name: &&str| ((*name).to_owned(), SecretUrl::new(format!("mysql://{name}/suites")));
-    let overrides = Overrides {
-        targets: targets.iter().map(url).collect(),
-        shrink: Some(shrink),
-        ..Overrides::default()
-    };
-    Ok(Plan::build(suite, &overrides)?)
-}
-
-/// The most that one of the targets needs.
-#[derive(Default)]
-struct SuiteNeed {
-    rows: u64,
-    sessions: u32,
-    seconds: f64,
-}
-
-impl SuiteNeed {
-    fn new(suite: &Suite, shrink: f64) -> Result<SuiteNeed, Failure> {
-        let mut need = SuiteNeed::default();
-        for target in names(suite) {
-            let plan = plan(suite, shrink, &[target])?;
-            let steps = plan.steps.iter().filter(|step| step.target == target);
-            need.seconds = need.seconds.max(steps.map(|step| step.estimated_s).sum());
-            for experiment in
-                plan.experiments.iter().filter(|e| e.targets.iter().any(|t| t == target))
-            {
-                need.rows = need.rows.max(rows(experiment));
-                need.sessions = experiment.workers.iter().copied().fold(need.sessions, u32::max);
-            }
-        }
-        Ok(need)
-    }
-
-    fn size(&self) -> String {
-        format!("{} rows, about {} a target", whole(self.rows as f64), human_time(self.seconds))
-    }
+    let targets = targets.iter().map(url).collect();
+    Ok(Plan::build(suite, &Overrides { targets, ..Overrides::default() })?)
 }
 
 fn rows(experiment: &ExperimentFacts) -> u64 {
@@ -115,30 +78,39 @@ fn names(suite: &Suite) -> Vec<&str> {
     }
 }
 
-fn overview(suite: &Suite, shrink: f64) -> Result<String, Failure> {
-    let (full, shrunk) = (SuiteNeed::new(suite, 1.0)?, SuiteNeed::new(suite, shrink)?);
+fn overview(suite: &Suite) -> Result<String, Failure> {
+    // The most that one of the targets needs.
+    let (mut most_rows, mut sessions, mut seconds) = (0, 1, 0.0_f64);
+    for target in names(suite) {
+        let plan = plan(suite, &[target])?;
+        let steps = plan.steps.iter().filter(|step| step.target == target);
+        seconds = seconds.max(steps.map(|step| step.estimated_s).sum());
+        for experiment in plan.experiments.iter().filter(|e| e.targets.iter().any(|t| t == target))
+        {
+            most_rows = most_rows.max(rows(experiment));
+            sessions = experiment.workers.iter().copied().fold(sessions, u32::max);
+        }
+    }
     let has_url = |target: &SuiteTarget| target.nodes.iter().any(|node| node.url.is_some());
     let servers = match suite.targets.len() {
         1.. if suite.targets.iter().all(has_url) => "no server".to_owned(),
         0 | 1 => "a server".to_owned(),
         count => format!("a server, as one or more of {count} targets"),
     };
-    let mut text = format!("{}: {}\n", suite.facts.name, suite.facts.title);
-    if let Some(paper) = &suite.facts.paper {
-        text.push_str(&format!("    paper       {paper}\n"));
-    }
-    text.push_str(&format!(
-        "    needs       {servers}; up to {}\n    full size   up to {}\n    shrunk      up to {}, \
-         with --shrink {shrink}\n",
-        counted(full.sessions.max(1), "session"),
-        full.size(),
-        shrunk.size()
-    ));
-    Ok(text)
+    let paper = suite.facts.paper.iter().map(|paper| format!("    paper  {paper}\n"));
+    Ok(format!(
+        "{}: {}\n{}    needs  {servers}; up to {}, {} rows and {} a target\n",
+        suite.facts.name,
+        suite.facts.title,
+        paper.collect::<String>(),
+        counted(sessions, "session"),
+        whole(most_rows as f64),
+        human_time(seconds)
+    ))
 }
 
 fn experiments(suite: &Suite) -> Result<String, Failure> {
-    let plan = plan(suite, 1.0, &names(suite))?;
+    let plan = plan(suite, &names(suite))?;
     let mut lines = Vec::new();
     for experiment in &plan.experiments {
         let levels = match experiment.degrees.is_empty() {

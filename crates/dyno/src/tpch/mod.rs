@@ -201,22 +201,7 @@ fn tables(names: &[String]) -> Result<Vec<SchemaTable>, Failure> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The steps are those of the paper: create, load, primary-keys, foreign-keys, indexes, analyze. A missing
-database is created first. Then all rows are counted and added up, and compared with what was sent. A
-load that was interrupted goes on when the same command is given again: what is stored is kept.
-
-Data: a line for each step, its seconds and rows, with tabs between. On PostgreSQL keys and indexes of a table
-are made while others are still filled, so that seconds of steps overlap; --serial prevents that.
-
-PostgreSQL's sessions raise `maintenance_work_mem` for themselves, so that they make keys and indexes in memory: each
-takes its part of the size of `shared_buffers`, if that is more than the server's setting, which stays as it is.
-
-Examples:
-  dyno tpch load --scale 1 --target postgres://bench@db:5432/tpch --sessions 8
-  dyno tpch load --scale 0.1 --target sqlite:tpch.db
-  dyno tpch load --scale 10 --target mysql://bench@db/tpch --steps create,load
-  dyno tpch drop --target sqlite:tpch.db")]
+#[command(after_help = include_str!("../../help/tpch_load.txt").trim_ascii_end())]
 pub(crate) struct LoadArguments {
     /// Scale factor: 1 is about a gigabyte of rows; fractions are fine.
     #[arg(long, value_name = "S")]

@@ -30,34 +30,7 @@ mod host;
 mod report;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-On TPC-C's tables, all conditions of clause 3.3.2 (C1 to C12) and further ones (X1 to X10) are checked;
-violations are listed by key. On a sharded cluster of dyno (cluster:FOLDER), it is also checked that every
-row lies on its shard and that the endpoint finds it there (`shard-placement`). On pgbench's tables, the sums
-of the balances and the numbers of rows are checked. Nothing else may write meanwhile. Whole tables are read,
-which takes seconds for each warehouse.
-
-With --ledger, every order that a run has recorded as acknowledged must be there with all its lines,
-those of unknown outcome (commit sent, never answered) are looked up one by one, and the districts' next
-order numbers must have grown by just as much.
-
-With --host, this machine is looked at as a load generator: how the packets of its network interfaces are
-spread over its CPUs (rps_cpus, rps_flow_cnt, rps_sock_flow_entries), how many connections and files it
-takes, its CPUs' frequency and its clock. Deviations from the white papers are printed as commands;
-nothing is changed.
-
-Examples:
-  dyno check mysql://root@10.0.0.5/tpcc
-  dyno check postgres://bench@db1/tpcc --only C1,C4,X1
-  dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger       after a crash or a failover
-  dyno check mysql://root@10.0.0.5/tpcc --ledger orders.ledger --only ledger
-  dyno check mysql://root@proxy:3307/tpcc --driver-side              sharded, no joins over shards
-  dyno check cluster:dyno-cluster --only shard-placement             rows on their shards
-  dyno check --host                                                  this machine as a load generator
-
-The password is taken from the URL, from DYNO_PASSWORD_TARGET, from ~/.pgpass or ~/.my.cnf, or asked for.
-Exit codes: 0 all holds, 1 it could not be checked, 2 wrong usage, 3 no order is lost, but others have entered
-orders, too, 4 something is violated or lost, 130 stopped with Ctrl-C.")]
+#[command(after_help = include_str!("../../../help/check.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// The database, as a URL: mysql://user@host:port/database, postgres://..., sqlite:FILE, or the one
     /// that takes writes in a cluster of `dyno cluster`: cluster:FOLDER.
@@ -96,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let reached = reached(target).map_err(stopped)?;
+    let reached = reach_database(target).map_err(stopped)?;
     let server = format!("{} {}", reached.facts.product, reached.facts.version);
     let report = asking("check", &reached, || check(&reached.database.admin(), &wanted, server));
     let report = report.map_err(stopped)?;
@@ -119,37 +92,31 @@ fn refuse_missing_file(url: &str) -> Result<(), Failure> {
     }
 }
 
-enum Contents {
-    Tpcc(TpccDatabase, Stage),
-    Pgbench,
-}
-
 fn check(
     driver: &AdminDriver<'_>,
     wanted: &CheckRequest,
     server: String,
 ) -> Result<Report, Failure> {
-    match ask(driver, async |session| contents(session).await)? {
-        Contents::Tpcc(loaded, stage) => check_tpcc(driver, wanted, &loaded, stage, server),
-        Contents::Pgbench if wanted.is_usual() => check_pgbench(driver, server),
-        Contents::Pgbench => Err(Failure::usage(
+    match ask(driver, async |session| loaded_tpcc(session).await)? {
+        Some((loaded, stage)) => check_tpcc(driver, wanted, &loaded, stage, server),
+        None if wanted.is_usual() => check_pgbench(driver, server),
+        None => Err(Failure::usage(
             "The database holds pgbench's tables: --ledger, --only and --driver-side are for TPC-C.",
         )),
     }
 }
 
-async fn contents(session: &mut AdminSession<'_>) -> Result<Contents, Failure> {
-    let tables = existing_tables(session).await?;
-    if !tables.is_empty() {
+/// The state of TPC-C's tables; `None` if there are pgbench's tables instead.
+async fn loaded_tpcc(
+    session: &mut AdminSession<'_>,
+) -> Result<Option<(TpccDatabase, Stage)>, Failure> {
+    if !existing_tables(session).await?.is_empty() {
         let loaded = loaded(session).await?;
-        let books = books(session).await.map_err(|error| Failure::from(&error))?;
-        let stage = if books.is_fresh() { Stage::Fresh } else { Stage::Used };
-        return Ok(Contents::Tpcc(loaded, stage));
+        let is_fresh = books(session).await?.is_fresh();
+        return Ok(Some((loaded, if is_fresh { Stage::Fresh } else { Stage::Used })));
     }
-    let tables = dyno_pgbench::init::existing_tables(session).await;
-    let tables = tables.map_err(|error| Failure::from(&error))?;
-    if !tables.is_empty() {
-        return Ok(Contents::Pgbench);
+    if !dyno_pgbench::init::existing_tables(session).await?.is_empty() {
+        return Ok(None);
     }
     Err(Failure::new(
         "There is nothing here that dyno can check: neither TPC-C's tables (bmsql_warehouse and \
@@ -162,7 +129,7 @@ async fn contents(session: &mut AdminSession<'_>) -> Result<Contents, Failure> {
 const NAME: &str = "target";
 
 /// The target with its nodes, if it has several.
-fn reached(url: &str) -> Result<ReachedDatabase, Failure> {
+fn reach_database(url: &str) -> Result<ReachedDatabase, Failure> {
     match sharded(NAME, url)? {
         Some(target) => reach_planned(&target, Path::new("")),
         None => reach(NAME, url),
