@@ -1,8 +1,6 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
-use dyno_core::{
-    AdminDriver, AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session,
-};
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session};
 use dyno_drivers::target::Secret;
 use dyno_drivers::{Database, TargetUrl};
 use dyno_reactor::{block_on, now, timeout};
@@ -11,10 +9,7 @@ use crate::cluster::{ENDPOINT, PROBE_LIMIT_S};
 use crate::endpoint::{Front, router};
 use crate::folder::OrFailed;
 use crate::process::Launch;
-use crate::{
-    Cluster, ClusterError, EndpointKind, NodeProduct, Result, StateNode, endpoint, guarded,
-    postgres,
-};
+use crate::{Cluster, ClusterError, NodeProduct, Result, StateNode, endpoint, guarded, postgres};
 
 /// The account that arranges replication.
 pub(crate) const ADMIN: &str = "dyno_admin";
@@ -72,6 +67,7 @@ impl Answer {
 
 pub(crate) struct Admin {
     name: String,
+    pub(crate) product: NodeProduct,
     target: TargetUrl,
     limit_s: u64,
 }
@@ -82,6 +78,7 @@ impl Admin {
         let database = if node.product == NodeProduct::Postgres { "postgres" } else { "" };
         Self::of(node, ADMIN, password, database, limit_s)
     }
+
     pub(crate) fn of(
         node: &StateNode,
         user: &str,
@@ -93,7 +90,7 @@ impl Admin {
         let url = format!("{scheme}://{user}@{host}:{port}/{database}?connect_timeout_s={limit_s}");
         let mut target: TargetUrl = url.parse().map_err(|error| failed!("{url}: {error}"))?;
         target.password = Some(Secret::new(password));
-        Ok(Admin { name: node.name.clone(), target, limit_s })
+        Ok(Admin { name: node.name.clone(), product: node.product, target, limit_s })
     }
 
     pub(crate) fn ask(&self, sql: &str) -> Result<Answer> {
@@ -102,34 +99,32 @@ impl Admin {
     }
 
     /// Executes statements in one session and returns their answers.
-    pub(crate) fn ask_all(&self, statements: &[&str]) -> Result<Vec<Answer>> {
+    pub(crate) fn ask_all(&self, statements: &[impl AsRef<str>]) -> Result<Vec<Answer>> {
         self.try_all(statements).map_err(|error| {
             let message = format!("{}: {error}", self.name);
             ClusterError::new(message.trim_end_matches('.').to_owned() + ".")
         })
     }
 
-    fn try_all(&self, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
+    fn try_all(&self, statements: &[impl AsRef<str>]) -> Result<Vec<Answer>, DbError> {
         let database = Database::open(&self.target)?;
-        let talk = async { talk(&database.admin(), statements).await };
+        let talk = async {
+            let mut session = database.admin().connect(0).await?;
+            let mut tables = Vec::new();
+            for sql in statements {
+                let mut table = Answer::default();
+                session.query(sql.as_ref(), &mut table).await?;
+                tables.push(table);
+            }
+            session.close().await;
+            Ok(tables)
+        };
         block_on(timeout(now() + self.limit_s * SECOND, talk))
             .map_err(|error| DbError::lost(error.to_string()))?
             .unwrap_or_else(|_| {
                 Err(DbError::lost(format!("There was no answer within {} s.", self.limit_s)))
             })
     }
-}
-
-async fn talk(driver: &AdminDriver<'_>, statements: &[&str]) -> Result<Vec<Answer>, DbError> {
-    let mut session = driver.connect(0).await?;
-    let mut tables = Vec::new();
-    for sql in statements {
-        let mut table = Answer::default();
-        session.query(sql, &mut table).await?;
-        tables.push(table);
-    }
-    session.close().await;
-    Ok(tables)
 }
 
 impl Cluster {
@@ -150,9 +145,6 @@ impl Cluster {
 
     /// Writes the endpoint's configuration for the present roles; returns how it is started.
     pub(crate) fn endpoint_launch(&self, node: &StateNode) -> Result<Launch> {
-        let Some(kind) = self.state.endpoint else {
-            return Err(ClusterError::new("The cluster has no endpoint."));
-        };
         remove_leftovers(node);
         let mut front = Front {
             node,
@@ -162,12 +154,12 @@ impl Cluster {
             account: self.account()?,
             options: self.state.endpoint_options.clone(),
         };
-        if kind == EndpointKind::Router {
+        if node.product == NodeProduct::Router {
             front.options.metadata_password.clone_from(&self.secrets.metadata);
             self.make_metadata(&front.backends)?;
             self.lend_certificate(node)?;
         }
-        endpoint::prepare(kind, &front)
+        endpoint::prepare(&front)
     }
 
     /// Makes the tables on the primary that Router reads.
@@ -178,7 +170,6 @@ impl Cluster {
         }
         let backends = backends.iter().copied().zip(identities);
         let statements = router::metadata(backends, &self.secrets.metadata);
-        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
         self.admin(self.need_primary()?)?.ask_all(&statements).map(drop)
     }
 

@@ -1,6 +1,4 @@
-//! A cluster as a whole: made, opened, taken down.
-//!
-//! Nodes of a new cluster: data folders, start, replication.
+//! A cluster as a whole: made, opened, taken down; its nodes with data folders, start, replication.
 
 use crate::admin::Admin;
 use crate::folder::FORMAT;
@@ -9,8 +7,8 @@ use crate::mysql::Stream;
 use crate::process::{LOOK_EACH, Launch, ProcessFilter, last_lines, start};
 use crate::request::{Request, SHARDS_USUAL};
 use crate::{
-    Account, ClusterError, EndpointKind, NodeProduct, Result, State, StateNode, TopologyKind,
-    endpoint, machine, mysql, network, postgres,
+    Account, ClusterError, NodeProduct, Result, State, StateNode, TopologyKind, endpoint, machine,
+    mysql, network, postgres,
 };
 use std::fs;
 use std::path::Path;
@@ -56,16 +54,11 @@ impl Cluster {
             let down =
                 Folder::open(folder.path()).and_then(|(folder, state)| take_down(&folder, &state));
             // The cause counts, also when something is left.
-            match down {
-                Ok(()) => error,
-                Err(left) => ClusterError {
-                    message: format!(
-                        "{} It could not be taken down: {}",
-                        error.message, left.message
-                    ),
-                    hint: Some(format!("`dyno cluster down --dir {}`", folder.path().display())),
-                    ..error
-                },
+            let Err(left) = down else { return error };
+            ClusterError {
+                message: format!("{} It could not be taken down: {}", error.message, left.message),
+                hint: Some(format!("`dyno cluster down --dir {}`", folder.path().display())),
+                ..error
             }
         })
     }
@@ -199,7 +192,7 @@ fn take_down(folder: &Folder, state: &State) -> Result<()> {
     let known = state.nodes.iter().filter(|node| node.pid != 0);
     let known = known.map(StateNode::process).collect();
     // Everything they hold is removed, so nothing needs a clean shutdown.
-    ProcessFilter::cluster(&state.id, folder.path(), known).kill()?;
+    ProcessFilter::new(&state.id, folder.path(), known).kill()?;
     network::remove(state)?;
     folder.remove()
 }
@@ -218,7 +211,7 @@ fn plan(request: &Request) -> Result<State> {
     let shards = request.shards.unwrap_or(SHARDS_USUAL);
     let servers = if is_sharded { shards } else { 1 + request.replicas } as usize;
     let endpoint = match request.topology {
-        TopologyKind::Sharded => Some(EndpointKind::Shardingsphere),
+        TopologyKind::Sharded => Some(NodeProduct::Shardingsphere),
         _ => request.endpoint,
     };
     let ports = machine::free_ports(servers + 1)?;
@@ -240,16 +233,16 @@ fn plan(request: &Request) -> Result<State> {
     let mut nodes: Vec<StateNode> = (0..servers)
         .map(|index| node(format!("n{}", index + 1), product, role(index), ports[index]))
         .collect();
-    let in_front = match (endpoint, request.topology) {
-        (None, TopologyKind::ShardedPostgres) => Some(NodeProduct::Postgres),
-        (None, _) => None,
-        (Some(EndpointKind::Pgpool), _) => Some(NodeProduct::Pgpool),
-        (Some(EndpointKind::Shardingsphere), _) => Some(NodeProduct::Shardingsphere),
-        (Some(EndpointKind::Router), _) => Some(NodeProduct::Router),
-    };
+    let is_joined = request.topology == TopologyKind::ShardedPostgres;
+    let in_front = endpoint.or(is_joined.then_some(NodeProduct::Postgres));
     nodes.extend(
         in_front.map(|product| node(ENDPOINT.to_owned(), product, "endpoint", ports[servers])),
     );
+    let mut endpoint_options = request.endpoint_options.clone();
+    if endpoint == Some(NodeProduct::Router) && endpoint_options.software.is_none() {
+        // Router comes in the folder that MySQL was unpacked to.
+        endpoint_options.software.clone_from(&request.mysql);
+    }
     let users = if product == NodeProduct::Postgres { ["postgres"] } else { ["mysql"] };
     let mut state = State {
         format: FORMAT,
@@ -266,7 +259,7 @@ fn plan(request: &Request) -> Result<State> {
         mysql: request.mysql.clone(),
         cache_mib: machine::cache_mib(nodes.iter().filter(|node| node.product.is_server()).count()),
         is_ready: false,
-        endpoint_options: endpoint_options(request, endpoint),
+        endpoint_options,
         settings: request.settings.clone(),
         nodes,
     };
@@ -280,19 +273,10 @@ fn plan(request: &Request) -> Result<State> {
     Ok(state)
 }
 
-/// Router comes in the folder that MySQL was unpacked to.
-fn endpoint_options(request: &Request, kind: Option<EndpointKind>) -> endpoint::EndpointOptions {
-    let mut options = request.endpoint_options.clone();
-    if kind == Some(EndpointKind::Router) && options.software.is_none() {
-        options.software.clone_from(&request.mysql);
-    }
-    options
-}
-
 fn check_programs(state: &State) -> Result<()> {
     machine::need(&["setsid"], "util-linux")?;
-    if let Some(kind) = state.endpoint {
-        endpoint::check(kind, &state.endpoint_options)?;
+    if let Some(product) = state.endpoint {
+        endpoint::check(product, &state.endpoint_options)?;
     }
     match product_of(state.topology) {
         NodeProduct::Postgres => crate::postgres::check(),
@@ -346,8 +330,7 @@ impl Cluster {
 
     /// Has a node of MariaDB or MySQL follow `source` from what it has.
     pub(crate) fn follow_mysql(&self, node: &StateNode, source: &StateNode) -> Result<()> {
-        let password = &self.secrets.replication;
-        mysql::follow(&self.admin(node)?, node.product, source, password)
+        mysql::follow(&self.admin(node)?, source, &self.secrets.replication)
     }
 
     /// The nodes that hold data.
@@ -408,16 +391,12 @@ impl Cluster {
     }
 
     fn make_database(&self) -> Result<()> {
-        for node in self.servers().filter(|node| node.role != "read_only") {
-            match node.product {
-                NodeProduct::Postgres => postgres::make_database(self, node)?,
-                _ => self
-                    .admin(node)?
-                    .ask(&format!("CREATE DATABASE {}", self.state.database))
-                    .map(drop)?,
-            }
-        }
-        Ok(())
+        let sql = format!("CREATE DATABASE {}", self.state.database);
+        let mut own = self.servers().filter(|node| node.role != "read_only");
+        own.try_for_each(|node| match node.product {
+            NodeProduct::Postgres => postgres::make_database(self, node),
+            _ => self.admin(node)?.ask(&sql).map(drop),
+        })
     }
 
     /// Waits until a read-only node streams and has what the primary had when this was called.
@@ -440,7 +419,7 @@ impl Cluster {
     pub(crate) fn stream(&self, node: &StateNode, admin: &Admin) -> Result<Option<Stream>> {
         match node.product {
             NodeProduct::Postgres => postgres::stream(admin),
-            product => mysql::stream(admin, product),
+            _ => mysql::stream(admin),
         }
     }
 
@@ -452,10 +431,8 @@ impl Cluster {
             let position = postgres::position(&of_source)?;
             return self.wait_for(node, || Ok((postgres::applied(&admin)? < position).then(what)));
         }
-        let position = mysql::position(&of_source, source.product)?;
-        self.wait_for(node, || {
-            Ok((!mysql::wait_for(&admin, node.product, &position, 1)?).then(what))
-        })
+        let position = mysql::position(&of_source)?;
+        self.wait_for(node, || Ok((!mysql::wait_for(&admin, &position)?).then(what)))
     }
 
     /// Has the primary wait for its read-only nodes, if the request asked for that.
@@ -471,14 +448,14 @@ impl Cluster {
         if primary.product == NodeProduct::Postgres {
             postgres::reconfigure(self, primary)?;
         } else {
-            mysql::wait_for_replicas(&admin, primary.product, true)?;
+            mysql::wait_for_replicas(&admin, true)?;
         }
         let name = self.state.replication.name();
         let what = || format!("is not acknowledged to, which {name} replication needs");
         self.wait_for(primary, || {
             let acknowledging = match primary.product {
                 NodeProduct::Postgres => postgres::acknowledging(&admin)?,
-                product => mysql::acknowledging(&admin, product)?,
+                _ => mysql::acknowledging(&admin)?,
             };
             Ok((acknowledging < wanted).then(what))
         })

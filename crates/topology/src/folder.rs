@@ -1,9 +1,9 @@
 //! The folder of a cluster: `cluster.json`, the passwords, a lock.
 
 use std::ffi::OsString;
-use std::fs::{File, Metadata, OpenOptions, Permissions, TryLockError};
+use std::fs::{DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, lchown};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -215,20 +215,14 @@ impl Folder {
 
     pub(crate) fn password(&self) -> Result<String> {
         let path = self.0.join(PASSWORD);
-        let text = fs::read_to_string(&path).or_failed("read", &path)?;
-        Ok(text.trim().to_owned())
+        Ok(fs::read_to_string(&path).or_failed("read", &path)?.trim().to_owned())
     }
 
     /// Makes a folder inside that only the servers' user can read.
-    pub(crate) fn make_inside(&self, name: &str, owner: Option<(u32, u32)>) -> Result<PathBuf> {
+    pub(crate) fn make_inside(&self, name: &str, owner: Option<(u32, u32)>) -> Result<()> {
         let path = self.0.join(name);
-        let make = || {
-            fs::create_dir(&path)?;
-            fs::set_permissions(&path, Permissions::from_mode(0o700))?;
-            give(&path, owner)
-        };
-        make().or_failed("made", &path)?;
-        Ok(path)
+        let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| give(&path, owner));
+        made.or_failed("made", &path)
     }
 
     /// Fails when the servers' user can't get through to the folder.
@@ -237,9 +231,9 @@ impl Folder {
         for ancestor in self.0.ancestors() {
             let metadata = fs::metadata(ancestor).or_failed("read", ancestor)?;
             if !may(&metadata, user, group, 1) {
+                let show = ancestor.display();
                 return Err(failed!(
-                    "The servers don't run as root, and their user can't get through {}.",
-                    ancestor.display()
+                    "The servers don't run as root, and their user can't get through {show}."
                 )
                 .with_hint(
                     "--dir names a folder that everybody can reach, such as one below /var/tmp",
@@ -296,14 +290,12 @@ pub(crate) fn fits_socket(path: &Path, bytes: usize) -> Result<()> {
 
 /// Writes a file that only its owner can read.
 pub(crate) fn write_private(path: &Path, text: &str, owner: Option<(u32, u32)>) -> Result<()> {
-    let written = guarded::write(path, text.as_bytes(), 0o600, owner);
-    written.or_failed("written", path)
+    guarded::copy(&mut text.as_bytes(), path, 0o600, owner).or_failed("written", path)
 }
 
 /// Writes a file that the servers' user can read.
 pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    let written = guarded::write(path, text.as_bytes(), 0o644, None);
-    written.or_failed("written", path)
+    guarded::copy(&mut text.as_bytes(), path, 0o644, None).or_failed("written", path)
 }
 
 /// Gives a file or folder to the user of the servers, if there is one.
@@ -339,14 +331,6 @@ impl TopologyKind {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EndpointKind {
-    Pgpool,
-    Shardingsphere,
-    Router,
-}
-
 dyno_core::named! {
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
     #[serde(rename_all = "snake_case")]
@@ -369,10 +353,7 @@ impl NodeProduct {
     pub fn scheme(self) -> &'static str {
         match self {
             NodeProduct::Postgres | NodeProduct::Pgpool => "postgres",
-            NodeProduct::Mariadb
-            | NodeProduct::Mysql
-            | NodeProduct::Shardingsphere
-            | NodeProduct::Router => "mysql",
+            _ => "mysql",
         }
     }
 }
@@ -440,7 +421,7 @@ pub struct State {
     pub home: Option<Home>,
     pub topology: TopologyKind,
     pub replication: Replication,
-    pub endpoint: Option<EndpointKind>,
+    pub endpoint: Option<NodeProduct>,
     pub user: String,
     pub database: String,
     /// User and group of the servers, where root made the cluster.

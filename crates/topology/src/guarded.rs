@@ -25,17 +25,7 @@ fn open(path: &Path, flags: OFlags, mode: u32) -> io::Result<File> {
     }
 }
 
-/// A file with this text, readable by others as `mode` says, that is its `owner`'s.
-pub(crate) fn write(
-    path: &Path,
-    text: &[u8],
-    mode: u32,
-    owner: Option<(u32, u32)>,
-) -> io::Result<()> {
-    copy(&mut &text[..], path, mode, owner)
-}
-
-/// The same with what is read from `from`.
+/// Writes what is read from `from` to a file of its `owner`'s, readable by others as `mode` says.
 pub(crate) fn copy(
     from: &mut impl Read,
     path: &Path,
@@ -81,15 +71,15 @@ mod tests {
         rustix::fs::mkfifoat(CWD, node.join("pipe"), Mode::RUSR | Mode::WUSR).expect("made");
         for name in ["server.cnf", "data/postgresql.conf", "server.log", "pipe"] {
             let path = node.join(name);
-            assert!(write(&path, b"evil", 0o644, None).is_err(), "{name}");
+            assert!(copy(&mut &b"evil"[..], &path, 0o644, None).is_err(), "{name}");
             assert!(append(&path).is_err(), "{name}");
             assert!(read(&path).is_err(), "{name}");
         }
         assert_eq!(fs::read_to_string(&own).expect("read"), "root's");
         assert!(fs::read_dir(root.join("etc")).expect("read").next().is_none());
         let path = node.join("mine");
-        write(&path, b"a longer text", 0o600, None).expect("written");
-        write(&path, b"text", 0o600, None).expect("written again");
+        copy(&mut &b"a longer text"[..], &path, 0o600, None).expect("written");
+        copy(&mut &b"text"[..], &path, 0o600, None).expect("written again");
         assert_eq!(fs::read_to_string(&path).expect("read"), "text");
         assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
     }

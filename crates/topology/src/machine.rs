@@ -40,13 +40,9 @@ pub(crate) fn free_ports(count: usize) -> Result<Vec<u16>> {
 /// rest.
 pub(crate) fn cache_mib(servers: usize) -> u64 {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let available_kib = text
-        .lines()
-        .find_map(|line| {
-            line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok()
-        })
-        .unwrap_or(1 << 20);
-    share_mib(available_kib, servers)
+    let available = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let available_kib = available.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+    share_mib(available_kib.unwrap_or(1 << 20), servers)
 }
 
 fn share_mib(available_kib: u64, servers: usize) -> u64 {
@@ -107,23 +103,21 @@ pub(crate) fn loaded(
 
 /// The newest folder of PostgreSQL's programs in which all of these are.
 pub(crate) fn postgres_folder(names: &[&str]) -> Result<PathBuf> {
-    let mut versions: Vec<(u32, PathBuf)> = fs::read_dir("/usr/lib/postgresql")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let version = entry.file_name().to_str()?.parse().ok()?;
-            Some((version, entry.path().join("bin")))
-        })
-        .collect();
+    let version = |entry: fs::DirEntry| {
+        let number: u32 = entry.file_name().to_str()?.parse().ok()?;
+        Some((number, entry.path().join("bin")))
+    };
+    let entries = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = entries.filter_map(version).collect();
     versions.sort();
-    let mut folders: Vec<PathBuf> = versions.into_iter().rev().map(|entry| entry.1).collect();
+    let versions = versions.into_iter().rev().map(|(_, folder)| folder);
     // A version on the path was put there on purpose.
     let on_path = find(&["initdb"]).and_then(|path| path.canonicalize().ok());
-    folders.splice(0..0, on_path.as_deref().and_then(Path::parent).map(Path::to_owned));
-    folders.extend(["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from));
+    let on_path = on_path.as_deref().and_then(Path::parent).map(Path::to_owned);
+    let usual = ["/usr/pgsql/bin", "/usr/local/pgsql/bin"].map(PathBuf::from);
+    let mut folders = on_path.into_iter().chain(versions).chain(usual);
     let has_all = |folder: &PathBuf| names.iter().all(|name| folder.join(name).is_file());
-    folders.into_iter().find(has_all).ok_or_else(|| {
+    folders.find(has_all).ok_or_else(|| {
         failed!("PostgreSQL's programs {} are not installed.", names.join(", "))
             .with_hint("install them: postgresql-15 (Debian 12), or postgresql of a later release")
     })

@@ -1,7 +1,6 @@
 //! Nodes with a network of their own: a namespace each, joined by a bridge; their links can be cut.
 
 use crate::{Cluster, ClusterError, Result, State, StateNode};
-use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,24 +25,20 @@ fn link(state: &State, node: &StateNode) -> String {
 
 /// Networks of 256 addresses in the range for benchmarks of network devices, 198.18.0.0/15.
 const PREFIXES: u32 = 512;
-/// Bits of an address that are the network's.
-const PREFIX_BITS: u32 = 24;
 
-type Network = (Ipv4Addr, u32);
-
-/// The first three numbers of addresses that no network of this machine has.
+/// The first three numbers of addresses that no link of this machine has.
 pub(crate) fn free_prefix(state: &State) -> Result<String> {
     // From a random place on: two clusters made at once rarely choose alike.
     let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
-    free_from(begin, &networks()?).ok_or_else(|| {
+    free_from(begin, &ip(ADDRESSES)?).ok_or_else(|| {
         ClusterError::new("All networks below 198.18.0.0/15 are taken on this machine.")
             .with_hint("`ip addr` shows by whom; leave --isolated out, or take clusters down")
     })
 }
 
-fn free_from(begin: u32, known: &[Network]) -> Option<String> {
+fn free_from(begin: u32, addresses: &str) -> Option<String> {
     let mut all = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
-    all.find(|prefix| !known.iter().any(|other| overlaps(prefix, other)))
+    all.find(|prefix| count_links(prefix, addresses) == 0)
 }
 
 fn prefix(number: u32) -> String {
@@ -55,21 +50,12 @@ fn prefix_of(state: &State) -> &str {
     isolated.and_then(|node| node.host.rsplit_once('.')).map_or("", |(prefix, _)| prefix)
 }
 
-fn networks() -> Result<Vec<Network>> {
-    let network = |line: &str| -> Option<Network> {
-        let address = line.split_whitespace().skip_while(|word| *word != "inet").nth(1)?;
-        let (address, bits) = address.split_once('/').unwrap_or((address, "32"));
-        Some((address.parse().ok()?, bits.parse().ok()?))
-    };
-    Ok(ip("-4 -o addr show")?.lines().filter_map(network).collect())
-}
+/// Lists the addresses of this machine's links.
+const ADDRESSES: &str = "-4 -o addr show";
 
-/// Whether a network has addresses with these first three numbers.
-fn overlaps(prefix: &str, (address, bits): &Network) -> bool {
-    let Ok(own) = format!("{prefix}.0").parse::<Ipv4Addr>() else { return false };
-    let shift = 32 - PREFIX_BITS.min(*bits);
-    let head = |address: &Ipv4Addr| u64::from(address.to_bits()) >> shift;
-    head(&own) == head(address)
+/// How many links have addresses with these first three numbers.
+fn count_links(prefix: &str, addresses: &str) -> usize {
+    addresses.matches(&format!(" inet {prefix}.")).count()
 }
 
 /// The address of the node with this number, from 1.
@@ -108,7 +94,7 @@ pub(crate) fn make(state: &State) -> Result<()> {
     let (bridge, prefix) = (bridge(state), prefix_of(state));
     ip(&format!("link add {bridge} type bridge"))?;
     ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
-    if networks()?.iter().filter(|known| overlaps(prefix, known)).count() > 1 {
+    if count_links(prefix, &ip(ADDRESSES)?) > 1 {
         return Err(failed!("Somebody else took the network {prefix}.0/24 at the same time.")
             .with_hint("make the cluster again"));
     }
@@ -181,24 +167,27 @@ mod tests {
 
     #[test]
     fn networks_that_share_addresses_are_told() {
-        let is_taken = |address: [u8; 4], bits: u32| overlaps("198.18.7", &(address.into(), bits));
-        assert!(is_taken([198, 18, 7, 1], 24) && is_taken([198, 18, 7, 200], 32));
-        assert!(is_taken([198, 18, 0, 1], 16) && is_taken([198, 19, 0, 1], 15));
-        assert!(is_taken([10, 0, 0, 1], 0), "everything");
-        assert!(!is_taken([198, 18, 8, 1], 24) && !is_taken([198, 19, 7, 1], 16));
+        let links = "2: eth0    inet 10.0.0.2/8 brd\n3: b    inet 198.18.7.1/24 scope global b\n";
+        assert_eq!(
+            ["198.18.7", "198.18.70", "198.19.7"].map(|it| count_links(it, links)),
+            [1, 0, 0]
+        );
     }
 
     #[test]
     fn a_cluster_gets_a_network_that_is_free() {
         let all: Vec<String> = (0..PREFIXES).map(prefix).collect();
         assert_eq!((&all[0][..], &all[511][..]), ("198.18.0", "198.19.255"));
-        let known: Vec<Network> = [7, 8].map(|third| ([198, 18, third, 1].into(), 24)).into();
-        assert_eq!(free_from(7, &known).as_deref(), Some("198.18.9"));
-        assert_eq!(free_from(6, &known).as_deref(), Some("198.18.6"));
-        let most: Vec<Network> = (1..PREFIXES)
-            .map(|number| (format!("{}.1", prefix(number)).parse().unwrap(), 24))
-            .collect();
-        assert_eq!(free_from(300, &most).as_deref(), Some("198.18.0"), "it begins anew");
-        assert_eq!(free_from(300, &[([198, 18, 0, 1].into(), 15)]), None);
+        let links = |numbers: &[u32]| -> String {
+            let link =
+                |number: &u32| format!("2: b    inet {}.1/24 scope global b\n", prefix(*number));
+            numbers.iter().map(link).collect()
+        };
+        assert_eq!(free_from(7, &links(&[7, 8])).as_deref(), Some("198.18.9"));
+        assert_eq!(free_from(6, &links(&[7, 8])).as_deref(), Some("198.18.6"));
+        let most: Vec<u32> = (1..PREFIXES).collect();
+        assert_eq!(free_from(300, &links(&most)).as_deref(), Some("198.18.0"), "it begins anew");
+        let all: Vec<u32> = (0..PREFIXES).collect();
+        assert_eq!(free_from(300, &links(&all)), None);
     }
 }

@@ -1,21 +1,22 @@
 //! Processes of a cluster: started detached, known by number and start time, or by a mark in their environment when
 //! no file names them.
 
+use crate::folder::OrFailed;
 use crate::machine::SharedMemory;
-use crate::{Cluster, ClusterError, Result, State, StateNode, guarded};
+use crate::{Cluster, Result, State, StateNode, guarded};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::fd::BorrowedFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The variable that marks a process as part of a cluster: `ID/NODE`.
+/// The variable that marks a process as part of a cluster: `ID/NODE/`.
 const MARK: &str = "DYNO_CLUSTER_NODE";
 /// Pause between two looks at a process.
 pub(crate) const LOOK_EACH: Duration = Duration::from_millis(20);
@@ -105,10 +106,8 @@ impl Launch {
             words.extend(["ip", "netns", "exec", namespace].map(Into::into));
             if let Some((user, group)) = state.run_as {
                 // Only root may enter a namespace, so the user is changed after that.
-                words.push("setpriv".into());
-                words.push(format!("--reuid={user}").into());
-                words.push(format!("--regid={group}").into());
-                words.push("--clear-groups".into());
+                let [user, group] = [format!("--reuid={user}"), format!("--regid={group}")];
+                words.extend(["setpriv", &user, &group, "--clear-groups"].map(Into::into));
             }
         }
         words.push(self.program.clone().into());
@@ -117,22 +116,17 @@ impl Launch {
         if let (None, Some((user, group))) = (namespace, state.run_as) {
             command.uid(user).gid(group);
         }
-        command.env(MARK, format!("{}/{}", state.id, node.name)).env_remove("NOTIFY_SOCKET");
+        command.env(MARK, format!("{}/{}/", state.id, node.name)).env_remove("NOTIFY_SOCKET");
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::null());
         command
     }
 
     fn spawn(&self, mut command: Command) -> Result<Child> {
-        let failed =
-            |error: io::Error| failed!("The log {} can't be written: {error}.", self.log.display());
-        let log = guarded::append(&self.log).map_err(failed)?;
-        command.stdout(log.try_clone().map_err(failed)?).stderr(log);
-        command.spawn().map_err(|error| self.cannot_run(&error))
-    }
-
-    fn cannot_run(&self, error: &io::Error) -> ClusterError {
-        failed!("{} can't be run: {error}.", self.program.display())
+        let opened = guarded::append(&self.log).and_then(|log| Ok((log.try_clone()?, log)));
+        let (out, log) = opened.or_failed("written", &self.log)?;
+        command.stdout(out).stderr(log);
+        command.spawn().or_failed("run", &self.program)
     }
 }
 
@@ -168,9 +162,12 @@ pub(crate) fn start(
 
 /// Runs a command of the preparation to its end, in the network of this process.
 pub(crate) fn run(cluster: &Cluster, node: &StateNode, launch: &Launch) -> Result<()> {
+    if (cluster.is_stopped)() {
+        return Err(crate::stopped());
+    }
     let mut child = launch.spawn(launch.command(&cluster.state, node, None))?;
     loop {
-        match child.try_wait().map_err(|error| launch.cannot_run(&error))? {
+        match child.try_wait().or_failed("run", &launch.program)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => {
                 let (program, log) = (launch.program.display(), last_lines(&launch.log));
@@ -201,9 +198,9 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let text = String::from_utf8_lossy(&text);
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("\tat ");
     let lines: Vec<&str> = text.lines().filter(is_said).collect();
-    match lines.as_slice() {
-        [] => "its log is empty.".to_owned(),
-        lines => {
+    match lines.is_empty() {
+        true => "its log is empty.".to_owned(),
+        false => {
             format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
         }
     }
@@ -211,29 +208,22 @@ pub(crate) fn last_lines(log: &Path) -> String {
 
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessFilter {
-    /// `ID/`, or `ID/NODE` for those of one node.
+    /// The begin of their mark: `ID/`, or `ID/NODE/` for those of one node.
     mark: Vec<u8>,
-    is_whole: bool,
     folder: PathBuf,
     known: Vec<Process>,
 }
 
 impl ProcessFilter {
-    pub(crate) fn cluster(id: &str, folder: &Path, known: Vec<Process>) -> Self {
-        let mark = format!("{MARK}={id}/").into_bytes();
-        ProcessFilter { mark, is_whole: false, folder: folder.to_owned(), known }
-    }
-
-    pub(crate) fn node(id: &str, node: &str, folder: &Path, known: Process) -> Self {
-        let mark = format!("{MARK}={id}/{node}").into_bytes();
-        ProcessFilter { mark, is_whole: true, folder: folder.to_owned(), known: vec![known] }
+    /// Processes with a mark that begins so, those below a folder, and those that are known.
+    pub(crate) fn new(mark: &str, folder: &Path, known: Vec<Process>) -> Self {
+        let mark = format!("{MARK}={mark}/").into_bytes();
+        ProcessFilter { mark, folder: folder.to_owned(), known }
     }
 
     fn has_mark(&self, pid: u32) -> bool {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|&byte| byte == 0).any(|entry| {
-            if self.is_whole { entry == self.mark } else { entry.starts_with(&self.mark) }
-        })
+        environment.split(|&byte| byte == 0).any(|entry| entry.starts_with(&self.mark))
     }
 
     /// PostgreSQL's children write their title over the environment, and outlive a killed parent for a moment: they
@@ -303,9 +293,7 @@ impl ProcessFilter {
                 return Ok(());
             }
             living.iter().for_each(|process| shared.add(process.pid));
-            for process in &living {
-                process.signal(Signal::KILL)?;
-            }
+            living.iter().try_for_each(|process| process.signal(Signal::KILL))?;
             if begin.elapsed() > LEAVE_WITHIN {
                 let pids: Vec<String> = living.iter().map(|it| it.pid.to_string()).collect();
                 return Err(failed!(

@@ -3,7 +3,7 @@
 //! Settings of servers that `--set` names.
 
 use crate::cluster::product_of;
-use crate::{ClusterError, EndpointKind, NodeProduct, Result, TopologyKind, endpoint};
+use crate::{ClusterError, NodeProduct, Result, TopologyKind, endpoint};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -50,7 +50,8 @@ pub struct Request {
     /// Shards of a sharded cluster, 1 to 16; `None` is four.
     pub shards: Option<u32>,
     pub replication: Replication,
-    pub endpoint: Option<EndpointKind>,
+    /// What stands in front of the nodes: pgpool-II, ShardingSphere-Proxy or MySQL Router.
+    pub endpoint: Option<NodeProduct>,
     /// Settings of all servers beside those of the template: names and values.
     pub settings: Vec<(String, String)>,
     /// A network namespace for each node, which can be cut off. Needs root.
@@ -81,29 +82,20 @@ impl Request {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        let wrong = |message: String, hint: &str| Err(ClusterError::new(message).with_hint(hint));
-        if self.replicas > REPLICAS_MAX {
-            return wrong(
-                format!(
-                    "A cluster has at most {REPLICAS_MAX} read-only nodes, not {}.",
-                    self.replicas
-                ),
-                "the papers measured one to eight",
-            );
-        }
-        if self.replicas == 0 && self.replication != Replication::Async {
-            let name = self.replication.name();
-            return wrong(
-                format!("A cluster without read-only nodes has no {name} replication."),
-                "add --replicas 1, or more",
-            );
-        }
+        use NodeProduct::{Pgpool, Router, Shardingsphere};
         let is_sharded = self.topology.is_sharded();
-        if self.shards.is_some_and(|shards| !(1..=SHARDS_MAX).contains(&shards)) {
-            let message = format!("A sharded cluster has 1 to {SHARDS_MAX} shards.");
-            return wrong(message, "leave --shards out for four of them");
-        }
+        let has_shards = |shards: u32| (1..=SHARDS_MAX).contains(&shards);
+        let waits = self.replication != Replication::Async;
+        let (replicas, replication) = (self.replicas, self.replication.name());
+        let many = format!("A cluster has at most {REPLICAS_MAX} read-only nodes, not {replicas}.");
+        let lone = format!("A cluster without read-only nodes has no {replication} replication.");
+        let shards = format!("A sharded cluster has 1 to {SHARDS_MAX} shards.");
         let (message, hint) = match (self.topology, self.endpoint) {
+            _ if replicas > REPLICAS_MAX => (many.as_str(), "the papers measured one to eight"),
+            _ if replicas == 0 && waits => (lone.as_str(), "add --replicas 1, or more"),
+            _ if !self.shards.is_none_or(has_shards) => {
+                (shards.as_str(), "leave --shards out for four of them")
+            }
             _ if is_sharded && self.replicas > 0 => {
                 ("Shards have no read-only nodes.", "leave --replicas out")
             }
@@ -115,21 +107,19 @@ impl Request {
                 "MariaDB waits for one read-only node, not for a quorum.",
                 "use --replication semi-sync",
             ),
-            (TopologyKind::Postgres, Some(EndpointKind::Shardingsphere | EndpointKind::Router)) => {
-                (
-                    "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol.",
-                    "use --endpoint pgpool for PostgreSQL",
-                )
-            }
-            (TopologyKind::Mariadb | TopologyKind::Mysql, Some(EndpointKind::Pgpool)) => (
+            (TopologyKind::Postgres, Some(Shardingsphere | Router)) => (
+                "ShardingSphere-Proxy and MySQL Router stand in front of MySQL's protocol.",
+                "use --endpoint pgpool for PostgreSQL",
+            ),
+            (TopologyKind::Mariadb | TopologyKind::Mysql, Some(Pgpool)) => (
                 "pgpool-II stands in front of PostgreSQL only.",
                 "use --endpoint shardingsphere for MySQL's protocol",
             ),
-            (TopologyKind::Mariadb, Some(EndpointKind::Router)) => (
+            (TopologyKind::Mariadb, Some(Router)) => (
                 "MySQL Router stands in front of MySQL, not of MariaDB.",
                 "use --endpoint shardingsphere, or the topology mysql",
             ),
-            (TopologyKind::Sharded, Some(EndpointKind::Pgpool | EndpointKind::Router)) => {
+            (TopologyKind::Sharded, Some(Pgpool | Router)) => {
                 ("Only ShardingSphere-Proxy stands in front of shards.", "leave --endpoint out")
             }
             (TopologyKind::ShardedPostgres, Some(_)) => {
@@ -141,65 +131,20 @@ impl Request {
             ),
             _ => return check_settings(self.topology, &self.settings),
         };
-        wrong(message.to_owned(), hint)
+        Err(ClusterError::new(message).with_hint(hint))
     }
 }
 
 /// Where a server listens, what it is to its cluster, and where its files are, as MySQL and MariaDB name it.
-const OF_MYSQL: &[&str] = &[
-    "admin-address",
-    "admin-port",
-    "basedir",
-    "bind-address",
-    "datadir",
-    "defaults-file",
-    "enforce-gtid-consistency",
-    "extra-port",
-    "gtid-domain-id",
-    "gtid-mode",
-    "init-file",
-    "log-bin",
-    "log-error",
-    "mysqlx",
-    "mysqlx-bind-address",
-    "mysqlx-port",
-    "mysqlx-socket",
-    "pid-file",
-    "port",
-    "read-only",
-    "relay-log",
-    "report-host",
-    "report-port",
-    "secure-file-priv",
-    "server-id",
-    "skip-grant-tables",
-    "skip-networking",
-    "socket",
-    "super-read-only",
-    "tmpdir",
-    "user",
-];
+const OF_MYSQL: &str = "admin-address admin-port basedir bind-address datadir defaults-file enforce-gtid-consistency extra-port gtid- \
+    domain-id gtid-mode init-file log-bin log-error mysqlx mysqlx-bind-address mysqlx-port mysqlx-socket pid-file \
+    port read-only relay-log report-host report-port secure-file-priv server-id skip-grant-tables skip-networking \
+    socket super-read-only tmpdir user";
 
 /// The same of PostgreSQL.
-const OF_POSTGRES: &[&str] = &[
-    "config-file",
-    "data-directory",
-    "external-pid-file",
-    "hba-file",
-    "hot-standby",
-    "ident-file",
-    "include",
-    "include-dir",
-    "include-if-exists",
-    "listen-addresses",
-    "log-destination",
-    "logging-collector",
-    "port",
-    "primary-conninfo",
-    "primary-slot-name",
-    "synchronous-standby-names",
-    "unix-socket-directories",
-];
+const OF_POSTGRES: &str = "config-file data-directory external-pid-file hba-file hot-standby ident-file include include-dir include-if- \
+    exists listen-addresses log-destination logging-collector port primary-conninfo primary-slot-name synchronous- \
+    standby-names unix-socket-directories";
 
 /// A value must not add lines of its own to a configuration, nor change what dyno itself arranges.
 pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String)]) -> Result<()> {
@@ -211,9 +156,8 @@ pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String
                 .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
         }
         if let Some(owned) = owned(topology, name) {
-            let owned = if owned == *name { String::new() } else { format!(" ({owned})") };
             return Err(failed!(
-                "`{name}`{owned} is dyno's own setting: it says where servers listen, where their files are \
+                "`{name}` ({owned}) is dyno's own setting: it says where servers listen, where their files are \
                  and whom they follow."
             )
             .with_hint(format!("leave --set {name} out: servers of a cluster listen on loopback only, on free ports")));
@@ -226,14 +170,14 @@ pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String
 fn owned(topology: TopologyKind, name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     if product_of(topology) == NodeProduct::Postgres {
-        return OF_POSTGRES.iter().copied().find(|owned| *owned == name);
+        return OF_POSTGRES.split(' ').find(|owned| *owned == name);
     }
     let words = ["loose-", "enable-", "disable-", "skip-", "maximum-"];
     let mut bare = name.as_str();
     while let Some(rest) = words.iter().find_map(|word| bare.strip_prefix(word)) {
         bare = rest;
     }
-    OF_MYSQL.iter().copied().find(|owned| owned.starts_with(bare) || owned.starts_with(&name))
+    OF_MYSQL.split(' ').find(|owned| owned.starts_with(bare) || owned.starts_with(&name))
 }
 
 #[cfg(test)]

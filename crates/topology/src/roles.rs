@@ -1,13 +1,11 @@
-//! Promotion of a read-only node, and the return of a node that was out.
-//!
-//! Faults: kill, stop, start, freeze a node.
+//! Promotion of a read-only node, the return of a node that was out, and faults: kill, stop, start, freeze.
 
 use crate::admin::Admin;
 use crate::cluster::not_in_time;
 use crate::folder::{FolderLock, OrFailed};
 use crate::mysql;
 use crate::process::{LOOK_EACH, ProcessFilter, copy_data};
-use crate::{Cluster, NodeProduct, Result, StateNode, postgres};
+use crate::{Cluster, NodeProduct, Replication, Result, StateNode, postgres};
 use rustix::process::Signal;
 use std::fs;
 use std::time::{Duration, Instant};
@@ -34,23 +32,14 @@ impl Cluster {
         }
         self.check_alive(&node)?;
         let retired = self.retire_primary(&node)?;
-        let others: Vec<StateNode> = self
-            .servers()
-            .filter(|other| other.role == "read_only" && other.name != name)
-            .filter(|other| self.is_answering(other))
-            .cloned()
-            .collect();
+        let others = self.answering_replicas(name).cloned().collect::<Vec<_>>();
         match node.product {
             NodeProduct::Postgres => self.fetch_rest_postgres(&node, &others)?,
             _ => self.fetch_rest_mysql(&node, &others)?,
         }
-        for other in &mut self.state.nodes {
-            if other.role == "primary" {
-                "read_only".clone_into(&mut other.role);
-            }
-            if other.name == name {
-                "primary".clone_into(&mut other.role);
-            }
+        for other in self.state.nodes.iter_mut().filter(|other| other.product.is_server()) {
+            let role = if other.name == name { "primary" } else { "read_only" };
+            role.clone_into(&mut other.role);
         }
         let node = self.node(name)?.clone();
         match node.product {
@@ -68,6 +57,12 @@ impl Cluster {
             true => Err(crate::stopped()),
             false => self.change(),
         }
+    }
+
+    /// The read-only nodes that answer, but not the one with this name.
+    fn answering_replicas(&self, but: &str) -> impl Iterator<Item = &StateNode> {
+        let replicas = self.servers().filter(|node| node.role == "read_only");
+        replicas.filter(move |node| node.name != but && self.is_answering(node))
     }
 
     fn is_answering(&self, node: &StateNode) -> bool {
@@ -90,31 +85,29 @@ impl Cluster {
             return Ok(Some(old.name));
         }
         let admin = self.admin(&old)?;
-        admin.ask(mysql::set_read_only(old.product, true))?;
+        mysql::set_read_only(&admin, true)?;
         let caught_up = self.catch_up(next, &old);
         if caught_up.is_err() {
             // One node has to take writes.
-            admin.ask(mysql::set_read_only(old.product, false))?;
+            mysql::set_read_only(&admin, false)?;
         }
         caught_up.map(|()| Some(old.name))
     }
 
     /// Applies what the node has received, and what another one has received beyond that.
     fn fetch_rest_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
-        let product = node.product;
         for one in others.iter().chain([node]) {
             let admin = self.admin(one)?;
-            mysql::stop_receiving(&admin, product)?;
-            let received = mysql::received(&admin, product)?;
+            let received = mysql::stop_receiving(&admin)?;
             self.wait_for(one, || {
-                let is_applied = mysql::wait_for(&admin, product, &received, 1)?;
+                let is_applied = mysql::wait_for(&admin, &received)?;
                 Ok((!is_applied).then(|| "doesn't apply what it has received".to_owned()))
             })?;
         }
         let admin = self.admin(node)?;
         for other in others {
-            let position = mysql::position(&self.admin(other)?, product)?;
-            if !mysql::has(&admin, product, &position)? {
+            let position = mysql::position(&self.admin(other)?)?;
+            if !mysql::has(&admin, &position)? {
                 self.follow_mysql(node, other)?;
                 self.catch_up(node, other)?;
             }
@@ -123,14 +116,13 @@ impl Cluster {
     }
 
     fn take_over_mysql(&self, node: &StateNode, others: &[StateNode]) -> Result<()> {
-        let (product, admin) = (node.product, self.admin(node)?);
-        let is_synchronous = self.state.replication.acknowledgements(others.len()) > 0;
-        mysql::follow_nobody(&admin, product)?;
-        if self.state.replication.acknowledgements(1) > 0 {
-            mysql::acknowledge(&admin, product, false)?;
-            mysql::wait_for_replicas(&admin, product, is_synchronous)?;
+        let admin = self.admin(node)?;
+        mysql::follow_nobody(&admin)?;
+        if self.state.replication != Replication::Async {
+            mysql::acknowledge(&admin, false)?;
+            mysql::wait_for_replicas(&admin, !others.is_empty())?;
         }
-        admin.ask(mysql::set_read_only(product, false))?;
+        mysql::set_read_only(&admin, false)?;
         others.iter().try_for_each(|other| self.follow_mysql(other, node))
     }
 
@@ -190,15 +182,14 @@ impl Cluster {
     }
 
     fn rejoin_mysql(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
-        let product = node.product;
         self.start_again(&node.name)?;
         let admin = self.admin(node)?;
-        if mysql::has_diverged(&admin, &self.admin(primary)?, product)? {
+        if mysql::has_diverged(&admin, &self.admin(primary)?)? {
             self.copy_from_another(node, primary)?;
         }
-        mysql::begin_from_own(&admin, product)?;
-        if self.state.replication.acknowledgements(1) > 0 {
-            mysql::acknowledge(&admin, product, true)?;
+        mysql::begin_from_own(&admin)?;
+        if self.state.replication != Replication::Async {
+            mysql::acknowledge(&admin, true)?;
         }
         self.follow_mysql(node, primary)
     }
@@ -206,13 +197,7 @@ impl Cluster {
     /// Makes a node's data folder anew as a copy of a read-only node's, else of the primary's, whose server is shut
     /// down meanwhile.
     fn copy_from_another(&mut self, node: &StateNode, primary: &StateNode) -> Result<()> {
-        let spare = self
-            .servers()
-            .find(|other| {
-                other.role == "read_only" && other.name != node.name && self.is_answering(other)
-            })
-            .unwrap_or(primary)
-            .clone();
+        let spare = self.answering_replicas(&node.name).next().unwrap_or(primary).clone();
         if spare.name != primary.name {
             self.catch_up(&spare, primary)?;
         }
@@ -236,7 +221,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(120);
 
 impl Cluster {
     pub(crate) fn processes(&self, node: &StateNode) -> ProcessFilter {
-        ProcessFilter::node(&self.state.id, &node.name, &node.folder, node.process())
+        let mark = format!("{}/{}", self.state.id, node.name);
+        ProcessFilter::new(&mark, &node.folder, vec![node.process()])
     }
 
     pub(crate) fn set_stopped(&mut self, name: &str) -> Result<()> {
@@ -275,11 +261,9 @@ impl Cluster {
                 return Err(crate::stopped());
             }
             if begin.elapsed() > STOP_WITHIN {
-                return Err(failed!(
-                    "Node {name} is still shutting down after {} s.",
-                    STOP_WITHIN.as_secs()
-                )
-                .with_hint("it may wait for transactions; killing it is the other way"));
+                let limit_s = STOP_WITHIN.as_secs();
+                return Err(failed!("Node {name} is still shutting down after {limit_s} s.")
+                    .with_hint("it may wait for transactions; killing it is the other way"));
             }
             std::thread::sleep(LOOK_EACH);
         }

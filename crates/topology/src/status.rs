@@ -1,7 +1,5 @@
-//! Health of a cluster's nodes.
-//!
-//! What the process, the memory and the log of a node say, for those who wait for it. The server itself is asked
-//! nothing.
+//! Health of a cluster's nodes; and what the process, the memory and the log of a node say, for those who wait for it:
+//! there the server itself is asked nothing.
 
 use crate::process::Process;
 use crate::{Cluster, Result, StateNode, guarded};
@@ -71,38 +69,32 @@ impl Cluster {
 
     fn status_of(&self, node: &StateNode) -> NodeStatus {
         let process = node.process();
-        let mut status = NodeStatus {
-            name: node.name.clone(),
-            product: node.product.name().to_owned(),
-            role: node.role.clone(),
-            url: self.url(node, None),
-            pid: node.pid,
-            health: Health::Up,
-            lag_s: None,
-            problem: None,
-        };
-        if !process.is_alive() {
+        let (health, lag_s, problem) = if !process.is_alive() {
             let problem = format!(
                 "it was stopped or killed, or ended by itself: its log may say why; `dyno cluster start {}` starts it \
                  again",
                 node.name
             );
-            (status.health, status.problem) = (Health::Down, Some(problem));
+            (Health::Down, None, Some(problem))
         } else if process.is_frozen() {
-            status.health = Health::Frozen;
+            (Health::Frozen, None, None)
         } else {
             match self.look(node) {
-                Ok((lag_s, None)) => status.lag_s = lag_s,
-                Ok((lag_s, Some(problem))) => {
-                    (status.lag_s, status.health) = (lag_s, Health::Failing);
-                    status.problem = Some(problem);
-                }
-                Err(error) => {
-                    (status.health, status.problem) = (Health::Failing, Some(error.message));
-                }
+                Ok((lag_s, None)) => (Health::Up, lag_s, None),
+                Ok((lag_s, problem)) => (Health::Failing, lag_s, problem),
+                Err(error) => (Health::Failing, None, Some(error.message)),
             }
+        };
+        NodeStatus {
+            name: node.name.clone(),
+            product: node.product.name().to_owned(),
+            role: node.role.clone(),
+            url: self.url(node, None),
+            pid: node.pid,
+            health,
+            lag_s,
+            problem,
         }
-        status
     }
 
     fn look(&self, node: &StateNode) -> Result<(Option<f64>, Option<String>)> {
@@ -116,9 +108,8 @@ impl Cluster {
         let Some(stream) = self.stream(node, &admin)? else {
             return Ok((None, Some("it follows nobody".to_owned())));
         };
-        let why =
-            || Some(stream.error.clone().unwrap_or("it doesn't follow the primary".to_owned()));
-        Ok((stream.lag_s, if stream.is_running { None } else { why() }))
+        let why = || stream.error.unwrap_or("it doesn't follow the primary".to_owned());
+        Ok((stream.lag_s, (!stream.is_running).then(why)))
     }
 }
 
@@ -165,16 +156,12 @@ impl NodeWatch {
 
     /// A node whose process is gone; `None` while it is there.
     pub fn lost(&self) -> Option<NodeSight> {
-        let node = self.node()?;
-        (!node.process().is_alive()).then(|| self.dead(&node))
-    }
-
-    fn dead(&self, node: &StateNode) -> NodeSight {
-        let said = tail(&node.log(), self.log_from, READ_BYTES);
-        let said = self.trouble(node).or_else(|| said.as_deref().and_then(telling_line));
+        let node = self.node().filter(|node| !node.process().is_alive())?;
+        let log = self.log(&node);
+        let said = trouble(&log).or_else(|| telling_line(&log));
         let said = said.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
         let evidence = format!("({}) is dead; its log {said}", node.product.name());
-        NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence }
+        Some(NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence })
     }
 
     /// Takes half a second.
@@ -186,16 +173,15 @@ impl NodeWatch {
         let process = node.process();
         let before = process.cpu_ticks();
         std::thread::sleep(SPAN);
-        let busy =
-            process.cpu_ticks().zip(before).map(|(after, before)| after.saturating_sub(before));
-        let share = busy.unwrap_or(0) as f64 / TICKS_PER_S / SPAN.as_secs_f64();
+        let both = process.cpu_ticks().zip(before);
+        let busy = both.map_or(0, |(after, before)| after.saturating_sub(before));
+        let share = busy as f64 / TICKS_PER_S / SPAN.as_secs_f64();
         let is_frozen = process.is_frozen();
         let runs = if is_frozen { "is frozen" } else { "runs" };
-        let mut evidence = format!("({}) {runs}: CPU {:.0} %", node.product.name(), share * 100.0);
-        if let Some(mib) = resident_mib(process) {
-            evidence.push_str(&format!(", {mib} MiB of memory"));
-        }
-        let trouble = self.trouble(&node);
+        let memory = resident_mib(process).map(|mib| format!(", {mib} MiB of memory"));
+        let (product, memory) = (node.product.name(), memory.unwrap_or_default());
+        let mut evidence = format!("({product}) {runs}: CPU {:.0} %{memory}", share * 100.0);
+        let trouble = trouble(&self.log(&node));
         if let Some(line) = &trouble {
             evidence.push_str(&format!(", and its log says: {line}"));
         }
@@ -207,13 +193,16 @@ impl NodeWatch {
         Some(NodeSight { name: self.name.clone(), health, evidence })
     }
 
-    /// The last line of its log with a word of trouble, since the watch began.
-    fn trouble(&self, node: &StateNode) -> Option<String> {
-        let text = tail(&node.log(), self.log_from, READ_BYTES)?;
-        let line =
-            text.lines().rev().find(|line| TROUBLE.iter().any(|word| line.contains(word)))?;
-        Some(cut(line))
+    /// The end of its log since the watch began.
+    fn log(&self, node: &StateNode) -> String {
+        tail(&node.log(), self.log_from, READ_BYTES).unwrap_or_default()
     }
+}
+
+/// The last line of a log with a word of trouble.
+fn trouble(log: &str) -> Option<String> {
+    let is_trouble = |line: &&str| TROUBLE.iter().any(|word| line.contains(word));
+    log.lines().rfind(is_trouble).map(cut)
 }
 
 /// The last line of a log that says how a server has ended. A process that was killed says nothing, and what it said of

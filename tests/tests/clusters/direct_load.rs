@@ -3,12 +3,12 @@
 use crate::mine::{Mine, up};
 use crate::shards::only_trial;
 use dyno_testkit::{RunningDyno, dyno};
-use dyno_topology::{EndpointKind, TopologyKind};
+use dyno_topology::{NodeProduct, TopologyKind};
 use rustix::process::Signal;
 
 fn four_shards(test: &str) -> Option<Mine> {
     up(test, TopologyKind::Sharded, |request| {
-        request.endpoint = Some(EndpointKind::Shardingsphere);
+        request.endpoint = Some(NodeProduct::Shardingsphere);
         request.endpoint_options.clients_max = 32;
     })
 }

@@ -1,15 +1,15 @@
 //! dyno through what stands in front of clusters: a proxy that spreads reads, a SQL layer over shards.
 //!
-//! ShardingSphere-Proxy is used if `DYNO_SHARDINGSPHERE` names its folder or Maven's local repository holds it, pgpool if
-//! `DYNO_PGPOOL` names the folder that its package was unpacked to or it is installed.
+//! ShardingSphere-Proxy is used if `DYNO_SHARDINGSPHERE` names its folder, pgpool if `DYNO_PGPOOL` names the folder that its
+//! package was unpacked to or it is installed.
 
 use crate::mine::{Mine, up};
 use dyno_testkit::wait_until;
-use dyno_topology::{EndpointKind, TopologyKind};
+use dyno_topology::{NodeProduct, TopologyKind};
 use std::fs;
 
 /// `None` where a program isn't here.
-fn start(test: &str, topology: TopologyKind, replicas: u32, kind: EndpointKind) -> Option<Mine> {
+fn start(test: &str, topology: TopologyKind, replicas: u32, kind: NodeProduct) -> Option<Mine> {
     up(test, topology, |request| {
         request.replicas = replicas;
         request.endpoint = Some(kind);
@@ -23,7 +23,7 @@ const SELECTS: &str = "SHOW GLOBAL STATUS LIKE 'Com_select'";
 #[test]
 fn tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
     let test = "tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill";
-    let kind = EndpointKind::Shardingsphere;
+    let kind = NodeProduct::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     let shards = crate::shards::tpcc_is_consistent(&mine);
     let rows = |table: &str| mine.rows_of(&shards, table);
@@ -41,7 +41,7 @@ fn tpcc_over_four_shards_is_consistent_and_its_ledger_exact_after_a_kill() {
 #[test]
 fn sysbench_over_four_shards_has_all_its_rows() {
     let test = "sysbench_over_four_shards_has_all_its_rows";
-    let kind = EndpointKind::Shardingsphere;
+    let kind = NodeProduct::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Sharded, 0, kind) else { return };
     sysbench(&mine, &["--auto_inc=off", "oltp_read_write", "prepare"]);
     let rows: Vec<u64> =
@@ -85,7 +85,7 @@ fn the_proxy_listens_on_loopback_only(port: u16) {
 #[test]
 fn prepared_reads_are_spread_over_the_read_only_nodes() {
     let test = "prepared_reads_are_spread_over_the_read_only_nodes";
-    let kind = EndpointKind::Shardingsphere;
+    let kind = NodeProduct::Shardingsphere;
     let Some(mine) = start(test, TopologyKind::Mariadb, 2, kind) else { return };
     the_proxy_listens_on_loopback_only(mine.cluster.node("endpoint").unwrap().port);
     sysbench(&mine, &["oltp_read_only", "prepare"]);
@@ -106,7 +106,7 @@ fn prepared_reads_are_spread_over_the_read_only_nodes() {
 #[test]
 fn pgpool_spreads_reads_and_leaves_writes_to_the_primary() {
     let test = "pgpool_spreads_reads_and_leaves_writes_to_the_primary";
-    let Some(mine) = start(test, TopologyKind::Postgres, 2, EndpointKind::Pgpool) else { return };
+    let Some(mine) = start(test, TopologyKind::Postgres, 2, NodeProduct::Pgpool) else { return };
     let url = mine.node_url("endpoint");
     let fetched = || {
         ["n1", "n2", "n3"].map(|node| {

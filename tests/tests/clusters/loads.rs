@@ -2,7 +2,7 @@
 
 use crate::mine::{Mine, ask_as_admin, up};
 use dyno_testkit::{RunningDyno, commits, dyno, dyno_command, only_run};
-use dyno_topology::{EndpointKind, TopologyKind};
+use dyno_topology::{NodeProduct, TopologyKind};
 use rustix::process::Signal;
 use std::path::Path;
 
@@ -146,7 +146,7 @@ fn trial_names(
 }
 
 fn sharded(test: &str) -> Option<Mine> {
-    up(test, TopologyKind::Sharded, |request| request.endpoint = Some(EndpointKind::Shardingsphere))
+    up(test, TopologyKind::Sharded, |request| request.endpoint = Some(NodeProduct::Shardingsphere))
 }
 
 #[test]

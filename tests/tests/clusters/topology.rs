@@ -3,7 +3,7 @@
 use crate::mine::{Mine, up};
 use dyno_core::ErrorKind;
 use dyno_testkit::{MySql, Scratch, skipped, wait_until};
-use dyno_topology::{Cluster, EndpointKind, Health, Replication, Request, TopologyKind};
+use dyno_topology::{Cluster, Health, NodeProduct, Replication, Request, TopologyKind};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -174,7 +174,7 @@ fn mysql(
     test: &str,
     replicas: u32,
     replication: Replication,
-    endpoint: Option<EndpointKind>,
+    endpoint: Option<NodeProduct>,
 ) -> Option<Mine> {
     up(test, TopologyKind::Mysql, |request| {
         request.replicas = replicas;
@@ -187,7 +187,7 @@ fn mysql(
 
 #[test]
 fn mysql_with_a_quorum() {
-    let router = Some(EndpointKind::Router);
+    let router = Some(NodeProduct::Router);
     let Some(mine) = mysql("mysql_with_a_quorum", 2, Replication::Quorum, router) else { return };
     serves(&mine);
     assert_eq!(mine.sql("endpoint", COUNT), "3");
@@ -213,7 +213,7 @@ fn an_endpoint_learns_who_the_primary_is() {
     let test = "an_endpoint_learns_who_the_primary_is";
     let mine = up(test, TopologyKind::Postgres, |request| {
         request.replicas = 1;
-        request.endpoint = Some(EndpointKind::Pgpool);
+        request.endpoint = Some(NodeProduct::Pgpool);
     });
     let Some(mut mine) = mine else { return };
     mine.assert_up();

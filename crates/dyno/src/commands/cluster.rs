@@ -7,7 +7,7 @@ use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::{output, signals};
 use dyno_topology::endpoint::CrossShardCommit;
 use dyno_topology::{
-    Cluster, ClusterError, EndpointKind, Health, NodeStatus, Replication, Request, TopologyKind,
+    Cluster, ClusterError, Health, NodeProduct, NodeStatus, Replication, Request, TopologyKind,
     endpoint,
 };
 use serde_json::json;
@@ -105,7 +105,7 @@ pub(crate) struct Up {
     replication: Replication,
     /// What stands in front of the nodes and spreads reads.
     #[arg(long, value_name = "KIND", value_parser = choice(ENDPOINTS))]
-    endpoint: Option<EndpointKind>,
+    endpoint: Option<NodeProduct>,
     /// A setting of all servers, over that of the template. May be repeated.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
@@ -144,10 +144,10 @@ const TOPOLOGIES: [(&str, TopologyKind); 5] = [
     ("sharded-postgres", TopologyKind::ShardedPostgres),
 ];
 
-const ENDPOINTS: [(&str, EndpointKind); 3] = [
-    ("pgpool", EndpointKind::Pgpool),
-    ("shardingsphere", EndpointKind::Shardingsphere),
-    ("router", EndpointKind::Router),
+const ENDPOINTS: [(&str, NodeProduct); 3] = [
+    ("pgpool", NodeProduct::Pgpool),
+    ("shardingsphere", NodeProduct::Shardingsphere),
+    ("router", NodeProduct::Router),
 ];
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -159,11 +159,11 @@ impl Up {
     fn request(&self) -> Request {
         let is_sharded = self.topology == TopologyKind::Sharded;
         let software = match self.endpoint {
-            Some(EndpointKind::Pgpool) => self.pgpool.clone(),
-            Some(EndpointKind::Router) => self.mysql.clone(),
-            Some(EndpointKind::Shardingsphere) => self.shardingsphere.clone(),
+            Some(NodeProduct::Pgpool) => self.pgpool.clone(),
+            Some(NodeProduct::Router) => self.mysql.clone(),
+            Some(NodeProduct::Shardingsphere) => self.shardingsphere.clone(),
             None if is_sharded => self.shardingsphere.clone(),
-            None => None,
+            _ => None,
         };
         Request {
             replicas: self.replicas,

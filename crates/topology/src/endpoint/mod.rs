@@ -9,7 +9,7 @@ mod shardingsphere;
 
 use crate::folder::{self, OrFailed, give};
 use crate::process::Launch;
-use crate::{Account, ClusterError, EndpointKind, Result, StateNode, guarded};
+use crate::{Account, ClusterError, NodeProduct, Result, StateNode, guarded};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -62,11 +62,13 @@ impl Default for EndpointOptions {
 }
 
 /// Whether the endpoint's program is installed.
-pub fn check(kind: EndpointKind, options: &EndpointOptions) -> Result<()> {
-    match kind {
-        EndpointKind::Pgpool => pgpool::PgpoolSoftware::find(options).map(drop),
-        EndpointKind::Shardingsphere => shardingsphere::ProxySoftware::find(options).map(drop),
-        EndpointKind::Router => router::RouterSoftware::find(options).map(drop),
+pub fn check(product: NodeProduct, options: &EndpointOptions) -> Result<()> {
+    match product {
+        NodeProduct::Pgpool => pgpool::PgpoolSoftware::find(options).map(drop),
+        NodeProduct::Shardingsphere => shardingsphere::ProxySoftware::find(options).map(drop),
+        NodeProduct::Router => router::RouterSoftware::find(options).map(drop),
+        // What is a server of its own is looked for with the others.
+        NodeProduct::Mariadb | NodeProduct::Mysql | NodeProduct::Postgres => Ok(()),
     }
 }
 
@@ -80,7 +82,7 @@ pub(crate) struct Front<'a> {
 }
 
 /// Writes the configuration of an endpoint into its folder; returns how it is started.
-pub(crate) fn prepare(kind: EndpointKind, front: &Front<'_>) -> Result<Launch> {
+pub(crate) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let password = &front.account.password;
     let spoils = |c: char| !c.is_ascii_alphanumeric() && c != '_';
     if password.is_empty() || password.contains(spoils) {
@@ -89,10 +91,10 @@ pub(crate) fn prepare(kind: EndpointKind, front: &Front<'_>) -> Result<Launch> {
             "The password of a cluster's account must consist of letters and digits.",
         ));
     }
-    match kind {
-        EndpointKind::Pgpool => pgpool::prepare(front),
-        EndpointKind::Shardingsphere => shardingsphere::prepare(front),
-        EndpointKind::Router => router::prepare(front),
+    match front.node.product {
+        NodeProduct::Pgpool => pgpool::prepare(front),
+        NodeProduct::Router => router::prepare(front),
+        _ => shardingsphere::prepare(front),
     }
 }
 
@@ -153,7 +155,6 @@ fn software(options: &EndpointOptions, variable: &str) -> Option<PathBuf> {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::NodeProduct;
     use std::os::unix::fs::MetadataExt;
 
     pub(crate) fn account() -> Account {
@@ -197,7 +198,7 @@ pub(crate) mod tests {
         let nodes = nodes(folder.path(), &["primary"]);
         let mut front = front(&nodes);
         front.account.password = "it's: {x}".into();
-        let error = prepare(EndpointKind::Pgpool, &front).unwrap_err();
+        let error = prepare(&front).unwrap_err();
         assert!(error.message.contains("letters and digits"), "{error}");
         assert!(!error.message.contains("it's"), "{error}");
     }

@@ -33,19 +33,13 @@ impl RouterSoftware {
                  folder and name that with --mysql FOLDER",
             )
         };
-        let Some(root) = &options.software else {
-            return Ok(RouterSoftware {
-                router: find(&["mysqlrouter"]).ok_or_else(missing)?,
-                keyring: find(&["mysqlrouter_keyring"]).ok_or_else(missing)?,
-                root: None,
-            });
+        let program = |name: &str| match &options.software {
+            Some(root) => Some(root.join("usr/bin").join(name)).filter(|path| path.is_file()),
+            None => find(&[name]),
         };
-        let inside = |name| Some(root.join("usr/bin").join(name)).filter(|path| path.is_file());
-        Ok(RouterSoftware {
-            router: inside("mysqlrouter").ok_or_else(missing)?,
-            keyring: inside("mysqlrouter_keyring").ok_or_else(missing)?,
-            root: Some(root.clone()),
-        })
+        let (router, keyring) = (program("mysqlrouter"), program("mysqlrouter_keyring"));
+        let (router, keyring) = router.zip(keyring).ok_or_else(missing)?;
+        Ok(RouterSoftware { router, keyring, root: options.software.clone() })
     }
 
     /// The program and what precedes its arguments: an unpacked program needs its own loader.
@@ -77,11 +71,11 @@ pub(crate) fn metadata<'a>(
         let StateNode { name, role, port, .. } = node;
         let role = if role == "primary" { "PRIMARY" } else { "SECONDARY" };
         statements.push(format!(
-      "INSERT INTO v2_instances VALUES ({number}, '{CLUSTER}', '{name}', '127.0.0.1:{port}', NULL, '{{}}')"
-    ));
+            "INSERT INTO v2_instances VALUES ({number}, '{CLUSTER}', '{name}', '127.0.0.1:{port}', NULL, '{{}}')"
+        ));
         statements.push(format!(
-      "INSERT INTO v2_ar_members VALUES (1, '{CLUSTER}', {number}, '{name}', '{uuid}', '{role}')"
-    ));
+            "INSERT INTO v2_ar_members VALUES (1, '{CLUSTER}', {number}, '{name}', '{uuid}', '{role}')"
+        ));
     }
     statements
 }

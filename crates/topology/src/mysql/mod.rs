@@ -1,22 +1,15 @@
-//! MariaDB and MySQL as nodes: data folder, configuration, command line.
+//! MariaDB and MySQL as nodes: data folder, configuration, command line, replication.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::admin::{ADMIN, Admin, Answer, REPLICATION};
+use crate::admin::{ADMIN, Admin, REPLICATION};
 use crate::folder::{fits_socket, write, write_private};
 use crate::process::{Launch, copy_data, run};
 use crate::{Cluster, ClusterError, NodeProduct, Replication, Result, State, StateNode, machine};
 
-/// Rights of the load's account: everything with data, and observation; no change of the server itself, and no
-/// writing where `read_only` forbids it.
-const PRIVILEGES: &str = "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, RELOAD, PROCESS, REFERENCES, INDEX, \
-    ALTER, SHOW DATABASES, CREATE TEMPORARY TABLES, LOCK TABLES, EXECUTE, REPLICATION CLIENT, CREATE VIEW, \
-    SHOW VIEW, CREATE ROUTINE, ALTER ROUTINE, EVENT, TRIGGER";
-
-#[derive(Default)]
 struct Server {
     program: PathBuf,
     before: Vec<OsString>,
@@ -25,41 +18,35 @@ struct Server {
 }
 
 fn server(state: &State, product: NodeProduct) -> Result<Server> {
+    let installed = |program| Server { program, before: Vec::new(), files: String::new() };
     if product == NodeProduct::Mariadb {
-        let program = machine::need(&["mariadbd"], "mariadb-server-core")?;
-        return Ok(Server { program, ..Server::default() });
+        return machine::need(&["mariadbd"], "mariadb-server-core").map(installed);
     }
-    let Some(root) = &state.mysql else {
-        let program = machine::find(&["mysqld"]).filter(|path| !is_mariadb(path));
-        let program = program.ok_or_else(|| {
-            ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
-                "install mysql-server-core, or unpack it to a folder and name that with --mysql",
-            )
-        })?;
-        return Ok(Server { program, ..Server::default() });
+    if let Some(root) = &state.mysql {
+        return unpacked(root);
+    }
+    // Some systems have MariaDB under MySQL's name.
+    let is_mysql = |path: &PathBuf| {
+        !path.canonicalize().is_ok_and(|path| path.to_string_lossy().ends_with("mariadbd"))
     };
-    unpacked(root)
-}
-
-/// Some systems have MariaDB under MySQL's name.
-fn is_mariadb(path: &Path) -> bool {
-    path.canonicalize().is_ok_and(|path| {
-        path.file_name().is_some_and(|name| name.to_string_lossy().contains("mariadb"))
+    machine::find(&["mysqld"]).filter(is_mysql).map(installed).ok_or_else(|| {
+        ClusterError::new("MySQL's program mysqld is not installed.").with_hint(
+            "install mysql-server-core, or unpack it to a folder and name that with --mysql",
+        )
     })
 }
 
 /// MySQL unpacked with the libraries of its own system: its loader starts it.
 fn unpacked(root: &Path) -> Result<Server> {
     let program = root.join("usr/sbin/mysqld");
-    let libraries = machine::libraries(root);
-    let folders = [libraries, root.join("usr/lib/mysql/private")];
+    let folders = [machine::libraries(root), root.join("usr/lib/mysql/private")];
     let loaded = machine::loaded(root, &program, &folders).filter(|_| program.is_file());
+    let show = root.display();
     let Some((program, before)) = loaded else {
-        return Err(failed!("{} holds no unpacked MySQL.", root.display()).with_hint(
+        return Err(failed!("{show} holds no unpacked MySQL.").with_hint(
             "it must hold usr/sbin/mysqld and usr/lib with the libraries it was built for",
         ));
     };
-    let show = root.display();
     let files = format!(
         "basedir={show}/usr\nplugin-dir={show}/usr/lib/mysql/plugin\n\
          lc-messages-dir={show}/usr/share/mysql\ncharacter-sets-dir={show}/usr/share/mysql/charsets\n"
@@ -70,31 +57,29 @@ fn unpacked(root: &Path) -> Result<Server> {
 pub(crate) fn check(state: &State, product: NodeProduct) -> Result<()> {
     server(state, product)?;
     if product == NodeProduct::Mariadb {
-        machine::need(
-            &["mariadb-install-db", "mysql_install_db"],
-            "mariadb-server-core and mariadb-client-core",
-        )?;
+        installer()?;
     }
     Ok(())
+}
+
+fn installer() -> Result<PathBuf> {
+    let package = "mariadb-server-core and mariadb-client-core";
+    machine::need(&["mariadb-install-db", "mysql_install_db"], package)
 }
 
 /// Makes the data folders of all nodes: the server makes one, the others are copies of it.
 pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
     let Some(first) = nodes.first() else { return Ok(()) };
-    let run_as = cluster.state.run_as;
     let accounts = accounts(cluster, first.product)?;
     let initial = |node: &StateNode| node.folder.join("accounts.sql");
     for node in nodes {
-        write_private(&initial(node), &accounts, run_as)?;
+        write_private(&initial(node), &accounts, cluster.state.run_as)?;
     }
     match first.product {
         NodeProduct::Mariadb => install_mariadb(cluster, first)?,
         _ => initialize_mysql(cluster, first, &initial(first))?,
     }
     for node in &nodes[1..] {
-        if (cluster.is_stopped)() {
-            return Err(crate::stopped());
-        }
         copy_data(cluster, first, node)?;
     }
     for node in nodes {
@@ -108,7 +93,6 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
 }
 
 fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
-    let names = ["mariadb-install-db", "mysql_install_db"];
     let arguments = vec![
         "--no-defaults".into(),
         // No server ever runs with the accounts that this makes: see `accounts`.
@@ -118,8 +102,7 @@ fn install_mariadb(cluster: &Cluster, node: &StateNode) -> Result<()> {
         joined("--tmpdir=", &node.folder),
         joined("--datadir=", &node.data()),
     ];
-    let launch = node.launch(machine::need(&names, "mariadb-server-core")?, arguments);
-    run(cluster, node, &launch)
+    run(cluster, node, &node.launch(installer()?, arguments))
 }
 
 fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Result<()> {
@@ -135,8 +118,7 @@ fn initialize_mysql(cluster: &Cluster, node: &StateNode, accounts: &Path) -> Res
     let mut arguments = server.before;
     arguments.push(joined("--defaults-file=", &configuration));
     // The log holds the password of an account which the file removes.
-    arguments.push("--initialize".into());
-    arguments.push(joined("--init-file=", accounts));
+    arguments.extend(["--initialize".into(), joined("--init-file=", accounts)]);
     run(cluster, node, &node.launch(server.program, arguments))
 }
 
@@ -147,41 +129,37 @@ pub(crate) fn joined(option: &str, path: &Path) -> OsString {
 }
 
 /// Statements, one a line, that a server executes before the first log-in: the accounts of the cluster replace those
-/// of a fresh data folder. They stay out of the binary log, since every node begins with them.
+/// of a fresh data folder. They stay out of the binary log, since every node begins with them. The load's account has
+/// all rights with data, and observes; it changes nothing of the server, and writes nothing where `read_only` forbids it.
 fn accounts(cluster: &Cluster, product: NodeProduct) -> Result<String> {
-    let (password, secrets) = (cluster.folder.password()?, &cluster.secrets);
-    let (user, admin, repl) = (&cluster.state.user, ADMIN, REPLICATION);
+    let user = &cluster.state.user;
     let is_mariadb = product == NodeProduct::Mariadb;
-    let monitor = if is_mariadb { ", SLAVE MONITOR" } else { "" };
-    let mut lines = vec!["SET SESSION sql_log_bin=0".to_owned()];
-    if is_mariadb {
-        let fresh = "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC')";
-        let tables = ["DELETE FROM mysql.db", "DELETE FROM mysql.proxies_priv", "FLUSH PRIVILEGES"];
-        lines.extend([fresh].into_iter().chain(tables).map(str::to_owned));
+    let fresh = "DELETE FROM mysql.global_priv WHERE User NOT IN ('mariadb.sys', 'PUBLIC');\n\
+                 DELETE FROM mysql.db;\nDELETE FROM mysql.proxies_priv;\nFLUSH PRIVILEGES;\n";
+    let mut text = format!(
+        include_str!("accounts.sql"),
+        fresh = if is_mariadb { fresh } else { "" },
+        admin = ADMIN,
+        admin_password = cluster.secrets.admin,
+        replication = REPLICATION,
+        replication_password = cluster.secrets.replication,
+        user = user,
+        password = cluster.folder.password()?,
+        more = if is_mariadb { ", SLAVE MONITOR" } else { "" },
+    );
+    if !is_mariadb {
+        let _ = writeln!(text, "GRANT XA_RECOVER_ADMIN ON *.* TO '{user}'@'%';");
+        text.push_str("DROP USER root@localhost;\n");
     }
-    lines.extend([
-        format!("CREATE USER '{admin}'@'%' IDENTIFIED BY '{}'", secrets.admin),
-        format!("GRANT ALL PRIVILEGES ON *.* TO '{admin}'@'%' WITH GRANT OPTION"),
-        format!("CREATE USER '{repl}'@'%' IDENTIFIED BY '{}'", secrets.replication),
-        format!("GRANT REPLICATION SLAVE ON *.* TO '{repl}'@'%'"),
-        format!("CREATE USER '{user}'@'%' IDENTIFIED BY '{password}'"),
-        format!("GRANT {PRIVILEGES}{monitor} ON *.* TO '{user}'@'%'"),
-    ]);
-    if product == NodeProduct::Mysql {
-        lines.push(format!("GRANT XA_RECOVER_ADMIN ON *.* TO '{user}'@'%'"));
-        lines.push("DROP USER root@localhost".to_owned());
-    }
-    Ok(lines.into_iter().map(|line| line + ";\n").collect())
+    Ok(text)
 }
 
 pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<Launch> {
-    let socket = node.folder.join("s");
-    fits_socket(&socket, 0)?;
+    fits_socket(&node.folder.join("s"), 0)?;
     let server = server(state, node.product)?;
     let configuration = node.folder.join("server.cnf");
     let first = node.folder.join("accounts.sql");
-    let text = configuration_text(state, node, number, &server.files);
-    write(&configuration, &text)?;
+    write(&configuration, &configuration_text(state, node, number, &server.files))?;
     let mut arguments = server.before;
     arguments.push(joined("--defaults-file=", &configuration));
     if first.is_file() {
@@ -192,45 +170,29 @@ pub(crate) fn launch(state: &State, node: &StateNode, number: usize) -> Result<L
 
 /// As the papers' RDS instances (every commit flushed in redo and binary log), with caches of this machine's size.
 fn configuration_text(state: &State, node: &StateNode, number: usize, files: &str) -> String {
-    let (folder, data) = (node.folder.display(), node.data());
     let mut text = format!(
-        "# Written by dyno at each start of this node.\n[mysqld]\n{files}datadir={}\ntmpdir={folder}\n\
-         socket={folder}/s\npid-file={folder}/pid\nbind-address={}\nport={}\nskip-name-resolve\n\
-         server-id={number}\nreport-host={}\nreport-port={}\nlog-bin=bin\nrelay-log=relay\n\
-         max-connections=2000\nback-log=1000\ncharacter-set-server=utf8mb4\n\
-         innodb-buffer-pool-size={}M\ninnodb-flush-log-at-trx-commit=1\nsync-binlog=1\n",
-        data.display(),
-        node.host,
-        node.port,
-        node.host,
-        node.port,
-        state.cache_mib,
+        include_str!("server.cnf"),
+        files = files,
+        data = node.data().display(),
+        folder = node.folder.display(),
+        host = node.host,
+        port = node.port,
+        number = number,
+        cache = state.cache_mib,
     );
+    let is_mariadb = node.product == NodeProduct::Mariadb;
     let threads = machine::processors().clamp(2, 8);
-    if node.product == NodeProduct::Mariadb {
-        let _ = write!(
-            text,
-            "log-slave-updates=ON\nbinlog-format=ROW\ngtid-domain-id=1\ngtid-strict-mode=ON\n\
-             innodb-log-file-size=64M\nslave-parallel-threads={threads}\nslave-net-timeout=10\n"
-        );
-    } else {
-        let _ = write!(
-            text,
-            "gtid-mode=ON\nenforce-gtid-consistency=ON\ninnodb-redo-log-capacity=128M\nmysqlx=OFF\n\
-             local-infile=ON\nsecure-file-priv=NULL\nreplica-parallel-workers={threads}\nreplica-net-timeout=10\n"
-        );
-    }
-    if node.role == "read_only" {
-        text.push_str(if node.product == NodeProduct::Mariadb {
-            "read-only=ON\n"
-        } else {
-            "super-read-only=ON\n"
-        });
-    }
-    if node.role == "shard" {
+    text += &match is_mariadb {
+        true => format!(include_str!("mariadb.cnf"), threads = threads),
+        false => format!(include_str!("mysql.cnf"), threads = threads),
+    };
+    text.push_str(match (node.role.as_str(), is_mariadb) {
+        ("read_only", true) => "read-only=ON\n",
+        ("read_only", false) => "super-read-only=ON\n",
         // What TPC-C asks for: ShardingSphere-Proxy does not pass the level of a session on.
-        text.push_str("transaction-isolation=READ-COMMITTED\n");
-    }
+        ("shard", _) => "transaction-isolation=READ-COMMITTED\n",
+        _ => "",
+    });
     if state.replication != Replication::Async {
         text.push_str(&semi_sync(state, node));
     }
@@ -241,25 +203,25 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
 }
 
 fn semi_sync(state: &State, node: &StateNode) -> String {
+    let word = |is_on| if is_on { "ON" } else { "OFF" };
     let is_replica = node.role == "read_only";
+    let replicas = || state.nodes.iter().filter(|node| node.role == "read_only");
     // Before the cluster is ready, or when all others were taken out, a primary has nobody to wait for.
-    let is_alone = !state.nodes.iter().any(|node| node.role == "read_only" && node.pid != 0);
-    let waits = if is_replica || is_alone || !state.is_ready { "OFF" } else { "ON" };
-    let acknowledges = if is_replica { "ON" } else { "OFF" };
+    let waits = word(!is_replica && state.is_ready && replicas().any(|node| node.pid != 0));
+    let acknowledges = word(is_replica);
     if node.product == NodeProduct::Mariadb {
         return format!(
-            "rpl-semi-sync-master-wait-point=AFTER_SYNC\nrpl-semi-sync-master-timeout=10000\n\
-             rpl-semi-sync-master-enabled={waits}\nrpl-semi-sync-slave-enabled={acknowledges}\n"
+            include_str!("semi-sync-mariadb.cnf"),
+            waits = waits,
+            acknowledges = acknowledges
         );
     }
-    let replicas = state.nodes.iter().filter(|node| node.role == "read_only").count();
-    let count = state.replication.acknowledgements(replicas);
+    let count = state.replication.acknowledgements(replicas().count()).max(1);
     format!(
-        "plugin-load-add=semisync_source.so\nplugin-load-add=semisync_replica.so\n\
-         rpl-semi-sync-source-wait-point=AFTER_SYNC\nrpl-semi-sync-source-timeout=10000\n\
-         rpl-semi-sync-source-wait-for-replica-count={}\n\
-         rpl-semi-sync-source-enabled={waits}\nrpl-semi-sync-replica-enabled={acknowledges}\n",
-        count.max(1)
+        include_str!("semi-sync-mysql.cnf"),
+        count = count,
+        waits = waits,
+        acknowledges = acknowledges
     )
 }
 
@@ -271,156 +233,154 @@ pub(crate) struct Stream {
     pub(crate) lag_s: Option<f64>,
 }
 
-fn replica(product: NodeProduct) -> &'static str {
-    if product == NodeProduct::Mariadb { "slave" } else { "replica" }
+/// The words of a product for what both have.
+struct Dialect {
+    replica: &'static str,
+    source: &'static str,
+    /// Asks for what a node has executed.
+    position: &'static str,
+    wait: &'static str,
+    /// The setting that forbids writes, also those of administrators where there is such a one.
+    read_only: &'static str,
 }
 
-fn source(product: NodeProduct) -> &'static str {
-    if product == NodeProduct::Mariadb { "master" } else { "source" }
+const MARIADB: Dialect = Dialect {
+    replica: "slave",
+    source: "master",
+    // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
+    position: "SELECT IF(@@GLOBAL.gtid_binlog_pos='', @@GLOBAL.gtid_current_pos, @@GLOBAL.gtid_binlog_pos)",
+    wait: "MASTER_GTID_WAIT",
+    read_only: "read_only",
+};
+
+const MYSQL: Dialect = Dialect {
+    replica: "replica",
+    source: "source",
+    position: "SELECT @@GLOBAL.gtid_executed",
+    wait: "WAIT_FOR_EXECUTED_GTID_SET",
+    read_only: "super_read_only",
+};
+
+fn dialect(admin: &Admin) -> &'static Dialect {
+    if is_mariadb(admin) { &MARIADB } else { &MYSQL }
+}
+
+fn is_mariadb(admin: &Admin) -> bool {
+    admin.product == NodeProduct::Mariadb
 }
 
 /// Has a node follow `source` from what it has.
-pub(crate) fn follow(
-    admin: &Admin,
-    product: NodeProduct,
-    source: &StateNode,
-    password: &str,
-) -> Result<()> {
-    let (host, port, user, replica) = (&source.host, source.port, REPLICATION, replica(product));
-    let change = match product {
-        NodeProduct::Mariadb => format!(
+pub(crate) fn follow(admin: &Admin, source: &StateNode, password: &str) -> Result<()> {
+    let (host, port, user) = (&source.host, source.port, REPLICATION);
+    let change = match is_mariadb(admin) {
+        true => format!(
             "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', \
-       MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
+             MASTER_PASSWORD='{password}', MASTER_USE_GTID=slave_pos, MASTER_CONNECT_RETRY=1"
         ),
-        _ => format!(
+        false => format!(
             "CHANGE REPLICATION SOURCE TO SOURCE_HOST='{host}', SOURCE_PORT={port}, SOURCE_USER='{user}', \
-       SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
+             SOURCE_PASSWORD='{password}', SOURCE_AUTO_POSITION=1, SOURCE_SSL=1, SOURCE_CONNECT_RETRY=1"
         ),
     };
-    let (stop, start) = (format!("STOP {replica}"), format!("START {replica}"));
-    admin.ask_all(&[&stop, &change, &start]).map(drop)
+    let Dialect { replica, .. } = dialect(admin);
+    admin.ask_all(&[&format!("STOP {replica}"), &change, &format!("START {replica}")]).map(drop)
 }
 
 /// The state of a node's replication; `None` where it has none.
-pub(crate) fn stream(admin: &Admin, product: NodeProduct) -> Result<Option<Stream>> {
-    let answer = admin.ask(&show(product))?;
-    Ok((!answer.is_empty()).then(|| read(&answer)))
-}
-
-fn show(product: NodeProduct) -> String {
-    format!("SHOW {} STATUS", replica(product))
-}
-
-fn read(answer: &Answer) -> Stream {
+pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
+    let answer = admin.ask(&format!("SHOW {} STATUS", dialect(admin).replica))?;
+    if answer.is_empty() {
+        return Ok(None);
+    }
     let is_yes = |names: &[&str]| answer.named(names).eq_ignore_ascii_case("yes");
     let receives = is_yes(&["Slave_IO_Running", "Replica_IO_Running"]);
     let applies = is_yes(&["Slave_SQL_Running", "Replica_SQL_Running"]);
     let errors = [answer.named(&["Last_IO_Error"]), answer.named(&["Last_SQL_Error"])];
     let error = errors.into_iter().find(|error| !error.is_empty()).map(str::to_owned);
     let lag_s = answer.named(&["Seconds_Behind_Master", "Seconds_Behind_Source"]).parse().ok();
-    Stream { is_running: receives && applies, error, lag_s }
+    Ok(Some(Stream { is_running: receives && applies, error, lag_s }))
 }
 
 /// What a node has executed, in the form of its product.
-pub(crate) fn position(admin: &Admin, product: NodeProduct) -> Result<String> {
-    let sql = if product == NodeProduct::Mariadb {
-        // `gtid_current_pos` leaves out what another server wrote before this one's data were copied.
-        "SELECT IF(@@GLOBAL.gtid_binlog_pos='', @@GLOBAL.gtid_current_pos, @@GLOBAL.gtid_binlog_pos)"
-    } else {
-        "SELECT @@GLOBAL.gtid_executed"
-    };
-    Ok(admin.ask(sql)?.single().replace(char::is_whitespace, ""))
+pub(crate) fn position(admin: &Admin) -> Result<String> {
+    Ok(admin.ask(dialect(admin).position)?.single().replace(char::is_whitespace, ""))
 }
 
-/// Waits until a node has executed up to `position`; false when that took longer than `limit_s`.
-pub(crate) fn wait_for(
-    admin: &Admin,
-    product: NodeProduct,
-    position: &str,
-    limit_s: u32,
-) -> Result<bool> {
-    let sql = if product == NodeProduct::Mariadb {
-        format!("SELECT MASTER_GTID_WAIT('{position}', {limit_s})")
-    } else {
-        format!("SELECT WAIT_FOR_EXECUTED_GTID_SET('{position}', {limit_s})")
-    };
+/// Waits a second until a node has executed up to `position`; false when that took longer.
+pub(crate) fn wait_for(admin: &Admin, position: &str) -> Result<bool> {
+    let sql = format!("SELECT {}('{position}', 1)", dialect(admin).wait);
     Ok(admin.ask(&sql)?.single() == "0")
 }
 
-/// Has the primary wait for its read-only nodes from now on, or not any more.
-pub(crate) fn wait_for_replicas(admin: &Admin, product: NodeProduct, waits: bool) -> Result<()> {
-    let word = source(product);
-    let value = if waits { "ON" } else { "OFF" };
+fn set_semi_sync(admin: &Admin, word: &str, is_on: bool) -> Result<()> {
+    let value = if is_on { "ON" } else { "OFF" };
     admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
 }
 
+/// Has the primary wait for its read-only nodes from now on, or not any more.
+pub(crate) fn wait_for_replicas(admin: &Admin, waits: bool) -> Result<()> {
+    set_semi_sync(admin, dialect(admin).source, waits)
+}
+
+/// Has a node acknowledge what it receives, from its next connection to the primary on.
+pub(crate) fn acknowledge(admin: &Admin, acknowledges: bool) -> Result<()> {
+    set_semi_sync(admin, dialect(admin).replica, acknowledges)
+}
+
 /// How many read-only nodes acknowledge to this primary.
-pub(crate) fn acknowledging(admin: &Admin, product: NodeProduct) -> Result<usize> {
-    let word = source(product);
+pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
+    let word = dialect(admin).source;
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
     Ok(answer.named(&["Value"]).parse().unwrap_or(0))
 }
 
-pub(crate) fn set_read_only(product: NodeProduct, is_read_only: bool) -> &'static str {
-    match (product, is_read_only) {
-        (NodeProduct::Mariadb, true) => "SET GLOBAL read_only=ON",
-        (NodeProduct::Mariadb, false) => "SET GLOBAL read_only=OFF",
-        (_, true) => "SET GLOBAL super_read_only=ON",
+pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
+    let sql = match is_read_only {
+        true => format!("SET GLOBAL {}=ON", dialect(admin).read_only),
         // This leaves super_read_only, too.
-        (_, false) => "SET GLOBAL read_only=OFF",
-    }
+        false => "SET GLOBAL read_only=OFF".to_owned(),
+    };
+    admin.ask(&sql).map(drop)
 }
 
-/// Ends receiving; what was received goes on being applied.
-pub(crate) fn stop_receiving(admin: &Admin, product: NodeProduct) -> Result<()> {
-    admin.ask(&format!("STOP {} IO_THREAD", replica(product))).map(drop)
-}
-
-/// What a node has received, applied or not.
-pub(crate) fn received(admin: &Admin, product: NodeProduct) -> Result<String> {
-    let answer = admin.ask(&show(product))?;
+/// Ends receiving, while what was received goes on being applied; returns what a node has received, applied or not.
+pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
+    let replica = dialect(admin).replica;
+    admin.ask(&format!("STOP {replica} IO_THREAD"))?;
+    let answer = admin.ask(&format!("SHOW {replica} STATUS"))?;
     Ok(answer.named(&["Gtid_IO_Pos", "Retrieved_Gtid_Set"]).replace(char::is_whitespace, ""))
 }
 
 /// Ends replication and forgets whom the node followed.
-pub(crate) fn follow_nobody(admin: &Admin, product: NodeProduct) -> Result<()> {
-    let word = replica(product);
+pub(crate) fn follow_nobody(admin: &Admin) -> Result<()> {
+    let word = dialect(admin).replica;
     admin.ask_all(&[&format!("STOP {word}"), &format!("RESET {word} ALL")]).map(drop)
 }
 
-/// Has a node acknowledge what it receives, from its next connection to the primary on.
-pub(crate) fn acknowledge(admin: &Admin, product: NodeProduct, acknowledges: bool) -> Result<()> {
-    let word = replica(product);
-    let value = if acknowledges { "ON" } else { "OFF" };
-    admin.ask(&format!("SET GLOBAL rpl_semi_sync_{word}_enabled={value}")).map(drop)
-}
-
 /// True when a node has executed everything in `position`.
-pub(crate) fn has(admin: &Admin, product: NodeProduct, target: &str) -> Result<bool> {
-    let own = position(admin, product)?;
-    if product == NodeProduct::Mariadb {
-        return Ok(includes(&own, target));
+pub(crate) fn has(admin: &Admin, target: &str) -> Result<bool> {
+    if is_mariadb(admin) {
+        return Ok(includes(&position(admin)?, target));
     }
     let sql = format!("SELECT GTID_SUBSET('{target}', @@GLOBAL.gtid_executed)");
     Ok(admin.ask(&sql)?.single() == "1")
 }
 
 /// True when a node has transactions that the primary lacks: written as the primary, received by no other node.
-pub(crate) fn has_diverged(admin: &Admin, primary: &Admin, product: NodeProduct) -> Result<bool> {
-    if product == NodeProduct::Mariadb {
+pub(crate) fn has_diverged(admin: &Admin, primary: &Admin) -> Result<bool> {
+    if is_mariadb(admin) {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";
         let (own, its) = (admin.ask(sql)?, primary.ask(sql)?);
         return Ok(!includes_state(its.single(), own.single()));
     }
-    let own = position(admin, product)?;
-    Ok(!has(primary, product, &own)?)
+    Ok(!has(primary, &position(admin)?)?)
 }
 
 /// Lets replication go on after the last transaction that the node has, by any server.
-pub(crate) fn begin_from_own(admin: &Admin, product: NodeProduct) -> Result<()> {
-    follow_nobody(admin, product)?;
-    if product == NodeProduct::Mariadb {
-        let own = position(admin, product)?;
+pub(crate) fn begin_from_own(admin: &Admin) -> Result<()> {
+    follow_nobody(admin)?;
+    if is_mariadb(admin) {
+        let own = position(admin)?;
         admin.ask(&format!("SET GLOBAL gtid_slave_pos='{own}'"))?;
     }
     Ok(())

@@ -45,9 +45,6 @@ pub(crate) fn make_data(cluster: &Cluster, nodes: &[StateNode]) -> Result<()> {
         write_private(&pass_file(node), &line, run_as)?;
     }
     for node in &nodes[1..] {
-        if (cluster.is_stopped)() {
-            return Err(crate::stopped());
-        }
         copy_data(cluster, first, node)?;
         if node.role == "read_only" {
             write(&node.data().join("standby.signal"), "")?;
@@ -74,25 +71,18 @@ pub(crate) fn configure(state: &State, node: &StateNode, source: Option<&StateNo
 
 /// As the papers' servers (a large cache, few checkpoints), with default durability and sizes of this machine.
 fn configuration_text(state: &State, node: &StateNode, source: Option<&StateNode>) -> String {
-    let cache = state.cache_mib;
     let mut text = format!(
-        "# Written by dyno when this node starts or changes its role.\nlisten_addresses = '{}'\nport = {}\n\
-         unix_socket_directories = ''\nmax_connections = 1000\nshared_buffers = {cache}MB\n\
-         dynamic_shared_memory_type = posix\nmax_wal_size = {}MB\ncheckpoint_timeout = 15min\n\
-         wal_level = replica\nmax_wal_senders = 20\nmax_replication_slots = 20\nwal_keep_size = 256MB\n\
-         max_slot_wal_keep_size = 8GB\nhot_standby = on\nhot_standby_feedback = on\n\
-         wal_retrieve_retry_interval = 200ms\nwal_receiver_timeout = 10s\nwal_sender_timeout = 10s\n\
-         log_line_prefix = '%m [%p] '\n",
-        node.host,
-        node.port,
-        cache.max(1024),
+        include_str!("postgresql.conf"),
+        host = node.host,
+        port = node.port,
+        cache = state.cache_mib,
+        wal = state.cache_mib.max(1024),
     );
     if let Some(source) = source {
         let _ = writeln!(
             text,
             // Quoted as a setting, and once more as a value of the connection string.
-            "primary_conninfo = 'host={} port={} user={REPLICATION} application_name={} \
-       passfile=''{}'''",
+            "primary_conninfo = 'host={} port={} user={REPLICATION} application_name={} passfile=''{}'''",
             source.host,
             source.port,
             node.name,
@@ -145,7 +135,6 @@ pub(crate) fn make_database(cluster: &Cluster, primary: &StateNode) -> Result<()
     if version >= 150_000 {
         statements.push(format!("GRANT pg_checkpoint TO {user}"));
     }
-    let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
     admin.ask_all(&statements).map(drop)
 }
 
@@ -186,13 +175,8 @@ pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
          CASE WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
          ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END",
     )?;
-    let Some(row) = answer.rows().next() else { return Ok(None) };
-    let (&[is_standby, status, lag], true) = (row.as_slice(), row.len() == 3) else {
-        return Ok(None);
-    };
-    if is_standby != "t" {
-        return Ok(None);
-    }
+    let row = answer.rows().next().unwrap_or_default();
+    let &["t", status, lag] = row.as_slice() else { return Ok(None) };
     let is_running = status == "streaming";
     let error = (!is_running).then(|| "it receives nothing from the primary".to_owned());
     Ok(Some(Stream { is_running, error, lag_s: lag.parse().ok() }))
@@ -268,7 +252,6 @@ pub(crate) fn join(cluster: &Cluster, coordinator: &StateNode) -> Result<()> {
     }
     let shards: Vec<&StateNode> = cluster.servers().filter(|node| node.role == "shard").collect();
     let statements = statements(&shards, &account, version);
-    let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
     admin.ask_all(&statements).map(drop)
 }
 

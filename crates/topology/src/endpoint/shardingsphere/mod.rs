@@ -4,24 +4,20 @@
 //! The thread that serves a connection keeps the state of its transaction: with fewer threads than connections, reads
 //! of open transactions go to read-only nodes. The proxy always listens on all addresses, so a small program of dyno,
 //! which needs a JDK, starts it.
-//!
-//! Rules of the proxy: spread reads over read-only nodes, or rows over shards.
 
 use super::{CrossShardCommit, EndpointOptions, Front, software};
-use crate::folder::{OrFailed, give};
 use crate::machine::find;
 use crate::mysql::joined;
 use crate::process::Launch;
 use crate::{Account, ClusterError, Result, StateNode};
 use std::ffi::{OsStr, OsString};
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// The last version on Maven Central.
 const VERSION: &str = "5.1.0";
 /// The project that names the proxy and its JDBC driver to Maven; the hint for users repeats it.
 const POM: &str = include_str!("pom.xml");
+
 fn how_to_get() -> String {
     format!(
         "save this as pom.xml: {} ; then `mvn dependency:copy-dependencies -DoutputDirectory=lib` \
@@ -34,17 +30,11 @@ fn how_to_get() -> String {
 
 pub(super) struct ProxySoftware {
     java: PathBuf,
-    jars: Jars,
-}
-
-enum Jars {
-    Found(Vec<PathBuf>),
-    /// In the local repository of Maven, which this program copies them from.
-    Repository(PathBuf),
+    jars: Vec<PathBuf>,
 }
 
 impl ProxySoftware {
-    /// Searches the given folder, that of `DYNO_SHARDINGSPHERE`, or Maven's local repository.
+    /// Searches the given folder, or that of `DYNO_SHARDINGSPHERE`.
     pub(super) fn find(options: &EndpointOptions) -> Result<Self> {
         let java = find(&["java"]).ok_or_else(|| {
             ClusterError::new("ShardingSphere-Proxy needs Java, which is not installed.")
@@ -59,11 +49,10 @@ impl ProxySoftware {
             )
             .with_hint("install a JDK, such as openjdk-17-jdk-headless"));
         }
-        let jars = match software(options, "DYNO_SHARDINGSPHERE") {
-            Some(folder) => Jars::Found(jars_in(&folder)?),
-            None => Jars::Repository(in_repository()?),
-        };
-        Ok(ProxySoftware { java, jars })
+        let folder = software(options, "DYNO_SHARDINGSPHERE").ok_or_else(|| {
+            failed!("ShardingSphere-Proxy {VERSION} was not found here.").with_hint(how_to_get())
+        })?;
+        Ok(ProxySoftware { java, jars: jars_in(&folder)? })
     }
 }
 
@@ -93,83 +82,29 @@ fn jars_in(root: &Path) -> Result<Vec<PathBuf>> {
     Err(error.with_hint(how_to_get()))
 }
 
-/// Maven, if its local repository has the proxy.
-fn in_repository() -> Result<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
-    let artifact = "repository/org/apache/shardingsphere/shardingsphere-proxy-bootstrap";
-    let jar = format!("{VERSION}/shardingsphere-proxy-bootstrap-{VERSION}.jar");
-    let is_there = home.join(".m2").join(artifact).join(jar).is_file();
-    find(&["mvn"]).filter(|_| is_there).ok_or_else(|| {
-        failed!("ShardingSphere-Proxy {VERSION} was not found here.").with_hint(how_to_get())
-    })
-}
-
-/// Copies the jars out of Maven's local repository; nothing is downloaded.
-fn copy_from_repository(maven: &Path, front: &Front<'_>) -> Result<Vec<PathBuf>> {
-    let project = front.write_private("pom.xml", POM)?;
-    let lib = front.node.folder.join("software");
-    let mut output = OsString::from("-DoutputDirectory=");
-    output.push(&lib);
-    let ran = Command::new(maven)
-        .args(["-o", "-q", "-B", "dependency:copy-dependencies", "-f"])
-        .arg(project)
-        .arg(output)
-        .output();
-    let is_done = ran.as_ref().is_ok_and(|ran| ran.status.success());
-    if !is_done {
-        let error = ClusterError::new(
-            "Maven's local repository doesn't hold all of ShardingSphere-Proxy, or Maven failed.",
-        );
-        return Err(error.with_hint(how_to_get()));
-    }
-    let jars = jars_in(&lib)?;
-    for path in jars.iter().chain([&lib]) {
-        give(path, front.run_as).or_failed("written", path)?;
-    }
-    Ok(jars)
-}
-
 /// Writes the configuration: rules for shards if there are any, else for a primary and read-only nodes.
 pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
     let Front { node, account, options, .. } = front;
     let software = ProxySoftware::find(options)?;
-    let shards: Vec<&StateNode> = front.with_role("shard").collect();
-    let rules = if shards.is_empty() {
-        let readers: Vec<&StateNode> = front.with_role("read_only").collect();
-        splitting(front.primary()?, &readers, account, options)
-    } else {
-        sharding(&shards, account, options)
-    };
-    let is_sharded = !shards.is_empty();
+    let is_sharded = front.with_role("shard").next().is_some();
+    let rules = if is_sharded { sharding(front) } else { splitting(front)? };
     front.write_private("conf/server.yaml", &server(account, options, is_sharded))?;
     front.write_private(&format!("conf/config-{}.yaml", account.database), &rules)?;
     front.write_private("conf/logback.xml", include_str!("logback.xml"))?;
     let transactions = include_str!("transactions.properties");
     front.write_private("conf/transactions.properties", transactions)?;
     let launcher = front.write_private("Loopback.java", include_str!("Loopback.java"))?;
-    let jars = match &software.jars {
-        Jars::Found(jars) => {
-            jars.iter().map(|jar| front.within_reach(jar)).collect::<Result<_>>()?
-        }
-        Jars::Repository(maven) => copy_from_repository(maven, front)?,
-    };
     let mut class_path = OsString::from(&node.folder);
-    for entry in std::iter::once(&node.folder.join("conf")).chain(&jars) {
+    let jars = software.jars.iter().map(|jar| front.within_reach(jar));
+    for entry in std::iter::once(Ok(node.folder.join("conf"))).chain(jars) {
         class_path.push(":");
-        class_path.push(entry);
+        class_path.push(entry?);
     }
-    let heap = format!("-Xmx{}m", heap_mib(options));
-    let mut arguments: Vec<OsString> = [
-        &heap,
-        "-XX:+UseParallelGC",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-Djava.net.preferIPv4Stack=true",
-    ]
-    .map(Into::into)
-    .into();
+    let mut arguments: Vec<OsString> = vec![format!("-Xmx{}m", heap_mib(options)).into()];
+    let fixed = "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -Djava.net.preferIPv4Stack=true";
+    arguments.extend(fixed.split(' ').map(Into::into));
     arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
-    arguments.push(launcher.into());
-    arguments.push(node.port.to_string().into());
+    arguments.extend([launcher.into(), node.port.to_string().into()]);
     // Bootstrap takes it for the name of a resource, the loader for that of a file below the class path.
     arguments.push("/conf".into());
     // In the node's own folder: two proxies in one folder would share the log of their distributed transactions.
@@ -207,96 +142,73 @@ const BY_WAREHOUSE: [(&str, &str); 8] = [
     ("bmsql_stock", "s_w_id"),
 ];
 
-/// Prepared statements are prepared on the servers, too.
-const CONNECTION: &str = "useSSL=false&allowPublicKeyRetrieval=true&serverTimezone=UTC&\
-    useServerPrepStmts=true&cachePrepStmts=true&prepStmtCacheSize=500&prepStmtCacheSqlLimit=4096";
-
+/// The part of the rules that names the servers. Prepared statements are prepared there, too.
 fn sources<'a>(
-    text: &mut String,
-    sources: impl IntoIterator<Item = (String, &'a StateNode)>,
-    account: &Account,
-    options: &EndpointOptions,
-) {
-    let Account { user, password, database } = account;
-    let _ = write!(text, "schemaName: {database}\ndataSources:\n");
-    // Observers have connections beside those of the load.
-    let pool = options.clients_max.max(16) + 16;
-    for (name, backend) in sources {
-        let _ = write!(
-            text,
-            "  {name}:\n    url: \"jdbc:mysql://127.0.0.1:{}/{database}?{CONNECTION}\"\n    \
-             username: {user}\n    password: \"{password}\"\n    maxPoolSize: {pool}\n    \
-             minPoolSize: 1\n",
-            backend.port
-        );
-    }
+    front: &Front<'_>,
+    sources: impl Iterator<Item = (String, &'a StateNode)>,
+) -> String {
+    let Account { user, password, database } = &front.account;
+    let source = |(name, backend): (String, &StateNode)| {
+        format!(
+            include_str!("source.yaml"),
+            name = name,
+            port = backend.port,
+            database = database,
+            user = user,
+            password = password,
+            // Observers have connections beside those of the load.
+            pool = front.options.clients_max.max(16) + 16,
+        )
+    };
+    format!("schemaName: {database}\ndataSources:\n") + &sources.map(source).collect::<String>()
 }
 
 /// One primary and read-only nodes that take turns statement by statement.
-fn splitting(
-    primary: &StateNode,
-    readers: &[&StateNode],
-    account: &Account,
-    options: &EndpointOptions,
-) -> String {
-    let mut text = String::new();
-    let named = readers.iter().enumerate().map(|(number, node)| (format!("r{number}"), *node));
-    sources(&mut text, std::iter::once(("w".to_owned(), primary)).chain(named), account, options);
-    if readers.is_empty() {
-        text.push_str("rules: []\n");
-        return text;
-    }
-    let names: Vec<String> = (0..readers.len()).map(|number| format!("r{number}")).collect();
-    let _ = write!(
-        text,
-        "rules:\n- !READWRITE_SPLITTING\n  dataSources:\n    rw:\n      type: Static\n      props: \
-         {{write-data-source-name: w, read-data-source-names: \"{}\"}}\n      loadBalancerName: \
-         turns\n  loadBalancers:\n    turns: {{type: ROUND_ROBIN}}\n",
-        names.join(",")
-    );
-    text
+fn splitting(front: &Front<'_>) -> Result<String> {
+    let named = (0..).zip(front.with_role("read_only"));
+    let readers: Vec<(String, &StateNode)> =
+        named.map(|(number, node)| (format!("r{number}"), node)).collect();
+    let names: Vec<String> = readers.iter().map(|(name, _)| name.clone()).collect();
+    let primary = ("w".to_owned(), front.primary()?);
+    let rules = match names.is_empty() {
+        true => "rules: []\n".to_owned(),
+        false => format!(include_str!("splitting.yaml"), readers = names.join(",")),
+    };
+    Ok(sources(front, std::iter::once(primary).chain(readers)) + &rules)
 }
 
 /// Rows by the number of their warehouse (TPC-C) or their own (sysbench), modulo the number of shards; TPC-C's items
 /// and configuration on each shard; every other table whole on the first one.
-fn sharding(shards: &[&StateNode], account: &Account, options: &EndpointOptions) -> String {
-    let mut text = String::new();
+fn sharding(front: &Front<'_>) -> String {
+    let shards: Vec<&StateNode> = front.with_role("shard").collect();
     let named = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
-    sources(&mut text, named, account, options);
     let last = shards.len() - 1;
-    text.push_str("rules:\n- !SINGLE\n  defaultDataSource: ds_0\n- !SHARDING\n  tables:\n");
     let sysbench: Vec<String> =
-        (1..=options.sysbench_tables).map(|number| format!("sbtest{number}")).collect();
+        (1..=front.options.sysbench_tables).map(|number| format!("sbtest{number}")).collect();
     let tables = BY_WAREHOUSE.into_iter().chain(sysbench.iter().map(|name| (name.as_str(), "id")));
-    for (table, column) in tables {
-        let _ = writeln!(
-            text,
+    let table = |(table, column): (&str, &str)| {
+        format!(
             "    {table}: {{actualDataNodes: \"ds_${{0..{last}}}.{table}\", databaseStrategy: {{standard: \
-             {{shardingColumn: {column}, shardingAlgorithmName: by_number}}}}}}"
-        );
-    }
-    let bound: Vec<&str> = BY_WAREHOUSE
-        .map(|(table, _)| table)
-        .into_iter()
-        .filter(|&it| it != "bmsql_history")
-        .collect();
-    let _ = writeln!(text, "  bindingTables:\n  - {}", bound.join(","));
-    if sysbench.len() > 1 {
-        let _ = writeln!(text, "  - {}", sysbench.join(","));
-    }
-    let _ = write!(
-        text,
-        "  broadcastTables: [bmsql_item, bmsql_config]\n  defaultDatabaseStrategy: {{none: }}\n  \
-         defaultTableStrategy: {{none: }}\n  shardingAlgorithms:\n    by_number: {{type: MOD, props: \
-         {{sharding-count: {}}}}}\n",
-        shards.len()
+             {{shardingColumn: {column}, shardingAlgorithmName: by_number}}}}}}\n"
+        )
+    };
+    let bound = BY_WAREHOUSE.map(|(table, _)| table).into_iter();
+    let rules = format!(
+        include_str!("sharding.yaml"),
+        tables = tables.map(table).collect::<String>(),
+        bound = bound.filter(|it| *it != "bmsql_history").collect::<Vec<_>>().join(","),
+        sysbench = match sysbench.len() {
+            0 | 1 => String::new(),
+            _ => format!("  - {}\n", sysbench.join(",")),
+        },
+        count = shards.len(),
     );
-    text
+    sources(front, named) + &rules
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{account, nodes};
+    use super::super::tests::{account, front, nodes};
     use super::*;
 
     #[test]
@@ -352,23 +264,22 @@ mod tests {
     #[test]
     fn reads_take_turns_over_all_read_only_nodes() {
         let nodes = nodes("".as_ref(), &["primary", "read_only", "read_only"]);
-        let text =
-            splitting(&nodes[0], &[&nodes[1], &nodes[2]], &account(), &EndpointOptions::default());
+        let text = splitting(&front(&nodes)).unwrap();
         assert!(text.contains("write-data-source-name: w, read-data-source-names: \"r0,r1\""));
         for (name, port) in [("w", 5401), ("r0", 5402), ("r1", 5403)] {
             let source = format!("  {name}:\n    url: \"jdbc:mysql://127.0.0.1:{port}/dyno?");
             assert!(text.contains(&source), "{source} in {text}");
         }
-        let alone = splitting(&nodes[0], &[], &account(), &EndpointOptions::default());
+        let nodes = super::super::tests::nodes("".as_ref(), &["primary"]);
+        let alone = splitting(&front(&nodes)).unwrap();
         assert!(alone.ends_with("rules: []\n"), "{alone}");
     }
 
     #[test]
     fn every_table_of_both_loads_is_spread_over_all_shards() {
         let nodes = nodes("".as_ref(), &["shard"; 4]);
-        let shards: Vec<&StateNode> = nodes[..4].iter().collect();
         let options = EndpointOptions { sysbench_tables: 3, ..EndpointOptions::default() };
-        let text = sharding(&shards, &account(), &options);
+        let text = sharding(&Front { options, ..front(&nodes) });
         assert_eq!(text.matches("ds_${0..3}.").count(), 8 + 3);
         assert!(
             text.contains("bmsql_order_line: {actualDataNodes: \"ds_${0..3}.bmsql_order_line\"")
