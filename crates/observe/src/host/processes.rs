@@ -15,17 +15,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Programs that hand connections on to a server that is in another place: their CPU is not its.
-const FORWARDERS: [&str; 9] = [
-    "docker-proxy",
-    "rootlesskit",
-    "rootlessport",
-    "pasta",
-    "slirp4netns",
-    "kubectl",
-    "socat",
-    "ssh",
-    "sshd",
-];
+const FORWARDERS: &str =
+    "docker-proxy rootlesskit rootlessport pasta slirp4netns kubectl socat ssh sshd";
 /// The kernel counts in ticks of 10 ms, rounded down for each process: less than this can't be told from nothing.
 const FEWEST_TICKS: u64 = 10;
 
@@ -73,7 +64,7 @@ impl ServerProcess {
         let mut first = holders.iter().filter(is_first);
         let (Some(&pid), None) = (first.next(), first.next()) else { return None };
         let found = ServerProcess::numbered(pid)?;
-        (!FORWARDERS.contains(&found.name.as_str())).then_some(found)
+        (!FORWARDERS.split(' ').any(|name| name == found.name)).then_some(found)
     }
 
     /// What it has used until now; `None` when it has ended.

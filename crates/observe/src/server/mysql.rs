@@ -4,39 +4,21 @@
 //! the two differ, both are looked for.
 
 use super::follow::{count, number, replica_status};
-use super::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
+use super::{Answer, Asker, cell, checksum, column, property, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, SECOND};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
 use dyno_reactor::now;
 use std::collections::BTreeMap;
 
-const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN (\
-'Threads_running', 'Innodb_row_lock_current_waits', 'Innodb_buffer_pool_read_requests', \
-'Innodb_buffer_pool_reads', 'Innodb_pages_read', 'Innodb_pages_written', \
-'Innodb_buffer_pool_pages_flushed', 'Innodb_lsn_current', 'Innodb_os_log_written', \
-'Innodb_buffer_pool_pages_dirty', 'Innodb_buffer_pool_pages_total', 'Innodb_checkpoint_age', \
-'Innodb_checkpoint_max_age', 'Innodb_redo_log_current_lsn', 'Innodb_redo_log_checkpoint_lsn', \
-'Innodb_history_list_length', 'Com_commit', 'Com_xa_commit', 'Com_rollback', 'Handler_rollback', \
-'Questions', 'Uptime')";
+const STATUS: &str = include_str!("mysql/status.sql");
 
 /// `Com_...` of statements that write rows; servers count prepared ones among them.
-const WRITES: [&str; 9] = [
-    "insert",
-    "update",
-    "delete",
-    "replace",
-    "insert_select",
-    "replace_select",
-    "update_multi",
-    "delete_multi",
-    "load",
-];
+const WRITES: &str =
+    "insert update delete replace insert_select replace_select update_multi delete_multi load";
 
 /// Statements that work on whole tables, and copies of the server's data.
-const BACKGROUND: &str = "SELECT info FROM information_schema.processlist WHERE id <> connection_id() \
-AND (info LIKE 'ALTER %' OR info LIKE 'OPTIMIZE %' OR info LIKE 'ANALYZE %' OR info LIKE 'CHECK %' \
-OR info LIKE 'REPAIR %' OR info LIKE 'CREATE INDEX%' OR info LIKE 'BACKUP %')";
+const BACKGROUND: &str = include_str!("mysql/background.sql");
 
 const DUMPS: &str = "SELECT host, state FROM information_schema.processlist \
 WHERE command LIKE 'Binlog Dump%' ORDER BY host";
@@ -66,9 +48,7 @@ pub(super) async fn state(
                      WHERE name = 'trx_rseg_history_len'";
         sample.purge_backlog = asker.count(say!(asked_purge_backlog), purge).await?;
     }
-    let sizes = "SELECT table_name, table_rows, data_length + index_length, engine \
-                 FROM information_schema.tables \
-                 WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE'";
+    let sizes = include_str!("mysql/sizes.sql");
     let sizes = asker.rows(say!(asked_sizes_of_tables), sizes).await?;
     let host = "SELECT host FROM information_schema.processlist WHERE id = connection_id()";
     let host = asker.text(say!(asked_transport), host).await?;
@@ -86,7 +66,6 @@ pub(super) async fn state(
         round_trip_us: round_trip_us(asker).await?,
         isolation: setting("transaction_isolation").or(setting("tx_isolation")).map(str::to_owned),
         cache_bytes: setting("innodb_buffer_pool_size").and_then(|bytes| bytes.parse().ok()),
-        checkpoint_interval_s: None,
         data_bytes: (!sizes.is_empty()).then(|| sizes.iter().filter_map(size).sum()),
         query_cache: query_cache(facts),
         tables_without_statistics: without_statistics(asker, &sizes, tables).await?,
@@ -96,10 +75,7 @@ pub(super) async fn state(
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
-        sessions: None,
-        others: BTreeMap::new(),
-        foreign_servers: Vec::new(),
-        asked: Asked::default(),
+        ..NodeState::default()
     })
 }
 
@@ -158,8 +134,9 @@ fn sample_of(status: &BTreeMap<String, String>) -> Sample {
         rollbacks: count(status, "Com_rollback").min(count(status, "Handler_rollback")),
         statements: count(status, "Questions"),
         reads: count(status, "Com_select"),
-        writes: count(status, "Com_insert")
-            .map(|_| WRITES.iter().filter_map(|name| count(status, &format!("Com_{name}"))).sum()),
+        writes: count(status, "Com_insert").map(|_| {
+            WRITES.split(' ').filter_map(|name| count(status, &format!("Com_{name}"))).sum()
+        }),
         unacknowledged: first(&["Rpl_semi_sync_source_no_tx", "Rpl_semi_sync_master_no_tx"]),
         purge_backlog: count(status, "Innodb_history_list_length"),
         uptime_s: number(status, "Uptime"),
@@ -223,27 +200,15 @@ async fn without_statistics(
 }
 
 /// What decides plans and costs beside columns, indexes and triggers: how tables are kept, and routines.
-const PROPERTIES: &str = "\
-SELECT table_name, CONCAT('table ', table_name), CONCAT_WS(', ', engine, row_format, NULLIF(create_options, '')) \
-FROM information_schema.tables WHERE table_schema = DATABASE() AND table_type = 'BASE TABLE' \
-UNION ALL SELECT NULL, CONCAT(LOWER(routine_type), ' ', routine_name), \
-CONCAT('body ', LEFT(SHA2(CONCAT_WS(' ', routine_definition, is_deterministic, sql_data_access), 256), 8)) \
-FROM information_schema.routines WHERE routine_schema = DATABASE() ORDER BY 2";
+const PROPERTIES: &str = include_str!("mysql/properties.sql");
 
 async fn schema(
     asker: &mut Asker<'_, '_>,
     tables: &Tables<'_>,
 ) -> DbResult<(Option<String>, BTreeMap<String, String>)> {
-    let columns = "SELECT table_name, column_name, column_type, is_nullable, character_set_name \
-                   FROM information_schema.columns WHERE table_schema = DATABASE() \
-                   ORDER BY table_name, ordinal_position";
-    let indexes = "SELECT table_name, index_name, seq_in_index, column_name, non_unique \
-                   FROM information_schema.statistics WHERE table_schema = DATABASE() \
-                   ORDER BY table_name, index_name, seq_in_index";
-    let triggers = "SELECT event_object_table, trigger_name, \
-                    CONCAT(action_timing, ' ', event_manipulation), LEFT(SHA2(action_statement, 256), 8) \
-                    FROM information_schema.triggers WHERE trigger_schema = DATABASE() \
-                    ORDER BY event_object_table, trigger_name";
+    let columns = include_str!("mysql/columns.sql");
+    let indexes = include_str!("mysql/indexes.sql");
+    let triggers = include_str!("mysql/triggers.sql");
     let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
     let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
     let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;

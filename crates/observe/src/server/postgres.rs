@@ -4,7 +4,7 @@
 //! log records have `pg_stat_wal` since 14, input and output `pg_stat_io` since 16.
 
 use super::follow::{count, number};
-use super::{Answer, Asked, Asker, cell, checksum, column, property, trigger};
+use super::{Answer, Asker, cell, checksum, column, property, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
 use dyno_core::{DbResult, Session};
 use dyno_facts::{CommitWait, ReplicaFacts, say};
@@ -37,41 +37,20 @@ pub(super) fn version(facts: &ServerFacts) -> u32 {
     count(&facts.settings, "server_version_num").unwrap_or(0) as u32 / 10_000
 }
 
-const GAUGES: &str = "SELECT d.xact_commit AS commits, d.xact_rollback AS rollbacks, d.blks_hit AS hits, d.blks_read AS reads, \
-d.tup_fetched AS fetched, d.tup_inserted + d.tup_updated + d.tup_deleted AS changed, \
-(SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND backend_type = 'client backend' \
-AND pid <> pg_backend_pid()) AS active, \
-(SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock') AS waiting, \
-(SELECT coalesce(sum(o.xact_commit + o.xact_rollback), 0) FROM pg_stat_database o \
-WHERE o.datname NOT IN (current_database(), 'rdsadmin', 'cloudsqladmin', 'azure_maintenance', 'azure_sys')) \
-AS elsewhere, extract(epoch FROM clock_timestamp()) AS elsewhere_at, \
-extract(epoch FROM pg_postmaster_start_time()) AS started \
-FROM pg_stat_database d WHERE d.datname = current_database()";
+const GAUGES: &str = include_str!("postgres/gauges.sql");
 
 const WRITTEN_BEFORE_17: &str = "SELECT checkpoints_timed + checkpoints_req AS checkpoints, \
 buffers_checkpoint + buffers_clean + buffers_backend AS written FROM pg_stat_bgwriter";
-const WRITTEN: &str = "SELECT c.num_timed + c.num_requested AS checkpoints, \
-c.buffers_written + b.buffers_clean + (SELECT coalesce(sum(writes), 0) FROM pg_stat_io \
-WHERE backend_type NOT IN ('checkpointer', 'background writer')) AS written \
-FROM pg_stat_checkpointer c, pg_stat_bgwriter b";
+const WRITTEN: &str = include_str!("postgres/written.sql");
 
 const LOG: &str = "SELECT pg_wal_lsn_diff(CASE WHEN pg_is_in_recovery() \
 THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END, '0/0') AS log_bytes";
 
-const CONTROL: &str = "SELECT extract(epoch FROM checkpoint_time) || ' ' || checkpoint_lsn \
-AS last, pg_wal_lsn_diff(redo_lsn, '0/0') AS redo, \
-(SELECT setting::numeric * CASE unit WHEN 'MB' THEN 1048576 WHEN '16MB' THEN 16777216 ELSE 1 END \
-FROM pg_settings WHERE name = 'max_wal_size') AS most FROM pg_control_checkpoint()";
+const CONTROL: &str = include_str!("postgres/control.sql");
 
-const BACKGROUND: &str = "SELECT CASE backend_type WHEN 'autovacuum worker' THEN query \
-ELSE 'maintenance: ' || left(regexp_replace(query, '\\s+', ' ', 'g'), 60) END \
-FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND state = 'active' \
-AND (backend_type = 'autovacuum worker' \
-OR query ~* '^\\s*(vacuum|analyze|create (unique )?index|reindex|cluster|checkpoint|alter table)')";
+const BACKGROUND: &str = include_str!("postgres/background.sql");
 
-const FOLLOWERS: &str = "SELECT coalesce(nullif(application_name, ''), host(client_addr), '?'), \
-sync_state, state, CASE WHEN state = 'streaming' \
-THEN coalesce(extract(epoch FROM replay_lag), 0) END FROM pg_stat_replication ORDER BY 1";
+const FOLLOWERS: &str = include_str!("postgres/followers.sql");
 
 /// The class of the advisory locks that dyno holds on the tables of a run: `dyno` in ASCII.
 pub const LOCK_CLASS: i32 = 0x6479_6e6f;
@@ -90,9 +69,7 @@ fn others() -> String {
 /// Only sessions of clients count here, not parallel workers, whose two commits each are in `xact_commit`.
 const SESSIONS: &str = "SELECT sessions FROM pg_stat_database WHERE datname = current_database()";
 
-const OWN_LAG: &str = "SELECT CASE WHEN NOT pg_is_in_recovery() THEN NULL \
-WHEN pg_last_wal_receive_lsn() = pg_last_wal_replay_lsn() THEN 0 \
-ELSE extract(epoch FROM now() - pg_last_xact_replay_timestamp()) END";
+const OWN_LAG: &str = include_str!("postgres/own_lag.sql");
 
 /// By which way the server is reached, from its answer and the process that the log-in promised: a pooler has promised one
 /// of its own, and the rest is then its way to the server.
@@ -141,7 +118,6 @@ pub(super) async fn state(
         cache_bytes: asker.count(say!(asked_memory_for_data), cache).await?,
         checkpoint_interval_s: asker.number(say!(asked_checkpoint_interval), interval).await?,
         data_bytes: asker.count(say!(asked_size_of_database), size).await?,
-        query_cache: None,
         tables_without_statistics: described.without_statistics,
         schema_checksum: described.checksum,
         schema: described.schema,
@@ -149,11 +125,10 @@ pub(super) async fn state(
         replicas: followers.iter().map(|row| replica(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
-        foreign_servers: Vec::new(),
         sessions,
         others: others.collect(),
-        asked: Asked::default(),
         sample,
+        ..NodeState::default()
     })
 }
 
@@ -257,24 +232,7 @@ async fn dirty_share(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Option
 
 /// What decides plans and costs beside columns, indexes and triggers: how tables are kept, statistics that were asked
 /// for, and functions, as far as somebody has set them. Those of extensions come with their version.
-const PROPERTIES: &str = "\
-SELECT c.relname, 'table ' || c.relname, concat_ws(', ', CASE c.relpersistence WHEN 'u' THEN 'unlogged' END, \
-array_to_string(c.reloptions, ', ')) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-WHERE c.relkind IN ('r', 'p') AND (c.relpersistence = 'u' OR c.reloptions IS NOT NULL) \
-AND n.nspname = ANY (current_schemas(false)) \
-UNION ALL SELECT c.relname, 'statistics of ' || c.relname || '.' || a.attname, 'target ' || a.attstattarget \
-FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-WHERE a.attnum > 0 AND a.attstattarget >= 0 AND c.relkind IN ('r', 'p') \
-AND n.nspname = ANY (current_schemas(false)) \
-UNION ALL SELECT c.relname, 'statistics ' || s.stxname, \
-regexp_replace(pg_get_statisticsobjdef(s.oid), '^CREATE STATISTICS \\S+ ', '') \
-FROM pg_statistic_ext s JOIN pg_class c ON c.oid = s.stxrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
-WHERE n.nspname = ANY (current_schemas(false)) \
-UNION ALL SELECT NULL, 'function ' || p.oid::regprocedure, \
-'body ' || left(md5(concat(p.prosrc, p.provolatile, p.proparallel, p.procost, p.proconfig)), 8) \
-FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ANY (current_schemas(false)) \
-AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid \
-AND d.deptype = 'e') ORDER BY 2";
+const PROPERTIES: &str = include_str!("postgres/properties.sql");
 
 struct Described {
     without_statistics: Vec<String>,
@@ -287,28 +245,12 @@ impl Described {
     async fn ask(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted. Rows since the last count are known to the server's statistics alone.
-        let known = "SELECT c.relname, \
-                     greatest(c.reltuples, nullif(pg_stat_get_live_tuples(c.oid), 0)), EXISTS (SELECT 1 FROM pg_stats s \
-                     WHERE s.schemaname = n.nspname AND s.tablename = c.relname) \
-                     OR pg_relation_size(c.oid) = 0 \
-                     FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
-                     WHERE c.relkind = 'r' AND n.nspname = ANY (current_schemas(false)) ORDER BY 1";
-        let columns = "SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod), \
-                       a.attnotnull::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
-                       JOIN pg_namespace n ON n.oid = c.relnamespace \
-                       WHERE a.attnum > 0 AND NOT a.attisdropped AND c.relkind IN ('r', 'p') \
-                       AND n.nspname = ANY (current_schemas(false)) ORDER BY 1, a.attnum";
+        let known = include_str!("postgres/tables.sql");
+        let columns = include_str!("postgres/columns.sql");
         let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
         // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
-        let triggers = "SELECT c.relname, t.tgname, regexp_replace(pg_get_triggerdef(t.oid), \
-                        '^CREATE (CONSTRAINT )?TRIGGER \\S+ | ON \\S+', '', 'g'), \
-                        left(md5(p.prosrc), 8), CASE t.tgenabled WHEN 'D' THEN ', disabled' \
-                        WHEN 'R' THEN ', for replicas' WHEN 'A' THEN ', always' ELSE '' END \
-                        FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid \
-                        JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_proc p ON p.oid = t.tgfoid \
-                        WHERE NOT t.tgisinternal AND n.nspname = ANY (current_schemas(false)) \
-                        ORDER BY 1, 2";
+        let triggers = include_str!("postgres/triggers.sql");
         let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
         let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
         let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;

@@ -51,7 +51,6 @@ pub(super) fn silent_state() -> NodeState {
     NodeState {
         acknowledged_by: Some(CommitWait::Local(say!(acknowledged_locally))),
         transport: Some("embedded".to_owned()),
-        foreign_servers: Vec::new(),
         ..NodeState::default()
     }
 }

@@ -182,20 +182,8 @@ fn weaker(before: &Option<CommitWait>, after: &Option<CommitWait>) -> Option<Com
     }
 }
 
-const SQLITE_PRAGMAS: [&str; 12] = [
-    "journal_mode",
-    "synchronous",
-    "page_size",
-    "page_count",
-    "freelist_count",
-    "cache_size",
-    "mmap_size",
-    "temp_store",
-    "locking_mode",
-    "auto_vacuum",
-    "wal_autocheckpoint",
-    "busy_timeout",
-];
+const SQLITE_PRAGMAS: &str = "journal_mode synchronous page_size page_count freelist_count cache_size mmap_size \
+    temp_store locking_mode auto_vacuum wal_autocheckpoint busy_timeout";
 
 /// Reads settings and counters. What the account may not see is listed, not fatal; an answer that does not end `within`
 /// this time is.
@@ -231,7 +219,7 @@ pub(super) async fn ask_facts(asker: &mut Asker<'_, '_>) -> DbResult<ServerFacts
             }
         }
         Dialect::Sqlite => {
-            for pragma in SQLITE_PRAGMAS {
+            for pragma in SQLITE_PRAGMAS.split(' ') {
                 let value = asker.text(pragma, &format!("PRAGMA {pragma}")).await?;
                 facts.settings.extend(value.map(|value| (pragma.to_owned(), value)));
             }
