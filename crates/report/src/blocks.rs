@@ -179,23 +179,13 @@ pub struct Drawing {
 pub struct Blocks(pub(crate) Vec<Block>);
 
 impl Blocks {
-    /// A section's heading: level 2, and in the table of contents.
-    pub fn section(&mut self, number: &str, title: Message, anchor: &str) {
-        self.heading(2, number, title, anchor);
-        self.listed();
-    }
-
-    /// A heading below that of a section; with an anchor it may be linked to.
+    /// A heading; with an anchor it may be linked to, and as that of a section or of a numbered part of one it stands in
+    /// the table of contents.
     pub fn heading(&mut self, level: u8, number: &str, title: impl Into<Message>, anchor: &str) {
+        let is_part = level == 2 || level == 3 && !number.is_empty();
         let (number, title, anchor) = (number.to_owned(), title.into(), anchor.to_owned());
-        self.0.push(Block::Heading(Heading { level, number, title, anchor, is_listed: false }));
-    }
-
-    /// The last heading stands in the table of contents.
-    pub fn listed(&mut self) {
-        if let Some(Block::Heading(heading)) = self.0.last_mut() {
-            heading.is_listed = true;
-        }
+        let is_listed = is_part && !anchor.is_empty();
+        self.0.push(Block::Heading(Heading { level, number, title, anchor, is_listed }));
     }
 
     pub fn paragraph(&mut self, text: impl Into<IntoLine>) {
@@ -362,6 +352,12 @@ pub fn bad(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Bad)
 }
 
+/// The number of a check, which leads to it.
+pub(crate) fn note(level: Level, number: usize) -> Span {
+    let text = format!("{level:?}{number}").into();
+    Span { text, look: Look::Note(level), to: Some(format!("#check-{number}")) }
+}
+
 pub fn link(text: impl Into<Message>, to: impl Into<String>) -> Span {
     Span { text: text.into(), look: Look::Plain, to: Some(to.into()) }
 }
@@ -450,12 +446,6 @@ impl Cell {
     /// Over so many columns; those after the first must be [`CellValue::Covered`].
     pub fn over(mut self, columns: usize) -> Cell {
         self.columns = columns;
-        self
-    }
-
-    /// Over so many rows; those after the first must be [`CellValue::Covered`].
-    pub fn down(mut self, rows: usize) -> Cell {
-        self.rows = rows;
         self
     }
 
@@ -733,8 +723,25 @@ impl<R: Copy> PaperRows<R> {
         self
     }
 
+    /// The last column has one cell for each stretch of rows with the same key: that of the first of them.
+    pub fn merged<K: PartialEq>(mut self, key: impl Fn(R) -> K) -> Self {
+        let keys: Vec<K> = self.rows.iter().map(|row| key(*row)).collect();
+        let mut rest = self.table.rows.as_mut_slice();
+        for same in keys.chunk_by(K::eq) {
+            let (own, others) = rest.split_at_mut(same.len());
+            for (place, cell) in own.iter_mut().filter_map(|row| row.cells.last_mut()).enumerate() {
+                match place {
+                    0 => cell.rows = same.len(),
+                    _ => *cell = Cell::covered(),
+                }
+            }
+            rest = others;
+        }
+        self
+    }
+
     /// Anchors and looks of rows.
-    pub fn each(mut self, change: impl Fn(R, &mut TableRow)) -> Self {
+    pub fn each(mut self, mut change: impl FnMut(R, &mut TableRow)) -> Self {
         for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
             change(*row, made);
         }

@@ -28,11 +28,6 @@ pub trait FamilyPaper: JudgedFamily {
         None
     }
 
-    /// What a terminal shows of that.
-    fn terminal(&self, _: &Paper, _: &Experiment) -> Option<Blocks> {
-        None
-    }
-
     /// Its table in the summary of a paper.
     fn summary(&self, _: &Paper) -> Option<PaperTable> {
         None

@@ -29,5 +29,4 @@ pub use dyno_judge::{
 pub use evidence::{
     BesidePublished, Comparison, ComparisonRow, CostRow, Edition, LatencyDistribution, Pair, Paper,
 };
-pub use forms::Templates;
 pub use write::schema;

@@ -7,19 +7,16 @@
 use crate::ServeError;
 use axum::http::{HeaderMap, Uri, header};
 use dyno_core::hex;
-use hmac::{Hmac, KeyInit, Mac};
-use sha2::Sha256;
 use std::fmt;
 use std::hint::black_box;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime};
 
 /// The shortest token that is accepted: what can be guessed is no secret.
 const SHORTEST: usize = 16;
 /// Bytes of a token that dyno draws.
 const DRAWN: usize = 24;
-/// How long a browser may look after it has brought the token.
-const COOKIE_LASTS: Duration = Duration::from_secs(12 * 3600);
+/// Seconds that a browser keeps the cookie.
+const COOKIE_LASTS_S: u32 = 12 * 3600;
 /// What makes papers, which takes a processor for seconds: only what the page's user does may ask for it.
 const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 
@@ -93,8 +90,8 @@ pub(crate) enum Verdict {
 #[derive(Clone)]
 pub(crate) struct Gate {
     token: Token,
-    /// What cookies are made with, so that one of them is worth nothing to another server, nor after its time.
-    key: Token,
+    /// What browsers keep: drawn for this server, so that it is worth nothing to another one, nor after its end.
+    cookie: Token,
     port: u16,
     names: Vec<String>,
 }
@@ -102,14 +99,10 @@ pub(crate) struct Gate {
 impl Gate {
     /// `names` are allowed beside `localhost` and plain addresses.
     pub(crate) fn new(token: Token, port: u16, names: Vec<String>) -> Result<Self, ServeError> {
-        Ok(Gate { token, key: Token::draw()?, port, names })
+        Ok(Gate { token, cookie: Token::draw()?, port, names })
     }
 
     pub(crate) fn judge(&self, uri: &Uri, headers: &HeaderMap) -> Verdict {
-        self.judge_at(uri, headers, unix_time())
-    }
-
-    fn judge_at(&self, uri: &Uri, headers: &HeaderMap, now: Duration) -> Verdict {
         let host = text(headers, &header::HOST).or(uri.host()).unwrap_or_default();
         if !self.is_own(host) {
             return Verdict::WrongHost;
@@ -125,7 +118,7 @@ impl Gate {
         if self.has_token(headers) {
             return Verdict::Welcome;
         }
-        match self.has_cookie(headers, now) {
+        match self.has_cookie(headers) {
             false => Verdict::NoToken,
             true if COSTLY.contains(&uri.path()) && !is_own_click(headers, host) => {
                 Verdict::OtherSite
@@ -137,9 +130,8 @@ impl Gate {
     /// The cookie of a browser that has brought the token. `Lax`: the page can be linked to, but no other site's page
     /// can have its parts loaded.
     pub(crate) fn set_cookie(&self) -> String {
-        let value = self.cookie_until((unix_time() + COOKIE_LASTS).as_secs());
-        let seconds = COOKIE_LASTS.as_secs();
-        format!("{}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax", self.cookie_name())
+        let (name, value) = (self.cookie_name(), self.cookie.expose());
+        format!("{name}={value}; Path=/; Max-Age={COOKIE_LASTS_S}; HttpOnly; SameSite=Lax")
     }
 
     /// Browsers don't keep apart the cookies of two servers on one machine, so the port is part of the name.
@@ -147,31 +139,12 @@ impl Gate {
         format!("dyno_page_{}", self.port)
     }
 
-    fn cookie_until(&self, until: u64) -> String {
-        let seal = self.seal(until).finalize().into_bytes();
-        let digits = hex(&seal);
-        format!("{until}.{digits}")
-    }
-
-    fn seal(&self, until: u64) -> Hmac<Sha256> {
-        let key = self.key.expose().as_bytes();
-        let seal: Hmac<Sha256> = Hmac::new_from_slice(key).expect("HMAC takes keys of any length");
-        seal.chain_update(format!("{} {until}", self.port))
-    }
-
-    fn has_cookie(&self, headers: &HeaderMap, now: Duration) -> bool {
+    fn has_cookie(&self, headers: &HeaderMap) -> bool {
         let name = self.cookie_name();
-        let cookies =
-            headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        let mut own = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|cookie| {
-            let (found, value) = cookie.trim().split_once('=')?;
-            (found == name).then_some(value)
-        });
-        own.any(|value| {
-            let until = value.split_once('.').and_then(|(until, _)| until.parse::<u64>().ok());
-            until.is_some_and(|until| {
-                until > now.as_secs() && Token(self.cookie_until(until)).is(value)
-            })
+        let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+        all.flat_map(|cookies| cookies.split(';')).any(|cookie| {
+            let cookie = cookie.trim().split_once('=');
+            cookie.is_some_and(|(found, value)| found == name && self.cookie.is(value))
         })
     }
 
@@ -192,10 +165,6 @@ impl Gate {
         });
         bearer.any(|token| self.token.is(token))
     }
-}
-
-fn unix_time() -> Duration {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Option<&'a str> {
@@ -268,28 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn a_cookie_is_no_token_ends_and_belongs_to_its_port() {
+    fn a_cookie_is_no_token_and_belongs_to_its_server() {
         let (gate, root) = (gate(), "/".parse().expect("a URI"));
         let set = gate.set_cookie();
         let (cookie, rest) = set.split_once(';').expect("attributes");
         assert!(!set.contains("0123456789abcdef") && rest.contains("Max-Age=43200"), "{set}");
-        let judge = |gate: &Gate, cookie: &str, now| {
-            let headers = map(&[("host", "localhost:8000"), ("cookie", cookie)]);
-            gate.judge_at(&root, &headers, now)
+        let judge = |gate: &Gate, cookie: &str| {
+            gate.judge(&root, &map(&[("host", "localhost:8000"), ("cookie", cookie)]))
         };
-        assert_eq!(judge(&gate, cookie, unix_time()), Verdict::Welcome);
-        let later = unix_time() + COOKIE_LASTS + Duration::from_secs(1);
-        assert_eq!(judge(&gate, cookie, later), Verdict::NoToken, "it has expired");
-        let (name, value) = cookie.split_once('=').expect("a value");
-        let (until, seal) = value.split_once('.').expect("a seal");
-        let longer = until.parse::<u64>().expect("seconds") + 1;
-        let forged = format!("{name}={longer}.{seal}");
-        assert_eq!(judge(&gate, &forged, unix_time()), Verdict::NoToken, "forged");
-        let other = Gate { port: 8001, ..gate.clone() };
-        let moved = format!("dyno_page_8001={value}");
-        assert_eq!(judge(&other, &moved, unix_time()), Verdict::NoToken, "another port's");
-        let restarted = Gate { key: Token::draw().expect("drawn"), ..gate.clone() };
-        assert_eq!(judge(&restarted, cookie, unix_time()), Verdict::NoToken, "another server's");
+        assert_eq!(judge(&gate, cookie), Verdict::Welcome);
+        assert_eq!(
+            judge(&gate, &cookie.replace("_8000=", "_8001=")),
+            Verdict::NoToken,
+            "another port's"
+        );
+        assert_eq!(judge(&gate, &format!("{cookie}0")), Verdict::NoToken, "forged");
+        let restarted = Gate { cookie: Token::draw().expect("drawn"), ..gate.clone() };
+        assert_eq!(judge(&restarted, cookie), Verdict::NoToken, "another server's");
     }
 
     #[test]

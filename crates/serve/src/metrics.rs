@@ -16,7 +16,7 @@ const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut follower = app.metrics.lock().await;
     follower.poll();
-    let text = text(follower.run());
+    let text = text(follower.run.as_ref());
     ([(header::CONTENT_TYPE, CONTENT_TYPE)], text).into_response()
 }
 
@@ -52,16 +52,11 @@ fn escaped(value: &str) -> String {
 
 fn text(run: Option<&RunFollower>) -> String {
     let mut out = Exposition::default();
-    out.single(
-        "dyno_build_info",
-        "gauge",
-        "Version of dyno.",
-        &[("version", env!("CARGO_PKG_VERSION"))],
-        1.0,
-    );
+    let version = [("version", env!("CARGO_PKG_VERSION"))];
+    out.single("dyno_build_info", "gauge", "Version of dyno.", &version, 1.0);
     let Some(run) = run else { return out.0 };
     of_run(&mut out, run);
-    let Some(current) = run.current() else { return out.0 };
+    let Some(current) = &run.current else { return out.0 };
     let view = &current.view;
     let (trial, workers) = (view.number.to_string(), view.identity.workers.to_string());
     let labels = [
@@ -70,12 +65,8 @@ fn text(run: Option<&RunFollower>) -> String {
         ("test", &view.identity.test),
         ("workers", &workers),
     ];
-    let mut info = labels.to_vec();
-    info.extend([
-        ("trial", trial.as_str()),
-        ("step", &view.identity.step),
-        ("status", view.status),
-    ]);
+    let more = [("trial", trial.as_str()), ("step", &view.identity.step), ("status", view.status)];
+    let info = [&labels[..], &more].concat();
     out.single("dyno_trial_info", "gauge", "The trial that runs, or the last one.", &info, 1.0);
     of_totals(&mut out, &labels, &current.totals);
     for (metric, figure) in view.measures.iter().filter(|_| view.status != "running") {
@@ -92,15 +83,10 @@ fn text(run: Option<&RunFollower>) -> String {
 }
 
 fn of_run(out: &mut Exposition, run: &RunFollower) {
-    let (view, progress) = (run.view(), run.progress());
+    let (view, progress) = (&run.view, &run.progress);
     let labels = [("run", view.folder.as_str()), ("suite", &view.suite), ("status", view.status)];
-    out.single(
-        "dyno_run_info",
-        "gauge",
-        "The run that is executed, or the last one.",
-        &labels,
-        1.0,
-    );
+    let help = "The run that is executed, or the last one.";
+    out.single("dyno_run_info", "gauge", help, &labels, 1.0);
     let is_running = f64::from(u8::from(view.status == "running"));
     out.single("dyno_run_running", "gauge", "1 while a run is executed.", &[], is_running);
     out.metric("dyno_run_steps", "gauge", "Steps of the run's plan.");
@@ -119,9 +105,7 @@ fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) 
     let mut by = |name: &str, help: &str, label: &'static str, values: &[(&'static str, u64)]| {
         out.metric(name, "counter", help);
         for (value, count) in values {
-            let mut labels = labels.to_vec();
-            labels.push((label, *value));
-            out.sample(name, &labels, *count as f64);
+            out.sample(name, &[labels, &[(label, *value)]].concat(), *count as f64);
         }
     };
     let ends = [
@@ -146,49 +130,30 @@ fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) 
     out.single("dyno_loops_cpu_seconds_total", "counter", help, labels, totals.loops_cpu_s);
 }
 
+/// A gauge: its name, its help, and where it is found.
+type Gauge = (&'static str, &'static str, fn(&SeriesRow) -> f64);
+
+const OF_LOAD: [Gauge; 3] = [
+    ("dyno_transactions_per_second", "Commits per second in the last interval.", |row| row.tps),
+    ("dyno_statements_per_second", "Statements per second in the last interval.", |row| row.qps),
+    ("dyno_latency_mean_seconds", "Mean latency in the last interval.", |row| row.mean_us / 1e6),
+];
+const OF_HOST: [Gauge; 2] = [
+    ("dyno_host_cpu_ratio", "Busy share of the load generator's CPUs.", |row| row.host_cpu_share),
+    ("dyno_host_steal_ratio", "Share of them taken by the hypervisor.", |row| row.host_steal_share),
+];
+
 fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
-    type Gauge<'a> = (&'a str, &'a str, &'a [(&'a str, &'a str)], f64);
-    let gauges: [Gauge<'_>; 5] = [
-        (
-            "dyno_transactions_per_second",
-            "Commits per second in the last interval.",
-            labels,
-            row.tps,
-        ),
-        (
-            "dyno_statements_per_second",
-            "Statements per second in the last interval.",
-            labels,
-            row.qps,
-        ),
-        (
-            "dyno_latency_mean_seconds",
-            "Mean latency in the last interval.",
-            labels,
-            row.mean_us / 1e6,
-        ),
-        (
-            "dyno_host_cpu_ratio",
-            "Busy share of the load generator's CPUs.",
-            &[],
-            row.host_cpu_share,
-        ),
-        (
-            "dyno_host_steal_ratio",
-            "Share of them taken by the hypervisor.",
-            &[],
-            row.host_steal_share,
-        ),
-    ];
-    for (name, help, labels, value) in gauges {
-        out.single(name, "gauge", help, labels, value);
+    for (gauges, labels) in [(&OF_LOAD[..], labels), (&OF_HOST, &[])] {
+        for (name, help, value) in gauges {
+            out.single(name, "gauge", help, labels, value(row));
+        }
     }
     out.metric("dyno_latency_seconds", "gauge", "Latency of transactions in the last interval.");
     let quantiles =
         [("0.5", row.p50_us), ("0.95", row.p95_us), ("0.99", row.p99_us), ("1", row.max_us)];
     for (quantile, value_us) in quantiles {
-        let mut labels = labels.to_vec();
-        labels.push(("quantile", quantile));
+        let labels = [labels, &[("quantile", quantile)]].concat();
         out.sample("dyno_latency_seconds", &labels, value_us / 1e6);
     }
 }
@@ -210,10 +175,9 @@ fn of_nodes(out: &mut Exposition, target: &str, rows: &[NodeRow]) {
     for (name, help, value) in metrics {
         let known: Vec<(&str, f64)> =
             last.iter().filter_map(|(node, row)| Some((*node, value(row)?))).collect();
-        if known.is_empty() {
-            continue;
+        if !known.is_empty() {
+            out.metric(name, "gauge", help);
         }
-        out.metric(name, "gauge", help);
         for (node, value) in known {
             out.sample(name, &[("target", target), ("node", node)], value);
         }

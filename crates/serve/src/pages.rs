@@ -13,12 +13,12 @@ use dyno_core::{Error, harmless};
 use dyno_facts::{Bilingual, TargetFacts};
 use dyno_report::{Experiment, Lang, Paper, Point};
 use dyno_store::{RunData, RunEntry};
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Stream, StreamExt};
 use rustix::thread::CpuSet;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -168,10 +168,18 @@ fn papers(run: &Path) -> Vec<String> {
 /// `/api/runs`: all runs, the newest first.
 pub(crate) async fn runs(State(app): State<Arc<App>>) -> Response {
     let listed = run_blocking(move || dyno_store::list(&app.runs)).await;
-    match listed {
-        Some(Ok(entries)) => json_of(&entries.iter().rev().map(line).collect::<Vec<_>>()),
+    respond(listed, |entries| json_of(&entries.iter().rev().map(line).collect::<Vec<_>>()))
+}
+
+/// The answer of what was made in another thread.
+fn respond<T, E: Display>(
+    made: Option<Result<T, E>>,
+    answer: impl FnOnce(T) -> Response,
+) -> Response {
+    match made {
+        Some(Ok(value)) => answer(value),
         Some(Err(error)) => broken(&error),
-        None => broken(&"The runs can't be listed."),
+        None => broken(&"The server ends."),
     }
 }
 
@@ -194,33 +202,24 @@ impl Runs {
 pub(crate) async fn paper(State(app): State<Arc<App>>, Query(asked): Query<Runs>) -> Response {
     let Some(folders) = asked.folders(&app) else { return not_found() };
     let lang = if asked.lang == "zh" { Lang::Zh } else { Lang::En };
-    let printed = printed(&app, folders, move |paper, links| {
-        paper.linked(links).html(lang).map_err(|error| error.to_string())
-    });
-    match printed.await {
-        Some(Ok(html)) => {
-            let policy = [(header::CONTENT_SECURITY_POLICY, PAPER_POLICY)];
-            (policy, Html(html)).into_response()
-        }
-        Some(Err(error)) => broken(&error),
-        None => broken(&"The paper can't be made."),
-    }
+    let printed = printed(&app, folders, move |paper, links| paper.linked(links).html(lang));
+    let policy = [(header::CONTENT_SECURITY_POLICY, PAPER_POLICY)];
+    respond(printed.await, |html| (policy, Html(html)).into_response())
 }
 
 /// Makes the paper of these runs, and of it what is wanted; `None` when that was given up.
 async fn printed<T: Send + 'static>(
     app: &Arc<App>,
     folders: Vec<PathBuf>,
-    wanted: impl FnOnce(Paper, Vec<Option<String>>) -> Result<T, String> + Send + 'static,
-) -> Option<Result<T, String>> {
+    wanted: impl FnOnce(Paper, Vec<Option<String>>) -> T + Send + 'static,
+) -> Option<Result<T, Error>> {
     let _turn = app.press.lock().await;
     run_blocking(move || {
-        let read: Result<Vec<RunData>, Error> =
-            folders.iter().map(|path| dyno_store::read(path)).collect();
-        let runs = read.map_err(|error| error.to_string())?;
+        let runs: Vec<RunData> =
+            folders.iter().map(|path| dyno_store::read(path)).collect::<Result<_, Error>>()?;
         let tables: Vec<_> = runs.iter().flat_map(|run| run.header.published()).cloned().collect();
         let links = folders.iter().map(|path| Some(format!("runs/{}/", folder_name(path))));
-        wanted(Paper::new(&runs, &tables), links.collect())
+        Ok(wanted(Paper::new(&runs, &tables), links.collect()))
     })
     .await
 }
@@ -257,7 +256,7 @@ fn json_of(value: &impl Serialize) -> Response {
     }
 }
 
-fn broken(error: &dyn std::fmt::Display) -> Response {
+fn broken(error: &dyn Display) -> Response {
     (StatusCode::INTERNAL_SERVER_ERROR, format!("{error}\n")).into_response()
 }
 
@@ -284,19 +283,15 @@ pub(crate) async fn compare(State(app): State<Arc<App>>, Query(asked): Query<Run
             json!({ "title": own.title.to_string(), "points": points })
         };
         let targets = paper.targets.iter().map(|target| (&target.label, target.run));
-        Ok(json!({
+        json!({
             // Labels of all targets in the paper, in its order, with the number of their run from 1.
             "targets": targets.collect::<Vec<_>>(),
             "verdicts": paper.verdicts.comparisons,
             "gates": paper.verdicts.gates,
             "experiments": paper.experiments.iter().map(experiment).collect::<Vec<_>>(),
-        }))
+        })
     });
-    match compared.await {
-        Some(Ok(compared)) => json_of(&compared),
-        Some(Err(error)) => broken(&error),
-        None => broken(&"The runs can't be compared."),
-    }
+    respond(compared.await, |compared| json_of(&compared))
 }
 
 /// How often the run folder is looked at.
@@ -336,47 +331,26 @@ pub(crate) async fn trial(
     }
 }
 
-struct Listener {
-    follower: Follower,
-    waiting: VecDeque<Update>,
-    stopped: watch::Receiver<bool>,
-    is_first: bool,
-    has_ended: bool,
-    _seat: OwnedSemaphorePermit,
-}
-
+/// Looks at the run again and again until the server ends; holds its seat meanwhile.
 fn events(
     follower: Follower,
     stopped: watch::Receiver<bool>,
     seat: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Result<Event, Infallible>> {
-    let waiting = VecDeque::new();
-    let listener =
-        Listener { follower, waiting, stopped, is_first: true, has_ended: false, _seat: seat };
-    stream::unfold(listener, |mut listener| async {
-        loop {
-            if let Some(update) = listener.waiting.pop_front() {
-                let event = Event::default().event(update.name()).data(update.json());
-                return Some((Ok(event), listener));
-            }
-            if listener.has_ended {
-                return None;
-            }
-            let is_stopped = match std::mem::take(&mut listener.is_first) {
-                true => false,
-                // Whether it is told to stop or whoever could tell it is gone: it ends.
-                false => tokio::time::timeout(POLL, listener.stopped.wait_for(|stop| *stop))
-                    .await
-                    .is_ok(),
-            };
-            listener.has_ended = is_stopped;
-            // Small reads of files that were just written: not worth a thread of their own.
-            listener.waiting = listener.follower.poll().into();
-            if is_stopped {
-                listener.waiting.push_back(Update::Goodbye);
-            }
+    let begin = (follower, stopped, seat, Some(false));
+    let polled = stream::unfold(begin, |(mut follower, mut stopped, seat, waits)| async move {
+        // Whether it is told to stop or whoever could tell it is gone: it ends.
+        let is_stopped =
+            waits? && tokio::time::timeout(POLL, stopped.wait_for(|stop| *stop)).await.is_ok();
+        // Small reads of files that were just written: not worth a thread of their own.
+        let mut updates = follower.poll();
+        if is_stopped {
+            updates.push(Update::Goodbye);
         }
-    })
+        Some((updates, (follower, stopped, seat, (!is_stopped).then_some(true))))
+    });
+    let event = |update: Update| Ok(Event::default().event(update.name()).data(update.json()));
+    polled.flat_map(move |updates| stream::iter(updates.into_iter().map(event)))
 }
 
 #[cfg(test)]

@@ -11,24 +11,19 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use futures_util::future::{Either, select};
 use hyper::server::conn::http1;
-use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::process::{Resource, getrlimit, setrlimit};
-use std::collections::VecDeque;
-use std::fmt;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 use tokio::net::{TcpListener as TokioListener, TcpStream};
 use tokio::sync::{Mutex, Semaphore, watch};
-use tokio::task::JoinHandle;
 
 /// How long the open pages have to take the last news when the server ends.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -54,17 +49,12 @@ pub struct Settings {
 }
 
 /// A server that has its port and does not answer yet.
+#[derive(Debug)]
 pub struct BoundServer {
     listener: TcpListener,
     address: SocketAddr,
     token: Token,
     settings: Settings,
-}
-
-impl fmt::Debug for BoundServer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
-    }
 }
 
 impl BoundServer {
@@ -153,31 +143,18 @@ fn descriptors() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX).saturating_sub(RESERVED)
 }
 
-/// A connection that has a place.
-struct Guest {
-    /// A request of it has come whole. Strangers get one answer and are closed.
-    has_asked: Arc<AtomicBool>,
-    attended: JoinHandle<()>,
-}
-
 /// Attends to who comes, until it is stopped; then whoever keeps a connection open for long is cut off.
 async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Receiver<bool>) {
     let (seats, descriptors) = (Arc::new(Semaphore::new(CONNECTIONS)), descriptors());
     let accepting = async {
-        let mut silent = VecDeque::new();
-        loop {
+        while let Ok(seat) = Arc::clone(&seats).acquire_owned().await {
             match listener.accept().await {
                 Ok((stream, _)) if (stream.as_raw_fd() as u64) < descriptors => {
-                    make_room(&mut silent, &seats);
-                    let Ok(seat) = Arc::clone(&seats).acquire_owned().await else { return };
-                    let has_asked = Arc::new(AtomicBool::new(false));
-                    let attending =
-                        attend(stream, router.clone(), Arc::clone(&has_asked), stopped.clone());
-                    let attended = tokio::spawn(async move {
+                    let attending = attend(stream, router.clone(), stopped.clone());
+                    tokio::spawn(async move {
                         attending.await;
                         drop(seat);
                     });
-                    silent.push_back(Guest { has_asked, attended });
                 }
                 Ok(_) => {}
                 // Such as no descriptor left: somebody has to close one first.
@@ -189,33 +166,12 @@ async fn accept(listener: &TokioListener, router: &Router, stopped: watch::Recei
     let _ = tokio::time::timeout(GOODBYE, seats.acquire_many(CONNECTIONS as u32)).await;
 }
 
-/// Where all places are taken, whoever has said nothing for longest loses his.
-fn make_room(silent: &mut VecDeque<Guest>, seats: &Semaphore) {
-    silent
-        .retain(|guest| !guest.attended.is_finished() && !guest.has_asked.load(Ordering::Relaxed));
-    if seats.available_permits() == 0
-        && let Some(guest) = silent.pop_front()
-    {
-        guest.attended.abort();
-    }
-}
-
 /// Answers what one connection asks.
-async fn attend(
-    stream: TcpStream,
-    router: Router,
-    has_asked: Arc<AtomicBool>,
-    mut stopped: watch::Receiver<bool>,
-) {
-    let answers = TowerToHyperService::new(router);
-    let asked = service_fn(move |request| {
-        has_asked.store(true, Ordering::Relaxed);
-        answers.call(request)
-    });
+async fn attend(stream: TcpStream, router: Router, mut stopped: watch::Receiver<bool>) {
     let answered = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_WITHIN)
-        .serve_connection(TokioIo::new(stream), asked);
+        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     let mut answered = pin!(answered);
     if let Either::Right(_) = select(answered.as_mut(), pin!(ended(&mut stopped))).await {
         answered.as_mut().graceful_shutdown();
@@ -369,30 +325,4 @@ async fn guard(State(app): State<Arc<App>>, request: Request, next: Next) -> Res
 
 pub(crate) fn not_found() -> Response {
     (StatusCode::NOT_FOUND, "There is no such page or file.\n").into_response()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_oldest_of_those_who_say_nothing_makes_room() {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(async {
-            let guest = |asked| Guest {
-                has_asked: Arc::new(AtomicBool::new(asked)),
-                attended: tokio::spawn(std::future::pending()),
-            };
-            let mut silent = VecDeque::from([guest(true), guest(false), guest(false)]);
-            let handles: Vec<_> =
-                silent.iter().map(|guest| guest.attended.abort_handle()).collect();
-            let rest = || handles.iter().map(|of| of.is_finished()).collect::<Vec<_>>();
-            make_room(&mut silent, &Semaphore::new(1));
-            tokio::task::yield_now().await;
-            assert_eq!((silent.len(), rest()), (2, vec![false; 3]), "there is room");
-            make_room(&mut silent, &Semaphore::new(0));
-            tokio::task::yield_now().await;
-            assert_eq!((silent.len(), rest()), (1, vec![false, true, false]));
-        });
-    }
 }

@@ -3,7 +3,7 @@
 use super::runs::{RunsFolder, read_runs};
 use crate::{Done, LANGUAGES, choice};
 use dyno_facts::{PaperTexts, PublishedTable};
-use dyno_report::{Edition, Lang, Naming, Paper, Templates};
+use dyno_report::{Edition, Lang, Naming, Paper};
 use dyno_runner::failure::Failure;
 use dyno_runner::output;
 use dyno_store::RunData;
@@ -46,9 +46,6 @@ pub(crate) struct Forms {
     /// Languages to write.
     #[arg(long = "lang", value_name = "LANG", value_delimiter = ',', default_value = "en", value_parser = choice(LANGUAGES))]
     pub(crate) languages: Vec<Lang>,
-    /// dyno's own, or some of them replaced.
-    #[arg(skip)]
-    pub(crate) templates: Templates,
     /// The publisher's, instead of those of the suite.
     #[arg(skip)]
     pub(crate) texts: Option<PaperTexts>,
@@ -64,7 +61,6 @@ impl Default for Forms {
         Forms {
             formats: vec![Format::Html, Format::Md, Format::Csv, Format::Json],
             languages: vec![Lang::En],
-            templates: Templates::default(),
             texts: None,
             editions: vec![Edition::Full],
             gates: Vec::new(),
@@ -81,20 +77,16 @@ Examples:
   dyno paper 2026-11-21T21 --format md         one format only
   dyno paper last --charts                     each chart as an SVG file of its own, too
   dyno paper RUN_A RUN_B --out comparison      one paper of two runs
-  dyno paper last --template mine              with paper.html, style.css ... of the folder `mine`
   dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
 
 The files are paper.html, paper.pdf and so on, in Chinese paper.zh.html. A run that was killed can be
 printed too: what was measured until then is in its folder.")]
 pub(crate) struct Arguments {
     /// Runs: their folders, names, beginnings of names, or `last`.
-    #[arg(required_unless_present_any = ["schema", "templates"])]
+    #[arg(required_unless_present = "schema")]
     runs: Vec<String>,
     #[command(flatten)]
     forms: Forms,
-    /// Folder with a page, a style or a theme that replace dyno's own. Your own text goes to `[paper]`: see `--paper`.
-    #[arg(long, value_name = "FOLDER")]
-    template: Option<PathBuf>,
     /// File with the publisher's texts, names and facts of targets: the keys of `[paper]` in a suite (`dyno help suite`),
     /// instead of those that the suite has.
     #[arg(long, value_name = "FILE.toml")]
@@ -105,20 +97,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     folder: RunsFolder,
     /// Print the JSON Schema of `paper.json` and stop.
-    #[arg(long, conflicts_with_all = ["runs", "templates"])]
+    #[arg(long, conflicts_with = "runs")]
     schema: bool,
-    /// Write dyno's templates into this folder, as a start for your own, and stop.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "runs")]
-    templates: Option<PathBuf>,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     if arguments.schema {
         output::data(&dyno_report::schema()?);
         return Ok(());
-    }
-    if let Some(folder) = &arguments.templates {
-        return write_templates(folder);
     }
     let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;
     let out = match (&arguments.out, runs.as_slice()) {
@@ -130,9 +116,6 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         }
     };
     let mut forms = arguments.forms.clone();
-    if let Some(folder) = &arguments.template {
-        forms.templates = Templates::of_folder(folder)?;
-    }
     forms.texts = arguments.paper.as_deref().map(|file| publication(file, &runs)).transpose()?;
     write_paper(&runs, &out, &forms, |file| output::data(&format!("{}\n", file.display())))
 }
@@ -154,23 +137,6 @@ fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
             Err(Failure::usage(message).with_hint(format!("The runs have: {}.", known.join(", "))))
         }
     }
-}
-
-fn write_templates(folder: &Path) -> Done {
-    const REMEDY: &str = "Name another folder: `dyno paper --templates FOLDER`.";
-    std::fs::create_dir_all(folder)
-        .map_err(|error| unwritable(folder, &error).with_hint(REMEDY))?;
-    for name in Templates::names() {
-        let file = folder.join(name);
-        if file.exists() {
-            return Err(Failure::new(format!("{} exists already.", file.display()))
-                .with_hint(format!("No file is written over. {REMEDY}")));
-        }
-        let text = Templates::own(name).unwrap_or_default();
-        dyno_store::write_atomically(&file, text.as_bytes())?;
-        output::data(&format!("{}\n", file.display()));
-    }
-    Ok(())
 }
 
 fn unwritable(file: &Path, error: &std::io::Error) -> Failure {
@@ -196,10 +162,7 @@ pub(crate) fn write_paper(
     // Names of targets have a language.
     let made = |lang: Lang, by_product: bool| {
         let naming = Naming { texts: forms.texts.as_ref(), lang, by_product };
-        let mut paper =
-            Paper::named(runs, &published_of(runs), &forms.gates, &naming).linked(links.clone());
-        paper.templates = forms.templates.clone();
-        paper
+        Paper::named(runs, &published_of(runs), &forms.gates, &naming).linked(links.clone())
     };
     let mut write = |name: &str, bytes: &[u8]| {
         let file = out.join(name);
@@ -228,8 +191,7 @@ pub(crate) fn write_paper(
             paper = paper.in_edition(edition);
             let name = |extension: &str| file_name(lang, edition, extension);
             if has(Format::Html) {
-                let text = paper.html(lang)?;
-                write(&name("html"), text.as_bytes())?;
+                write(&name("html"), paper.html(lang).as_bytes())?;
             }
             if has(Format::Md) {
                 let text = match forms.has_charts && edition == Edition::Full {
@@ -240,7 +202,7 @@ pub(crate) fn write_paper(
                 paper.logo().map_or(Ok(()), |(name, bytes)| write(&name, &bytes))?;
             }
             if has(Format::Typ) || has(Format::Pdf) {
-                let text = paper.typst(lang)?;
+                let text = paper.typst(lang);
                 write(&name("typ"), text.as_bytes())?;
                 sources.push((name("pdf"), text));
             }

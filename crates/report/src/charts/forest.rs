@@ -2,7 +2,6 @@
 
 use super::{Drawing, WIDE, colour};
 use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
-use crate::format;
 use crate::format::grouped;
 use crate::svg::{Axis, AxisScale, ChartRow, RowChart};
 use dyno_facts::statistics::{Metric, mean_interval};
@@ -30,9 +29,6 @@ pub(crate) fn forests(paper: &Paper, lang: Lang) -> Vec<Drawing> {
     [false, true].into_iter().filter_map(plot).collect()
 }
 
-/// Results that a chart has no room for and names.
-const MOST_NAMED: usize = 3;
-
 type RowOf<'a> = (&'a PairedComparison, &'a VerdictRow);
 
 /// The metric that decides of each of these comparisons; what is decided comes first where not all have room.
@@ -47,24 +43,14 @@ pub(super) fn of_first_rows(
     let of_times = firsts.first()?.1.is_less_better;
     let mut shown: Vec<RowOf<'_>> =
         firsts.iter().copied().filter(|(_, row)| row.is_less_better == of_times).collect();
-    let all = firsts.len();
     if shown.len() > most {
         shown.sort_by_key(|(of, row)| (row.call.is_undecided(), of.number));
         shown.truncate(most);
         shown.sort_by_key(|(of, _)| of.number);
     }
-    let is_shown = |of: &PairedComparison| shown.iter().any(|(own, _)| own.number == of.number);
-    let others = firsts.iter().filter(|(of, _)| !is_shown(of));
-    let others: Vec<Message> =
-        others.map(|(of, _)| say!(quoted_title, title = &of.title)).collect();
-    let others = format::unique(others.iter().collect());
-    let more = match (all - shown.len(), others.len()) {
-        (0, _) => Message::default(),
-        (_, ..=MOST_NAMED) => {
-            let others: Vec<Message> = others.into_iter().cloned().collect();
-            say!(results_not_drawn, results = Message::list(&others))
-        }
-        (n, _) => say!(further_results_in_section_6, n = n),
+    let more = match firsts.len() - shown.len() {
+        0 => Message::default(),
+        n => say!(further_results_in_section_6, n = n),
     };
     Some(plot(paper, of_times, &shown, more, lang))
 }

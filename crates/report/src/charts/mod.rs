@@ -11,7 +11,7 @@ pub use over_time::{Rate, panel, rate_over_time, stretches};
 pub(crate) use over_time::{TPS, of_trials};
 
 pub use crate::blocks::Drawing;
-use crate::evidence::{Experiment, LatencyDistribution, NodeScaling, Paper, Point, Spread};
+use crate::evidence::{Experiment, NodeScaling, Paper, Point, Spread};
 use crate::format::{self, unique};
 use crate::svg::{Axis, AxisScale, Chart, Series, Stroke};
 use bars::{classes, classes_of_targets};
@@ -26,23 +26,228 @@ const PUBLISHED: &str = "published";
 
 /// The charts of an experiment.
 pub fn of_experiment(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec<Drawing> {
-    let levels = Levels::of(experiment);
-    if levels.values.is_empty() || experiment.is_pass() {
+    let curves = Curves { paper, experiment, levels: Levels::of(experiment), lang };
+    if curves.levels.values.is_empty() || experiment.is_pass() {
         return Vec::new();
     }
-    let mut figures: Vec<Drawing> = scale_out(paper, experiment, lang).into_iter().collect();
-    if levels.values.len() == 1 {
+    let mut figures: Vec<Drawing> = curves.scale_out().into_iter().collect();
+    if curves.levels.values.len() == 1 {
         figures.extend(classes(paper, experiment, lang));
         return figures;
     }
     let measure = Measure::of(experiment);
-    figures.push(throughput(paper, experiment, &levels, &measure, lang));
-    let beside = measure.beside(experiment);
-    figures.extend(beside.map(|own| throughput(paper, experiment, &levels, &own, lang)));
+    figures.push(curves.throughput(&measure));
+    figures.extend(measure.beside(experiment).map(|own| curves.throughput(&own)));
     figures.extend(classes_of_targets(paper, experiment, lang));
-    figures.extend(latency(paper, experiment, &levels, lang));
-    figures.extend(latency_against_throughput(paper, experiment, &levels, lang));
+    figures.extend(curves.latency());
+    figures.extend(curves.latency_against_throughput());
     figures
+}
+
+/// An experiment whose curves are drawn.
+struct Curves<'a> {
+    paper: &'a Paper,
+    experiment: &'a Experiment,
+    levels: Levels,
+    lang: Lang,
+}
+
+impl Curves<'_> {
+    /// `None` unless targets differ in their number of nodes.
+    fn scale_out(&self) -> Option<Drawing> {
+        let (paper, experiment, lang) = (self.paper, self.experiment, self.lang);
+        let rows = &experiment.node_scaling;
+        let most = rows.iter().map(|row| row.nodes).max()?;
+        let least = rows.iter().map(|row| row.nodes).min()?;
+        let clusters: Vec<&[NodeScaling]> = rows.chunk_by(|a, b| a.cluster == b.cluster).collect();
+        let mut series: Vec<Series> = Vec::new();
+        for cluster in &clusters {
+            series.push(measured(paper, cluster, lang));
+            series.push(proportional(paper, cluster, clusters.len() > 1, lang));
+        }
+        let highest = rows.iter().map(|row| row.qps.max);
+        let description =
+            say!(statements_per_second_of_against_the, experiment = &experiment.title);
+        let label = say!(statements_per_second).render(lang);
+        let y = linear_axis(label.as_str(), Series::values(&series).into_iter().chain(highest), 5);
+        let mut caption = vec![
+            say!(statements_per_second_against_the_number),
+            say!(dashed_in_proportion_to_the_fewest),
+        ];
+        if series.iter().any(|series| !series.band.is_empty()) {
+            caption.push(say!(lines_join_the_medians_the_band_spans));
+        }
+        let x = Axis {
+            label: say!(read_only_nodes_2).render(lang),
+            scale: AxisScale::Linear { from: f64::from(least), to: f64::from(most) },
+            ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
+        };
+        Some(self.wide(&description, [x, y], series, &caption))
+    }
+
+    fn throughput(&self, measure: &Measure) -> Drawing {
+        let (paper, experiment, levels, lang) =
+            (self.paper, self.experiment, &self.levels, self.lang);
+        let published = self.published_points(measure);
+        let mut series: Vec<Series> = Vec::new();
+        // Intervals are of what an experiment is ranked by.
+        let is_main = measure.metric == Measure::of(experiment).metric;
+        let interval = |point: &Point| throughput_interval(paper, point).filter(|_| is_main);
+        let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
+        for target in targets_of(experiment) {
+            let own: Vec<&Point> =
+                swept(experiment).filter(|point| point.target == target).collect();
+            let x = levels.of;
+            let is_repeated = own.iter().any(|point| point.repeats > 1);
+            let y = |point: &Point| (measure.of)(point);
+            let band = own.iter().map(|point| {
+                let (low, high) = if has_intervals { interval(point) } else { None }
+                    .unwrap_or((y(point).min, y(point).max));
+                (x(point), low.max(0.0), high)
+            });
+            let points = own.iter().map(|point| (x(point), Some(y(point).median))).collect();
+            series.push(Series {
+                band: if is_repeated { band.collect() } else { Vec::new() },
+                has_dots: true,
+                end_label: Some(target.to_owned()),
+                ..Series::line(target.to_owned(), colour(paper, target), points)
+            });
+        }
+        let has_band = series.iter().any(|series| !series.band.is_empty());
+        if !published.is_empty() {
+            let points = published.iter().map(|(x, y)| (*x, Some(*y))).collect();
+            series.push(Series {
+                stroke: Stroke::Dotted,
+                has_dots: true,
+                is_bare: true,
+                ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
+            });
+        }
+        let spread = |point: &Point| (measure.of)(point);
+        let bands = series.iter().flat_map(|series| &series.band).map(|(_, _, high)| *high);
+        let ends = experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]);
+        let own: Vec<f64> = ends.chain(bands).collect();
+        let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
+        let description = say!(
+            measure_of_experiment_against_levels,
+            measure = &measure.name,
+            experiment = &experiment.title,
+            levels = &levels.label,
+        );
+        let y = throughput_axis(&measure.label, &own, &published, lang);
+        let bands = match has_intervals {
+            true => say!(lines_join_the_medians_the_band),
+            false => say!(lines_join_the_medians_the_band_spans),
+        };
+        let caption = [
+            Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
+            has_band.then_some(bands),
+            (!published.is_empty()).then(|| say!(published_figures_in_grey)),
+        ];
+        let caption: Vec<Message> = caption.into_iter().flatten().collect();
+        self.wide(&description, [levels.axis(&more, lang), y], series, &caption)
+    }
+
+    /// Published throughputs that state their workers; those of counterparts where there are any.
+    fn published_points(&self, measure: &Measure) -> Vec<(f64, f64)> {
+        if !self.levels.is_clients {
+            return Vec::new();
+        }
+        let rows = || self.experiment.published.iter().flat_map(|shown| &shown.table.rows);
+        let has_counterparts = rows().any(|row| !row.targets.is_empty());
+        let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
+        chosen
+            .filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
+            .collect()
+    }
+
+    fn latency(&self) -> Option<Drawing> {
+        let (paper, experiment, levels, lang) =
+            (self.paper, self.experiment, &self.levels, self.lang);
+        let targets = targets_of(experiment);
+        let mut series = Vec::new();
+        for target in &targets {
+            for (name, stroke, percentile) in PERCENTILES {
+                let own = swept(experiment).filter(|point| point.target == *target);
+                let ms = |point: &Point| percentile(point).map(|spread| spread.median / 1e3);
+                let points = own.map(|point| ((levels.of)(point), ms(point))).collect();
+                let full =
+                    if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
+                series.push(Series {
+                    stroke,
+                    has_dots: true,
+                    end_label: Some(full.clone()),
+                    ..Series::line(full, colour(paper, target), points)
+                });
+            }
+        }
+        let values = Series::values(&series);
+        if values.is_empty() {
+            return None;
+        }
+        let description = say!(
+            latency_percentiles_of_against,
+            experiment = &experiment.title,
+            levels = &levels.label,
+        );
+        let meaning = match (experiment.is_open_loop, experiment.has_terminals()) {
+            (true, _) => say!(from_the_due_time),
+            (false, true) => say!(response_time_of_all_kinds),
+            (false, false) => say!(service_time),
+        };
+        let caption = say!(
+            latency_against_median_solid_95th_dashed,
+            meaning = meaning,
+            levels = &levels.label
+        );
+        let axes = [levels.axis(&[], lang), latency_axis(&values, 5, lang)];
+        Some(self.wide(&description, axes, series, &[caption]))
+    }
+
+    /// What throughput costs in latency: one line per target, from the lowest to the highest load.
+    fn latency_against_throughput(&self) -> Option<Drawing> {
+        let (paper, experiment, levels, lang) =
+            (self.paper, self.experiment, &self.levels, self.lang);
+        let measure = Measure::of(experiment);
+        let line = |target: &str| {
+            let own = swept(experiment).filter(|point| point.target == target);
+            let mut own: Vec<(f64, f64, f64)> = own
+                .filter_map(|point| {
+                    let latency = point.p95_us?.median / 1e3;
+                    Some(((levels.of)(point), (measure.of)(point).median, latency))
+                })
+                .collect();
+            own.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let points = own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
+            let line = Series::line(target.to_owned(), colour(paper, target), points);
+            Series { has_dots: true, ..line }
+        };
+        let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
+        let points = || series.iter().flat_map(|series| &series.points);
+        let values = Series::values(&series);
+        if values.len() < 2 {
+            return None;
+        }
+        let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
+        let description =
+            say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
+        let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
+        Some(self.wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption]))
+    }
+
+    /// A figure of one chart, and the same half as wide.
+    fn wide(
+        &self,
+        description: &Message,
+        [x, y]: [Axis; 2],
+        series: Vec<Series>,
+        caption: &[Message],
+    ) -> Drawing {
+        let ((width, height), description) = (WIDE, description.render(self.lang));
+        let chart = Chart { width, height, description, x, y, series, ..Chart::default() };
+        let drawing = figure(vec![chart.svg()], legend(&chart), caption, self.lang);
+        Drawing { halves: vec![halved(chart).svg()], ..drawing }
+    }
 }
 
 /// The points of a sweep or search: what was chosen and measured again at the same load is no second
@@ -109,89 +314,8 @@ fn targets_of(experiment: &Experiment) -> Vec<&str> {
     unique(experiment.points.iter().map(|point| point.target.as_str()).collect())
 }
 
-fn throughput(
-    paper: &Paper,
-    experiment: &Experiment,
-    levels: &Levels,
-    measure: &Measure,
-    lang: Lang,
-) -> Drawing {
-    let published = published_points(experiment, levels, measure);
-    let mut series: Vec<Series> = Vec::new();
-    // Intervals are of what an experiment is ranked by.
-    let is_main = measure.metric == Measure::of(experiment).metric;
-    let interval = |point: &Point| throughput_interval(paper, point).filter(|_| is_main);
-    let has_intervals = experiment.points.iter().all(|point| interval(point).is_some());
-    for target in targets_of(experiment) {
-        let own: Vec<&Point> = swept(experiment).filter(|point| point.target == target).collect();
-        let x = levels.of;
-        let is_repeated = own.iter().any(|point| point.repeats > 1);
-        let y = |point: &Point| (measure.of)(point);
-        let band = own.iter().map(|point| {
-            let (low, high) = if has_intervals { interval(point) } else { None }
-                .unwrap_or((y(point).min, y(point).max));
-            (x(point), low.max(0.0), high)
-        });
-        let points = own.iter().map(|point| (x(point), Some(y(point).median))).collect();
-        series.push(Series {
-            band: if is_repeated { band.collect() } else { Vec::new() },
-            has_dots: true,
-            end_label: Some(target.to_owned()),
-            ..Series::line(target.to_owned(), colour(paper, target), points)
-        });
-    }
-    let has_band = series.iter().any(|series| !series.band.is_empty());
-    if !published.is_empty() {
-        let points = published.iter().map(|(x, y)| (*x, Some(*y))).collect();
-        series.push(Series {
-            stroke: Stroke::Dotted,
-            has_dots: true,
-            has_line: false,
-            ..Series::line(say!(published).render(lang), PUBLISHED.to_owned(), points)
-        });
-    }
-    let spread = |point: &Point| (measure.of)(point);
-    let bands = series.iter().flat_map(|series| &series.band).map(|(_, _, high)| *high);
-    let ends = experiment.points.iter().flat_map(|p| [spread(p).min, spread(p).max]);
-    let own: Vec<f64> = ends.chain(bands).collect();
-    let more: Vec<f64> = published.iter().map(|(x, _)| *x).collect();
-    let description = say!(
-        measure_of_experiment_against_levels,
-        measure = &measure.name,
-        experiment = &experiment.title,
-        levels = &levels.label,
-    );
-    let y = throughput_axis(&measure.label, &own, &published, lang);
-    let bands = match has_intervals {
-        true => say!(lines_join_the_medians_the_band),
-        false => say!(lines_join_the_medians_the_band_spans),
-    };
-    let caption = [
-        Some(say!(measure_against_levels, measure = &measure.name, levels = &levels.label)),
-        has_band.then_some(bands),
-        (!published.is_empty()).then(|| say!(published_figures_in_grey)),
-    ];
-    let caption: Vec<Message> = caption.into_iter().flatten().collect();
-    wide(&description, [levels.axis(&more, lang), y], series, &caption, lang)
-}
-
 /// Longer names at the ends of lines leave too little of a chart of half the width.
 const LONGEST_OF_HALF: usize = 14;
-
-/// A figure of one chart, and the same half as wide.
-fn wide(
-    description: &Message,
-    [x, y]: [Axis; 2],
-    series: Vec<Series>,
-    caption: &[Message],
-    lang: Lang,
-) -> Drawing {
-    let ((width, height), description) = (WIDE, description.render(lang));
-    let shades = Vec::new();
-    let chart = Chart { width, height, description, x, y, left_letters: 0, shades, series };
-    let drawing = figure(vec![chart.svg()], legend(&chart), caption, lang);
-    Drawing { halves: vec![halved(chart).svg()], ..drawing }
-}
 
 /// Half as wide. Where there are several lines, the legend above names them.
 pub fn halved(chart: Chart) -> Chart {
@@ -216,28 +340,11 @@ fn figure(
 /// Names of the series in their order, with the class of their stroke.
 pub fn legend(chart: &Chart) -> Vec<(String, String)> {
     let entry = |series: &Series| {
-        let stroke = if series.has_line { series.stroke.class() } else { " dots" };
+        let stroke = if series.is_bare { " dots" } else { series.stroke.class() };
         (series.name.clone(), format!("{}{stroke}", series.class))
     };
     let has_any = |series: &&Series| series.points.iter().any(|(_, value)| value.is_some());
     chart.series.iter().filter(has_any).map(entry).collect()
-}
-
-/// Published throughputs that state their workers; those of counterparts where there are any.
-fn published_points(
-    experiment: &Experiment,
-    levels: &Levels,
-    measure: &Measure,
-) -> Vec<(f64, f64)> {
-    if !levels.is_clients {
-        return Vec::new();
-    }
-    let rows = || experiment.published.iter().flat_map(|shown| &shown.table.rows);
-    let has_counterparts = rows().any(|row| !row.targets.is_empty());
-    let chosen = rows().filter(|row| !has_counterparts || !row.targets.is_empty());
-    chosen
-        .filter_map(|row| Some((row.workers()?, *row.metrics.get(measure.metric.name())?)))
-        .collect()
 }
 
 /// A percentile: its name, its stroke, where it is found.
@@ -248,76 +355,6 @@ const PERCENTILES: [Percentile<Point, Option<Spread>>; 3] = [
     ("p95", Stroke::Dashed, |point| point.p95_us),
     ("p99", Stroke::Dotted, |point| point.p99_us),
 ];
-
-fn latency(paper: &Paper, experiment: &Experiment, levels: &Levels, lang: Lang) -> Option<Drawing> {
-    let targets = targets_of(experiment);
-    let mut series = Vec::new();
-    for target in &targets {
-        for (name, stroke, percentile) in PERCENTILES {
-            let own = swept(experiment).filter(|point| point.target == *target);
-            let ms = |point: &Point| percentile(point).map(|spread| spread.median / 1e3);
-            let points = own.map(|point| ((levels.of)(point), ms(point))).collect();
-            let full = if targets.len() > 1 { format!("{target} {name}") } else { name.to_owned() };
-            series.push(Series {
-                stroke,
-                has_dots: true,
-                end_label: Some(full.clone()),
-                ..Series::line(full, colour(paper, target), points)
-            });
-        }
-    }
-    let values = Series::values(&series);
-    if values.is_empty() {
-        return None;
-    }
-    let description = say!(
-        latency_percentiles_of_against,
-        experiment = &experiment.title,
-        levels = &levels.label,
-    );
-    let meaning = match (experiment.is_open_loop, experiment.has_terminals()) {
-        (true, _) => say!(from_the_due_time),
-        (false, true) => say!(response_time_of_all_kinds),
-        (false, false) => say!(service_time),
-    };
-    let caption =
-        say!(latency_against_median_solid_95th_dashed, meaning = meaning, levels = &levels.label);
-    let axes = [levels.axis(&[], lang), latency_axis(&values, 5, lang)];
-    Some(wide(&description, axes, series, &[caption], lang))
-}
-
-/// What throughput costs in latency: one line per target, from the lowest to the highest load.
-fn latency_against_throughput(
-    paper: &Paper,
-    experiment: &Experiment,
-    levels: &Levels,
-    lang: Lang,
-) -> Option<Drawing> {
-    let measure = Measure::of(experiment);
-    let line = |target: &str| {
-        let own = swept(experiment).filter(|point| point.target == target);
-        let mut own: Vec<(f64, f64, f64)> = own
-            .filter_map(|point| {
-                let latency = point.p95_us?.median / 1e3;
-                Some(((levels.of)(point), (measure.of)(point).median, latency))
-            })
-            .collect();
-        own.sort_by(|a, b| a.0.total_cmp(&b.0));
-        let points = own.iter().map(|(_, tps, ms)| (*tps, Some(*ms))).collect();
-        let line = Series::line(target.to_owned(), colour(paper, target), points);
-        Series { has_dots: true, ..line }
-    };
-    let series: Vec<Series> = targets_of(experiment).into_iter().map(line).collect();
-    let points = || series.iter().flat_map(|series| &series.points);
-    let values = Series::values(&series);
-    if values.len() < 2 {
-        return None;
-    }
-    let x = linear_axis(measure.label.render(lang).as_str(), points().map(|(x, _)| *x), 8);
-    let description = say!(n_95th_percentile_of_latency_of_against, experiment = &experiment.title);
-    let caption = say!(n_95th_percentile_of_latency_against_throughput, levels = &levels.label);
-    Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
-}
 
 /// Statements of a transaction that has more than one.
 const SEVERAL: f64 = 1.5;
@@ -412,36 +449,6 @@ impl Levels {
     }
 }
 
-/// `None` unless targets differ in their number of nodes.
-fn scale_out(paper: &Paper, experiment: &Experiment, lang: Lang) -> Option<Drawing> {
-    let rows = &experiment.node_scaling;
-    let most = rows.iter().map(|row| row.nodes).max()?;
-    let least = rows.iter().map(|row| row.nodes).min()?;
-    let clusters: Vec<&[NodeScaling]> = rows.chunk_by(|a, b| a.cluster == b.cluster).collect();
-    let mut series: Vec<Series> = Vec::new();
-    for cluster in &clusters {
-        series.push(measured(paper, cluster, lang));
-        series.push(proportional(paper, cluster, clusters.len() > 1, lang));
-    }
-    let highest = rows.iter().map(|row| row.qps.max);
-    let description = say!(statements_per_second_of_against_the, experiment = &experiment.title);
-    let label = say!(statements_per_second).render(lang);
-    let y = linear_axis(label.as_str(), Series::values(&series).into_iter().chain(highest), 5);
-    let mut caption = vec![
-        say!(statements_per_second_against_the_number),
-        say!(dashed_in_proportion_to_the_fewest),
-    ];
-    if series.iter().any(|series| !series.band.is_empty()) {
-        caption.push(say!(lines_join_the_medians_the_band_spans));
-    }
-    let x = Axis {
-        label: say!(read_only_nodes_2).render(lang),
-        scale: AxisScale::Linear { from: f64::from(least), to: f64::from(most) },
-        ticks: (least..=most).map(|nodes| (f64::from(nodes), nodes.to_string())).collect(),
-    };
-    Some(wide(&description, [x, y], series, &caption, lang))
-}
-
 fn measured(paper: &Paper, cluster: &[NodeScaling], lang: Lang) -> Series {
     let name = match cluster[0].cluster.as_str() {
         "" => say!(measured).render(lang),
@@ -470,58 +477,4 @@ fn proportional(paper: &Paper, cluster: &[NodeScaling], is_named: bool, lang: La
     let points = cluster.iter().map(ideal).collect();
     let line = Series::line(name.render(lang), colour(paper, &cluster[0].target), points);
     Series { stroke: Stroke::Dashed, ..line }
-}
-
-/// One figure per experiment: the slower a transaction, the further right it is, each share of the
-/// rest as far as the one before.
-pub(crate) fn distributions(paper: &Paper, lang: Lang) -> Vec<Drawing> {
-    let all = paper.distributions.chunk_by(|a, b| a.experiment_index == b.experiment_index);
-    all.filter_map(|own| distribution(paper, own, lang)).collect()
-}
-
-fn distribution(paper: &Paper, own: &[LatencyDistribution], lang: Lang) -> Option<Drawing> {
-    let is_many = own.iter().any(|d| d.target != own[0].target);
-    let series: Vec<Series> = own
-        .iter()
-        .enumerate()
-        .map(|(place, d)| {
-            let name = match (is_many, d.kind.is_empty()) {
-                (_, true) => d.target.clone(),
-                (true, false) => format!("{} {}", d.target, d.kind),
-                (false, false) => d.kind.clone(),
-            };
-            let class = match d.kind.is_empty() {
-                true => colour(paper, &d.target),
-                false => format!("s{}", place % COLOURS),
-            };
-            let quantiles = d.quantiles.iter().filter(|(share, us)| *share < 1.0 && *us > 0.0);
-            let points =
-                quantiles.map(|(share, us)| (1.0 / (1.0 - share), Some(us / 1e3))).collect();
-            Series {
-                stroke: if place < COLOURS { Stroke::Solid } else { Stroke::Dashed },
-                has_dots: true,
-                end_label: (own.len() <= 6).then(|| name.clone()),
-                ..Series::line(name, class, points)
-            }
-        })
-        .collect();
-    let values = Series::values(&series);
-    let points = series.iter().flat_map(|series| &series.points);
-    let longest = points.map(|(x, _)| *x).fold(10.0, f64::max);
-    if values.len() < 2 {
-        return None;
-    }
-    let shares = [(1.0, "0 %"), (2.0, "50 %"), (10.0, "90 %"), (20.0, "95 %"), (100.0, "99 %")];
-    let finer = [(1e3, "99.9 %"), (1e4, "99.99 %"), (1e5, "99.999 %"), (1e6, "99.9999 %")];
-    let ticks = shares.into_iter().chain(finer).filter(|(at, _)| *at <= longest * 1.001);
-    let experiment = &paper.experiments[own[0].experiment_index].title;
-    let x = say!(share_of_the_transactions_that_take);
-    let x = Axis {
-        label: x.render(lang),
-        scale: AxisScale::log(1.0, longest),
-        ticks: ticks.map(|(at, text)| (at, text.to_owned())).collect(),
-    };
-    let description = say!(distribution_of_latency_of, experiment = experiment);
-    let caption = say!(distribution_of_latency_of_at_the, experiment = experiment);
-    Some(wide(&description, [x, latency_axis(&values, 5, lang)], series, &[caption], lang))
 }

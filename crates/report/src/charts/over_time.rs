@@ -16,24 +16,11 @@ const STRETCHES_OF_ALL: usize = 6_000;
 /// So many trials are drawn.
 const MOST_DRAWN: usize = 120;
 
-/// The trials over time, and how many are not drawn: those of the best points and those with gaps or
-/// errors come before the others.
+/// The first trials over time, and how many are not drawn.
 pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
-    let best = paper.key_rows();
-    let is_of_best = |trial: &Trial| best.iter().any(|row| row.point.trials.contains(&trial.label));
-    let weight = |trial: &Trial| {
-        let is_disturbed = !trial.gaps.is_empty() || !trial.summary.errors.is_empty();
-        (!is_of_best(trial), !is_disturbed)
-    };
-    let known = || paper.trials.iter().enumerate().filter(|(_, trial)| trial.series.len() > 1);
-    let mut chosen: Vec<(usize, &Trial)> = known().collect();
-    if chosen.len() > MOST_DRAWN {
-        chosen.sort_by_key(|(place, trial)| (weight(trial), *place));
-        chosen.truncate(MOST_DRAWN);
-        chosen.sort_by_key(|(place, _)| *place);
-    }
-    let left_out = known().count() - chosen.len();
-    (chosen.iter().map(|(_, trial)| of_trial(paper, trial, lang)).collect(), left_out)
+    let trials: Vec<&Trial> = paper.trials.iter().filter(|trial| trial.series.len() > 1).collect();
+    let drawn = trials.iter().take(MOST_DRAWN).map(|trial| of_trial(paper, trial, lang));
+    (drawn.collect(), trials.len().saturating_sub(MOST_DRAWN))
 }
 
 /// Throughput and latency of a trial over time.
@@ -179,18 +166,10 @@ fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
             // Neighbours become one mark, so that a trial full of errors stays a small drawing.
             Some(mark) => mark.to = to,
             None => {
-                marks.push(Shade { from: row.begins_s, to, class: "error", title: String::new() })
+                let title = say!(intervals_with_errors_or_reconnects).render(lang);
+                marks.push(Shade { from: row.begins_s, to, class: "error", title });
             }
         }
-    }
-    for mark in &mut marks {
-        let within =
-            |row: &&SeriesRow| row.begins_s >= mark.from - 1e-6 && row.begins_s < mark.to - 1e-6;
-        let rows = || trial.series.iter().filter(within);
-        let errors: u64 = rows().map(|row| row.errors).sum();
-        let reconnects: u64 = rows().map(|row| row.reconnects).sum();
-        let both = [say!(n_errors, n = errors), say!(n_reconnects, n = reconnects)];
-        mark.title = Message::list(&both).render(lang);
     }
     shades.extend(marks);
     shades

@@ -6,9 +6,8 @@ pub use published::{BesidePublished, Comparison, ComparisonRow, CostRow, Pair};
 
 pub(crate) use dyno_judge::evidence::*;
 
-use crate::forms::Templates;
 use dyno_engine::record::Latencies;
-use dyno_facts::{LatencySummary, PublishedTable, SAMPLES_BEYOND, StatementLatency};
+use dyno_facts::{PublishedTable, SAMPLES_BEYOND, StatementLatency};
 use dyno_store::RunData;
 use std::collections::BTreeMap;
 use std::ops::Deref;
@@ -20,8 +19,6 @@ pub struct Paper {
     /// The distribution of latency at the best point of each experiment and target.
     pub distributions: Vec<LatencyDistribution>,
     pub edition: Edition,
-    /// What page and print are written with.
-    pub templates: Templates,
 }
 
 /// How much of a paper is written.
@@ -56,12 +53,7 @@ impl Paper {
         naming: &Naming<'_>,
     ) -> Paper {
         let judgment = Judgment::of(runs, published, gates, naming);
-        Paper {
-            distributions: distributions(&judgment, runs),
-            edition: Edition::Full,
-            templates: Templates::default(),
-            judgment,
-        }
+        Paper { distributions: distributions(&judgment, runs), edition: Edition::Full, judgment }
     }
 
     /// The same in another edition.
@@ -112,39 +104,29 @@ pub struct LatencyDistribution {
     pub quantiles: Vec<(f64, f64)>,
 }
 
-/// Shares of a distribution: half, then ever finer towards the slowest.
-const SHARES: [f64; 15] = [
-    0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.975, 0.99, 0.995, 0.999, 0.9995, 0.9999, 0.99999,
-    0.999_999,
+/// Shares of the transactions in the table of distributions.
+pub(crate) const SHARES: [(f64, &str); 6] = [
+    (0.5, "50 %"),
+    (0.9, "90 %"),
+    (0.95, "95 %"),
+    (0.99, "99 %"),
+    (0.999, "99.9 %"),
+    (0.9999, "99.99 %"),
 ];
 
-/// One for each kind of each best point whose run folder still has the histograms; of others what
-/// their summaries tell of all kinds together.
+/// One for each kind of each best point whose run folder still has the histograms.
 fn distributions(evidence: &Evidence, runs: &[RunData]) -> Vec<LatencyDistribution> {
     let mut found = Vec::new();
     for row in evidence.key_rows() {
-        let point = row.point;
-        let own = evidence.trials_of(point);
-        let distribution = |kind: &str, count: u64, quantiles| LatencyDistribution {
-            experiment_index: row.index,
-            target: point.target.clone(),
-            workers: point.workers,
-            kind: kind.to_owned(),
-            count,
-            quantiles,
-        };
-        let kinds = histograms(&own, runs);
-        if let ([only], true) = (own.as_slice(), kinds.is_empty()) {
-            let latency = &only.summary.latency;
-            let quantiles = of_summary(latency);
-            found.extend(
-                (!quantiles.is_empty()).then(|| distribution("", latency.count, quantiles)),
-            );
-        }
+        let kinds = histograms(&evidence.trials_of(row.point), runs);
         let is_one = kinds.len() == 1;
-        found.extend(kinds.iter().map(|(kind, latencies)| {
-            let kind = if is_one { "" } else { kind.as_str() };
-            distribution(kind, latencies.count(), of_histogram(latencies))
+        found.extend(kinds.into_iter().map(|(kind, latencies)| LatencyDistribution {
+            experiment_index: row.index,
+            target: row.point.target.clone(),
+            workers: row.point.workers,
+            kind: if is_one { String::new() } else { kind },
+            count: latencies.count(),
+            quantiles: quantiles(&latencies),
         }));
     }
     found
@@ -168,32 +150,14 @@ fn histograms(trials: &[&Trial], runs: &[RunData]) -> BTreeMap<String, Latencies
     kinds
 }
 
-fn of_histogram(latencies: &Latencies) -> Vec<(f64, f64)> {
+/// The shortest, those of [`SHARES`] that enough are longer than, the longest.
+fn quantiles(latencies: &Latencies) -> Vec<(f64, f64)> {
     let count = latencies.count() as f64;
-    let is_enough = |share: &f64| count * (1.0 - share) >= SAMPLES_BEYOND;
-    let quantile = |share: f64| match share {
-        0.0 => (share, latencies.min() as f64 / 1e3),
-        share => (share, latencies.percentile(share * 100.0) as f64 / 1e3),
-    };
-    let known = SHARES.into_iter().filter(is_enough).map(quantile);
-    known.chain([(1.0, latencies.max() as f64 / 1e3)]).collect()
-}
-
-fn of_summary(latency: &LatencySummary) -> Vec<(f64, f64)> {
-    let known = [
-        (0.0, latency.min_us),
-        (0.5, latency.p50_us),
-        (0.9, latency.p90_us),
-        (0.95, latency.p95_us),
-        (0.99, latency.p99_us),
-        (0.999, latency.p999_us),
-    ];
-    let is_enough = |(share, _): &(f64, f64)| latency.has_percentile(1.0 - share);
-    let mut quantiles: Vec<(f64, f64)> = known.into_iter().filter(is_enough).collect();
-    if !quantiles.is_empty() {
-        quantiles.push((1.0, latency.max_us));
-    }
-    quantiles
+    let shares = SHARES.into_iter().map(|(share, _)| share);
+    let shares = shares.filter(|share| count * (1.0 - share) >= SAMPLES_BEYOND);
+    let quantile = |share: f64| (share, latencies.percentile(share * 100.0) as f64 / 1e3);
+    let ends = [(0.0, latencies.min()), (1.0, latencies.max())];
+    shares.map(quantile).chain(ends.map(|(share, ns)| (share, ns as f64 / 1e3))).collect()
 }
 
 /// Target, workers and latencies of a statement at a load level.

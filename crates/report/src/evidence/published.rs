@@ -9,7 +9,6 @@ use crate::families::family_of;
 use crate::format::{bytes, plain, unique, whole};
 use dyno_facts::statistics::Metric;
 use dyno_facts::{Message, Price, PublishedRow, say};
-use std::collections::BTreeSet;
 
 /// A published figure, and what was measured in its place.
 #[derive(Clone, Copy, Debug)]
@@ -153,9 +152,6 @@ impl Paper {
         let mut found = Vec::new();
         for experiment in self.experiments.iter().filter(|own| !own.is_pass()) {
             for target in &self.targets {
-                if !experiment.points.iter().any(|point| point.target == target.label) {
-                    continue;
-                }
                 for (published, metric) in
                     experiment.published.iter().flat_map(|own| METRICS.map(|metric| (own, metric)))
                 {
@@ -236,8 +232,13 @@ fn pairs_of<'a>(
 }
 
 fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
-    let splitting = splitting(pairs);
-    let conditions = distinguishing(pairs, &splitting);
+    // Between results printed in the same row they name columns; between rows of the same label they have columns of
+    // their own. The others describe the label.
+    let key = |pair: &Pair<'a>| (pair.row.number, &pair.row.label);
+    let splitting = differing(pairs, |one, other| key(one) == key(other));
+    let mut conditions = differing(pairs, |one, other| one.row.label == other.row.label);
+    conditions.retain(|name| !splitting.contains(name));
+    conditions.sort_unstable();
     let columns = unique(pairs.iter().map(|pair| column(pair, &splitting)).collect());
     let mut rows: Vec<ComparisonRow<'_>> = Vec::new();
     for pair in pairs {
@@ -251,7 +252,6 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
         let mut own = vec![None; columns.len()];
         own[place.unwrap_or(0)] = Some(*pair);
         let value = |name: &&str| pair.row.conditions.get(*name).map(|value| readable(value));
-        // The conditions that are told nowhere else.
         let others = pair.row.conditions.iter().filter(|(name, value)| {
             let is_told = [&splitting, &conditions].iter().any(|it| it.contains(&name.as_str()));
             **value != pair.row.label && !is_told
@@ -281,35 +281,17 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
     }
 }
 
-/// Conditions that differ between results printed in the same row: they name columns.
-fn splitting<'a>(pairs: &[Pair<'a>]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = Vec::new();
-    for (index, pair) in pairs.iter().enumerate() {
-        let key = |pair: &Pair<'a>| (pair.row.number, &pair.row.label);
-        for other in pairs[..index].iter().filter(|other| key(other) == key(pair)) {
-            let differs = |(name, value): &(&String, &String)| {
-                other.row.conditions.get(*name) != Some(*value)
-            };
-            let differing = pair.row.conditions.iter().filter(differs);
-            names.extend(differing.map(|(name, _)| name.as_str()));
-        }
-    }
-    unique(names)
-}
-
-/// Conditions that differ between rows of the same label: the others describe the label.
-fn distinguishing<'a>(pairs: &[Pair<'a>], splitting: &[&str]) -> Vec<&'a str> {
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    for pair in pairs {
-        for other in pairs.iter().filter(|other| other.row.label == pair.row.label) {
-            let differs = |(name, value): &(&String, &String)| {
-                other.row.conditions.get(*name) != Some(*value)
-            };
-            let differing = pair.row.conditions.iter().filter(differs);
-            names.extend(differing.map(|(name, _)| name.as_str()));
-        }
-    }
-    names.into_iter().filter(|name| !splitting.contains(name)).collect()
+/// Conditions in which pairs differ from others that are alike so.
+fn differing<'a>(
+    pairs: &[Pair<'a>],
+    are_alike: impl Fn(&Pair<'a>, &Pair<'a>) -> bool,
+) -> Vec<&'a str> {
+    let all = pairs.iter().flat_map(|pair| pairs.iter().map(move |other| (pair, other)));
+    let names = all.filter(|(pair, other)| are_alike(pair, other)).flat_map(|(pair, other)| {
+        let own = pair.row.conditions.iter();
+        own.filter(|(name, value)| other.row.conditions.get(*name) != Some(*value))
+    });
+    unique(names.map(|(name, _)| name.as_str()).collect())
 }
 
 fn column(pair: &Pair<'_>, splitting: &[&str]) -> Message {
@@ -444,66 +426,69 @@ fn differences(
     row: &PublishedRow,
     vcpu: Option<f64>,
 ) -> Vec<Message> {
-    // Both numbers where they differ.
-    let unlike = |here: Option<f64>, there: Option<f64>| {
-        let (here, there) = (here?, there?);
-        let is_unlike = (here - there).abs() > ALIKE * here.abs().max(there.abs());
-        is_unlike.then(|| (number(here), number(there)))
-    };
-    let data = point.data.as_ref().map(|data| &data.facts);
-    let count = |rows: u64| Some(rows as f64);
+    let facts = point.data.as_ref().map(|data| &data.facts);
     let option = |name: &str| {
         // sysbench writes its options with underscores as well as with dashes.
         let options = &experiment.options;
         let value = options.get(name).or_else(|| options.get(&name.replace('_', "-")))?;
         value.parse::<f64>().ok()
     };
+    let load: fn(String, String) -> Message = match point.terminals() {
+        Some(_) => |here, there| say!(terminals_instead_of, n = here, there = there),
+        None => |here, there| say!(workers_instead_of, n = here, there = there),
+    };
+    type Compared = (Option<f64>, Option<f64>, fn(String, String) -> Message);
     let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
-    let generators = row.number("load_generators").filter(|count| *count > 1.0);
-    let product = &target.product;
-    let all = [
-        (!product.is_empty()).then(|| say!(measured_on_product, product = product)),
-        match vcpu {
-            Some(_) => unlike(vcpu, row.vcpu())
-                .map(|(here, there)| say!(vcpu_instead_of, here = here, there = there)),
-            None => row.vcpu().map(|_| say!(vcpu_not_stated)),
-        },
-        unlike(target.facts.memory_gib, memory)
-            .map(|(here, there)| say!(gib_of_memory_instead_of, here = here, there = there)),
-        generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there))),
-        unlike(Some(point.load()), row.workers()).map(|(own, there)| match point.terminals() {
-            Some(_) => say!(terminals_instead_of, n = own, there = there),
-            None => say!(workers_instead_of, n = own, there = there),
+    let [rows, hot_rows] = [facts.map(|data| data.rows), facts.and_then(|data| data.hot_rows)]
+        .map(|rows| rows.map(|rows| rows as f64));
+    let compared: [Compared; 8] = [
+        (vcpu, row.vcpu(), |a, b| say!(vcpu_instead_of, here = a, there = b)),
+        (target.facts.memory_gib, memory, |a, b| {
+            say!(gib_of_memory_instead_of, here = a, there = b)
         }),
-        unlike(experiment.shortest_window_s, row.number("duration_s"))
-            .map(|(here, there)| say!(s_measured_instead_of_s, here = here, there = there)),
+        (Some(point.load()), row.workers(), load),
+        (experiment.shortest_window_s, row.number("duration_s"), |a, b| {
+            say!(s_measured_instead_of_s, here = a, there = b)
+        }),
+        (option("tables"), row.number("tables"), |a, b| say!(tables_instead_of, n = a, there = b)),
+        (option("table_size"), row.number("table_size"), |a, b| {
+            say!(rows_per_table_instead_of, here = a, there = b)
+        }),
+        (rows, row.number("rows"), |a, b| say!(rows_instead_of, here = a, there = b)),
+        (hot_rows, row.number("hot_rows"), |a, b| say!(hot_rows_instead_of, here = a, there = b)),
+    ];
+    let unlike = |(here, there, words): Compared| {
+        let (here, there) = (here?, there?);
+        let is_unlike = (here - there).abs() > ALIKE * here.abs().max(there.abs());
+        is_unlike.then(|| words(number(here), number(there)))
+    };
+    let product = Some(&target.product).filter(|product| !product.is_empty());
+    let generators = row.number("load_generators").filter(|count| *count > 1.0);
+    let scale = point.scale().and_then(|scale| {
+        let there = row.number(scale.name).filter(|there| *there != scale.value)?;
+        let (here, there) = (number(scale.value), number(there));
+        Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
+    });
+    // Where data lie in memory that lay on the disk there, or the other way round, is told by sizes.
+    let size = facts.filter(|_| row.number("memory_gib").is_some()).and_then(|data| {
+        let (size, memory) = (bytes(data.size_bytes? as f64), bytes(data.memory_bytes? as f64));
+        let setting = &data.memory_setting;
+        Some(say!(size_of_data_setting_memory, size = size, setting = setting, memory = memory))
+    });
+    let others = [
+        vcpu.is_none().then(|| row.vcpu().map(|_| say!(vcpu_not_stated))).flatten(),
+        generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there))),
         point.is_paced.then(|| say!(keying_and_think_times)),
         experiment.is_open_loop.then(|| say!(transactions_on_a_schedule)),
-        point.scale().and_then(|scale| {
-            let (here, there) = unlike(Some(scale.value), row.number(scale.name))?;
-            Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
-        }),
-        unlike(option("tables"), row.number("tables"))
-            .map(|(here, there)| say!(tables_instead_of, n = here, there = there)),
-        unlike(option("table_size"), row.number("table_size"))
-            .map(|(here, there)| say!(rows_per_table_instead_of, here = here, there = there)),
-        unlike(data.and_then(|data| count(data.rows)), row.number("rows"))
-            .map(|(here, there)| say!(rows_instead_of, here = here, there = there)),
-        unlike(data.and_then(|data| count(data.hot_rows?)), row.number("hot_rows"))
-            .map(|(here, there)| say!(hot_rows_instead_of, here = here, there = there)),
-        // Where data lie in memory that lay on the disk there, or the other way round, is told by sizes.
-        data.and_then(|data| {
-            row.number("memory_gib")?;
-            Some(say!(
-                size_of_data_setting_memory,
-                size = bytes(data.size_bytes? as f64),
-                setting = &data.memory_setting,
-                memory = bytes(data.memory_bytes? as f64)
-            ))
-        }),
+        scale,
+        size,
         target.facts.same_host.then(|| say!(load_generator_and_server_share_a)),
     ];
-    all.into_iter().flatten().collect()
+    let product = product.map(|product| say!(measured_on_product, product = product)).into_iter();
+    product
+        .chain(compared.into_iter().filter_map(unlike))
+        .chain(others.into_iter().flatten())
+        .collect()
 }
 
 fn number(value: f64) -> String {

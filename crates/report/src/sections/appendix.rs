@@ -2,8 +2,7 @@
 
 use super::{nodes, results};
 use crate::blocks::{Block, Blocks, Cell, PaperRows};
-use crate::charts;
-use crate::evidence::{LatencyDistribution, Paper, PaperTarget, Trial};
+use crate::evidence::{LatencyDistribution, Paper, PaperTarget, SHARES, Trial};
 use crate::families::{FamilyPaper, families, family_of};
 use crate::format::{
     self, NumberFormat,
@@ -12,20 +11,16 @@ use crate::format::{
 };
 use dyno_facts::{Lang, Message, NodeRow, say};
 
-pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("", say!(appendix), "appendix");
+pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.details(say!(what_the_appendix_has), false, inside(paper, lang));
-    blocks
 }
 
 fn inside(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     blocks.heading(3, "A", say!(every_trial), "trials");
-    blocks.extend(results::trial_blocks(paper, lang));
+    results::trial_blocks(paper, lang, &mut blocks);
     if !paper.distributions.is_empty() {
         blocks.heading(3, "B", say!(histograms), "histograms");
-        blocks.figures(charts::distributions(paper, lang));
         blocks.table(distributions(paper));
     }
     blocks.heading(3, "C", say!(glossary), "glossary");
@@ -34,14 +29,6 @@ fn inside(paper: &Paper, lang: Lang) -> Blocks {
 }
 
 fn distributions(paper: &Paper) -> PaperRows<&LatencyDistribution> {
-    const SHARES: [(f64, &str); 6] = [
-        (0.5, "50 %"),
-        (0.9, "90 %"),
-        (0.95, "95 %"),
-        (0.99, "99 %"),
-        (0.999, "99.9 %"),
-        (0.9999, "99.99 %"),
-    ];
     let at = |d: &LatencyDistribution, share: f64| {
         d.quantiles.iter().find(|(own, _)| *own == share).map(|(_, us)| *us)
     };
@@ -61,10 +48,8 @@ fn distributions(paper: &Paper) -> PaperRows<&LatencyDistribution> {
     rows.col(say!(max), Ms, |d| at(d, 1.0))
 }
 
-type Term = (Message, Message);
-
 /// The words that these experiments need, with their meanings.
-fn terms(paper: &Paper) -> Vec<Term> {
+fn terms(paper: &Paper) -> Vec<(Message, Message)> {
     let mut terms = vec![
         (say!(target), say!(a_database_system_under_test_with)),
         (say!(load_generator), say!(the_machine_that_makes_the_load)),
@@ -100,9 +85,7 @@ fn terms(paper: &Paper) -> Vec<Term> {
     terms
 }
 
-pub(super) fn resources(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("7", say!(resource_use), "resources");
+pub(super) fn resources(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     let of_transactions = results::of_transactions(paper);
     if !of_transactions.is_empty() {
         blocks.table(generator(of_transactions));
@@ -114,8 +97,7 @@ pub(super) fn resources(paper: &Paper, _: Lang) -> Blocks {
         blocks.paragraph(say!(the_servers_were_not_asked_while));
     }
     blocks.table(servers(&asked));
-    paper.targets.iter().for_each(|target| counters(paper, target, &mut blocks));
-    blocks
+    paper.targets.iter().for_each(|target| counters(paper, target, blocks));
 }
 
 fn generator(trials: Vec<&Trial>) -> PaperRows<&Trial> {

@@ -2,7 +2,7 @@
 //! quoting a figure.
 
 use super::{clauses, extremes, listed, low_to_high, names, summary};
-use crate::blocks::{Block, Cover, CoverWarnings, Drawing, Fact, Level, Look, Span, TextLine};
+use crate::blocks::{Block, Cover, CoverWarnings, Drawing, Fact, Level, Span, TextLine, note};
 use crate::charts;
 use crate::evidence::{
     BEYOND_MEMORY, Call, Check, Experiment, IN_MEMORY, PairedComparison, Paper, PaperTarget, Point,
@@ -572,7 +572,7 @@ fn warnings(paper: &Paper) -> CoverWarnings {
     let mut items: Vec<TextLine> = of(Level::E).map(in_full).chain(told).collect();
     if !further.is_empty() {
         let mut line = vec![Span::plain(say!(further_caveats, n = further.len()))];
-        line.extend(further.iter().map(|check| note(check)));
+        line.extend(further.iter().map(|check| note(check.level, check.number)));
         items.push(line);
     }
     CoverWarnings { title: say!(read_this_before_quoting), verdict: verdict(paper), items }
@@ -611,7 +611,7 @@ fn in_full(check: &Check) -> TextLine {
     // A place that is a sentence has its full stop already.
     let [en, zh] = Lang::ALL.map(|lang| place.render(lang));
     let place = Message::both(en.trim_end_matches('.'), zh.trim_end_matches('。'));
-    let mut line = vec![note(check)];
+    let mut line = vec![note(check.level, check.number)];
     line.extend(accepted(check));
     line.push(Span::plain(Message::sentences(&[
         check.meaning.clone(),
@@ -622,7 +622,7 @@ fn in_full(check: &Check) -> TextLine {
 
 /// What qualifies a figure, and the results that it concerns where these are not all.
 fn in_brief(paper: &Paper, check: &Check) -> TextLine {
-    let mut line = vec![note(check)];
+    let mut line = vec![note(check.level, check.number)];
     line.extend(accepted(check));
     let meaning = first_sentence(&check.meaning);
     let own = experiments_of(paper, check);
@@ -661,11 +661,6 @@ fn experiments_of(paper: &Paper, check: &Check) -> Vec<Message> {
     };
     let own = paper.experiments.iter().filter(found);
     own.map(|experiment| say!(quoted_title, title = &experiment.title)).collect()
-}
-
-fn note(check: &Check) -> Span {
-    let text = format!("{:?}{}", check.level, check.number).into();
-    Span { text, look: Look::Note(check.level), to: Some(format!("#check-{}", check.number)) }
 }
 
 fn accepted(check: &Check) -> Option<Span> {

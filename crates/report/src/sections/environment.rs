@@ -23,9 +23,7 @@ use dyno_facts::{
 use dyno_judge::{KnownFamily, first_sentence};
 use std::collections::BTreeSet;
 
-pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("3", say!(environment), "environment");
+pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.table(targets(paper));
     for target in &paper.targets {
         let facts = &target.facts;
@@ -39,7 +37,9 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         blocks.table(nodes(target));
         blocks.fine(target.route_words.clone().unwrap_or_default());
     }
-    blocks.table(machines(say!(load_generator_2), say!(run), &of_runs(paper)));
+    let of_run = |run: &RunFacts| (run.number.to_string(), run.header.environment.clone());
+    let of_runs: Vec<(String, Environment)> = paper.runs.iter().map(of_run).collect();
+    blocks.table(told_once(machines(say!(load_generator_2), say!(run), &of_runs).into()));
     for run in &paper.runs {
         let fleet = &run.header.fleet;
         let rows: Vec<(String, Environment)> =
@@ -57,27 +57,11 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
         }
         blocks.fine(line);
     }
-    blocks
 }
 
 /// The short edition of several runs: what each of their targets has in full stands in the full one.
 pub(super) fn is_of_several(paper: &Paper) -> bool {
     paper.is_short() && paper.runs.len() > 1
-}
-
-/// The load generators of the runs; those that were on one machine stand in one row.
-fn of_runs(paper: &Paper) -> Vec<(String, Environment)> {
-    let machine = |run: &RunFacts| {
-        let env = &run.header.environment;
-        let words = [&env.host, &env.system, &env.kernel, &env.loops_io, &env.cpu_model];
-        (words.map(String::clone), [f64::from(env.cores), env.memory_mib])
-    };
-    let groups = grouped(paper.runs.iter().map(|run| (machine(run), run))).into_iter();
-    let row = |(_, runs): (_, Vec<&RunFacts>)| {
-        let numbers: Vec<String> = runs.iter().map(|run| run.number.to_string()).collect();
-        (numbers.join(", "), runs[0].header.environment.clone())
-    };
-    groups.map(row).collect()
 }
 
 /// The nodes of a part of a cluster stand with the cluster.
@@ -167,9 +151,7 @@ fn machines(
 /// Of more experiments the short edition has the size of the data beside the results only.
 const MOST_SIZES: usize = 8;
 
-pub(super) fn fairness(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("4", say!(fairness), "fairness");
+pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.heading(3, "4.1", say!(what_a_commit_is_worth), "");
     match is_of_several(paper) {
         true => blocks.table(told_once(commits(paper).into())),
@@ -190,7 +172,7 @@ pub(super) fn fairness(paper: &Paper, _: Lang) -> Blocks {
     blocks.heading(3, "4.2", say!(settings_that_differ), "");
     let mut comparable = targets_by_product(paper);
     comparable.retain(|targets| targets.len() > 1);
-    comparable.iter().for_each(|targets| differences(targets, &mut blocks));
+    comparable.iter().for_each(|targets| differences(targets, blocks));
     if comparable.is_empty() {
         blocks.paragraph(say!(no_two_targets_of_the_same));
     }
@@ -203,8 +185,7 @@ pub(super) fn fairness(paper: &Paper, _: Lang) -> Blocks {
         }
         blocks.table(memory(paper, sized));
     }
-    checks(paper, &mut blocks);
-    blocks
+    checks(paper, blocks);
 }
 
 fn of_commits(target: &PaperTarget) -> impl Iterator<Item = &SettingRow> {

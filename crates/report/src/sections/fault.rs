@@ -29,7 +29,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     if facts().any(|facts| facts.shard.is_some()) {
         words.push(say!(shard_outage_counts));
     }
-    words.extend(unknown(&rows));
+    words.extend(has_dashes(&rows).then(|| say!(dashes_of_faults)));
     blocks.fine(Message::sentences(&words));
     blocks.figures(figures(paper, &rows, lang));
     blocks.table(trials(&rows));
@@ -40,18 +40,11 @@ fn has_shards(row: &FaultTrials<'_>) -> bool {
     row.facts().any(|facts| facts.across_shards.is_some())
 }
 
-/// What a dash in the table stands for.
-fn unknown(rows: &[FaultTrials<'_>]) -> Vec<Message> {
-    let any = |is: fn(&FaultFacts) -> bool| rows.iter().flat_map(FaultTrials::facts).any(is);
-    let is_untold = any(|facts| facts.lost.is_none());
-    let is_cut_off = any(|facts| facts.tps_after.is_none());
+/// True where a figure of the table is not known.
+fn has_dashes(rows: &[FaultTrials<'_>]) -> bool {
+    let mut facts = rows.iter().flat_map(FaultTrials::facts);
     let is_mixed = rows.iter().any(has_shards) && !rows.iter().all(has_shards);
-    let words = [
-        is_untold.then(|| say!(dash_of_losses)),
-        is_cut_off.then(|| say!(dash_of_rate_after)),
-        is_mixed.then(|| say!(dash_of_shards)),
-    ];
-    words.into_iter().flatten().collect()
+    is_mixed || facts.any(|facts| facts.lost.is_none() || facts.tps_after.is_none())
 }
 
 /// What a commit waits for, as the servers say; else as the suite states it.

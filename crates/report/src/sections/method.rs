@@ -10,25 +10,19 @@ use dyno_facts::statistics::Metric;
 use dyno_facts::{ComparisonFacts, EffectFacts, Lang, Message, Purpose, RunPlan, say};
 use serde_json::json;
 
-pub(super) fn purpose(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("2", say!(purpose_and_limits_of_the_claims), "purpose");
+pub(super) fn purpose(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.extend(publisher::descriptions(paper, lang));
     blocks.list(Style::Plain, plain_items(&purposes(paper)));
     let more = say!(what_else_limits_the_claims_stands, number = "9");
     blocks.paragraph(link(more, "#limits"));
-    blocks
 }
 
-pub(super) fn limits(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("9", say!(limits), "limits");
+pub(super) fn limits(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.list(Style::Plain, plain_items(&limit_sentences(paper)));
-    of_plans(paper, &mut blocks);
+    of_plans(paper, blocks);
     if !paper.is_short() {
-        known_effects(paper, &mut blocks);
+        known_effects(paper, blocks);
     }
-    blocks
 }
 
 /// Purpose first, then the reach of the claims.
@@ -70,9 +64,7 @@ fn purposes(paper: &Paper) -> Vec<Message> {
     sentences
 }
 
-pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("5", say!(method), "method");
+pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.paragraph(Message::sentences(&of_all(paper)));
     for experiment in &paper.experiments {
         blocks.heading(3, "", &experiment.title, "");
@@ -94,11 +86,10 @@ pub(super) fn blocks(paper: &Paper, _: Lang) -> Blocks {
             line.extend(separated(options, " "));
             blocks.paragraph(line);
         }
-        scripts(experiment, &mut blocks);
+        scripts(experiment, blocks);
     }
     blocks.heading(3, "", say!(commands_as_they_were_given), "");
     paper.runs.iter().for_each(|run| blocks.code(&run.command));
-    blocks
 }
 
 /// What is compared, and when repetition ends.
@@ -398,83 +389,41 @@ fn known_effects(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-pub(super) fn reproduce(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("10", say!(reproduce), "reproduce");
+pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     let how = say!(one_command_runs_the_stored_plan);
     blocks.paragraph(how);
-    if is_of_several(paper) {
-        of_several(paper, &mut blocks);
-        return blocks;
-    }
-    for run in &paper.runs {
-        blocks.code(format!("dyno reproduce {}", shell_word(&run.folder)));
-        blocks.paragraph(say!(it_was_given_as));
-        blocks.code(&run.command);
-        let facts = facts(paper, run);
-        let title = say!(what_fixes_run, run = &run.folder);
-        blocks.table(
-            PaperRows::new(title, &facts)
-                .look("text")
-                .text(say!(fact), |(name, _)| name)
-                .text(say!(value_word), |(_, value)| value.clone()),
-        );
-        let mut inner = Blocks::default();
-        inner.code(plan(run));
-        blocks.details(say!(the_plan_of_run, run = &run.folder), false, inner);
-        blocks.bulky();
-        let mut words =
-            vec![say!(passwords_are_removed_give_them_in, variable = "`DYNO_PASSWORD_NAME`")];
-        if !run.header.resumed_at.is_empty() {
-            let times = run.header.resumed_at.join(", ");
-            words.push(say!(the_run_was_taken_up_again, times = times));
-        }
-        words.push(say!(every_interval_histogram_event_and_setting, run = &run.folder));
-        blocks.fine(coded(Message::sentences(&words)));
-    }
-    blocks
-}
-
-/// Commands of all runs, and a row for what determines each of them.
-fn of_several(paper: &Paper, blocks: &mut Blocks) {
     let lines =
         |of: &dyn Fn(&RunFacts) -> String| paper.runs.iter().map(of).collect::<Vec<_>>().join("\n");
     blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
-    blocks.paragraph(say!(they_were_given_as));
+    blocks.paragraph(say!(commands_as_they_were_given));
     blocks.code(lines(&|run| run.command.clone()));
     blocks.table(
         PaperRows::new(say!(what_fixes_the_runs), &paper.runs)
             .look("text")
             .text(say!(run), |run| &run.folder)
+            .text(say!(suite), |run| &run.header.suite)
             .text(say!(seed_2), |run| run.header.seed.to_string())
             .text(say!(version_of_dyno), |run| &run.header.environment.dyno_version)
+            .text(say!(sha_256_of_the_binary), |run| {
+                code(known(&run.header.environment.binary_sha256))
+            })
             .text(say!(hash_of_the_plan), |run| {
                 run.header.plan.as_ref().map(|plan| code(&plan.hash))
             }),
     );
-    let variable = "`DYNO_PASSWORD_NAME`";
-    let words = say!(passwords_are_removed_give_them_in, variable = variable);
-    blocks.fine(coded(words));
-}
-
-fn facts(paper: &Paper, run: &RunFacts) -> Vec<(Message, TextLine)> {
-    let plain = |value: String| vec![Span::plain(value)];
-    let env = &run.header.environment;
-    let mut facts = vec![
-        (say!(suite), plain(run.header.suite.clone())),
-        (say!(seed_2), plain(run.header.seed.to_string())),
-        (say!(version_of_dyno), plain(env.dyno_version.clone())),
-        (say!(sha_256_of_the_binary), vec![code(known(&env.binary_sha256))]),
-    ];
-    if let Some(hash) = run.header.plan.as_ref().map(|plan| plan.hash.as_str()) {
-        facts.push((say!(hash_of_the_plan), vec![code(hash)]));
+    for run in paper.runs.iter().filter(|_| !is_of_several(paper)) {
+        let mut inner = Blocks::default();
+        inner.code(plan(run));
+        blocks.details(say!(the_plan_of_run, run = &run.folder), false, inner);
+        blocks.bulky();
+        let times = run.header.resumed_at.join(", ");
+        if !times.is_empty() {
+            blocks.fine(say!(the_run_was_taken_up_again, times = times));
+        }
+        blocks.fine(say!(every_interval_histogram_event_and_setting, run = &run.folder));
     }
-    let own = paper.targets.iter().filter(|target| target.run == run.number);
-    facts.extend(own.map(|target| {
-        let name = say!(version_of_target, target = &target.label);
-        (name, vec![Span::plain(known(&target.product))])
-    }));
-    facts
+    let variable = "`DYNO_PASSWORD_NAME`";
+    blocks.fine(coded(say!(passwords_are_removed_give_them_in, variable = variable)));
 }
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.

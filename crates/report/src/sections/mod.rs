@@ -18,7 +18,7 @@ pub use results::{place, shades};
 pub(crate) use summary::reached as results_reached;
 
 use crate::blocks::{
-    self, Block, Blocks, Cell, CellValue, Level, Look, Span, Style, TextLine, bad, emphasis, strong,
+    self, Block, Blocks, Cell, CellValue, Level, Span, Style, TextLine, bad, emphasis, note, strong,
 };
 use crate::evidence::{Edition, Paper, PaperTarget, Spot, SpotKind, Trial};
 use crate::format::grouped;
@@ -26,22 +26,34 @@ use dyno_facts::{CheckVerdict, Lang, Message, say};
 use environment::is_of_several;
 use serde::Serialize;
 
-/// A section: its anchor, and what it says in the full edition and in the short one.
-type Section = (&'static str, MakeSection, Option<MakeSection>);
-type MakeSection = fn(&Paper, Lang) -> Blocks;
+/// A section: its anchor, number and title, and what it says in the full edition and in the short one.
+type Section = (&'static str, &'static str, fn() -> Message, MakeSection, Option<MakeSection>);
+type MakeSection = fn(&Paper, Lang, &mut Blocks);
 
 const SECTIONS: [Section; 11] = [
-    ("summary", summary::blocks, Some(summary::blocks)),
-    ("purpose", method::purpose, Some(method::purpose)),
-    ("environment", environment::blocks, Some(environment::blocks)),
-    ("fairness", environment::fairness, Some(environment::fairness)),
-    ("method", method::blocks, Some(short::method)),
-    ("results", results::blocks, Some(short::results)),
-    ("resources", appendix::resources, None),
-    ("published", published::blocks, Some(published::blocks)),
-    ("limits", method::limits, Some(method::limits)),
-    ("reproduce", method::reproduce, Some(method::reproduce)),
-    ("appendix", appendix::blocks, None),
+    ("summary", "1", || say!(summary), summary::blocks, Some(summary::blocks)),
+    (
+        "purpose",
+        "2",
+        || say!(purpose_and_limits_of_the_claims),
+        method::purpose,
+        Some(method::purpose),
+    ),
+    ("environment", "3", || say!(environment), environment::blocks, Some(environment::blocks)),
+    ("fairness", "4", || say!(fairness), environment::fairness, Some(environment::fairness)),
+    ("method", "5", || say!(method), method::blocks, Some(short::method)),
+    ("results", "6", || say!(results), results::blocks, Some(short::results)),
+    ("resources", "7", || say!(resource_use), appendix::resources, None),
+    (
+        "published",
+        "8",
+        || say!(against_published_figures),
+        published::blocks,
+        Some(published::blocks),
+    ),
+    ("limits", "9", || say!(limits), method::limits, Some(method::limits)),
+    ("reproduce", "10", || say!(reproduce), method::reproduce, Some(method::reproduce)),
+    ("appendix", "", || say!(appendix), appendix::blocks, None),
 ];
 
 /// All of a paper.
@@ -51,9 +63,11 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang) -> Vec<Block> {
     let text = |title, anchor, text| publisher::text(title, anchor, text, lang);
     blocks.extend(text(say!(preface), "preface", &texts.preface));
     blocks.extend(text(say!(introduction), "products", &texts.introduction));
-    for (anchor, full, short) in SECTIONS {
-        let make = if paper.is_short() { short } else { Some(full) };
-        blocks.extend(make.map(|make| make(paper, lang)).unwrap_or_default());
+    for (anchor, number, title, full, short) in SECTIONS {
+        if let Some(make) = if paper.is_short() { short } else { Some(full) } {
+            blocks.heading(2, number, title(), anchor);
+            make(paper, lang, &mut blocks);
+        }
         if anchor == "summary" {
             let title = say!(conclusions_of_the_publisher);
             blocks.extend(text(title, "conclusions", &texts.conclusions));
@@ -68,12 +82,16 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang) -> Vec<Block> {
 
 /// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
 pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
-    summary::verdict_blocks(paper, lang).0
+    let mut blocks = Blocks::default();
+    summary::verdict_blocks(paper, lang, &mut blocks);
+    blocks.0
 }
 
 /// What a terminal shows at the end of a run.
 pub(crate) fn brief(paper: &Paper) -> Vec<Block> {
-    summary::brief(paper).0
+    let mut blocks = Blocks::default();
+    summary::brief(paper, &mut blocks);
+    blocks.0
 }
 
 /// What a terminal shows of a run that is looked at again.
@@ -90,16 +108,9 @@ pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
         return blocks.0;
     }
     blocks.table(summary::best(paper));
-    for experiment in &paper.experiments {
-        results::experiment_tables(paper, experiment, &mut blocks);
-    }
-    if !paper.faults().is_empty() {
-        blocks.heading(3, "", say!(failover_and_durability), "");
-        blocks.extend(fault::blocks(paper, lang));
-    }
+    results::blocks(paper, lang, &mut blocks);
     blocks.heading(3, "", say!(every_trial), "");
-    results::trial_tables(paper, &mut blocks);
-    results::errors(paper, &mut blocks);
+    results::trial_blocks(paper, lang, &mut blocks);
     blocks.0
 }
 
@@ -124,11 +135,7 @@ fn levels(paper: &Paper, numbers: &[usize]) -> impl Iterator<Item = (Level, usiz
 
 /// Numbers of checks as spans, for small print.
 pub(crate) fn note_spans(paper: &Paper, numbers: &[usize]) -> TextLine {
-    let span = |(level, number)| {
-        let text = format!("{level:?}{number}");
-        Span { text: text.into(), look: Look::Note(level), to: Some(format!("#check-{number}")) }
-    };
-    levels(paper, numbers).map(span).collect()
+    levels(paper, numbers).map(|(level, number)| note(level, number)).collect()
 }
 
 /// How a trial or the trials of a point ended.

@@ -17,8 +17,10 @@ use crate::format::{
 };
 use crate::svg::ChartRow;
 use dyno_facts::{
-    Freshness, GeneratorMember, Lang, Measures, Message, Metric, NodeConditions, say,
+    Freshness, GeneratorMember, Lang, LatencySummary, Measures, Message, Metric, NodeConditions,
+    TrialSummary, say,
 };
+use std::collections::BTreeMap;
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let levels = of_levels(paper, experiment);
@@ -90,32 +92,33 @@ pub(super) fn has_clusters(paper: &Paper) -> bool {
 }
 
 /// What servers count from before to after each trial.
-const COUNTS: [fn(&NodeConditions) -> Option<u64>; 6] = [
-    |node| node.reads,
-    |node| node.writes,
-    |node| node.statements,
-    |node| node.commits,
-    |node| node.rows_fetched,
-    |node| node.rows_written,
-];
-const READS: usize = 0;
-const WRITES: usize = 1;
-const STATEMENTS: usize = 2;
-const COMMITS: usize = 3;
-const ROWS_FETCHED: usize = 4;
-const ROWS_WRITTEN: usize = 5;
+type Count = fn(&NodeConditions) -> Option<u64>;
+const READS: Count = |node| node.reads;
+const WRITES: Count = |node| node.writes;
+const STATEMENTS: Count = |node| node.statements;
+const COMMITS: Count = |node| node.commits;
+const ROWS_FETCHED: Count = |node| node.rows_fetched;
+const ROWS_WRITTEN: Count = |node| node.rows_written;
 
 /// What a node did over all trials of a load level; a sum has no name.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct NodeWork<'a> {
     node: &'a str,
     role: &'a str,
-    /// In the order of [`COUNTS`].
-    counts: [Option<u64>; COUNTS.len()],
+    all: Vec<&'a NodeConditions>,
     cpu_share: Option<f64>,
     costs: Measures,
-    lag_p95_s: Option<f64>,
-    lag_max_s: Option<f64>,
+}
+
+impl NodeWork<'_> {
+    /// Nothing where some trial, or some node of a sum, has not told it.
+    fn count(&self, of: Count) -> Option<u64> {
+        self.all.iter().map(|node| of(node)).sum()
+    }
+
+    fn most(&self, value: fn(&NodeConditions) -> Option<f64>) -> Option<f64> {
+        self.all.iter().filter_map(|node| value(node)).reduce(f64::max)
+    }
 }
 
 /// The nodes of a target at a load level: the primary first, endpoints last.
@@ -135,22 +138,22 @@ impl<'a> Level<'a> {
 
     /// True where servers count rows, and not statements.
     fn counts_rows_only(&self) -> bool {
-        let has = |count: usize| self.nodes.iter().any(|node| node.counts[count].is_some());
+        let has = |count: Count| self.nodes.iter().any(|node| node.count(count).is_some());
         has(ROWS_WRITTEN) && !has(STATEMENTS) && !has(WRITES)
     }
 
     /// The node's part of a count.
-    fn share(&self, node: &NodeWork<'_>, count: usize) -> Option<f64> {
-        part(node, node.counts[count], self.sum.counts[count])
+    fn share(&self, node: &NodeWork<'_>, count: Count) -> Option<f64> {
+        part(node, node.count(count), self.sum.count(count))
     }
 
     /// The node's part of the load generator's statements per second, divided as the nodes counted: those that read or
     /// write; all, where they are not told apart.
     fn qps(&self, node: &NodeWork<'_>) -> Option<f64> {
-        let tells_apart = self.sum.counts[READS].and(self.sum.counts[WRITES]).is_some();
+        let tells_apart = self.sum.count(READS).and(self.sum.count(WRITES)).is_some();
         let work = |node: &NodeWork<'_>| match tells_apart {
-            true => Some(node.counts[READS]? + node.counts[WRITES]?),
-            false => node.counts[STATEMENTS],
+            true => Some(node.count(READS)? + node.count(WRITES)?),
+            false => node.count(STATEMENTS),
         };
         part(node, work(node), work(&self.sum)).map(|share| share * self.point.qps.median)
     }
@@ -181,49 +184,43 @@ fn of_level<'a>(paper: &'a Paper, point: &'a Point) -> Option<Level<'a>> {
         (place_of_role(node.role), stands(node.node).unwrap_or(usize::MAX), node.node)
     });
     let mut level = Level { point, trials, nodes, sum: NodeWork::default() };
-    let most = |value: fn(&NodeWork<'_>) -> Option<f64>| {
-        level.counted().filter_map(value).reduce(f64::max)
-    };
     let total = |metric: Metric| level.nodes.iter().map(|node| node.costs.get(metric)).sum();
     level.sum = NodeWork {
-        counts: std::array::from_fn(|count| level.counted().map(|node| node.counts[count]).sum()),
+        all: level.counted().flat_map(|node| node.all.iter().copied()).collect(),
         costs: Metric::costs().map(|metric| (metric, total(metric))).collect(),
         cpu_share: level.nodes.iter().filter_map(|node| node.cpu_share).reduce(f64::max),
-        lag_p95_s: most(|node| node.lag_p95_s),
-        lag_max_s: most(|node| node.lag_max_s),
         ..NodeWork::default()
     };
     Some(level)
 }
 
 fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
-    let own: Vec<&NodeConditions> =
-        trials.iter().filter_map(|trial| trial.summary.conditions.nodes.get(name)).collect();
-    let most = |value: fn(&NodeConditions) -> Option<f64>| {
-        own.iter().filter_map(|node| value(node)).reduce(f64::max)
+    let conditions = |trial: &&'a Trial| {
+        let node = trial.summary.conditions.nodes.get(name)?;
+        Some((&trial.summary, node))
     };
+    let own: Vec<(&TrialSummary, &NodeConditions)> = trials.iter().filter_map(conditions).collect();
     let cost = |metric: Metric| {
-        let cost = |trial: &&Trial| {
-            let node = trial.summary.conditions.nodes.get(name)?;
-            trial.summary.cost_of(&node.measures, metric)
-        };
-        Some(Spread::of(trials.iter().filter_map(cost).collect())?.median)
+        let costs = own.iter().filter_map(|(trial, node)| trial.cost_of(&node.measures, metric));
+        Some(Spread::of(costs.collect())?.median)
     };
-    let busy: Vec<f64> = own.iter().filter_map(|node| node.cpu_share).collect();
     NodeWork {
         node: name,
-        role: own.iter().find_map(|node| node.role.as_deref()).unwrap_or_default(),
-        counts: COUNTS.map(|count| own.iter().map(|node| count(node)).sum()),
-        cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
+        role: own.iter().find_map(|(_, node)| node.role.as_deref()).unwrap_or_default(),
+        cpu_share: mean(own.iter().filter_map(|(_, node)| node.cpu_share)),
         costs: Metric::costs().map(|metric| (metric, cost(metric))).collect(),
-        lag_p95_s: most(|node| node.lag_p95_s),
-        lag_max_s: most(|node| node.lag_max_s),
+        all: own.into_iter().map(|(_, node)| node).collect(),
     }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let values: Vec<f64> = values.collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Who executed the reads and the writes, in sentences.
 fn words(level: &Level<'_>) -> Vec<Message> {
-    let list = |count: usize| {
+    let list = |count: Count| {
         let shares = shares_of_roles(level, count);
         (!shares.is_empty()).then(|| Message::list(&shares))
     };
@@ -241,9 +238,7 @@ fn words(level: &Level<'_>) -> Vec<Message> {
 /// Why there are no shares, where a node was away.
 fn away(level: &Level<'_>) -> Option<Message> {
     let was_away = |node: &&NodeWork<'_>| {
-        let nodes = |trial: &&Trial| trial.summary.conditions.nodes.get(node.node).cloned();
-        let mut own = level.trials.iter().filter_map(nodes);
-        node.counts[STATEMENTS].is_none() && own.any(|node| node.down.is_some())
+        node.count(STATEMENTS).is_none() && node.all.iter().any(|node| node.down.is_some())
     };
     let names: Vec<Message> =
         level.counted().filter(was_away).map(|node| node.node.into()).collect();
@@ -265,7 +260,7 @@ fn own(trials: &[&Trial]) -> Option<Message> {
 }
 
 /// What each role did; how even it was where there is only one.
-fn shares_of_roles(level: &Level<'_>, count: usize) -> Vec<Message> {
+fn shares_of_roles(level: &Level<'_>, count: Count) -> Vec<Message> {
     let shares = level.counted().map(|node| Some((node.role, level.share(node, count)?)));
     let Some(shares) = shares.collect::<Option<Vec<_>>>() else { return Vec::new() };
     let roles = grouped(shares);
@@ -291,8 +286,8 @@ fn shares_of_roles(level: &Level<'_>, count: usize) -> Vec<Message> {
 fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
     type Of<'a> = &'a NodeWork<'a>;
     let (point, rows_only) = (level.point, level.counts_rows_only());
-    let count = |count: usize| move |node: Of<'a>| node.counts[count];
-    let share = |count: usize| move |node: Of<'a>| level.share(node, count);
+    let count = |count: Count| move |node: Of<'a>| node.count(count);
+    let share = |count: Count| move |node: Of<'a>| level.share(node, count);
     let title = say!(what_each_node_of_did, target = &point.target, load = point.load_words());
     PaperRows::new(title, level.nodes.iter().chain([&level.sum]))
         .text(say!(node), |node| sum_or(node.node, say!(all_nodes)))
@@ -317,9 +312,9 @@ fn nodes<'a>(level: &'a Level<'_>) -> PaperRows<&'a NodeWork<'a>> {
         })
         .metrics(Metric::costs(), |node, metric| node.costs.get(metric))
         .col(say!(machine_busy_percent_2), Percent, |node| node.cpu_share)
-        .col(say!(lag_p95_s), Short, |node| node.lag_p95_s)
+        .col(say!(lag_p95_s), Short, |node| node.most(|node| node.lag_p95_s))
         .if_any()
-        .col(say!(largest_lag_s), Short, |node| node.lag_max_s)
+        .col(say!(largest_lag_s), Short, |node| node.most(|node| node.lag_max_s))
         .if_any()
 }
 
@@ -328,7 +323,7 @@ fn shares<'a>(levels: &'a [&'a Level<'a>]) -> PaperRows<&'a &'a Level<'a>> {
         .text(say!(target_2), |level| &level.point.target)
         .text(say!(load), |level| level.point.load_words())
         .text(say!(shares_of_the_nodes), |level| Message::sentences(&words(level)))
-        .col(say!(largest_lag_s), Short, |level| level.sum.lag_max_s)
+        .col(say!(largest_lag_s), Short, |level| level.sum.most(|node| node.lag_max_s))
         .if_any()
 }
 
@@ -361,18 +356,27 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
     for point in &experiment.points {
         let mut trials = paper.trials_of(point);
         trials.retain(|trial| !trial.summary.conditions.members.is_empty());
-        let members = trials.iter().flat_map(|trial| &trial.summary.conditions.members);
-        let names = unique(members.map(|member| member.name.as_str()).collect());
+        let members = || trials.iter().flat_map(|trial| &trial.summary.conditions.members);
+        let names = unique(members().map(|member| member.name.as_str()).collect());
         if names.is_empty() {
             continue;
         }
-        let mut rows: Vec<GeneratorWork> =
-            names.iter().map(|name| generator_work(name, &trials)).collect();
-        rows.push(generator_sum(&rows, &trials));
+        let generators = names.iter().map(|&name| GeneratorWork {
+            name,
+            members: members().filter(|member| member.name == name).collect(),
+            window_s: trials.iter().filter(|trial| has_member(trial, name)).map(window_s).sum(),
+        });
+        let generators: Vec<GeneratorWork<'_>> = generators.collect();
+        let sum = GeneratorWork {
+            name: "",
+            members: members().collect(),
+            window_s: trials.iter().map(window_s).sum(),
+        };
         let (load, target) = (point.load_words(), &point.target);
         let title = say!(what_each_load_generator_did_on, target = target, load = load);
-        blocks.table(generators(title, &rows));
-        let words = generator_words(&rows, &trials).into_iter().chain(node_words(&trials));
+        blocks.table(generators_table(title, &generators, &sum, &trials));
+        let words = generator_words(&sum, generators.len(), &trials);
+        let words = words.into_iter().chain(node_words(&trials));
         blocks.paragraph(Message::sentences(&words.collect::<Vec<_>>()));
         is_any = true;
     }
@@ -381,98 +385,60 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
     }
 }
 
-/// What a load generator did over all trials of a load level: of times the worst, of the clock the farthest.
-/// The last one is the sum and has no name; its latencies are those of all transactions together.
-#[derive(Default)]
-struct GeneratorWork {
-    name: String,
-    host: String,
-    /// The read-only nodes that it drove; empty where the load isn't spread over nodes.
-    nodes: Vec<String>,
-    workers: u32,
-    committed: u64,
-    statements: u64,
-    qps: Option<f64>,
-    p95_us: Option<f64>,
-    p99_us: Option<f64>,
-    late_ms: Option<f64>,
-    clock_bound_ms: Option<f64>,
-    clock_skew_ms: Option<f64>,
-    cpu_s: Option<f64>,
-    cpu_share: Option<f64>,
+/// A load generator over all trials of a load level; all together have no name.
+struct GeneratorWork<'a> {
+    name: &'a str,
+    members: Vec<&'a GeneratorMember>,
+    /// Seconds of the windows that it took part in.
+    window_s: f64,
 }
 
-/// One load generator over the trials.
-fn generator_work(name: &str, trials: &[&Trial]) -> GeneratorWork {
-    let own = trials.iter().filter_map(|trial| {
-        let mut members = trial.summary.conditions.members.iter();
-        Some((trial.summary.window_s, members.find(|member| member.name == name)?))
-    });
-    let (windows_s, members): (Vec<f64>, Vec<&GeneratorMember>) = own.unzip();
-    let most = |value: fn(&GeneratorMember) -> Option<f64>| {
-        let values = members.iter().filter_map(|member| value(member));
-        values.reduce(|one, other| if other.abs() > one.abs() { other } else { one })
-    };
-    let statements = members.iter().map(|member| member.statements).sum();
-    let busy: Vec<f64> =
-        members.iter().filter_map(|member| Some(member.host_load?.cpu_share)).collect();
-    GeneratorWork {
-        name: name.to_owned(),
-        host: members.first().map(|member| member.host.clone()).unwrap_or_default(),
-        nodes: unique(members.iter().flat_map(|member| member.nodes.clone()).collect()),
-        workers: members.iter().map(|member| member.workers).max().unwrap_or_default(),
-        committed: members.iter().map(|member| member.committed).sum(),
-        statements,
-        qps: per_s(statements, windows_s.iter().sum()),
-        p95_us: most(|member| Some(member.latency?.p95_us)),
-        p99_us: most(|member| Some(member.latency?.p99_us)),
-        late_ms: most(|member| member.late_ms),
-        clock_bound_ms: most(|member| member.clock_bound_ms),
-        clock_skew_ms: most(|member| member.clock_skew_ms),
-        cpu_s: members.iter().map(|member| member.cpu_s).sum(),
-        cpu_share: (!busy.is_empty()).then(|| busy.iter().sum::<f64>() / busy.len() as f64),
+fn window_s(trial: &&Trial) -> f64 {
+    trial.summary.window_s
+}
+
+fn has_member(trial: &Trial, name: &str) -> bool {
+    trial.summary.conditions.members.iter().any(|member| member.name == name)
+}
+
+impl GeneratorWork<'_> {
+    fn sum(&self, of: fn(&GeneratorMember) -> u64) -> u64 {
+        self.members.iter().map(|member| of(member)).sum()
     }
-}
 
-fn per_s(count: u64, seconds: f64) -> Option<f64> {
-    (seconds > 0.0).then(|| count as f64 / seconds)
-}
+    /// Of times the worst, of the clock the farthest; of all together nothing.
+    fn most(&self, value: fn(&GeneratorMember) -> Option<f64>) -> Option<f64> {
+        let values = self.members.iter().filter_map(|member| value(member));
+        let most = values.reduce(|one, other| if other.abs() > one.abs() { other } else { one });
+        most.filter(|_| !self.name.is_empty())
+    }
 
-fn generator_sum(generators: &[GeneratorWork], trials: &[&Trial]) -> GeneratorWork {
-    let statements = generators.iter().map(|one| one.statements).sum();
-    let known = || trials.iter().filter(|trial| trial.summary.latency.count > 0);
-    GeneratorWork {
-        workers: generators.iter().map(|one| one.workers).sum(),
-        committed: generators.iter().map(|one| one.committed).sum(),
-        statements,
-        qps: per_s(statements, trials.iter().map(|trial| trial.summary.window_s).sum()),
-        p95_us: known().map(|trial| trial.summary.latency.p95_us).reduce(f64::max),
-        p99_us: known().map(|trial| trial.summary.latency.p99_us).reduce(f64::max),
-        cpu_s: generators.iter().map(|one| one.cpu_s).sum(),
-        ..GeneratorWork::default()
+    fn workers(&self) -> u32 {
+        let mut most: BTreeMap<&str, u32> = BTreeMap::new();
+        for member in &self.members {
+            let workers = most.entry(&member.name).or_default();
+            *workers = member.workers.max(*workers);
+        }
+        most.values().sum()
     }
 }
 
 /// Who made the load and how well they started together.
-fn generator_words(rows: &[GeneratorWork], trials: &[&Trial]) -> Vec<Message> {
-    let Some((sum, generators)) = rows.split_last() else { return Vec::new() };
-    let number = generators.len();
+fn generator_words(sum: &GeneratorWork<'_>, number: usize, trials: &[&Trial]) -> Vec<Message> {
+    let workers = sum.workers();
     let apart_ms = trials.iter().filter_map(|trial| start_spread_ms(trial)).reduce(f64::max);
     let mut words = vec![match number {
-        1 => say!(one_load_generator_of_a_fleet, workers = say!(n_workers, n = sum.workers)),
+        1 => say!(one_load_generator_of_a_fleet, workers = say!(n_workers, n = workers)),
         _ => say!(
             load_generators_made_the_load_together,
             n = format::whole(number as f64),
-            workers = format::whole(f64::from(sum.workers))
+            workers = format::whole(f64::from(workers))
         ),
     }];
-    let bound = generators.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
+    let bound = sum.members.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
     if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
-        words.push(say!(
-            they_started_within_ms_of_each,
-            apart = format::short(apart_ms),
-            bound = format::short(bound_ms)
-        ));
+        let (apart, bound) = (format::short(apart_ms), format::short(bound_ms));
+        words.push(say!(they_started_within_ms_of_each, apart = apart, bound = bound));
     }
     words
 }
@@ -506,24 +472,53 @@ fn node_words(trials: &[&Trial]) -> Vec<Message> {
     [kind.clone()].into_iter().chain(agrees).collect()
 }
 
-fn generators(title: Message, rows: &[GeneratorWork]) -> PaperRows<&GeneratorWork> {
-    let all = rows.last().map_or(0, |sum| sum.statements);
-    PaperRows::new(title, rows)
-        .text(say!(load_generator_2), |one| sum_or(&one.name, say!(all_together)))
-        .text(say!(machine), |one| &one.host)
-        .text(say!(nodes_driven), |one| one.nodes.join(", "))
-        .if_any()
-        .col(say!(workers), Whole, |one| one.workers)
-        .col(say!(committed_2), Whole, |one| one.committed)
-        .strong(say!(statements_per_s), Short, |one| one.qps)
-        .col(say!(share_percent), Percent, |one| {
-            (all > 0).then(|| one.statements as f64 / all as f64)
+fn generators_table<'a>(
+    title: Message,
+    generators: &'a [GeneratorWork<'a>],
+    sum: &'a GeneratorWork<'a>,
+    trials: &[&Trial],
+) -> PaperRows<&'a GeneratorWork<'a>> {
+    type Of<'a> = &'a GeneratorWork<'a>;
+    let is_sum = |one: Of<'_>| one.name.is_empty();
+    let all = sum.sum(|one| one.statements);
+    // Of all together those of all transactions.
+    let percentile = |of: fn(&LatencySummary) -> f64| {
+        let counted = trials.iter().filter(|trial| trial.summary.latency.count > 0);
+        let whole = counted.map(|trial| of(&trial.summary.latency)).reduce(f64::max);
+        move |one: Of<'_>| {
+            let own = one.members.iter().filter_map(|member| Some(of(member.latency.as_ref()?)));
+            if is_sum(one) { whole } else { own.reduce(f64::max) }
+        }
+    };
+    PaperRows::new(title, generators.iter().chain([sum]))
+        .text(say!(load_generator_2), |one| sum_or(one.name, say!(all_together)))
+        .text(say!(machine), |one| match one.members.first().filter(|_| !is_sum(one)) {
+            Some(member) => member.host.clone(),
+            None => String::new(),
         })
-        .col(say!(p95_ms), Ms, |one| one.p95_us)
-        .col(say!(p99_ms), Ms, |one| one.p99_us)
-        .col(say!(started_late_ms), Short, |one| one.late_ms)
-        .col(say!(clock_known_to_ms), Short, |one| one.clock_bound_ms)
-        .col(say!(calendar_ahead_ms), Short, |one| one.clock_skew_ms)
-        .col(say!(cpu_of_loops_s), Short, |one| one.cpu_s)
-        .col(say!(machine_busy_percent_2), Percent, |one| one.cpu_share)
+        .text(say!(nodes_driven), |one| {
+            let own = one.members.iter().filter(|_| !is_sum(one));
+            unique(own.flat_map(|member| member.nodes.clone()).collect()).join(", ")
+        })
+        .if_any()
+        .col(say!(workers), Whole, |one| one.workers())
+        .col(say!(committed_2), Whole, |one| one.sum(|one| one.committed))
+        .strong(say!(statements_per_s), Short, |one| {
+            (one.window_s > 0.0).then(|| one.sum(|one| one.statements) as f64 / one.window_s)
+        })
+        .col(say!(share_percent), Percent, |one| {
+            (all > 0).then(|| one.sum(|one| one.statements) as f64 / all as f64)
+        })
+        .col(say!(p95_ms), Ms, percentile(|latency| latency.p95_us))
+        .col(say!(p99_ms), Ms, percentile(|latency| latency.p99_us))
+        .col(say!(started_late_ms), Short, |one| one.most(|one| one.late_ms))
+        .col(say!(clock_known_to_ms), Short, |one| one.most(|one| one.clock_bound_ms))
+        .col(say!(calendar_ahead_ms), Short, |one| one.most(|one| one.clock_skew_ms))
+        .col(say!(cpu_of_loops_s), Short, |one| -> Option<f64> {
+            one.members.iter().map(|member| member.cpu_s).sum()
+        })
+        .col(say!(machine_busy_percent_2), Percent, |one| {
+            let own = one.members.iter().filter(|_| !is_sum(one));
+            mean(own.filter_map(|member| Some(member.host_load?.cpu_share)))
+        })
 }

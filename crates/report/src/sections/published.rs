@@ -14,9 +14,7 @@ use crate::format::{
 };
 use dyno_facts::{Lang, Message, PublishedRow, say};
 
-pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("8", say!(against_published_figures), "published");
+pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let (results, comparisons) = (paper.beside(), paper.comparisons());
     // The short edition has them once: the rows of a table that several experiments stand beside have them, too.
     let is_short = paper.is_short();
@@ -50,18 +48,17 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
                     say!(published_beside_results, title = title, source = source, place = place);
                 blocks.paragraph(link(text, format!("#experiment-{}", index + 1)));
             } else if !(is_compared(table) && is_whole) {
-                rows_of(paper, table, Some(index), &mut blocks);
+                rows_of(paper, table, Some(index), blocks);
             }
         }
     }
     if !is_short {
-        paper.other_published.iter().for_each(|table| rows_of(paper, table, None, &mut blocks));
+        paper.other_published.iter().for_each(|table| rows_of(paper, table, None, blocks));
     }
     let has_tables = paper.experiments.iter().any(|experiment| !experiment.published.is_empty());
     if paper.other_published.is_empty() && !has_tables {
         blocks.paragraph(say!(the_suite_names_no_published_figures));
     }
-    blocks
 }
 
 fn measured(paper: &Paper, pair: &Pair<'_>) -> Option<Cell> {

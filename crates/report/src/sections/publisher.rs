@@ -1,6 +1,6 @@
-//! The words of publishers and suites. Publishers write Markdown as far as blocks go.
+//! The words of publishers and suites: Markdown as far as blocks go.
 
-use crate::blocks::{Block, Blocks, Look, Span, Style, TextLine, code, coded, link, strong};
+use crate::blocks::{Block, Blocks, Look, Span, Style, TextLine, link};
 use crate::evidence::{Paper, RunFacts};
 use crate::format::unique;
 use crate::svg::is_wide;
@@ -10,8 +10,8 @@ use dyno_facts::{BothTexts, Lang, Message, SuiteFacts};
 pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
     if !text.is_empty() {
-        blocks.section("", title, anchor);
-        blocks.extend(of_markdown(&text.message().render(lang)));
+        blocks.heading(2, "", title, anchor);
+        blocks.extend(markdown_blocks(&text.message().render(lang)));
     }
     blocks
 }
@@ -22,36 +22,13 @@ pub(super) fn descriptions(paper: &Paper, lang: Lang) -> Blocks {
     let both = |suite: SuiteFacts| Message::either(&suite.description, &suite.description_zh);
     let all: Vec<Message> = paper.runs.iter().filter_map(suite).map(both).collect();
     let mut blocks = Blocks::default();
-    unique(all).iter().for_each(|text| paragraphs(&mut blocks, &text.render(lang)));
+    unique(all).iter().for_each(|text| blocks.extend(markdown_blocks(&text.render(lang))));
     blocks
 }
 
-/// Paragraphs of a suite's text: what is indented stands as it is, between backticks stands code.
-pub(super) fn paragraphs(blocks: &mut Blocks, text: &str) {
-    let parts = text.split("\n\n").map(|part| part.trim_matches('\n'));
-    for part in parts.filter(|part| !part.trim().is_empty()) {
-        if part.lines().all(|line| line.starts_with("  ")) {
-            let lines: Vec<&str> = part.lines().map(|line| &line[2..]).collect();
-            blocks.code(lines.join("\n"));
-            continue;
-        }
-        let mut joined = String::new();
-        for line in part.lines().map(str::trim) {
-            // Between Chinese characters a break of lines is no blank.
-            let ends = [joined.chars().last(), line.chars().next()];
-            let is_chinese = ends.into_iter().all(|end| end.is_some_and(is_wide));
-            if !joined.is_empty() && !is_chinese {
-                joined.push(' ');
-            }
-            joined += line;
-        }
-        blocks.paragraph(coded(joined));
-    }
-}
-
-/// Paragraphs, headings, lists, code between fences; within a line `code`, **strong**, *stressed* and links.
+/// Paragraphs, headings, lists, code between fences or indented; within a line `code`, **strong**, *stressed* and links.
 /// Everything else stays text.
-fn of_markdown(text: &str) -> Vec<Block> {
+pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
     let mut blocks = Blocks::default();
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
@@ -59,15 +36,21 @@ fn of_markdown(text: &str) -> Vec<Block> {
         if line.starts_with("```") {
             let inside: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
             blocks.code(inside.join("\n"));
+        } else if let Some(first) = line.strip_prefix("  ") {
+            let mut inside = vec![first];
+            inside.extend(
+                std::iter::from_fn(|| lines.next_if(|l| l.starts_with("  "))).map(|l| &l[2..]),
+            );
+            blocks.code(inside.join("\n"));
         } else if let Some(title) = line.strip_prefix('#') {
             let more = title.len() - title.trim_start_matches('#').len();
             let level = u8::try_from(more + 1).unwrap_or(5).clamp(2, 5);
             blocks.heading(level, "", title.trim_start_matches('#').trim(), "");
-        } else if item(line).is_some() {
-            let mut items: Vec<String> = item(line).map(str::to_owned).into_iter().collect();
+        } else if let Some(first) = item(line) {
+            let mut items = vec![first.to_owned()];
             while let Some(next) = lines.next_if(|next| !next.trim().is_empty()) {
                 match (item(next), items.last_mut()) {
-                    (None, Some(last)) => *last = format!("{last} {}", next.trim()),
+                    (None, Some(last)) => join(last, next),
                     (own, _) => items.extend(own.map(str::to_owned)),
                 }
             }
@@ -78,12 +61,20 @@ fn of_markdown(text: &str) -> Vec<Block> {
                 !next.trim().is_empty() && item(next).is_none() && !next.starts_with(['#', '`'])
             };
             while let Some(next) = lines.next_if(is_same) {
-                whole = format!("{whole} {}", next.trim());
+                join(&mut whole, next);
             }
             blocks.paragraph(spans(&whole));
         }
     }
     blocks.0
+}
+
+/// Adds a line. Between Chinese characters a break of lines is no blank.
+fn join(text: &mut String, line: &str) {
+    let ends = [text.chars().last(), line.trim().chars().next()];
+    let is_chinese = ends.into_iter().all(|end| end.is_some_and(is_wide));
+    *text += if is_chinese { "" } else { " " };
+    *text += line.trim();
 }
 
 fn item(line: &str) -> Option<&str> {
@@ -95,13 +86,11 @@ fn spans(text: &str) -> TextLine {
     let mut plain = String::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
-        let found = enclosed(rest, "`")
-            .map(|(inside, after)| (code(inside), after))
-            .or_else(|| enclosed(rest, "**").map(|(inside, after)| (strong(inside), after)))
-            .or_else(|| {
-                enclosed(rest, "*").map(|(inside, after)| (Span::of(inside, Look::Emphasis), after))
-            })
-            .or_else(|| linked(rest));
+        let marks = [("`", Look::Code), ("**", Look::Strong), ("*", Look::Emphasis)];
+        let mut marked = marks.into_iter().filter_map(|(mark, look)| {
+            enclosed(rest, mark).map(|(inside, after)| (Span::of(inside, look), after))
+        });
+        let found = marked.next().or_else(|| linked(rest));
         match found {
             Some((span, after)) => {
                 if !plain.is_empty() {
@@ -140,7 +129,7 @@ mod tests {
 
     #[test]
     fn markdown_becomes_blocks() {
-        let blocks = of_markdown(
+        let blocks = markdown_blocks(
             "# Mine\n\nOne `a*b`\ntwo **three** [four](https://x).\n\n- *a*\n  b\n- c\n\n```\nx\n```\n",
         );
         let [
@@ -164,7 +153,7 @@ mod tests {
     #[test]
     fn what_is_no_markup_stays_text() {
         for text in ["a ` b", "**", "[x](javascript:alert(1))", "2 * 3"] {
-            let blocks = of_markdown(text);
+            let blocks = markdown_blocks(text);
             let [Block::Paragraph { text: line, .. }] = blocks.as_slice() else {
                 panic!("{blocks:?}")
             };

@@ -22,9 +22,7 @@ use dyno_facts::{
     DataCheck, Event, EventKind, Lang, Message, Metric, Purpose, Role, Route, TrialStatus, say,
 };
 
-pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("6", say!(results), "results");
+pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let mut number = 0;
     let mut next = || {
         number += 1;
@@ -32,30 +30,25 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     };
     for (place, (title, experiments)) in chapters(paper).into_iter().enumerate() {
         blocks.heading(3, &next(), title, &format!("chapter-{}", place + 1));
-        blocks.listed();
         blocks.figures(charts::totals(paper, &experiments, lang));
         for (index, own) in experiments {
             blocks.heading(4, "", &own.title, &format!("experiment-{}", index + 1));
-            blocks.extend(experiment_blocks(paper, own, lang));
+            experiment_blocks(paper, own, lang, blocks);
         }
     }
     if !paper.result_rows().is_empty() {
         blocks.heading(3, &next(), say!(capacity), "capacity");
-        blocks.listed();
         blocks.table(capacity(paper));
         blocks.fine(say!(vcpu_are_those_of_one_node));
     }
-    costs(paper, &mut blocks);
+    costs(paper, blocks);
     if !paper.faults().is_empty() {
         blocks.heading(3, &next(), say!(failover_and_durability), "failover");
-        blocks.listed();
         blocks.extend(fault::blocks(paper, lang));
     }
     let title = say!(scaling_steadiness_errors_and_gaps);
     blocks.heading(3, &next(), title, "disturbances");
-    blocks.listed();
-    blocks.extend(disturbances(paper));
-    blocks
+    disturbances(paper, blocks);
 }
 
 /// The chapters that have experiments, each with their places in the paper; what belongs to no family comes last.
@@ -115,9 +108,8 @@ pub(super) fn costs(paper: &Paper, blocks: &mut Blocks) {
     }
 }
 
-fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    publisher::paragraphs(&mut blocks, &experiment.description.render(lang));
+fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang, blocks: &mut Blocks) {
+    blocks.extend(publisher::markdown_blocks(&experiment.description.render(lang)));
     let left_out = left_out(paper, experiment);
     if !left_out.is_empty() {
         let all: Vec<Message> = [say!(left_out)].into_iter().chain(left_out).collect();
@@ -127,15 +119,14 @@ fn experiment_blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Bloc
         Some(own) => blocks.extend(own),
         None => blocks.figures(charts::of_experiment(paper, experiment, lang)),
     }
-    transactions(paper, experiment, &mut blocks);
+    transactions(paper, experiment, blocks);
     if experiment.points.is_empty() {
         let none = say!(no_figures_no_trial_of_this);
         blocks.paragraph(none);
     }
     blocks.figures(nodes::figures(paper, experiment, lang));
-    nodes::blocks(paper, experiment, &mut blocks);
-    nodes::fleet_blocks(paper, experiment, &mut blocks);
-    blocks
+    nodes::blocks(paper, experiment, blocks);
+    nodes::fleet_blocks(paper, experiment, blocks);
 }
 
 /// The steps that were skipped and why, repeats told once.
@@ -147,16 +138,6 @@ fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
         Some(say!(what_why, what = step, why = why))
     });
     unique(own.collect())
-}
-
-/// What a terminal shows of an experiment.
-pub(super) fn experiment_tables(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
-    blocks.heading(4, "", &experiment.title, "");
-    let own = family_of(experiment).and_then(|family| family.terminal(paper, experiment));
-    blocks.extend(own.unwrap_or_default());
-    transactions(paper, experiment, blocks);
-    nodes::blocks(paper, experiment, blocks);
-    nodes::fleet_blocks(paper, experiment, blocks);
 }
 
 fn transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
@@ -279,17 +260,21 @@ fn of_statements<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow
         .col(say!(retries), Whole, |row| row.2.retries)
 }
 
-pub(super) fn trial_blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
+pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     if paper.trials.is_empty() {
         blocks.paragraph(summary::no_trial(paper));
-        return blocks;
+        return;
     }
     families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
     let of_transactions = of_transactions(paper);
     if !of_transactions.is_empty() {
         blocks.table(accounting(paper, of_transactions));
         blocks.fine(say!(wasted_statements_belong_to_attempts_that));
+    }
+    for trial in &paper.trials {
+        if let TrialStatus::Failed(why) = &trial.summary.status {
+            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
+        }
     }
     blocks.table(set_aside(paper));
     blocks.table(stages(paper));
@@ -308,21 +293,6 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang) -> Blocks {
         let notes = Message::sentences(&trial.summary.notes);
         blocks.fine(say!(trial_trial_notes, trial = &trial.label, notes = notes));
     }
-    blocks
-}
-
-/// What a terminal shows of them.
-pub(super) fn trial_tables(paper: &Paper, blocks: &mut Blocks) {
-    families().filter_map(|family| family.trials(paper)).for_each(|own| blocks.table(own));
-    blocks.table(accounting(paper, of_transactions(paper)));
-    for trial in &paper.trials {
-        if let TrialStatus::Failed(why) = &trial.summary.status {
-            blocks.paragraph(say!(trial_trial_notes, trial = &trial.label, notes = why));
-        }
-    }
-    blocks.table(set_aside(paper));
-    blocks.table(stages(paper));
-    blocks.table(data_checks(paper));
 }
 
 /// Trials that count for nothing, in grey.
@@ -433,8 +403,7 @@ fn data_checks(paper: &Paper) -> PaperRows<(&Trial, &DataCheck)> {
         .text(say!(evidence_2), |(_, check)| check.evidence.clone())
 }
 
-fn disturbances(paper: &Paper) -> Blocks {
-    let mut blocks = Blocks::default();
+fn disturbances(paper: &Paper, blocks: &mut Blocks) {
     blocks.table(scaling(paper));
     let unsteady: Vec<&SteadyRow> =
         paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
@@ -443,14 +412,14 @@ fn disturbances(paper: &Paper) -> Blocks {
         blocks.paragraph(say!(every_window_with_at_least_12));
     }
     blocks.table(of_unsteady(unsteady));
-    errors(paper, &mut blocks);
+    errors(paper, blocks);
     let broken = paper.trials.iter().flat_map(|t| t.gaps.iter().map(move |gap| (t, gap)));
     let broken: Vec<(&Trial, &Gap)> = broken.collect();
     if broken.is_empty() && !of_transactions(paper).is_empty() {
         blocks.paragraph(say!(every_interval_of_every_window_had));
     }
     blocks.table(gaps(broken));
-    paper.runs.iter().for_each(|run| events(run, &mut blocks));
+    paper.runs.iter().for_each(|run| events(run, blocks));
     for run in paper.runs.iter().filter(|run| !run.warnings.is_empty()) {
         blocks.fine(say!(
             damaged_or_missing_in,
@@ -458,7 +427,6 @@ fn disturbances(paper: &Paper) -> Blocks {
             what = Message::sentences(&run.warnings)
         ));
     }
-    blocks
 }
 
 fn scaling(paper: &Paper) -> PaperRows<&Scaling> {
@@ -516,7 +484,7 @@ fn stalls(row: &SteadyRow) -> TextLine {
     lines(told.chain(more))
 }
 
-pub(super) fn errors(paper: &Paper, blocks: &mut Blocks) {
+fn errors(paper: &Paper, blocks: &mut Blocks) {
     let trials = paper.experiments.iter().enumerate().flat_map(|(index, experiment)| {
         paper.trials_in(experiment).map(move |trial| (index, experiment, trial))
     });

@@ -3,7 +3,7 @@
 
 use super::environment::is_of_several;
 use super::{fault, method, notes, results, separated, target_of};
-use crate::blocks::{Block, Blocks, Cell, Drawing, PaperRows, PaperTable, Style, code, spread};
+use crate::blocks::{Block, Blocks, Drawing, PaperRows, PaperTable, Style, code, spread};
 use crate::charts;
 use crate::evidence::{Experiment, Paper, Point};
 use crate::families::family_of;
@@ -41,9 +41,7 @@ pub(super) fn shortened(blocks: Vec<Block>) -> Vec<Block> {
     kept.map(plain).collect()
 }
 
-pub(super) fn method(paper: &Paper, _: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("5", say!(method), "method");
+pub(super) fn method(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.paragraph(Message::sentences(&method::of_all(paper)));
     blocks.table(
         PaperRows::new(say!(experiments_and_their_options), &paper.experiments)
@@ -66,21 +64,18 @@ pub(super) fn method(paper: &Paper, _: Lang) -> Blocks {
     };
     let sentences = unique(paper.experiments.iter().flat_map(of_each).collect());
     blocks.paragraph(Message::sentences(&sentences));
-    blocks
 }
 
-pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("6", say!(results), "results");
+pub(super) fn results(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     if is_of_several(paper) {
         blocks.fine(say!(notes_are_those_that_forbid));
     }
     for (place, (title, experiments)) in results::chapters(paper).into_iter().enumerate() {
         let number = place + 1;
         blocks.heading(3, &format!("6.{number}"), title, &format!("chapter-{number}"));
-        chapter(paper, &experiments, lang, &mut blocks);
+        chapter(paper, &experiments, lang, blocks);
     }
-    results::costs(paper, &mut blocks);
+    results::costs(paper, blocks);
     if !paper.faults().is_empty() {
         blocks.heading(3, "", say!(failover_and_durability), "failover");
         let (own, figures) = essence(fault::blocks(paper, lang), most_of_pass(paper));
@@ -88,7 +83,6 @@ pub(super) fn results(paper: &Paper, lang: Lang) -> Blocks {
         blocks.extend(own);
     }
     blocks.fine(say!(the_full_edition_has));
-    blocks
 }
 
 /// Charts beside each other, what families disclose, one table of all load levels, and the tables of families.
@@ -167,14 +161,8 @@ fn essence(blocks: Blocks, most: usize) -> (Vec<Block>, Vec<Drawing>) {
     (kept, figures)
 }
 
-/// A load level of an experiment, and how many of it the table has where it is the first one.
-#[derive(Clone, Copy)]
-struct LevelOf<'a> {
-    experiment: &'a Experiment,
-    index: usize,
-    point: &'a Point,
-    first_of: usize,
-}
+/// The place of an experiment in the paper, itself, and a load level of it.
+type LevelOf<'a> = (usize, &'a Experiment, &'a Point);
 
 /// All load levels of these experiments.
 fn levels<'a>(
@@ -182,41 +170,36 @@ fn levels<'a>(
     experiments: impl Iterator<Item = (usize, &'a Experiment)>,
 ) -> PaperTable {
     let all = experiments.flat_map(|(index, experiment)| {
-        let level = move |point| LevelOf { experiment, index, point, first_of: 0 };
-        experiment.points.iter().map(level)
+        experiment.points.iter().map(move |point| (index, experiment, point))
     });
     let mut rows: Vec<LevelOf<'_>> = all.collect();
     if rows.len() > MOST_ROWS {
         let best = paper.result_rows();
-        rows.retain(|row| best.iter().any(|best| std::ptr::eq(best.point, row.point)));
+        rows.retain(|(.., point)| best.iter().any(|best| std::ptr::eq(best.point, *point)));
     }
-    for same in rows.chunk_by_mut(|a, b| a.index == b.index) {
-        same[0].first_of = same.len();
-    }
-    let ratio = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.size_to_memory);
-    let hot = |row: LevelOf<'_>| row.point.data.as_ref().and_then(|data| data.hot_share);
+    let ratio = |(.., point): LevelOf<'_>| point.data.as_ref().and_then(|data| data.size_to_memory);
+    let hot = |(.., point): LevelOf<'_>| point.data.as_ref().and_then(|data| data.hot_share);
     let has_hot = rows.iter().any(|row| hot(*row).is_some_and(|share| share < 1.0));
+    let mut last = None;
     PaperRows::new(say!(load_levels_of_the_experiments), rows)
-        .text(say!(experiment), |row| match row.first_of {
-            0 => Cell::covered(),
-            rows => Cell::from(&row.experiment.title).down(rows),
-        })
-        .text(say!(target_2), |row| target_of(&row.point.target, row.point.status))
-        .col(say!(workers), Whole, |row| row.point.workers)
-        .col(say!(offered_per_s), Short, |row| row.point.rate_per_s)
+        .text(say!(experiment), |(_, experiment, _)| &experiment.title)
+        .merged(|(index, ..)| index)
+        .text(say!(target_2), |(.., point)| target_of(&point.target, point.status))
+        .col(say!(workers), Whole, |(.., point)| point.workers)
+        .col(say!(offered_per_s), Short, |(.., point)| point.rate_per_s)
         .if_any()
-        .strong(say!(transactions_per_s), Short, |row| spread(row.point.tps, row.point.repeats))
-        .col(say!(statements_per_s), Short, |row| spread(row.point.qps, 1))
-        .col(say!(p95_ms), Ms, |row| row.point.p95_us.map(|us| spread(us, row.point.repeats)))
-        .col(say!(p99_ms), Ms, |row| row.point.p99_us.map(|us| spread(us, row.point.repeats)))
-        .col(say!(errors), Whole, |row| row.point.errors)
+        .strong(say!(transactions_per_s), Short, |(.., point)| spread(point.tps, point.repeats))
+        .col(say!(statements_per_s), Short, |(.., point)| spread(point.qps, 1))
+        .col(say!(p95_ms), Ms, |(.., point)| point.p95_us.map(|us| spread(us, point.repeats)))
+        .col(say!(p99_ms), Ms, |(.., point)| point.p99_us.map(|us| spread(us, point.repeats)))
+        .col(say!(errors), Whole, |(.., point)| point.errors)
         .col(say!(data_to_memory), Short, ratio)
         .if_any()
         .when(has_hot, |table| table.col(say!(hot_share_percent), Percent, hot))
-        .text(say!(notes), |row| notes(paper, &row.point.checks))
-        .each(|row, made| {
-            if row.first_of > 0 {
-                made.anchor = format!("experiment-{}", row.index + 1);
+        .text(say!(notes), |(.., point)| notes(paper, &point.checks))
+        .each(|(index, ..), made| {
+            if last.replace(index) != Some(index) {
+                made.anchor = format!("experiment-{}", index + 1);
             }
         })
         .into()

@@ -22,9 +22,7 @@ use dyno_facts::{CheckVerdict, Lang, Message, Purpose, RunStatus, say};
 use dyno_judge::findings::verdict::{aa, bounds};
 use std::collections::BTreeSet;
 
-pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
-    blocks.section("1", say!(summary), "summary");
+pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let found = paper.checks.iter().filter(|check| !check.findings.is_empty()).count();
     let made = paper.checks.len().to_string();
     let mut sentences = sentences(paper);
@@ -38,14 +36,13 @@ pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
         link(say!(all_checks), "#checks"),
     ];
     blocks.styled(Style::Lead, lead);
-    blocks.extend(verdict_blocks(paper, lang));
+    verdict_blocks(paper, lang, blocks);
     // The short edition has one table of results, in section 6.
     if paper.is_short() {
-        return blocks;
+        return;
     }
     blocks.table(best(paper));
     families().filter_map(|family| family.summary(paper)).for_each(|own| blocks.table(own));
-    blocks
 }
 
 /// The best point of each experiment and target.
@@ -239,8 +236,7 @@ fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
     }
 }
 
-pub(super) fn verdict_blocks(paper: &Paper, lang: Lang) -> Blocks {
-    let mut blocks = Blocks::default();
+pub(super) fn verdict_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     if !paper.verdicts.comparisons.is_empty() {
         if !paper.is_short() {
             blocks.figures(charts::forests(paper, lang));
@@ -252,7 +248,6 @@ pub(super) fn verdict_blocks(paper: &Paper, lang: Lang) -> Blocks {
         levels.for_each(|levels| blocks.paragraph(levels.words.clone()));
     }
     blocks.table(gates(paper));
-    blocks
 }
 
 /// Whether there are comparisons of a number of pairs that was not ended by a verdict, and others.
@@ -288,86 +283,64 @@ fn methods(paper: &Paper) -> Vec<Message> {
     all.chain([say!(figures_are_medians_of_the_pairs)]).collect()
 }
 
-/// A row of a comparison, and its place in it; a comparison without a pair that counts has one without figures.
-#[derive(Clone, Copy)]
-struct ComparedRow<'a> {
-    of: &'a PairedComparison,
-    row: Option<&'a VerdictRow>,
-    is_first: bool,
-    /// Rows of its comparison.
-    rows: usize,
-}
-
-impl ComparedRow<'_> {
-    /// What all rows of a comparison share stands beside the first.
-    fn shared(self, cell: impl FnOnce() -> Cell) -> Cell {
-        if self.is_first { cell().down(self.rows) } else { Cell::covered() }
-    }
-}
+/// A row of a comparison; one without a pair that counts has a row without figures.
+type ComparedRow<'a> = (&'a PairedComparison, Option<&'a VerdictRow>);
 
 /// All metrics of each comparison; the short edition has the one that decides.
 fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
     let most = if paper.is_short() { 1 } else { usize::MAX };
     let rows = paper.verdicts.comparisons.iter().flat_map(|of| {
-        let rows = of.rows.len().clamp(1, most);
-        let row =
-            move |place| ComparedRow { of, row: of.rows.get(place), is_first: place == 0, rows };
-        (0..rows).map(row)
+        let count = of.rows.len().clamp(1, most);
+        (0..count).map(move |place| (of, of.rows.get(place)))
     });
+    let number = |(of, _): ComparedRow<'_>| of.number;
+    let mut last = None;
     PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
-        .text(say!(experiment_load_level), |one| {
-            one.shared(|| {
-                let is_blocks = one.of.order == PairOrder::Blocks;
-                Cell::from(&one.of.title)
-                    .with(&one.of.level)
-                    .with_if(is_blocks, || vec![Span::plain(say!(not_interleaved))])
-            })
+        .text(say!(experiment_load_level), |(of, _)| {
+            let is_blocks = of.order == PairOrder::Blocks;
+            Cell::from(&of.title)
+                .with(&of.level)
+                .with_if(is_blocks, || vec![Span::plain(say!(not_interleaved))])
         })
-        .text(say!(candidate), |one| {
-            one.shared(|| {
-                Cell::from(&one.of.candidate)
-                    .with(&one.of.baseline)
-                    .with_if(one.of.is_aa, || vec![Span::plain(aa(one.of))])
-            })
+        .merged(number)
+        .text(say!(candidate), |(of, _)| {
+            Cell::from(&of.candidate)
+                .with(&of.baseline)
+                .with_if(of.is_aa, || vec![Span::plain(aa(of))])
         })
+        .merged(number)
         .below(say!(baseline_2))
-        .text(say!(metric), |one| one.row.map(|row| &row.name))
+        .text(say!(metric), |(_, row)| row.map(|row| &row.name))
         .class("inner")
-        .col(say!(candidate), Short, |one| Some(one.row?.candidate.median))
-        .col(say!(baseline), Short, |one| Some(one.row?.baseline.median))
-        .strong(say!(ratio_2), Ratio, |one| one.row.map(ratio))
+        .col(say!(candidate), Short, |(_, row)| Some(row?.candidate.median))
+        .col(say!(baseline), Short, |(_, row)| Some(row?.baseline.median))
+        .strong(say!(ratio_2), Ratio, |(_, row)| row.map(ratio))
         .below(say!(n_95_percent_interval))
-        .text(say!(verdict), |one| {
-            let Some(row) = one.row else { return Cell::from(&one.of.no_pair).class("bad") };
+        .text(say!(verdict), |(of, row)| {
+            let Some(row) = row else { return Cell::from(&of.no_pair).class("bad") };
             Cell::from(&row.words).class(match row.call {
                 Call::Slower => "bad",
                 Call::Faster | Call::Equivalent => "",
                 _ => "grey",
             })
         })
-        .col(say!(pairs), Whole, |one| {
-            let pairs = one.row.map_or(0, |row| row.pairs);
-            let needed = one.row.and_then(|row| row.pairs_needed);
-            let needed = needed.filter(|needed| *needed > pairs);
-            needed
-                .into_iter()
-                .fold(Cell::from(pairs), |cell, more| cell.with(format::whole(more as f64)))
+        .col(say!(pairs), Whole, |(_, row)| {
+            let pairs = row.map_or(0, |row| row.pairs);
+            let needed = row.and_then(|row| row.pairs_needed).filter(|needed| *needed > pairs);
+            let needed = needed.map(|more| format::whole(more as f64));
+            Cell::from(pairs).with(needed.unwrap_or_default())
         })
         .below(say!(needed))
-        .col(say!(deviation_percent), Right, |one| deviations(one.row?))
+        .col(say!(deviation_percent), Right, |(_, row)| deviations(row?))
         .below(say!(candidate_baseline))
-        .col(tests(paper), Right, |one| one.row.map(chances))
+        .col(tests(paper), Right, |(_, row)| row.map(chances))
         .below(say!(corrected_holm))
-        .col(say!(noise_floor_percent), Percent, |one| one.row?.noise_floor)
-        .text(
-            say!(notes),
-            |one| {
-                if one.is_first { notes(paper, &one.of.checks) } else { Cell::blank() }
-            },
-        )
-        .each(|one, row| {
-            if one.is_first {
-                row.anchor = format!("comparison-{}", one.of.number);
+        .col(say!(noise_floor_percent), Percent, |(_, row)| row?.noise_floor)
+        .text(say!(notes), |(of, _)| notes(paper, &of.checks))
+        .merged(number)
+        .each(|(of, _), row| {
+            if last.replace(of.number) != Some(of.number) {
+                row.anchor = format!("comparison-{}", of.number);
             }
         })
 }
@@ -442,11 +415,10 @@ fn gates(paper: &Paper) -> PaperRows<&GateRow> {
         })
 }
 
-pub(super) fn brief(paper: &Paper) -> Blocks {
-    let mut blocks = Blocks::default();
+pub(super) fn brief(paper: &Paper, blocks: &mut Blocks) {
     if paper.trials.is_empty() {
         blocks.paragraph(no_trial(paper));
-        return blocks;
+        return;
     }
     if let Some(banner) = rehearsal(paper) {
         blocks.paragraph(banner);
@@ -466,7 +438,6 @@ pub(super) fn brief(paper: &Paper) -> Blocks {
     }
     let lines = [of_data(paper), vec![accounting_line(paper)], of_errors(paper)];
     lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
-    blocks
 }
 
 /// The best point of each experiment of a family.

@@ -1,6 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Anchor, Axis, LETTER, across, escape, fitted, open, place, text, width_of};
+use super::{Anchor, Axis, LETTER, Placed, across, escape, fitted, open, place, text, width_of};
 use std::fmt::Write;
 
 #[derive(Clone, Debug, Default)]
@@ -96,7 +96,7 @@ impl BarColumns {
         self.y.across(&mut out, left, right, y);
         let step = (right - left) / self.groups.len().max(1) as f64;
         for (place, group) in self.groups.iter().enumerate() {
-            self.write_group(&mut out, group, left + step * place as f64, step, y);
+            self.write_group(&mut out, group, [left + step * place as f64, step], &y);
         }
         self.write_names(&mut out, left, step);
         if let Some(limit) = self.limit {
@@ -108,14 +108,7 @@ impl BarColumns {
         out
     }
 
-    fn write_group(
-        &self,
-        out: &mut String,
-        group: &BarGroup,
-        left: f64,
-        step: f64,
-        y: impl Fn(f64) -> f64,
-    ) {
+    fn write_group(&self, out: &mut String, group: &BarGroup, [left, step]: [f64; 2], y: Placed) {
         let bars = group.columns.len().max(1) as f64;
         let wide = (step * 0.76 / bars).min(WIDEST);
         let inner = wide * bars;
@@ -125,7 +118,7 @@ impl BarColumns {
             let at = from + wide * place as f64;
             let (class, title) = (self.class_of(column), escape(&column.title));
             let _ = write!(out, "<g class=\"series {class}\"><title>{title}</title>");
-            self.write_column(out, column, at, wide, solid, &y);
+            self.write_bar(out, column, [at, wide, solid], y);
             out.push_str("</g>");
         }
         for (place, value) in group.marks.iter().enumerate() {
@@ -134,7 +127,7 @@ impl BarColumns {
             write_mark(out, at, y(*value), shade(place, group.marks.len()));
         }
         for (place, column) in group.columns.iter().enumerate() {
-            self.write_text(out, column, from + wide * (place as f64 + 0.5), step, &y);
+            self.write_text(out, column, [from + wide * (place as f64 + 0.5), step], y);
         }
     }
 
@@ -177,20 +170,12 @@ impl BarColumns {
         self.groups.iter().any(|group| !group.detail.is_empty())
     }
 
-    fn write_column(
-        &self,
-        out: &mut String,
-        column: &BarColumn,
-        at: f64,
-        wide: f64,
-        solid: f64,
-        y: impl Fn(f64) -> f64,
-    ) {
+    fn write_bar(&self, out: &mut String, bar: &BarColumn, [at, wide, solid]: [f64; 3], y: Placed) {
         let gap = (wide * 0.1).min(1.5);
         let middle = at + wide / 2.0;
         let base = y(self.base);
-        let Some(value) = column.value else {
-            if let Some(absent) = column.absent {
+        let Some(value) = bar.value else {
+            if let Some(absent) = bar.absent {
                 text(out, "value", middle, base - 4.0, Anchor::Middle, absent);
             }
             return;
@@ -203,7 +188,7 @@ impl BarColumns {
             out,
             "<rect class=\"under\" {place}/><rect class=\"column\" {place} fill-opacity=\"{solid:.2}\"/>"
         );
-        let (low, high) = column.low_high.unwrap_or((value, value));
+        let (low, high) = bar.low_high.unwrap_or((value, value));
         let (low, high) = (y(low), y(high));
         if low - high > 0.5 {
             let half = (wide * 0.22).min(3.0);
@@ -214,29 +199,22 @@ impl BarColumns {
                 "<path class=\"halo\" d=\"{line}\"/><path class=\"spread\" d=\"{line}M{from:.1},{low:.1}h{width:.1}M{from:.1},{high:.1}h{width:.1}\"/>"
             );
         }
-        if column.is_bound {
+        if bar.is_bound {
             arrow(out, middle, high.min(end) - 3.0);
         }
     }
 
     /// The words at the end of a bar, above everything else.
-    fn write_text(
-        &self,
-        out: &mut String,
-        column: &BarColumn,
-        middle: f64,
-        room: f64,
-        y: impl Fn(f64) -> f64,
-    ) {
-        let Some(value) = column.value.filter(|_| !column.text.is_empty()) else { return };
-        let (figure, marks) = match column.text.split_once(' ') {
-            Some(both) if width_of(&column.text) > room * TWO_LINES => both,
-            _ => (column.text.as_str(), ""),
+    fn write_text(&self, out: &mut String, bar: &BarColumn, [middle, room]: [f64; 2], y: Placed) {
+        let Some(value) = bar.value.filter(|_| !bar.text.is_empty()) else { return };
+        let (figure, marks) = match bar.text.split_once(' ') {
+            Some(both) if width_of(&bar.text) > room * TWO_LINES => both,
+            _ => (bar.text.as_str(), ""),
         };
-        let (low, high) = column.low_high.unwrap_or((value, value));
+        let (low, high) = bar.low_high.unwrap_or((value, value));
         let (end, low, high) = (y(value), y(low), y(high));
         let place = if end <= y(self.base) {
-            high.min(end) - if column.is_bound { 13.0 } else { 5.0 }
+            high.min(end) - if bar.is_bound { 13.0 } else { 5.0 }
         } else {
             low.max(end) + 13.0
         };

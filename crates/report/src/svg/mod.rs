@@ -188,8 +188,9 @@ impl Axis {
 }
 
 /// How a series is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stroke {
+    #[default]
     Solid,
     Dashed,
     Dotted,
@@ -207,7 +208,7 @@ impl Stroke {
 }
 
 /// A line with its points, and perhaps a band around it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Series {
     pub name: String,
     /// Colour class, such as `s0` or `published`.
@@ -218,7 +219,8 @@ pub struct Series {
     /// x, lowest, highest.
     pub band: Vec<(f64, f64, f64)>,
     pub has_dots: bool,
-    pub has_line: bool,
+    /// True where only its dots are drawn.
+    pub is_bare: bool,
     /// Message at its end.
     pub end_label: Option<String>,
 }
@@ -226,17 +228,7 @@ pub struct Series {
 impl Series {
     /// A solid line without dots.
     pub fn line(name: String, class: String, points: Vec<(f64, Option<f64>)>) -> Series {
-        let (band, stroke) = (Vec::new(), Stroke::Solid);
-        Series {
-            name,
-            class,
-            stroke,
-            points,
-            band,
-            has_dots: false,
-            has_line: true,
-            end_label: None,
-        }
+        Series { name, class, points, ..Series::default() }
     }
 
     /// The values of all of them.
@@ -255,8 +247,11 @@ pub struct Shade {
     pub title: String,
 }
 
+/// Turns a value into a place in the drawing.
+type Placed<'a> = &'a dyn Fn(f64) -> f64;
+
 /// A chart of lines.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Chart {
     pub width: f64,
     pub height: f64,
@@ -316,7 +311,7 @@ impl Chart {
         for series in &self.series {
             draw_series(&mut out, series, x, y);
         }
-        self.end_labels(&mut out, &plot, x, y);
+        self.end_labels(&mut out, &plot, &x, &y);
         out.push_str("</svg>");
         out
     }
@@ -349,13 +344,7 @@ impl Chart {
     }
 
     /// Names at the ends of lines, pushed apart where they would overlap.
-    fn end_labels(
-        &self,
-        out: &mut String,
-        plot: &Plot,
-        x: impl Fn(f64) -> f64,
-        y: impl Fn(f64) -> f64,
-    ) {
+    fn end_labels(&self, out: &mut String, plot: &Plot, x: Placed<'_>, y: Placed<'_>) {
         let mut labels: Vec<(f64, &str, &str)> = Vec::new();
         let mut right: f64 = plot.left;
         for series in &self.series {
@@ -401,7 +390,7 @@ fn draw_series(out: &mut String, series: &Series, x: impl Fn(f64) -> f64, y: imp
             None => is_down = false,
         }
     }
-    let hidden = if series.has_line { "" } else { " none" };
+    let hidden = if series.is_bare { " none" } else { "" };
     let _ = write!(out, "<path class=\"line{}{hidden}\" d=\"{path}\"/>", series.stroke.class());
     if series.has_dots {
         for (at, value) in &series.points {
@@ -525,12 +514,10 @@ mod tests {
         let series = |index: usize| Series {
             name: names[index].to_owned(),
             class: format!("s{index}"),
-            stroke: Stroke::Solid,
             points: vec![(0.0, Some(1.0)), (50.0, None), (100.0, Some(last[index]))],
-            band: Vec::new(),
             has_dots: true,
-            has_line: true,
             end_label: Some(names[index].to_owned()),
+            ..Series::default()
         };
         Chart {
             width: 600.0,

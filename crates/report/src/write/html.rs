@@ -1,11 +1,10 @@
 //! Blocks as the body of a page.
 
-use super::{coded, ends, groups, kept, set, shown};
+use super::{cell_line, coded, groups, joined, kept, lines_below, set};
 use crate::blocks::{
     Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, TableColumn, TableRow,
     TextLine,
 };
-use crate::format::NumberFormat;
 use crate::svg::escape;
 use dyno_facts::Lang;
 use std::fmt::Write;
@@ -48,13 +47,9 @@ impl Html {
             Block::List { style, items } => self.items(style.class(), items),
             Block::Terms { terms } => {
                 self.put("<dl class=\"terms\">\n");
-                for (word, meaning) in terms {
-                    let (word, meaning) = (set(word, self.lang), set(meaning, self.lang));
-                    self.put(&format!(
-                        "  <dt>{}</dt><dd>{}</dd>\n",
-                        escape(&word),
-                        escape(&meaning)
-                    ));
+                for term in terms {
+                    let [word, meaning] = [&term.0, &term.1].map(|it| escape(&set(it, self.lang)));
+                    self.put(&format!("  <dt>{word}</dt><dd>{meaning}</dd>\n"));
                 }
                 self.put("</dl>\n");
             }
@@ -80,7 +75,7 @@ impl Html {
 
     fn cover(&mut self, cover: &Cover) {
         let lang = self.lang;
-        let text = |text| whole_names(&escape(&set(text, lang)));
+        let text = |text| escape(&set(text, lang));
         let (kicker, title) = (text(&cover.kicker), text(&cover.title));
         self.put("<header>\n");
         if !cover.logo.is_empty() {
@@ -133,28 +128,14 @@ impl Html {
     fn contents(&mut self, cover: &Cover, blocks: &[Block]) {
         let label = escape(&cover.contents.line(self.lang));
         self.put(&format!("<nav aria-label=\"{label}\">\n  <ol>\n"));
-        let mut open = 0;
         for block in blocks {
             let Block::Heading(heading) = block else { continue };
-            if !heading.is_listed {
-                continue;
+            if heading.is_listed {
+                let class = class_of(if heading.level > 2 { "below" } else { "" });
+                let (anchor, title) = (escape(&heading.anchor), self.numbered(heading));
+                self.put(&format!("    <li{class}><a href=\"#{anchor}\">{title}</a></li>\n"));
             }
-            let level = if heading.level > 2 { 2 } else { 1 };
-            match (open, level) {
-                (0, _) => {}
-                (1, 2) => self.put("<ol>\n"),
-                (2, 1) => self.put("</li></ol></li>\n"),
-                _ => self.put("</li>\n"),
-            }
-            open = if open == 0 { 1 } else { level };
-            let (anchor, title) = (escape(&heading.anchor), self.numbered(heading));
-            self.put(&format!("    <li><a href=\"#{anchor}\">{title}</a>"));
         }
-        self.put(match open {
-            0 => "",
-            1 => "</li>\n",
-            _ => "</li></ol></li>\n",
-        });
         self.put("  </ol>\n</nav>\n");
     }
 
@@ -190,7 +171,7 @@ impl Html {
         let plain = escape(&kept(&text));
         let shown = match span.look {
             Look::Break => "<br>".to_owned(),
-            Look::Plain => plain,
+            Look::Plain => plain.clone(),
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
                 let tagged = parts.map(|(place, part)| match place % 2 {
@@ -204,19 +185,18 @@ impl Html {
             Look::Strong => format!("<strong>{plain}</strong>"),
             Look::Bad => format!("<strong class=\"bad\">{plain}</strong>"),
             Look::Caveat => format!("<strong class=\"caveat\">{plain}</strong>"),
-            Look::Note(level) => match &span.to {
-                Some(to) => {
-                    let to = escape(to);
-                    self.put(&format!("<a class=\"note {level:?}\" href=\"{to}\">{plain}</a>"));
-                    return;
-                }
-                None => format!("<span class=\"note {level:?}\">{plain}</span>"),
-            },
+            Look::Note(level) => format!("<span class=\"note {level:?}\">{plain}</span>"),
             Look::Swatch(name) => format!("<span class=\"key {name}\"></span>"),
         };
-        match &span.to {
-            Some(to) => self.put(&format!("<a href=\"{}\">{shown}</a>", escape(&target(to)))),
-            None => self.put(&shown),
+        match (&span.to, span.look) {
+            (Some(to), Look::Note(level)) => {
+                let to = escape(to);
+                self.put(&format!("<a class=\"note {level:?}\" href=\"{to}\">{plain}</a>"));
+            }
+            (Some(to), _) => {
+                self.put(&format!("<a href=\"{}\">{shown}</a>", escape(&target(to))));
+            }
+            (None, _) => self.put(&shown),
         }
     }
 
@@ -265,11 +245,11 @@ impl Html {
         self.heads(&table.columns);
         self.put("</thead>\n  <tbody>\n");
         let body = table.rows.len() - table.feet.min(table.rows.len());
-        table.rows[..body].iter().for_each(|row| self.row(row, &table.columns, false));
+        table.rows[..body].iter().for_each(|row| self.row(row, &table.columns));
         self.put("  </tbody>\n");
         if body < table.rows.len() {
             self.put("  <tfoot>\n");
-            table.rows[body..].iter().for_each(|row| self.row(row, &table.columns, true));
+            table.rows[body..].iter().for_each(|row| self.row(row, &table.columns));
             self.put("  </tfoot>\n");
         }
         self.put("</table></div>\n");
@@ -299,37 +279,35 @@ impl Html {
     }
 
     fn title(&mut self, column: &TableColumn, is_high: bool) {
-        let mut class = if column.format.is_right() { "n".to_owned() } else { String::new() };
-        for known in ["wrap", "theirs"] {
-            if column.class.contains(known) {
-                class = format!("{class} {}", if known == "theirs" { "grey" } else { known });
-            }
-        }
+        let class = [
+            if column.format.is_right() { "n" } else { "" },
+            if column.class.contains("wrap") { "wrap" } else { "" },
+            if column.class.contains("theirs") { "grey" } else { "" },
+        ];
         let high = if is_high { " rowspan=\"2\"" } else { "" };
         let title = escape(&set(&column.title, self.lang));
-        self.put(&format!("<th scope=\"col\"{high}{}>{title}", class_of(class.trim())));
+        self.put(&format!("<th scope=\"col\"{high}{}>{title}", class_of(&joined(&class))));
         if !column.below.is_empty() {
             self.put(&format!("<small>{}</small>", escape(&set(&column.below, self.lang))));
         }
         self.put("</th>");
     }
 
-    fn row(&mut self, row: &TableRow, columns: &[TableColumn], is_foot: bool) {
+    fn row(&mut self, row: &TableRow, columns: &[TableColumn]) {
         self.put(&format!("  <tr{}{}>", id_of(&row.anchor), class_of(row.class)));
         for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
             if cell.value != CellValue::Covered {
-                self.cell(cell, column, place == 0, is_foot);
+                self.cell(cell, column, place == 0);
             }
         }
         self.put("</tr>\n");
     }
 
-    fn cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool, is_foot: bool) {
+    fn cell(&mut self, cell: &Cell, column: &TableColumn, is_first: bool) {
         let is_right = column.format.is_right() && !is_first;
         let marks = if matches!(cell.value, CellValue::Notes(_)) { "marks" } else { "" };
-        let class = [if is_right { "n" } else { "" }, column.class, cell.class, marks];
-        let class: Vec<&str> = class.into_iter().filter(|class| !class.is_empty()).collect();
-        let mut attributes = class_of(&class.join(" "));
+        let class = joined(&[if is_right { "n" } else { "" }, column.class, cell.class, marks]);
+        let mut attributes = class_of(&class);
         for (name, count) in [("colspan", cell.columns), ("rowspan", cell.rows)] {
             if count > 1 {
                 let _ = write!(attributes, " {name}=\"{count}\"");
@@ -338,10 +316,8 @@ impl Html {
         let tag = if is_first { "th" } else { "td" };
         let scope = if is_first { " scope=\"row\"" } else { "" };
         let _ = write!(self.out, "<{tag}{scope}{attributes}>");
-        self.content(cell, column.format);
-        // Below a sum there is nothing to explain.
-        let below = if is_foot { &[][..] } else { &cell.below[..] };
-        for line in below {
+        self.line(&cell_line(cell, column.format));
+        for line in &lines_below(cell, column.format) {
             let is_bad = line.iter().any(|span| span.look == Look::Bad);
             let is_note = line.iter().any(|span| matches!(span.look, Look::Note(_)));
             let class = match (is_bad, is_note) {
@@ -355,40 +331,6 @@ impl Html {
         }
         let _ = write!(self.out, "</{tag}>");
     }
-
-    fn content(&mut self, cell: &Cell, format: NumberFormat) {
-        if !cell.bound.is_empty() && !matches!(cell.value, CellValue::Missing | CellValue::Blank) {
-            self.put(&format!("{}&#160;", cell.bound));
-        }
-        match (&cell.value, shown(cell, format)) {
-            (_, Some(text)) => self.put(&escape(&text)),
-            (CellValue::Text(line), None) => self.line(line),
-            (CellValue::Notes(notes), None) => {
-                for (place, (level, number)) in notes.iter().enumerate() {
-                    let blank = if place == 0 { "" } else { " " };
-                    self.put(&format!("{blank}<a class=\"note {level:?}\" href=\"#check-{number}\">{level:?}{number}</a>"));
-                }
-            }
-            _ => {}
-        }
-        if let CellValue::Spread(spread) = &cell.value {
-            let ends = ends(spread, format);
-            self.put(&format!("<small>{}</small>", escape(&ends)));
-        }
-    }
-}
-
-/// So many letters of a word with a hyphen stay on one line.
-const LONGEST_WHOLE: usize = 20;
-
-/// Names with a hyphen, such as `TPC-C` or `x4-medium`: no line breaks after it.
-fn whole_names(html: &str) -> String {
-    let is_name = |word: &str| word.contains('-') && word.chars().count() <= LONGEST_WHOLE;
-    let whole = |word: &str| match is_name(word) {
-        true => format!("<span class=\"keep\">{word}</span>"),
-        false => word.to_owned(),
-    };
-    html.split(' ').map(whole).collect::<Vec<_>>().join(" ")
 }
 
 fn class_of(class: &str) -> String {

@@ -10,9 +10,12 @@ pub(crate) use text::{markdown, terminal};
 pub(crate) use typst::{quoted, typst};
 
 use crate::ReportError;
-use crate::blocks::{Block, Cell, CellValue, Drawing, Look, Span, Spread, TableColumn};
-use crate::evidence::{Check, GateRow, PairedComparison, Paper};
+use crate::blocks::{
+    Block, Cell, CellValue, Drawing, Look, Span, Spread, TableColumn, TextLine, note,
+};
+use crate::evidence::{Check, GateRow, PairedComparison, Paper, Trial};
 use crate::format::{DASH, NumberFormat};
+use crate::sections::separated;
 use crate::svg::{escape, is_wide, letters, size_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -21,7 +24,7 @@ use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION};
 use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Kind (`png` or `svg`) and bytes of a logo that is a `data:` URL.
@@ -72,24 +75,41 @@ fn coded(text: &str) -> Vec<&str> {
     if parts.len() % 2 == 1 { parts } else { vec![text] }
 }
 
-/// What a cell shows as text; `None` where it holds spans.
-fn shown(cell: &Cell, format: NumberFormat) -> Option<String> {
-    Some(match &cell.value {
-        CellValue::Covered | CellValue::Blank => String::new(),
-        CellValue::Missing => DASH.to_owned(),
-        CellValue::Number(number) => format.show(*number),
-        CellValue::Spread(spread) => format.show(spread.median),
-        CellValue::Range([low, high]) => match (format.show(*low), format.show(*high)) {
-            (low, high) if low == high => low,
-            (low, high) => format!("{low}{DASH}{high}"),
+/// The content of a cell, behind its bound.
+fn cell_line(cell: &Cell, format: NumberFormat) -> TextLine {
+    let mut line = match &cell.value {
+        CellValue::Covered | CellValue::Blank => return TextLine::new(),
+        CellValue::Missing => return vec![Span::plain(DASH)],
+        CellValue::Text(line) => line.clone(),
+        CellValue::Number(number) => vec![Span::plain(format.show(*number))],
+        CellValue::Spread(spread) => vec![Span::plain(format.show(spread.median))],
+        CellValue::Range(ends) => match ends.map(|end| format.show(end)) {
+            [low, high] if low == high => vec![Span::plain(low)],
+            [low, high] => vec![Span::plain(format!("{low}{DASH}{high}"))],
         },
-        CellValue::Text(_) | CellValue::Notes(_) => return None,
-    })
+        CellValue::Notes(notes) => {
+            separated(notes.iter().map(|(level, number)| note(*level, *number)), " ")
+        }
+    };
+    if !cell.bound.is_empty() {
+        line.insert(0, Span::plain(format!("{}\u{a0}", cell.bound)));
+    }
+    line
 }
 
-/// The lowest and the highest of several trials.
-fn ends(spread: &Spread, format: NumberFormat) -> String {
-    format!("{}{DASH}{}", format.show(spread.min), format.show(spread.max))
+/// The lines below it: of several trials the lowest and the highest, then small print.
+fn lines_below(cell: &Cell, format: NumberFormat) -> Vec<TextLine> {
+    let mut lines = cell.below.clone();
+    if let CellValue::Spread(Spread { min, max, .. }) = cell.value {
+        let ends = format!("{}{DASH}{}", format.show(min), format.show(max));
+        lines.insert(0, vec![Span::plain(ends)]);
+    }
+    lines
+}
+
+/// Classes that are not empty, in one.
+fn joined(classes: &[&str]) -> String {
+    classes.iter().copied().filter(|class| !class.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 /// Rows above the columns' own titles: title, first column, number of columns.
@@ -113,16 +133,6 @@ fn bare(span: &Span, lang: Lang, between: &str) -> String {
         Look::Coded => span.text.line(lang).replace('`', ""),
         Look::Swatch(_) => String::new(),
         _ => span.text.line(lang),
-    }
-}
-
-/// Calls `look` with every block, those in details too.
-fn each<'a>(blocks: &'a [Block], look: &mut dyn FnMut(&'a Block)) {
-    for block in blocks {
-        look(block);
-        if let Block::Details { blocks, .. } = block {
-            each(blocks, look);
-        }
     }
 }
 
@@ -255,60 +265,40 @@ fn wrapped(text: &str, width: f64) -> Vec<String> {
 }
 
 /// What identifies a trial stands in front; the other columns follow in alphabetical order.
-const FIRST: [&str; 14] = [
-    "label",
-    "run",
-    "trial",
-    "experiment",
-    "target",
-    "test",
-    "workers",
-    "rate_per_s",
-    "repeat",
-    "status",
-    "adds_up",
-    "tps",
-    "qps",
-    "window_s",
-];
+const FIRST: &str = "label run trial experiment target test workers rate_per_s repeat status adds_up tps qps window_s";
 
 impl Paper {
     /// One row per trial, all fields of its summary; lists are JSON inside their cell.
     pub fn csv(&self) -> String {
-        let rows: Vec<BTreeMap<String, String>> = self
-            .trials
-            .iter()
-            .chain(&self.set_aside)
-            .chain(&self.stages)
-            .map(|trial| {
-                let mut row = BTreeMap::new();
-                let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
-                flatten("", &summary, &mut row);
-                row.remove("status.failed");
-                row.insert("run".to_owned(), self.runs[trial.run - 1].folder.clone());
-                row.insert("label".to_owned(), trial.label.clone());
-                row.insert("status".to_owned(), trial.status.to_owned());
-                row.insert("adds_up".to_owned(), trial.adds_up.to_string());
-                row
-            })
-            .collect();
-        let mut columns: Vec<&str> = FIRST.to_vec();
-        for column in rows.iter().flat_map(BTreeMap::keys) {
-            if !columns.contains(&column.as_str()) {
-                columns.push(column);
-            }
-        }
-        columns[FIRST.len()..].sort_unstable();
-        let heads: Vec<String> = columns.iter().map(|column| quote(column)).collect();
-        let mut text = heads.join(",") + "\n";
-        for row in &rows {
-            let cells = columns
-                .iter()
-                .map(|column| row.get(*column).map_or(String::new(), |cell| quote(cell)));
-            text += &cells.collect::<Vec<_>>().join(",");
-            text.push('\n');
-        }
-        text
+        let row = |trial: &Trial| {
+            let mut row = BTreeMap::new();
+            let summary = serde_json::to_value(&trial.summary).unwrap_or_default();
+            flatten("", &summary, &mut row);
+            row.remove("status.failed");
+            let own = [
+                ("run", self.runs[trial.run - 1].folder.clone()),
+                ("label", trial.label.clone()),
+                ("status", trial.status.to_owned()),
+                ("adds_up", trial.adds_up.to_string()),
+            ];
+            row.extend(own.map(|(name, value)| (name.to_owned(), value)));
+            row
+        };
+        let trials = self.trials.iter().chain(&self.set_aside).chain(&self.stages);
+        let rows: Vec<BTreeMap<String, String>> = trials.map(row).collect();
+        let first: Vec<&str> = FIRST.split(' ').collect();
+        let others: BTreeSet<&str> =
+            rows.iter().flat_map(|row| row.keys().map(String::as_str)).collect();
+        let others = others.into_iter().filter(|name| !first.contains(name));
+        let columns: Vec<&str> = first.iter().copied().chain(others).collect();
+        let line = |cells: Vec<String>| cells.join(",") + "\n";
+        let cell = |row: &BTreeMap<String, String>, name: &str| {
+            row.get(name).map_or(String::new(), |cell| quote(cell))
+        };
+        let heads = line(columns.iter().map(|column| quote(column)).collect());
+        let lines =
+            rows.iter().map(|row| line(columns.iter().map(|name| cell(row, name)).collect()));
+        heads + &lines.collect::<String>()
     }
 }
 
@@ -321,11 +311,9 @@ fn flatten(name: &str, value: &Value, row: &mut BTreeMap<String, String>) {
             }
         }
         Value::Null => {}
-        Value::String(text) => {
-            row.insert(name.to_owned(), text.clone());
-        }
-        other => {
-            row.insert(name.to_owned(), other.to_string());
+        value => {
+            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            row.insert(name.to_owned(), text);
         }
     }
 }

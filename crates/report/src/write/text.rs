@@ -1,9 +1,9 @@
 //! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files beside it;
 //! what is too long for a text is left out.
 
-use super::{bare, coded, ends, logo_name, shown};
+use super::{bare, cell_line, coded, lines_below, logo_name};
 use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
+    Block, Cell, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
 };
 use crate::format::NumberFormat;
 use dyno_core::{harmless, is_command};
@@ -211,8 +211,10 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
             }
             Block::Table(of) => out += &text_of_table(of, lang),
             Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
-            Block::Details { summary, blocks, .. } => {
-                out += &format!("\n{}\n{}", plain(summary, lang), terminal(blocks, lang));
+            // What a page shows on demand only is too much for a screen.
+            Block::Details { summary, is_open, blocks, .. } => {
+                let inner = if *is_open { terminal(blocks, lang) } else { String::new() };
+                out += &format!("\n{}\n{inner}", plain(summary, lang));
             }
             Block::Code { text } => text.lines().for_each(|line| out += &format!("  {line}\n")),
         }
@@ -244,22 +246,8 @@ fn cell_text(
     lang: Lang,
     line: impl Fn(&TextLine) -> String,
 ) -> String {
-    let mut text = match &cell.value {
-        CellValue::Text(spans) => line(spans),
-        CellValue::Notes(notes) => {
-            let notes = notes.iter().map(|(level, number)| format!("{level:?}{number}"));
-            notes.collect::<Vec<_>>().join(" ")
-        }
-        _ => shown(cell, format).unwrap_or_default(),
-    };
-    if !cell.bound.is_empty() && !text.is_empty() && cell.value != CellValue::Missing {
-        text = format!("{} {text}", cell.bound);
-    }
-    let ends = match &cell.value {
-        CellValue::Spread(spread) => Some(ends(spread, format)),
-        _ => None,
-    };
-    let below: Vec<String> = ends.into_iter().chain(cell.below.iter().map(line)).collect();
+    let text = line(&cell_line(cell, format)).replace('\u{a0}', " ");
+    let below: Vec<String> = lines_below(cell, format).iter().map(line).collect();
     let [open, between, close] = match lang {
         Lang::En => [" (", "; ", ")"],
         Lang::Zh => ["（", "；", "）"],

@@ -1,9 +1,9 @@
 //! Blocks as calls of the functions that the document's theme defines. How they look is the theme's
 //! business; what they say and their order are the paper's.
 
-use super::{coded, each, ends, groups, kept, set, shown};
+use super::{cell_line, coded, groups, joined, kept, lines_below, set};
 use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Look, PaperTable, Span, TableColumn, TableRow, TextLine,
+    Block, CellValue, Cover, Drawing, Look, PaperTable, Span, TableColumn, TableRow, TextLine,
 };
 use dyno_core::is_command;
 use dyno_facts::Lang;
@@ -14,16 +14,21 @@ const LONGEST_WORD: usize = 20;
 
 /// Blocks as markup.
 pub(crate) fn typst(blocks: &[Block], lang: Lang) -> String {
-    let mut anchors = HashSet::new();
-    each(blocks, &mut |block| match block {
-        Block::Heading(heading) => drop(anchors.insert(heading.anchor.as_str())),
-        Block::Table(table) => anchors.extend(table.rows.iter().map(|row| row.anchor.as_str())),
-        _ => {}
-    });
-    anchors.remove("");
-    let mut writer = Typst { out: String::new(), lang, anchors, set: HashSet::new() };
+    let mut writer =
+        Typst { out: String::new(), lang, anchors: anchors(blocks), set: HashSet::new() };
     writer.blocks(blocks);
     writer.out
+}
+
+/// The names of headings and rows, those in details too.
+fn anchors(blocks: &[Block]) -> HashSet<&str> {
+    let own = blocks.iter().flat_map(|block| match block {
+        Block::Heading(heading) => HashSet::from([heading.anchor.as_str()]),
+        Block::Table(table) => table.rows.iter().map(|row| row.anchor.as_str()).collect(),
+        Block::Details { blocks, .. } => anchors(blocks),
+        _ => HashSet::new(),
+    });
+    own.filter(|name| !name.is_empty()).collect()
 }
 
 struct Typst<'a> {
@@ -66,10 +71,9 @@ impl<'a> Typst<'a> {
             }
             Block::Terms { terms } => {
                 self.put("\n#terms-of(\"\"");
-                for (word, meaning) in terms {
-                    let (word, meaning) = (set(word, self.lang), set(meaning, self.lang));
-                    let both = (markup(&word), markup(&meaning));
-                    self.put(&format!(", (\"dt\", [{}]), (\"dd\", [{}])", both.0, both.1));
+                for term in terms {
+                    let [word, meaning] = [&term.0, &term.1].map(|it| markup(&set(it, self.lang)));
+                    self.put(&format!(", (\"dt\", [{word}]), (\"dd\", [{meaning}])"));
                 }
                 self.put(")\n");
             }
@@ -166,10 +170,9 @@ impl<'a> Typst<'a> {
     fn span(&mut self, span: &Span) {
         let text = span.text.line(self.lang);
         let plain = markup(&kept(&text));
-        let note = if let Look::Note(level) = span.look {
-            format!("note {level:?}")
-        } else {
-            String::new()
+        let note = match span.look {
+            Look::Note(level) => format!("note {level:?}"),
+            _ => String::new(),
         };
         if let Some(to) = &span.to {
             return self.link(to, &note, &plain);
@@ -286,50 +289,29 @@ impl<'a> Typst<'a> {
                 (_, 0) => "first",
                 _ => "",
             };
-            let own =
-                if row.class.is_empty() { String::new() } else { format!("row-{}", row.class) };
-            let class = [right, column.class, cell.class, kind, own.as_str()];
-            let class: Vec<&str> = class.into_iter().filter(|class| !class.is_empty()).collect();
-            self.put(&format!("  c({x}, {y}, {}, [", quoted(&class.join(" "))));
+            let own = match row.class {
+                "" => String::new(),
+                class => format!("row-{class}"),
+            };
+            let class = joined(&[right, column.class, cell.class, kind, &own]);
+            self.put(&format!("  c({x}, {y}, {}, [", quoted(&class)));
             if !anchor.is_empty() && self.set.insert(anchor) {
                 self.put(&format!("#place-of({});", quoted(anchor)));
             }
             anchor = "";
-            self.content(cell, column);
+            self.line(&cell_line(cell, column.format));
+            for line in &lines_below(cell, column.format) {
+                let class = if line.iter().any(|span| span.look == Look::Bad) { "bad" } else { "" };
+                self.put(&format!("#below({})", quoted(class)));
+                self.bracketed(line);
+                self.put(";");
+            }
             let (wide, high) = (cell.columns.max(1), cell.rows.max(1));
             self.put("]");
             if (wide, high) != (1, 1) {
                 self.put(&format!(", w: {wide}, h: {high}"));
             }
             self.put("),\n");
-        }
-    }
-
-    fn content(&mut self, cell: &Cell, column: &TableColumn) {
-        if !cell.bound.is_empty() && !matches!(cell.value, CellValue::Missing | CellValue::Blank) {
-            self.put(&format!("{}\u{a0}", cell.bound));
-        }
-        match (&cell.value, shown(cell, column.format)) {
-            (_, Some(text)) => self.put(&markup(&text)),
-            (CellValue::Text(line), None) => self.line(line),
-            (CellValue::Notes(notes), None) => {
-                for (place, (level, number)) in notes.iter().enumerate() {
-                    self.put(if place == 0 { "" } else { " " });
-                    let (to, class) = (format!("#check-{number}"), format!("note {level:?}"));
-                    self.link(&to, &class, &format!("{level:?}{number}"));
-                }
-            }
-            _ => {}
-        }
-        if let CellValue::Spread(spread) = &cell.value {
-            let ends = ends(spread, column.format);
-            self.put(&format!("#below(\"\")[{}];", markup(&ends)));
-        }
-        for line in &cell.below {
-            let class = if line.iter().any(|span| span.look == Look::Bad) { "bad" } else { "" };
-            self.put(&format!("#below({})", quoted(class)));
-            self.bracketed(line);
-            self.put(";");
         }
     }
 }

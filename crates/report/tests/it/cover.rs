@@ -123,8 +123,8 @@ fn an_answer_of_many_parts_is_a_list_with_medians() {
     let chinese = page.answers[0].render(Lang::Zh);
     assert!(chinese.contains("中位数 1,") && chinese.contains(" 对 "), "{chinese}");
     // Every form has every line.
-    let html = paper.html(Lang::En).expect("a page");
-    let typst = paper.typst(Lang::En).expect("a source");
+    let html = paper.html(Lang::En);
+    let typst = paper.typst(Lang::En);
     assert_eq!(html.matches("<ul class=\"verdict\">").count(), 1);
     assert!(typst.contains("#items(\"verdict\", false, ["), "print has the list");
     let text = paper.markdown(Lang::En);
@@ -309,7 +309,7 @@ fn colours_and_logo_of_the_publisher_reach_page_print_and_charts() {
     });
     let place =
         paper.targets.iter().position(|target| target.facts.name == "postgres").expect("there");
-    let html = paper.html(Lang::En).expect("a page");
+    let html = paper.html(Lang::En);
     assert!(html.contains(&format!("<img class=\"logo\" src=\"data:image/svg+xml;base64,{svg}\"")));
     assert!(html.contains(&format!("--p{place}: #7a0000;")), "light");
     let classes = html.split("class=\"").filter_map(|part| part.split('"').next());
@@ -318,7 +318,7 @@ fn colours_and_logo_of_the_publisher_reach_page_print_and_charts() {
         classes.into_iter().any(|names| names.split(' ').any(|name| name == own)),
         "in a chart"
     );
-    let typst = paper.typst(Lang::En).expect("a source");
+    let typst = paper.typst(Lang::En);
     assert!(typst.contains("#logo(\"svg\", bytes(\"<svg xmlns="), "print has the logo");
     assert!(paper.markdown(Lang::En).starts_with("![](logo.svg)\n\n# "));
     let (name, bytes) = paper.logo().expect("a file");

@@ -76,7 +76,7 @@ fn each_generator_is_shown_with_its_part_and_the_sum_is_the_trials() {
 #[test]
 fn pages_have_the_machines_and_the_parts_in_both_languages() {
     let paper = paper(|_| {});
-    let english = paper.html(Lang::En).expect("rendered");
+    let english = paper.html(Lang::En);
     for text in [
         "Work of each load generator on pair, ",
         "Load generators of the fleet of run 1; the machine above only coordinated them",
@@ -85,7 +85,7 @@ fn pages_have_the_machines_and_the_parts_in_both_languages() {
     ] {
         assert!(english.contains(text), "{text}");
     }
-    let chinese = texts_of(&paper.html(Lang::Zh).expect("rendered"));
+    let chinese = texts_of(&paper.html(Lang::Zh));
     assert!(chinese.contains("负载由 2 台压测机共同产生，合计 64 个并发。"));
     let markdown = paper.markdown(Lang::En);
     assert!(markdown.contains("| **All together** |"), "{markdown}");
@@ -117,7 +117,7 @@ fn papers_say_who_drove_which_nodes() {
                 }
             }
         });
-        let html = paper.html(Lang::En).expect("rendered");
+        let html = paper.html(Lang::En);
         assert_eq!(html.contains(">Nodes driven</th>"), !nodes[0].is_empty());
         let all = words(&paper);
         all.split_once("0.125 ms.").expect("how they started").1.trim_start().to_owned()

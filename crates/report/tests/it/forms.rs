@@ -1,10 +1,9 @@
-//! What surrounds a paper: its schema, templates of users, its size.
+//! What surrounds a paper: its schema, its size.
 
 use crate::support::{elements, golden};
 use crate::synthetic::{self, published, two_targets};
-use dyno_report::{Lang, Paper, Templates, schema};
+use dyno_report::{Lang, Paper, schema};
 use serde_json::Value;
-use std::fs;
 
 /// Where a value does not fit its schema; the parts of JSON Schema that schemas of papers use.
 fn misfits(root: &Value, schema: &Value, value: &Value, place: &str, found: &mut Vec<String>) {
@@ -129,7 +128,7 @@ fn a_value_that_does_not_fit_is_found() {
 fn five_hundred_points_stay_small() {
     let run = two_targets(&(1..=250).map(|step| step * 4).collect::<Vec<_>>(), 1, 120);
     assert_eq!(run.trials.len(), 501);
-    let html = Paper::new(&[run], &[published()]).html(Lang::En).expect("rendered");
+    let html = Paper::new(&[run], &[published()]).html(Lang::En);
     assert!(html.len() <= 3_000_000, "{} bytes", html.len());
     elements(&html);
 }
@@ -138,38 +137,12 @@ fn five_hundred_points_stay_small() {
 fn both_languages_are_rendered_alike_twice() {
     let paper = || Paper::new(&[two_targets(&[8, 64], 2, 6)], &[published()]);
     for lang in Lang::ALL {
-        let (one, two) = (paper().html(lang).expect("html"), paper().html(lang).expect("html"));
+        let (one, two) = (paper().html(lang), paper().html(lang));
         assert_eq!(one, two);
         let (one, two) = (paper().markdown(lang), paper().markdown(lang));
         assert_eq!(one, two);
     }
-    let chinese = paper().html(Lang::Zh).expect("html");
+    let chinese = paper().html(Lang::Zh);
     assert!(chinese.contains("<html lang=\"zh-CN\">"));
     assert!(chinese.contains("测试结果") && !chinese.contains(">Results<"));
-}
-
-#[test]
-fn a_user_replaces_templates() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let write =
-        |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("written");
-    let mut paper = Paper::new(&[two_targets(&[8], 1, 6)], &[]);
-    write("paper.html", "<h1>{{ title }}, mine</h1>\n{{ body }}\n");
-    write("style.css", ":root { --ink: #123456; }\n");
-    paper.templates = Templates::of_folder(folder.path()).expect("read");
-    let html = paper.html(Lang::En).expect("rendered");
-    assert!(html.starts_with("<h1>Two made-up servers under sysbench, mine</h1>"));
-    elements(&html);
-    let typst = paper.typst(Lang::En).expect("rendered");
-    assert!(typst.contains("\"ink\": rgb(\"#123456\")"));
-
-    write("paper.html", "<p>\n{{ no_such_thing }}\n</p>\n");
-    paper.templates = Templates::of_folder(folder.path()).expect("read");
-    let error = paper.html(Lang::En).expect_err("a mistake").to_string();
-    assert!(error.contains("paper.html, line 2"), "{error}");
-
-    write("limits.html", "a name that is no template's");
-    let error = Templates::of_folder(folder.path()).expect_err("no such template");
-    assert!(error.to_string().contains("limits.html"), "{error}");
-    assert!(error.hint.as_deref().is_some_and(|hint| hint.contains("paper.typ")), "{error}");
 }

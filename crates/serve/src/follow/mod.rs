@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_secs(3);
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct State {
     /// Names of the numbers of a row.
-    columns: &'static [&'static str],
+    columns: Vec<&'static str>,
     run: Option<RunView>,
     progress: Progress,
     trials: Vec<TrialView>,
@@ -85,7 +85,7 @@ pub(crate) struct Follower {
     runs: PathBuf,
     /// Name of the one run to follow.
     wanted: Option<String>,
-    run: Option<RunFollower>,
+    pub(crate) run: Option<RunFollower>,
     has_begun: bool,
     /// Whether the folder of runs has got another one, and when all of them were looked at.
     folder: Changes,
@@ -122,20 +122,16 @@ impl Follower {
         vec![Update::State(Box::new(self.state()))]
     }
 
-    pub(crate) fn run(&self) -> Option<&RunFollower> {
-        self.run.as_ref()
-    }
-
     fn state(&self) -> State {
         match &self.run {
             Some(run) => run.state(),
-            None => State { columns: &view::ROW, ..State::default() },
+            None => State { columns: view::columns(), ..State::default() },
         }
     }
 
     /// The run to follow from now on, where it isn't the one that is followed.
     fn other_run(&mut self) -> Option<PathBuf> {
-        let now = self.run.as_ref().map(RunFollower::path);
+        let now = self.run.as_ref().map(|run| run.path.as_path());
         if now.is_some_and(is_growing) {
             return None;
         }

@@ -21,18 +21,18 @@ const DRIFT_S: f64 = 2.0;
 
 #[derive(Debug)]
 pub(crate) struct RunFollower {
-    path: PathBuf,
+    pub(crate) path: PathBuf,
     header: RunHeader,
     header_changed: Changes,
     plan: Option<Plan>,
-    view: RunView,
-    progress: Progress,
+    pub(crate) view: RunView,
+    pub(crate) progress: Progress,
     /// When the progress was told, and since when what runs now runs if it is no trial.
     told_at: OffsetDateTime,
     since: String,
     folder: Changes,
     ended: BTreeMap<u32, TrialView>,
-    current: Option<Current>,
+    pub(crate) current: Option<Current>,
     events: Tail,
     happened: Vec<EventView>,
     prepared: BTreeSet<String>,
@@ -59,22 +59,6 @@ impl RunFollower {
         }
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
-    pub(crate) fn view(&self) -> &RunView {
-        &self.view
-    }
-
-    pub(crate) fn progress(&self) -> &Progress {
-        &self.progress
-    }
-
-    pub(crate) fn current(&self) -> Option<&Current> {
-        self.current.as_ref()
-    }
-
     pub(crate) fn poll(&mut self) -> Vec<Update> {
         let mut updates = Vec::new();
         // First: when nobody writes any more, what is read after it is all there is.
@@ -98,7 +82,7 @@ impl RunFollower {
         let running = current.filter(|current| !self.ended.contains_key(&current.view.number));
         let trials = self.ended.values().chain(running.map(|current| &current.view));
         State {
-            columns: &view::ROW,
+            columns: view::columns(),
             run: Some(self.view.clone()),
             progress: self.progress.clone(),
             trials: trials.cloned().collect(),
@@ -165,10 +149,13 @@ impl RunFollower {
             }
             let last = begun.last().copied().filter(|number| Some(number) > ended.last());
             let known = self.current.as_ref().map(|current| current.view.number);
-            match last {
-                Some(number) if Some(number) != known => self.begin(number, updates),
-                Some(_) => {}
-                None => self.show_last(updates),
+            match (last, self.ended.last_key_value()) {
+                (Some(number), _) if Some(number) != known => self.begin(number, updates),
+                (None, Some((number, view))) if known.is_none_or(|known| known < *number) => {
+                    let view = view.clone();
+                    self.show(view.clone(), view.started_at, updates);
+                }
+                _ => {}
             }
         }
     }
@@ -194,19 +181,7 @@ impl RunFollower {
     fn begin(&mut self, number: u32, updates: &mut Vec<Update>) {
         let Some(start) = read::<TrialStart>(&self.path, number, "partial.json") else { return };
         let began_at = start.began_at.clone();
-        let view = TrialView::running(start);
-        self.show(view, began_at, updates);
-    }
-
-    fn show_last(&mut self, updates: &mut Vec<Update>) {
-        let known = self.current.as_ref().map(|current| current.view.number);
-        if let Some((number, view)) = self.ended.last_key_value()
-            && known.is_none_or(|known| known < *number)
-        {
-            let view = view.clone();
-            let began_at = view.started_at.clone();
-            self.show(view, began_at, updates);
-        }
+        self.show(TrialView::running(start), began_at, updates);
     }
 
     fn show(&mut self, view: TrialView, began_at: String, updates: &mut Vec<Update>) {

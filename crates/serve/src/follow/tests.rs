@@ -158,13 +158,13 @@ fn the_end_of_a_run_is_survived_and_the_next_one_shown() {
     assert_eq!((names(&follower.poll()), names(&wanted.poll())), (vec!["state"], vec!["state"]));
     first.finish(RunStatus::Complete).expect("stored");
     assert_eq!(known(&follower.poll()).0, "complete");
-    let progress = follower.run().expect("a run").progress();
+    let progress = &follower.run.as_ref().expect("a run").progress;
     assert_eq!((progress.done, progress.total), (2, 2), "who is complete has done all");
     let mut second = begin(folder.path(), "b");
     second.begin_trial(start(1)).expect("a trial");
     let told = follower.poll();
     assert_eq!((names(&told), known(&told).0.as_str()), (vec!["state"], "running"));
-    assert_eq!(follower.run().map(RunFollower::path), Some(second.path()));
+    assert_eq!(follower.run.as_ref().map(|run| run.path.as_path()), Some(second.path()));
     assert!(!names(&wanted.poll()).contains(&"state"), "who wants one run keeps it");
 }
 
@@ -189,7 +189,7 @@ fn a_killed_run_is_told_to_be_interrupted() {
         told.and_then(|told| told.ok()?["tps"].as_f64())
     };
     assert_eq!(tps(&heard), Some(10.0), "what its intervals add up to");
-    let remaining = follower.run().map(|run| run.progress().remaining_s);
+    let remaining = follower.run.as_ref().map(|run| run.progress.remaining_s);
     assert_eq!(remaining, Some(None), "nothing is left to wait for");
 }
 
@@ -199,7 +199,7 @@ fn progress_and_events_are_told_when_they_change() {
     let mut run = begin(folder.path(), "s");
     let mut follower = Follower::new(folder.path(), None);
     follower.poll();
-    let progress = |follower: &Follower| follower.run().expect("a run").progress().clone();
+    let progress = |follower: &Follower| follower.run.as_ref().expect("a run").progress.clone();
     assert_eq!((progress(&follower).done, progress(&follower).total), (0, 2));
     let skipped = "reads/main/workers=8/repeat=2".to_owned();
     run.update(|header| {

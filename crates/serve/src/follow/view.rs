@@ -64,10 +64,10 @@ pub(crate) fn folder_name(path: &Path) -> String {
 /// A word for a status, and why it is so where there is something to say.
 pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
     match status {
+        RunStatus::Failed(why) => ("failed", why.into()),
         RunStatus::Running => ("running", Bilingual::default()),
         RunStatus::Complete => ("complete", Bilingual::default()),
         RunStatus::Interrupted => ("interrupted", Bilingual::default()),
-        RunStatus::Failed(why) => ("failed", why.into()),
     }
 }
 
@@ -149,24 +149,33 @@ fn level(step: &str, key: &str) -> Option<String> {
     step.split('/').find_map(|part| part.strip_prefix(key)).map(str::to_owned)
 }
 
-/// What the numbers of a [`RowView`] are, in their order. `measured` is 1 or, in warm-up, 0.
-pub(crate) const ROW: [&str; 15] = [
-    "begins_s",
-    "length_s",
-    "measured",
-    "tps",
-    "qps",
-    "mean_us",
-    "p50_us",
-    "p95_us",
-    "p99_us",
-    "max_us",
-    "errors",
-    "retries",
-    "host_cpu_share",
-    "host_steal_share",
-    "loops_cpus",
+/// A number of an interval: its name, and where it is found.
+type RowNumber = (&'static str, fn(&SeriesRow) -> f64);
+
+/// The numbers of a [`RowView`], in their order.
+const ROW: [RowNumber; 15] = [
+    ("begins_s", |row| row.begins_s),
+    ("length_s", |row| row.length_s),
+    // 0 in warm-up.
+    ("measured", |row| f64::from(u8::from(row.phase == "measured"))),
+    ("tps", |row| row.tps),
+    ("qps", |row| row.qps),
+    ("mean_us", |row| row.mean_us),
+    ("p50_us", |row| row.p50_us),
+    ("p95_us", |row| row.p95_us),
+    ("p99_us", |row| row.p99_us),
+    ("max_us", |row| row.max_us),
+    ("errors", |row| row.errors as f64),
+    ("retries", |row| row.retries as f64),
+    ("host_cpu_share", |row| row.host_cpu_share),
+    ("host_steal_share", |row| row.host_steal_share),
+    ("loops_cpus", |row| row.loops_cpu_s / row.length_s.max(1e-9)),
 ];
+
+/// The names of these numbers.
+pub(crate) fn columns() -> Vec<&'static str> {
+    ROW.iter().map(|(name, _)| *name).collect()
+}
 
 /// An interval as the numbers in [`ROW`], rounded to thousandths: rows are most of what the page is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -174,24 +183,7 @@ pub(crate) struct RowView([f64; ROW.len()]);
 
 impl From<&SeriesRow> for RowView {
     fn from(row: &SeriesRow) -> Self {
-        let numbers = [
-            row.begins_s,
-            row.length_s,
-            f64::from(u8::from(row.phase == "measured")),
-            row.tps,
-            row.qps,
-            row.mean_us,
-            row.p50_us,
-            row.p95_us,
-            row.p99_us,
-            row.max_us,
-            row.errors as f64,
-            row.retries as f64,
-            row.host_cpu_share,
-            row.host_steal_share,
-            row.loops_cpu_s / row.length_s.max(1e-9),
-        ];
-        RowView(numbers.map(|number| (number * 1e3).round() / 1e3))
+        RowView(ROW.map(|(_, number)| (number(row) * 1e3).round() / 1e3))
     }
 }
 

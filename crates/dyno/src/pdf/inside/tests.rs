@@ -137,7 +137,7 @@ fn papers_are_printed_whole_in_both_languages() {
     for (name, paper) in papers() {
         for lang in Lang::ALL {
             let name = format!("{name}, {}", lang.code());
-            let document = document(&paper.typst(lang).expect("rendered"));
+            let document = document(&paper.typst(lang));
             let text = checked(&name, &document);
             let pages = document.pages().len();
             assert!((3..200).contains(&pages), "{name}: {pages} pages");
@@ -157,7 +157,7 @@ fn the_short_edition_has_at_most_12_pages() {
         let short = paper.in_edition(Edition::Short);
         for lang in Lang::ALL {
             let name = format!("{name}, {}", lang.code());
-            let document = document(&short.typst(lang).expect("rendered"));
+            let document = document(&short.typst(lang));
             checked(&name, &document);
             let pages = document.pages().len();
             assert!(pages <= 12, "{name}: {pages} pages");
@@ -168,8 +168,8 @@ fn the_short_edition_has_at_most_12_pages() {
 #[test]
 fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     let (_, paper) = papers().swap_remove(1);
-    let source = paper.typst(Lang::Zh).expect("rendered");
-    assert_eq!(source, paper.typst(Lang::Zh).expect("rendered"));
+    let source = paper.typst(Lang::Zh);
+    assert_eq!(source, paper.typst(Lang::Zh));
     let made = || compile(&source).expect("made");
     let pdf = made();
     assert!(pdf.starts_with(b"%PDF-"));

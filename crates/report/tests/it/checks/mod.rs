@@ -225,7 +225,7 @@ fn what_a_run_accepts_is_shown_as_accepted_and_what_it_denies_is_told() {
     assert_eq!(denied, ["governor"], "swap is denied and was not found");
     let accepted = check(&paper, "hiccups");
     assert!(accepted.is_accepted && !check(&paper, "governor").is_accepted);
-    let html = paper.html(Lang::En).expect("rendered");
+    let html = paper.html(Lang::En);
     assert!(html.contains("<small>accepted</small>"), "the table says so");
     assert_eq!(paper.check_counts(), [0, 0, 1], "the accepted caveat is not counted");
     assert_eq!((check(&paper, "governor").number, accepted.number), (1, 2));

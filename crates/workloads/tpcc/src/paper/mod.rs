@@ -149,10 +149,6 @@ impl FamilyPaper for TpccPaper {
         section::blocks(paper, experiment, lang)
     }
 
-    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        section::terminal(paper, experiment)
-    }
-
     fn glossary(&self) -> Vec<GlossaryRow> {
         vec![
             glossary_row(say!(tpmc), say!(new_order_transactions_per_minute)),

@@ -43,15 +43,6 @@ pub(super) fn blocks(paper: &Paper, experiment: &Experiment, lang: Lang) -> Opti
     Some(blocks)
 }
 
-/// What a terminal shows of it.
-pub(super) fn terminal(paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-    let trials = own_trials(paper, experiment)?;
-    let mut blocks = head(paper, experiment);
-    mix_and_responses(paper, experiment, &mut blocks);
-    evidence(&trials, &mut blocks);
-    Some(blocks)
-}
-
 fn own_trials<'a>(paper: &'a Paper, experiment: &'a Experiment) -> Option<Vec<&'a Trial>> {
     let trials = paper.trials_in(experiment).filter(|trial| facts(trial).is_some());
     Some(trials.collect::<Vec<_>>()).filter(|trials| !trials.is_empty())
@@ -429,10 +420,7 @@ fn limit_line(limit: f64, (begin_s, end_s): (f64, f64), lang: Lang) -> Series {
         class: "published".to_owned(),
         stroke: Stroke::Dashed,
         points: vec![(begin_s, Some(limit)), (end_s, Some(limit))],
-        band: Vec::new(),
-        has_dots: false,
-        has_line: true,
-        end_label: None,
+        ..Series::default()
     }
 }
 

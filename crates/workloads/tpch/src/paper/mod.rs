@@ -148,10 +148,6 @@ impl FamilyPaper for TpchPaper {
         Some(TpchSection::new(paper, experiment)?.blocks(lang))
     }
 
-    fn terminal(&self, paper: &Paper, experiment: &Experiment) -> Option<Blocks> {
-        Some(TpchSection::new(paper, experiment)?.terminal())
-    }
-
     fn summary(&self, paper: &Paper) -> Option<PaperTable> {
         Some(section::summary(paper))
     }

@@ -88,14 +88,6 @@ impl<'a> TpchSection<'a> {
         blocks
     }
 
-    /// What a terminal shows of it.
-    pub(super) fn terminal(&self) -> Blocks {
-        let mut blocks = self.head();
-        self.tables.iter().for_each(|table| queries(&self.published, table, &mut blocks));
-        self.events(&mut blocks);
-        blocks
-    }
-
     fn head(&self) -> Blocks {
         let mut blocks = Blocks::default();
         let disclosure = say!(this_is_not_a_tpc_result_data);
