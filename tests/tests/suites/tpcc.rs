@@ -284,7 +284,11 @@ fn wrong_options_are_one_error_with_its_place() {
         ("bmsql-5.0", "options = { weights = { payment = 90 } }", "add up to 102"),
         ("bmsql-5.0", "options = { shard = { sufix = \"x\" } }", "`shard.suffix`?"),
         ("bmsql-5.0", "options = { checks = true }", "none, after or before-and-after"),
-        ("spec", "options = { terminal_warehouse_fixed = false }", "have a home warehouse"),
+        (
+            "spec",
+            "options = { terminal_warehouse_fixed = false }",
+            "It is an option of `bmsql-5.0`",
+        ),
         ("spec", "options = { think_multiplier = -1 }", "a number from 0 to 1000"),
         ("spec", "rate = 5", "have no rate"),
         ("bmsql-5.0", "workers = 11", "11 terminals are too many for warehouses = 1"),

@@ -102,7 +102,7 @@ impl Condition {
         derived.fold(self.body.to_owned(), |body, (name, text)| body.replace(name, text))
     }
 
-    /// True when the condition joins rows of different warehouses: these can be compared apart.
+    /// Returns true if the condition joins rows of different warehouses: these can be compared apart.
     pub fn joins_warehouses(&self) -> bool {
         matches!(self.id, "C10" | "X1" | "X2" | "X3" | "X6" | "X10")
     }
@@ -132,7 +132,7 @@ impl Condition {
         Ok(verdict)
     }
 
-    /// Looks whether the condition holds, on a session of its own. Reads whole tables. Nobody may write meanwhile.
+    /// Looks whether the condition holds, on a session of its own. Reads whole tables. There must be no writers.
     ///
     /// Rows of different warehouses are brought together by one statement. With `is_apart`, where the database refuses
     /// that, and where it would join the rows of each shard with those of the same shard only, both sides are read and
@@ -168,19 +168,19 @@ impl Condition {
     }
 }
 
-/// True when the database could be asked and refused.
+/// Returns true if the database could be asked and refused.
 fn is_refusal(error: &DbError) -> bool {
     error.cause() == Cause::Server && error.class() == ErrorClass::Other
 }
 
-/// How a condition was found.
+/// The violations of a condition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionVerdict {
     pub condition: Condition,
     pub violations: u64,
     /// The first ones.
     pub keys: Vec<String>,
-    /// True when both sides of a join were compared here.
+    /// Set if both sides of a join were compared here.
     pub is_apart: bool,
 }
 
@@ -251,7 +251,7 @@ const ITEMS_AT_ONCE: usize = 500;
 /// Warehouses that are compared at a time: a million rows of stock.
 const WAREHOUSES_AT_ONCE: u64 = 10;
 
-/// What is compared with which sums, and how both tell that a condition does not hold.
+/// Subjects, the sums that they are compared with, and the test for a violation.
 type Comparison = (Subjects, &'static [Sums], fn(&[i64]) -> bool);
 
 /// The verdict of a condition that joins rows of different warehouses, without that join: both sides are read by statements
@@ -448,8 +448,8 @@ async fn dist_infos(
     condition: &Condition,
 ) -> Result<ConditionVerdict, DbError> {
     let local = format!("{} AND ol_supply_w_id = ol_w_id AND s_w_id = ol_w_id", condition.body);
-    let found = condition.find(session, &local).await?;
-    let mut verdict = ConditionVerdict { is_apart: true, ..found };
+    let local = condition.find(session, &local).await?;
+    let mut verdict = ConditionVerdict { is_apart: true, ..local };
     let dists: Vec<String> = (1..=DISTRICTS).map(|number| format!("s_dist_{number:02}")).collect();
     // Fixed-length columns may be filled with blanks.
     let text = |cell: &Option<String>| cell.as_deref().unwrap_or_default().trim_end().to_owned();

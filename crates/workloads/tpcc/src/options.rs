@@ -71,9 +71,12 @@ pub const OPTIONS: &[OptionRow<TpccSettings>] = &[
     Row::new(
         "terminal_warehouse_fixed",
         "true",
-        Values::Text("true or false", |o, value| o.set_binding(value)),
-        "`false` in `bmsql-5.0`: a terminal keeps its district and draws the warehouse for each transaction",
-    ),
+        Values::Flag(|o, is_fixed| {
+            o.run.profile.binding = if is_fixed { Binding::Drawn } else { Binding::Roaming };
+        }),
+        "with `false` a terminal keeps its district and draws the warehouse for each transaction",
+    )
+    .for_tests(&["bmsql-5.0"]),
     Row::new(
         "sessions",
         "",
@@ -238,19 +241,6 @@ impl TpccSettings {
 
     pub fn checks(&self) -> CheckTime {
         self.checks.unwrap_or(CheckTime::usual(self.run.warehouses))
-    }
-
-    fn set_binding(&mut self, value: &str) -> Result<(), String> {
-        self.run.profile.binding = match (self.run.profile.binding, value) {
-            (Binding::Home, "on" | "true") => Binding::Home,
-            (Binding::Home, "off" | "false") => {
-                return Err("true: terminals of this profile have a home warehouse".to_owned());
-            }
-            (_, "on" | "true") => Binding::Drawn,
-            (_, "off" | "false") => Binding::Roaming,
-            _ => return Err("true or false".to_owned()),
-        };
-        Ok(())
     }
 
     fn set_weight(&mut self, name: &str, value: &str) -> Result<(), String> {

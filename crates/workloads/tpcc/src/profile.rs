@@ -28,10 +28,6 @@ impl TpccTransaction {
     }
 }
 
-/// The name in reports of the deferred part of a Delivery (clause 2.7.2.2), which is no kind of its
-/// own: terminals don't choose it.
-pub const DELIVERY_DEFERRED: &str = "delivery_deferred";
-
 /// One value for each kind of transaction, in the order of [`TpccTransaction::ALL`].
 pub type PerKind<T> = [T; 5];
 

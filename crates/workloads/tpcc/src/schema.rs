@@ -102,7 +102,7 @@ impl KeyTime {
     }
 }
 
-/// How tables are spread by warehouse: what a distributed database is told, by the names of clauses. `{table}` and
+/// Clauses by their names, which spread the tables of a distributed database by warehouse. `{table}` and
 /// `{column}` stand for a table's name and its warehouse column, `i_id` in the catalogue. Clauses of the catalogue, which
 /// every shard reads, begin with `item_`.
 ///
@@ -114,7 +114,7 @@ impl KeyTime {
 /// - `analyze`: a statement instead of the one that collects statistics.
 pub type Shard = BTreeMap<String, String>;
 
-/// What a coordinator of `dyno cluster up sharded-postgres` is told, by the functions that are in it. The catalogue
+/// Clauses for a coordinator of `dyno cluster up sharded-postgres`, by the functions that are in it. The catalogue
 /// is a plain table there: no statement joins it with rows of a shard.
 pub(crate) fn coordinator_clauses() -> Shard {
     let clauses = [

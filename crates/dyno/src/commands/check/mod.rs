@@ -355,12 +355,12 @@ fn check_conditions(
         let mut line = Line::new(condition.id, condition.rule().to_string());
         if condition.applies(stage) {
             let begin = Instant::now();
-            let found = condition.examine(driver, wanted.is_apart);
-            let found = found.map_err(|error| Failure::from(&error).at(condition.id))?;
-            line.holds = Some(found.holds());
-            line.violations = found.violations;
-            line.is_driver_side = found.is_apart;
-            line.keys = found.keys;
+            let verdict = condition.examine(driver, wanted.is_apart);
+            let verdict = verdict.map_err(|error| Failure::from(&error).at(condition.id))?;
+            line.holds = Some(verdict.holds());
+            line.violations = verdict.violations;
+            line.is_driver_side = verdict.is_apart;
+            line.keys = verdict.keys;
             line.time_s = begin.elapsed().as_secs_f64();
         }
         lines.push(line);

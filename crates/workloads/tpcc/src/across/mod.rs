@@ -107,7 +107,7 @@ pub(crate) async fn foreign_work(session: &mut AdminSession<'_>) -> Result<Forei
     Ok(customers.chain(stock).collect())
 }
 
-/// Looks at shard `number`, but for the orders. Nobody may write meanwhile.
+/// Inspects shard `number`, except for the orders. There must be no writers meanwhile.
 pub(crate) async fn look(
     session: &mut AdminSession<'_>,
     (recorded, map): (&Recorded, &ShardMap),
@@ -327,15 +327,15 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
     };
     *count += 1;
     if work.listed.len() < LISTED {
-        let named = |shards: &[usize]| {
+        let join_names = |shards: &[usize]| {
             let list: Vec<&str> = shards.iter().map(|shard| names[*shard]).collect();
             if list.is_empty() { "-".to_owned() } else { list.join(", ") }
         };
         work.listed.push(say!(
             across_one,
             what = describe(&one.across.entry),
-            there = named(&there),
-            missing = named(&missing),
+            there = join_names(&there),
+            missing = join_names(&missing),
             fate = fate
         ));
     }
@@ -405,19 +405,19 @@ pub(crate) fn shards_without_rows(
     })
 }
 
-/// Waits until no branch is undecided: whoever coordinates them may have to come back first. Returns the number of
+/// Waits until no branch is undecided: their coordinator may have to come back first. Returns the number of
 /// branches that were prepared when the load had ended, and how long that took.
 pub(crate) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Option<(u64, Duration)> {
     let begin = Instant::now();
-    let mut found = None;
+    let mut branches = None;
     loop {
         let asked = on_each_shard(shards, async |_, session| prepared_branches(session).await);
         let count = asked.ok().and_then(|asked| asked.into_iter().sum::<Option<u64>>());
-        let Some(count) = count else { return found };
+        let Some(count) = count else { return branches };
         let waited = begin.elapsed();
-        found = Some((found.map_or(count, |(first, _)| first), waited));
+        branches = Some((branches.map_or(count, |(first, _)| first), waited));
         if count == 0 || waited > DECIDED_WITHIN || signals::has_come() {
-            return found;
+            return branches;
         }
         std::thread::sleep(LOOK_EACH);
     }

@@ -11,7 +11,6 @@ use crate::values::{Constants, NuRand};
 use dyno_core::Nanos;
 use dyno_facts::{CheckVerdict, Message, say};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// Classes of equal probability that a distribution is divided into.
 const CLASSES: usize = 16;
@@ -92,18 +91,10 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    /// Notes if a row of an order or a payment of warehouse `home` lies on another shard.
+    /// Notes an order or a payment, and if it has rows on several shards.
     #[inline]
-    pub(crate) fn spread(
-        &mut self,
-        expected: &Expected,
-        home: i64,
-        mut others: impl Iterator<Item = i64>,
-    ) {
-        let shard = expected.shard(home);
-        if shard.is_some() {
-            count(&mut self.spread, others.any(|other| expected.shard(other) != shard));
-        }
+    pub(crate) fn spread(&mut self, is_crossing: bool) {
+        count(&mut self.spread, is_crossing);
     }
 
     /// The share of transactions of several shards among the New-Orders and Payments; `None` if unknown.
@@ -223,8 +214,6 @@ pub(crate) struct Expected {
     items: Classes,
     customer_ids: Classes,
     last_names: Classes,
-    /// The shard of each warehouse; empty if unknown.
-    shard_of: Vec<usize>,
 }
 
 impl Expected {
@@ -243,24 +232,7 @@ impl Expected {
             items: Classes::new(&constants.item()),
             customer_ids: Classes::new(&constants.customer()),
             last_names: Classes::new(&constants.last_name()),
-            shard_of: Vec::new(),
         }
-    }
-
-    /// For warehouses that lie on shards: `shard_of` has the shard of each one that is used.
-    pub(crate) fn on_shards(self, shard_of: Vec<usize>) -> Self {
-        Expected { shard_of, ..self }
-    }
-
-    #[inline]
-    fn shard(&self, warehouse: i64) -> Option<usize> {
-        self.shard_of.get(warehouse as usize - 1).copied()
-    }
-
-    /// The number of shards that warehouses lie on; `None` if unknown.
-    pub(crate) fn shards(&self) -> Option<u32> {
-        let shards: BTreeSet<usize> = self.shard_of.iter().copied().collect();
-        (!shards.is_empty()).then_some(shards.len() as u32)
     }
 
     pub(crate) fn audit(&self, found: &Counters) -> Audit {

@@ -113,14 +113,9 @@ fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
 
 #[test]
 fn what_crosses_shards_is_counted() {
-    let expected = expected(4).on_shards(vec![0, 1, 0, 1]);
-    assert_eq!(expected.shards(), Some(2));
     let mut counters = Counters::default();
     assert_eq!(counters.crossing_share(), None);
-    counters.spread(&expected, 2, [2, 1, 4, 3].into_iter());
-    counters.spread(&expected, 2, [2, 4].into_iter());
-    counters.spread(&expected, 2, [4].into_iter());
-    counters.spread(&expected, 1, [2].into_iter());
+    [true, false, true, false].into_iter().for_each(|is_crossing| counters.spread(is_crossing));
     assert_eq!(counters.crossing_share(), Some(0.5));
 }
 

@@ -345,13 +345,13 @@ fn settle_trial(
     };
     // Orders that are away from home are among the lost ones by what became of their other parts, and payments on
     // several shards, too.
-    let lost = settled.lost.saturating_sub(work.orders_away_from_home)
+    let lost_count = settled.lost.saturating_sub(work.orders_away_from_home)
         + work.losses.lost
         + payments_missing.saturating_sub(work.payments_away_from_home);
     let evidence = [settled.evidence(), about_payments, check.evidence.clone()];
     let lost = LostWork {
         acknowledged: Some(settled.acknowledged + payments.acknowledged),
-        lost: Some(lost),
+        lost: Some(lost_count),
         unknown: Some(settled.unknown + payments.unknown),
         evidence: Message::sentences(&evidence),
         across_shards: Some(work.losses),
@@ -412,7 +412,7 @@ pub fn facts(
         orders_unknown: orders.unknown,
         deliveries: audit.deliveries,
         deliveries_with_skips: audit.deliveries_with_skips,
-        shards: workload.expected.shards(),
+        shards: workload.shards(),
         crossing_share: workload.counters().crossing_share(),
         audit: audit.figures.iter().map(AuditFigure::line).collect(),
         ..TpccFacts::default()

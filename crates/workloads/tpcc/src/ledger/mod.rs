@@ -660,7 +660,7 @@ fn is_ledger(path: &Path, first: &str) -> Result<(), Failure> {
     }
 }
 
-/// How a ledger is read.
+/// Reading line by line.
 impl Recorded {
     /// `None` when the line has no meaning.
     fn read_line(&mut self, line: &str) -> Option<()> {

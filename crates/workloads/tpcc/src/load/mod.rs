@@ -212,9 +212,9 @@ async fn begin(
     }
     // Again also when they were there: a shard that died may have missed it, and has no copy of it then.
     let TpccLoadOptions { warehouses, seed, .. } = options;
-    let begun = format!("{warehouses} {seed} {} {shards}", loaded_at.0);
+    let building = format!("{warehouses} {seed} {} {shards}", loaded_at.0);
     let noting = || while_doing("noting the begin of the load");
-    put(session, &[(BUILDING, begun)]).await.map_err(noting())?;
+    put(session, &[(BUILDING, building)]).await.map_err(noting())?;
     // Left by an end that was interrupted.
     remove(session, &FACTS).await.map_err(noting())?;
     if !has_tables {
@@ -392,11 +392,11 @@ impl<'a> Load<'a> {
         missing: &[Vec<Missing<'_>>],
         is_wanted: impl Fn(&Chunk) -> bool,
     ) -> Result<(), LoadError> {
-        let wanted = |missing| {
+        let select = |missing| {
             let missing: &Vec<Missing<'_>> = missing;
             missing.iter().copied().filter(|missing| is_wanted(&missing.chunk)).collect()
         };
-        let pieces: Vec<Vec<Missing<'_>>> = missing.iter().map(wanted).collect();
+        let pieces: Vec<Vec<Missing<'_>>> = missing.iter().map(select).collect();
         let at = places.iter().zip(&pieces).map(|(place, pieces)| (&place.driver, &pieces[..]));
         self.loader.each_at(
             &at.collect::<Vec<_>>(),
@@ -682,7 +682,7 @@ fn begun_at(
     Ok(Some(Timestamp(at_ms as i64)))
 }
 
-/// True where everything is loaded as it was asked for, false where nothing is there.
+/// Returns true if everything is loaded as it was asked for, false if nothing is there.
 ///
 /// # Errors
 /// Something else is there.
@@ -703,12 +703,12 @@ async fn is_complete(
     };
     // Tables are dropped one by one, the configuration last.
     check_tables(session, tables).await?;
-    let wanted = options.warehouses;
-    if *warehouses == wanted.to_string() {
+    let asked_number = options.warehouses;
+    if *warehouses == asked_number.to_string() {
         return Ok(true);
     }
     let has = counted(warehouses.parse::<u32>().unwrap_or(0), "warehouse");
-    Err(other_data(format!("The tables hold {has}, and {wanted} were asked for.")))
+    Err(other_data(format!("The tables hold {has}, and {asked_number} were asked for.")))
 }
 
 /// Inserts or replaces rows of the configuration.

@@ -211,8 +211,8 @@ impl Survey {
         let name = &self.names[shard];
         let warehouses: BTreeSet<&String> = held.keys().chain(seen.keys()).collect();
         let problem = |warehouse: &String| {
-            let known = warehouse.parse().ok().filter(|it| (1..=self.warehouses).contains(it));
-            let owner = known.map(|known: u32| map.shard_of(known));
+            let number = warehouse.parse().ok().filter(|it| (1..=self.warehouses).contains(it));
+            let owner = number.map(|number: u32| map.shard_of(number));
             let (held, seen) = (held.get(warehouse), seen.get(warehouse));
             match held {
                 Some(cells) if owner != Some(shard) => Some(say!(

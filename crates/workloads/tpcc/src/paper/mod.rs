@@ -165,8 +165,6 @@ impl FamilyPaper for TpccPaper {
 const PER_WAREHOUSE: (f64, f64) = (9.0, 12.86);
 /// Least length of a measurement interval, seconds.
 const LEAST_INTERVAL_S: f64 = 7200.0;
-/// Terminals of a warehouse (clause 4.2.2).
-const TERMINALS_PER_WAREHOUSE: u32 = 10;
 
 /// The name that the specification gives to a kind of transaction: `New-Order`.
 fn kind_name(name: &str) -> Message {

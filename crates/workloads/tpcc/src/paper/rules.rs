@@ -2,9 +2,10 @@
 
 use super::section::{are_short, facts_of, p90_us, share_percent};
 use super::{
-    PER_WAREHOUSE, TERMINALS_PER_WAREHOUSE, facts, has_pauses_of_spec, isolation_text, kind_name,
-    terminals_text, tpcc_of, warehouses_text,
+    PER_WAREHOUSE, facts, has_pauses_of_spec, isolation_text, kind_name, terminals_text, tpcc_of,
+    warehouses_text,
 };
+use crate::DISTRICTS;
 use crate::audit::{chance_of_share, chance_of_sum};
 use crate::facts::{ConditionLine, ConditionState, TpccFacts};
 use crate::messages::checks;
@@ -23,7 +24,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::trial(Group::F, Level::E, checks::tpcc_audit, |trial| audit(trial, CheckVerdict::Failed)),
     Rule::trial(Group::F, Level::W, checks::tpcc_terminals, |trial| {
         let facts = facts(trial)?;
-        let most = TERMINALS_PER_WAREHOUSE * facts.warehouses.max(1);
+        let most = DISTRICTS * facts.warehouses.max(1);
         let (terminals, warehouses) =
             (terminals_text(facts.terminals), warehouses_text(facts.warehouses));
         (facts.terminals > most)
@@ -125,20 +126,20 @@ fn audit(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
 
 fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
     let lines = &facts(trial)?.conditions;
-    let found = |get: fn(&ConditionLine) -> &Option<ConditionState>| {
-        let judged = lines.iter().filter_map(|line| Some((line, get(line).as_ref()?)));
-        let count = judged.clone().count();
-        let found = judged.filter(|(_, state)| state.verdict == verdict);
+    let describe = |get: fn(&ConditionLine) -> &Option<ConditionState>| {
+        let states = lines.iter().filter_map(|line| Some((line, get(line).as_ref()?)));
+        let count = states.clone().count();
+        let failing = states.filter(|(_, state)| state.verdict == verdict);
         let ids: Vec<Message> =
-            found.map(|(line, _)| Message::verbatim(line.id.as_str())).collect();
+            failing.map(|(line, _)| Message::verbatim(line.id.as_str())).collect();
         match ids.len() {
             0 => None,
             all if all == count => Some(say!(all_n, n = all.to_string())),
             _ => Some(Message::joined(&ids, ", ", "、")),
         }
     };
-    let before = found(|line| &line.before).map(|found| say!(before_found, found = found));
-    let after = found(|line| &line.after).map(|found| say!(after_found, found = found));
+    let before = describe(|line| &line.before).map(|found| say!(before_found, found = found));
+    let after = describe(|line| &line.after).map(|found| say!(after_found, found = found));
     parts(before.into_iter().chain(after))
 }
 
@@ -167,16 +168,16 @@ fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
     let pauses = facts_of(facts(trial)?, &kind.name)?.pauses?;
     let (is_keying_short, is_think_short) = are_short(&pauses);
     let texts = |mean_s: f64, least_s: f64| (format!("{mean_s:.2}"), format::plain(least_s));
-    let mut found = Vec::new();
+    let mut messages = Vec::new();
     if is_keying_short {
         let (mean, least) = texts(pauses.keying_s, pauses.keying_clause_s);
-        found.push(say!(keying_for_s, mean = mean, least = least));
+        messages.push(say!(keying_for_s, mean = mean, least = least));
     }
     if is_think_short {
         let (mean, least) = texts(pauses.think_s, pauses.think_clause_s);
-        found.push(say!(thinking_for_s, mean = mean, least = least));
+        messages.push(say!(thinking_for_s, mean = mean, least = least));
     }
-    (!found.is_empty()).then(|| Message::list(&found))
+    (!messages.is_empty()).then(|| Message::list(&messages))
 }
 
 fn slow_kinds(trial: &Trial) -> Option<Message> {
@@ -235,13 +236,13 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
     let found = rows.flat_map(|row| {
         row.targets.iter().filter_map(|target| {
             let setup = tpcc_of(evidence, counterpart(experiment, row, target)?)?.facts;
-            let is_other = |here: u32, there: Option<f64>| {
+            let difference = |here: u32, there: Option<f64>| {
                 let there = there.filter(|there| *there != f64::from(here))?;
                 Some((whole(here.into()), whole(there)))
             };
             let loaded = row.conditions.get("warehouses").and_then(|text| text.parse().ok());
-            let warehouses = is_other(setup.warehouses, loaded);
-            let terminals = is_other(setup.terminals, row.workers());
+            let warehouses = difference(setup.warehouses, loaded);
+            let terminals = difference(setup.terminals, row.workers());
             let differences = [
                 warehouses.map(|(n, there)| say!(warehouses_instead_of, n = n, there = there)),
                 terminals.map(|(n, there)| say!(terminals_instead_of, n = n, there = there)),

@@ -1,5 +1,5 @@
 //! The section of an experiment that is TPC-C: its levels, its kinds of transactions, what speaks for its trials, and
-//! editions of a database beside each other: what each carries at how many terminals, and what that costs.
+//! editions of a database: the throughput of each, its terminals and its costs.
 
 use super::{
     TpccPoint, bound_sentence, deviations, facts, isolation_text, kind_name, terminals_text,
@@ -116,40 +116,6 @@ fn mix_and_responses(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks
         blocks.table(responses(&rows));
         blocks.fine(say!(a_limit_is_met_when_the));
     }
-    let paced: Vec<(&KindRow<'_>, PauseFacts)> =
-        rows.iter().filter_map(|row| Some((row, row.pauses?))).collect();
-    if !paced.is_empty() {
-        blocks.table(pauses_table(&paced));
-        blocks.fine(say!(pauses_are_means_of_the_window));
-    }
-}
-
-fn pauses_table<'a>(
-    rows: &'a [(&KindRow<'a>, PauseFacts)],
-) -> PaperRows<&'a (&'a KindRow<'a>, PauseFacts)> {
-    let judged = |mean_s: f64, is_short: bool| {
-        Cell::from(mean_s).with_if(is_short, || vec![bad(say!(below))])
-    };
-    PaperRows::new(say!(keying_and_think_times_of_terminals), rows)
-        .text(say!(target_2), |(row, _)| row.target)
-        .col(say!(terminals), Whole, |(row, _)| row.terminals)
-        .text(say!(transaction_2), |(row, _)| &row.kind)
-        .group(say!(keying_s), |table| {
-            table
-                .col(say!(mean_2), Fixed(3), |(_, pauses)| {
-                    judged(pauses.keying_s, are_short(pauses).0)
-                })
-                .col(say!(at_least), Fixed(0), |(_, pauses)| pauses.keying_clause_s)
-                .col(say!(count), Whole, |(_, pauses)| pauses.keyings)
-        })
-        .group(say!(think_time_s), |table| {
-            table
-                .col(say!(mean_2), Fixed(3), |(_, pauses)| {
-                    judged(pauses.think_s, are_short(pauses).1)
-                })
-                .col(say!(at_least), Fixed(0), |(_, pauses)| pauses.think_clause_s)
-                .col(say!(count), Whole, |(_, pauses)| pauses.thinks)
-        })
 }
 
 fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
@@ -192,7 +158,7 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         true => say!(response_times_in_ms_medians_of),
         false => say!(response_times_in_ms),
     };
-    let judged = |is_within: Option<bool>| match is_within {
+    let verdict = |is_within: Option<bool>| match is_within {
         None => Span::plain(say!(not_judged)),
         Some(true) => Span::plain(say!(met)),
         Some(false) => bad(say!(exceeded)),
@@ -213,7 +179,7 @@ fn responses<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .col(say!(n_99th), Ms, |row| row.spread(0.01, |it| it.p99_us).map(|us| spread(us, 1)))
         .col(say!(maximum), Ms, |row| row.max_us())
         .col(say!(limit_of_the_90th_s), Whole, |row| row.held.map(|held| held.limit_p90_s))
-        .text(say!(limit), |row| judged(row.is_within_limit()))
+        .text(say!(limit), |row| verdict(row.is_within_limit()))
 }
 
 /// Conditions, books and audits.
@@ -437,7 +403,6 @@ struct KindRow<'a> {
     /// Commits sent and never answered, of the whole trials; `None` where that is not counted.
     unknown: Option<u64>,
     latencies: Vec<LatencySummary>,
-    pauses: Option<PauseFacts>,
 }
 
 impl KindRow<'_> {
@@ -467,7 +432,7 @@ impl KindRow<'_> {
         latencies.map(|latency| latency.max_us).reduce(f64::max)
     }
 
-    /// Whether the 90th percentile is within its limit in every repeat; `None` with too few transactions to say.
+    /// Returns true if the 90th percentile is within its limit in every repeat; `None` with too few transactions to say.
     fn is_within_limit(&self) -> Option<bool> {
         let limit_us = self.held?.limit_p90_s * 1e6;
         let verdicts = self.latencies.iter().map(|it| Some(p90_us(it)? <= limit_us));
@@ -499,31 +464,15 @@ fn kinds<'a>(trials: &[&'a Trial]) -> Vec<KindRow<'a>> {
             share_percent: share_percent(&sums, &sum.name),
             unknown: (sum.name == TpccFacts::NEW_ORDER).then_some(unknown),
             latencies: all.filter(|kind| kind.name == sum.name).map(|kind| kind.latency).collect(),
-            pauses: pauses(&own, &sum.name),
         }
     };
     sums.iter().map(row).collect()
 }
 
-/// The pauses around a kind over all repeats.
-fn pauses(trials: &[&TpccFacts], kind: &str) -> Option<PauseFacts> {
-    let pauses = trials.iter().filter_map(|facts| facts_of(facts, kind)?.pauses);
-    pauses.reduce(|sum, one| {
-        let (thinks, keyings) = (sum.thinks + one.thinks, sum.keyings + one.keyings);
-        let mean = |means: [f64; 2], counts: [u64; 2]| {
-            let total = means[0] * counts[0] as f64 + means[1] * counts[1] as f64;
-            total / (counts[0] + counts[1]).max(1) as f64
-        };
-        let think_s = mean([sum.think_s, one.think_s], [sum.thinks, one.thinks]);
-        let keying_s = mean([sum.keying_s, one.keying_s], [sum.keyings, one.keyings]);
-        PauseFacts { thinks, think_s, keyings, keying_s, ..one }
-    })
-}
-
-/// Keying times are waited for to the nanosecond; a mean that is shorter by this is no rounding.
+/// Keying times are waited for to the nanosecond; a mean that is shorter by this was not rounded.
 const KEYING_EXACT_S: f64 = 0.001;
 
-/// Whether keying and think times are shorter than clause 5.2.5.7 has them, the latter by more than chance explains.
+/// Keying and think times are shorter than those of clause 5.2.5.7, the latter by more than chance explains.
 pub(super) fn are_short(pauses: &PauseFacts) -> (bool, bool) {
     let least_think_s = pauses.think_clause_s * least_mean_of_exponentials(pauses.thinks);
     (
@@ -537,7 +486,7 @@ pub(super) fn facts_of<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccK
     facts.kinds.iter().find(|kind| kind.name == name)
 }
 
-/// The share of a trial's kind in its mix, percent; `None` of what is no part of it.
+/// The share of a trial's kind in its mix, percent; `None` of a kind outside of it.
 pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
     let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
     let own = in_mix().find(|kind| kind.name == name)?;
@@ -637,9 +586,10 @@ fn edition_rows<'a>(paper: &'a Paper, experiment: &Experiment) -> Vec<EditionRow
 
 fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>> {
     let own = |row: &'a EditionRow<'a>| row.measured.as_ref().map(|(_, own)| own);
-    let shown = |row: &'a EditionRow<'a>, get: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
-        row.measured.as_ref().map(|(point, own)| spread(get(own), point.repeats))
-    };
+    let spread_cell =
+        |row: &'a EditionRow<'a>, get: fn(&TpccPoint<'_>) -> Spread| -> Option<Cell> {
+            row.measured.as_ref().map(|(point, own)| spread(get(own), point.repeats))
+        };
     PaperRows::new(say!(editions_beside_each_other), rows)
         .text(say!(edition), |row| &row.name)
         .col(say!(shards), Whole, move |row| own(row)?.facts.shards)
@@ -648,10 +598,10 @@ fn edition_table<'a>(rows: &'a [EditionRow<'a>]) -> PaperRows<&'a EditionRow<'a>
         .col(say!(terminals), Whole, |row| row.terminals)
         .col("tpmC", Short, move |row| {
             let marks = Message::verbatim(row.marks.trim());
-            shown(row, |own| own.tpmc).map(|cell| cell.with(marks))
+            spread_cell(row, |own| own.tpmc).map(|cell| cell.with(marks))
         })
         .class("strong")
-        .col("tpmTOTAL", Short, move |row| shown(row, |own| own.tpm_total))
+        .col("tpmTOTAL", Short, move |row| spread_cell(row, |own| own.tpm_total))
         .col(say!(published_tpmc), Short, |row| row.published)
         .class("theirs")
         .col(say!(across_shards_percent), Percent, move |row| own(row)?.facts.crossing_share)

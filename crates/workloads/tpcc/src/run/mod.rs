@@ -12,11 +12,11 @@ pub(crate) use terminal::Pacing;
 pub use terminal::Terminal;
 
 use crate::audit::{Audit, Counters, Expected};
-use crate::facts::PauseFacts;
+use crate::facts::{PauseFacts, TpccFacts};
 use crate::ledger::{DistrictBooks, Ledger, LedgerFile};
 use crate::load::{TpccDatabase, UTC};
 use crate::options::{Isolation, TpccOptions};
-use crate::profile::{Binding, DELIVERY_DEFERRED, DeliveryMode, PerKind, TpccTransaction};
+use crate::profile::{Binding, DeliveryMode, PerKind, TpccTransaction};
 use crate::settle::Books;
 use crate::values::{self, Constants, is_c_last_allowed};
 use crate::{DISTRICTS, WAREHOUSES_MAX};
@@ -29,6 +29,7 @@ use dyno_facts::Message;
 use dyno_runner::failure::Failure;
 use link::{FLIGHT_LENGTH, Link, Sql, Statements};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,7 +53,7 @@ pub struct Tpcc {
     kinds: Vec<TransactionKind>,
     /// Who works where; empty where workers work in turn.
     places: Vec<u32>,
-    pub(crate) expected: Expected,
+    expected: Expected,
     pacing: Pacing,
     ledger: Ledger,
     counters: Mutex<Counters>,
@@ -87,8 +88,6 @@ pub struct TpccWorker {
     counters: Box<Counters>,
     /// Districts without an order that its last transaction has met.
     skipped: u32,
-    /// What its last Delivery has delivered, by district; 0 is nothing.
-    delivered: [i64; DISTRICTS as usize],
     log: Option<WorkerLog>,
 }
 
@@ -117,7 +116,7 @@ impl Tpcc {
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());
         let mut kinds: Vec<_> = shares.map(|(&of, weight)| kind(of.name(), weight)).collect();
         if options.profile.delivery == DeliveryMode::Deferred {
-            kinds.push(kind(DELIVERY_DEFERRED, 0));
+            kinds.push(kind(TpccFacts::DEFERRED, 0));
         }
         Ok(Tpcc {
             isolation: options
@@ -153,8 +152,6 @@ impl Tpcc {
     /// Knows how warehouses lie on shards: what has rows on several of them is counted, and recorded in the
     /// ledger if there is one.
     pub fn with_shards(mut self, map: ShardMap) -> Self {
-        let warehouses = 1..=self.options.warehouses;
-        self.expected = self.expected.on_shards(warehouses.map(|it| map.shard_of(it)).collect());
         self.ledger.shards = Some(map);
         self
     }
@@ -172,8 +169,8 @@ impl Tpcc {
     /// New-Orders and Payments that were acknowledged so far, of some warehouses.
     pub(crate) fn acknowledged_at(&self, is_wanted: impl Fn(u32) -> bool) -> u64 {
         let districts = (0..).zip(self.ledger.districts());
-        let wanted = districts.filter(|(index, _)| is_wanted(index / DISTRICTS + 1));
-        wanted.map(|(_, it)| it.orders.acknowledged + it.payments.acknowledged).sum()
+        let selected = districts.filter(|(index, _)| is_wanted(index / DISTRICTS + 1));
+        selected.map(|(_, it)| it.orders.acknowledged + it.payments.acknowledged).sum()
     }
 
     /// Deliveries that terminals have queued and that were not executed to an end, well or ill.
@@ -241,6 +238,14 @@ impl Tpcc {
         Statements::prepare(session).await
     }
 
+    /// The number of shards that warehouses lie on; `None` if unknown.
+    pub(crate) fn shards(&self) -> Option<u32> {
+        let map = self.ledger.shards.as_ref()?;
+        let used: BTreeSet<usize> =
+            (1..=self.options.warehouses).map(|warehouse| map.shard_of(warehouse)).collect();
+        Some(used.len() as u32)
+    }
+
     fn terminal(&self, id: WorkerId, rng: Rng) -> Terminal {
         let turn = id % (self.options.warehouses * DISTRICTS);
         let place = self.places.get(turn as usize).copied().unwrap_or(turn);
@@ -290,7 +295,6 @@ impl Workload for Tpcc {
             input,
             counters: Box::default(),
             skipped: 0,
-            delivered: [0; DISTRICTS as usize],
             log: self.log.as_ref().map(WorkerLog::new),
         })
     }
@@ -328,7 +332,7 @@ impl Workload for Tpcc {
                 return Ok(self.queue_delivery(worker));
             }
         }
-        let TpccWorker { statements, flight, names, input, counters, delivered, .. } = worker;
+        let TpccWorker { statements, flight, names, input, counters, skipped, .. } = worker;
         let buffers = (&*statements, flight);
         let mut link = Link::new(session, buffers, tally, &self.ledger);
         let end = if self.options.profile.rolls_back_reads { Sql::Rollback } else { Sql::Commit };
@@ -338,15 +342,15 @@ impl Workload for Tpcc {
             Input::OrderStatus(input) => {
                 transactions::order_status(&mut link, input, names, end).await
             }
-            Input::Delivery(input) => transactions::delivery(&mut link, input, delivered).await,
+            Input::Delivery(input) => {
+                *skipped = transactions::delivery(&mut link, input).await?;
+                counters.delivered(*skipped);
+                Ok(Outcome::Committed)
+            }
             Input::StockLevel(input) => transactions::stock_level(&mut link, input, end).await,
         }?;
-        if let Input::Delivery(_) = input {
-            worker.skipped = delivered.iter().filter(|&&order| order == 0).count() as u32;
-            counters.delivered(worker.skipped);
-        }
         if transaction != DEFERRED {
-            count(counters, &self.expected, input, outcome);
+            count(counters, (&self.expected, self.ledger.shards.as_ref()), input, outcome);
         }
         Ok(outcome)
     }
@@ -408,7 +412,15 @@ fn draw(terminal: &mut Terminal, world: &World, kind: TpccTransaction) -> Input 
 
 /// Notes what was done, for the audit.
 #[inline]
-fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: Outcome) {
+fn count(
+    counters: &mut Counters,
+    (expected, map): (&Expected, Option<&ShardMap>),
+    input: &Input,
+    outcome: Outcome,
+) {
+    let crosses = |map: &ShardMap, home: i64, other: i64| {
+        map.shard_of(home as u64) != map.shard_of(other as u64)
+    };
     match input {
         Input::NewOrder(order) => {
             let is_rolled_back = outcome == Outcome::RolledBack;
@@ -418,16 +430,17 @@ fn count(counters: &mut Counters, expected: &Expected, input: &Input, outcome: O
                 let is_remote = line.supply_warehouse != order.warehouse;
                 counters.line(expected, line.item, is_remote);
             }
-            if outcome == Outcome::Committed {
-                let suppliers = valid.iter().map(|line| line.supply_warehouse);
-                counters.spread(expected, order.warehouse, suppliers);
+            if let (Outcome::Committed, Some(map)) = (outcome, map) {
+                let mut suppliers = valid.iter().map(|line| line.supply_warehouse);
+                counters.spread(suppliers.any(|other| crosses(map, order.warehouse, other)));
             }
         }
         Input::Payment(payment) => {
             let is_remote = payment.customer_warehouse != payment.warehouse;
             counters.payment(is_remote);
-            let customer = std::iter::once(payment.customer_warehouse);
-            counters.spread(expected, payment.warehouse, customer);
+            if let Some(map) = map {
+                counters.spread(crosses(map, payment.warehouse, payment.customer_warehouse));
+            }
             counters.customer(expected, &payment.who);
         }
         Input::OrderStatus(status) => counters.customer(expected, &status.who),

@@ -4,8 +4,9 @@ use crate::common::{Fake, FakeDriver};
 use dyno_core::{Dialect, MILLISECOND, Nanos, Rng, SECOND, Tally, TerminalPlan, Workload};
 use dyno_engine::{Control, TrialEnd, TrialResult, TrialSpec, drive_simulated};
 use dyno_reactor::block_on;
+use dyno_tpcc::facts::TpccFacts;
 use dyno_tpcc::load::TpccDatabase;
-use dyno_tpcc::profile::{DELIVERY_DEFERRED, SPEC, TpccTransaction};
+use dyno_tpcc::profile::{SPEC, TpccTransaction};
 use dyno_tpcc::{Terminal, Tpcc, TpccOptions, TpccWorker};
 
 const WAREHOUSES: u32 = 20;
@@ -38,7 +39,7 @@ fn entered(tpcc: &Tpcc, kind: TpccTransaction) -> u64 {
 fn tpmc_is_what_pauses_and_responses_leave() {
     let (tpcc, result) = simulate(8, 4 * MILLISECOND, 600);
     let kinds = &result.total.kinds;
-    assert_eq!(tpcc.transactions()[5].name, DELIVERY_DEFERRED);
+    assert_eq!(tpcc.transactions()[5].name, TpccFacts::DEFERRED);
     // The deck's mean of keying and think times, and the response that was measured, Delivery's being
     // none.
     let response_s = (0..5)
