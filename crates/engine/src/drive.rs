@@ -15,7 +15,7 @@ use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -174,14 +174,12 @@ fn drive_on<W: Workload, D: Driver>(
         drop(sender);
         let mut gather = |watch| collect(&receiver, &spares, shared, watch, observer);
         let collected = is_real.then(|| gather(Some(GeneratorWatch::new(monotonic_now()))));
-        let ends = threads.into_iter().map(|thread| thread.join().unwrap_or_else(repanic));
+        let ends = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         let ends = ends.collect::<io::Result<Vec<_>>>().map_err(DriveError::System)?;
         finish(shared, &gate, collected.unwrap_or_else(|| gather(None)), ends)
     })
-}
-
-fn repanic<T>(panic: Box<dyn std::any::Any + Send>) -> T {
-    std::panic::resume_unwind(panic)
 }
 
 fn run_loop<W: Workload, D: Driver>(

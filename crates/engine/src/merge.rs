@@ -94,7 +94,7 @@ fn add(merged: &mut TrialResult, part: &TrialResult) {
     merged.loops_cpu.extend(&part.loops_cpu);
 }
 
-/// What adds up whether parts were measured at the same time or one after the other.
+/// Adds what adds up both of parts that were measured at the same time and of parts one after the other.
 fn add_counts(sum: &mut TrialResult, more: &TrialResult) {
     sum.total.add(&more.total);
     sum.connect = sum.connect.max(more.connect);

@@ -42,16 +42,14 @@ impl<'a, W: Workload, D: Driver> Shared<'a, W, D> {
         spec: &'a TrialSpec,
         control: &'a Control,
     ) -> Self {
-        let (terminals, error) = match seat(workload, spec) {
-            Ok(terminals) => (terminals, None),
-            Err(error) => (None, Some(error)),
-        };
+        let seated = seat(workload, spec);
+        let error = seated.as_ref().err().cloned();
         Shared {
             workload,
             driver,
             spec,
             control,
-            terminals,
+            terminals: seated.ok().flatten(),
             connected: AtomicU32::new(0),
             stop: AtomicBool::new(error.is_some()),
             events_left: AtomicU64::new(spec.events.unwrap_or(u64::MAX)),

@@ -135,7 +135,7 @@ pub struct StudentRatio {
     pub p: f64,
 }
 
-/// What a comparison says of one metric.
+/// The verdict of a comparison on one metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Call")]

@@ -141,14 +141,14 @@ fn experiments(
     published: &[PublishedTable],
 ) -> Vec<Experiment> {
     let mut known: Vec<ExperimentFacts> = Vec::new();
-    let of_runs = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
-    let of_trials = trials.iter().map(|trial| ExperimentFacts {
+    let planned = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
+    let measured = trials.iter().map(|trial| ExperimentFacts {
         name: trial.summary.experiment.clone(),
         title: trial.summary.experiment.clone(),
         test: trial.summary.test.clone(),
         ..ExperimentFacts::default()
     });
-    for facts in of_runs.chain(of_trials) {
+    for facts in planned.chain(measured) {
         if !known.iter().any(|other| other.name == facts.name) {
             known.push(facts);
         }

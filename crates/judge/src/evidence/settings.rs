@@ -166,7 +166,7 @@ pub fn readable(name: &str, value: &str) -> String {
     }
 }
 
-/// What decides how queries are executed, in the order in which it is shown.
+/// Settings that decide how queries are executed, in the order in which they are shown.
 const OF_QUERIES: &[(&str, Meaning)] = &[
     ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
     ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),

@@ -184,8 +184,8 @@ fn metric(name: &str, kind: &str) -> Result<(Metric, bool), Vec<&'static str>> {
         metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
     };
     let mut metrics = Metric::of_trials().filter(is_known);
-    let found = metrics.find(|metric| metric.name() == name || is_short(metric));
-    found.map(|metric| (metric, metric.name() != name)).ok_or_else(|| {
+    let metric = metrics.find(|metric| metric.name() == name || is_short(metric));
+    metric.map(|metric| (metric, metric.name() != name)).ok_or_else(|| {
         let names = Metric::of_trials().filter(is_known).map(Metric::name);
         names.map(|name| if is_gate { name } else { name.trim_end_matches("_ms") }).collect()
     })
@@ -201,11 +201,11 @@ fn scale(
     /// In seconds.
     const TIMES: [(&str, f64); 5] =
         [("us", 1e-6), ("ms", 1e-3), ("s", 1.0), ("min", 60.0), ("h", 3600.0)];
-    let of_time =
+    let factor_to_seconds =
         |name: &str| TIMES.iter().find(|(known, _)| *known == name).map(|(_, scale)| scale);
-    match (figure, metric.unit().and_then(of_time)) {
+    match (figure, metric.unit().and_then(factor_to_seconds)) {
         (GateFigure::Value, Some(_)) if unit.is_empty() && !needs_unit => Ok(1.0),
-        (GateFigure::Value, Some(own)) => of_time(unit)
+        (GateFigure::Value, Some(own)) => factor_to_seconds(unit)
             .map(|scale| scale / own)
             .ok_or_else(|| TIMES.iter().map(|(name, _)| *name).collect()),
         _ if unit.is_empty() => Ok(1.0),

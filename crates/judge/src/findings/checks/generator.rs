@@ -143,7 +143,8 @@ fn is_withstood(case: &Case<'_>, trial: &Trial) -> bool {
         .iter()
         .filter(|of| of.pairs.iter().flatten().any(|label| *label == trial.label))
         .peekable();
-    own.peek().is_some() && own.all(|of| !veto::explains_any(VetoReach::Pairs, of, case.verdicts))
+    own.peek().is_some()
+        && own.all(|of| !veto::explains_any(VetoReach::Pairs, of, case.verdicts, false))
 }
 
 fn rate_missed(trial: &Trial) -> Option<Message> {

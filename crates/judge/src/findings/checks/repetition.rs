@@ -70,14 +70,9 @@ pub(super) const RULES: &[Rule] = &[
     Rule::case(Group::C, Level::E, checks::uneven_background, |case| {
         each_comparison(case, |of| Some((uneven_background(case.evidence, of)?, VetoReach::AnyFar)))
     }),
-    Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| {
-        uneven_cpu(case, veto::explains_the_deciding)
-    }),
+    Rule::case(Group::C, Level::E, checks::uneven_foreign_cpu, |case| uneven_cpu(case, true)),
     Rule::case(Group::C, Level::W, checks::uneven_foreign_cpu_secondary, |case| {
-        uneven_cpu(case, |reach, of, verdicts| {
-            veto::explains_any(reach, of, verdicts)
-                && !veto::explains_the_deciding(reach, of, verdicts)
-        })
+        uneven_cpu(case, false)
     }),
 ];
 
@@ -394,15 +389,15 @@ fn uneven_background(evidence: &Evidence, of: &PairedComparison) -> Option<Messa
     })
 }
 
-/// Comparisons whose verdicts fall, as `explains` says, by what other programs took from one side.
-fn uneven_cpu(
-    case: &Case<'_>,
-    explains: fn(VetoReach, &PairedComparison, &Verdicts) -> bool,
-) -> Vec<Finding> {
+/// Comparisons whose verdict by the metric that decides falls by the CPU that other programs took from one side; or those
+/// of which only other verdicts do.
+fn uneven_cpu(case: &Case<'_>, is_deciding: bool) -> Vec<Finding> {
     each_comparison(case, |of| {
         let uneven = UnevenCpu::of(&cpu_of_pairs(case.evidence, of))?;
         let reach = VetoReach::HeldUp(uneven.log_reach);
-        explains(reach, of, case.verdicts).then(|| (uneven.told(of), reach))
+        let explains = |is_deciding| veto::explains_any(reach, of, case.verdicts, is_deciding);
+        let is_found = explains(is_deciding) && (is_deciding || !explains(true));
+        is_found.then(|| (uneven.told(of), reach))
     })
 }
 

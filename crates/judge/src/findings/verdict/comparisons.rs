@@ -41,11 +41,11 @@ fn comparison_plans<'a>(
         evidence.trials.iter().any(|trial| own(trial) && trial.target == target.label)
     };
     let tried: Vec<&PaperTarget> = evidence.targets.iter().filter(is_tried).collect();
-    let of_runs = || {
+    let compared_runs = || {
         let compared = |run| Some((run, own_facts(run, experiment)?.comparison.as_ref()?));
         evidence.runs.iter().filter_map(compared)
     };
-    let wanted = of_runs().next().map(|(_, facts)| facts);
+    let wanted = compared_runs().next().map(|(_, facts)| facts);
     let plan = |baseline: &'a PaperTarget,
                 candidate: &'a PaperTarget,
                 facts: Option<&ComparisonFacts>,
@@ -75,13 +75,13 @@ fn comparison_plans<'a>(
         }
     };
     let mut found = Vec::new();
-    for (run, facts) in of_runs() {
-        let of_name = |name: &String| {
+    for (run, facts) in compared_runs() {
+        let find_target = |name: &String| {
             let mut own = tried.iter().copied();
             own.find(|target| target.run == run.number && target.facts.name == *name)
         };
-        let Some(baseline) = of_name(&facts.baseline) else { continue };
-        let candidates = facts.candidates.iter().filter_map(of_name);
+        let Some(baseline) = find_target(&facts.baseline) else { continue };
+        let candidates = facts.candidates.iter().filter_map(find_target);
         found.extend(candidates.map(|candidate| plan(baseline, candidate, Some(facts), true)));
     }
     let is_alike =
@@ -363,7 +363,7 @@ pub(super) struct Pairs<'a> {
     pub(super) lost: usize,
 }
 
-/// Levels are told from the smallest to the largest.
+/// The place of a load level, from the smallest to the largest.
 pub(super) fn level_size(trial: &Trial) -> f64 {
     match &trial.level {
         Some(level) => level.size,
@@ -408,10 +408,10 @@ pub(super) fn pairs_by_level<'a>(
         let is_again = |pair: &(&Trial, &Trial)| pair.0.summary.purpose == Purpose::Confirm;
         let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
         // However they ended.
-        let begun = own.iter().chain(candidate.iter().filter(at_level));
-        let begun = begun.filter(|trial| trial.summary.purpose == Purpose::Measure);
-        let begun: BTreeSet<u32> = begun.map(|trial| trial.summary.repeat).collect();
-        let lost = begun.len().saturating_sub(whole);
+        let sides = own.iter().chain(candidate.iter().filter(at_level));
+        let planned = sides.filter(|trial| trial.summary.purpose == Purpose::Measure);
+        let repeats: BTreeSet<u32> = planned.map(|trial| trial.summary.repeat).collect();
+        let lost = repeats.len().saturating_sub(whole);
         let again = found.iter().filter(|pair| is_again(pair)).count();
         // Too few of them would take the verdict away that the planned pairs carry.
         match again >= LEAST_PAIRS || again == found.len() {

@@ -72,25 +72,18 @@ pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Me
     veto.or_else(|| gate().map(|gate| (Message::verbatim(&gate.gate), true)))
 }
 
-/// Whether a verdict or a gate of a comparison falls by what reaches so far.
-pub(crate) fn explains_any(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
-    of.rows.iter().any(|row| explains(reach, row, of.margin))
-        || explains_a_gate(reach, of, verdicts)
-}
-
-/// The same of the metric that decides and of the gates.
-pub(crate) fn explains_the_deciding(
+/// Returns true if a verdict of a comparison (only that of the metric that decides, if `is_deciding`) or a gate on it falls
+/// by something that reaches so far.
+pub(crate) fn explains_any(
     reach: VetoReach,
     of: &PairedComparison,
     verdicts: &Verdicts,
+    is_deciding: bool,
 ) -> bool {
-    of.rows.first().is_some_and(|row| explains(reach, row, of.margin))
-        || explains_a_gate(reach, of, verdicts)
-}
-
-fn explains_a_gate(reach: VetoReach, of: &PairedComparison, verdicts: &Verdicts) -> bool {
+    let judged = if is_deciding { 1 } else { of.rows.len() };
     let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
-    gates.any(|gate| explains_gate(reach, gate, &of.rows))
+    of.rows.iter().take(judged).any(|row| explains(reach, row, of.margin))
+        || gates.any(|gate| explains_gate(reach, gate, &of.rows))
 }
 
 fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
