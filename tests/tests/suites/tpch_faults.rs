@@ -323,9 +323,7 @@ fn full_disks_are_one_error() {
     fails(&dyno(folder, &load), "disk is full");
 
     let out = ["tpch", "gen", "--scale", "0.01", "--out", "tiny/files"];
-    fails(&dyno(folder, &out), "hint: ");
-    assert!(!folder.join("tiny/files").exists(), "nothing was written");
-    fails(&dyno(folder, &[&out[..], &["--force"]].concat()), "No space left on device");
+    fails(&dyno(folder, &out), "No space left on device");
     let left = fs::read_dir(folder.join("tiny/files")).expect("the folder was made");
     assert!(left.flatten().all(|file| file.file_name() != "lineitem.tbl"), "an unfinished file");
 

@@ -41,7 +41,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             files(folder, scale.parse()?, Content::Parts { tables: large, part: 1..=parts, parts })
         }
         ["statements", step] => {
-            let step = TpchStep::named(step).ok_or("there is no such step")?;
+            let mut steps = TpchStep::ALL.into_iter();
+            let step = steps.find(|own| own.name() == *step).ok_or("there is no such step")?;
             for sql in statements(step, Dialect::Postgres, &TpchLoadOptions::new(1.0)) {
                 println!("{}", sql.replace('\n', " "));
             }

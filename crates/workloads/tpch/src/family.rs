@@ -192,7 +192,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         length: test.length(),
     };
     drive_pass(database, job, pass, |watch| {
-        let facts = run(&database.admin(), &asked, &Storing(watch), &|| {
+        let facts = run(&database.admin(), &asked, watch, &|| {
             control.is_stopped() || given_up().is_some()
         })?;
         // Counting rows is no part of what the trial cost the server.
@@ -251,31 +251,36 @@ fn headline(summary: &TrialSummary) -> String {
 }
 
 /// Tells what has ended.
-struct Storing<'a, 'w, 'run>(&'a PassWatch<'w, 'run>);
-
-impl TrialWatch for Storing<'_, '_, '_> {
+impl TrialWatch for PassWatch<'_, '_> {
     fn started(&self) {
-        self.0.started();
+        PassWatch::started(self);
     }
 
     fn query(&self, facts: &QueryFacts) {
-        let what = format!("Q{} took {:.2} s", facts.query, facts.seconds);
-        self.0.ended("queries", facts, &what);
+        self.ended("queries", facts, &format!("Q{} took {:.2} s", facts.query, facts.seconds));
     }
 
     fn refresh(&self, facts: &RefreshFacts) {
-        let what = format!("RF{} took {:.2} s", facts.function, facts.seconds);
-        self.0.ended("refreshes", facts, &what);
+        self.ended(
+            "refreshes",
+            facts,
+            &format!("RF{} took {:.2} s", facts.function, facts.seconds),
+        );
     }
 
     fn plan(&self, query: u8, extension: &str, text: &str) -> String {
         // Plans are taken when all that is timed has ended.
-        self.0.over();
-        self.0.plan(&format!("q{query:02}.{extension}"), text, &format!("plan of Q{query}"))
+        self.over();
+        PassWatch::plan(
+            self,
+            &format!("q{query:02}.{extension}"),
+            text,
+            &format!("plan of Q{query}"),
+        )
     }
 
     fn note(&self, text: &str) {
-        self.0.note(text);
+        PassWatch::note(self, text);
     }
 }
 
@@ -349,10 +354,9 @@ fn unknown(facts: &TpchFacts, status: &TrialStatus) -> Message {
         };
     }
     let was_refreshed = facts.load.as_ref().is_some_and(|load| load.refresh_pairs > 0);
-    if was_refreshed || !facts.refreshes.is_empty() {
-        say!(answers_unknown_after_refresh)
-    } else {
-        say!(answers_unknown)
+    match was_refreshed || !facts.refreshes.is_empty() {
+        true => say!(answers_unknown_after_refresh),
+        false => say!(answers_unknown),
     }
 }
 

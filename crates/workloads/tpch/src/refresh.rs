@@ -7,7 +7,7 @@
 
 use crate::generate::refresh;
 use crate::schema::SchemaTable;
-use crate::state::{fact, note_refresh_pair, set_fact};
+use crate::state::{begin, fact, note_refresh_pair, set_fact};
 use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, Session};
 use dyno_wire::mysql::row::InsertRows;
 use serde::{Deserialize, Serialize};
@@ -72,8 +72,7 @@ pub async fn execute(
     loop {
         let upto = (at.orders + ORDERS_EACH).min(end);
         let after = if upto == end { at.next() } else { RefreshPosition { orders: upto, ..*at } };
-        let begin = if session.dialect() == Dialect::Sqlite { "begin immediate" } else { "begin" };
-        session.query(begin, &mut Discard).await?;
+        session.query(begin(session.dialect()), &mut Discard).await?;
         if at.orders < upto {
             rows += change(session, scale, function, at.orders..upto).await?;
         }

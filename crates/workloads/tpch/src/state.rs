@@ -161,6 +161,14 @@ async fn insert(
     session.query(&sql, &mut Discard).await.map(drop)
 }
 
+/// Begins a transaction that writes.
+pub(crate) fn begin(dialect: Dialect) -> &'static str {
+    match dialect {
+        Dialect::Sqlite => "BEGIN IMMEDIATE",
+        Dialect::Mysql | Dialect::Postgres => "BEGIN",
+    }
+}
+
 /// Makes the tables that remember the load.
 pub(crate) async fn create_own_tables(session: &mut AdminSession<'_>) -> Result<(), LoadError> {
     for table in OWN_TABLES {

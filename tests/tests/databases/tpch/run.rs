@@ -16,7 +16,7 @@ use dyno_tpch::generate::{refresh, row_count};
 use dyno_tpch::load::{TpchLoadOptions, load};
 use dyno_tpch::parameters::{ParameterChoice, order};
 use dyno_tpch::refresh::{self as functions, RefreshPosition};
-use dyno_tpch::run::{Plans, RunOptions, TpchTest, TrialWatch, Unwatched, run};
+use dyno_tpch::run::{Plans, RunOptions, TpchTest, TrialWatch, run};
 use dyno_tpch::schema;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,6 +36,10 @@ fn statement<D: Driver>(driver: &D, sql: &str) {
         session.query(sql, &mut Discard).await.unwrap();
     });
 }
+
+struct Unwatched;
+
+impl TrialWatch for Unwatched {}
 
 fn never() -> bool {
     false

@@ -10,7 +10,7 @@ use crate::parameters::{MODULUS, Stream};
 use crate::schema::SchemaTable;
 use dyno_core::{RowSource, RowWriter};
 use dyno_load::LoadError;
-use std::fmt::{self, Display, Write};
+use std::fmt::{Display, Write};
 use std::sync::LazyLock;
 use tpchgen::dates::{MIN_GENERATE_DATE, TOTAL_DATE_RANGE, TPCHDate};
 use tpchgen::decimal::TPCHDecimal;
@@ -76,12 +76,6 @@ impl RowSource for TpchRows {
 
     fn restart(&mut self) {
         self.rows = (self.make)();
-    }
-}
-
-impl fmt::Debug for TpchRows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("TpchRows")
     }
 }
 

@@ -17,11 +17,6 @@ const WIDEST: usize = 16;
 /// Days from 1970-01-01 to 2000-01-01, with which PostgreSQL's days begin.
 const EPOCH_DAYS: i64 = 10_957;
 
-/// True if the server takes rows in binary format: none of those that only speak PostgreSQL's protocol is asked to.
-pub(super) fn takes_binary(session: &AdminSession<'_>) -> bool {
-    session.dialect() == Dialect::Postgres && session.product().name == "PostgreSQL"
-}
-
 /// The rows of one piece, whose sums fit 64 bits.
 pub(super) struct SentRows {
     rows: TpchRows,

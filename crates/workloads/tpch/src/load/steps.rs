@@ -21,10 +21,6 @@ dyno_core::named! {
 }
 
 impl TpchStep {
-    pub fn named(name: &str) -> Option<TpchStep> {
-        TpchStep::ALL.into_iter().find(|step| step.name() == name)
-    }
-
     pub(super) fn is_wanted(self, options: &TpchLoadOptions) -> bool {
         match self {
             TpchStep::ForeignKeys => options.foreign_keys,

@@ -1,12 +1,12 @@
 //! Does the pieces of a step on several sessions.
 
 use super::order::{NextPiece, Order};
-use super::rows::{SentRows, takes_binary};
+use super::rows::SentRows;
 use super::steps::{Piece, TpchStep, Work, orphan, with_primary_key};
 use super::{RESUME, now_s};
 use crate::generate::{TpchRows, part_row_count};
 use crate::schema::{Key, SchemaTable};
-use crate::state::{self, Done};
+use crate::state::{self, Done, begin};
 use dyno_core::{
     AdminDriver, AdminSession, BulkMethod, BulkReport, DbError, Dialect, Discard, MILLISECOND,
     Nanos, Session,
@@ -159,7 +159,9 @@ impl Worker<'_> {
         let expected = part_row_count(table, self.scale, part, parts);
         let failed = || while_doing(doing(piece));
         let began_s = now_s();
-        let is_binary = takes_binary(session);
+        // None of those that only speak PostgreSQL's protocol is asked to take binary rows.
+        let is_binary =
+            session.dialect() == Dialect::Postgres && session.product().name == "PostgreSQL";
         execute(session, doing(piece), begin(session.dialect())).await?;
         let rows = TpchRows::part(table, self.scale, part, parts);
         let mut rows = SentRows::new(table, rows, is_binary);
@@ -273,13 +275,6 @@ async fn note_end(
 ) -> Result<(), LoadError> {
     let done = Done { name: piece.name.clone(), began_s, seconds: now_s() - began_s, rows, sums };
     state::note(session, &done).await.map_err(while_doing(doing(piece)))
-}
-
-fn begin(dialect: Dialect) -> &'static str {
-    match dialect {
-        Dialect::Sqlite => "BEGIN IMMEDIATE",
-        Dialect::Mysql | Dialect::Postgres => "BEGIN",
-    }
 }
 
 fn doing(piece: &Piece) -> String {

@@ -494,9 +494,6 @@ fn cache_outcome(trial: &Trial) -> Judged {
     }
 }
 
-/// Below this row count, beginning and ending dominate the time.
-const MIN_ROWS_FOR_A_RATE: u64 = 1000;
-
 /// How the data were loaded: a table per load, in the order of the trials.
 fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     let loads = grouped(trials.iter().filter_map(|(trial, facts)| {
@@ -522,10 +519,6 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
         let total_s = load.seconds.map_or(steps_s, |seconds| seconds + warmed_s);
         let rows = steps.iter().map(|step| step.rows).sum();
         let all = LoadStep { name: String::new(), seconds: total_s, rows };
-        let rate = |step: &LoadStep| step.rows as f64 / step.seconds;
-        let has_rate = |step: &LoadStep| {
-            !step.name.is_empty() && step.rows >= MIN_ROWS_FOR_A_RATE && step.seconds > 0.0
-        };
         let title = Message::joined(&title, ", ", "，");
         blocks.table(
             PaperRows::new(title, steps.into_iter().chain([&all]))
@@ -534,10 +527,6 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
                 .col(say!(rows), Whole, |step| match step.rows {
                     0 => Cell::blank(),
                     rows => rows.into(),
-                })
-                .col(say!(rows_per_s), Whole, |step| match has_rate(step) {
-                    true => Cell::from(rate(step)),
-                    false => Cell::blank(),
                 })
                 .feet(1),
         );

@@ -171,11 +171,6 @@ pub trait TrialWatch {
     fn note(&self, _text: &str) {}
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unwatched;
-
-impl TrialWatch for Unwatched {}
-
 /// Executes one test at one degree and returns what happened. Queries that fail, pass the bound or
 /// are interrupted by `stop` are in the result: an error means that the test could not begin.
 ///
