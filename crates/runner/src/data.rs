@@ -176,16 +176,8 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Restores the data before a trial as the experiment wants it; false when the user has stopped it. Data that no
-    /// trial has touched since this process loaded them are left alone, and those that are reloaded for pairs.
-    pub(super) fn restore_before(&mut self, step: &PlanStep) -> Result<bool> {
-        let planned = self.plan.experiment(&step.experiment);
-        if planned.is_some_and(|planned| planned.reload_each > 0) {
-            return Ok(true);
-        }
-        self.restore(step)
-    }
-
+    /// Restores the data as the experiment wants them before a trial; false when the user has stopped it. Data that no
+    /// trial has touched since this process loaded them are left alone.
     pub(super) fn restore(&mut self, step: &PlanStep) -> Result<bool> {
         let owner = self.plan.owner(&step.target);
         let wanted = self.plan.experiment(&step.experiment).map(|experiment| &experiment.restore);

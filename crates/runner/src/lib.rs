@@ -317,7 +317,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Does a step; `None` where it is no trial, or one that is left out or over.
+    /// Does a step; `None` where no trial is made or skipped.
     fn step(&mut self, step: &PlanStep, turn: Turn) -> Result<Option<TrialDone>> {
         // Before a step changes the data.
         if step.action != StepAction::Prepare {
@@ -330,7 +330,6 @@ impl Runner<'_> {
             },
             Turn::Run(trial, purpose) => return self.made(step, &trial, purpose).map(Some),
             Turn::Skip(why) => return Ok(Some(TrialDone::Skipped(why))),
-            Turn::LeaveOut(why) => why.iter().for_each(|why| output::talk(why)),
             Turn::Over => {}
         }
         Ok(None)
@@ -384,7 +383,11 @@ impl Runner<'_> {
     ) -> Result<TrialDone> {
         // Within a trial nothing is made anew.
         let is_within = stage.is_some() && !self.run.data().stages(&step.id).is_empty();
-        let is_ready = is_within || (self.renew(step, planned)? && self.restore_before(step)?);
+        // Those that are reloaded for pairs are renewed.
+        let experiment = self.plan.experiment(&step.experiment);
+        let is_reloaded = experiment.is_some_and(|experiment| experiment.reload_each > 0);
+        let is_ready =
+            is_within || (self.renew(step, planned)? && (is_reloaded || self.restore(step)?));
         if !is_ready {
             return Ok(TrialDone::INTERRUPTED);
         }

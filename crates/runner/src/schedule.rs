@@ -2,7 +2,7 @@
 //! have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond the
 //! half-width, trials of a search that has ended, repeats for which there is no time.
 //!
-//! Of a pair of which one trial has failed both are made again, and neither alone. A point whose trials fail one after the
+//! Of a pair of which one trial has failed both are made again by the next process. A point whose trials fail one after the
 //! other is given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
 //! a comparison would try it for all the pairs that it may take.
 
@@ -35,9 +35,7 @@ pub(super) enum Turn {
     Run(Box<PlannedTrial>, Purpose),
     /// A trial is not needed: why, in a sentence.
     Skip(Message),
-    /// A trial is left out this time, as what has failed in this process tells.
-    LeaveOut(Option<String>),
-    /// What a trial belongs to has ended; that is noted already.
+    /// The search of a trial has ended, or its point is given up in this process.
     Over,
 }
 
@@ -52,8 +50,6 @@ pub(super) struct Schedule<'a> {
     begun: usize,
     /// Failures in a row by experiment, load level and target.
     in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
-    /// Steps whose trials have failed in this process; the next one makes them again.
-    failed: BTreeSet<String>,
 }
 
 impl<'a> Schedule<'a> {
@@ -61,7 +57,7 @@ impl<'a> Schedule<'a> {
         let complete = results.complete().map(|trial| trial.step.clone()).collect();
         let skipped = results.header.skipped.keys().cloned().collect();
         let steps = plan.remaining(&plan.settled(&complete, &skipped));
-        Schedule { plan, steps, begun: 0, in_a_row: BTreeMap::new(), failed: BTreeSet::new() }
+        Schedule { plan, steps, begun: 0, in_a_row: BTreeMap::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -84,12 +80,7 @@ impl<'a> Schedule<'a> {
         let Some(trial) = step.trial() else { return Some((step, Turn::Data)) };
         let asked = Asked { plan: self.plan, results, step, trial };
         let turn = match trial.purpose {
-            _ if self.is_given_up(step, trial) => Turn::LeaveOut(None),
-            _ if self.is_alone(step, trial) => Turn::LeaveOut(Some(format!(
-                "{}: left out, since the other trial of its pair failed. The same command makes both again, if time \
-                     is left.",
-                step.id
-            ))),
+            _ if self.is_given_up(step, trial) => Turn::Over,
             Purpose::Search => asked.search(),
             Purpose::Confirm => asked.confirm(),
             Purpose::Measure => asked.measure(),
@@ -106,10 +97,7 @@ impl<'a> Schedule<'a> {
         let of_level = self.in_a_row.entry((step.experiment.clone(), level(trial))).or_default();
         let failures = of_level.entry(step.target.clone()).or_default();
         match status {
-            TrialStatus::Failed(_) => {
-                *failures += 1;
-                self.failed.insert(step.id.clone());
-            }
+            TrialStatus::Failed(_) => *failures += 1,
             TrialStatus::Complete => *failures = 0,
             _ => return false,
         }
@@ -124,23 +112,6 @@ impl<'a> Schedule<'a> {
         let is_compared = comparison_of(self.plan, step).is_some();
         let mut own = of_level.iter().filter(|(target, _)| is_compared || **target == step.target);
         trial.purpose != Purpose::Search && own.any(|(_, failures)| *failures >= FAILURES)
-    }
-
-    /// Whether all that a trial is compared with in its round has failed: by itself it is no pair, and takes its time.
-    pub(super) fn is_alone(&self, step: &PlanStep, trial: &PlannedTrial) -> bool {
-        let Some(comparison) = comparison_of(self.plan, step) else { return false };
-        let others = match step.target == comparison.baseline {
-            true => comparison.candidates.as_slice(),
-            false if comparison.candidates.contains(&step.target) => {
-                std::slice::from_ref(&comparison.baseline)
-            }
-            false => return false,
-        };
-        let has_failed = |target: &String| {
-            let mut round = round(self.plan, step, trial, trial.repeat);
-            round.any(|other| other.target == *target && self.failed.contains(&other.id))
-        };
-        trial.purpose == Purpose::Measure && others.iter().all(has_failed)
     }
 }
 

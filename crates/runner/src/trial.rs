@@ -425,16 +425,13 @@ pub(super) fn describe_load(spec: &TrialSpec, purpose: Purpose) -> String {
         Purpose::Search => ", search",
         Purpose::Confirm => ", confirmation",
     };
-    format!("{}{rate}{why}", describe_clients(spec))
-}
-
-fn describe_clients(spec: &TrialSpec) -> String {
-    match spec.terminals {
+    let sessions = match spec.terminals {
         Some(terminals) => {
             format!("{} over {}", counted(terminals, "terminal"), counted(spec.workers, "session"))
         }
         None => counted(spec.workers, "worker"),
-    }
+    };
+    format!("{sessions}{rate}{why}")
 }
 
 pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {

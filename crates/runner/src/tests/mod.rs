@@ -147,7 +147,7 @@ fn go_changed(
             Turn::Skip(why) => {
                 run.header.skipped.insert(step.id.clone(), why);
             }
-            Turn::Data | Turn::LeaveOut(_) | Turn::Over => {}
+            Turn::Data | Turn::Over => {}
         }
     }
     executed
@@ -452,44 +452,6 @@ fn a_run_that_goes_on_has_spent_what_its_trials_have_really_taken() {
     assert_eq!(run.header.spent_s["e"], 130.0);
 }
 
-#[test]
-fn what_has_lost_its_pair_is_not_made() {
-    let failed = TrialStatus::Failed("gone".into());
-    // After these targets have failed in the first round.
-    let alone = |plan: &Plan, targets: &[&str]| {
-        let mut schedule = Schedule::new(plan, &nothing(plan));
-        let all = trials(plan);
-        for (step, trial) in &all {
-            if trial.repeat == 1 && targets.contains(&step.target.as_str()) {
-                schedule.ended(step, &failed);
-            }
-        }
-        let is_alone = |(step, trial): &&(&PlanStep, &PlannedTrial)| {
-            schedule.is_alone(step, trial) && !targets.contains(&step.target.as_str())
-        };
-        let alone = all.iter().filter(is_alone).map(|(step, _)| step.id.clone());
-        alone.collect::<BTreeSet<String>>().into_iter().collect::<Vec<String>>()
-    };
-    let of = |target: &str| format!("e/{target}/workers=1/repeat=1");
-    let two = plan(
-        "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = \"b\", pairs = 6 }\n",
-    );
-    assert_eq!(alone(&two, &[]), [""; 0]);
-    assert_eq!(alone(&two, &["a"]), [of("b")]);
-    assert_eq!(alone(&two, &["b"]), [of("a")]);
-    let three = plan(
-        "workers = 1\nduration_s = 10\n\
-         compare = { baseline = \"a\", candidates = [\"b\", \"c\"], pairs = 6 }\n\
-         [target.c]\nurl = \"sqlite:c\"\n",
-    );
-    assert_eq!(alone(&three, &["a"]), [of("b"), of("c")]);
-    assert_eq!(alone(&three, &["b"]), [""; 0], "a and c are a pair still");
-    assert_eq!(alone(&three, &["b", "c"]), [of("a")]);
-    let apart = plan("workers = 1\nduration_s = 10\nrepeats = 2\n");
-    assert_eq!(alone(&apart, &["a"]), [""; 0], "nothing is compared");
-}
-
 /// Two levels on two targets, whose repeats have 61 s.
 fn timed_repeats() -> Plan {
     let mut plan = plan("workers = [1, 8]\nduration_s = 10\nrepeats = 40\n");
@@ -542,7 +504,7 @@ fn three_failures_in_a_row_end_a_point_and_its_comparison() {
         let mut given_up = BTreeSet::new();
         while let Some((step, turn)) = schedule.next(&run) {
             match turn {
-                Turn::LeaveOut(None) => {
+                Turn::Over => {
                     given_up.insert(step.id.clone());
                 }
                 _ if step.target == "a" && step.id.contains("workers=8/") => {
@@ -557,5 +519,5 @@ fn three_failures_in_a_row_end_a_point_and_its_comparison() {
     assert_eq!(left_out("workers = [1, 8]\nduration_s = 10\nrepeats = 5\n"), [2, 0, 0]);
     let compared = left_out(COMPARE);
     assert_eq!((compared[0], compared[2]), (7, 0), "{compared:?}");
-    assert!(compared[1] > 0, "alone it is no pair: {compared:?}");
+    assert!(compared[1] > 0, "without its baseline: {compared:?}");
 }
