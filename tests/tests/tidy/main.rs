@@ -168,7 +168,9 @@ fn the_runner_and_the_front_ends_know_no_streams() {
     for (path, text) in files("rs").into_iter().filter(|(path, _)| is_silent(path)) {
         for (number, line) in text.lines().enumerate() {
             let prints = words.iter().any(|word| line.contains(word)) && path != inherits;
-            let knows_more = ["indicatif", "clap::"].iter().any(|word| line.contains(word));
+            // The front end of BenchmarkSQL reads its own arguments; the binary parses and prints.
+            let knows_clap = line.contains("clap::") && !path.starts_with("crates/dropin/");
+            let knows_more = knows_clap || line.contains("indicatif");
             if prints || knows_more {
                 complaints.push(format!("{path}:{}: {}", number + 1, line.trim()));
             }
