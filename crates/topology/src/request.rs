@@ -136,15 +136,16 @@ impl Request {
 }
 
 /// Where a server listens, what it is to its cluster, and where its files are, as MySQL and MariaDB name it.
-const OF_MYSQL: &str = "admin-address admin-port basedir bind-address datadir defaults-file enforce-gtid-consistency extra-port gtid- \
-    domain-id gtid-mode init-file log-bin log-error mysqlx mysqlx-bind-address mysqlx-port mysqlx-socket pid-file \
-    port read-only relay-log report-host report-port secure-file-priv server-id skip-grant-tables skip-networking \
+const OF_MYSQL: &str = "admin-address admin-port basedir bind-address datadir defaults-file \
+    enforce-gtid-consistency extra-port gtid-domain-id gtid-mode init-file log-bin log-error \
+    mysqlx mysqlx-bind-address mysqlx-port mysqlx-socket pid-file port read-only relay-log \
+    report-host report-port secure-file-priv server-id skip-grant-tables skip-networking \
     socket super-read-only tmpdir user";
 
 /// The same of PostgreSQL.
-const OF_POSTGRES: &str = "config-file data-directory external-pid-file hba-file hot-standby ident-file include include-dir include-if- \
-    exists listen-addresses log-destination logging-collector port primary-conninfo primary-slot-name synchronous- \
-    standby-names unix-socket-directories";
+const OF_POSTGRES: &str = "config-file data-directory external-pid-file hba-file hot-standby ident-file include \
+    include-dir include-if-exists listen-addresses log-destination logging-collector port \
+    primary-conninfo primary-slot-name synchronous-standby-names unix-socket-directories";
 
 /// A value must not add lines of its own to a configuration, nor change what dyno itself arranges.
 pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String)]) -> Result<()> {

@@ -395,7 +395,7 @@ pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     let lines =
         |of: &dyn Fn(&RunFacts) -> String| paper.runs.iter().map(of).collect::<Vec<_>>().join("\n");
     blocks.code(lines(&|run| format!("dyno reproduce {}", shell_word(&run.folder))));
-    blocks.paragraph(say!(commands_as_they_were_given));
+    blocks.paragraph(say!(they_were_given_as));
     blocks.code(lines(&|run| run.command.clone()));
     blocks.table(
         PaperRows::new(say!(what_fixes_the_runs), &paper.runs)
