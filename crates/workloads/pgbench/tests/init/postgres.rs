@@ -333,4 +333,5 @@ fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     let nowhere = InitOptions { tablespace: Some("nowhere".into()), ..InitOptions::default() };
     let error = fails(&driver, "t", nowhere);
     assert!(error.to_string().contains("tablespace \"nowhere\" does not exist"), "{error}");
+    ask(&driver, "drop view pgbench_branches");
 }
