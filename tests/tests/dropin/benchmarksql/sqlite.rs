@@ -121,6 +121,15 @@ fn results_json_limits_and_wrong_data() {
     check_closing(&wrong.stdout);
     let before = ran(&folder, &["run", "props", "--checks", "both"]);
     assert_eq!((before.code, before.stdout.contains("Measured")), (4, false), "{before:?}");
+    value(
+        &folder,
+        "CREATE TRIGGER t BEFORE INSERT ON bmsql_history BEGIN SELECT RAISE(IGNORE); END",
+    );
+    let unstored = ran(&folder, &["run", "props"]);
+    assert!(
+        unstored.stderr.contains("The row of a payment in history was not stored."),
+        "{unstored:?}"
+    );
 }
 
 #[test]
