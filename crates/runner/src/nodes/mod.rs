@@ -19,7 +19,7 @@ use dyno_facts::{
 use dyno_load::LostNode;
 use dyno_observe::{
     Asked, NodeLook, ServerProcess, ServerUsage, ServerWindow, commits_grown, glance, look,
-    node_conditions, was_alone,
+    node_conditions, server_restarted, was_alone,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until};
 pub(super) use sampling::{Over, Sampling, sampled};
@@ -163,7 +163,11 @@ impl<'a> Nodes<'a> {
             }
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
-            found.down = found.down.take().or_else(|| away().cloned());
+            // An endpoint may have led to another server; those that are back look as if nothing had happened.
+            let (old, new) = (&before.look.state.sample, &after.look.state.sample);
+            let is_new = node.role != Role::Endpoint && new.was_started_after(old);
+            let restarted = || is_new.then(server_restarted);
+            found.down = found.down.take().or_else(|| away().cloned()).or_else(restarted);
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
@@ -568,6 +572,26 @@ mod tests {
         assert_eq!(found["n3"].down.as_ref().unwrap(), &"it is gone");
         let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
         assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
+    }
+
+    #[test]
+    fn a_later_start_is_a_restart_but_not_behind_an_endpoint() {
+        let database = database();
+        let mut nodes = nodes(&database);
+        let started = |at_s| {
+            let mut looked = nothing();
+            looked.look.state.sample.started_s = Some((at_s, at_s));
+            [looked]
+        };
+        let mut is_down = |role, at_s| {
+            nodes.list = list(&database, &[("n1", role)]);
+            let (before, after) = (started(3.0), started(at_s));
+            let (seen, measured) = (AllSeen::default(), TrialSummary::default());
+            let found = nodes.surround(Dialect::Mysql, (&before, &after), &seen, None, &measured);
+            found.nodes["n1"].down.is_some()
+        };
+        assert!(is_down(Role::Primary, 8.0) && !is_down(Role::Primary, 3.0));
+        assert!(!is_down(Role::Endpoint, 8.0), "another server may have answered");
     }
 
     #[test]
