@@ -211,7 +211,7 @@ impl TrialSummary {
     /// What a transaction that was committed, or rolled back as its profile asks, cost the node that measured this.
     pub fn cost_of(&self, node: &Measures, metric: Metric) -> Option<f64> {
         let Source::Cost(counter, factor) = metric.row().source else { return None };
-        let transactions = self.counts.committed + self.counts.rolled_back;
+        let transactions = self.counts.completed();
         let count = node.get(counter).filter(|_| transactions > 0)?;
         Some(count * factor / transactions as f64)
     }

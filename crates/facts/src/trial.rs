@@ -363,6 +363,11 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Transactions that ended as their profile asks.
+    pub fn completed(&self) -> u64 {
+        self.committed.saturating_add(self.rolled_back)
+    }
+
     pub fn ended(&self) -> u64 {
         let parts = [self.committed, self.rolled_back, self.failed, self.skipped];
         // What another load generator claims may be anything.

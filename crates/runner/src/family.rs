@@ -322,6 +322,8 @@ pub struct EndedTrial<'a> {
     pub unchecked: Option<Message>,
     /// Commits of each kind of transaction, warm-up included; not those that ended after the window.
     pub committed: &'a [u64],
+    /// Transactions that may have been committed without an answer, warm-up included.
+    pub unanswered: u64,
 }
 
 /// What a workload adds to the summary of a trial.

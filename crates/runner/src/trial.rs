@@ -172,13 +172,14 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     let generator = &mut measured.conditions.generator;
     generator.headroom = headroom.or(generator.headroom);
     let fleet = team.share(family, &workload).map_err(|failure| failure.at(&place))?;
-    let committed: Vec<u64> = client.committed().collect();
+    let (committed, unanswered) = (client.committed().collect::<Vec<u64>>(), client.unanswered());
     let client = Some(&client).filter(|_| fleet.lost.is_none());
     let looks = (&frame.before[..], &after[..]);
     measured.conditions = nodes.surround(database.dialect(), looks, &seen, client, &measured);
     let is_away = gone.is_some() && !is_back;
     let unchecked = unchecked(&measured.status, fleet.lost.is_some(), gone.is_some(), is_away);
-    let ran = EndedTrial { spec: &spec, summary: &measured, unchecked, committed: &committed };
+    let (summary, committed) = (&measured, &committed[..]);
+    let ran = EndedTrial { spec: &spec, summary, unchecked, committed, unanswered };
     // A fault may have left a node down: that says nothing new.
     let watched = watch::living(&nodes.watched);
     let mut after = watch::watching(&place, "the check of the data", &watched, || {

@@ -94,6 +94,31 @@ fn small(folder: &Path, url: &str, test: &str, more: &str) {
     fs::write(folder.join("small.toml"), text).expect("the suite can be written");
 }
 
+/// Others are in flight then, and their commits are answered to nobody.
+#[test]
+fn an_error_of_one_worker_loses_no_commit_of_the_others() {
+    let server = server_or_skip!(Postgres, "an_error_of_one_worker_loses_no_commit_of_the_others");
+    let scratch = Scratch::new();
+    let folder = scratch.path();
+    small(folder, &server.url(), "tpcb-like", "cleanup = false");
+    assert_eq!(dyno(folder, &["run", "small.toml", "--dir", "good"]).code, 0);
+    server
+        .sbtest(
+            "CREATE SEQUENCE payments; CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS \
+             'BEGIN IF nextval(''payments'') % 30 = 0 THEN RAISE EXCEPTION ''enough''; END IF; RETURN NEW; END'; \
+             CREATE TRIGGER refuse BEFORE UPDATE ON pgbench_accounts FOR EACH ROW EXECUTE FUNCTION refuse()",
+        )
+        .expect("a trigger");
+    for (number, warm_up) in ["", "warmup_s = 60\n"].repeat(3).into_iter().enumerate() {
+        let more = format!("{warm_up}prepare = false\ncleanup = false");
+        small(folder, &server.url(), "tpcb-like", &more);
+        let ran = dyno(folder, &["run", "small.toml", "--dir", &format!("bad{number}")]);
+        assert_eq!(ran.code, 1, "{}", ran.all());
+        assert!(ran.stderr.contains("enough"), "{}", ran.all());
+        assert!(!ran.stderr.contains("check balances: failed"), "{}", ran.all());
+    }
+}
+
 #[test]
 fn falsified_books_fail_the_run() {
     let server = server_or_skip!(Postgres, "falsified_books_fail_the_run");

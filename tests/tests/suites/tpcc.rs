@@ -63,7 +63,7 @@ fn adds_up(trial: &Value) {
     let deferred = kinds.iter().find(|kind| kind["name"] == "delivery_deferred");
     let deferred = deferred.map_or(0, |kind| count(&kind["counts"]["committed"]));
     // A Delivery counts once: when the terminal has queued it.
-    let of_all = per_minute(count(&trial["counts"]["committed"]) - deferred);
+    let of_all = per_minute(count(&trial["counts"]["committed"]) + rolled_back - deferred);
     assert!((number(&facts["tpm_total"]) - of_all).abs() < 1e-6, "{facts}");
     assert!(count(&facts["orders_acknowledged"]) >= committed("new_order"));
     let checks = trial["checks"].as_array().expect("a list");

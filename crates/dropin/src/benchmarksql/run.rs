@@ -111,7 +111,7 @@ impl Job<'_> {
             rows: Vec::new(),
             results: results.as_ref(),
             failure: None,
-            committed: 0,
+            completed: 0,
         };
         let driven = DRIVE_ON(database, &workload, &spec, &control, &mut follower);
         let Follower { rows, failure, .. } = follower;
@@ -343,7 +343,7 @@ struct Follower<'a, 'b> {
     results: Option<&'a Results>,
     /// An error of the result directory.
     failure: Option<Failure>,
-    committed: u64,
+    completed: u64,
 }
 
 impl Observer for Follower<'_, '_> {
@@ -355,16 +355,16 @@ impl Observer for Follower<'_, '_> {
         if self.keeps {
             self.rows.push(SeriesRow::from(interval));
         }
-        let committed = committed(&interval.frame);
+        let completed = count_completed(&interval.frame);
         if interval.phase == Phase::Measured {
-            self.committed += committed;
+            self.completed += completed;
         }
         let elapsed_s = interval.begins_s + interval.length_s;
         if !self.console.is_watched() || elapsed_s <= 0.0 || interval.length_s <= 0.0 {
             return;
         }
-        let average = self.committed as f64 * 60.0 / elapsed_s;
-        let current = (committed as f64 * 60.0 / interval.length_s).round() as u64;
+        let average = self.completed as f64 * 60.0 / elapsed_s;
+        let current = (completed as f64 * 60.0 / interval.length_s).round() as u64;
         self.console.running(&running_average(average, current, memory_mb()));
     }
 }
@@ -532,21 +532,18 @@ pub(super) fn per_minute(count: u64, elapsed_ms: u64) -> String {
     format!("{}.{:02}", hundredths / 100, hundredths % 100)
 }
 
-/// Committed transactions. The terminal's part of a Delivery is its count: kinds beyond the five are
-/// parts of these.
-pub(super) fn committed(frame: &Frame) -> u64 {
-    frame.kinds.iter().take(TpccTransaction::ALL.len()).map(|kind| kind.counts.committed).sum()
+/// Transactions that were committed, and New-Orders rolled back for an unused item, which the original counts alike. The
+/// terminal's part of a Delivery is its count: kinds beyond the five are parts of these.
+fn count_completed(frame: &Frame) -> u64 {
+    frame.kinds.iter().take(TpccTransaction::ALL.len()).map(|kind| kind.counts.completed()).sum()
 }
 
-/// The closing lines, byte for byte. tpmC counts the New-Orders that are rolled back for an unused item, as the original
-/// does; what the others count is acknowledged commits.
+/// The closing lines, byte for byte.
 pub(super) fn print_closing(console: &Console<'_>, result: &TrialResult) {
-    let orders = result
-        .total
-        .kinds
-        .get(TpccTransaction::NewOrder.index())
-        .map_or(0, |kind| kind.counts.committed + kind.counts.rolled_back);
-    let total = committed(&result.total);
+    let kinds = &result.total.kinds;
+    let orders =
+        kinds.get(TpccTransaction::NewOrder.index()).map_or(0, |kind| kind.counts.completed());
+    let total = count_completed(&result.total);
     let elapsed_ms = result.length() / MILLISECOND;
     let begin = session_time(console.clock.at(result.window.opens));
     let end = session_time(console.clock.at(result.window.closes));

@@ -267,12 +267,16 @@ impl Sample {
     }
 
     pub fn was_restarted(&self, before: &Sample) -> bool {
+        let shorter = |(new, old): (f64, f64)| new < old;
+        self.was_started_after(before) || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
+    }
+
+    /// Unlike an uptime, which administrators may reset, the time of a start is a proof.
+    pub fn was_started_after(&self, before: &Sample) -> bool {
         // The server's clock and this one part in the course of a long life.
         let drift_s = CLOCK_DRIFT * before.uptime_s.unwrap_or(0.0);
         let later = |(new, old): ((f64, f64), (f64, f64))| new.0 > old.1 + 1.0 + drift_s;
-        let shorter = |(new, old): (f64, f64)| new < old;
         self.started_s.zip(before.started_s).is_some_and(later)
-            || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
     }
 
     /// Not restarted since `before`, as far as is known: what that knew of the start is still true, and may be less

@@ -141,6 +141,8 @@ struct Asker<'a, 's> {
     left_out: Vec<Message>,
     refused: Vec<Message>,
     asked: Asked,
+    /// On the clock of samples.
+    began_s: f64,
     /// How long each answer is waited for.
     within: Option<Nanos>,
 }
@@ -208,7 +210,8 @@ impl<'a, 's> Asker<'a, 's> {
     fn leaving_out(session: &'a mut AdminSession<'s>, questions: &[Message]) -> Self {
         let (left_out, asked) = (questions.to_vec(), Asked::default());
         let (not_readable, refused) = (Vec::new(), Vec::new());
-        Asker { session, not_readable, left_out, refused, asked, within: None }
+        let began_s = mysql::clock_s();
+        Asker { session, not_readable, left_out, refused, asked, began_s, within: None }
     }
 
     /// Waits no longer for each answer.

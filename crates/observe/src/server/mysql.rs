@@ -36,6 +36,7 @@ pub(super) async fn state(
             .await?;
     }
     let mut sample = sample_of(&facts.counters);
+    sample.started_s = started_s(&sample, asker.began_s);
     // FLUSH STATUS makes counters begin again as a restart does.
     let flushed_s = number(&facts.counters, "Uptime_since_flush_status");
     sample.uptime_s = flushed_s.or(sample.uptime_s);
@@ -84,14 +85,10 @@ pub(super) async fn sample(
     is_replica: &mut Option<bool>,
 ) -> DbResult<Sample> {
     let pair = |row: &Vec<Option<String>>| (cell(row, 0).to_owned(), cell(row, 1).to_owned());
-    let asked_s = clock_s();
     let status: BTreeMap<_, _> =
         asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
-    let answered_s = clock_s();
     let mut sample = sample_of(&status);
-    // It says whole seconds, and an answer may have waited.
-    sample.started_s =
-        sample.uptime_s.map(|uptime_s| (asked_s - uptime_s - 1.0, answered_s - uptime_s));
+    sample.started_s = started_s(&sample, asker.began_s);
     let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
     if *is_replica != Some(false) {
@@ -104,7 +101,12 @@ pub(super) async fn sample(
     Ok(sample)
 }
 
-fn clock_s() -> f64 {
+/// Between which moments a server was started: it says whole seconds, and its answer may have waited.
+fn started_s(sample: &Sample, began_s: f64) -> Option<(f64, f64)> {
+    sample.uptime_s.map(|uptime_s| (began_s - uptime_s - 1.0, clock_s() - uptime_s))
+}
+
+pub(super) fn clock_s() -> f64 {
     now() as f64 / SECOND as f64
 }
 

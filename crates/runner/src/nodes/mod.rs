@@ -11,15 +11,15 @@ use crate::databases::{self, Database, ReachedDatabase, ReachedNode};
 use crate::watch::{WatchedNode, trial_verdict};
 use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
 use dyno_drivers::postgres::sessions_opened;
-use dyno_engine::record::MeasuredInterval;
+use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::{
-    Conditions, Freshness, Measures, Message, NodeConditions, NodeFacts, Role, Route, ServerFacts,
-    StatementCounts, TargetFacts, Together, TrialSummary,
+    Conditions, Counts, Freshness, Measures, Message, NodeConditions, NodeFacts, Role, Route,
+    ServerFacts, StatementCounts, TargetFacts, Together, TrialSummary,
 };
 use dyno_load::LostNode;
 use dyno_observe::{
     Asked, NodeLook, ServerProcess, ServerUsage, ServerWindow, commits_grown, glance, look,
-    node_conditions, was_alone,
+    node_conditions, server_restarted, was_alone,
 };
 use dyno_reactor::{monotonic_now, now, sleep_until};
 pub(super) use sampling::{Over, Sampling, sampled};
@@ -163,7 +163,11 @@ impl<'a> Nodes<'a> {
             }
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             let away = || before.away.as_ref().or(after.away.as_ref());
-            found.down = found.down.take().or_else(|| away().cloned());
+            // An endpoint may have led to another server; those that are back look as if nothing had happened.
+            let (old, new) = (&before.look.state.sample, &after.look.state.sample);
+            let is_new = node.role != Role::Endpoint && new.was_started_after(old);
+            let restarted = || is_new.then(server_restarted);
+            found.down = found.down.take().or_else(|| away().cloned()).or_else(restarted);
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
@@ -322,6 +326,11 @@ pub(crate) struct Client {
     kinds: Vec<(u64, StatementCounts)>,
     /// Transactions rolled back, and attempts that failed.
     rolled_back: u64,
+    /// Transactions that failed, and sessions that were lost.
+    unanswered: u64,
+    phase: Phase,
+    /// Those of the last phase.
+    counts: Counts,
     rolls_back_reads: bool,
 }
 
@@ -329,15 +338,23 @@ impl Client {
     /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
     /// them as commits.
     pub(crate) fn new(rolls_back_reads: bool) -> Self {
-        Client { kinds: Vec::new(), rolled_back: 0, rolls_back_reads }
+        let (kinds, rolled_back, unanswered, counts) = Default::default();
+        let phase = Phase::WarmUp;
+        Client { kinds, rolled_back, unanswered, phase, counts, rolls_back_reads }
     }
 
     pub(crate) fn add(&mut self, interval: &MeasuredInterval) {
         self.kinds.resize(interval.frame.kinds.len(), Default::default());
+        // What is in flight when the window opens is started in it.
+        if std::mem::replace(&mut self.phase, interval.phase) != interval.phase {
+            self.counts = Counts::default();
+        }
         for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
             *committed += kind.counts.committed;
             let counts = kind.counts;
             self.rolled_back += counts.rolled_back + counts.failed + counts.retries;
+            self.unanswered += counts.failed + counts.reconnects;
+            self.counts.add(&counts);
             statements.reads += kind.work.reads;
             statements.writes += kind.work.writes;
             statements.others += kind.work.others;
@@ -348,6 +365,12 @@ impl Client {
 
     pub(crate) fn committed(&self) -> impl Iterator<Item = u64> {
         self.kinds.iter().map(|(committed, _)| *committed)
+    }
+
+    /// Transactions that may have been committed without an answer: those in flight at the end, also of a trial that
+    /// was aborted in its warm-up, those that failed, and those of lost sessions.
+    pub(crate) fn unanswered(&self) -> u64 {
+        self.unanswered + self.counts.in_flight()
     }
 
     /// Of so many transactions that the servers rolled back, those of which the client knows nothing. One that only read
@@ -455,6 +478,7 @@ mod tests {
     use super::*;
     use crate::databases::ServerPlace;
     use dyno_drivers::target::TargetUrl;
+    use dyno_engine::record::Frame;
     use dyno_facts::{CommitWait, StatementCounts};
     use dyno_observe::{NodeState, Sample};
 
@@ -548,6 +572,26 @@ mod tests {
         assert_eq!(found["n3"].down.as_ref().unwrap(), &"it is gone");
         let facts: Vec<String> = nodes.facts(&before).into_keys().collect();
         assert_eq!(facts, ["n1", "n2", "n3"], "an endpoint has no settings of its own");
+    }
+
+    #[test]
+    fn a_later_start_is_a_restart_but_not_behind_an_endpoint() {
+        let database = database();
+        let mut nodes = nodes(&database);
+        let started = |at_s| {
+            let mut looked = nothing();
+            looked.look.state.sample.started_s = Some((at_s, at_s));
+            [looked]
+        };
+        let mut is_down = |role, at_s| {
+            nodes.list = list(&database, &[("n1", role)]);
+            let (before, after) = (started(3.0), started(at_s));
+            let (seen, measured) = (AllSeen::default(), TrialSummary::default());
+            let found = nodes.surround(Dialect::Mysql, (&before, &after), &seen, None, &measured);
+            found.nodes["n1"].down.is_some()
+        };
+        assert!(is_down(Role::Primary, 8.0) && !is_down(Role::Primary, 3.0));
+        assert!(!is_down(Role::Endpoint, 8.0), "another server may have answered");
     }
 
     #[test]
@@ -645,6 +689,22 @@ mod tests {
         assert_eq!(both(client_of(100, 1000, 0, 0)), [1003, 3]);
         // Updates that met no row are no controls.
         assert_eq!(both(client_of(100, 1000, 90, 90)), [1093, 3]);
+    }
+
+    #[test]
+    fn transactions_without_an_answer_may_be_committed() {
+        let mut client = Client::new(false);
+        let mut add = |phase, started, committed, failed| {
+            let mut frame = Frame::new(1, false);
+            frame.kinds[0].counts = Counts { started, committed, failed, ..Counts::default() };
+            let (begins_s, length_s, host) = Default::default();
+            client.add(&MeasuredInterval { phase, index: 0, begins_s, length_s, frame, host });
+            client.unanswered()
+        };
+        assert_eq!(add(Phase::WarmUp, 31, 27, 1), 4, "it may be aborted here");
+        // The three in flight are started once more when the window opens.
+        assert_eq!(add(Phase::Measured, 13, 10, 0), 4);
+        assert_eq!(add(Phase::Measured, 5, 8, 0), 1);
     }
 
     #[test]

@@ -381,10 +381,7 @@ impl PgbenchFamily {
         let rows = self.options.scripts.iter().map(|(script, _)| history_rows(script));
         let rows: Vec<u64> = rows.collect::<Option<_>>()?;
         let least: u64 = rows.iter().zip(ran.committed).map(|(rows, count)| rows * count).sum();
-        // These may have been committed, and nobody has heard of it.
-        let counts = &ran.summary.counts;
-        let unknown = ran.summary.in_flight + counts.failed + counts.reconnects;
-        let (least, most) = (i128::from(least), i128::from(least + unknown));
+        let (least, most) = (i128::from(least), i128::from(least + ran.unanswered));
         let told = |rows: i128| format::whole(rows as f64);
         match grown {
             grown if rows.iter().all(|rows| *rows == 0) || (least..=most).contains(&grown) => None,

@@ -1,6 +1,6 @@
 //! What a TPC-C trial says of itself beyond what every trial says.
 
-use dyno_facts::{CheckVerdict, FamilyRecord, KindSummary, Message};
+use dyno_facts::{CheckVerdict, Counts, FamilyRecord, KindSummary, Message};
 use serde::{Deserialize, Serialize};
 
 /// The record of a trial.
@@ -21,7 +21,7 @@ pub struct TpccFacts {
     pub tpmc: f64,
     /// New-Orders per minute whose commit was acknowledged: about 1 % fewer.
     pub tpmc_committed: f64,
-    /// Committed transactions of all kinds per minute; a Delivery counts once.
+    /// Transactions of all kinds per minute that were committed or rolled back as in `tpmc`; a Delivery counts once.
     pub tpm_total: f64,
     /// The tpmC that keying and think times allow (12.86 for each warehouse); `None` without them.
     pub tpmc_limit: Option<f64>,
@@ -56,15 +56,12 @@ impl TpccFacts {
     pub fn set_rates(&mut self, kinds: &[KindSummary], window_s: f64) {
         let per_minute =
             |count: u64| if window_s > 0.0 { count as f64 * 60.0 / window_s } else { 0.0 };
-        let committed = |kind: &KindSummary| kind.counts.committed;
         let orders =
             kinds.iter().find(|kind| kind.name == Self::NEW_ORDER).map(|kind| &kind.counts);
-        let (committed_orders, rolled_back) =
-            orders.map_or((0, 0), |counts| (counts.committed, counts.rolled_back));
-        let all = kinds.iter().filter(|kind| kind.name != Self::DEFERRED).map(committed).sum();
-        self.tpmc = per_minute(committed_orders + rolled_back);
-        self.tpmc_committed = per_minute(committed_orders);
-        self.tpm_total = per_minute(all);
+        let all = kinds.iter().filter(|kind| kind.name != Self::DEFERRED);
+        self.tpmc = per_minute(orders.map_or(0, Counts::completed));
+        self.tpmc_committed = per_minute(orders.map_or(0, |counts| counts.committed));
+        self.tpm_total = per_minute(all.map(|kind| kind.counts.completed()).sum());
     }
 }
 

@@ -132,7 +132,7 @@ fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f
     let (mut sides, mut all) = ([[f64::INFINITY, 0.0]; 2], 0);
     for (side, trial) in pairs.iter().flat_map(|pair| pair.iter().enumerate()) {
         let kind = trial.summary.kinds.iter().find(|kind| kind.name == name)?;
-        let ended = kind.counts.committed + kind.counts.rolled_back;
+        let ended = kind.counts.completed();
         let each = count(&kind.statements) as f64 / ended.max(ROWS_LEAST) as f64;
         sides[side] = [sides[side][0].min(each), sides[side][1].max(each)];
         all += count(&kind.statements);
@@ -245,7 +245,7 @@ fn errors_if(trial: &Trial, is_unusable: bool) -> Option<Message> {
         (false, false) => above(Some(failed), ERRORS_CAVEAT)?,
         _ => return None,
     };
-    let share = match counts.committed + counts.rolled_back {
+    let share = match counts.completed() {
         0 => say!(nothing_succeeded, n = counts.failed + counts.retries),
         _ => share,
     };
@@ -464,7 +464,7 @@ pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(
     let of_kind = |kind: &dyno_facts::KindSummary| {
         let wanted = sysbench_statements(experiment, &summary.test)
             .or_else(|| pgbench_statements(experiment, &kind.name))?;
-        let done = (kind.counts.committed + kind.counts.rolled_back) as f64;
+        let done = kind.counts.completed() as f64;
         (done > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / done, wanted))
     };
     summary.kinds.iter().filter_map(of_kind).collect()

@@ -192,7 +192,7 @@ fn slow_kinds(trial: &Trial) -> Option<Message> {
 /// Kinds below their least share, by more than chance explains.
 fn below_least(trial: &Trial) -> Option<Message> {
     let facts = facts(trial)?;
-    let all = trial.summary.counts.committed + trial.summary.counts.rolled_back;
+    let all = trial.summary.counts.completed();
     kinds_where(trial, |kind| {
         let least = facts_of(facts, &kind.name)?.least_share_percent;
         let share = share_percent(&trial.summary.kinds, &kind.name)?;

@@ -59,7 +59,7 @@ fn head(paper: &Paper, experiment: &Experiment) -> Blocks {
     if !experiment.points.is_empty() {
         blocks.table(levels(paper, experiment));
         let own = experiment.points.iter().filter_map(|point| tpcc_of(paper, point));
-        let mut words = vec![say!(tpmtotal_counts_committed_transactions_of_all)];
+        let mut words = vec![say!(tpmc_and_tpmtotal_defined)];
         words.extend(unique(own.map(|own| bound_sentence(&own)).collect()));
         blocks.fine(Message::sentences(&words));
     }
@@ -128,7 +128,7 @@ fn mix<'a>(rows: &'a [KindRow<'a>]) -> PaperRows<&'a KindRow<'a>> {
         .text(say!(target_2), |row| row.target)
         .col(say!(terminals), Whole, |row| row.terminals)
         .text(say!(transaction_2), |row| &row.kind)
-        .col(say!(executed), Whole, |row| executed(&row.counts))
+        .col(say!(executed), Whole, |row| row.counts.completed())
         .group(say!(share_of_the_mix_percent), |table| {
             table
                 .col(say!(observed), Fixed(3), |row| match row.share_percent {
@@ -338,7 +338,7 @@ fn over_time(paper: &Paper, trial: &Trial, width: f64, lang: Lang) -> Option<Dra
     let orders = |row: &SeriesRow| row.committed_by_kind[new_order] as f64;
     let transactions = |row: &SeriesRow| {
         let deferred = deferred.map_or(0, |at| row.committed_by_kind[at]);
-        (row.committed_by_kind.iter().sum::<u64>() - deferred) as f64
+        (row.committed_by_kind.iter().sum::<u64>() + row.rolled_back - deferred) as f64
     };
     let class = charts::colour(paper, &trial.target);
     let rate = |name: &'static str, count: &dyn Fn(&SeriesRow) -> f64| {
@@ -490,13 +490,8 @@ pub(super) fn facts_of<'a>(facts: &'a TpccFacts, name: &str) -> Option<&'a TpccK
 pub(super) fn share_percent(kinds: &[KindSummary], name: &str) -> Option<f64> {
     let in_mix = || kinds.iter().filter(|kind| kind.name != TpccFacts::DEFERRED);
     let own = in_mix().find(|kind| kind.name == name)?;
-    let all: u64 = in_mix().map(|kind| executed(&kind.counts)).sum();
-    (all > 0).then(|| 100.0 * executed(&own.counts) as f64 / all as f64)
-}
-
-/// Transactions that ended as the profile wants: committed, and rolled back for an unused item.
-fn executed(counts: &Counts) -> u64 {
-    counts.committed + counts.rolled_back
+    let all: u64 = in_mix().map(|kind| kind.counts.completed()).sum();
+    (all > 0).then(|| 100.0 * own.counts.completed() as f64 / all as f64)
 }
 
 /// The 90th percentile of a kind, where it rests on enough transactions.

@@ -257,12 +257,28 @@ impl<'a, S: Session> Link<'a, S> {
     /// # Errors
     /// Names what was missed: the database isn't the one that was loaded.
     pub(crate) fn check_hits(&mut self, what: &str) -> Result<(), DbError> {
-        let misses = std::mem::take(&mut self.misses);
-        if misses == 0 {
-            return Ok(());
+        match self.take_misses() {
+            0 => Ok(()),
+            _ => Err(not_loaded(what)),
         }
+    }
+
+    /// Checks that the statements since the last mark stored a row each.
+    ///
+    /// # Errors
+    /// Names what was not stored: the server left it out without an error.
+    pub(crate) fn check_stored(&mut self, what: &str) -> Result<(), DbError> {
+        match self.take_misses() {
+            0 => Ok(()),
+            _ => Err(DbError::workload(format!("{what} was not stored."))
+                .with_hint("look for triggers and rules of the table that leave rows out")),
+        }
+    }
+
+    fn take_misses(&mut self) -> u64 {
+        let misses = std::mem::take(&mut self.misses);
         self.tally.misses += misses;
-        Err(not_loaded(what))
+        misses
     }
 }
 

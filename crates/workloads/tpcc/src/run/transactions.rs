@@ -105,7 +105,6 @@ pub(crate) async fn new_order<S: Session>(
     write_lines(link, input, valid, &rows).await?;
     if input.is_rolled_back {
         // Clause 2.4.2.3: all the work is done before it is undone.
-        link.check_hits("The stock of an order")?;
         link.end(Sql::Rollback).await?;
         return Ok(Outcome::RolledBack);
     }
@@ -122,7 +121,6 @@ pub(crate) async fn new_order<S: Session>(
     let work = LedgerWork::Order { order, away: away[..count].into() };
     let entry = Entry { warehouse: warehouse as u32, district: district as u32, work };
     link.commit(&entry).await?;
-    link.check_hits("The stock of an order")?;
     Ok(Outcome::Committed)
 }
 
@@ -169,6 +167,7 @@ async fn write_lines<S: Session>(
         link.queue(Sql::UpdateStock, &update.map(Param::Int))?;
     }
     link.land(&mut Discard).await?;
+    link.check_hits("The stock of an order")?;
     let order = rows.order()?;
     for (line, answer) in lines.iter().zip(&rows.lines) {
         let amount = Decimal::cents(line.quantity * answer.price_cents);
@@ -180,7 +179,8 @@ async fn write_lines<S: Session>(
         let insert = [o, d, w, number, item, supplier, quantity, amount, info];
         link.queue(Sql::InsertLine, &insert)?;
     }
-    link.land(&mut Discard).await.map(drop)
+    link.land(&mut Discard).await?;
+    link.check_stored("A line of an order")
 }
 
 /// Customers of one district with the same last name: 3 on average, and rarely over 50.
@@ -291,10 +291,12 @@ pub(crate) async fn payment<S: Session>(
     } else {
         link.send(Sql::PayCustomer, &[paid, paid, c_w, c_d, c_id], &mut rows).await?;
     }
+    link.check_hits("The customer of a payment")?;
     let entered = input.entered.text();
     let data = history_data(&rows);
     let history = [c_id, c_d, c_w, d, w, Param::Text(&entered), paid, Param::Text(data.get())];
     link.send(Sql::InsertHistory, &history, &mut rows).await?;
+    link.check_stored("The row of a payment in history")?;
     let payment = LedgerPayment {
         warehouse: input.customer_warehouse as u32,
         district: input.customer_district as u32,
@@ -307,7 +309,6 @@ pub(crate) async fn payment<S: Session>(
         work: LedgerWork::Payment(payment),
     };
     link.commit(&entry).await?;
-    link.check_hits("The customer of a payment")?;
     Ok(Outcome::Committed)
 }
 
