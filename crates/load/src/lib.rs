@@ -55,6 +55,8 @@ pub struct LoadReport {
     pub fallback_reason: Option<Message>,
     /// True when the data set was complete before.
     pub was_complete: bool,
+    /// Keys and indexes that tables lacked whose rows were all there.
+    pub indexes_made: Vec<String>,
 }
 
 impl From<BulkReport> for LoadReport {
@@ -76,6 +78,7 @@ impl LoadReport {
         self.method = part.method.or(self.method);
         self.fallback_reason = part.fallback_reason.or(self.fallback_reason.take());
         self.was_complete &= part.was_complete;
+        self.indexes_made.extend(part.indexes_made);
     }
 
     /// `500 rows by COPY, 80 rows were there before; no faster way: why`.
@@ -89,6 +92,9 @@ impl LoadReport {
         };
         if self.rows_found > 0 {
             text = say!(rows_found, loaded = text, rows = rows(self.rows_found));
+        }
+        if !self.indexes_made.is_empty() {
+            text = say!(indexes_made, loaded = text, names = self.indexes_made.join(", "));
         }
         match &self.fallback_reason {
             Some(why) => say!(no_faster_way, loaded = text, why = why),

@@ -200,6 +200,19 @@ pub async fn mark(
     marked.map(drop).map_err(while_doing(format!("marking table {table}")))
 }
 
+/// Tables that dyno has not made, views among them; none where the observer marks none. They are used as they are or refused.
+pub async fn foreign(
+    session: &mut AdminSession<'_>,
+    observer: &dyn LoadObserver,
+) -> Result<HashSet<String>, LoadError> {
+    match observer.table_mark() {
+        Some(_) => {
+            unmarked(session, MARK).await.map_err(while_doing("looking whose the tables are"))
+        }
+        None => Ok(HashSet::new()),
+    }
+}
+
 /// The tables whose comment does not begin with this mark; none of a server that keeps no comments.
 pub async fn unmarked(
     session: &mut AdminSession<'_>,
@@ -209,7 +222,7 @@ pub async fn unmarked(
         Dialect::Mysql => ("SHOW TABLE STATUS", 17),
         Dialect::Postgres => (
             "SELECT c.relname, obj_description(c.oid, 'pg_class') FROM pg_class c JOIN pg_namespace n \
-             ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p') AND n.nspname = ANY (current_schemas(false))",
+             ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p', 'v', 'f') AND n.nspname = ANY (current_schemas(false))",
             1,
         ),
         Dialect::Sqlite => return Ok(HashSet::new()),

@@ -247,13 +247,13 @@ fn a_table_that_others_build_on_is_not_dropped_with_them() {
 }
 
 /// Tables that the original has made are used as they are, or refused; a load of dyno's own goes on. `sql` is the server's
-/// own client, `unmark` the statement that takes a table its mark.
+/// own client, `unmark` the statement that takes a table its mark, `drop` the one that drops its index.
 fn assert_adds_nothing_to_foreign_tables(
     url: &str,
     connection: &[&str],
     exists: &str,
     sql: &dyn Fn(&str) -> Result<String, String>,
-    unmark: &str,
+    [unmark, drop]: [&str; 2],
 ) {
     let scratch = Scratch::new();
     let folder = scratch.path();
@@ -267,12 +267,7 @@ fn assert_adds_nothing_to_foreign_tables(
     prepare("--table-size=20000", 0);
     prepare("--table-size=40000", 0);
     assert_eq!(count().as_deref(), Ok("40000"), "its own load goes on");
-    sql(unmark).expect("a comment");
-    prepare("--table-size=40000", 0);
-    let refused = prepare("--table-size=60000", 1);
-    assert!(refused.all().contains(exists), "{}", refused.all());
-    assert_eq!(count().as_deref(), Ok("40000"));
-    for (size, code) in [(60_000, 1), (40_000, 0)] {
+    let run = |size: u32, code: i32| {
         let suite = format!(
             "[suite]\nname = \"own\"\n\n[target.main]\nurl = \"{url}\"\n\n[[experiment]]\nname = \"ro\"\n\
              workload = \"sysbench\"\ntest = \"oltp_read_only\"\nworkers = 1\nevents = 20\n\
@@ -281,10 +276,33 @@ fn assert_adds_nothing_to_foreign_tables(
         fs::write(folder.join("own.toml"), suite).expect("a suite can be written");
         let ran = dyno(folder, &["run", "own.toml"]);
         assert_eq!(ran.code, code, "{}", ran.all());
+        ran.stderr
+    };
+    sql(drop).expect("an index less");
+    let told = run(40_000, 0);
+    assert!(
+        told.contains("lacked keys or indexes, which were made: k_1; data were found"),
+        "{told}"
+    );
+    sql(unmark).expect("a comment");
+    prepare("--table-size=40000", 0);
+    let refused = prepare("--table-size=60000", 1);
+    assert!(refused.all().contains(exists), "{}", refused.all());
+    assert_eq!(count().as_deref(), Ok("40000"));
+    for (size, code) in [(60_000, 1), (40_000, 0)] {
+        let told = run(size, code);
         let words = if code == 1 { "--table-size=40000" } else { KEPT };
-        assert!(ran.stderr.contains(words), "{}", ran.all());
+        assert!(told.contains(words), "{told}");
         assert_eq!(count().as_deref(), Ok("40000"));
     }
+    sql(drop).expect("an index less");
+    let told = run(40_000, 1);
+    assert!(told.contains("index k_1 is missing (a view has none): make it by `CREATE"), "{told}");
+    assert!(!told.contains("--table-size"), "{told}");
+    sql("ALTER TABLE sbtest1 RENAME TO t").expect("another name");
+    sql("CREATE VIEW sbtest1 AS SELECT * FROM t").expect("a view");
+    let told = run(40_000, 1);
+    assert!(told.contains(exists) && told.contains("a view has none"), "{told}");
 }
 
 #[test]
@@ -293,10 +311,10 @@ fn nothing_is_added_to_foreign_tables_of_postgres() {
     let port = format!("--pgsql-port={}", server.port);
     let connection = ["--db-driver=pgsql", "--pgsql-user=postgres", &port];
     let connection = [&connection[..], &["--pgsql-host=127.0.0.1"]].concat();
-    let unmark = "COMMENT ON TABLE sbtest1 IS NULL";
+    let change = ["COMMENT ON TABLE sbtest1 IS NULL", "DROP INDEX k_1"];
     let exists = "relation \"sbtest1\" already exists";
     let sql = |sql: &str| server.sbtest(sql);
-    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, unmark);
+    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, change);
 }
 
 #[test]
@@ -304,8 +322,8 @@ fn nothing_is_added_to_foreign_tables_of_mariadb() {
     let server = server_or_skip!(MariaDb, "nothing_is_added_to_foreign_tables_of_mariadb");
     let port = format!("--mysql-port={}", server.port);
     let connection = ["--db-driver=mysql", "--mysql-user=root", "--mysql-host=127.0.0.1", &port];
-    let unmark = "ALTER TABLE sbtest1 COMMENT = ''";
+    let change = ["ALTER TABLE sbtest1 COMMENT = ''", "DROP INDEX k_1 ON sbtest1"];
     let sql = |sql: &str| server.sql(&format!("USE sbtest; {sql}"));
     let exists = "Table 'sbtest1' already exists";
-    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, unmark);
+    assert_adds_nothing_to_foreign_tables(&server.url(), &connection, exists, &sql, change);
 }

@@ -231,7 +231,7 @@ async fn dirty_share(asker: &mut Asker<'_, '_>, version: u32) -> DbResult<Option
 }
 
 /// What decides plans and costs beside columns, indexes and triggers: how tables are kept, statistics that were asked
-/// for, and functions, as far as somebody has set them. Those of extensions come with their version.
+/// for, rules and functions, as far as somebody has set them. Those of extensions come with their version.
 const PROPERTIES: &str = include_str!("postgres/properties.sql");
 
 struct Described {

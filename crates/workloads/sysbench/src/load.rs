@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, RowSource, Session};
-use dyno_load::catalog::{MARK, mark, unmarked};
+use dyno_load::catalog::{foreign, mark};
 use dyno_load::query::{column, drop_tables, execute};
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
@@ -75,13 +75,8 @@ fn prepare_tables(
         .needing(&[ServerNeed::WRITES, chunk_need(options)]);
     let tables = Mutex::new(Vec::with_capacity(names.len()));
     let (existing, foreign) = loader.one(async |session: &mut AdminSession<'_>| {
-        let doing = || while_doing("listing the tables");
-        let existing = catalog::tables(session).await.map_err(doing())?;
-        let foreign = match observer.table_mark() {
-            Some(_) => unmarked(session, MARK).await.map_err(doing())?,
-            None => HashSet::new(),
-        };
-        Ok((existing, foreign))
+        let existing = catalog::tables(session).await.map_err(while_doing("listing the tables"))?;
+        Ok((existing, foreign(session, observer).await?))
     })?;
     let (old, new): (Vec<_>, Vec<_>) =
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
@@ -232,8 +227,15 @@ async fn inspect_foreign(
     // The server says itself that it exists, as it does to the original.
     let made = create(session, options, table, observer).await;
     let rows = u64::from(options.rows_to_load()) - found.rows_missing;
+    let remedy = match found.missing_indexes.first() {
+        Some(Index { name, sql }) if found.rows_missing == 0 => format!(
+            "index {name} is missing (a view has none): make it by `{sql}`, or leave out what asks for it, as \
+             --create_secondary=off does (in a suite `create_secondary = false`)"
+        ),
+        _ => as_it_is(options, rows),
+    };
     let why = "dyno has not made the table and changes nothing in it";
-    made.map_err(|error| error.with_remedy(format!("{why}: {}", as_it_is(options, rows))))
+    made.map_err(|error| error.with_remedy(format!("{why}: {remedy}")))
 }
 
 fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> LoadError {
@@ -441,7 +443,11 @@ impl Load<'_> {
         let wanted = u64::from(self.options.rows_to_load()) * u64::from(tables);
         let missing: u64 = self.tables.iter().map(|table| table.rows_missing).sum();
         let tables_complete = self.tables.iter().filter(|table| table.is_complete()).count() as u32;
-        PrepareReport { tables, tables_complete, rows: self.stored.report(wanted - missing) }
+        let filled = self.tables.iter().filter(|table| table.missing_chunks.is_empty());
+        let indexes = filled.flat_map(|table| &table.missing_indexes);
+        let indexes_made = indexes.map(|index| index.name.clone()).collect();
+        let rows = LoadReport { indexes_made, ..self.stored.report(wanted - missing) };
+        PrepareReport { tables, tables_complete, rows }
     }
 }
 

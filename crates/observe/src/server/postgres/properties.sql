@@ -10,6 +10,11 @@ UNION ALL SELECT c.relname, 'statistics ' || s.stxname,
 regexp_replace(pg_get_statisticsobjdef(s.oid), '^CREATE STATISTICS \S+ ', '')
 FROM pg_statistic_ext s JOIN pg_class c ON c.oid = s.stxrelid JOIN pg_namespace n ON n.oid = c.relnamespace
 WHERE n.nspname = ANY (current_schemas(false))
+UNION ALL SELECT c.relname, 'rule ' || c.relname || '.' || r.rulename, concat(regexp_replace(regexp_replace(
+pg_get_ruledef(r.oid, true), '^CREATE RULE \S+ AS\s+|;$', '', 'g'), '\s+', ' ', 'g'), CASE r.ev_enabled WHEN 'D' THEN ' disabled'
+WHEN 'R' THEN ' for replicas' WHEN 'A' THEN ' always' END)
+FROM pg_rewrite r JOIN pg_class c ON c.oid = r.ev_class JOIN pg_namespace n ON n.oid = c.relnamespace
+WHERE r.rulename <> '_RETURN' AND n.nspname = ANY (current_schemas(false))
 UNION ALL SELECT NULL, 'function ' || p.oid::regprocedure,
 'body ' || left(md5(concat(p.prosrc, p.provolatile, p.proparallel, p.procost, p.proconfig)), 8)
 FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace WHERE n.nspname = ANY (current_schemas(false))

@@ -28,7 +28,7 @@ pub(super) async fn load(
     if options.connections == 1 && !options.resume && init.schema.dialect != Dialect::Mysql {
         return load_at_once(init, session, done).await;
     }
-    let missing = prepare_chunks(init, session).await?;
+    let missing = prepare_chunks(init, session, done).await?;
     let found = u64::from(options.scale) - missing.len() as u64;
     init.is_stored.store(found > 0, Ordering::Relaxed);
     let connections = if init.driver.blocks() { 1 } else { options.connections };
@@ -189,6 +189,7 @@ async fn load_chunk(
 async fn prepare_chunks(
     init: &Init<'_>,
     session: &mut AdminSession<'_>,
+    done: &Done,
 ) -> Result<Vec<u32>, LoadError> {
     let options = init.schema.options;
     let mut missing_small: Vec<&SmallTable> = SMALL.iter().collect();
@@ -197,11 +198,15 @@ async fn prepare_chunks(
         missing_small.clear();
         for small in &SMALL {
             if !existing::is_small_complete(session, small, small.rows(options.scale)).await? {
+                done.check_own(small.name, "no rows")?;
                 missing_small.push(small);
             }
         }
         existing::wait_for_writers(session).await?;
         complete = existing::complete_chunks(session, options).await?;
+        if complete.len() < options.scale as usize {
+            done.check_own(ACCOUNTS, "too few rows")?;
+        }
     }
     // MySQL commits at each TRUNCATE and loads in transactions of its own.
     let in_transaction = init.schema.dialect != Dialect::Mysql;

@@ -60,7 +60,7 @@ fn other_contents(table: &str, problem: &str) -> LoadError {
 }
 
 /// What can be done about a table that only has the name of one of pgbench's.
-const NOT_OURS: &str = "rename or drop it, or use another database";
+pub(super) const NOT_OURS: &str = "rename or drop it, or use another database";
 
 /// Refuses tables that lack what loads and scripts need; what they have besides is the user's business.
 pub(crate) async fn check_columns(

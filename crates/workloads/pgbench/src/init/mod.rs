@@ -89,6 +89,8 @@ struct Done {
     report: InitReport,
     /// True when step v has to freeze the accounts.
     unfrozen: bool,
+    /// Tables that were there and that dyno has not made.
+    foreign: HashSet<String>,
 }
 
 impl Done {
@@ -96,6 +98,17 @@ impl Done {
         let rows_loaded = self.report.loaded.rows_loaded + loaded.rows_loaded;
         self.report.loaded = LoadReport { rows_loaded, ..loaded };
         (self.report.connections, self.unfrozen) = (connections, unfrozen);
+    }
+
+    /// # Errors
+    /// The table is not dyno's to be changed.
+    fn check_own(&self, table: &str, lack: &str) -> Result<(), LoadError> {
+        if !self.foreign.contains(table) {
+            return Ok(());
+        }
+        let problem =
+            format!("Table {table} has {lack}, and dyno changes no table that it has not made");
+        Err(LoadError::data(problem, existing::NOT_OURS))
     }
 }
 
@@ -132,7 +145,7 @@ impl Init<'_> {
     ) -> Result<(), LoadError> {
         let result = match step {
             InitStep::DropTables => return self.drop_tables(session).await,
-            InitStep::CreateTables => return self.create_tables(session).await,
+            InitStep::CreateTables => return self.create_tables(session, done).await,
             InitStep::ClientData => return data::load(self, session, done).await,
             InitStep::ServerData => {
                 done.report.loaded.rows_loaded += self.server_data(session).await?;
@@ -140,8 +153,12 @@ impl Init<'_> {
                 return Ok(());
             }
             InitStep::Vacuum => self.vacuum(session, done.unfrozen).await,
-            InitStep::PrimaryKeys => self.keys(session, step, self.schema.primary_keys()).await,
-            InitStep::ForeignKeys => self.keys(session, step, self.schema.foreign_keys()).await,
+            InitStep::PrimaryKeys => {
+                self.keys(session, step, self.schema.primary_keys(), done).await
+            }
+            InitStep::ForeignKeys => {
+                self.keys(session, step, self.schema.foreign_keys(), done).await
+            }
         };
         // A load of hours is not lost because what follows it fails.
         let is_worth_it = done.report.loaded.rows_loaded > 0;
@@ -155,13 +172,19 @@ impl Init<'_> {
         Ok(())
     }
 
-    async fn create_tables(&self, session: &mut AdminSession<'_>) -> Result<(), LoadError> {
+    async fn create_tables(
+        &self,
+        session: &mut AdminSession<'_>,
+        done: &mut Done,
+    ) -> Result<(), LoadError> {
         let step = InitStep::CreateTables;
         let mut existing = HashSet::new();
         if self.schema.options.resume {
             let found = existing_tables(session).await;
             existing = found.map_err(failed(step, "listing the tables"))?;
             existing::check_columns(session, &existing).await?;
+            done.foreign = catalog::foreign(session, self.observer).await?;
+            done.foreign.retain(|table| existing.contains(table));
             if !existing.is_empty() {
                 self.observer.note("Tables that exist are kept: only what they lack is loaded");
             }
@@ -225,6 +248,7 @@ impl Init<'_> {
         session: &mut AdminSession<'_>,
         step: InitStep,
         keys: Vec<Key>,
+        done: &mut Done,
     ) -> Result<(), LoadError> {
         let mut existing = HashSet::new();
         if self.schema.options.resume || self.schema.keys_first {
@@ -234,9 +258,14 @@ impl Init<'_> {
         for key in keys {
             let found = if step == InitStep::PrimaryKeys { key.table } else { &key.name };
             if !existing.contains(found) {
+                let lack = format!("no key {} (`{}` makes it)", key.name, key.sql);
+                done.check_own(key.table, &lack)?;
                 self.observer.creating_index(key.table);
                 let doing = format!("creating key {} of table {}", key.name, key.table);
                 command(session, step, &doing, &key.sql).await?;
+                if done.report.loaded.rows_loaded == 0 {
+                    done.report.loaded.indexes_made.push(key.name);
+                }
             }
         }
         Ok(())

@@ -163,6 +163,45 @@ fn several_connections_leave_what_pgbench_leaves() {
     assert_eq!(ask(&driver, ROWS[0]), [left[0].clone()]);
 }
 
+/// As a suite loads.
+struct Marking;
+
+impl LoadObserver for Marking {
+    fn table_mark(&self) -> Option<&str> {
+        Some("dyno test")
+    }
+}
+
+#[test]
+fn tables_of_others_are_not_changed_and_own_ones_not_silently() {
+    let name = "tables_of_others_are_not_changed_and_own_ones_not_silently";
+    let postgres = server_or_skip!(Postgres, name);
+    let driver = driver(&postgres);
+    let resume = InitOptions { resume: true, ..InitOptions::default() };
+    let load = || initialize(&driver.admin(), &resume, &Marking);
+    let refused = |words: &str| {
+        let before = state(&driver);
+        let error = load().unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert_eq!(state(&driver), before);
+    };
+    init(&driver, &steps("dt"));
+    refused("Table pgbench_branches has no rows, and dyno changes no table that it has not made");
+    init(&driver, &steps("dtg"));
+    refused("Table pgbench_branches has no key pgbench_branches_pkey (`alter table");
+    init(&driver, &steps("p"));
+    assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "used as they are");
+    ask(&driver, "delete from pgbench_accounts");
+    refused("Table pgbench_accounts has too few rows");
+
+    ask(&driver, "drop table pgbench_accounts");
+    assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "a load makes keys");
+    ask(&driver, "alter table pgbench_accounts drop constraint pgbench_accounts_pkey");
+    let loaded = load().unwrap().loaded;
+    assert_eq!(loaded.indexes_made, ["pgbench_accounts_pkey"]);
+    assert!(loaded.sentence().to_string().ends_with("made: pgbench_accounts_pkey"));
+}
+
 /// Does something once, when as many rows have been sent.
 struct At<F: Fn() + Sync> {
     rows: u64,
