@@ -158,7 +158,7 @@ fn gates_decide_where_there_are_some() {
     assert_eq!(gate(970.0, "tps.ratio.low > 0.97").0, 3);
     let (code, _, talk) = gate(970.0, "tps.ration > 1");
     assert_eq!(code, 2);
-    assert!(talk.contains("character 5") && talk.contains("hint: A gate is about"), "{talk}");
+    assert!(talk.contains("hint: A gate is about"), "{talk}");
     // Those of the suite count as well.
     assert_eq!(compare(900.0, 6, &["tps.ratio.low > 0.97"], &[]).code, 5);
 }

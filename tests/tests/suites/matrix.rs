@@ -183,7 +183,7 @@ fn a_read_only_server_is_named(server: &UsedServer) {
     for line in [prepare, bench] {
         let words: Vec<&str> = line.split_whitespace().collect();
         let ran = dyno(Scratch::new().path(), &words);
-        assert_eq!(ran.code, 1, "{line}: {}", ran.all());
+        assert!([1, 2].contains(&ran.code), "{line}: {}", ran.all());
         assert!(ran.all().contains("read-only"), "{line}: {}", ran.all());
     }
     off.iter().for_each(|sql| drop(server.sql(sql)));

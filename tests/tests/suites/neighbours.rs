@@ -138,7 +138,7 @@ fn a_second_load_is_refused(url: &str, select: impl Fn(&str) -> Result<String, S
     let scratch = Scratch::new();
     let folder = scratch.path();
     // The first ones are stopped long before they are done.
-    let tpch = ["tpch", "load", "--scale", "10", "--force", "--target", url];
+    let tpch = ["tpch", "load", "--scale", "10", "--target", url];
     let pgbench = ["pgbench", "-i", "-q", "-s", "2000", url];
     for (load, drop, table) in [
         (&tpch[..], &["tpch", "drop", "--target", url][..], "dyno_tpch"),

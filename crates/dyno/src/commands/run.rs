@@ -552,7 +552,7 @@ fn comparable(
     targets: &[TargetFacts],
 ) -> BTreeMap<String, Value> {
     const OTHER: &str = "name title title_zh description description_zh gates published prepare cleanup \
-                         repeats repeats_s stop";
+                         repeats repeats_s pairs_least pairs_most half_width is_until_decided budget_s";
     const ADDRESS: &str = "url role nodes route shard_rule twin_of part_of";
     let is_among = |keys: &str, key: &str| keys.split(' ').any(|known| known == key);
     let mut all = BTreeMap::from([("its suite".to_owned(), json!(suite))]);

@@ -23,11 +23,9 @@ fn the_whole_way_on_postgres() {
     assert!(build.stderr.contains("by COPY"), "{}", build.stderr);
     let keys = "SELECT count(*) FROM pg_constraint WHERE contype = 'f'";
     assert_eq!(server.sbtest(keys).expect("a count").trim(), "10", "as the original");
-    for is_first in [true, false] {
+    for _ in 0..2 {
         let run = good(&folder, &["run", "props", "--isolation", "read-committed"]);
         assert!(check_closing(&run.stdout) > 0);
-        let is_small = run.stderr.contains("bmsql_district has 1 page: ");
-        assert_eq!(is_small, is_first, "{}", run.stderr);
         server.sbtest(GROW).expect("versions of rows");
         server.sbtest("VACUUM ANALYZE bmsql_district").expect("statistics");
         assert!(run.stderr.contains("isolation READ COMMITTED"));

@@ -10,7 +10,9 @@ const MEET: &str = r#"
 local WAITS = [[touch begun.%d; sleep 2
 for i in $(seq 300); do [ $(ls | grep -c begun) = 8 ] && exit 0; sleep 0.1; done; exit 1]]
 local function meet()
-   print("say", sysbench.tid, os.execute(WAITS:format(sysbench.tid)))
+   local code = os.execute(WAITS:format(sysbench.tid))
+   -- In one call: the original's threads write between the parts of a print.
+   io.write(("say\t%d\t%d\n"):format(sysbench.tid, code))
 end
 sysbench.cmdline.commands = { prepare = { meet, sysbench.cmdline.PARALLEL_COMMAND } }
 event = meet
