@@ -162,12 +162,7 @@ impl<'a> Nodes<'a> {
                 found.cpu_of = Some(process.clone());
             }
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
-            let away = || before.away.as_ref().or(after.away.as_ref());
-            // An endpoint may have led to another server; those that are back look as if nothing had happened.
-            let (old, new) = (&before.look.state.sample, &after.look.state.sample);
-            let is_new = node.role != Role::Endpoint && new.was_started_after(old);
-            let restarted = || is_new.then(server_restarted);
-            found.down = found.down.take().or_else(|| away().cloned()).or_else(restarted);
+            found.down = found.down.take().or_else(|| node_death(node, before, after));
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
             if self.is_listed {
                 self.of_several(node, &mut found);
@@ -274,6 +269,15 @@ impl<'a> Nodes<'a> {
     }
 }
 
+/// Why a node was not there all the time, by what was seen before a trial and after it.
+fn node_death(node: &ReachedNode, before: &Looked, after: &Looked) -> Option<Message> {
+    // An endpoint may have led to another server; those that are back look as if nothing had happened.
+    let (old, new) = (&before.look.state.sample, &after.look.state.sample);
+    let is_new = node.role != Role::Endpoint && new.was_started_after(old);
+    let away = before.away.as_ref().or(after.away.as_ref());
+    away.cloned().or_else(|| is_new.then(server_restarted))
+}
+
 /// A server that can't be asked (it may have been killed) is noted as such. Without `tables` only the way to it is
 /// looked at.
 fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> Looked {
@@ -290,7 +294,9 @@ fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> Lo
             let away = Message::from(error.to_string());
             let not_readable = vec![away.clone()];
             let facts = ServerFacts { not_readable, ..ServerFacts::default() };
-            (NodeLook { facts, ..NodeLook::default() }, Some(away))
+            // A user who does not wait for the look says nothing about the node.
+            let is_stopped = error.message() == databases::STOPPED;
+            (NodeLook { facts, ..NodeLook::default() }, Some(away).filter(|_| !is_stopped))
         }
     };
     Looked { look, away, opened: sessions_opened() }
