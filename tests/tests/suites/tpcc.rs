@@ -137,8 +137,9 @@ fn broken_data_fail_the_run() {
     server
         .sbtest(
             "CREATE FUNCTION forget() RETURNS trigger LANGUAGE plpgsql AS \
-             'BEGIN IF NEW.h_c_id % 2 = 0 THEN RETURN NULL; END IF; RETURN NEW; END'; \
-             CREATE TRIGGER forget BEFORE INSERT ON bmsql_history FOR EACH ROW EXECUTE FUNCTION \
+             'BEGIN IF NEW.h_c_id % 2 = 0 THEN DELETE FROM bmsql_history WHERE h_c_id = NEW.h_c_id \
+             AND h_c_d_id = NEW.h_c_d_id AND h_date = NEW.h_date; END IF; RETURN NULL; END'; \
+             CREATE TRIGGER forget AFTER INSERT ON bmsql_history FOR EACH ROW EXECUTE FUNCTION \
              forget()",
         )
         .expect("a trigger");
