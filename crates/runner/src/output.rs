@@ -4,6 +4,7 @@
 use crate::failure::Failure;
 use std::io::{self, Write};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Where words go, and who answers questions.
 pub trait Streams: Send + Sync {
@@ -74,6 +75,21 @@ pub fn talk_lines(text: &str) {
     talk_unended(&format!("{text}\n"));
 }
 
+static HIDES_STEPS: AtomicBool = AtomicBool::new(false);
+
+/// From now on, steps, notes of loads and checks that passed are not printed one by one.
+pub fn hide_steps() {
+    HIDES_STEPS.store(true, Ordering::Relaxed);
+}
+
+/// Prints talk of a step, unless steps are hidden.
+pub fn print_step(text: &str) {
+    if !HIDES_STEPS.load(Ordering::Relaxed) {
+        talk(text);
+    }
+}
+
+/// Prints talk without the end of a line.
 pub fn talk_unended(text: &str) {
     if let Some(streams) = streams() {
         streams.talk(text.as_bytes());

@@ -75,7 +75,7 @@ impl ProgressBar {
 
     /// A line that stays.
     pub fn note(&self, text: &str) {
-        self.suspend(|| output::talk(text));
+        self.suspend(|| output::print_step(text));
     }
 
     pub fn clear(self) {
@@ -160,7 +160,7 @@ impl LoadObserver for LoadProgress {
     }
 
     fn note(&self, text: &str) {
-        self.progress.suspend(|| output::talk(&format!("note: {text}")));
+        self.progress.suspend(|| output::print_step(&format!("note: {text}")));
     }
 
     fn is_canceled(&self) -> bool {

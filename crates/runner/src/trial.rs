@@ -284,7 +284,11 @@ fn store(
 
 fn report_checks(checks: &[DataCheck], place: &str) {
     for DataCheck { name, verdict, evidence } in checks {
-        output::talk(&format!("{place}: check {name}: {}: {evidence}", verdict.name()));
+        let print = match verdict {
+            CheckVerdict::Passed => output::print_step,
+            _ => output::talk,
+        };
+        print(&format!("{place}: check {name}: {}: {evidence}", verdict.name()));
     }
 }
 

@@ -430,7 +430,7 @@ pub(crate) struct QuickstartArguments {
     /// Scale data and durations down to this share, above 0 and at most 1.
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
-    /// Print all tables, as `dyno run --long` does.
+    /// Print every step and all tables, as `dyno run --long` does.
     #[arg(long)]
     long: bool,
 }
@@ -439,6 +439,7 @@ pub(crate) fn quickstart(arguments: &QuickstartArguments) -> Done {
     let overrides = Overrides { shrink: arguments.shrink, ..Overrides::default() };
     let mut keeping = Keeping { dir: arguments.runs.dir.clone(), new: true, ..Keeping::default() };
     if !arguments.long {
+        output::hide_steps();
         keeping.length = EndLength::Screen;
     }
     run_suite("quickstart", &overrides, &keeping)
