@@ -75,7 +75,7 @@ impl ProgressBar {
 
     /// A line that stays.
     pub fn note(&self, text: &str) {
-        self.suspend(|| output::print_step(text));
+        self.suspend(|| output::talk(text));
     }
 
     pub fn clear(self) {
@@ -89,7 +89,7 @@ impl ProgressBar {
         let seconds = self.begun.elapsed().as_secs_f64();
         let line = format!("{}: {text} ({seconds:.1} s)", self.title);
         self.clear();
-        output::talk(&line);
+        output::print_step(&line);
     }
 }
 
