@@ -45,7 +45,9 @@ pub use shards::{ShardMap, ShardNode, ShardRule, Shards};
 pub use sql::{SqlPart, SqlRules};
 pub use target::Address;
 pub use target::{Dialect, Product, is_shardingsphere};
-pub use text::{counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement};
+pub use text::{
+    LONGEST_INT, counted, hex, push_int, text_from_bytes, text_to_bytes, utf8_statement, write_int,
+};
 pub use workload::StatementTable;
 pub use workload::{
     EndedTransaction, Errand, TerminalPlan, TransactionId, TransactionKind, WorkerId, Workload,

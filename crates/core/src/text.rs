@@ -4,24 +4,48 @@ use std::ops::RangeInclusive;
 
 use crate::{DbError, DbResult};
 
-/// Appends an integer in decimal without the formatting machinery.
+/// Characters of the longest integer.
+pub const LONGEST_INT: usize = 20;
+
+const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819\
+2021222324252627282930313233343536373839\
+4041424344454647484950515253545556575859\
+6061626364656667686970717273747576777879\
+8081828384858687888990919293949596979899";
+
+/// Writes `value` in decimal at the end of `text`, which has room for [`LONGEST_INT`] characters; returns its start. The
+/// standard formatter is several times as slow, which shows in millions of rows.
 #[inline]
-pub fn push_int(out: &mut String, value: i64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
+pub fn write_int(text: &mut [u8], value: i64) -> usize {
+    let (mut at, mut rest) = (text.len(), value.unsigned_abs());
+    // Single bytes, because copying a slice of two bytes calls memmove.
+    while rest >= 100 {
+        let pair = (rest % 100) as usize * 2;
+        rest /= 100;
+        at -= 2;
+        [text[at], text[at + 1]] = [PAIRS[pair], PAIRS[pair + 1]];
+    }
+    if rest >= 10 {
+        let pair = rest as usize * 2;
+        at -= 2;
+        [text[at], text[at + 1]] = [PAIRS[pair], PAIRS[pair + 1]];
+    } else {
         at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
+        text[at] = b'0' + rest as u8;
     }
     if value < 0 {
-        out.push('-');
+        at -= 1;
+        text[at] = b'-';
     }
-    out.push_str(std::str::from_utf8(&digits[at..]).unwrap_or_default());
+    at
+}
+
+/// Appends an integer in decimal.
+#[inline]
+pub fn push_int(out: &mut String, value: i64) {
+    let mut text = [0; LONGEST_INT];
+    let at = write_int(&mut text, value);
+    out.push_str(std::str::from_utf8(&text[at..]).unwrap_or_default());
 }
 
 /// Private letters that stand for the bytes from 0x80 on, where these are not UTF-8.
@@ -102,6 +126,15 @@ macro_rules! named {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn integers_are_written_in_decimal() {
+        for value in [0, 7, 10, 99, 100, 101, 1_000, 12_345, -1, -10, i64::MAX, i64::MIN] {
+            let mut text = String::new();
+            push_int(&mut text, value);
+            assert_eq!(text, value.to_string());
+        }
+    }
 
     #[test]
     fn bytes_in_any_encoding_come_back() {

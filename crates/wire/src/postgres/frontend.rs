@@ -2,8 +2,8 @@
 
 use super::types::{PostgresColumn, ValueFormat, param_oid};
 use super::{Read, WireError};
-use crate::text_rows::{FixedBytes, LONGEST_INT, push_double_15g, write_int};
-use dyno_core::{Param, ParamType};
+use crate::text_rows::{FixedBytes, push_double_15g};
+use dyno_core::{LONGEST_INT, Param, ParamType, write_int};
 
 /// Protocol 3.0, known to every server since PostgreSQL 7.4.
 const PROTOCOL_3_0: u32 = 3 << 16;

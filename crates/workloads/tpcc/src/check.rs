@@ -107,7 +107,7 @@ impl Condition {
         matches!(self.id, "C10" | "X1" | "X2" | "X3" | "X6" | "X10")
     }
 
-    /// Looks whether the condition holds, by one statement of the database.
+    /// Checks the condition by one statement of the database.
     pub async fn verdict(
         &self,
         session: &mut AdminSession<'_>,
@@ -132,7 +132,7 @@ impl Condition {
         Ok(verdict)
     }
 
-    /// Looks whether the condition holds, on a session of its own. Reads whole tables. There must be no writers.
+    /// Checks the condition in a separate session. Reads whole tables. There must be no writers.
     ///
     /// Rows of different warehouses are brought together by one statement. With `is_apart`, where the database refuses
     /// that, and where it would join the rows of each shard with those of the same shard only, both sides are read and

@@ -11,9 +11,11 @@ pub struct TpccFacts {
     pub profile: String,
     /// The isolation level that sessions asked for; `None` is the server's own.
     pub isolation: Option<String>,
+    /// Warehouses used.
     pub warehouses: u32,
     pub warehouses_loaded: u32,
     pub terminals: u32,
+    /// Sessions that executed the transactions of the terminals.
     pub sessions: u32,
     /// New-Orders per minute that were completed in the measured window: those that were rolled back for an unused
     /// item (clause 2.4.1.4) count, as the specification computes throughput (clause 5.4) and every published figure
@@ -37,6 +39,7 @@ pub struct TpccFacts {
     pub shards: Option<u32>,
     /// Share of the New-Orders and Payments whose rows lie on several shards, 0 to 1; `None` if unknown.
     pub crossing_share: Option<f64>,
+    /// Executed work compared with the profile.
     pub audit: Vec<AuditLine>,
     /// The consistency conditions before and after the trial, in their order.
     pub conditions: Vec<ConditionLine>,

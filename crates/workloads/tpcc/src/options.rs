@@ -309,6 +309,7 @@ impl Isolation {
 #[derive(Clone, Debug, PartialEq)]
 pub struct TpccOptions {
     pub profile: Profile,
+    /// Warehouses used: 1 to those loaded.
     pub warehouses: u32,
     /// The isolation; `None` is what is usual for the dialect.
     pub isolation: Option<Isolation>,

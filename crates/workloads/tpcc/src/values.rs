@@ -1,7 +1,7 @@
 //! Random values (clauses 2.1.6 and 4.3.2), and values as text without the formatting machinery: decimal numbers, points
 //! in time, short strings.
 
-use dyno_core::{AnswerRow, Dialect, Param, Rng, RowWriter};
+use dyno_core::{AnswerRow, Dialect, LONGEST_INT, Param, Rng, RowWriter, write_int};
 use std::time::{SystemTime, UNIX_EPOCH};
 use time::OffsetDateTime;
 
@@ -213,20 +213,9 @@ impl<const N: usize> Short<N> {
     }
 
     pub(crate) fn push_int(&mut self, value: i64) {
-        if value < 0 {
-            self.push(b"-");
-        }
-        let mut digits = [0_u8; 20];
-        let (mut at, mut rest) = (digits.len(), value.unsigned_abs());
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.push(&digits[at..]);
+        let mut text = [0; LONGEST_INT];
+        let at = write_int(&mut text, value);
+        self.push(&text[at..]);
     }
 
     /// Appends a number of hundredths with a point: `-12.05`.

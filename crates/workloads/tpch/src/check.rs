@@ -55,8 +55,8 @@ pub fn compare(query: u8, expected: &Expected, found: &AnswerTable) -> Vec<Messa
     }
     let pairs = wanted.iter().zip(&found.rows).enumerate();
     let mut different = pairs.filter(|(_, (want, row))| !want.is_met_by(query, row));
-    let shown = different.by_ref().take(MAX_SHOWN - lines.len());
-    lines.extend(shown.map(|(index, (want, row))| want.difference(query, index, row)));
+    let listed = different.by_ref().take(MAX_SHOWN - lines.len());
+    lines.extend(listed.map(|(index, (want, row))| want.difference(query, index, row)));
     let more = different.count();
     if more > 0 {
         lines.push(say!(more_differences, n = more));
@@ -98,7 +98,7 @@ impl ExpectedRow<'_> {
         let mut parts = Vec::new();
         for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
             if !class.agrees(expected.as_deref(), found.as_deref()) {
-                let (wanted, found) = (shown(expected), shown(found));
+                let (wanted, found) = (cell_text(expected), cell_text(found));
                 parts.push(say!(value_differs, column = *name, found = found, wanted = wanted));
             }
         }
@@ -164,12 +164,12 @@ fn has_same_key(query: u8, a: &Row, b: &Row) -> bool {
         && key.iter().all(|&column| ties(value(a, column).as_deref(), value(b, column).as_deref()))
 }
 
-fn shown(value: &Option<String>) -> &str {
+fn cell_text(value: &Option<String>) -> &str {
     value.as_deref().map_or("NULL", str::trim)
 }
 
-/// Of scale factor 1 those of the crate tpchgen without its blanks; the others made by `golden/answers.py` with another
-/// engine, other texts and another program's rows.
+/// Answers at scale factor 1 are those of the crate tpchgen without its blanks; that of query 11 and all others were made
+/// by `golden/answers.py` with another engine, other texts and another program's rows.
 const STORED: [(f64, &str); 3] = [
     (0.01, include_str!("../golden/answers-sf0.01.txt")),
     (0.1, include_str!("../golden/answers-sf0.1.txt")),
@@ -301,22 +301,22 @@ mod tests {
         assert!(!is_known(0.18));
     }
 
-    /// Of query 11 the crate has cut all keys to their first digits.
+    /// Query 11 is left out: the crate has cut all of its keys to their first digits.
     #[test]
     fn the_answers_at_scale_factor_1_are_those_of_the_crate() {
         for query in (1..=22).filter(|query| *query != 11) {
             let text = answers_sf1::answer(i32::from(query)).expect("an answer");
             let rows = text.lines().filter(|line| !line.trim().is_empty()).skip(1);
             let rows: Vec<Row> = rows.map(row).collect();
-            let known = reference(query, 1.0).expect("an answer").table.rows;
-            assert_eq!(known.len(), rows.len(), "query {query}");
-            for (stored, row) in known.iter().zip(&rows) {
-                let is_same = |(stored, cell): (&Option<String>, &Option<String>)| {
+            let stored_rows = reference(query, 1.0).expect("an answer").table.rows;
+            assert_eq!(stored_rows.len(), rows.len(), "query {query}");
+            for (stored, row) in stored_rows.iter().zip(&rows) {
+                let is_equal = |(stored, cell): (&Option<String>, &Option<String>)| {
                     let number = cell.as_deref().filter(|cell| number(cell).is_some());
                     stored.as_deref() == number.map(str::trim).or(cell.as_deref())
                 };
                 assert_eq!(stored.len(), row.len(), "query {query}: {stored:?}");
-                assert!(stored.iter().zip(row).all(is_same), "query {query}: {stored:?} {row:?}");
+                assert!(stored.iter().zip(row).all(is_equal), "query {query}: {stored:?} {row:?}");
             }
         }
     }

@@ -108,7 +108,7 @@ pub struct QueryFacts {
 }
 
 impl QueryFacts {
-    /// How its answer compares; `None` where it has none.
+    /// The verdict on its answer, `NotMade` if it was not compared; `None` if it has none.
     pub(crate) fn verdict(&self) -> Option<CheckVerdict> {
         let verdict = self.answer.as_ref().map_or(CheckVerdict::NotMade, |answer| answer.verdict);
         (self.outcome == QueryOutcome::Answered).then_some(verdict)

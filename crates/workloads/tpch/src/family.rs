@@ -78,16 +78,24 @@ impl Family for TpchFamily {
 
     fn fits(&self, database: &Database) -> Result<(), Failure> {
         let Some(degree) = self.degrees.iter().find(|degree| **degree > 0) else { return Ok(()) };
-        if self.rule(&database.primary_admin())?.is_some() {
-            return Ok(());
-        }
-        Err(Failure::new(format!(
-            "It is not known how this product is asked for a parallel degree of {degree}."
-        ))
-        .with_hint(
-            "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
-             degree 0 only.",
-        ))
+        let driver = &database.primary_admin();
+        let (problem, hint) = match &self.options.run.rule {
+            Some(rule) => (
+                ask(driver, async |session| rule.objection(session).await)?,
+                "Leave `degree_rule` out, and what fits the product is found.",
+            ),
+            None => (
+                self.rule(driver)?.is_none().then(|| {
+                    format!(
+                        "It is not known how this product is asked for a parallel degree of \
+                         {degree}."
+                    )
+                }),
+                "Say it in the options: `degree_set = [\"SET name = {degree}\"]`; or ask for \
+                 degree 0 only.",
+            ),
+        };
+        problem.map_or(Ok(()), |problem| Err(Failure::new(problem).with_hint(hint)))
     }
 
     fn load(&self, database: &Database, order: &LoadOrder<'_>) -> Result<Message, Failure> {
@@ -195,7 +203,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
         let facts = run(&database.admin(), &asked, watch, &|| {
             control.is_stopped() || given_up().is_some()
         })?;
-        // Counting rows is no part of what the trial cost the server.
+        // Counting rows is not part of what the trial cost the server.
         watch.over();
         let rows = if control.is_stopped() { None } else { rows_check(&driver, &facts)? };
         Ok(move |start: TrialStart| {
@@ -300,10 +308,10 @@ fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<Data
     let mut differences = Vec::new();
     ask(driver, async |session| {
         for &(table, rows) in &loaded {
-            let count = format!("SELECT COUNT(*) FROM {table}");
-            let found: u64 = query::number(session, &count).await?.unwrap_or(0);
-            if found != rows {
-                differences.push(say!(rows_differ, table = table, found = found, loaded = rows));
+            let sql = format!("SELECT COUNT(*) FROM {table}");
+            let count: u64 = query::number(session, &sql).await?.unwrap_or(0);
+            if count != rows {
+                differences.push(say!(rows_differ, table = table, found = count, loaded = rows));
             }
         }
         Ok::<_, DbError>(())

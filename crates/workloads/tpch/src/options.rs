@@ -204,7 +204,7 @@ pub struct TpchSettings {
     /// A trial, but for its degree and its parameters.
     pub run: RunOptions,
     pub cache: Cache,
-    /// `None` draws them anew for each repeat, from the suite's seed.
+    /// Parameters of the queries; `None` draws new ones for each repeat, from the suite's seed.
     values: Option<ParameterChoice>,
     // What several of these decide together is above.
     streams: Option<u32>,

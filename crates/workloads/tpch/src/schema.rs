@@ -42,7 +42,7 @@ pub enum Type {
 
 type Columns = Vec<(&'static str, Type)>;
 
-/// Of each table, a line each: its rows for each unit of the scale factor (about; 0 where their number is fixed), the mean
+/// A line for each table: its rows for each unit of the scale factor (about; 0 where their number is fixed), the mean
 /// length of a row as dbgen writes it, in bytes, and the names and types of its columns.
 static TABLES: LazyLock<Vec<(f64, u64, Columns)>> = LazyLock::new(|| {
     let column = |word: &'static str| {

@@ -67,9 +67,9 @@ pub(crate) async fn read_steps(session: &mut AdminSession<'_>) -> Result<Vec<Don
     let mut answer = AnswerTable::of_own_table();
     session.query(&sql, &mut answer).await.map_err(while_doing(format!("reading {STEPS}")))?;
     let texts = answer.rows.into_iter().flatten().flatten();
-    let mut done: Vec<Done> = texts.filter_map(|text| serde_json::from_str(&text).ok()).collect();
-    done.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
-    Ok(done)
+    let mut pieces: Vec<Done> = texts.filter_map(|text| serde_json::from_str(&text).ok()).collect();
+    pieces.sort_by(|a, b| a.began_s.total_cmp(&b.began_s));
+    Ok(pieces)
 }
 
 /// Looks what is loaded, also in part; `None` where nothing is.

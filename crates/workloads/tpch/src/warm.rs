@@ -193,7 +193,7 @@ async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result
         facts.evidence.push(say!(pages_not_counted));
         return Ok(());
     }
-    // Pages of each index in the buffer pool beside the leaf pages that it has by the statistics.
+    // Pages of each index in the buffer pool, compared with its leaf pages by the statistics.
     let names = SchemaTable::ALL.map(|table| format!("'{}'", table.name()));
     let sql = format!(
         "SELECT s.table_name, s.index_name, s.stat_value, coalesce(b.pages, 0) FROM \

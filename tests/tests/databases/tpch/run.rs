@@ -70,7 +70,7 @@ fn told<F: Fn(Event<'_>)>(on: F) -> Told<F> {
 }
 
 impl<F: Fn(Event<'_>)> TrialWatch for Told<F> {
-    fn sent(&self, query: u8) {
+    fn query_sent(&self, query: u8) {
         (self.on)(Event::Sent(query));
     }
 

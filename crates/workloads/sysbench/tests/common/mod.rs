@@ -1,8 +1,8 @@
 //! A database that isn't there: what remains is the workload's own cost.
 
 use dyno_core::{
-    BulkMethod, BulkReport, DbError, Dialect, Driver, Executed, Param, ParamType, Product,
-    RowSource, RowWriter, Rows, Session, Statement,
+    BulkMethod, BulkReport, DbError, Dialect, Driver, Executed, LONGEST_INT, Param, ParamType,
+    Product, RowSource, RowWriter, Rows, Session, Statement, write_int,
 };
 
 /// A session that answers every statement at once with one changed row, takes every loaded row as
@@ -30,18 +30,9 @@ struct Lines {
 
 impl RowWriter for Lines {
     fn int(&mut self, value: i64) {
-        let mut digits = [0; 20];
-        let mut at = digits.len();
-        let mut rest = value.unsigned_abs();
-        loop {
-            at -= 1;
-            digits[at] = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.bytes.extend_from_slice(&digits[at..]);
+        let mut text = [0; LONGEST_INT];
+        let at = write_int(&mut text, value);
+        self.bytes.extend_from_slice(&text[at..]);
         self.bytes.push(b'\t');
     }
     fn double(&mut self, _value: f64) {}

@@ -411,8 +411,8 @@ pub(crate) fn wait_for_branches(shards: &[ShardNode<AdminDriver<'_>>]) -> Option
     let begin = Instant::now();
     let mut branches = None;
     loop {
-        let asked = on_each_shard(shards, async |_, session| prepared_branches(session).await);
-        let count = asked.ok().and_then(|asked| asked.into_iter().sum::<Option<u64>>());
+        let counts = on_each_shard(shards, async |_, session| prepared_branches(session).await);
+        let count = counts.ok().and_then(|counts| counts.into_iter().sum::<Option<u64>>());
         let Some(count) = count else { return branches };
         let waited = begin.elapsed();
         branches = Some((branches.map_or(count, |(first, _)| first), waited));

@@ -161,16 +161,16 @@ fn honest_trials_of_a_long_run_have_no_false_alarm() {
     let mut rng = Rng::new(3, "false alarms", 0);
     let mut far = 0;
     for trial in 0..10_000 {
-        let mut found = Counters { orders: [40 + trial % 400, 0], ..Counters::default() };
-        for _ in 0..found.orders[0] {
+        let mut counters = Counters { orders: [40 + trial % 400, 0], ..Counters::default() };
+        for _ in 0..counters.orders[0] {
             let is_rolled_back = rng.uniform(1, 100) == 1;
-            found.orders[1] += u64::from(is_rolled_back);
-            found.lines[0] += rng.uniform(5, 15) - u64::from(is_rolled_back);
+            counters.orders[1] += u64::from(is_rolled_back);
+            counters.lines[0] += rng.uniform(5, 15) - u64::from(is_rolled_back);
             let kind = rng.uniform(1, 100);
             let kind = [45, 88, 92, 96, 100].iter().position(|last| kind <= *last).unwrap();
-            found.begun[kind] += 1;
+            counters.begun[kind] += 1;
         }
-        let shares = expected.audit(&found);
+        let shares = expected.audit(&counters);
         far += usize::from(shares.figures[..9].iter().any(|share| {
             let variance = share.expected * (1.0 - share.expected) / share.of.max(1) as f64;
             share.of > 0 && (share.observed - share.expected).abs() > 4.0 * variance.sqrt()

@@ -19,7 +19,8 @@ use dyno_report::format::{
     unique,
 };
 use dyno_report::sections::{
-    CountedOutcome, count_outcomes, notes, outcomes, plain_items, shades, target_of, verdict_of,
+    CountedOutcome, Judged, count_outcomes, notes, outcomes, plain_items, shades, target_of,
+    verdict_of,
 };
 use dyno_report::svg::{Series, Stroke};
 use dyno_report::{Experiment, Paper, PaperTarget, Point, Spread, Trial};
@@ -224,9 +225,7 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
                 Some(Some(state)) if reasons[side] == Some(&state.evidence) => {
                     (Some(state.verdict), None)
                 }
-                Some(Some(state)) => {
-                    (Some(state.verdict), Some(state.evidence.clone()).filter(|it| !it.is_empty()))
-                }
+                Some(Some(state)) => with_evidence(state.verdict, &state.evidence),
                 Some(None) => (None, Some(say!(need_not_hold_then))),
                 None => (Some(CheckVerdict::NotMade), Some(say!(the_trial_has_no_record_of_it))),
             }
@@ -256,6 +255,10 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
     blocks.fine(Message::sentences(&before.into_iter().chain(after).collect::<Vec<_>>()));
 }
 
+fn with_evidence(verdict: CheckVerdict, evidence: &Message) -> Judged {
+    (Some(verdict), Some(evidence.clone()).filter(|it| !it.is_empty()))
+}
+
 /// A comparison of what was acknowledged with what the database holds, and how that ended.
 type Proof = (Message, Vec<CountedOutcome>);
 
@@ -268,9 +271,7 @@ fn proofs(trials: &[&Trial]) -> [Proof; 2] {
                 Some(check) if check.verdict == CheckVerdict::Passed && trials.len() > 1 => {
                     (Some(CheckVerdict::Passed), None)
                 }
-                Some(check) => {
-                    (Some(check.verdict), Some(check.evidence.clone()).filter(|it| !it.is_empty()))
-                }
+                Some(check) => with_evidence(check.verdict, &check.evidence),
                 None => (Some(CheckVerdict::NotMade), Some(absent.clone())),
             }
         });

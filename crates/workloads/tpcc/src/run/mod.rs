@@ -108,9 +108,9 @@ impl Tpcc {
         let mut rng = Rng::new(options.seed, "tpcc run", 0);
         let constants = Constants::for_run(loaded.c_last, &mut rng);
         debug_assert!(is_c_last_allowed(loaded.c_last, constants.c_last));
-        let all = 0..options.warehouses * DISTRICTS;
-        let mut places: Vec<u32> =
-            all.filter(|_| options.profile.binding != Binding::Home).collect();
+        let is_shuffled = options.profile.binding != Binding::Home;
+        let end = if is_shuffled { options.warehouses * DISTRICTS } else { 0 };
+        let mut places: Vec<u32> = (0..end).collect();
         values::shuffle(&mut places, &mut rng);
         let kind = |name: &str, weight| TransactionKind { name: name.to_owned(), weight };
         let shares = TpccTransaction::ALL.iter().zip(options.profile.choice.shares());

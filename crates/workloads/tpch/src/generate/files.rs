@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A chunk's size: far more work than what a generator costs to begin, and it stays in the cache.
 const CHUNK_BYTES: u64 = 512 << 10;
-/// What a thread makes of a larger chunk before it waits for its turn.
+/// Bytes of a larger chunk that a thread makes before it waits for its turn.
 const HELD_MAX_BYTES: usize = 1 << 20;
 /// How often a thread that waits looks whether all is over.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -156,7 +156,7 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
         };
         options.folder.join(name)
     };
-    let of_table = |table: SchemaTable, part: u32, parts: u32, name: &str| {
+    let table_job = |table: SchemaTable, part: u32, parts: u32, name: &str| {
         let chunks = chunks_of_part(table, scale, parts);
         let make = move |chunk: u32| {
             TpchRows::part(table, scale, (part - 1) * chunks + chunk + 1, parts * chunks)
@@ -175,7 +175,7 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
     };
     match &options.content {
         Content::Tables(tables) => {
-            largest_first(tables).map(|table| of_table(table, 1, 1, "")).collect()
+            largest_first(tables).map(|table| table_job(table, 1, 1, "")).collect()
         }
         Content::Parts { tables, part: chosen, parts } => largest_first(tables)
             .flat_map(|table| {
@@ -185,7 +185,7 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
             })
             .map(|(table, part, is_small)| {
                 let name = if is_small { String::new() } else { part.to_string() };
-                of_table(table, part, *parts, &name)
+                table_job(table, part, *parts, &name)
             })
             .collect(),
         Content::Refresh(sets) => sets
@@ -196,7 +196,7 @@ fn jobs(options: &FileOptions) -> Vec<Job> {
                     rows,
                     chunks: 1,
                     make: Box::new(move |_| refresh::inserted(table, scale, set, 0..u64::MAX)),
-                    ..of_table(table, 1, 1, "")
+                    ..table_job(table, 1, 1, "")
                 };
                 let orders = refresh::orders(scale);
                 let deleted = Job {

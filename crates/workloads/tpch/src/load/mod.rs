@@ -120,6 +120,12 @@ pub fn load(
 
 fn complete_before(loaded: TpchDatabase, observer: &dyn LoadObserver) -> TpchLoadReport {
     observer.note(&format!("Scale factor {} is already loaded", loaded.scale));
+    if loaded.load.refresh_pairs > 0 {
+        observer.note(
+            "Refresh functions have changed its data since: answers are those of a fresh load only after `dyno tpch drop` \
+             and another load",
+        );
+    }
     let of_load = loaded.load.steps.iter().filter(|step| step.name == "load");
     let rows_found = of_load.map(|step| step.rows).sum();
     let rows = LoadReport { rows_found, was_complete: true, ..LoadReport::default() };
@@ -189,8 +195,7 @@ async fn begin(
         catalog::mark(session, name, observer).await?;
     }
     note_load(session, &database, "begin").await?;
-    let done = state::read_steps(session).await?;
-    Ok((database, done))
+    Ok((database, state::read_steps(session).await?))
 }
 
 fn other_data(there: &TpchDatabase, asked: &TpchDatabase) -> LoadError {
@@ -217,10 +222,10 @@ fn finish(
     is_all: bool,
     mut report: TpchLoadReport,
 ) -> Result<TpchLoadReport, LoadError> {
-    let done =
+    let pieces =
         loader.one(async |session: &mut AdminSession<'_>| state::read_steps(session).await)?;
-    database.load.steps = steps_of(&done);
-    database.load.seconds = Some(covered_s(&done));
+    database.load.steps = steps_of(&pieces);
+    database.load.seconds = Some(covered_s(&pieces));
     if is_all {
         let at = OffsetDateTime::now_utc().truncate_to_second();
         database.load.finished_at = at.format(&Rfc3339).unwrap_or_default();
@@ -230,7 +235,7 @@ fn finish(
         let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
         let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
         loader.each(&tables, no_set_up, async |session: &mut AdminSession<'_>, (), &table| {
-            rows::verify(session, table, &done).await
+            rows::verify(session, table, &pieces).await
         })?;
         report.verify_s = now_s() - began_s;
         loader.one(async |session: &mut AdminSession<'_>| {
@@ -259,8 +264,8 @@ async fn note_load(
     database: &TpchDatabase,
     stage: &str,
 ) -> Result<(), LoadError> {
-    let noted = state::note_load(session, database).await;
-    noted.map_err(while_doing(format!("noting the {stage} of the load")))
+    let doing = while_doing(format!("noting the {stage} of the load"));
+    state::note_load(session, database).await.map_err(doing)
 }
 
 /// Seconds since 1970.

@@ -24,8 +24,8 @@ pub(super) struct Order<'a> {
     overlaps: bool,
     /// In the order in which they are wanted.
     waiting: VecDeque<&'a Piece>,
-    /// Pieces that are not done, of each step and table.
-    left: [[u32; TABLES]; STEPS],
+    /// Numbers of pieces that are not done, of each step and table.
+    pending: [[u32; TABLES]; STEPS],
     under_way: Vec<UnderWay<'a>>,
     /// Counts begins and ends.
     clock: u64,
@@ -55,10 +55,10 @@ impl<'a> Order<'a> {
     pub(super) fn new(pieces: &'a [Piece], overlaps: bool) -> Self {
         let mut waiting: Vec<&Piece> = pieces.iter().collect();
         waiting.sort_by_key(|piece| rank(piece, overlaps));
-        let mut left = [[0; TABLES]; STEPS];
-        pieces.iter().for_each(|piece| left[piece.step as usize][piece.table as usize] += 1);
+        let mut pending = [[0; TABLES]; STEPS];
+        pieces.iter().for_each(|piece| pending[piece.step as usize][piece.table as usize] += 1);
         let (waiting, under_way) = (waiting.into(), Vec::new());
-        Order { overlaps, waiting, left, under_way, clock: 0, filled: [0; TABLES] }
+        Order { overlaps, waiting, pending, under_way, clock: 0, filled: [0; TABLES] }
     }
 
     /// The next piece, which is under way until [`Order::done`].
@@ -80,7 +80,7 @@ impl<'a> Order<'a> {
     pub(super) fn done(&mut self, piece: &Piece) {
         self.clock += 1;
         self.under_way.retain(|other| !std::ptr::eq(other.piece, piece));
-        self.left[piece.step as usize][piece.table as usize] -= 1;
+        self.pending[piece.step as usize][piece.table as usize] -= 1;
         if piece.step == TpchStep::Load {
             self.filled[piece.table as usize] = self.clock;
         }
@@ -92,7 +92,7 @@ impl<'a> Order<'a> {
     }
 
     fn is_done(&self, step: TpchStep, table: SchemaTable) -> bool {
-        self.left[step as usize][table as usize] == 0
+        self.pending[step as usize][table as usize] == 0
     }
 
     /// Whether what it builds on is there.
@@ -100,7 +100,8 @@ impl<'a> Order<'a> {
         // Every other piece needs a table.
         let waits_for = if self.overlaps { piece.step.min(TpchStep::Load) } else { piece.step };
         let before = TpchStep::ALL.into_iter().take_while(|step| *step < waits_for);
-        if before.into_iter().any(|step| self.left[step as usize].iter().any(|left| *left > 0)) {
+        if before.into_iter().any(|step| self.pending[step as usize].iter().any(|count| *count > 0))
+        {
             return false;
         }
         let table = piece.table;
@@ -149,13 +150,13 @@ impl<'a> Order<'a> {
 
 /// Tables and their statistics, rows, primary keys, which others refer to, then all of the largest table.
 fn rank(piece: &Piece, overlaps: bool) -> (u8, bool, bool) {
-    let is_other = piece.table != LARGEST;
+    let is_smaller = piece.table != LARGEST;
     match piece.step {
         TpchStep::Create | TpchStep::Analyze => (0, false, false),
-        TpchStep::Load => (1, overlaps && is_other, false),
-        TpchStep::PrimaryKeys => (2, is_other, false),
-        TpchStep::Indexes => (3, is_other, false),
-        TpchStep::ForeignKeys => (3, is_other, true),
+        TpchStep::Load => (1, overlaps && is_smaller, false),
+        TpchStep::PrimaryKeys => (2, is_smaller, false),
+        TpchStep::Indexes => (3, is_smaller, false),
+        TpchStep::ForeignKeys => (3, is_smaller, true),
     }
 }
 

@@ -215,7 +215,7 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
         };
         return keys(KeyKind::Foreign).rev().map(piece).collect();
     }
-    let of_table = |table: SchemaTable| {
+    let table_piece = |table: SchemaTable| {
         let (name, proofs) = (table.name(), keys_of(table).collect::<Vec<_>>());
         let clauses: Vec<String> =
             proofs.iter().map(|key| format!("ADD {}", constraint(key))).collect();
@@ -228,14 +228,14 @@ fn foreign_keys(dialect: Dialect) -> Vec<Piece> {
         };
         (!clauses.is_empty()).then(|| Piece::new(step, table, "", work))
     };
-    SchemaTable::ALL.into_iter().rev().filter_map(of_table).collect()
+    SchemaTable::ALL.into_iter().rev().filter_map(table_piece).collect()
 }
 
 /// MySQL makes all indexes of a table in one pass over it, and can't make two at once by two
 /// statements; elsewhere each is a statement of its own, and several are made at once.
 fn indexes(dialect: Dialect) -> Vec<Piece> {
     let step = TpchStep::Indexes;
-    let of_table = |table: SchemaTable| -> Vec<Piece> {
+    let table_pieces = |table: SchemaTable| -> Vec<Piece> {
         let (name, own) = (table.name(), keys(KeyKind::Index).filter(|own| own.table == table));
         if dialect == Dialect::Mysql {
             let clauses: Vec<String> = own
@@ -251,5 +251,5 @@ fn indexes(dialect: Dialect) -> Vec<Piece> {
         };
         own.map(piece).collect()
     };
-    SchemaTable::ALL.into_iter().rev().flat_map(of_table).collect()
+    SchemaTable::ALL.into_iter().rev().flat_map(table_pieces).collect()
 }

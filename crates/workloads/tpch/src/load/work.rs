@@ -56,9 +56,9 @@ fn locked<'l, 'p>(order: &'l Mutex<Order<'p>>) -> MutexGuard<'l, Order<'p>> {
 /// How much memory SQLite may use for its pages while it loads and sorts, in KiB.
 pub(super) const SQLITE_CACHE_KIB: u32 = 128 << 10;
 
-/// Tells a session what suits a load. SQLite checks keys by a step of their own, and sorts in memory.
-/// PostgreSQL sorts and joins in memory too, where its sessions together need no more than it has
-/// given to its shared buffers. MySQL makes foreign keys without looking: pieces have proofs of their own.
+/// Sets up a session for a load. SQLite checks keys in a separate step, and sorts in memory.
+/// PostgreSQL sorts and joins in memory too, if its sessions together need no more than it has
+/// given to its shared buffers. MySQL makes foreign keys without checking them: each piece proves its keys.
 async fn set_up(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), LoadError> {
     let sql = match session.dialect() {
         Dialect::Sqlite => {

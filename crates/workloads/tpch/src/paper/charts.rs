@@ -9,7 +9,7 @@ use dyno_report::charts::{self, Drawing};
 use dyno_report::format;
 use dyno_report::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup};
 
-/// The bars of a query and the published values beside them.
+/// The bars of a query and the published values next to them.
 type QueryBars = (Vec<BarColumn>, Vec<Option<f64>>);
 
 fn groups(bars: impl Fn(u8) -> QueryBars) -> Vec<BarGroup> {
@@ -44,12 +44,12 @@ fn log_axis(label: String, groups: &[BarGroup], base: Option<f64>) -> Option<Axi
 }
 
 /// The charts of a table.
-pub(super) fn of_table(
+pub(super) fn table_charts(
     paper: &Paper,
     published: Option<&PublishedSeconds<'_>>,
     table: &TpchTable<'_>,
     lang: Lang,
-) -> impl Iterator<Item = Drawing> {
+) -> Vec<Drawing> {
     let setup = words::setup(table.setup, table.streams);
     let place = say!(target_setup, target = table.target, setup = setup);
     let class = charts::colour(paper, table.target);
@@ -60,7 +60,7 @@ pub(super) fn of_table(
     };
     let times = times(published, table, &place, lang);
     let speedups = speedups(published, table, &place, lang);
-    times.into_iter().chain(speedups).map(draw).collect::<Vec<_>>().into_iter()
+    times.into_iter().chain(speedups).map(draw).collect()
 }
 
 fn times(
@@ -127,10 +127,10 @@ fn time(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn
     }
     let degree = column.degree.to_string();
     let title = say!(q_at_degree, query = query, degree = degree, seconds = seconds);
-    let drawn = times.seconds.filter(|seconds| seconds.min > 0.0);
+    let positive = times.seconds.filter(|seconds| seconds.min > 0.0);
     BarColumn {
-        value: drawn.map(|seconds| seconds.median),
-        low_high: drawn.map(|seconds| (seconds.min, seconds.max)),
+        value: positive.map(|seconds| seconds.median),
+        low_high: positive.map(|seconds| (seconds.min, seconds.max)),
         is_bound: times.timed_out > 0,
         absent: (times.failed > 0).then_some("\u{d7}"),
         title: title.render(lang),

@@ -47,7 +47,7 @@ impl<'a> TpchSection<'a> {
         let mut blocks = self.head();
         for table in &self.tables {
             queries(&self.published, table, &mut blocks);
-            blocks.figures(charts::of_table(self.paper, self.published.first(), table, lang));
+            blocks.figures(charts::table_charts(self.paper, self.published.first(), table, lang));
             plans(self.paper, table, &mut blocks);
         }
         for own in &self.published {
@@ -227,10 +227,10 @@ fn degrees<'a>(
     experiment: &'a Experiment,
     tables: &'a [TpchTable<'a>],
 ) -> impl Iterator<Item = TableDegree<'a>> {
-    let of_table = move |table: &'a TpchTable<'a>| {
+    let table_degrees = move |table: &'a TpchTable<'a>| {
         (0..table.columns.len()).map(move |place| TableDegree { experiment, table, place })
     };
-    tables.iter().flat_map(of_table)
+    tables.iter().flat_map(table_degrees)
 }
 
 /// All experiments with queries, for the summary of a paper.
@@ -241,14 +241,15 @@ pub(super) fn summary(paper: &Paper) -> PaperTable {
     let all = tables.iter().flat_map(|(experiment, tables)| degrees(experiment, tables));
     let rows = PaperRows::new(say!(tpc_h_like_the_22_queries), all);
     let rows = rows.text(say!(experiment), |own| {
-        let is_own = |known: &Experiment| std::ptr::eq(known, own.experiment);
-        let number = paper.experiments.iter().position(is_own).map_or(0, |place| place + 1);
+        let mut experiments = paper.experiments.iter();
+        let place = experiments.position(|experiment| std::ptr::eq(experiment, own.experiment));
+        let number = place.map_or(0, |place| place + 1);
         link(&own.experiment.title, format!("#experiment-{number}"))
     });
     reached(paper, rows, true).into()
 }
 
-/// What was asked for and reached at each degree.
+/// Adds a row for each degree: the workers asked for and reached, and the figures.
 fn reached<'a>(
     paper: &'a Paper,
     rows: PaperRows<TableDegree<'a>>,
@@ -299,7 +300,7 @@ fn queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks: &m
     let setup = words::setup(table.setup, table.streams);
     let title = [Message::from(table.target), setup];
     blocks.heading(4, "", Message::joined(&title, ": ", "："), "");
-    blocks.table(of_queries(published, table));
+    blocks.table(query_table(published, table));
     if table.columns.iter().any(Column::is_penalised) {
         blocks.fine(match words::bounds(table.facts()) {
             Some(bounds) => say!(and_stand_where_a_query_was, bounds = bounds),
@@ -318,12 +319,12 @@ fn caption(table: &TpchTable<'_>) -> Message {
         (false, true) => say!(seconds_of_each_query_medians_of_trials),
         (false, false) => say!(seconds_of_each_query_2),
     };
-    let known = words::parameters(table.facts());
-    let known = known.map(|known| say!(parameters_parameters, parameters = known));
-    Message::joined(&[title].into_iter().chain(known).collect::<Vec<_>>(), "; ", "；")
+    let parameters = words::parameters(table.facts());
+    let parameters = parameters.map(|text| say!(parameters_parameters, parameters = text));
+    Message::joined(&[title].into_iter().chain(parameters).collect::<Vec<_>>(), "; ", "；")
 }
 
-fn of_queries(
+fn query_table(
     published_tables: &[PublishedSeconds<'_>],
     table: &TpchTable<'_>,
 ) -> PaperRows<TableLine> {
@@ -435,18 +436,18 @@ fn query_seconds(times: QueryTimes) -> Cell {
 }
 
 fn plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
-    let planned: BTreeSet<u8> = table
+    let queries: BTreeSet<u8> = table
         .facts()
         .flat_map(|facts| &facts.queries)
         .filter(|facts| facts.plan.is_some())
         .map(|facts| facts.query)
         .collect();
-    if planned.is_empty() {
+    if queries.is_empty() {
         blocks.fine(say!(plans_of_were_not_taken, target = table.target));
         return;
     }
     let title = say!(plans_taken_apart_from_the_timed);
-    let rows = PaperRows::new(title, planned).text(say!(query), |query: u8| format!("Q{query}"));
+    let rows = PaperRows::new(title, queries).text(say!(query), |query: u8| format!("Q{query}"));
     let rows = table.columns.iter().fold(rows, |rows, column| {
         let degree = column.degree.to_string();
         rows.col(say!(workers_degree_degree, degree = &degree), Whole, |query| {
@@ -531,7 +532,7 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
                 .feet(1),
         );
         let mut words = Vec::new();
-        // What is rounded for the paper is no overlap.
+        // Rounding for the paper does not count as an overlap.
         if steps_s > total_s * 1.01 {
             words.push(say!(steps_overlap, seconds = format::short(steps_s)));
         }

@@ -231,7 +231,7 @@ impl<'a> TpchTable<'a> {
     }
 }
 
-/// How the answers to a query compare: wrong ones first, then those that were not compared; `None` where it was not
+/// The verdict on all answers to a query: wrong ones come first, then those that were not compared; `None` if it was not
 /// answered.
 pub(super) fn verdict<'a>(
     trials: impl Iterator<Item = &'a TpchFacts>,

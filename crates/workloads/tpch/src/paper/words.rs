@@ -65,9 +65,9 @@ pub(super) fn bounds<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<
 
 /// The values in the queries of trials; `None` where no trial says.
 pub(super) fn parameters<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Option<Message> {
-    let known = trials.map(|facts| facts.parameters.clone()).filter(|known| !known.is_empty());
-    let known = unique(known.collect());
-    (!known.is_empty()).then(|| Message::list(&known))
+    let texts = trials.map(|facts| facts.parameters.clone()).filter(|text| !text.is_empty());
+    let texts = unique(texts.collect());
+    (!texts.is_empty()).then(|| Message::list(&texts))
 }
 
 /// `main at degree 2`.
@@ -89,9 +89,9 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
         let remarks = unique(column.facts().filter_map(|own| own.degree.remark.clone()).collect());
         let sentences: Vec<Message> = set.into_iter().chain(remarks).collect();
         let (target, degree) = (&column.point.target, column.degree.to_string());
-        let told = Message::sentences(&sentences);
-        let said = say!(target_degree_degree_told, target = target, degree = degree, told = told);
-        (!sentences.is_empty()).then_some(said)
+        let text = Message::sentences(&sentences);
+        let line = say!(target_degree_degree_told, target = target, degree = degree, told = text);
+        (!sentences.is_empty()).then_some(line)
     };
     unique(tables.iter().flat_map(|table| table.columns.iter().filter_map(sentence)).collect())
 }
@@ -232,7 +232,7 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     Message::sentences(&sentences)
 }
 
-/// What is executed, and how it is timed.
+/// Sentences on the executed tests and on the timing.
 pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
     let all = || trials.iter().map(|(_, facts)| *facts);
     let tests = unique(all().map(|facts| facts.test.as_str()).collect());

@@ -1,4 +1,4 @@
-//! What answers are held against.
+//! Comparison of answers with known ones, or with those of earlier trials.
 
 use super::RunOptions;
 use crate::check::{Expected, reference};
@@ -29,8 +29,8 @@ struct StoredAnswer {
     rows: Vec<Vec<Option<String>>>,
 }
 
-/// Judges the answer of a query that was answered; `None` where there is nothing to hold it against. What nobody knows
-/// beforehand is left for those that follow. `state` names the refresh functions applied, such as `0` or `3.1`; `None` while
+/// Judges the answer of a query that was answered; `None` if there is nothing to compare it with. An answer that is not known
+/// beforehand is stored for later trials. `state` names the refresh functions applied, such as `0` or `3.1`; `None` while
 /// they change.
 pub(super) fn judge(
     options: &RunOptions,
@@ -67,26 +67,26 @@ fn judge_by_file(
 ) -> io::Result<Option<AnswerFacts>> {
     match fs::read(file) {
         Ok(text) => {
-            let left: StoredAnswer = serde_json::from_slice(&text)?;
-            let source = say!(answer_of, target = &left.who.target, degree = left.who.degree);
-            let expected = Expected::from_engine(AnswerTable::from(left.rows), source);
-            let judged = expected.judge(facts.query, &table);
+            let stored: StoredAnswer = serde_json::from_slice(&text)?;
+            let source = say!(answer_of, target = &stored.who.target, degree = stored.who.degree);
+            let expected = Expected::from_engine(AnswerTable::from(stored.rows), source);
+            let answer = expected.judge(facts.query, &table);
             // What a target says twice is no more right than what it says once.
-            let is_own = left.who.target == who.target;
-            Ok(Some(match judged.verdict {
-                CheckVerdict::Passed if is_own => {
-                    AnswerFacts { verdict: CheckVerdict::NotMade, ..judged }
+            let is_same_target = stored.who.target == who.target;
+            Ok(Some(match answer.verdict {
+                CheckVerdict::Passed if is_same_target => {
+                    AnswerFacts { verdict: CheckVerdict::NotMade, ..answer }
                 }
-                _ => judged,
+                _ => answer,
             }))
         }
         Err(error) if error.kind() == ErrorKind::NotFound => {
             let (query, parameters) = (facts.query, facts.parameters.clone());
-            let left = StoredAnswer { who, query, parameters, rows: table.rows };
+            let stored = StoredAnswer { who, query, parameters, rows: table.rows };
             if let Some(folder) = file.parent() {
                 fs::create_dir_all(folder)?;
             }
-            write_atomically(file, &serde_json::to_vec(&left)?).map_err(io::Error::other)?;
+            write_atomically(file, &serde_json::to_vec(&stored)?).map_err(io::Error::other)?;
             Ok(None)
         }
         Err(error) => Err(error),
@@ -178,8 +178,8 @@ mod tests {
     fn known_answers_come_before_those_of_others() {
         let options = RunOptions { scale: 0.01, ..RunOptions::default() };
         let facts = QueryFacts { query: 6, ..<_>::default() };
-        let judged = judge(&options, Some("0"), &facts, table(&[&["1"]])).unwrap();
-        assert_eq!(judged.verdict, CheckVerdict::Failed);
-        assert!(judged.against.to_string().contains("stored answers"), "{}", judged.against);
+        let answer = judge(&options, Some("0"), &facts, table(&[&["1"]])).unwrap();
+        assert_eq!(answer.verdict, CheckVerdict::Failed);
+        assert!(answer.against.to_string().contains("stored answers"), "{}", answer.against);
     }
 }

@@ -156,7 +156,8 @@ pub struct RunOptions {
 pub trait TrialWatch {
     /// All sessions are open and the clock starts.
     fn started(&self) {}
-    fn sent(&self, _query: u8) {}
+    /// A query is sent.
+    fn query_sent(&self, _query: u8) {}
     /// A query has ended and its answer, where there is something to hold it against, is compared.
     /// For what must survive a crash of dyno.
     fn query(&self, _facts: &QueryFacts) {}
@@ -252,7 +253,7 @@ impl Trial<'_> {
                     self.began = Some(at);
                     watch.started();
                 }
-                News::Sent(query) => watch.sent(query),
+                News::Sent(query) => watch.query_sent(query),
                 News::Query(mut query, table) => {
                     if query.outcome == QueryOutcome::Answered {
                         query.answer = answers::judge(options, state.as_deref(), &query, table);
@@ -358,8 +359,8 @@ async fn look(
         let name = format!("Pair {} of the refresh functions", position.pair);
         watch.note(&format!("{name} was interrupted earlier: it is completed first, untimed."));
         while !position.is_whole() {
-            let done = refresh::execute(session, options.scale, &mut position).await;
-            done.map_err(while_doing(format!("completing pair {}", position.pair)))?;
+            let result = refresh::execute(session, options.scale, &mut position).await;
+            result.map_err(while_doing(format!("completing pair {}", position.pair)))?;
         }
         load.refresh_pairs = position.pair - 1;
     }
@@ -401,7 +402,7 @@ pub(crate) fn known_facts(options: &RunOptions, dialect: Dialect, load: TpchLoad
 }
 
 /// Names the data that the queries see: pairs of refresh functions applied, and whether the first function of the next one
-/// is. `None` while they change, and amid a function.
+/// is. `None` while they change, and if an interrupted trial has left a pair incomplete.
 fn data_state(options: &RunOptions, at: RefreshPosition) -> Option<String> {
     let pairs = at.pair - 1;
     match options.test {

@@ -1,4 +1,4 @@
-//! Streams: jobs that a session executes one after another, each stream in a thread of its own; which streams a test has;
+//! Streams: jobs that a session executes one after another, each stream in a separate thread; which streams a test has;
 //! and the thread that watches over them. A session is opened with the degree set and closed with everything set back.
 
 use super::{Plans, RunOptions, TpchTest};
@@ -87,9 +87,9 @@ pub(super) fn streams(
         }
         TpchTest::Throughput { streams, refresh } => {
             let stream = |number, jobs| Stream::new(options, position, number, jobs);
-            let of_queries = |number| stream(number, queries(number, &order(number)));
-            let of_refreshes = refresh.then(|| stream(0, refreshes(streams)));
-            return (1..=streams).map(of_queries).chain(of_refreshes).collect();
+            let query_stream = |number| stream(number, queries(number, &order(number)));
+            let refresh_stream = refresh.then(|| stream(0, refreshes(streams)));
+            return (1..=streams).map(query_stream).chain(refresh_stream).collect();
         }
         TpchTest::Refresh { pairs } => refreshes(pairs),
         // Its parts are executed one after the other, each with streams of its own.
@@ -132,7 +132,7 @@ pub(super) enum News {
     Note(String),
 }
 
-/// How often it is asked whether the user stops the trial, and looked whether a statement has to be stopped.
+/// Interval between checks whether the user stops the trial, and whether a statement has to be stopped.
 const LOOK: Nanos = 50 * MILLISECOND;
 
 /// Executes streams at the same time and calls `hear` with what they tell. Times are counted from `origin`, or from the
@@ -437,7 +437,7 @@ fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / SECOND as f64
 }
 
-/// Why a statement is to be stopped at this time; `None` where it is not.
+/// The reason to stop a statement at this time; `None` if there is none.
 fn stop_reason(now: Nanos, due: Option<Nanos>, user_stops: bool) -> Option<StopReason> {
     let is_due = due.is_some_and(|due| now >= due);
     if user_stops { Some(StopReason::User) } else { is_due.then_some(StopReason::Bound) }
@@ -641,24 +641,28 @@ mod tests {
     fn an_embedded_statement_is_interrupted_at_its_bound_and_by_the_user() {
         let attempts = Arc::new(AtomicU32::new(0));
         let guard = |due, is_stopped: &Arc<AtomicBool>| {
-            let made = Arc::clone(&attempts);
+            let counter = Arc::clone(&attempts);
             let interrupt = move || {
-                made.fetch_add(1, Ordering::Relaxed);
+                counter.fetch_add(1, Ordering::Relaxed);
             };
             guarded(Box::new(interrupt), due, Arc::clone(is_stopped))
         };
-        let made = || attempts.load(Ordering::Relaxed);
+        let count = || attempts.load(Ordering::Relaxed);
         let is_stopped = Arc::new(AtomicBool::new(false));
-        assert_eq!((guard(Some(Nanos::MAX), &is_stopped)(), made()), (None, 0), "before its bound");
-        assert_eq!((guard(None, &is_stopped)(), made()), (None, 0), "it has no bound");
+        assert_eq!(
+            (guard(Some(Nanos::MAX), &is_stopped)(), count()),
+            (None, 0),
+            "before its bound"
+        );
+        assert_eq!((guard(None, &is_stopped)(), count()), (None, 0), "it has no bound");
         let bounded = guard(Some(monotonic_now()), &is_stopped);
-        while made() < 2 {
+        while count() < 2 {
             thread::yield_now();
         }
         assert_eq!(bounded(), Some(StopReason::Bound));
-        let (before, user) = (made(), guard(None, &is_stopped));
+        let (before, user) = (count(), guard(None, &is_stopped));
         is_stopped.store(true, Ordering::Relaxed);
-        while made() == before {
+        while count() == before {
             thread::yield_now();
         }
         assert_eq!(user(), Some(StopReason::User));

@@ -37,13 +37,13 @@ fn lines(rows: &mut dyn RowSource) -> Vec<String> {
 fn rows_have_the_columns_of_their_table_and_restart() {
     for table in SchemaTable::ALL {
         let mut rows = TpchRows::part(table, 0.01, 1, 1);
-        let made = lines(&mut rows);
-        assert_eq!(made.len() as u64, row_count(table, 0.01), "{table:?}");
-        for line in &made {
+        let all = lines(&mut rows);
+        assert_eq!(all.len() as u64, row_count(table, 0.01), "{table:?}");
+        for line in &all {
             assert_eq!(line.matches('|').count(), table.columns().len(), "{line}");
         }
         rows.restart();
-        assert_eq!(lines(&mut rows), made, "{table:?}");
+        assert_eq!(lines(&mut rows), all, "{table:?}");
     }
 }
 
@@ -53,15 +53,27 @@ fn rows_are_those_of_tpchgens_own_format() {
         rows.map(|row| row.to_string()).collect()
     }
     use tpchgen::generators as g;
-    let made = |table| lines(&mut TpchRows::part(table, 0.01, 1, 1));
-    assert_eq!(made(SchemaTable::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Supplier), own(g::SupplierGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Partsupp), own(g::PartSuppGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Customer), own(g::CustomerGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
-    assert_eq!(made(SchemaTable::Lineitem), own(g::LineItemGenerator::new(0.01, 1, 1).iter()));
+    let table_lines = |table| lines(&mut TpchRows::part(table, 0.01, 1, 1));
+    assert_eq!(table_lines(SchemaTable::Region), own(g::RegionGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(table_lines(SchemaTable::Nation), own(g::NationGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(
+        table_lines(SchemaTable::Supplier),
+        own(g::SupplierGenerator::new(0.01, 1, 1).iter())
+    );
+    assert_eq!(table_lines(SchemaTable::Part), own(g::PartGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(
+        table_lines(SchemaTable::Partsupp),
+        own(g::PartSuppGenerator::new(0.01, 1, 1).iter())
+    );
+    assert_eq!(
+        table_lines(SchemaTable::Customer),
+        own(g::CustomerGenerator::new(0.01, 1, 1).iter())
+    );
+    assert_eq!(table_lines(SchemaTable::Orders), own(g::OrderGenerator::new(0.01, 1, 1).iter()));
+    assert_eq!(
+        table_lines(SchemaTable::Lineitem),
+        own(g::LineItemGenerator::new(0.01, 1, 1).iter())
+    );
 }
 
 #[test]
@@ -70,9 +82,9 @@ fn parts_one_after_another_are_the_table() {
         let whole = lines(&mut TpchRows::part(table, 0.011, 1, 1));
         let mut joined = Vec::new();
         for part in 1..=3 {
-            let made = lines(&mut TpchRows::part(table, 0.011, part, 3));
-            assert_eq!(made.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
-            joined.extend(made);
+            let part_lines = lines(&mut TpchRows::part(table, 0.011, part, 3));
+            assert_eq!(part_lines.len() as u64, part_row_count(table, 0.011, part, 3), "{table:?}");
+            joined.extend(part_lines);
         }
         assert_eq!(joined, whole, "{table:?}");
         assert!(lines(&mut TpchRows::part(table, 0.011, 4, 3)).is_empty(), "{table:?}");

@@ -105,11 +105,11 @@ fn sqlite_is_sent_what_it_understands() {
 #[test]
 fn the_bounds_of_query_6_are_whole_hundredths() {
     let values = ["1994-01-01", ".06", "24"].map(str::to_owned);
-    let sent = text(6, &values, Dialect::Sqlite, Q15::Cte);
+    let query = text(6, &values, Dialect::Sqlite, Q15::Cte);
     let bounds = "l_discount between round(.06 - 0.01, 2) and round(.06 + 0.01, 2)\n";
-    assert!(sent.contains(bounds), "{sent}");
-    let sent = text(6, &values, Dialect::Postgres, Q15::Cte);
-    assert!(sent.contains("between .06 - 0.01 and .06 + 0.01"), "{sent}");
+    assert!(query.contains(bounds), "{query}");
+    let query = text(6, &values, Dialect::Postgres, Q15::Cte);
+    assert!(query.contains("between .06 - 0.01 and .06 + 0.01"), "{query}");
 }
 
 #[test]
