@@ -12,7 +12,7 @@ pub static FAMILIES: &[&FamilyEntry] = &[
     &dyno_lua::FAMILY,
 ];
 
-/// What papers say of them.
+/// Their parts of papers.
 pub const PAPERS: FamilyPapers = &[
     &dyno_sysbench::PAPER,
     &dyno_pgbench::PAPER,

@@ -132,7 +132,7 @@ fn families() -> Families {
     FAMILIES.get().copied().unwrap_or(&[])
 }
 
-/// What suites are read with.
+/// The workloads that suites can name.
 fn offers() -> Vec<WorkloadOffer> {
     dyno_runner::family::offers(families())
 }
@@ -239,9 +239,9 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
 
 /// Chooses how loops receive and send: by the option, else by the environment.
 fn choose_io_of(option: Option<IoChoice>) -> Done {
-    let wanted = IoChoice::of_environment().map_err(Failure::usage)?;
+    let by_environment = IoChoice::of_environment().map_err(Failure::usage)?;
     // `auto` is decided by the first loop: verbs without one have no use for a ring.
-    let Some(choice) = option.or(wanted) else { return Ok(()) };
+    let Some(choice) = option.or(by_environment) else { return Ok(()) };
     choose_io(choice).map_err(|error| {
         Failure::usage(format!("io_uring can't be used here: {error}."))
             .with_hint("leave `--io uring` out, or let the container call io_uring_setup")

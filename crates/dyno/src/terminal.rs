@@ -58,12 +58,12 @@ impl Streams for TerminalStreams {
     }
 
     fn ask_password(&self, prompt: &str) -> io::Result<String> {
-        let silence = Silence::begin()?;
+        let guard = NoEchoGuard::new()?;
         self.talk(prompt.as_bytes());
         // A terminal gives at most a line.
         let mut line = vec![0; 4096];
         let length = rustix::io::retry_on_intr(|| rustix::io::read(io::stdin(), &mut *line));
-        drop(silence);
+        drop(guard);
         self.talk(b"\n");
         line.truncate(length?);
         match line.last() {
@@ -109,30 +109,30 @@ fn without_secrets(bytes: &[u8]) -> Cow<'_, [u8]> {
 
 /// A terminal that shows nothing of what is typed and sends no signals: Ctrl-C ends a line as the Enter key does, so that
 /// the end of this process can't leave the terminal silent.
-struct Silence(Termios);
+struct NoEchoGuard(Termios);
 
 const CTRL_C: u8 = 0x03;
 const CTRL_BACKSLASH: u8 = 0x1c;
 
-impl Silence {
-    fn begin() -> io::Result<Self> {
+impl NoEchoGuard {
+    fn new() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO | LocalModes::ISIG);
         silent.special_codes[SpecialCodeIndex::VEOL] = CTRL_C;
         silent.special_codes[SpecialCodeIndex::VEOL2] = CTRL_BACKSLASH;
         tcsetattr(io::stdin(), OptionalActions::Flush, &silent)?;
-        Ok(Silence(before))
+        Ok(NoEchoGuard(before))
     }
 }
 
-impl Drop for Silence {
+impl Drop for NoEchoGuard {
     fn drop(&mut self) {
         let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &self.0);
     }
 }
 
-/// What is printed, in UTF-8 whatever it was before: a file or a pipe may end at a terminal, too.
+/// Text for printing, in UTF-8 whatever it was before: a file or a pipe may end at a terminal, too.
 fn harmless(bytes: &[u8]) -> Cow<'_, [u8]> {
     if bytes.iter().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return bytes.into();
@@ -166,7 +166,7 @@ impl ProgressView for TerminalBar {
     }
 }
 
-/// How long something will take, for people.
+/// A length of time in words.
 pub(crate) fn human_time(seconds: f64) -> String {
     HumanDuration(Duration::from_secs_f64(seconds.max(0.0))).to_string()
 }

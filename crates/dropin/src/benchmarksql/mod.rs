@@ -30,7 +30,7 @@ use settings::Reader;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// What follows the help of the verb.
+/// The text after the help of the verb.
 pub const HELP: &str = include_str!("verb.txt").trim_ascii_end();
 
 /// A command with its arguments.
@@ -101,11 +101,11 @@ pub struct BenchmarksqlBuild {
     /// after them. Default: primary-before on MySQL and SQLite, after on PostgreSQL.
     #[arg(long, value_parser = choice(KEYS))]
     keys: Option<KeyTime>,
-    /// Whether foreign keys are made, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
+    /// Make foreign keys, after the rows. Default: as BenchmarkSQL, on PostgreSQL only
     /// (not with --shard).
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     foreign_keys: Option<bool>,
-    /// How tables are spread by warehouse: a clause behind CREATE TABLE, or a word for one.
+    /// Spread tables by warehouse: a clause behind CREATE TABLE, or a word for one.
     #[arg(long, value_name = "CLAUSE|WORD")]
     shard: Option<String>,
     /// The clause behind CREATE TABLE of the items, which every shard reads.
@@ -273,13 +273,13 @@ fn shard(arguments: &BenchmarksqlBuild) -> Result<Option<Shard>, Failure> {
             }
         },
     }
-    for (name, given) in [
+    for (name, option) in [
         ("before", &arguments.shard_before),
         ("after", &arguments.shard_after),
         ("item_suffix", &arguments.shard_item),
         ("item_after", &arguments.shard_item_after),
     ] {
-        if let Some(text) = given {
+        if let Some(text) = option {
             set(name, text);
         }
     }

@@ -71,13 +71,13 @@ impl Properties {
 
     /// Replaces a value; case doesn't matter, as BenchmarkSQL's loader has it.
     pub(super) fn set(&mut self, key: &str, value: &str) {
-        let is_same = |name: &&str| name.eq_ignore_ascii_case(key);
-        let known = self.entries.iter_mut().find(|entry| is_same(&entry.key.as_str()));
-        let name = key_names().into_iter().find(is_same).unwrap_or(key);
-        let key = known.as_ref().map_or(name, |entry| &entry.key).to_owned();
+        let matches_key = |name: &&str| name.eq_ignore_ascii_case(key);
+        let existing = self.entries.iter_mut().find(|entry| matches_key(&entry.key.as_str()));
+        let name = key_names().into_iter().find(matches_key).unwrap_or(key);
+        let key = existing.as_ref().map_or(name, |entry| &entry.key).to_owned();
         let entry = Entry { key, value: value.to_owned(), line: None };
-        match known {
-            Some(known) => *known = entry,
+        match existing {
+            Some(existing) => *existing = entry,
             None => self.entries.push(entry),
         }
     }

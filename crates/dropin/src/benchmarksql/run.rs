@@ -53,14 +53,13 @@ pub(super) fn run(arguments: &BenchmarksqlRun, clock: &WallClock) -> Result<u8, 
     warn(&reader.warnings);
     let seed = arguments.seed.unwrap_or_else(crate::time_as_seed);
     output::talk(&format!("seed: {seed}"));
-    let reached = reach_target(place.target.clone(), None)?;
-    let ReachedDatabase { database, facts, .. } = &reached;
+    let ReachedDatabase { database, facts, .. } = &reach_target(place.target.clone(), None)?;
     output::talk(&format!("server: {} {}", facts.product, facts.version));
     let job = Job { arguments, properties: &properties, place: &place, settings: &settings, seed };
     job.run(database, &mut console, json)
 }
 
-/// What the original says first: every key but the password.
+/// Prints the first lines of the original: every key but the password.
 fn echo(console: &Console<'_>, properties: &Properties) {
     let rule = "+-------------------------------------------------------------+";
     let name = concat!("     BenchmarkSQL 5.0 by dyno ", env!("CARGO_PKG_VERSION"));
@@ -144,16 +143,16 @@ impl Job<'_> {
     ) -> Result<u8, Failure> {
         let target = self.place.target.to_string();
         let identity = TrialIdentity { target, ..identity(self.settings.profile.name, spec) };
-        // A limit that is not reached is no rate that was missed.
+        // A limit that is not reached is not a rate that was missed.
         let unlimited = TrialSpec { rate_per_s: None, ..spec.clone() };
         let mut summary = summarise(identity, &kinds(workload), &unlimited, result, false);
         let mut facts = facts(workload, loaded, spec, &summary.kinds, summary.window_s);
         output::talk_lines(&run_details(&summary, &facts));
         warn(result.scan_note().as_slice());
-        let left = workload.deliveries_left();
-        if left > 0 {
+        let queued = workload.deliveries_left();
+        if queued > 0 {
             output::talk(&format!(
-                "{left} Deliveries were queued and not executed when the run ended"
+                "{queued} Deliveries were queued and not executed when the run ended"
             ));
         }
         let findings = match is_checked {
@@ -242,7 +241,7 @@ impl Job<'_> {
         )
     }
 
-    /// What the database says of its load, and whether it can be run on.
+    /// The load that the database states, if a run can use it.
     fn loaded(&self, driver: &AdminDriver<'_>, spec: &TrialSpec) -> Result<TpccDatabase, Failure> {
         let isolation = self.arguments.isolation;
         check_settings(driver, trial_needs(isolation))?;

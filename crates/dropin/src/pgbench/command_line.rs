@@ -85,7 +85,7 @@ fn random_seed(text: &str, origin: &str) -> Result<u64, Refusal> {
     Ok(seed)
 }
 
-/// What options set.
+/// The values that options set.
 #[derive(Debug)]
 pub(super) struct Reader {
     pub(super) settings: Settings,
@@ -111,7 +111,7 @@ impl Reader {
         Ok(())
     }
 
-    /// What pgbench looks at when all options are read.
+    /// Completes and checks the settings after all options are read, as pgbench does.
     fn complete(
         mut self,
         operands: Vec<String>,
@@ -165,13 +165,8 @@ fn check_initialization(settings: &mut Settings, has_others: bool) -> Result<(),
 }
 
 pub(super) fn init_steps(value: &str) -> Result<Vec<InitStep>, Refusal> {
-    InitStep::parse_all(value).map_err(|(message, detail)| {
-        let refusal = Refusal::error(message);
-        match detail {
-            Some(detail) => refusal.with("detail", detail),
-            None => refusal,
-        }
-    })
+    InitStep::parse_all(value)
+        .map_err(|(message, detail)| Refusal::error(message).with_any("detail", detail))
 }
 
 pub(super) fn partition_method(value: &str) -> Result<PartitionMethod, String> {
@@ -189,8 +184,8 @@ pub(super) fn protocol(value: &str) -> Result<QueryMode, Refusal> {
 pub(super) fn sampling_rate(value: &str) -> Result<f64, Refusal> {
     let rate = leading_double(value);
     let is_share = rate > 0.0 && rate <= 1.0;
-    let refused = || Refusal::error(format_args!("invalid sampling rate: \"{value}\""));
-    is_share.then_some(rate).ok_or_else(refused)
+    let refusal = || Refusal::error(format_args!("invalid sampling rate: \"{value}\""));
+    is_share.then_some(rate).ok_or_else(refusal)
 }
 
 pub(super) fn max_tries(value: &str) -> Result<u32, Refusal> {
@@ -200,8 +195,8 @@ pub(super) fn max_tries(value: &str) -> Result<u32, Refusal> {
 
 pub(super) fn above_0(value: &str, what: &str) -> Result<f64, Refusal> {
     let number = leading_double(value);
-    let refused = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
-    (number > 0.0 && number.is_finite()).then_some(number).ok_or_else(refused)
+    let refusal = || Refusal::error(format_args!("invalid {what}: \"{value}\""));
+    (number > 0.0 && number.is_finite()).then_some(number).ok_or_else(refusal)
 }
 
 /// `NAME=VALUE` of `-D`.
@@ -303,14 +298,14 @@ fn misspelt_url(name: &str) -> Option<Refusal> {
 }
 
 pub(super) fn percentiles(value: &str) -> Result<Vec<f64>, Refusal> {
-    let refused = |takes: String| {
+    let refusal = |takes: String| {
         Refusal::error(format_args!(
             "invalid value \"{value}\" for option --percentiles: it takes {takes}"
         ))
     };
-    let percentiles = dyno_runner::front_end::percentiles(value).map_err(refused)?;
+    let percentiles = dyno_runner::front_end::percentiles(value).map_err(refusal)?;
     match percentiles.is_empty() {
-        true => Err(refused("at least one number, such as 99".to_owned())),
+        true => Err(refusal("at least one number, such as 99".to_owned())),
         false => Ok(percentiles),
     }
 }

@@ -105,7 +105,7 @@ impl Observer for Reporter<'_> {
     }
 }
 
-/// What one line of `-P` says.
+/// The figures of a line of `-P`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct ProgressLine {
     /// Seconds since the start or, as a time stamp, since 1970.

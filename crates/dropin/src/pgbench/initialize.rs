@@ -163,18 +163,15 @@ fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
             if is_no_copy {
                 Refusal::error(format_args!("unexpected copy in result: {text}"))
             } else {
-                let refusal = Refusal::error(format_args!("query failed: {text}"));
-                match error.sql() {
-                    Some(sql) => refusal.with("detail", format_args!("Query was: {sql}")),
-                    None => refusal,
-                }
+                let query = error.sql().map(|sql| format!("Query was: {sql}"));
+                Refusal::error(format_args!("query failed: {text}")).with_any("detail", query)
             }
         }
         None => Refusal::error(error),
     };
     // What the server itself advises is among its words.
-    let said = error.db_error().filter(|error| error.is_from_server()).and_then(DbError::hint);
-    refusal.hinted(error.hint().filter(|hint| said != Some(hint)))
+    let by_server = error.db_error().filter(|error| error.is_from_server()).and_then(DbError::hint);
+    refusal.with_any("hint", error.hint().filter(|hint| by_server != Some(hint)))
 }
 
 #[cfg(test)]

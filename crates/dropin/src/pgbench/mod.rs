@@ -25,7 +25,7 @@ mod run;
 mod scripts;
 mod setup;
 
-/// What runs are told that look for a version of pgbench.
+/// The version, for programs that look for that of pgbench.
 const VERSION: &str = concat!("15.20 (dyno ", env!("CARGO_PKG_VERSION"), ")");
 
 /// Does what pgbench would do with these arguments (without the program's name). `--paper` has `run_levels` make it.
@@ -56,7 +56,7 @@ fn refuse(refusal: Refusal) -> Exit {
     Exit::Failed
 }
 
-/// True when a word may hold a password: a URI, or a connection string with the keyword.
+/// Returns true if a word may hold a password: a URI, or a connection string with the keyword.
 fn has_secret(word: &str) -> bool {
     word.contains("://") || word.contains("password")
 }
@@ -81,8 +81,9 @@ fn main_of(words: &[String]) -> Result<Exit, Refusal> {
 
 /// A list of clients.
 struct Levels {
-    /// The place of its word, and what precedes the list there.
+    /// The place of its word.
     at: usize,
+    /// The text before the list in that word.
     before: &'static str,
     clients: Vec<u32>,
 }
@@ -97,14 +98,14 @@ impl Levels {
 }
 
 fn sweep_of(words: &[String]) -> Option<Levels> {
-    let of_word = |at: usize| {
+    let levels_at = |at: usize| {
         let word = &words[at];
         let is_value = at > 0 && matches!(words[at - 1].as_str(), "-c" | "--client");
         let option = ["--client=", "-c"].into_iter().find(|option| word.starts_with(option));
         let before = option.or(is_value.then_some(""))?;
         Some(Levels { at, before, clients: parse_levels(&word[before.len()..])? })
     };
-    (0..words.len()).rev().find_map(of_word)
+    (0..words.len()).rev().find_map(levels_at)
 }
 
 /// A command line with one number of clients: of a list, that at place `level`. A run leaves what it has `measured`.
@@ -168,9 +169,10 @@ impl Refusal {
             }
             let refusal = Refusal::error(words);
             // The last of several hosts may have failed for a reason of dyno's own.
-            return refusal.hinted(error.hint().filter(|_| error.origin() == ErrorOrigin::Dyno));
+            let hint = error.hint().filter(|_| error.origin() == ErrorOrigin::Dyno);
+            return refusal.with_any("hint", hint);
         }
-        Refusal::error(error).hinted(error.hint())
+        Refusal::error(error).with_any("hint", error.hint())
     }
 
     /// A complaint about the words themselves, with the advice that follows it.
@@ -189,10 +191,10 @@ impl Refusal {
         self
     }
 
-    /// Adds the hint, if there is one.
-    pub(super) fn hinted(self, hint: Option<impl fmt::Display>) -> Self {
-        match hint {
-            Some(hint) => self.with("hint", hint),
+    /// Adds a line of this kind if there is a text.
+    pub(super) fn with_any(self, kind: &str, text: Option<impl fmt::Display>) -> Self {
+        match text {
+            Some(text) => self.with(kind, text),
             None => self,
         }
     }

@@ -183,7 +183,7 @@ pub(super) enum Length {
     Seconds(u32),
 }
 
-/// What `-l` writes.
+/// The options of `-l`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct LogSettings {
     pub(super) wanted: bool,

@@ -89,9 +89,9 @@ impl Report<'_> {
         let processed = self.total.processed();
         match self.settings.length() {
             Length::Transactions(each) => {
-                let asked = u64::from(each) * u64::from(*clients);
+                let total = u64::from(each) * u64::from(*clients);
                 writeln!(f, "number of transactions per client: {each}")?;
-                writeln!(f, "number of transactions actually processed: {processed}/{asked}")
+                writeln!(f, "number of transactions actually processed: {processed}/{total}")
             }
             Length::Seconds(seconds) => {
                 writeln!(f, "duration: {seconds} s")?;

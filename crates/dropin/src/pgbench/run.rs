@@ -35,8 +35,8 @@ pub(super) fn run(
     let scripts = loader.into_scripts();
     let json = settings.json.as_deref().map(|path| JsonFile::create("dyno pgbench", path));
     let json = json.transpose()?;
-    let reached = reach(settings, "setup")?;
-    let OpenedDatabase { product, target, .. } = &reached;
+    let opened = reach(settings, "setup")?;
+    let OpenedDatabase { product, target, .. } = &opened;
     let name = match target.dialect {
         Dialect::Postgres => String::new(),
         Dialect::Mysql | Dialect::Sqlite => format!("{} ", product.name),
@@ -45,14 +45,14 @@ pub(super) fn run(
     if settings.debug {
         output::talk_lines(&debug_line(settings, target));
     }
-    let tables = set_up(&reached, settings, &scripts, has_builtin)?;
+    let tables = set_up(&opened, settings, &scripts, has_builtin)?;
     let hide = |word: &String| match has_secret(word) {
         true => target.to_string(),
         false => word.clone(),
     };
     let command_line: Vec<String> = words.iter().map(hide).collect();
     let job = Job { settings, tables, target, command_line };
-    job.run(&reached.database, scripts, json)
+    job.run(&opened.database, scripts, json)
 }
 
 fn print(settings: &Settings, text: &str) {
@@ -154,14 +154,9 @@ impl Job<'_> {
     fn not_begun(&self, error: DriveError, number: Option<&u32>) -> Refusal {
         match error {
             DriveError::Connect(error) => {
-                let refusal = Refusal::unconnected(&error, self.target.dialect);
-                match number {
-                    Some(number) => refusal.with(
-                        "error",
-                        format_args!("could not create connection for client {number}"),
-                    ),
-                    None => refusal,
-                }
+                let client = |number| format!("could not create connection for client {number}");
+                Refusal::unconnected(&error, self.target.dialect)
+                    .with_any("error", number.map(client))
             }
             DriveError::Interrupted => Refusal::error("stopped before all clients were connected"),
             DriveError::System(error) => {
@@ -260,22 +255,22 @@ fn first_of_nothing_but_errors<'a>(
     Some(&first.message)
 }
 
-/// How much of what was asked for was done although clients stopped.
+/// The warning that clients stopped, with the number of executed transactions.
 fn stopped_line(settings: &Settings, stopped: u32, executed: u64) -> String {
     let clients = settings.clients;
-    let of = match settings.length() {
+    let of_total = match settings.length() {
         Length::Transactions(each) => {
             format!(" of {}", u64::from(each) * u64::from(clients))
         }
         Length::Seconds(_) => String::new(),
     };
     format!(
-        "pgbench: warning: {stopped} of {clients} clients stopped after an error; {executed}{of} \
+        "pgbench: warning: {stopped} of {clients} clients stopped after an error; {executed}{of_total} \
          transactions were executed"
     )
 }
 
-/// What Ctrl-C did not wait for.
+/// The warning that Ctrl-C did not wait for transactions.
 fn cut_line(settings: &Settings, result: &TrialResult) -> String {
     format!(
         "pgbench: warning: {} of {} clients were cut off within a transaction, which is not \

@@ -4,7 +4,7 @@
 use super::command_line::{self, Stop, long};
 use super::options::Settings;
 use super::setup::{reach, set_up};
-use super::{Levels, Refusal, sweep_of};
+use super::{Refusal, sweep_of};
 use dyno_core::text_to_bytes;
 use dyno_pgbench::script::{Builtin, QueryMode, Script, builtins, find_builtin};
 use dyno_runner::front_end::{LevelSuite, refusal};
@@ -102,7 +102,7 @@ impl Loader {
         self.loaded.into_iter().map(|loaded| (loaded.script, loaded.weight)).collect()
     }
 
-    /// What a suite calls them.
+    /// Their test, names and texts in a suite.
     pub(super) fn to_suite(&self) -> Result<TestOfScripts, Refusal> {
         let builtin = |of: &Loaded| builtins().iter().find(|one| one.description == of.description);
         if let [loaded] = &self.loaded[..]
@@ -129,7 +129,7 @@ impl Loader {
         Ok(TestOfScripts { test: "script".to_owned(), named, texts })
     }
 
-    /// True when a built-in script is among them: these need pgbench's tables.
+    /// Returns true if a built-in script is among them: these need pgbench's tables.
     pub(super) fn has_builtin(&self) -> bool {
         self.has_builtin
     }
@@ -182,8 +182,9 @@ pub(super) fn paper_of_words(words: &[String]) -> Result<Option<LevelSuite>, Ref
     }
     let sweep = sweep_of(words);
     // The most clients allow the most threads.
-    let most = |levels: &Levels| levels.clients.iter().max().copied().unwrap_or(1);
-    let own = sweep.as_ref().map(|levels| levels.words(words, most(levels)));
+    let own = sweep.as_ref().and_then(|levels| {
+        levels.clients.iter().max().map(|&clients| levels.words(words, clients))
+    });
     let seed = std::env::var("PGBENCH_RANDOM_SEED").ok();
     let (settings, loader) =
         match command_line::read(own.as_deref().unwrap_or(words), seed.as_deref()) {
@@ -263,7 +264,7 @@ fn suite_of(
     })
 }
 
-/// What is measured otherwise than a suite measures, or goes where a run folder has its own place. With a hint where
+/// Options that measure otherwise than a suite does, or write what a run folder has its own place for. With a hint if
 /// that of all front ends says too little.
 fn unsuited(settings: &Settings) -> [(&'static str, bool, Option<&'static str>); 9] {
     let conflicts = "leave it out: with --paper a transaction is tried up to 10 times more after a \

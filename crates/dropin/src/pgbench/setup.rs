@@ -28,25 +28,25 @@ pub(super) struct Tables {
 
 /// Looks at the tables and vacuums them as far as the settings ask for it.
 pub(super) fn set_up(
-    reached: &OpenedDatabase,
+    opened: &OpenedDatabase,
     settings: &Settings,
     scripts: &[(Script, u32)],
     has_builtin: bool,
 ) -> Result<Tables, Refusal> {
-    let admin = reached.database.admin();
-    let tables = set_up_in_session(&admin, reached, settings, (scripts, has_builtin));
+    let admin = opened.database.admin();
+    let tables = set_up_in_session(&admin, opened, settings, (scripts, has_builtin));
     dyno_reactor::block_on(tables).unwrap_or_else(|error| Err(Refusal::error(error)))
 }
 
 async fn set_up_in_session(
     driver: &AdminDriver<'_>,
-    reached: &OpenedDatabase,
+    opened: &OpenedDatabase,
     settings: &Settings,
     (scripts, has_builtin): (&[(Script, u32)], bool),
 ) -> Result<Tables, Refusal> {
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
-        let refusal = Refusal::unconnected(&error, reached.target.dialect);
+        let refusal = Refusal::unconnected(&error, opened.target.dialect);
         refusal.with("error", "could not create connection for setup")
     })?;
     let scale = settings.scale.map_or(1, i64::from);
@@ -54,18 +54,18 @@ async fn set_up_in_session(
     if has_builtin {
         let holder = lock_holder(&mut session, OFFER.name).await;
         if let Some(who) =
-            holder.map_err(|error| no_tables(&TableInfoError::Count(error), reached))?
+            holder.map_err(|error| no_tables(&TableInfoError::Count(error), opened))?
         {
             output::talk(&format!("pgbench: warning: {}", shared_warning(&who)));
         }
-        let found = table_info(&mut session).await.map_err(|error| no_tables(&error, reached))?;
-        let partitions = found.partition_method.map(|method| (method.name(), found.partitions));
-        tables = Tables { scale: found.scale, partitions };
+        let info = table_info(&mut session).await.map_err(|error| no_tables(&error, opened))?;
+        let partitions = info.partition_method.map(|method| (method.name(), info.partitions));
+        tables = Tables { scale: info.scale, partitions };
         if settings.scale.is_some() {
             output::talk_lines(&format!(
                 "pgbench: warning: scale option ignored, using count from pgbench_branches table \
                  ({})",
-                found.scale
+                info.scale
             ));
         }
     } else if let Some(script) = uses_default_scale(settings, scripts) {
@@ -78,7 +78,7 @@ async fn set_up_in_session(
     Ok(tables)
 }
 
-fn no_tables(error: &TableInfoError, reached: &OpenedDatabase) -> Refusal {
+fn no_tables(error: &TableInfoError, opened: &OpenedDatabase) -> Refusal {
     let refusal = match error {
         TableInfoError::Count(error) => Refusal::error(format_args!(
             "could not count number of branches: {}",
@@ -88,7 +88,7 @@ fn no_tables(error: &TableInfoError, reached: &OpenedDatabase) -> Refusal {
             Refusal::error("no pgbench_accounts table found in \"search_path\"")
         }
     };
-    refusal.hinted(error.hint(reached.target.database.as_deref().unwrap_or_default()))
+    refusal.with_any("hint", error.hint(opened.target.database.as_deref().unwrap_or_default()))
 }
 
 /// A script that uses `:scale` although nobody has said what it is.
@@ -144,11 +144,10 @@ pub(super) fn reach(settings: &Settings, purpose: &str) -> Result<OpenedDatabase
     let unconnected = |refusal: Refusal| {
         refusal.with("error", format_args!("could not create connection for {purpose}"))
     };
-    let refused = |error: TargetError| {
-        let refusal = Refusal::error(&error);
-        unconnected(refusal.hinted(error.hint.as_deref()))
+    let refusal = |error: TargetError| {
+        unconnected(Refusal::error(&error).with_any("hint", error.hint.as_deref()))
     };
-    let mut target = target(&settings.connection).map_err(refused)?;
+    let mut target = target(&settings.connection).map_err(refusal)?;
     let login = find_password(&target, None);
     if let Some(warning) = &login.warning {
         output::talk_lines(&format!("pgbench: warning: {warning}"));
@@ -183,7 +182,7 @@ fn target(connection: &Connection) -> Result<TargetUrl, TargetError> {
     TargetUrl::from_libpq(connection.dbname.clone().or_else(by_default).as_deref(), &given)
 }
 
-/// What pgbench gives libpq as the database where none is named: so neither a service nor -U decides.
+/// The database that pgbench gives libpq if none is named: so neither a service nor -U decides.
 fn default_database(
     variable: &dyn Fn(&str) -> Option<String>,
     system_user: Option<String>,

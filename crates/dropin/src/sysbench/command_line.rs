@@ -12,7 +12,7 @@ use dyno_sysbench::{SysbenchTest, dashed, option_of, options_of};
 use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
-/// What the first plain word names.
+/// The meaning of the first plain word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Script {
     /// No plain word at all.
@@ -61,7 +61,7 @@ impl Script {
         } else if is_elsewhere(word) {
             Script::Unknown(word.to_owned())
         } else if let Some(test) = SysbenchTest::from_script(word) {
-            Script::of_test(test, Path::new(word))
+            Script::for_test(test, Path::new(word))
         } else if name.strip_suffix(".lua").unwrap_or(name) == "parallel_prepare" {
             Script::ParallelPrepare
         } else {
@@ -72,13 +72,13 @@ impl Script {
     /// The test of an original script, whatever its file is called.
     fn from_file(file: &Path) -> Script {
         match original_name(file).and_then(SysbenchTest::from_script) {
-            Some(test) => Script::of_test(test, file),
+            Some(test) => Script::for_test(test, file),
             None => Script::Lua(file.display().to_string()),
         }
     }
 
     /// The built-in test, unless its script would load an edited `oltp_common.lua`.
-    fn of_test(test: SysbenchTest, script: &Path) -> Script {
+    fn for_test(test: SysbenchTest, script: &Path) -> Script {
         let common = dyno_lua::module_file(&script.to_string_lossy(), COMMON);
         let is_edited = |file: &Path| original_name(file) != Some(COMMON);
         if test.is_legacy() || test.is_bulk_insert() || !common.as_deref().is_some_and(is_edited) {
@@ -130,11 +130,11 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
     let options = words.iter().filter_map(|word| word.strip_prefix("--")).map(split_option);
     let mut plain = words.iter().filter(|word| !word.starts_with("--"));
     let by_option = options.clone().rfind(|(name, _)| *name == "test").and_then(|(_, value)| value);
-    let named = by_option.or_else(|| plain.next().map(String::as_str));
+    let test = by_option.or_else(|| plain.next().map(String::as_str));
     let command = plain.next().cloned();
     let mut line = CommandLine {
         settings: Settings::new(),
-        script: named.map_or(Script::None, Script::from_word),
+        script: test.map_or(Script::None, Script::from_word),
         command,
         pairs: Vec::new(),
         script_options: Vec::new(),
@@ -143,15 +143,15 @@ pub(super) fn read(words: &[String]) -> Result<CommandLine, Failure> {
         test_by_option: by_option.is_some(),
         extra: plain.next().cloned(),
     };
-    for given in options {
-        line.take(given)?;
+    for option in options {
+        line.take(option)?;
     }
     Ok(line)
 }
 
 impl CommandLine {
-    fn take(&mut self, given: GivenOption<'_>) -> Result<(), Failure> {
-        let (name, value) = (dashed(given.0), given.1);
+    fn take(&mut self, option: GivenOption<'_>) -> Result<(), Failure> {
+        let (name, value) = (dashed(option.0), option.1);
         if name == "test" {
             return Ok(());
         }
@@ -163,7 +163,7 @@ impl CommandLine {
         }
         match general_option(&name) {
             Some(row) => self.take_general(row, row.name, value),
-            None => self.take_of_test(given),
+            None => self.take_test_option(option),
         }
     }
 
@@ -204,7 +204,7 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_of_test(&mut self, (name, value): GivenOption<'_>) -> Result<(), Failure> {
+    fn take_test_option(&mut self, (name, value): GivenOption<'_>) -> Result<(), Failure> {
         if let Script::Lua(_) = self.script {
             self.script_options.push((name.to_owned(), value.map(str::to_owned)));
             return Ok(());
@@ -226,10 +226,11 @@ impl CommandLine {
     }
 
     fn nearest(&self, name: &str) -> Option<&'static str> {
-        let of_test = self.script.test().into_iter().flat_map(options_of).map(|(name, _)| name);
+        let test_options =
+            self.script.test().into_iter().flat_map(options_of).map(|(name, _)| name);
         let general = options::rows().map(|row| row.name);
         let old = DEPRECATED.iter().map(|(old, _)| *old);
-        nearest(name, of_test.chain(general).chain(old).chain(["config-file"]))
+        nearest(name, test_options.chain(general).chain(old).chain(["config-file"]))
     }
 
     fn unknown(&self, name: &str, value: Option<&str>) -> Failure {
@@ -262,22 +263,22 @@ impl CommandLine {
         Ok(())
     }
 
-    fn take_line(&mut self, given: GivenOption<'_>, place: &str) -> Result<(), Failure> {
-        let name = dashed(given.0);
-        let is_general =
-            general_option(&name).is_some() || DEPRECATED.iter().any(|(old, _)| *old == name);
-        let is_of_test = self.script.test().is_some_and(|test| option_of(test, given.0).is_some());
-        if is_general || is_of_test || matches!(self.script, Script::Lua(_)) {
-            return self.take(given).map_err(|refusal| {
+    fn take_line(&mut self, option: GivenOption<'_>, place: &str) -> Result<(), Failure> {
+        let name = option.0;
+        let row_name = dashed(name);
+        let is_general = general_option(&row_name).is_some()
+            || DEPRECATED.iter().any(|(old, _)| *old == row_name);
+        let test_knows_it = self.script.test().is_some_and(|test| option_of(test, name).is_some());
+        if is_general || test_knows_it || matches!(self.script, Script::Lua(_)) {
+            return self.take(option).map_err(|refusal| {
                 let message = format!("{} ({place})", refusal.message).into();
                 Failure { message, ..refusal }
             });
         }
-        let advice = match self.nearest(given.0) {
-            Some(name) => format!("; did you mean {}?", dashed(name)),
+        let advice = match self.nearest(name) {
+            Some(nearest) => format!("; did you mean {}?", dashed(nearest)),
             None => ".".to_owned(),
         };
-        let name = given.0;
         self.warnings.push(format!("{place}: the unknown option {name} is passed over{advice}"));
         Ok(())
     }
@@ -301,7 +302,7 @@ pub(super) fn refused_by_test(error: OptionError) -> Failure {
     }
 }
 
-/// What the `oltp_*` scripts load.
+/// The module that the `oltp_*` scripts load.
 pub(super) const COMMON: &str = "oltp_common";
 
 /// The scripts of sysbench 1.0.20 and their digests.

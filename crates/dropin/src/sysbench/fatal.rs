@@ -10,13 +10,13 @@ use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
 use std::fmt::Display;
 use std::io::Write;
 
-/// What the client library of MySQL answers when a server can't be reached.
+/// Error number of MySQL's client library if a server can't be reached.
 const UNREACHABLE: u32 = 2002;
 
-/// How sysbench calls an error of a client library that is not one of executing a statement.
+/// Name that sysbench gives an error of a client library that is not one of executing a statement.
 const API_ERROR: &str = "SQL API error";
 
-/// Where something went wrong, as sysbench names its functions.
+/// The place of an error, as sysbench names its functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     ThreadInit,
@@ -62,8 +62,8 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
         lines.push(format!("`{function}' function failed: {API_ERROR}"));
         return lines;
     }
-    let named = error.statement().map(|sql| lines_with_query(sql, errno, &message, driver));
-    let mut lines = named.unwrap_or_default();
+    let query_lines = error.statement().map(|sql| lines_with_query(sql, errno, &message, driver));
+    let mut lines = query_lines.unwrap_or_default();
     lines.push(format!(
         "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"
     ));
@@ -127,7 +127,7 @@ pub(super) fn lines_of_script(
     lines
 }
 
-/// What stands before an error of this kind, its number, its state and its message.
+/// The words before an error of this kind, its number, its state and its message.
 fn codes<'a>(error: &'a str, kind: &str) -> Option<(&'a str, u32, &'a str, &'a str)> {
     let (place, codes) = error.split_once(kind)?;
     let (errno, rest) = codes.strip_prefix(", errno = ")?.split_once(", state = '")?;
@@ -135,7 +135,7 @@ fn codes<'a>(error: &'a str, kind: &str) -> Option<(&'a str, u32, &'a str, &'a s
     Some((place, errno.parse().ok()?, state, message))
 }
 
-/// What helps a script that has failed.
+/// The remedy for a script that has failed.
 pub(super) fn remedy_of_script(error: &str) -> Option<&'static str> {
     if error.contains("not enough memory") {
         return Some("--lua-memory bounds the memory of each worker's Lua state: raise it");
@@ -246,7 +246,7 @@ fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
     })
 }
 
-/// How important a line is; `--verbosity` prints up to one of these.
+/// Importance of a line; `--verbosity` prints up to one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     Fatal = 0,
@@ -261,7 +261,7 @@ pub(super) struct Console {
     verbosity: u8,
     out: Box<dyn Write + Send>,
     talk: Box<dyn Write + Send>,
-    /// What a run has measured, for a sweep.
+    /// Figures of a run, for a sweep.
     pub(super) measured: Option<SweepLevel>,
 }
 
@@ -273,7 +273,7 @@ impl Console {
         Console { verbosity, out, talk: Box::new(TalkWriter), measured: None }
     }
 
-    /// True when lines of this level are printed.
+    /// Returns true if lines of this level are printed.
     pub(super) fn prints(&self, level: Level) -> bool {
         level as u8 <= self.verbosity
     }

@@ -19,7 +19,7 @@ pub(super) trait ReportHooks {
     fn print_failures(&mut self, console: &mut Console);
 }
 
-/// What `frame`, which covers `length_s` seconds until `at_s`, gives to a script.
+/// The figures of `frame`, which covers `length_s` seconds until `at_s`, for a script.
 pub(super) fn report_stat(
     frame: &Frame,
     length_s: f64,
@@ -48,7 +48,7 @@ pub(super) fn report_stat(
     }
 }
 
-/// These figures of a whole run, or of one since its last checkpoint, with the latencies that such reports have.
+/// Adds the latencies that reports of a whole run, or since its last checkpoint, have.
 pub(super) fn with_latency(stat: ReportStat, frame: &Frame) -> ReportStat {
     let latency = frame.latency();
     let [least, greatest, sum] = [latency.min(), latency.max(), latency.sum() as Nanos];
@@ -220,7 +220,7 @@ impl<'a> Intervals<'a> {
         Figures { uses_database: self.uses_database, ..figures }.to_string()
     }
 
-    /// How even the work was since the last checkpoint, from the sums of all workers now.
+    /// Fairness since the last checkpoint, from the sums of all workers now.
     pub(super) fn fairness(&self, workers: &[WorkerStats]) -> Fairness {
         let none = WorkerStats::default();
         let before = self.workers_before.iter().chain(std::iter::repeat(&none));
@@ -232,9 +232,9 @@ impl<'a> Intervals<'a> {
         fairness(&since.collect::<Vec<_>>())
     }
 
-    /// What has been measured since the last checkpoint, if there was one.
-    pub(super) fn since_checkpoint(&self) -> Option<&(Frame, f64)> {
-        self.has_checkpoint.then_some(&self.checkpoint)
+    /// The frames since the last checkpoint, if there was one.
+    pub(super) fn since_checkpoint(&self) -> Option<(&Frame, f64)> {
+        self.has_checkpoint.then_some((&self.checkpoint.0, self.checkpoint.1))
     }
 }
 
@@ -344,7 +344,7 @@ mod tests {
         let shown = intervals.take(&interval(3, 40), true, None);
         assert!(shown.starts_with("[ 20s ] thds: 1 tps: 7.00 "), "{shown}");
         let (frame, seconds) = intervals.since_checkpoint().expect("there was a checkpoint");
-        assert_eq!((frame.counts().committed, *seconds as u64), (40, 5));
+        assert_eq!((frame.counts().committed, seconds as u64), (40, 5));
     }
 
     /// Keeps what a script would get.

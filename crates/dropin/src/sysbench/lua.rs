@@ -128,7 +128,7 @@ fn run(
 /// for the reports before it.
 struct Reports<'a> {
     main: Box<dyn SideState + 'a>,
-    /// Where the script reports itself.
+    /// The state that executes report hooks, if the script has any.
     reporter: Option<Box<dyn SideState + 'a>>,
     reports_intermediate: bool,
     reports_cumulative: bool,
@@ -244,13 +244,13 @@ fn failed(
 }
 
 fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSettings, String> {
-    let of_tests = |name: &str| RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str());
-    let mut given = Vec::new();
+    let is_random_option = |name: &str| RANDOM_OPTIONS.contains(&name.replace('_', "-").as_str());
+    let mut script_options = Vec::new();
     let mut pairs = Vec::new();
     for (name, value) in &line.script_options {
-        match of_tests(name) {
+        match is_random_option(name) {
             true => pairs.push((name.clone(), value.clone().unwrap_or_default())),
-            false => given.push((name.clone(), value.clone())),
+            false => script_options.push((name.clone(), value.clone())),
         }
     }
     let options = SysbenchOptions::from_pairs(SysbenchTest::PointSelect, &pairs)
@@ -265,7 +265,7 @@ fn script_settings(line: &CommandLine, words: &[String]) -> Result<ScriptSetting
         command: line.command.clone(),
         words: super::without_secrets(words),
         general: general(line, &options.random, options.prepared),
-        given,
+        given: script_options,
         random: options.random,
         prepares: options.prepared,
         seed: seed.max(1),

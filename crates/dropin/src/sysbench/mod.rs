@@ -57,7 +57,7 @@ pub fn run(
     let exit = match target::paper_of_words(&words) {
         Ok(Some(levels)) => run_levels(&levels),
         Ok(None) => main_of(&words).into(),
-        Err(refusal) => refused(refusal).into(),
+        Err(refusal) => print_refusal(refusal).into(),
     };
     if dyno_drivers::has_used_fetched_key() {
         output::talk(
@@ -68,8 +68,8 @@ pub fn run(
     exit
 }
 
-/// A command line that can't be meant.
-fn refused(refusal: Failure) -> Exit {
+/// Prints why a command line can't be meant.
+fn print_refusal(refusal: Failure) -> Exit {
     let mut console = Console::new(Settings::new().verbosity, false);
     console.notice(banner());
     console.complain(refusal.message);
@@ -121,7 +121,7 @@ fn sweep_of(words: &[String]) -> Option<(usize, Vec<u32>)> {
 fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     let line = match command_line::read(words) {
         Ok(line) => line,
-        Err(refusal) => return refused(refusal),
+        Err(refusal) => return print_refusal(refusal),
     };
     let settings = &line.settings;
     let verbosity = if settings.debug { Level::Debug as u8 } else { settings.verbosity };
@@ -155,7 +155,7 @@ fn main_of_one(words: &[String], measured: &mut Option<SweepLevel>) -> Exit {
     exit
 }
 
-/// What comes before everything else: warnings about the command line, and the banner.
+/// Prints the first lines: warnings about the command line, and the banner.
 fn greet(line: &CommandLine, console: &mut Console) {
     if line.test_by_option {
         console.complain(

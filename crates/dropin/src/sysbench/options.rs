@@ -34,7 +34,7 @@ pub(super) fn general_option(name: &str) -> Option<&'static Row> {
     rows().find(|row| row.name == name)
 }
 
-/// True when the name alone, without `=`, means something.
+/// Returns true if the name alone, without `=`, means something.
 pub(super) fn stands_alone(row: &Row) -> bool {
     // `--mysql-ssl` is on; `--forced-shutdown` is a twentieth of the time.
     matches!(row.kind, Flag(_)) || ["mysql-ssl", "forced-shutdown"].contains(&row.name)
@@ -230,7 +230,7 @@ pub(super) const PGSQL: &[Row] = &[
         "TLS: disable, allow, prefer, require, verify-ca or verify-full"),
 ];
 
-/// What sysbench 1.0.20 does not have.
+/// Options that sysbench 1.0.20 does not have.
 #[rustfmt::skip]
 pub(super) const DYNO: &[Row] = &[
     Row::new("warmup-time", "0", Whole(0, SECONDS_MAX, |s, n| s.warmup_s = n.into()),
@@ -376,7 +376,7 @@ pub(super) struct Settings {
     pub(super) mysql_server_public_key: String,
     pub(super) sqlite_db: PathBuf,
     pub(super) percentiles: Vec<f64>,
-    /// Where the result goes as JSON; `-` is stdout.
+    /// File of the result as JSON; `-` is stdout.
     pub(super) json: Option<PathBuf>,
     pub(super) errors: bool,
     /// The run is one of a suite and leaves a paper.
@@ -392,7 +392,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// True when stdout is kept free for the result as JSON.
+    /// Returns true if stdout is kept free for the result as JSON.
     pub(super) fn json_to_stdout(&self) -> bool {
         self.json.as_ref().is_some_and(|path| path.as_os_str() == "-")
     }
@@ -403,7 +403,7 @@ impl Settings {
         Some(if is_percent { self.time_s.saturating_mul(number) / 100 } else { number })
     }
 
-    /// True when nothing is sent to any server.
+    /// Returns true if nothing is sent to any server.
     pub(super) fn is_dry(&self) -> bool {
         self.mysql_dry_run && self.db_driver == DbDriver::Mysql
     }

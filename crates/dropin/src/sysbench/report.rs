@@ -23,11 +23,10 @@ pub(super) struct Figures {
     pub(super) percentiles: Vec<(f64, f64)>,
     /// `--percentile=0`.
     pub(super) percentile_disabled: bool,
-    /// Mean and deviation of the workers' events and of their busy seconds.
     pub(super) fairness: Fairness,
 }
 
-/// How evenly the work was spread over the workers: mean and deviation of the population, of events and busy seconds.
+/// Spread of the work over the workers: mean and deviation of the population, of events and busy seconds.
 pub(super) type Fairness = [(f64, f64); 2];
 
 pub(super) fn fairness(workers: &[WorkerStats]) -> Fairness {
@@ -50,14 +49,14 @@ pub(super) fn ignored_errors(frame: &Frame) -> u64 {
     frame.errors.0.iter().filter(|error| is_ignored(error.class)).map(|error| error.count).sum()
 }
 
-/// Those among them that were not ignored: of the kind that has ended the run.
+/// Errors of attempts that were not ignored: of the kind that has ended the run.
 pub(super) fn fatal_errors(frame: &Frame, fatal: &DbError) -> u64 {
-    let is_it = |error: &&ErrorCount| {
+    let is_fatal = |error: &&ErrorCount| {
         fatal.class() != ErrorClass::ConnectionLost
             && (error.class, error.errno) == (fatal.class(), fatal.errno())
             && error.sqlstate == fatal.sqlstate()
     };
-    frame.errors.0.iter().filter(is_it).map(|error| error.count).sum()
+    frame.errors.0.iter().filter(is_fatal).map(|error| error.count).sum()
 }
 
 impl Figures {

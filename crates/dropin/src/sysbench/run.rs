@@ -91,14 +91,14 @@ pub(super) fn trial(
     intervals.arrivals = DueArrivals::new(&spec);
     let (rows, length) = (Vec::new(), spec.interval);
     let mut reporter = Reporter { console, intervals, length, rows, hooks, job, has_failed: false };
-    let begun = monotonic_now();
+    let start = monotonic_now();
     let driven = drive(&spec, &control, &mut reporter);
     let Reporter { mut intervals, rows, hooks, has_failed, .. } = reporter;
     intervals.uses_database = job.uses_database();
     let result = match driven {
         Ok(result) => result,
         Err(error) => {
-            let too_late = job.is_too_late(begun);
+            let too_late = job.is_too_late(start);
             return not_begun(error, too_late, job, console);
         }
     };
@@ -112,12 +112,12 @@ pub(super) fn trial(
         summarise(identity(test, &spec), std::slice::from_ref(test), &spec, &result, false);
     let held_up =
         |script: &LuaScript| script.held_up(spec.workers, &summary.generator, summary.window_s);
-    let said: Vec<String> = outage.into_iter().chain(job.script.and_then(held_up)).collect();
+    let notes: Vec<String> = outage.into_iter().chain(job.script.and_then(held_up)).collect();
     let written = json.map(|json| {
-        summary.notes.extend(said.iter().map(Message::from));
+        summary.notes.extend(notes.iter().map(Message::from));
         json.write(job.command_line, summary, &result.total, &settings.percentiles, rows)
     });
-    let exit = ended(&result, &intervals, job, (&said, is_out), (&mut *console, hooks));
+    let exit = ended(&result, &intervals, job, (&notes, is_out), (&mut *console, hooks));
     if let Some(Err(message)) = written {
         console.fatal(message);
         return Exit::Failed;
@@ -125,7 +125,7 @@ pub(super) fn trial(
     exit
 }
 
-/// What stands before the first measurement, blank lines included.
+/// The lines before the first measurement, blank ones included.
 fn header(settings: &Settings) -> String {
     let mut lines = vec![
         "Running the test with following options:".to_owned(),
@@ -186,9 +186,9 @@ fn look_before(
     console: &mut Console,
 ) -> Result<(), Exit> {
     let threads = job.settings.threads;
-    let begun = monotonic_now();
+    let start = monotonic_now();
     // A second more for each ten tables, which are looked at one after another.
-    let bounded = LookBefore { due: job.due(begun) + u64::from(options.tables) / 10 * SECOND };
+    let bounded = LookBefore { due: job.due(start) + u64::from(options.tables) / 10 * SECOND };
     let findings = LoadSessions::new(&database.admin(), &bounded, 1)
         .needing(options.trial_needs())
         .one(async |session| Ok(look(session, options, threads).await));
@@ -213,7 +213,7 @@ fn look_before(
         }
     };
     match &error {
-        SysbenchPreflightError::Db(_) if job.is_too_late(begun) => {
+        SysbenchPreflightError::Db(_) if job.is_too_late(start) => {
             job.say_too_late(console);
             return Err(Exit::Aborted);
         }
@@ -430,8 +430,7 @@ fn ended(
 /// The figures of the last report.
 fn last_stat(result: &TrialResult, intervals: &Intervals<'_>, settings: &Settings) -> ReportStat {
     let total_s = result.length() as f64 / 1e9;
-    let since = intervals.since_checkpoint().map(|(frame, seconds)| (frame, *seconds));
-    let (frame, covered_s) = since.unwrap_or((&result.total, total_s));
+    let (frame, covered_s) = intervals.since_checkpoint().unwrap_or((&result.total, total_s));
     with_latency(report_stat(frame, covered_s, total_s, 0, settings.percentile), frame)
 }
 
@@ -596,11 +595,11 @@ pub(super) fn load(
 
 fn summary(report: &LoadReport) -> String {
     let method = report.method.map_or(String::new(), |method| format!(" by {}", method.name()));
-    let found = match report.rows_found {
+    let existing = match report.rows_found {
         0 => String::new(),
         rows => format!(", {rows} were there before"),
     };
-    format!("{} rows loaded{method}{found}", report.rows_loaded)
+    format!("{} rows loaded{method}{existing}", report.rows_loaded)
 }
 
 /// An error of what is done as a load is.

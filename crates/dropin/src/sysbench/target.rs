@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where servers of MySQL put their socket when they are not told otherwise.
+/// Sockets of MySQL servers by default.
 const MYSQL_SOCKETS: [&str; 4] = [
     "/run/mysqld/mysqld.sock",
     "/var/run/mysqld/mysqld.sock",
@@ -113,11 +113,11 @@ fn addresses(settings: &Settings, exists: impl Fn(&Path) -> bool) -> Vec<Address
         true => Address::Unix(Path::new(host).join(format!(".s.PGSQL.{port}"))),
         false => Address::Tcp { host: host.clone(), port },
     };
-    let of_host = |host: &String| match socket {
+    let host_addresses = |host: &String| match socket {
         Some(socket) if host == "localhost" => vec![Address::Unix(socket.to_owned())],
         _ => server.ports.iter().map(|&port| address(host, port)).collect(),
     };
-    server.hosts.iter().flat_map(of_host).collect()
+    server.hosts.iter().flat_map(host_addresses).collect()
 }
 
 fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
@@ -135,7 +135,7 @@ fn tls(settings: &Settings, exists: impl Fn(&Path) -> bool) -> TlsOptions {
     tls
 }
 
-/// What follows an error: as in sysbench the errors of the list are tried again without end, every
+/// The reaction to errors: as in sysbench the errors of the list are tried again without end, every
 /// other one ends the run. Unlike there, a failed attempt of a built-in test is rolled back first.
 pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
     let IgnoredErrors { retry, reconnect } = match settings.db_driver {
@@ -158,7 +158,7 @@ pub(super) fn error_policy(settings: &Settings) -> ErrorPolicy {
     }
 }
 
-/// What is measured otherwise than a suite measures, or goes where a run folder has its own place.
+/// Options that measure otherwise than a suite does, or write what a run folder has its own place for.
 const UNSUITED: [&str; 9] = [
     "mysql-dry-run",
     "forced-shutdown",
@@ -247,13 +247,13 @@ fn suite_of(line: &CommandLine, workers: Vec<u32>) -> Result<LevelSuite, Failure
         }
     }
     // A later option replaces an earlier one; a suite has each once.
-    let mut given: Vec<(String, String)> = Vec::new();
+    let mut options: Vec<(String, String)> = Vec::new();
     for (name, value) in suite.options {
         let name = name.replace('-', "_");
-        given.retain(|(known, _)| *known != name);
-        given.push((name, value));
+        options.retain(|(other, _)| *other != name);
+        options.push((name, value));
     }
-    suite.options = given;
+    suite.options = options;
     Ok(suite)
 }
 

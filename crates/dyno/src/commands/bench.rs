@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 
 /// The suite that is run.
 const SUITE: &str = "mixed";
-/// How targets are called, in their order.
+/// Names of targets, in their order.
 const NAMES: [&str; 2] = ["a", "b"];
 
 #[derive(Debug, clap::Args)]
@@ -61,9 +61,9 @@ pub(crate) struct BenchArguments {
 }
 
 pub(crate) fn run(arguments: &BenchArguments) -> Done {
-    let named = NAMES.iter().zip(&arguments.urls);
+    let targets = NAMES.iter().zip(&arguments.urls);
     let overrides = Overrides {
-        targets: named.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
+        targets: targets.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
         budget_s: guessed_budget(arguments)?,
         ..Overrides::default()
     };
@@ -81,21 +81,21 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let (dir, length) = (arguments.runs.dir.clone(), EndLength::Sentences);
     let keeping = Keeping { dir, length, is_bench: true, ..Keeping::default() };
     let goes_on = find_unfinished(&plan, &keeping)?;
-    let reached = reach_all(&overrides)?;
+    let databases = reach_all(&overrides)?;
     let families = all_families(&plan)?;
     let need = BenchNeed::new(&plan);
-    let in_the_way = || tables_in_the_way(&reached, &families, goes_on.as_deref());
+    let in_the_way = || tables_in_the_way(&databases, &families, goes_on.as_deref());
     let refuse = |missing: Vec<String>| -> Done {
         if missing.is_empty() {
             return Ok(());
         }
         let message = format!("Nothing was done: {}", missing.join(" "));
-        let left = leftovers_in_words(&arguments.runs.dir, &reached, &overrides)?;
+        let leftovers = leftovers_in_words(&arguments.runs.dir, &databases, &overrides)?;
         let hint = "Put that right, or name another database.".to_owned();
-        Err(Failure::new(message).with_hint(left.unwrap_or(hint)))
+        Err(Failure::new(message).with_hint(leftovers.unwrap_or(hint)))
     };
     let mut lacking = Vec::new();
-    for (name, target) in &reached {
+    for (name, target) in &databases {
         let look = || missing(name, target, &need);
         lacking.extend(asking(name, target, look)?);
     }
@@ -106,49 +106,48 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     // Others may have made theirs while the question was open.
     refuse(in_the_way()?)?;
     let Err(failure) = run_kept(&plan, &keeping).and_then(|run| run.verdict) else { return Ok(()) };
-    let left = leftovers_in_words(&arguments.runs.dir, &reached, &overrides).unwrap_or_default();
+    let leftovers = leftovers_in_words(&arguments.runs.dir, &databases, &overrides);
     let hints = failure.hint.clone().filter(|_| !runner::signals::has_come()).into_iter();
-    let hint = left.map(|left| hints.chain([left]).collect::<Vec<_>>().join(" "));
-    Err(failure.hinted(hint))
+    let hint = leftovers.unwrap_or_default().map(|words| Vec::from_iter(hints.chain([words])));
+    Err(failure.hinted(hint.map(|hints| hints.join(" "))))
 }
 
 /// Sentences on the tables of interrupted runs, and how they are removed.
 fn leftovers_in_words(
     dir: &Path,
-    reached: &[(String, ReachedDatabase)],
+    databases: &[(String, ReachedDatabase)],
     overrides: &Overrides,
 ) -> Result<Option<String>, Failure> {
-    let found = leftovers(dir, reached, overrides)?;
-    let left: Vec<_> = found.iter().filter(|left| !left.tables.is_empty()).collect();
-    let sentence = |left: &&Leftover<'_>| {
-        let (run, tables) = (left.run.display(), left.tables.join(", "));
-        format!("The run {run} has left tables on {}: {tables}. ", left.url)
+    let mut leftovers = leftovers(dir, databases, overrides, false)?;
+    leftovers.retain(|leftover| !leftover.tables.is_empty());
+    let sentence = |Leftover { run, tables, url, .. }: &Leftover<'_>| {
+        format!("The run {} has left tables on {url}: {}. ", run.display(), tables.join(", "))
     };
-    let urls = BTreeSet::from_iter(left.iter().map(|left| left.url.as_str()));
+    let urls = BTreeSet::from_iter(leftovers.iter().map(|leftover| leftover.url.as_str()));
     let remedy = format!(
         "The command of that run goes on with it and drops them in the end; with `--remove` it only drops them, as \
          `dyno bench {} --remove` does.",
         Vec::from_iter(urls).join(" ")
     );
-    let sentences: String = left.iter().map(sentence).collect();
-    Ok((!left.is_empty()).then(|| sentences + &remedy))
+    let sentences: String = leftovers.iter().map(sentence).collect();
+    Ok((!leftovers.is_empty()).then(|| sentences + &remedy))
 }
 
 /// `--remove`.
 fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
     let dir = &arguments.runs.dir;
-    let reached = reach_all(overrides)?;
-    let found = leftovers(dir, &reached, overrides)?;
-    let of_bench = |entry: &RunEntry| entry.header.as_ref().is_ok_and(|of| of.suite == SUITE);
-    if found.is_empty() && !dyno_store::list(dir)?.iter().any(of_bench) {
+    let databases = reach_all(overrides)?;
+    let leftovers = leftovers(dir, &databases, overrides, true)?;
+    let is_bench = |entry: &RunEntry| entry.header.as_ref().is_ok_and(|run| run.suite == SUITE);
+    if leftovers.is_empty() && !dyno_store::list(dir)?.iter().any(is_bench) {
         let message = format!("There is no run of `dyno bench` in {}.", dir.display());
         let hint = "`--dir` names the folder in which the run is kept that has left the tables.";
         return Err(Failure::new(message).with_hint(hint));
     }
-    if found.is_empty() {
+    if leftovers.is_empty() {
         output::talk("No interrupted run has left tables there.");
     }
-    for Leftover { url, others, tables, .. } in &found {
+    for Leftover { url, others, tables, .. } in &leftovers {
         if !others.is_empty() {
             let others = others.join(", ");
             output::talk(&format!("These tables of others are kept on {url}: {others}."));
@@ -157,10 +156,10 @@ fn drop_leftovers(arguments: &BenchArguments, overrides: &Overrides) -> Done {
             output::talk(&format!("These tables are dropped on {url}: {}.", tables.join(", ")));
         }
     }
-    if found.iter().any(|left| !left.tables.is_empty()) {
+    if leftovers.iter().any(|leftover| !leftover.tables.is_empty()) {
         agree(arguments)?;
     }
-    found.iter().try_for_each(Leftover::remove)
+    leftovers.iter().try_for_each(Leftover::remove)
 }
 
 /// Asks, unless `--yes` has answered.
@@ -180,9 +179,8 @@ fn agree(arguments: &BenchArguments) -> Done {
 
 fn reach_all(overrides: &Overrides) -> Result<Vec<(String, ReachedDatabase)>, Failure> {
     let reach = |(name, url): &(String, SecretUrl)| {
-        let reached =
-            reach(name, url.expose()).map_err(|failure| failure.at(format!("target {name}")))?;
-        Ok((name.clone(), reached))
+        let database = reach(name, url.expose());
+        Ok((name.clone(), database.map_err(|failure| failure.at(format!("target {name}")))?))
     };
     overrides.targets.iter().map(reach).collect()
 }
@@ -196,15 +194,15 @@ fn all_families(plan: &Plan) -> Result<Vec<Box<dyn Trials>>, Failure> {
 /// Sentences on tables of others with the names that would be used: they would be measured as they are. Tables of the
 /// continued run are its own.
 fn tables_in_the_way(
-    reached: &[(String, ReachedDatabase)],
+    databases: &[(String, ReachedDatabase)],
     families: &[Box<dyn Trials>],
     continued: Option<&Path>,
 ) -> Result<Vec<String>, Failure> {
     let header = continued.map(dyno_store::read_header).transpose()?;
     let mut sentences = Vec::new();
-    for (name, target) in reached {
+    for (name, target) in databases {
         let database = &target.database;
-        let found = asking(name, target, || {
+        let conflicts = asking(name, target, || {
             let mut own: BTreeSet<&str> =
                 header.iter().flat_map(|header| header.made(name)).collect();
             if let Some(header) = header.as_ref().filter(|_| !own.is_empty()) {
@@ -213,20 +211,20 @@ fn tables_in_the_way(
             }
             let listed =
                 ask(&database.primary_admin(), async |session| catalog::tables(session).await)?;
-            let mut found = BTreeSet::new();
+            let mut tables = BTreeSet::new();
             for family in families {
                 let existing = family.existing(database)?;
                 // A family whose tables are one set names them all where it finds one. A proxy may list none of them.
                 let is_listed = existing.iter().any(|table| listed.contains(table));
-                found.extend(
+                tables.extend(
                     existing.into_iter().filter(|table| !is_listed || listed.contains(table)),
                 );
             }
-            found.retain(|table| !own.contains(table.as_str()));
-            Ok(Vec::from_iter(found))
+            tables.retain(|table| !own.contains(table.as_str()));
+            Ok(Vec::from_iter(tables))
         })?;
-        if !found.is_empty() {
-            let tables = found.join(", ");
+        if !conflicts.is_empty() {
+            let tables = conflicts.join(", ");
             sentences.push(format!("{name} has tables with the names that are needed: {tables}."));
         }
     }
@@ -245,7 +243,7 @@ fn guessed_budget(arguments: &BenchArguments) -> Result<Option<f64>, Failure> {
     Ok(budget_s.map(|budget_s| budget_s / slowest(&arguments.urls)))
 }
 
-/// Of a budget that is too short: the hints of suites name options that this verb does not have.
+/// The failure for a budget that is too short: the hints of suites name options that this verb does not have.
 fn too_short(suite: &Suite, overrides: &Overrides, arguments: &BenchArguments) -> Option<Failure> {
     let (least_s, guessed_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
     let (slow_s, budget_s) =
@@ -319,7 +317,7 @@ struct Limits {
     sessions_free: Option<i64>,
     statements_free: Option<i64>,
     data_folder: Option<String>,
-    /// What makes a run impossible, as the end of a sentence that begins with the target's name.
+    /// Reasons why a run is impossible, as ends of sentences that begin with the target's name.
     problems: Vec<&'static str>,
 }
 
@@ -356,11 +354,11 @@ fn sentences(
         ("sessions", limits.sessions_free, u64::from(need.sessions), SESSIONS_LIMIT),
         ("prepared statements", limits.statements_free, need.statements, "max_prepared_stmt_count"),
     ];
-    for (what, free, needed, setting) in counts {
+    for (kind, free, needed, setting) in counts {
         if let Some(free) = free.filter(|free| *free < needed as i64) {
             let free = free.max(0);
             missing
-                .push(format!("{name} takes {free} more {what}, {needed} are needed ({setting})."));
+                .push(format!("{name} takes {free} more {kind}, {needed} are needed ({setting})."));
         }
     }
     missing.extend(limits.problems.iter().map(|problem| format!("{name}{problem}")));
@@ -374,7 +372,7 @@ fn sentences(
 const SESSIONS_LIMIT: &str = "max_connections, or the user's own limit";
 const READ_ONLY: &str = " is read-only.";
 
-/// The first row as integers; what is no integer is `None`.
+/// The first row as integers; any other value is `None`.
 fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
     let row = answer.and_then(|answer| answer.rows.first());
     let cell = |cell: &Option<String>| cell.as_ref().and_then(|text| text.parse().ok());
@@ -384,10 +382,10 @@ fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
 async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let settings = "SELECT @@max_connections, @@max_user_connections, @@max_prepared_stmt_count, \
                     @@read_only, DATABASE() IS NULL";
-    let asked = answer_if_any(session, settings).await?;
-    let asked = numbers(asked.as_ref());
-    let [connections, of_user, statements, read_only, homeless] =
-        [0, 1, 2, 3, 4].map(|at| asked.get(at).copied().flatten());
+    let answer = answer_if_any(session, settings).await?;
+    let values = numbers(answer.as_ref());
+    let [connections, user_limit, statements, read_only, homeless] =
+        [0, 1, 2, 3, 4].map(|at| values.get(at).copied().flatten());
     let status = |name: &str| format!("SHOW GLOBAL STATUS LIKE '{name}'");
     let mut used = Vec::new();
     for name in ["Threads_connected", "Prepared_stmt_count"] {
@@ -396,11 +394,11 @@ async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError>
         used.push(value.unwrap_or(0_i64));
     }
     // This session is one of them. 0 is no limit of a user's own.
-    let of_user = of_user.filter(|limit| *limit > 0).map(|limit| limit - 1);
+    let user_limit = user_limit.filter(|limit| *limit > 0).map(|limit| limit - 1);
     let free = connections.map(|most| most - used[0]);
     let folder = answer_if_any(session, "SELECT @@datadir").await?;
     Ok(Limits {
-        sessions_free: free.into_iter().chain(of_user).min(),
+        sessions_free: free.into_iter().chain(user_limit).min(),
         statements_free: statements.map(|most| most - used[1]),
         data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
         problems: [(read_only, READ_ONLY), (homeless, ": the URL names no database.")]
@@ -418,12 +416,12 @@ async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbErr
                   (SELECT datconnlimit FROM pg_database WHERE datname = current_database()), \
                   pg_is_in_recovery()::int, (current_schema() IS NULL)::int, \
                   coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)::int";
-    let asked = answer_if_any(session, limits).await?;
-    let asked = numbers(asked.as_ref());
-    let [free, of_role, of_database, recovery, homeless, creates] =
-        [0, 1, 2, 3, 4, 5].map(|at| asked.get(at).copied().flatten());
+    let answer = answer_if_any(session, limits).await?;
+    let values = numbers(answer.as_ref());
+    let [free, role_limit, database_limit, recovery, homeless, creates] =
+        [0, 1, 2, 3, 4, 5].map(|at| values.get(at).copied().flatten());
     // -1 is no limit.
-    let own = [of_role, of_database].into_iter().flatten().filter(|limit| *limit >= 0);
+    let own = [role_limit, database_limit].into_iter().flatten().filter(|limit| *limit >= 0);
     let no_schema =
         (homeless == Some(1)).then_some(": no schema of search_path exists for this user.");
     let no_tables = (creates == Some(0))
@@ -455,34 +453,36 @@ struct Leftover<'a> {
     others: Vec<String>,
 }
 
-/// The tables that runs of `dyno bench` in `dir` that are no longer executed have left on these databases.
+/// The tables that runs of `dyno bench` in `dir` that are no longer executed have left on these databases. If a server
+/// does not answer, all are named as left, unless they are `to_be_removed`.
 fn leftovers<'a>(
     dir: &Path,
-    reached: &'a [(String, ReachedDatabase)],
+    databases: &'a [(String, ReachedDatabase)],
     overrides: &Overrides,
+    to_be_removed: bool,
 ) -> Result<Vec<Leftover<'a>>, Failure> {
-    let mut found = Vec::new();
+    let mut leftovers = Vec::new();
     for entry in dyno_store::list(dir)? {
         let is_left = matches!(entry.status(), Some(RunStatus::Interrupted | RunStatus::Failed(_)));
         let Ok(header) = &entry.header else { continue };
         if header.suite != SUITE || !is_left {
             continue;
         }
-        for ((_, url), (name, target)) in overrides.targets.iter().zip(reached) {
+        for ((_, url), (name, target)) in overrides.targets.iter().zip(databases) {
             let (url, database) = (url.redacted(), &target.database);
-            for known in header.targets.iter().filter(|known| known.url.redacted() == url) {
-                let made: Vec<String> = header.made(&known.name).map(str::to_owned).collect();
-                if made.is_empty() {
+            for recorded in header.targets.iter().filter(|of| of.url.redacted() == url) {
+                let tables: Vec<_> = header.made(&recorded.name).map(str::to_owned).collect();
+                if tables.is_empty() {
                     continue;
                 }
-                // Of a server that is gone all are named.
                 let unmarked = asking(name, target, || unmarked(database, &header.table_mark()));
-                let unmarked = unmarked.unwrap_or_default();
-                let (others, tables) = made.into_iter().partition(|table| unmarked.contains(table));
-                found.push(Leftover {
+                let unmarked = if to_be_removed { unmarked? } else { unmarked.unwrap_or_default() };
+                let (others, tables) =
+                    tables.into_iter().partition(|table| unmarked.contains(table));
+                leftovers.push(Leftover {
                     run: entry.path.clone(),
                     plan: Plan::of_run(header),
-                    target: known.name.clone(),
+                    target: recorded.name.clone(),
                     database,
                     url: url.clone(),
                     tables,
@@ -491,7 +491,7 @@ fn leftovers<'a>(
             }
         }
     }
-    Ok(found)
+    Ok(leftovers)
 }
 
 /// The tables of a database that have not this mark.
@@ -514,8 +514,8 @@ impl Leftover<'_> {
             }
         }
         run.update(|header| {
-            let known = header.tables.entry(self.target.clone()).or_default();
-            let origins = known.values_mut().filter(|origin| **origin == TableOrigin::Made);
+            let tables = header.tables.entry(self.target.clone()).or_default();
+            let origins = tables.values_mut().filter(|origin| **origin == TableOrigin::Made);
             origins.for_each(|origin| *origin = TableOrigin::Dropped);
         })?;
         run.finish(RunStatus::Interrupted)?;

@@ -193,28 +193,28 @@ fn known_effects(arguments: &Arguments, control: &Control) -> Result<Vec<EffectF
         human_time(arguments.budget),
         short(trial_s(shares.len(), arguments.budget))
     ));
-    let (target, mut found) = match &arguments.target {
+    let (target, mut effects) = match &arguments.target {
         Some(url) => on_target(url, arguments, control)?,
         None => ("null server".to_owned(), on_null_server(arguments, control)?),
     };
     let at = now_utc();
-    found.iter_mut().for_each(|of| (of.target, of.at) = (target.clone(), at.clone()));
-    Ok(found)
+    effects.iter_mut().for_each(|of| (of.target, of.at) = (target.clone(), at.clone()));
+    Ok(effects)
 }
 
 fn on_null_server(arguments: &Arguments, control: &Control) -> Result<Vec<EffectFacts>, Failure> {
     let server = null_server()?;
     let database = null_database("mysql", server.config.mysql_port)?;
     let workload = point_select(database.dialect())?;
-    let begun = Instant::now();
-    let elapsed_s = || begun.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let elapsed_s = || start.elapsed().as_secs_f64();
     let measure = &mut |cost, seconds| {
         server.set_delay(Duration::from_nanos(cost));
         let (tps, _) = rate((&workload, DRIVE_ON), &database, seconds, control)?;
         // It shares its process with the load generator.
         Ok(Measured { tps, cpu_us: None })
     };
-    find_effects(&arguments.effects, Ok(1e-9), (arguments.budget, &elapsed_s), measure)
+    find_effects(&arguments.effects, Some(1e-9), (arguments.budget, &elapsed_s), measure)
 }
 
 fn on_target(
@@ -237,8 +237,8 @@ fn on_target(
     let create = format!("CREATE TABLE {TABLE} (id INT PRIMARY KEY, v INT NOT NULL)");
     let insert = format!("INSERT INTO {TABLE} (id, v) VALUES {}", rows.join(", "));
     execute(&admin, &[&drop, &create, &insert])?;
-    let begun = Instant::now();
-    let elapsed_s = || begun.elapsed().as_secs_f64();
+    let start = Instant::now();
+    let elapsed_s = || start.elapsed().as_secs_f64();
     let measure = &mut |digests, seconds| {
         let workload = Probe::new(dialect, digests);
         let before = process.as_ref().and_then(|process| process.usage());
@@ -247,8 +247,7 @@ fn on_target(
         let used_s = before.zip(after).and_then(|(before, after)| after.used_s(&before));
         Ok(Measured { tps, cpu_us: used_s.map(|used_s| used_s * 1e6 / committed as f64) })
     };
-    let budget = (arguments.budget, &elapsed_s as &dyn Fn() -> f64);
-    let effects = find_effects(&arguments.effects, Err(DIGESTS), budget, measure);
+    let effects = find_effects(&arguments.effects, None, (arguments.budget, &elapsed_s), measure);
     if let Err(error) = execute(&admin, &[&drop]) {
         output::talk(&format!("warning: the table {TABLE} is left: {error}"));
     }
@@ -280,7 +279,7 @@ const TRIAL_S: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Measured {
     tps: f64,
-    /// Of all processes of the server; `None` if unknown.
+    /// CPU time of all processes of the server for a transaction; `None` if unknown.
     cpu_us: Option<f64>,
 }
 
@@ -302,11 +301,11 @@ fn trial_s(effects: usize, budget_s: f64) -> f64 {
     (budget_s / trials as f64).clamp(*TRIAL_S.start(), *TRIAL_S.end())
 }
 
-/// Measures which of `effects` are found. `unit_s` is the length of a unit of cost; if it is unknown, a trial with this
-/// number of units measures it. Begins no pair that would end after the budget.
+/// Measures which of `effects` are found. `unit_s` is the length of a unit of cost; if it is unknown, a trial with
+/// [`DIGESTS`] of them measures it. Begins no pair that would end after the budget.
 fn find_effects(
     effects: &[f64],
-    unit_s: Result<f64, u64>,
+    unit_s: Option<f64>,
     (budget_s, elapsed_s): (f64, &dyn Fn() -> f64),
     measure: &mut MeasureTrial<'_>,
 ) -> Result<Vec<EffectFacts>, Failure> {
@@ -315,8 +314,8 @@ fn find_effects(
     measure(0, trial_s)?;
     let plain_s = 1.0 / measure(0, trial_s)?.tps;
     let unit_s = match unit_s {
-        Ok(seconds) => seconds,
-        Err(probe) => (1.0 / measure(probe, trial_s)?.tps - plain_s) / probe as f64,
+        Some(seconds) => seconds,
+        None => (1.0 / measure(DIGESTS, trial_s)?.tps - plain_s) / DIGESTS as f64,
     };
     if !(unit_s > 0.0 && plain_s.is_finite()) {
         return Err(Failure::new("What a known effect costs can't be measured here.")
@@ -365,7 +364,7 @@ fn next(arms: &[Arm]) -> Option<usize> {
 }
 
 impl Arm {
-    /// What its pairs say of each metric; what was found stays.
+    /// Judges its pairs by each metric; an effect that was found stays found.
     fn judge(&mut self, trial_s: f64) {
         for metric in [Metric::Tps, Metric::ServerCpuUs] {
             if self.findings.iter().any(|of| of.metric == metric.name() && of.is_found) {
@@ -379,7 +378,7 @@ impl Arm {
             let pairs: Vec<(f64, f64)> = self.pairs.iter().filter_map(both).collect();
             let Some(ratio) = PairedRatio::of(&pairs, Judging::Anytime) else { continue };
             let verdict = ratio.verdict(metric.better(), DEFAULT_MARGIN);
-            let found = EffectFacts {
+            let finding = EffectFacts {
                 effect: self.effect,
                 metric: metric.name().to_owned(),
                 is_found: is_found(self.effect, verdict),
@@ -390,9 +389,9 @@ impl Arm {
                 trial_s,
                 ..EffectFacts::default()
             };
-            match self.findings.iter_mut().find(|of| of.metric == found.metric) {
-                Some(known) => *known = found,
-                None => self.findings.push(found),
+            match self.findings.iter_mut().find(|of| of.metric == finding.metric) {
+                Some(earlier) => *earlier = finding,
+                None => self.findings.push(finding),
             }
         }
     }
@@ -518,7 +517,7 @@ mod tests {
         effects: &[f64],
         budget_s: f64,
         noise: f64,
-        unit_s: Result<f64, u64>,
+        unit_s: Option<f64>,
     ) -> Vec<EffectFacts> {
         let (clock, rng) = (Cell::new(0.0), RefCell::new(Rng::new(5, "effects", 0)));
         let mut measure = |cost: u64, seconds: f64| {
@@ -537,29 +536,29 @@ mod tests {
 
     #[test]
     fn known_effects_are_found_and_none_where_there_is_none() {
-        for unit in [Ok(1e-5), Err(200)] {
-            let found = simulated(&[0.02, 0.05], 240.0, 0.01, unit);
-            assert_eq!(found.len(), 6, "three arms of two metrics");
-            for of in &found {
+        for unit_s in [Some(1e-5), None] {
+            let effects = simulated(&[0.02, 0.05], 240.0, 0.01, unit_s);
+            assert_eq!(effects.len(), 6, "three arms of two metrics");
+            for of in &effects {
                 assert_eq!(of.is_found, of.effect > 0.0, "{of:?}");
                 assert!(of.pairs >= 3 && of.pairs <= 60, "{of:?}");
             }
-            assert!((found[2].effect - 0.02).abs() < 0.002, "{found:?}");
-            assert!((found[2].ratio - 0.98).abs() < 0.01, "{found:?}");
+            assert!((effects[2].effect - 0.02).abs() < 0.002, "{effects:?}");
+            assert!((effects[2].ratio - 0.98).abs() < 0.01, "{effects:?}");
         }
     }
 
     #[test]
     fn what_noise_hides_is_not_found_and_the_time_is_kept() {
-        let found = simulated(&[0.01], 20.0, 0.5, Ok(1e-5));
-        let tps: Vec<_> = found.iter().filter(|of| of.metric == "tps").collect();
+        let effects = simulated(&[0.01], 20.0, 0.5, Some(1e-5));
+        let tps: Vec<_> = effects.iter().filter(|of| of.metric == "tps").collect();
         assert!(tps.iter().all(|of| !of.is_found), "{tps:?}");
         // 20 s of trials of a third of a second each, three of which come before.
         assert!(
             (0.3..0.35).contains(&tps[0].trial_s) && tps[0].pairs + tps[1].pairs <= 30,
             "{tps:?}"
         );
-        let table = effects_table(&found);
+        let table = effects_table(&effects);
         assert!(table.contains("none") && table.contains("server_cpu_us"), "{table}");
     }
 
@@ -579,7 +578,7 @@ mod tests {
     #[test]
     fn a_cost_that_takes_no_time_is_an_error() {
         let mut measure = |_, _| Ok(Measured { tps: 100.0, cpu_us: None });
-        let failure = find_effects(&[0.01], Err(10), (1.0, &|| 0.0), &mut measure);
+        let failure = find_effects(&[0.01], None, (1.0, &|| 0.0), &mut measure);
         let failure = failure.expect_err("no time");
         assert!(failure.message.to_string().contains("can't be measured"), "{failure:?}");
     }

@@ -211,12 +211,15 @@ fn up(arguments: &Up) -> Done {
     output::data(&nodes_table(&cluster.status()));
     let dir = arguments.folder.dir.display();
     output::talk(&format!("hint: measure it with `dyno run SUITE --target NAME=cluster:{dir}`"));
-    output::talk(&format!("hint: `dyno cluster down{}` takes it down", of(&arguments.folder.dir)));
+    output::talk(&format!(
+        "hint: `dyno cluster down{}` takes it down",
+        dir_option(&arguments.folder.dir)
+    ));
     Ok(())
 }
 
-/// How the folder is named on the command line.
-fn of(dir: &Path) -> String {
+/// The option that names the folder, with a space before it.
+fn dir_option(dir: &Path) -> String {
     if dir == Path::new(DIR) { String::new() } else { format!(" --dir {}", dir.display()) }
 }
 
@@ -237,7 +240,8 @@ fn promote(node: &Node) -> Done {
     let before = cluster.primary().map(|primary| primary.name.clone());
     let retired = cluster.promote(&node.name)?;
     output::talk(&format!("Node {} is the primary.", node.name));
-    let rejoin = |name: &str| format!("`dyno cluster rejoin {name}{}`", of(&node.folder.dir));
+    let rejoin =
+        |name: &str| format!("`dyno cluster rejoin {name}{}`", dir_option(&node.folder.dir));
     match (retired, before) {
         (Some(old), _) => {
             cluster.rejoin(&old).map_err(|error| {

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
             .with_hint("`dyno compare RUN` compares the targets inside one run."));
     }
     let paper = paper(&runs, &arguments.gates);
-    let judged = judge(&paper, &runs, arguments.lang)?;
+    let verdict = judge(&paper, &runs, arguments.lang)?;
     let mut papers: Vec<PathBuf> = Vec::new();
     if let Some(out) = &arguments.out {
         let forms = Forms { gates: arguments.gates.clone(), ..Forms::default() };
@@ -64,16 +64,17 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         papers.extend(own.filter(|path| path.is_file()));
     }
     if arguments.long {
-        let said = [
+        let texts = [
             paper.verdict_tables(arguments.lang),
             paper.checks_text(arguments.lang),
             paper.verdicts.text(arguments.lang),
         ];
-        said.iter()
+        texts
+            .iter()
             .filter(|text| !text.is_empty())
             .for_each(|text| output::data(&format!("{text}\n")));
     }
-    tell(&paper, judged, arguments.lang, &papers)
+    print_digest(&paper, verdict, arguments.lang, &papers)
 }
 
 pub(crate) fn refuse_mistakes(gates: &[String]) -> Done {
@@ -90,7 +91,7 @@ fn paper(runs: &[RunData], gates: &[String]) -> Paper {
     Paper::named(runs, &published_of(runs), gates, &Naming::default())
 }
 
-/// How two runs, or the targets of one, stand: the outer error is that there is nothing to compare.
+/// Judges two runs, or the targets of one: the outer error is that there is nothing to compare.
 ///
 /// # Errors
 /// Exit code 4 where acknowledged work was lost or a denied check has found something, 5 where a regression is
@@ -110,7 +111,7 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     Ok(truth.and_then(|()| judge_claims(paper, lang, |_| true)))
 }
 
-/// How gates stand, and where there are none, those comparisons that `counts` names.
+/// Judges the gates; if there are none, those comparisons that `counts` names.
 ///
 /// # Errors
 /// Exit code 5 where a gate is proven broken or a candidate proven slower, 3 where that is open.
@@ -121,15 +122,12 @@ fn judge_claims(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool
     }
 }
 
-/// Prints the lines of a comparison that was judged so.
-///
-/// # Errors
-/// Those of the judgement.
-fn tell(paper: &Paper, judged: Done, lang: Lang, papers: &[PathBuf]) -> Done {
-    let code = judged.as_ref().map_or_else(|failure| failure.code, |()| 0);
+/// Prints the lines of a comparison with this verdict, and returns it.
+fn print_digest(paper: &Paper, verdict: Done, lang: Lang, papers: &[PathBuf]) -> Done {
+    let code = verdict.as_ref().map_or_else(|failure| failure.code, |()| 0);
     let papers: Vec<String> = papers.iter().map(|path| path.display().to_string()).collect();
     output::data(&paper.digest(lang, code, &papers));
-    judged
+    verdict
 }
 
 /// The reason why there is nothing to compare, with the measured experiments of each run.
@@ -172,12 +170,12 @@ fn judge_gates(paper: &Paper, lang: Lang) -> Done {
 
 fn judge_verdicts(paper: &Paper, lang: Lang, counts: fn(&PairedComparison) -> bool) -> Done {
     let all = || paper.verdicts.comparisons.iter().filter(|of| counts(of));
-    // What a system differs from itself counts only where nothing else is compared.
+    // A/A comparisons count only if there is no other comparison.
     let is_noise = all().all(|of| of.is_aa);
-    let told = all().filter(|of| !of.is_aa || is_noise);
+    let counting = all().filter(|of| !of.is_aa || is_noise);
     // A load level without a pair that counts is undecided too.
     let call = |of: &PairedComparison| of.rows.first().map_or(Call::TooFewPairs, |row| row.call);
-    let calls: Vec<Call> = told.map(call).collect();
+    let calls: Vec<Call> = counting.map(call).collect();
     let count = |is: fn(Call) -> bool| calls.iter().filter(|call| is(**call)).count();
     let slower = count(|call| call == Call::Slower);
     let undecided = count(Call::is_undecided);
@@ -208,7 +206,7 @@ pub(crate) fn refuse_unknown_checks(plan: &Plan) -> Done {
     Ok(())
 }
 
-/// How much is printed at the end of a run.
+/// Length of the output at the end of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum EndLength {
     /// A sentence for each result, and what they are worth.
@@ -257,12 +255,12 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
         // Others measure what there is: a difference is no failure of theirs.
         let claims = || judge_claims(&paper, Lang::En, |of| of.stop.is_until_decided);
         judged = truth.clone().and_then(|()| claims());
-        let tell = |file: &Path| {
+        let announce = |file: &Path| {
             if length != EndLength::Screen {
                 output::talk(&format!("written: {}", file.display()));
             }
         };
-        write_paper(&runs, &outcome.path, &Forms::default(), tell)?;
+        write_paper(&runs, &outcome.path, &Forms::default(), announce)?;
     }
     if let Some(failure) = outcome.failure {
         return Ok(Err(failure));
@@ -282,13 +280,13 @@ pub(crate) fn report(outcome: RunOutcome, length: EndLength) -> Result<Done, Fai
     })
 }
 
-/// What the terminal shows of a run's results.
+/// Prints the results of a run on the terminal.
 pub(crate) fn print_results(paper: &Paper, length: EndLength) {
     output::data(&match length {
         EndLength::Long => paper.terminal(Lang::En),
         _ => paper.brief(Lang::En),
     });
-    let told = [
+    let texts = [
         match length {
             EndLength::Screen => paper.checks_brief(Lang::En, MOST_CAVEATS),
             _ => paper.checks_text(Lang::En),
@@ -296,12 +294,12 @@ pub(crate) fn print_results(paper: &Paper, length: EndLength) {
         paper.verdicts.text(Lang::En),
         paper.verdicts.gates_text(Lang::En),
     ];
-    for text in told.iter().filter(|text| !text.is_empty()) {
+    for text in texts.iter().filter(|text| !text.is_empty()) {
         output::data(&format!("\n{text}"));
     }
 }
 
-/// Where the paper of a run is, and what comes next.
+/// Prints the place of a run's paper, and what to do next.
 pub(crate) fn next_steps(run: &Path) {
     let paper = run.join("paper.html");
     let paper = paper.canonicalize().unwrap_or(paper);
@@ -312,7 +310,7 @@ pub(crate) fn next_steps(run: &Path) {
     ));
 }
 
-/// Whether acknowledged work was lost, or a check that is denied has found something. Both come before gates:
+/// Checks that no acknowledged work was lost and that no denied check has found something. Both come before gates:
 /// figures that are not accepted prove nothing.
 fn judge_truth(paper: &Paper) -> Done {
     let lost = paper.lost_work();
@@ -366,11 +364,11 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
     let first = find_run(&arguments.runs.dir, &arguments.run)?;
     let data = dyno_store::read(&first)?;
     let plan = plan_of(&data.header, &first)?;
-    let mut given = Overrides::default();
+    let mut overrides = Overrides::default();
     for target in &arguments.targets {
-        add_target(&mut given, target)?;
+        add_target(&mut overrides, target)?;
     }
-    let plan = plan.redirected(&given)?;
+    let plan = plan.redirected(&overrides)?;
     for change in environment_changes(&data.header) {
         output::talk(&format!("note: {change}"));
     }
@@ -378,20 +376,20 @@ pub(crate) fn reproduce(arguments: &ReproduceArguments) -> Done {
     let name = first.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let (dir, new) = (arguments.runs.dir.clone(), arguments.new);
     let keeping = Keeping { dir, new, reproduces: Some(name), ..Keeping::default() };
-    let kept = run_kept(&plan, &keeping)?;
+    let stored = run_kept(&plan, &keeping)?;
     // What failed or was interrupted is not compared; what gates and checks say of it is told last.
-    if let Err(failure) = &kept.verdict
+    if let Err(failure) = &stored.verdict
         && (failure.code == 1 || failure.code >= 128)
     {
-        return kept.verdict;
+        return stored.verdict;
     }
-    let again = dyno_store::read(&kept.path)?;
+    let again = dyno_store::read(&stored.path)?;
     let runs = [data, again];
     let paper = self::paper(&runs, &[]);
-    let judged = judge(&paper, &runs, Lang::En);
-    let papers = [kept.path.join("paper.html")];
-    let compared = judged.and_then(|judged| tell(&paper, judged, Lang::En, &papers));
-    kept.verdict.and(compared)
+    let verdict = judge(&paper, &runs, Lang::En);
+    let papers = [stored.path.join("paper.html")];
+    let compared = verdict.and_then(|verdict| print_digest(&paper, verdict, Lang::En, &papers));
+    stored.verdict.and(compared)
 }
 
 /// A run folder may come from anywhere, and its plan may hold commands of the shell.
@@ -410,11 +408,11 @@ fn allow_commands(plan: &Plan, are_allowed: bool) -> Done {
         }
         return Ok(());
     }
-    let told: Vec<String> =
+    let quoted: Vec<String> =
         commands.iter().map(|command| format!("`{}`", mask_secrets(command))).collect();
     let message = format!(
         "The plan runs commands of the shell on this machine: {}. Nothing was executed.",
-        told.join(", ")
+        quoted.join(", ")
     );
     Err(Failure::usage(message).with_hint("`--allow-commands` runs them."))
 }
@@ -429,17 +427,17 @@ fn plan_of(header: &RunHeader, path: &Path) -> Result<Plan, Failure> {
 /// The commands that the plan runs on this machine: whoever has got the run from somebody else should
 /// see them.
 pub(super) fn commands(plan: &Plan) -> Vec<String> {
-    let of = |planned: &ExperimentFacts| {
+    let commands_of = |planned: &ExperimentFacts| {
         // Options that can't be read are not executed either.
         let family = experiment(families(), plan, planned);
-        let of_family = family.map(|family| family.commands()).unwrap_or_default();
-        planned.commands().map(str::to_owned).chain(of_family).collect::<Vec<_>>()
+        let family_commands = family.map(|family| family.commands()).unwrap_or_default();
+        planned.commands().map(str::to_owned).chain(family_commands).collect::<Vec<_>>()
     };
     let restarts = plan.experiments.iter().any(|planned| planned.restart_each > 0);
     let restart = plan.targets.iter().filter_map(|target| target.restart.as_ref());
     let restart = restart.map(|command| command.expose().to_owned());
     let restart = restart.filter(|_| restarts);
-    restart.chain(plan.experiments.iter().flat_map(of)).collect()
+    restart.chain(plan.experiments.iter().flat_map(commands_of)).collect()
 }
 
 /// The facts of this machine and program that an earlier run had otherwise, in sentences: they may be why results

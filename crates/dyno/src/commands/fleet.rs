@@ -101,7 +101,7 @@ fn row(present: &Present, own: &Versions) -> Vec<String> {
     ]
 }
 
-/// How far a calendar is ahead of the one here.
+/// The time by which a calendar is ahead of the one here.
 fn clock(offset: &ClockOffset) -> String {
     let [ahead_ms, bound_ms] =
         [offset.calendar_ahead as f64, offset.bound as f64].map(|ns| ns / 1e6);
@@ -178,7 +178,7 @@ pub(crate) fn versions() -> Versions {
     Versions::this(env!("CARGO_PKG_VERSION"))
 }
 
-/// How long the end waits for the coordinator to take what was measured last.
+/// The time for which the end waits until the coordinator has taken the last figures.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 #[derive(Debug, clap::Args)]
@@ -201,7 +201,7 @@ pub(crate) struct GeneratorArguments {
     allow_scripts: bool,
 }
 
-/// Where this process finds passwords that belong to no address.
+/// Variables and files in which this process finds passwords that belong to no address.
 fn passwords() -> Vec<String> {
     let variables = std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;

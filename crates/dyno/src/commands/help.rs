@@ -45,22 +45,22 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     }
     let mut command = CommandLine::command();
     command.build();
-    let mut found = &mut command;
+    let mut verb = &mut command;
     for word in &arguments.topic {
         let verbs: Vec<String> =
-            found.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
+            verb.get_subcommands().map(|verb| verb.get_name().to_owned()).collect();
         let workloads = offers.iter().map(|workload| workload.name);
-        let known = verbs.iter().map(String::as_str).chain(workloads).chain([SUITE]);
-        let near = nearest(word, known);
+        let topics = verbs.iter().map(String::as_str).chain(workloads).chain([SUITE]);
+        let near = nearest(word, topics);
         let failure = Failure::usage(format!("There is no help on `{word}`."));
         let failure = match near {
             Some(near) => failure.with_hint(format!("did you mean `dyno help {near}`?")),
             None => failure.with_hint("`dyno help` lists the verbs."),
         };
-        found = found.find_subcommand_mut(word).ok_or(failure)?;
+        verb = verb.find_subcommand_mut(word).ok_or(failure)?;
     }
-    output::data(&found.render_long_help().to_string());
-    if found.get_name() == "suites" {
+    output::data(&verb.render_long_help().to_string());
+    if verb.get_name() == "suites" {
         output::data(&format!("\n{HANDBOOK}"));
     }
     Ok(())
@@ -102,12 +102,13 @@ fn completed() -> clap::Command {
     let tests = offer.tests.iter().map(|test| test.name.to_owned());
     let options = (offer.options)();
     let options = options.iter().map(|option| format!("--{}=", option.name.replace('_', "-")));
-    let of = |command: clap::Command, verb: &str, argument: &'static str, names: Vec<String>| {
-        command.mut_subcommand(verb, |verb| {
-            verb.mut_arg(argument, |one| one.value_parser(PossibleValuesParser::new(names)))
-        })
-    };
-    let command = of(command, "help", "topic", topics);
-    let command = of(command, "suites", "suite", suites);
-    of(command, "sysbench", "arguments", tests.chain(options).collect())
+    let with_names =
+        |command: clap::Command, verb: &str, argument: &'static str, names: Vec<String>| {
+            command.mut_subcommand(verb, |verb| {
+                verb.mut_arg(argument, |one| one.value_parser(PossibleValuesParser::new(names)))
+            })
+        };
+    let command = with_names(command, "help", "topic", topics);
+    let command = with_names(command, "suites", "suite", suites);
+    with_names(command, "sysbench", "arguments", tests.chain(options).collect())
 }

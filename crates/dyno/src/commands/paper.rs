@@ -127,14 +127,15 @@ fn publication(file: &Path, runs: &[RunData]) -> Result<PaperTexts, Failure> {
     })?;
     let texts = dyno_suite::publication(&file.to_string_lossy(), &text)?;
     let targets = runs.iter().flat_map(|run| &run.header.targets);
-    let known: Vec<&str> = targets.map(|target| target.name.as_str()).collect();
-    let mut named = texts.order.iter().chain(texts.targets.keys());
-    match named.find(|name| !known.contains(&name.as_str())) {
+    let targets: Vec<&str> = targets.map(|target| target.name.as_str()).collect();
+    let mut names = texts.order.iter().chain(texts.targets.keys());
+    match names.find(|name| !targets.contains(&name.as_str())) {
         None => Ok(texts),
         Some(name) => {
             let message =
                 format!("{} names the target `{name}`, which no run has.", file.display());
-            Err(Failure::usage(message).with_hint(format!("The runs have: {}.", known.join(", "))))
+            Err(Failure::usage(message)
+                .with_hint(format!("The runs have: {}.", targets.join(", "))))
         }
     }
 }
@@ -158,9 +159,9 @@ pub(crate) fn write_paper(
     mut tell: impl FnMut(&Path),
 ) -> Result<(), Failure> {
     std::fs::create_dir_all(out).map_err(|error| unwritable(out, &error))?;
-    let links: Vec<Option<String>> = runs.iter().map(|run| way(out, &run.path)).collect();
+    let links: Vec<Option<String>> = runs.iter().map(|run| relative_path(out, &run.path)).collect();
     // Names of targets have a language.
-    let made = |lang: Lang, by_product: bool| {
+    let make_paper = |lang: Lang, by_product: bool| {
         let naming = Naming { texts: forms.texts.as_ref(), lang, by_product };
         Paper::named(runs, &published_of(runs), &forms.gates, &naming).linked(links.clone())
     };
@@ -175,7 +176,7 @@ pub(crate) fn write_paper(
     let has = |format: Format| forms.formats.contains(&format);
     if has(Format::Csv) || has(Format::Json) {
         // Programs know targets by their names.
-        let paper = made(Lang::En, false);
+        let paper = make_paper(Lang::En, false);
         if has(Format::Csv) {
             write("paper.csv", paper.csv().as_bytes())?;
         }
@@ -186,7 +187,7 @@ pub(crate) fn write_paper(
     // PDF may fail for lack of a compiler: it comes last.
     let mut sources = Vec::new();
     for lang in forms.languages.iter().copied() {
-        let mut paper = made(lang, true);
+        let mut paper = make_paper(lang, true);
         for edition in forms.editions.iter().copied() {
             paper = paper.in_edition(edition);
             let name = |extension: &str| file_name(lang, edition, extension);
@@ -236,9 +237,9 @@ fn file_name(lang: Lang, edition: Edition, extension: &str) -> String {
     }
 }
 
-/// The way from one folder to another, up to what they share and down again, with a slash at its
-/// end; `None` where one of them can't be found or has no name in UTF-8.
-fn way(from: &Path, to: &Path) -> Option<String> {
+/// The relative path from one folder to another, up to what they share and down again, with a slash at its
+/// end; `None` if one of them can't be found or has no name in UTF-8.
+fn relative_path(from: &Path, to: &Path) -> Option<String> {
     let (from, to) = (from.canonicalize().ok()?, to.canonicalize().ok()?);
     let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
     let up = from.components().skip(shared).map(|_| Some(".."));
@@ -268,8 +269,9 @@ mod tests {
         for name in ["runs/a b", "papers/x"] {
             std::fs::create_dir_all(at(name)).expect("made");
         }
-        assert_eq!(way(&at("runs/a b"), &at("runs/a b")).as_deref(), Some(""));
-        assert_eq!(way(&at("papers/x"), &at("runs/a b")).as_deref(), Some("../../runs/a b/"));
-        assert_eq!(way(&at("papers"), &at("nowhere")), None);
+        let path = |from: &str, to: &str| relative_path(&at(from), &at(to));
+        assert_eq!(path("runs/a b", "runs/a b").as_deref(), Some(""));
+        assert_eq!(path("papers/x", "runs/a b").as_deref(), Some("../../runs/a b/"));
+        assert_eq!(path("papers", "nowhere"), None);
     }
 }

@@ -236,18 +236,18 @@ impl Comparing {
 pub(crate) fn run_suite(suite: &str, overrides: &Overrides, keeping: &Keeping) -> Done {
     let suite = Suite::open(suite, &crate::offers())?;
     let plan = Plan::build(&suite, overrides)?;
-    let kept = run_kept(&plan, keeping)?;
+    let stored = run_kept(&plan, keeping)?;
     if keeping.length == EndLength::Screen {
-        compare::next_steps(&kept.path);
+        compare::next_steps(&stored.path);
     }
-    kept.verdict
+    stored.verdict
 }
 
 pub(crate) fn run_plan(plan: &Plan, dir: &Path, new: bool) -> Done {
     run_kept(plan, &Keeping { dir: dir.to_owned(), new, ..Keeping::default() })?.verdict
 }
 
-/// Where a run is kept, and which one is continued.
+/// The folder of a run, the run that it continues, and how it is executed and printed.
 #[derive(Default)]
 pub(crate) struct Keeping {
     pub(crate) dir: PathBuf,
@@ -258,17 +258,17 @@ pub(crate) struct Keeping {
     pub(crate) continued: Option<Continued>,
     /// The load generators that make the load, where it isn't this process.
     pub(crate) fleet: Option<FleetConfig>,
-    /// Whether other runs may work on the same tables.
+    /// Permission of other runs to work on the same tables.
     pub(crate) sharing: TableSharing,
     /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
     pub(crate) is_bench: bool,
-    /// What is printed at its end.
+    /// Length of the output at its end.
     pub(crate) length: EndLength,
 }
 
 pub(crate) struct StoredRun {
     pub(crate) path: PathBuf,
-    /// How it ended, gates and checks judged.
+    /// Its end, gates and checks judged.
     pub(crate) verdict: Done,
 }
 
@@ -403,12 +403,12 @@ pub(crate) fn find_unfinished(plan: &Plan, keeping: &Keeping) -> Result<Option<P
 fn ended_early(plan: &Plan, path: &Path) -> Result<bool, Failure> {
     let data = dyno_store::read(path)?;
     // What failed is made again, and so is a stage that failed: the trial is its sum.
-    let whole = data.trials.iter().map(|trial| &trial.summary);
-    let whole = whole.filter(|of| of.status == TrialStatus::Complete && of.stage.is_none());
-    let made: BTreeSet<&str> = whole.map(|of| of.step.as_str()).collect();
+    let trials = data.trials.iter().map(|trial| &trial.summary);
+    let complete = trials.filter(|of| of.status == TrialStatus::Complete && of.stage.is_none());
+    let complete: BTreeSet<&str> = complete.map(|of| of.step.as_str()).collect();
     let settled = plan.settled(&BTreeSet::new(), &data.header.skipped.keys().cloned().collect());
     let mut trials = plan.steps.iter().filter(|step| matches!(step.action, StepAction::Trial(_)));
-    Ok(trials.any(|step| !made.contains(step.id.as_str()) && !settled.contains(&step.id)))
+    Ok(trials.any(|step| !complete.contains(step.id.as_str()) && !settled.contains(&step.id)))
 }
 
 /// The command as it was given, passwords masked.
@@ -509,11 +509,15 @@ impl Continued {
     /// # Errors
     /// The verdict of both would not be valid.
     fn refuse_another(&self, plan: &Plan) -> Done {
-        let refused = |why: String, hint: &str| {
+        let refuse = |why: String, hint: &str| {
             let message = format!("{} can't be continued: {why}.", self.folder);
             Err(Failure::usage(message).with_hint(hint))
         };
         const SAME: &str = "Give the same suite, targets and options as that run had.";
+        let (then, now) = (&self.header.suite, &plan.suite.name);
+        if then != now {
+            return refuse(format!("its suite was {then:?}, not {now:?}"), SAME);
+        }
         let both = [("this command", &plan.experiments), ("it", &self.header.experiments)];
         for (whose, experiments) in both {
             let is_ended_by_another_rule = |of: &ExperimentFacts| {
@@ -521,16 +525,15 @@ impl Continued {
             };
             if let Some(found) = experiments.iter().find(|one| is_ended_by_another_rule(one)) {
                 let why = format!("{whose} does not compare `{}` until decided", found.name);
-                return refused(why, "Only `--until-decided` stays valid over sessions.");
+                return refuse(why, "Only `--until-decided` stays valid over sessions.");
             }
         }
         if let Some(found) = plan.experiments.iter().find(|one| one.pairs_per_unit() > 1) {
             let why = format!("several pairs of `{}` share a restart or a load", found.name);
-            return refused(why, "`restart_each = \"pair\"` can be continued.");
+            return refuse(why, "`restart_each = \"pair\"` can be continued.");
         }
-        let header = &self.header;
-        let then = comparable(&header.suite, &header.experiments, &header.targets);
-        let now = comparable(&plan.suite.name, &plan.experiments, &plan.targets);
+        let then = comparable(&self.header.experiments, &self.header.targets);
+        let now = comparable(&plan.experiments, &plan.targets);
         let mut names = then.keys().chain(now.keys());
         match names.find(|name| then.get(*name) != now.get(*name)) {
             None => Ok(()),
@@ -539,7 +542,7 @@ impl Continued {
                     None => "none".to_owned(),
                     Some(value) => value.to_string(),
                 };
-                refused(format!("{name} was {}, not {}", value(&then), value(&now)), SAME)
+                refuse(format!("{name} was {}, not {}", value(&then), value(&now)), SAME)
             }
         }
     }
@@ -547,16 +550,12 @@ impl Continued {
 
 /// The values that decide what experiments measure and how they are judged, and how targets are reached, by the names
 /// of messages; not what ends an experiment.
-fn comparable(
-    suite: &str,
-    experiments: &[ExperimentFacts],
-    targets: &[TargetFacts],
-) -> BTreeMap<String, Value> {
+fn comparable(experiments: &[ExperimentFacts], targets: &[TargetFacts]) -> BTreeMap<String, Value> {
     const OTHER: &str = "name title title_zh description description_zh gates published prepare cleanup \
                          repeats repeats_s pairs_least pairs_most half_width is_until_decided budget_s";
     const ADDRESS: &str = "url role nodes route shard_rule twin_of part_of";
     let is_among = |keys: &str, key: &str| keys.split(' ').any(|known| known == key);
-    let mut all = BTreeMap::from([("its suite".to_owned(), json!(suite))]);
+    let mut all = BTreeMap::new();
     let mut add = |kind: &str, name: &str, facts: Value, counts: &dyn Fn(&str) -> bool| {
         let Value::Object(mut values) = facts else { return };
         if let Some(Value::Object(comparison)) = values.remove("comparison") {

@@ -1,4 +1,4 @@
-//! Which runs there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page beside a run.
+//! The runs that there are: `dyno ls`, `dyno show`, how verbs find one; `dyno serve`, and the page beside a run.
 
 use super::compare::{EndLength, print_results};
 use super::paper::paper_of;
@@ -11,7 +11,7 @@ use dyno_store::{RunData, RunEntry};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 
-/// Where runs are kept unless told otherwise.
+/// The folder of runs by default.
 pub(crate) const RUNS: &str = "dyno-runs";
 
 /// The option of all verbs that read or write runs.
@@ -102,14 +102,18 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
     let folder = |entry: &RunEntry| {
         entry.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
     };
-    let mut found: Vec<&RunEntry> = match name {
+    let mut matches: Vec<&RunEntry> = match name {
         "last" => entries.iter().max_by_key(|entry| folder(entry)).into_iter().collect(),
         _ => entries.iter().filter(|entry| folder(entry).starts_with(name)).collect(),
     };
-    match (found.pop(), found.len()) {
+    match (matches.pop(), matches.len()) {
         (Some(entry), 0) => Ok(entry.path.clone()),
         (Some(_), _) => Err(Failure::usage(format!("Several runs begin with `{name}`."))
             .with_hint("Give more of the name; `dyno ls` lists them all.")),
+        (None, _) if entries.is_empty() => {
+            Err(Failure::usage(format!("There is no run `{name}`: {} has none.", runs.display()))
+                .with_hint("`dyno quickstart` makes one; `--dir` names another folder of runs."))
+        }
         (None, _) => {
             Err(Failure::usage(format!("There is no run `{name}` in {}.", runs.display()))
                 .with_hint("`dyno ls` lists the runs; `--dir` names another folder of runs."))
@@ -117,7 +121,7 @@ pub(crate) fn find_run(runs: &Path, name: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Where the page listens unless told otherwise: this machine only, a free port.
+/// The address of the page by default: this machine only, a free port.
 pub(crate) const LISTEN: &str = "127.0.0.1:0";
 const TOKEN_VARIABLE: &str = "DYNO_SERVE_TOKEN";
 
@@ -202,8 +206,8 @@ fn bind(
 }
 
 fn address(listen: &str) -> Result<SocketAddr, Failure> {
-    let mut found = listen.to_socket_addrs().ok().into_iter().flatten();
-    found.next().ok_or_else(|| {
+    let mut addresses = listen.to_socket_addrs().ok().into_iter().flatten();
+    addresses.next().ok_or_else(|| {
         Failure::usage(format!("`{listen}` is no address to listen on."))
             .with_hint("Write an address of this machine and a port, such as 127.0.0.1:8000.")
     })

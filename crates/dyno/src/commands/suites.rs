@@ -133,7 +133,7 @@ fn experiments(suite: &Suite) -> Result<String, Failure> {
     }))
 }
 
-/// Of a plan without steps: a time of zero would be no answer.
+/// Printed for a plan without steps instead of a time of zero.
 pub(crate) const NOTHING_LEFT: &str = "nothing is left to run";
 
 /// `dyno run --plan`. Of a budget that is too small it prints the smallest plan and fails as the run would.
@@ -174,10 +174,10 @@ fn text(plan: &Plan) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Its experiment, workers, degree and rate.
+/// Experiment, workers, degree and rate of a step.
 type OpenLevel<'a> = (&'a str, u32, Option<u32>, Option<u64>);
 
-/// Each with its place in the plan.
+/// Steps with their places in the plan.
 type NumberedSteps<'a> = Vec<(usize, &'a PlanStep)>;
 
 fn open_level<'a>(plan: &Plan, step: &'a PlanStep) -> Option<OpenLevel<'a>> {
@@ -193,21 +193,21 @@ fn steps(plan: &Plan) -> String {
     let mut rows: Vec<(Option<OpenLevel<'_>>, NumberedSteps<'_>)> = Vec::new();
     for (number, step) in (1..).zip(&plan.steps) {
         let level = open_level(plan, step);
-        match rows.iter_mut().find(|(known, _)| level.is_some() && *known == level) {
+        match rows.iter_mut().find(|(other, _)| level.is_some() && *other == level) {
             Some((_, steps)) => steps.push((number, step)),
             None => rows.push((level, vec![(number, step)])),
         }
     }
     let cells = |(_, steps): &(_, NumberedSteps<'_>)| {
         let ((first, step), (last, _)) = (steps[0], steps[steps.len() - 1]);
-        let planned = plan.experiment(&step.experiment);
+        let experiment = plan.experiment(&step.experiment);
         let timed: Vec<_> = steps.iter().map(|(_, step)| (*step, step.estimated_s)).collect();
         let seconds = dyno_suite::estimate(&plan.experiments, &timed, |_| 0.0);
         vec![
             if first == last { first.to_string() } else { format!("{first}–{last}") },
             step.experiment.clone(),
             listed(steps.iter().map(|(_, step)| step.target.clone()).collect()),
-            planned.map_or(String::new(), |planned| what(plan, planned, step)),
+            experiment.map_or(String::new(), |experiment| describe_step(plan, experiment, step)),
             // Those of a search that may not be needed.
             if seconds > 0.0 { format!("{seconds:.0}") } else { "–".to_owned() },
         ]
@@ -217,7 +217,7 @@ fn steps(plan: &Plan) -> String {
     text_table(&columns, &rows, |place| place == 0 || place == 4)
 }
 
-fn what(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
+fn describe_step(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
     match &step.action {
         StepAction::Prepare => match planned.data {
             Some(data) if data.tables > 1 => format!(
@@ -230,7 +230,7 @@ fn what(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
             }
             None => "load".to_owned(),
         },
-        StepAction::Trial(trial) => of_trial(planned, trial),
+        StepAction::Trial(trial) => describe_trial(planned, trial),
         StepAction::Cleanup => match family::experiment(families(), plan, planned) {
             Ok(family) if !family.keeps_existing() => "call the script's `cleanup`".to_owned(),
             _ => "drop the tables that this run has made".to_owned(),
@@ -238,7 +238,7 @@ fn what(plan: &Plan, planned: &ExperimentFacts, step: &PlanStep) -> String {
     }
 }
 
-fn of_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
+fn describe_trial(planned: &ExperimentFacts, trial: &PlannedTrial) -> String {
     let mut text = match trial.degree {
         Some(degree) => format!("queries at degree {degree}"),
         None if trial.workers == 1 => "1 worker".to_owned(),
@@ -300,14 +300,14 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
                 false => scripts.push(planned.name.clone()),
             }
         }
-        let kept = made.iter().filter(|table| !dropped.contains(table)).cloned().collect();
+        let remaining = made.iter().filter(|table| !dropped.contains(table)).cloned().collect();
         text.push_str(&format!(
             "{} ({}): creates where missing: {}.\n  Drops at the end what it has created; keeps: {}. \
              Tables that are there already have to hold the same data, and are kept.\n",
             target.name,
             target.url.redacted(),
             listed(made),
-            listed(kept)
+            listed(remaining)
         ));
         if !scripts.is_empty() {
             text.push_str(&format!(
@@ -322,9 +322,9 @@ fn tables(plan: &Plan) -> Result<String, Failure> {
 
 /// Each name once, in the order of the first ones.
 fn listed(names: Vec<String>) -> String {
-    let mut known = BTreeSet::new();
-    let once: Vec<_> = names.into_iter().filter(|name| known.insert(name.clone())).collect();
-    if once.is_empty() { "none".to_owned() } else { once.join(", ") }
+    let mut distinct = BTreeSet::new();
+    let names: Vec<_> = names.into_iter().filter(|name| distinct.insert(name.clone())).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 #[cfg(test)]

@@ -172,7 +172,7 @@ fn options(arguments: &GenArguments) -> Result<FileOptions, Failure> {
     Ok(FileOptions { scale, folder, format, content, threads, overwrite })
 }
 
-/// Those of `all` that are named; all of them if none is. The texts complete sentences on an unknown name.
+/// Returns the items with these names; all of them if there is no name. The texts complete sentences on an unknown name.
 fn select<T: Copy>(
     names: &[String],
     (all, name): (&[T], fn(T) -> &'static str),
@@ -181,15 +181,15 @@ fn select<T: Copy>(
     if names.is_empty() {
         return Ok(all.to_vec());
     }
-    let find = |wanted: &String| {
-        let wanted = wanted.trim();
-        all.iter().copied().find(|one| name(*one) == wanted).ok_or_else(|| {
-            let known: Vec<&str> = all.iter().map(|one| name(*one)).collect();
-            let hint = match dyno_core::nearest(wanted, known.iter().copied()) {
+    let find = |text: &String| {
+        let text = text.trim();
+        all.iter().copied().find(|item| name(*item) == text).ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|item| name(*item)).collect();
+            let hint = match dyno_core::nearest(text, names.iter().copied()) {
                 Some(nearest) => format!("Did you mean `{nearest}`?"),
-                None => format!("The {list} are {}.", known.join(", ")),
+                None => format!("The {list} are {}.", names.join(", ")),
             };
-            Failure::usage(format!("{problem} `{wanted}`.")).with_hint(hint)
+            Failure::usage(format!("{problem} `{text}`.")).with_hint(hint)
         })
     };
     names.iter().map(find).collect()

@@ -238,8 +238,8 @@ fn targets(place: &Place) -> Result<Overrides, Failure> {
     let mut overrides = Overrides::default();
     for target in &place.targets {
         let is_named = target.split_once('=').is_some_and(|(name, _)| !name.contains([':', '/']));
-        let named = if is_named { target.clone() } else { format!("{TARGET}={target}") };
-        add_target(&mut overrides, &named)?;
+        let target = if is_named { target.clone() } else { format!("{TARGET}={target}") };
+        add_target(&mut overrides, &target)?;
     }
     let with_nodes = overrides.nodes.iter().map(|(name, _)| name.as_str());
     let with_url = overrides.targets.iter().map(|(name, _)| name.as_str());

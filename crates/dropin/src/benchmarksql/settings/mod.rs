@@ -33,9 +33,9 @@ pub(super) struct Place {
 pub(super) struct Pauses {
     /// Sessions that execute what the terminals enter; `None` is as many as are usual.
     pub(super) sut_threads: Option<u32>,
-    /// What keying times are multiplied by.
+    /// The factor of keying times.
     pub(super) keying: f64,
-    /// What think times are multiplied by.
+    /// The factor of think times.
     pub(super) think: f64,
     /// Minutes before the measured window.
     pub(super) rampup_mins: u32,
@@ -74,12 +74,12 @@ impl<'a> Reader<'a> {
         self.warnings.push(format!("{}: {} {what}.", self.properties.place(entry), entry.key));
     }
 
-    /// The entry of a key that says something.
-    fn given(&self, key: &str) -> Option<&'a Entry> {
+    /// The entry of a key, unless its value is blank.
+    fn nonblank(&self, key: &str) -> Option<&'a Entry> {
         self.properties.get(key).filter(|entry| !entry.value.trim().is_empty())
     }
 
-    /// Where a key should stand.
+    /// The failure for a key that the file lacks.
     fn missing(&self, key: &str, remedy: &str) -> Failure {
         let file = &self.properties.file;
         Failure::usage(format!("{file}: {key} is missing.")).with_hint(remedy)
@@ -95,7 +95,7 @@ impl<'a> Reader<'a> {
         key: &str,
         allowed: RangeInclusive<T>,
     ) -> Result<Option<T>, Failure> {
-        let Some(entry) = self.given(key) else { return Ok(None) };
+        let Some(entry) = self.nonblank(key) else { return Ok(None) };
         let number = entry.value.trim().parse().ok().filter(|number| allowed.contains(number));
         let (low, high) = (allowed.start(), allowed.end());
         let refuse = || {
@@ -105,9 +105,9 @@ impl<'a> Reader<'a> {
         number.map(Some).ok_or_else(refuse)
     }
 
-    /// Java takes everything but `true` for false; a typing error is no false here.
+    /// Java takes everything but `true` for false; a typing error does not count as false here.
     fn flag(&self, key: &str, usual: bool) -> Result<bool, Failure> {
-        let Some(entry) = self.given(key) else { return Ok(usual) };
+        let Some(entry) = self.nonblank(key) else { return Ok(usual) };
         match entry.value.trim().to_ascii_lowercase().as_str() {
             "true" => Ok(true),
             "false" => Ok(false),
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
 
     pub(super) fn place(&mut self) -> Result<Place, Failure> {
         let db = self.db()?;
-        let Some(conn) = self.given("conn") else {
+        let Some(conn) = self.nonblank("conn") else {
             return Err(self.missing("conn", "write conn=jdbc:postgresql://host:port/database"));
         };
         let text = conn.value.trim();
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
             false => text.parse::<TargetUrl>().map(|target| (target, Vec::new())),
         };
         let at = self.properties.place(conn);
-        let (mut target, warnings) = read.map_err(|error| refused(&at, error))?;
+        let (mut target, warnings) = read.map_err(|error| wrong_target(&at, error))?;
         self.warnings.extend(warnings.into_iter().map(|what| format!("{at}: {what}")));
         let dialect = dialect(&db);
         if dialect != Some(target.dialect) || target.scheme() != target.dialect.name() {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
             ))
             .with_hint("let both name the same database"));
         }
-        if let Some(user) = self.given("user") {
+        if let Some(user) = self.nonblank("user") {
             target.user = Some(user.value.trim().to_owned());
         }
         // A password may end with blanks.
@@ -152,7 +152,7 @@ impl<'a> Reader<'a> {
 
     fn db(&self) -> Result<String, Failure> {
         const KNOWN: &str = "write db=postgres, mysql, mariadb or sqlite";
-        let Some(entry) = self.given("db") else {
+        let Some(entry) = self.nonblank("db") else {
             return Err(self.missing("db", KNOWN));
         };
         let db = entry.value.trim().to_ascii_lowercase();
@@ -168,7 +168,7 @@ impl<'a> Reader<'a> {
 
     /// Number of sessions of a build.
     pub(super) fn load_workers(&self) -> Result<u32, Failure> {
-        if let Some(entry) = self.given("fileLocation") {
+        if let Some(entry) = self.nonblank("fileLocation") {
             let hint =
                 "leave fileLocation out: dyno loads the tables itself, with COPY or LOAD DATA";
             return Err(self
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         Ok(self.number("loadWorkers", 1..=10_000)?.unwrap_or(LOAD_WORKERS))
     }
 
-    /// What a run is asked for. `asked` is the profile that the command line names.
+    /// The settings of a run. `asked` is the profile that the command line names.
     pub(super) fn run(
         &mut self,
         place: &Place,
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         self.flag("useStoredProcedures", false)?;
         let plain = [("application", "Generic"), ("useStoredProcedures", "false")];
         self.refuse_others(plain, "would run stored procedures, which dyno doesn't have")?;
-        let has_6 = VERSION_6.iter().any(|key| self.given(key).is_some());
+        let has_6 = VERSION_6.iter().any(|key| self.nonblank(key).is_some());
         let base = asked.unwrap_or(if has_6 { &SPEC } else { &BMSQL_5_0 });
         let is_spec = base.name == SPEC.name;
         let pauses = if is_spec { Some(self.pauses(place)?) } else { None };
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
                 .filter(|&limit| limit > 0 && !is_spec),
             pauses,
             report_interval_s: self.number("reportIntervalSecs", 1..=3_600)?.unwrap_or(1),
-            result_directory: self.given("resultDirectory").map(|e| e.value.trim().to_owned()),
+            result_directory: self.nonblank("resultDirectory").map(|e| e.value.trim().to_owned()),
         })
     }
 
@@ -225,7 +225,7 @@ impl<'a> Reader<'a> {
     fn refuse_others(&self, keys: [(&str, &str); 2], reason: &str) -> Result<(), Failure> {
         for (key, usual) in keys {
             let is_other = |entry: &&Entry| !entry.value.trim().eq_ignore_ascii_case(usual);
-            if let Some(entry) = self.given(key).filter(is_other) {
+            if let Some(entry) = self.nonblank(key).filter(is_other) {
                 let remedy = format!("write {key}={usual}, or leave it out");
                 return Err(self.wrong(entry, reason).with_hint(remedy));
             }
@@ -240,10 +240,10 @@ impl<'a> Reader<'a> {
         if (mins > 0) != (each > 0) {
             return Ok((mins, each));
         }
-        let given = if mins > 0 { "both are given" } else { "neither is given" };
+        let problem = if mins > 0 { "both are given" } else { "neither is given" };
         Err(Failure::usage(format!(
             "{}: Must indicate either transactions per terminal or number of run minutes: of \
-             runTxnsPerTerminal and runMins {given}.",
+             runTxnsPerTerminal and runMins {problem}.",
             self.properties.file
         ))
         .with_hint("give one of both, and 0 for the other one"))
@@ -251,7 +251,7 @@ impl<'a> Reader<'a> {
 
     fn terminals(&self, warehouses: u32) -> Result<u32, Failure> {
         let most = warehouses.saturating_mul(TERMINALS_PER_WAREHOUSE);
-        let Some(entry) = self.given("terminals") else {
+        let Some(entry) = self.nonblank("terminals") else {
             return Err(self.missing("terminals", "write terminals=1 or more"));
         };
         let terminals = entry.value.trim().parse().ok();
@@ -289,24 +289,24 @@ impl<'a> Reader<'a> {
 
     /// The profile's own choice unless a weight is given; New-Order has what the others leave.
     fn weights(&mut self, base: &Profile) -> Result<TransactionChoice, Failure> {
-        let named = ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
-        let mut given = [None; 4];
-        for (weight, key) in given.iter_mut().zip(named) {
+        let keys = ["paymentWeight", "orderStatusWeight", "deliveryWeight", "stockLevelWeight"];
+        let mut weights = [None; 4];
+        for (weight, key) in weights.iter_mut().zip(keys) {
             *weight = self.weight(key)?;
         }
         let new_order = self.weight("newOrderWeight")?;
-        if given.iter().all(Option::is_none) && new_order.is_none() {
+        if weights.iter().all(Option::is_none) && new_order.is_none() {
             return Ok(base.choice);
         }
         // What BenchmarkSQL's own files have.
         let usual = [43_00, 4_00, 4_00, 4_00];
         let mut others = [0; 4];
         for (at, weight) in others.iter_mut().enumerate() {
-            *weight = given[at].unwrap_or(usual[at]);
+            *weight = weights[at].unwrap_or(usual[at]);
         }
-        let taken: u32 = others.iter().sum();
-        let sum = taken + new_order.unwrap_or(0);
-        let Some(left) = HUNDRED_PERCENT.checked_sub(taken).filter(|_| sum <= HUNDRED_PERCENT)
+        let others_sum: u32 = others.iter().sum();
+        let sum = others_sum + new_order.unwrap_or(0);
+        let Some(rest) = HUNDRED_PERCENT.checked_sub(others_sum).filter(|_| sum <= HUNDRED_PERCENT)
         else {
             let file = &self.properties.file;
             return Err(Failure::usage(format!(
@@ -317,13 +317,14 @@ impl<'a> Reader<'a> {
             .with_hint("lower a weight; New-Order has what the others leave of 100"));
         };
         if let (Some(entry), Some(_)) =
-            (self.given("newOrderWeight"), new_order.filter(|&weight| weight != left))
+            (self.nonblank("newOrderWeight"), new_order.filter(|&weight| weight != rest))
         {
-            let left = f64::from(left) / 100.0;
-            self.warn(entry, format!("is not what the others leave: New-Order has {left} percent"));
+            let percent = f64::from(rest) / 100.0;
+            let what = format!("is not what the others leave: New-Order has {percent} percent");
+            self.warn(entry, what);
         }
         let [payment, order_status, delivery, stock_level] = others;
-        let weights = [left, payment, order_status, delivery, stock_level];
+        let weights = [rest, payment, order_status, delivery, stock_level];
         // Whole percents are shown as such.
         let unit = if weights.iter().all(|weight| weight % 100 == 0) { 100 } else { 1 };
         Ok(TransactionChoice::Weights(weights.map(|weight| weight / unit)))
@@ -336,7 +337,8 @@ impl<'a> Reader<'a> {
         };
         let percent: f64 = percent;
         let whole = percent.round();
-        if let (Some(entry), true) = (self.given("rollbackPercent"), (whole - percent).abs() > 1e-9)
+        if let (Some(entry), true) =
+            (self.nonblank("rollbackPercent"), (whole - percent).abs() > 1e-9)
         {
             self.warn(entry, format!("counts as {whole}: rollbacks are whole percents here"));
         }
@@ -360,7 +362,7 @@ impl<'a> Reader<'a> {
             ("terminalWarehouseFixed", NO_USE),
             ("limitTxnsPerMin", NO_USE),
         ];
-        // Warned of in any case.
+        // `monkeys` has a warning under any profile.
         let others = VERSION_6.iter().filter(|key| **key != "monkeys").map(|key| (*key, NO_USE));
         let unused = [
             ("restartSUTThreadProbability", "is ignored: sessions are kept for the whole run"),
@@ -369,11 +371,11 @@ impl<'a> Reader<'a> {
         let unused =
             unused.into_iter().chain(if is_spec { spec.to_vec() } else { others.collect() });
         for (key, why) in unused {
-            let is_off = |value: &str| match key {
+            let has_no_effect = |value: &str| match key {
                 "terminalWarehouseFixed" => false,
                 _ => ["0", "0.0", "false"].contains(&value.trim().to_ascii_lowercase().as_str()),
             };
-            if let Some(entry) = self.given(key).filter(|entry| !is_off(&entry.value)) {
+            if let Some(entry) = self.nonblank(key).filter(|entry| !has_no_effect(&entry.value)) {
                 self.warn(entry, why);
             }
         }
@@ -390,7 +392,7 @@ fn dialect(db: &str) -> Option<Dialect> {
     }
 }
 
-fn refused(place: &str, error: TargetError) -> Failure {
+fn wrong_target(place: &str, error: TargetError) -> Failure {
     let failure = Failure::usage(sentence(&error.message)).at(format!("{place}: conn"));
     failure.hinted(error.hint)
 }

@@ -168,7 +168,7 @@ impl Machine<'_> {
         names
     }
 
-    /// Those with a device that are not down, and virtual ones that are up.
+    /// Interfaces with a device that are not down, and virtual ones that are up.
     fn interfaces(&self) -> (Vec<String>, Vec<String>) {
         let state = |name: &String| self.text(&format!("/sys/class/net/{name}/operstate"));
         let alive = self.names("/sys/class/net").into_iter().filter(|name| name != "lo");
@@ -225,7 +225,7 @@ impl Machine<'_> {
         Setting::new(name, now, is_fine, format!("{least} or more"), why, command)
     }
 
-    /// How many connections it takes.
+    /// The limits of the number of connections.
     fn limits(&self) -> [Setting; 3] {
         let range = self.text("/proc/sys/net/ipv4/ip_local_port_range").and_then(|text| {
             let mut ends = text.split_whitespace().map(|end| end.parse::<u64>().ok());
@@ -330,10 +330,10 @@ fn mask_of(cpus: &BTreeSet<usize>) -> String {
 /// The CPUs of such a mask.
 fn set_of(mask: &str) -> BTreeSet<usize> {
     let words = mask.rsplit(',').map(|word| u32::from_str_radix(word.trim(), 16).unwrap_or(0));
-    let of_word = |(number, word): (usize, u32)| {
+    let cpus = |(number, word): (usize, u32)| {
         (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| number * 32 + bit)
     };
-    words.enumerate().flat_map(of_word).collect()
+    words.enumerate().flat_map(cpus).collect()
 }
 
 #[cfg(test)]

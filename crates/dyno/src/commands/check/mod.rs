@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         output::data(&if arguments.json { crate::pretty(&report)? } else { report.text() });
         return Ok(());
     };
-    let wanted = CheckRequest::new(arguments)?;
+    let request = CheckRequest::new(arguments)?;
     refuse_missing_file(target)?;
     signals::end_on_interrupt("a check changes nothing", || {})
         .map_err(|error| Failure::new(format!("Ctrl-C can't be listened to: {error}.")))?;
@@ -69,9 +69,9 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let reached = reach_database(target).map_err(stopped)?;
-    let server = format!("{} {}", reached.facts.product, reached.facts.version);
-    let report = asking("check", &reached, || check(&reached.database.admin(), &wanted, server));
+    let opened = reach_database(target).map_err(stopped)?;
+    let server = format!("{} {}", opened.facts.product, opened.facts.version);
+    let report = asking("check", &opened, || check(&opened.database.admin(), &request, server));
     let report = report.map_err(stopped)?;
     output::data(&if arguments.json { report.json()? } else { report.text() });
     match report.complaint() {
@@ -94,12 +94,12 @@ fn refuse_missing_file(url: &str) -> Result<(), Failure> {
 
 fn check(
     driver: &AdminDriver<'_>,
-    wanted: &CheckRequest,
+    request: &CheckRequest,
     server: String,
 ) -> Result<Report, Failure> {
     match ask(driver, async |session| loaded_tpcc(session).await)? {
-        Some((loaded, stage)) => check_tpcc(driver, wanted, &loaded, stage, server),
-        None if wanted.is_usual() => check_pgbench(driver, server),
+        Some((loaded, stage)) => check_tpcc(driver, request, &loaded, stage, server),
+        None if request.is_usual() => check_pgbench(driver, server),
         None => Err(Failure::usage(
             "The database holds pgbench's tables: --ledger, --only and --driver-side are for TPC-C.",
         )),
@@ -125,7 +125,7 @@ async fn loaded_tpcc(
     .with_hint("Look whether the URL names the right database and a user who may see its tables."))
 }
 
-/// In whose name passwords are looked for.
+/// The name of the target: its password is looked for by it.
 const NAME: &str = "target";
 
 /// The target with its nodes, if it has several.
@@ -168,26 +168,26 @@ async fn look(session: &mut AdminSession<'_>) -> Result<(Balances, Rows), DbErro
 }
 
 fn lines(sums: &Balances, [branches, tellers, accounts]: Rows, time_s: f64) -> Vec<Line> {
-    let [of_tellers, of_branches] = [Book::Tellers, Book::Branches].map(|book| sums.sum(book));
-    let wanted = [TELLERS_PER_BRANCH, i64::from(ACCOUNTS_PER_BRANCH)].map(|each| branches * each);
+    let [teller_sum, branch_sum] = [Book::Tellers, Book::Branches].map(|book| sums.sum(book));
+    let expected = [TELLERS_PER_BRANCH, i64::from(ACCOUNTS_PER_BRANCH)].map(|each| branches * each);
     let balances = "Tellers and branches have the same sum of balances.";
     let rows = "Each branch has 10 tellers and 100,000 accounts.";
-    let found = format!("branches {branches}, tellers {tellers}, accounts {accounts}");
-    let line = |id, rule: &str, holds: bool, found: String, time_s| Line {
+    let counts = format!("branches {branches}, tellers {tellers}, accounts {accounts}");
+    let line = |id, rule: &str, holds: bool, figures: String, time_s| Line {
         holds: Some(holds),
         violations: u64::from(!holds),
-        keys: if holds { Vec::new() } else { vec![found] },
+        keys: if holds { Vec::new() } else { vec![figures] },
         time_s,
         ..Line::new(id, rule)
     };
-    let sums = format!("tellers {of_tellers}, branches {of_branches}");
+    let sums = format!("tellers {teller_sum}, branches {branch_sum}");
     vec![
-        line("balances", balances, of_tellers == of_branches, sums, time_s),
-        line("rows", rows, [tellers, accounts] == wanted, found, 0.0),
+        line("balances", balances, teller_sum == branch_sum, sums, time_s),
+        line("rows", rows, [tellers, accounts] == expected, counts, 0.0),
     ]
 }
 
-/// Which sums must be alike depends on the scripts that have run, and only they know.
+/// The sums, unjudged: only the scripts that have run know which of them must be alike.
 fn facts(sums: &Balances) -> Vec<String> {
     vec![
         format!(
@@ -209,9 +209,10 @@ struct CheckRequest {
     /// All of them unless some were named.
     conditions: Vec<&'static Condition>,
     are_named: bool,
+    /// Rows of different warehouses are compared in dyno.
     is_apart: bool,
     ledger: Option<Recorded>,
-    /// Whether rows lie on their shards.
+    /// Check also that rows lie on their shards.
     shards: bool,
 }
 
@@ -249,7 +250,7 @@ impl CheckRequest {
         })
     }
 
-    /// True when nothing was asked for that only TPC-C has.
+    /// Returns true if nothing was asked for that only TPC-C has.
     fn is_usual(&self) -> bool {
         !self.are_named && !self.is_apart && self.ledger.is_none()
     }
@@ -277,8 +278,8 @@ fn refuse_other_database(recorded: &Recorded, target: &str) -> Result<(), Failur
 }
 
 fn condition(name: &str) -> Result<&'static Condition, Failure> {
-    let found = CONDITIONS.iter().find(|condition| condition.id.eq_ignore_ascii_case(name));
-    found.ok_or_else(|| {
+    let condition = CONDITIONS.iter().find(|condition| condition.id.eq_ignore_ascii_case(name));
+    condition.ok_or_else(|| {
         let ids = CONDITIONS.iter().map(|condition| condition.id);
         let failure = Failure::usage(format!("There is no condition `{name}`."));
         let meant = nearest(&name.to_uppercase(), ids.clone());
@@ -295,7 +296,7 @@ fn condition(name: &str) -> Result<&'static Condition, Failure> {
 
 fn check_tpcc(
     driver: &AdminDriver<'_>,
-    wanted: &CheckRequest,
+    request: &CheckRequest,
     loaded: &TpccDatabase,
     stage: Stage,
     server: String,
@@ -304,10 +305,10 @@ fn check_tpcc(
         recorded.is_of(loaded)?;
         check_ledger(driver, recorded)
     };
-    let ledger = wanted.ledger.as_ref().map(check_ledger).transpose()?;
-    let mut lines = check_conditions(driver, wanted, stage)?;
-    if wanted.shards {
-        lines.extend(check_shards(driver, loaded.warehouses, wanted.are_named)?);
+    let ledger = request.ledger.as_ref().map(check_ledger).transpose()?;
+    let mut lines = check_conditions(driver, request, stage)?;
+    if request.shards {
+        lines.extend(check_shards(driver, loaded.warehouses, request.are_named)?);
     }
     let is_looked_at = lines.iter().any(|line| line.holds.is_some());
     if !is_looked_at && ledger.is_none() {
@@ -324,11 +325,10 @@ fn check_tpcc(
             line.id
         )
     });
-    let is_unproven = wanted.shards && is_shardingsphere(&server) && driver.shards().is_none();
-    const UNPROVEN: &str =
+    let is_unproven = request.shards && is_shardingsphere(&server) && driver.shards().is_none();
+    let unproven =
         "Nobody has said which shards are behind this endpoint: shard-placement is not checked.";
-    let unproven = is_unproven.then(|| UNPROVEN.to_owned());
-    let facts = facts.chain(unproven);
+    let facts = facts.chain(is_unproven.then(|| unproven.to_owned()));
     let state = match stage {
         Stage::Fresh => "as loaded",
         Stage::Used => "used since its load",
@@ -345,17 +345,17 @@ fn check_tpcc(
 
 fn check_conditions(
     driver: &AdminDriver<'_>,
-    wanted: &CheckRequest,
+    request: &CheckRequest,
     stage: Stage,
 ) -> Result<Vec<Line>, Failure> {
-    let progress = ProgressBar::new("checking", wanted.conditions.len() as u64, "conditions");
+    let progress = ProgressBar::new("checking", request.conditions.len() as u64, "conditions");
     let mut lines = Vec::new();
-    for (done, condition) in wanted.conditions.iter().enumerate() {
-        progress.at(done as u64, wanted.conditions.len() as u64, condition.id);
+    for (done, condition) in request.conditions.iter().enumerate() {
+        progress.at(done as u64, request.conditions.len() as u64, condition.id);
         let mut line = Line::new(condition.id, condition.rule().to_string());
         if condition.applies(stage) {
             let begin = Instant::now();
-            let verdict = condition.examine(driver, wanted.is_apart);
+            let verdict = condition.examine(driver, request.is_apart);
             let verdict = verdict.map_err(|error| Failure::from(&error).at(condition.id))?;
             line.holds = Some(verdict.holds());
             line.violations = verdict.violations;
@@ -369,7 +369,7 @@ fn check_conditions(
     Ok(lines)
 }
 
-/// Whether every row lies on its shard; `None` where there are none.
+/// Checks that every row lies on its shard; `None` if there are no shards.
 ///
 /// # Errors
 /// They can't be asked, or it was asked for by name and they are not known.
@@ -381,11 +381,13 @@ fn check_shards(
     let begin = Instant::now();
     let proof = prove(driver, warehouses, default_sessions(), &AskedNodes)?;
     let Some(proof) = proof else {
-        let failure = || {
-            Failure::usage("No shards are known of this database, or not how rows lie on them.")
-                .with_hint("A cluster of dyno is named as cluster:FOLDER; a suite can name the shards of others.")
-        };
-        return if is_named { Err(failure()) } else { Ok(None) };
+        let failure = Failure::usage(
+            "No shards are known of this database, or not how rows lie on them.",
+        )
+        .with_hint(
+            "A cluster of dyno is named as cluster:FOLDER; a suite can name the shards of others.",
+        );
+        return if is_named { Err(failure) } else { Ok(None) };
     };
     Ok(Some(Line {
         holds: Some(proof.problems.is_empty()),

@@ -1,4 +1,4 @@
-//! What was found, as a table and as JSON.
+//! The results of a check, as a table and as JSON.
 
 use crate::pretty;
 use dyno_core::{counted, in_one_line};
@@ -20,7 +20,7 @@ pub(super) struct Line {
     pub(super) violations: u64,
     #[serde(rename = "first")]
     pub(super) keys: Vec<String>,
-    /// Both sides were compared in dyno.
+    /// Rows of different warehouses were compared in dyno.
     #[serde(rename = "driver_side")]
     pub(super) is_driver_side: bool,
     pub(super) time_s: f64,
@@ -95,7 +95,7 @@ impl LedgerReport {
 
     fn json(&self) -> Value {
         let settled = &self.settlement;
-        let lost = |lost: &dyno_tpcc::settle::LostOrder| {
+        let lost_order = |lost: &dyno_tpcc::settle::LostOrder| {
             json!({
                 "w_id": lost.warehouse,
                 "d_id": lost.district,
@@ -112,7 +112,7 @@ impl LedgerReport {
             "refused": self.refused,
             "acknowledged": settled.acknowledged,
             "lost": settled.lost,
-            "first_lost": settled.listed.iter().map(lost).collect::<Vec<_>>(),
+            "first_lost": settled.listed.iter().map(lost_order).collect::<Vec<_>>(),
             "unknown": settled.unknown,
             "unknown_committed": settled.committed,
             "growth": settled.grown,
@@ -200,7 +200,7 @@ impl Report {
         self.ledger.as_ref().and_then(LedgerReport::doubt)
     }
 
-    /// Why the database has not passed.
+    /// The reason why the database has not passed.
     pub(super) fn complaint(&self) -> Option<String> {
         let violated = self.lines.iter().filter(|line| line.holds == Some(false));
         let violated: Vec<&str> = violated.map(|line| line.id).collect();

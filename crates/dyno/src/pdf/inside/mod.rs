@@ -69,10 +69,10 @@ impl World for PaperWorld {
 }
 
 pub(super) fn compile(source: &str, fonts: Vec<Font>) -> Result<Vec<u8>, Error> {
-    let desk = PaperWorld::new(source, fonts);
-    let document = typst::compile::<PagedDocument>(&desk).output;
-    let document = document.map_err(|errors| explain(&desk, &errors))?;
-    let pdf = pdf(&document).map_err(|errors| explain(&desk, &errors));
+    let world = PaperWorld::new(source, fonts);
+    let document = typst::compile::<PagedDocument>(&world).output;
+    let document = document.map_err(|errors| explain(&world, &errors))?;
+    let pdf = pdf(&document).map_err(|errors| explain(&world, &errors));
     // The cache of this document is of no use to the next one.
     typst::comemo::evict(0);
     pdf
@@ -85,16 +85,15 @@ fn pdf(document: &PagedDocument) -> SourceResult<Vec<u8>> {
 }
 
 /// The first error, with its line.
-fn explain(desk: &PaperWorld, errors: &[SourceDiagnostic]) -> Error {
+fn explain(world: &PaperWorld, errors: &[SourceDiagnostic]) -> Error {
     let Some(error) = errors.first() else {
         return Error::new("The PDF can't be made: the compiler gives no reason.");
     };
-    let line = desk.range(error.span).and_then(|range| {
-        let text = desk.source.text().get(..range.start)?;
+    let line = world.range(error.span).and_then(|range| {
+        let text = world.source.text().get(..range.start)?;
         Some(text.matches('\n').count() + 1)
     });
     let place = line.map_or(String::new(), |line| format!(" (line {line} of the typst source)"));
-    Error::new(format!("The PDF can't be made{place}: {}.", error.message)).with_hint(
-        "The typst source is written beside the paper; look into paper.typ of `--template` where you have one.",
-    )
+    Error::new(format!("The PDF can't be made{place}: {}.", error.message))
+        .with_hint("The typst source is written beside the paper.")
 }

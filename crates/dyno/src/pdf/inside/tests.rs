@@ -34,13 +34,13 @@ fn papers() -> Vec<(&'static str, Paper)> {
 }
 
 fn document(source: &str) -> PagedDocument {
-    let desk = PaperWorld::new(source, fonts().expect("unpacked"));
-    let made = typst::compile::<PagedDocument>(&desk);
-    let warnings: Vec<_> = made.warnings.iter().map(|warning| &warning.message).collect();
+    let world = PaperWorld::new(source, fonts().expect("unpacked"));
+    let compiled = typst::compile::<PagedDocument>(&world);
+    let warnings: Vec<_> = compiled.warnings.iter().map(|warning| &warning.message).collect();
     assert!(warnings.is_empty(), "{warnings:?}");
-    match made.output {
+    match compiled.output {
         Ok(document) => document,
-        Err(errors) => panic!("{}", super::explain(&desk, &errors)),
+        Err(errors) => panic!("{}", super::explain(&world, &errors)),
     }
 }
 
@@ -170,10 +170,10 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
     let (_, paper) = papers().swap_remove(1);
     let source = paper.typst(Lang::Zh);
     assert_eq!(source, paper.typst(Lang::Zh));
-    let made = || compile(&source).expect("made");
-    let pdf = made();
+    let make_pdf = || compile(&source).expect("made");
+    let pdf = make_pdf();
     assert!(pdf.starts_with(b"%PDF-"));
-    assert!(pdf == made(), "the same bytes");
+    assert!(pdf == make_pdf(), "the same bytes");
     let inside = String::from_utf8_lossy(&unpacked(&pdf)).into_owned();
     for wanted in ["/Outlines", "NotoSansSC", "NotoSansMono", "/ToUnicode", "/StructTreeRoot"] {
         assert!(inside.contains(wanted), "{wanted}");
@@ -184,7 +184,7 @@ fn a_pdf_has_bookmarks_and_fonts_and_is_the_same_every_time() {
 #[test]
 fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
-    let desk = PaperWorld::new("", fonts);
+    let world = PaperWorld::new("", fonts);
     let listed = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let rooms = listed(&crates).chain(listed(&crates.join("workloads")));
@@ -192,7 +192,7 @@ fn every_letter_of_the_messages_is_in_the_fonts() {
     for file in rooms.flat_map(|room| listed(&room.path().join("messages"))) {
         let text = std::fs::read_to_string(file.path()).expect("text");
         for c in text.chars().filter(|c| !c.is_control()) {
-            let faces = desk.faces.iter().filter(|face| face.info().family == "Noto Sans SC");
+            let faces = world.faces.iter().filter(|face| face.info().family == "Noto Sans SC");
             let count = faces.filter(|face| face.info().coverage.contains(c as u32)).count();
             assert_eq!(count, 2, "{c:?} in Regular and Bold");
             letters += 1;
