@@ -169,10 +169,10 @@ impl Rows for Discard {
 pub struct AnswerTable {
     /// Rows of columns; `None` is NULL.
     pub rows: Vec<Vec<Option<String>>>,
-    /// What the rows take.
+    /// Size of all rows.
     bytes: usize,
-    most_bytes: usize,
-    /// More than that ends a session.
+    bytes_max: usize,
+    /// Set if a larger answer ends the session.
     is_strict: bool,
 }
 
@@ -196,7 +196,7 @@ impl Rows for AnswerTable {
     }
 
     fn overflow(&self) -> Option<usize> {
-        (self.is_cut() && self.is_strict).then_some(self.most_bytes)
+        (self.is_cut() && self.is_strict).then_some(self.bytes_max)
     }
 }
 
@@ -241,13 +241,13 @@ impl AnswerTable {
         AnswerTable::up_to(Self::OWN_BYTES_MAX, true)
     }
 
-    fn up_to(most_bytes: usize, is_strict: bool) -> Self {
-        AnswerTable { rows: Vec::new(), bytes: 0, most_bytes, is_strict }
+    fn up_to(bytes_max: usize, is_strict: bool) -> Self {
+        AnswerTable { rows: Vec::new(), bytes: 0, bytes_max, is_strict }
     }
 
-    /// True when there were more rows than are kept.
+    /// Returns true if there were more rows than are kept.
     pub fn is_cut(&self) -> bool {
-        self.bytes > self.most_bytes
+        self.bytes > self.bytes_max
     }
 
     /// The value in the first row and column; `None` also for NULL.

@@ -1,8 +1,8 @@
-//! Where quotations and comments of SQL end.
+//! The ends of quotations and comments in SQL.
 
 use crate::Dialect;
 
-/// How a server reads quotations.
+/// The dialect and the setting by which a server reads quotations.
 #[derive(Clone, Copy, Debug)]
 pub struct SqlRules {
     pub dialect: Dialect,
@@ -24,74 +24,96 @@ impl SqlRules {
     /// The part that begins at `at`, and its end: that of the text where it isn't closed.
     #[inline]
     pub fn part_at(self, sql: &[u8], at: usize) -> (SqlPart, usize) {
-        let is_mysql = self.dialect == Dialect::Mysql;
+        let (is_mysql, is_postgres) =
+            (self.dialect == Dialect::Mysql, self.dialect == Dialect::Postgres);
         let rest = &sql[at..];
         let (part, length) = match rest {
+            [b'`', ..] if is_postgres => (SqlPart::Other, 1),
             [quote @ (b'\'' | b'"' | b'`'), ..] => {
                 let has_escapes = match self.dialect {
                     Dialect::Mysql => *quote != b'`' && self.has_backslash_escapes,
                     Dialect::Postgres => *quote == b'\'' && ends_with_e(&sql[..at]),
                     Dialect::Sqlite => false,
                 };
-                (SqlPart::Quotation, quotation(rest, has_escapes).unwrap_or(rest.len()))
+                let length = quotation(rest, has_escapes, has_escapes && is_postgres);
+                (SqlPart::Quotation, length)
             }
             [b'/', b'*', b'!', ..] | [b'/', b'*', b'M', b'!', ..] if is_mysql => {
                 (SqlPart::Other, 2)
             }
-            [b'/', b'*', ..] => {
-                (SqlPart::Comment, block_comment(rest, self.dialect == Dialect::Postgres))
-            }
+            [b'/', b'*', ..] => (SqlPart::Comment, block_comment(rest, is_postgres)),
             // There `5--1` is a difference.
             [b'-', b'-', next, ..]
                 if is_mysql && !next.is_ascii_whitespace() && !next.is_ascii_control() =>
             {
                 (SqlPart::Other, 1)
             }
-            [b'-', b'-', ..] => (SqlPart::Comment, line(rest)),
-            [b'#', ..] if is_mysql => (SqlPart::Comment, line(rest)),
-            [b'$', ..] if self.dialect == Dialect::Postgres => {
-                match dollar_quotation(&sql[..at], rest) {
-                    Some(length) => (SqlPart::Quotation, length),
-                    None => (SqlPart::Other, 1),
-                }
-            }
+            [b'-', b'-', ..] => (SqlPart::Comment, line(rest, is_postgres)),
+            [b'#', ..] if is_mysql => (SqlPart::Comment, line(rest, false)),
+            [b'$', ..] if is_postgres => match dollar_quotation(&sql[..at], rest) {
+                Some(length) => (SqlPart::Quotation, length),
+                None => (SqlPart::Other, 1),
+            },
             _ => (SqlPart::Other, 1),
         };
         (part, at + length)
     }
 }
 
-/// The length of a quotation; `None` if it has no end. A doubled quote ends one and begins another, with the same result.
-fn quotation(text: &[u8], has_escapes: bool) -> Option<usize> {
+/// The length of a quotation; that of the text if it has no end. A doubled quote ends one and begins another, with the same
+/// result, unless escapes of PostgreSQL hold in what continues it.
+fn quotation(text: &[u8], has_escapes: bool, continues: bool) -> usize {
     let mut at = 1;
-    loop {
-        match *text.get(at)? {
+    while let Some(byte) = text.get(at) {
+        match byte {
             b'\\' if has_escapes => at += 2,
-            byte if byte == text[0] => return Some(at + 1),
+            byte if *byte == text[0] => {
+                at += 1;
+                let Some(gap) = continuation(&text[at..]).filter(|_| continues) else { return at };
+                at += gap + 1;
+            }
             _ => at += 1,
         }
     }
+    text.len()
 }
 
-/// The length of PostgreSQL's `$tag$...$tag$`; `None` where there is none.
+/// The length of the text between two parts of a quotation of PostgreSQL: none for a doubled quote, else blanks and
+/// comments with the end of a line among them.
+fn continuation(text: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += match &text[at..] {
+            [b'\'', ..] => break,
+            [b'-', b'-', ..] => line(&text[at..], true),
+            [byte, ..] if byte.is_ascii_whitespace() => 1,
+            _ => return None,
+        };
+    }
+    (at == 0 || text[..at].iter().any(|byte| matches!(byte, b'\n' | b'\r'))).then_some(at)
+}
+
+/// The length of PostgreSQL's `$tag$...$tag$`; `None` if none begins here.
 fn dollar_quotation(before: &[u8], text: &[u8]) -> Option<usize> {
-    let is_tag = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | 0x80..);
-    let tag = text[1..].iter().take_while(|byte| is_tag(byte)).count();
+    let tag = text[1..].iter().take_while(|byte| is_name(byte) && **byte != b'$').count();
     let begins = text.get(tag + 1) == Some(&b'$')
         && !text[1].is_ascii_digit()
-        && !before.last().is_some_and(|byte| is_tag(byte) || *byte == b'$');
+        && !before.last().is_some_and(is_name);
     let (quote, rest) = text.split_at_checked(tag + 2).filter(|_| begins)?;
     let end = rest.windows(quote.len()).position(|part| part == quote);
     Some(end.map_or(text.len(), |end| quote.len() + end + quote.len()))
 }
 
-/// True before the quotation of PostgreSQL's `E'...'`.
+/// Returns true before the quotation of PostgreSQL's `E'...'`.
 fn ends_with_e(before: &[u8]) -> bool {
-    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..);
     match before {
         [.., last, b'e' | b'E'] => !is_name(last),
         _ => matches!(before, [b'e' | b'E']),
     }
+}
+
+fn is_name(byte: &u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | 0x80..)
 }
 
 fn block_comment(text: &[u8], nests: bool) -> usize {
@@ -112,6 +134,56 @@ fn block_comment(text: &[u8], nests: bool) -> usize {
     at
 }
 
-fn line(text: &[u8]) -> usize {
-    text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len())
+/// The length of a line without its end, which is also a carriage return on PostgreSQL.
+fn line(text: &[u8], is_postgres: bool) -> usize {
+    let ends = |byte: &u8| *byte == b'\n' || is_postgres && *byte == b'\r';
+    text.iter().position(ends).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn first(sql: &str, dialect: Dialect) -> (SqlPart, &str) {
+        let rules = SqlRules { dialect, has_backslash_escapes: false };
+        let (part, end) = rules.part_at(sql.as_bytes(), usize::from(sql.starts_with('E')));
+        (part, &sql[..end])
+    }
+
+    #[test]
+    fn a_backtick_quotes_nothing_on_postgresql() {
+        assert_eq!(first("`; x", Dialect::Postgres), (SqlPart::Other, "`"));
+        for dialect in [Dialect::Mysql, Dialect::Sqlite] {
+            assert_eq!(first("`a;` x", dialect), (SqlPart::Quotation, "`a;`"));
+            assert_eq!(first("`; x", dialect), (SqlPart::Quotation, "`; x"));
+        }
+    }
+
+    #[test]
+    fn escapes_hold_in_all_parts_of_a_quotation_of_postgresql() {
+        for quotation in [
+            r"E'a\';'",
+            r"E'a''b\';'",
+            "E'a'\n'b\\';'",
+            "E'a' -- it's\r\n -- more\n\t'b\\';'",
+            r"E'a\",
+            "E'a'\n'b\\';",
+        ] {
+            let part = (SqlPart::Quotation, quotation);
+            assert_eq!(first(quotation, Dialect::Postgres), part);
+            let text = format!("{quotation}; 'x'");
+            if quotation.ends_with("'") {
+                assert_eq!(first(&text, Dialect::Postgres), part);
+            }
+        }
+        for text in ["E'a' 'b'", "E'a' -- no", "E'a' /* \n */ 'b'", "E'a'\n;'b'"] {
+            assert_eq!(first(text, Dialect::Postgres), (SqlPart::Quotation, "E'a'"));
+        }
+    }
+
+    #[test]
+    fn a_carriage_return_ends_a_comment_on_postgresql() {
+        assert_eq!(first("-- a\rb", Dialect::Postgres), (SqlPart::Comment, "-- a"));
+        assert_eq!(first("-- a\rb\n", Dialect::Mysql), (SqlPart::Comment, "-- a\rb"));
+    }
 }

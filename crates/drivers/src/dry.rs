@@ -9,7 +9,7 @@ use dyno_core::{
 #[derive(Clone, Copy, Debug)]
 pub struct DryDriver {
     pub dialect: Dialect,
-    /// Where nothing is waited for, nothing else would run on a loop.
+    /// Set for workloads that wait for nothing else: each session then has a loop, as no other would run on it.
     pub blocks: bool,
 }
 

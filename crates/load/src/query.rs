@@ -1,7 +1,8 @@
 //! Small questions and commands, and what the catalog of a database says about tables.
 //!
 //! On MySQL's protocol the catalog is asked with SHOW: proxies answer that for a table that is spread over shards, and refuse
-//! or send anywhere what reads `information_schema`. Where a refused question is no error, an error is a lost session.
+//! or send anywhere what reads `information_schema`. Functions that bear a refusal fail only if the session
+//! is lost.
 
 use crate::{LoadError, LoadObserver, doing as note, while_doing};
 use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};

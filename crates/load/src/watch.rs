@@ -57,8 +57,8 @@ impl Patience {
         Patience::saying_after(given.unwrap_or(10 * SECOND))
     }
 
-    /// How long work makes no progress until the next look at its nodes, where one has begun after `idle`: a server that
-    /// hangs takes all the time of a look, and work is given up when its time is over, not a look later.
+    /// Time without progress until the next look at the nodes, if one has begun after `idle`: a server that hangs takes
+    /// all the time of a look, and work is given up when its time is over, not a look later.
     fn next_look(&self, idle: Nanos) -> Nanos {
         let last = self.gives_up_after - self.answer_within;
         let looks = [last, self.gives_up_after].into_iter().find(|next| *next > idle);

@@ -85,7 +85,7 @@ impl<'a> Login<'a> {
                 let address = self.account.address;
                 let message = format!("The server at {address} does not compress by zlib.");
                 return Err(DbError::rejected(0, *b"08001", message)
-                    .with_hint("MySQL has what its protocol_compression_algorithms says"));
+                    .with_hint("add zlib to its protocol_compression_algorithms, or connect with compression=uncompressed"));
             }
             capabilities = capabilities.with(CapabilityFlags::COMPRESS);
         }

@@ -26,7 +26,7 @@ use std::thread;
 /// More iterations of SCRAM are computed beside the loop.
 const LOOP_ITERATIONS: u32 = 20_000;
 
-/// Of TLS, or of channel binding.
+/// Use of TLS or of channel binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Never,
@@ -484,7 +484,7 @@ pub(super) fn scram_method(binding: &ChannelBinding) -> &'static str {
 /// Reads `scram-sha-256,md5` or `!password,!none`.
 fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
     let is_negative = list.starts_with('!');
-    let mut named = Vec::new();
+    let mut names = Vec::new();
     for word in list.split(',') {
         let name = if is_negative { word.strip_prefix('!') } else { Some(word) };
         if name.is_none_or(|name| !METHODS.contains(&name)) {
@@ -494,9 +494,9 @@ fn accepted(list: &str) -> DbResult<Vec<&'static str>> {
                 METHODS.join(", ")
             )));
         }
-        named.extend(name);
+        names.extend(name);
     }
-    Ok(METHODS.into_iter().filter(|method| named.contains(method) != is_negative).collect())
+    Ok(METHODS.into_iter().filter(|method| names.contains(method) != is_negative).collect())
 }
 
 fn refusal(message: String) -> DbError {

@@ -48,13 +48,13 @@ struct Settings {
     /// Names and values of the startup message, `user` and `database` among them.
     startup: Vec<(String, String)>,
     connect_timeout: Nanos,
-    wanted: SessionAttributes,
+    role: SessionAttributes,
     order: HostOrder,
     spellings: Spellings,
 }
 
 dyno_core::named! {
-    /// Which host a connection tries first.
+    /// The host that a connection tries first.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     enum HostOrder {
         /// Connection N takes host N, and no other unless it must be of a kind.
@@ -85,8 +85,8 @@ impl PostgresDriver {
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
         let methods = AcceptedMethods::from_target(target)?;
-        let wanted = option("target_session_attrs");
-        let wanted = SessionAttributes::ALL.into_iter().find(|kind| wanted == Some(kind.name()));
+        let role = option("target_session_attrs");
+        let role = SessionAttributes::ALL.into_iter().find(|kind| role == Some(kind.name()));
         let order = option("load_balance_hosts");
         let order = HostOrder::ALL.into_iter().find(|known| order == Some(known.name()));
         let settings = Settings {
@@ -100,7 +100,7 @@ impl PostgresDriver {
             opt_ins: OptIns::from_target(target),
             startup,
             connect_timeout: target.connect_timeout_s().saturating_mul(SECOND),
-            wanted: wanted.unwrap_or_default(),
+            role: role.unwrap_or_default(),
             order: order.unwrap_or_default(),
             spellings: target.spellings,
             user,
@@ -109,18 +109,18 @@ impl PostgresDriver {
     }
 
     /// Connects to the host of this number, or to the next one that fits.
-    async fn connect_wanted(
+    async fn connect_matching(
         &self,
         number: u32,
-        wanted: SessionAttributes,
+        role: SessionAttributes,
     ) -> DbResult<PostgresSession> {
-        if wanted == SessionAttributes::Any && self.settings.order == HostOrder::Rotating {
+        if role == SessionAttributes::Any && self.settings.order == HostOrder::Rotating {
             return self.connect_to(number).await;
         }
         let mut failures = Vec::new();
         for number in (0..self.settings.hosts.count()).map(|later| number.wrapping_add(later)) {
             let failure = match self.connect_to(number).await {
-                Ok(mut session) => match wanted.objection(&mut session).await? {
+                Ok(mut session) => match role.objection(&mut session).await? {
                     None => return Ok(session),
                     Some(objection) => {
                         unwanted(self.settings.hosts.pick(number).address(), objection)
@@ -129,7 +129,7 @@ impl PostgresDriver {
                 Err(error) => error,
             };
             // A server that refuses the user is one that answers.
-            let is_last = wanted == SessionAttributes::Any && failure.cause() == Cause::Rejected;
+            let is_last = role == SessionAttributes::Any && failure.cause() == Cause::Rejected;
             failures.push(failure);
             if is_last {
                 break;
@@ -167,13 +167,13 @@ impl Driver for PostgresDriver {
             HostOrder::First => 0,
             HostOrder::Random => u32::from_le_bytes(random::<4>()?),
         };
-        let wanted = self.settings.wanted;
-        if wanted == SessionAttributes::PreferStandby
-            && let Ok(session) = self.connect_wanted(number, SessionAttributes::Standby).await
+        let role = self.settings.role;
+        if role == SessionAttributes::PreferStandby
+            && let Ok(session) = self.connect_matching(number, SessionAttributes::Standby).await
         {
             return Ok(session);
         }
-        self.connect_wanted(number, wanted).await
+        self.connect_matching(number, role).await
     }
 
     fn dialect(&self) -> Dialect {

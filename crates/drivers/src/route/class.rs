@@ -30,7 +30,7 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
     let mut tokens = Tokens { sql: sql.as_ref(), at: 0, rules };
     let class = match tokens.next() {
         Some(Token::Word(word)) => by_first_word(word, &mut tokens),
-        Some(mark @ Token::Mark(b'(')) => of_read(&mut tokens, mark),
+        Some(mark @ Token::Mark(b'(')) => classify_read(&mut tokens, mark),
         _ => Class::Other,
     };
     // Several statements in one text stay together.
@@ -43,17 +43,17 @@ pub(super) fn classify(sql: impl AsRef<[u8]>, dialect: Dialect) -> Class {
 fn by_first_word<'a>(word: &'a [u8], tokens: &mut Tokens<'a>) -> Class {
     let first = |words: &[&str]| words.iter().any(|other| is(word, other));
     if first(&["select", "with", "values", "table"]) {
-        of_read(tokens, Token::Word(word))
+        classify_read(tokens, Token::Word(word))
     } else if first(&WRITES) {
         Class::Write
     } else if first(&["begin", "start"]) {
-        of_begin(tokens)
+        classify_begin(tokens)
     } else if first(&["commit", "rollback", "end", "abort"]) {
         // `ROLLBACK TO SAVEPOINT`, `COMMIT AND CHAIN`.
         let goes_on = |token: Token<'_>| token.is_word("to") || token.is_word("and");
         if tokens.by_ref().any(goes_on) { Class::Other } else { Class::End }
     } else if first(&["set"]) {
-        of_set(tokens)
+        classify_set(tokens)
     } else if first(&["use", "reset", "discard"]) {
         Class::Both
     } else if first(&["create"]) {
@@ -66,7 +66,7 @@ fn by_first_word<'a>(word: &'a [u8], tokens: &mut Tokens<'a>) -> Class {
     }
 }
 
-fn of_begin(tokens: &mut Tokens<'_>) -> Class {
+fn classify_begin(tokens: &mut Tokens<'_>) -> Class {
     let mut is_read = false;
     for token in tokens {
         if is_read && token.is_word("only") {
@@ -77,7 +77,7 @@ fn of_begin(tokens: &mut Tokens<'_>) -> Class {
     Class::Other
 }
 
-fn of_set(tokens: &mut Tokens<'_>) -> Class {
+fn classify_set(tokens: &mut Tokens<'_>) -> Class {
     let mut class = Class::Both;
     let mut is_first = true;
     while let Some(token) = tokens.next() {
@@ -102,7 +102,7 @@ fn of_set(tokens: &mut Tokens<'_>) -> Class {
 }
 
 /// Classifies a query by what comes after its first token.
-fn of_read<'a>(tokens: &mut Tokens<'a>, first: Token<'a>) -> Class {
+fn classify_read<'a>(tokens: &mut Tokens<'a>, first: Token<'a>) -> Class {
     let mut class = Class::Read;
     let (mut before, mut last) = (Token::Mark(b';'), first);
     while let Some(token) = tokens.next_of_statement() {
@@ -123,7 +123,7 @@ fn of_read<'a>(tokens: &mut Tokens<'a>, first: Token<'a>) -> Class {
     class
 }
 
-/// True when an opening parenthesis after this word calls nothing harmful.
+/// Returns true if an opening parenthesis after this word calls nothing harmful.
 fn is_harmless_call(word: &[u8], before: Token<'_>) -> bool {
     if before == Token::Mark(b'.') || word.is_empty() {
         return false;
@@ -151,7 +151,7 @@ const EXECUTED_COMMENT: u8 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'a> {
-    /// Or a number; empty for a text or a name in quotes.
+    /// A word or a number; empty for a text or a name in quotes.
     Word(&'a [u8]),
     Mark(u8),
 }
@@ -161,7 +161,7 @@ impl Token<'_> {
         matches!(self, Token::Word(word) if is(word, other))
     }
 
-    /// True when `word` after this one means that a statement does more than read.
+    /// Returns true if `word` after this one means that a statement does more than read.
     fn forbids(self, word: &[u8]) -> bool {
         let one_of = |words: &[&str]| words.iter().any(|other| is(word, other));
         one_of(&NOT_IN_READS)
@@ -196,7 +196,7 @@ impl<'a> Tokens<'a> {
         false
     }
 
-    /// True before a comment that MySQL executes: in doubt, of any server.
+    /// Returns true before a comment that MySQL executes: in doubt, of any server.
     fn is_executed(&self) -> bool {
         let rest = &self.sql[self.at..];
         rest.starts_with(b"/*!") || rest.starts_with(b"/*M!")
@@ -241,7 +241,9 @@ impl<'a> Iterator for Tokens<'a> {
             let is_prefix = is(word, "e") && self.sql.get(self.at) == Some(&b'\'');
             return if is_prefix { self.next() } else { Some(Token::Word(word)) };
         }
-        let (part, end) = self.rules.part_at(self.sql, start);
+        // A name in backticks, in doubt, of any server.
+        let dialect = if first == b'`' { Dialect::Mysql } else { self.rules.dialect };
+        let (part, end) = SqlRules { dialect, ..self.rules }.part_at(self.sql, start);
         self.at = end;
         Some(if part == SqlPart::Quotation { Token::Word(b"") } else { Token::Mark(first) })
     }

@@ -291,11 +291,10 @@ impl ConnectionWords {
         let mode = self.one_of("sslmode", &TlsMode::ALL.map(TlsMode::name))?;
         let ca = self.take("sslrootcert");
         let is_system = ca.as_deref() == Some("system");
-        let named = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
+        let mode = TlsMode::ALL.into_iter().find(|known| mode.as_deref() == Some(known.name()));
         let default = if is_system { TlsMode::VerifyFull } else { TlsMode::default() };
-        let mode = named.unwrap_or(default);
         Ok(TlsOptions {
-            mode,
+            mode: mode.unwrap_or(default),
             ca: ca.filter(|_| !is_system).map(Into::into),
             cert: self.take("sslcert").map(Into::into),
             key: self.take("sslkey").map(Into::into),
@@ -317,11 +316,11 @@ impl ConnectionWords {
 }
 
 fn check_known(name: &str, message: impl Fn() -> String) -> Result<(), TargetError> {
-    let mut known = KEYWORDS.iter().map(|&(known, ..)| known);
-    if known.clone().any(|known| known == name) {
+    let mut keywords = KEYWORDS.iter().map(|&(keyword, ..)| keyword);
+    if keywords.clone().any(|keyword| keyword == name) {
         return Ok(());
     }
-    Err(TargetError::new(message()).with_hint(match nearest(name, &mut known) {
+    Err(TargetError::new(message()).with_hint(match nearest(name, &mut keywords) {
         Some(near) => format!("did you mean `{near}`?"),
         None => "a connection string is written as `host=db port=5432 dbname=x user=y`".to_owned(),
     }))

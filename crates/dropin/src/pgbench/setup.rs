@@ -233,7 +233,7 @@ impl Books {
         if !settings.check_balances {
             return Ok(None);
         }
-        let ledger = Ledger::of(scripts.iter().map(|(script, _)| script));
+        let ledger = Ledger::from_scripts(scripts.iter().map(|(script, _)| script));
         if ledger.is_empty() {
             let what = "--check-balances finds nothing to check in these scripts";
             return Err(Refusal::error(what).with(

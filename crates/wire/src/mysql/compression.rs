@@ -86,17 +86,18 @@ impl Frames {
         let start = out.len();
         out.resize(start + content.len(), 0);
         self.compress.reset();
-        let done = self.compress.compress(content, &mut out[start..], FlushCompress::Finish);
+        let status = self.compress.compress(content, &mut out[start..], FlushCompress::Finish);
         out.truncate(start + self.compress.total_out() as usize);
-        matches!(done, Ok(Status::StreamEnd))
+        matches!(status, Ok(Status::StreamEnd))
     }
 
     fn decompress(&mut self, body: &[u8], whole: usize, packets: &mut Vec<u8>) -> Scanned<()> {
         let start = packets.len();
         packets.resize(start + whole, 0);
         self.decompress.reset(true);
-        let done = self.decompress.decompress(body, &mut packets[start..], FlushDecompress::Finish);
-        match done {
+        let status =
+            self.decompress.decompress(body, &mut packets[start..], FlushDecompress::Finish);
+        match status {
             Ok(Status::StreamEnd) if self.decompress.total_out() as usize == whole => Ok(()),
             _ => Err(Malformed("a compressed frame does not hold what it says")),
         }
@@ -156,7 +157,7 @@ mod tests {
         assert!(out.len() < 100, "{} bytes", out.len());
         let second = [&short[..], &packet(1, b"more")].concat();
         assert_eq!(read(&mut frames, &out), [(0, long.clone()), (0, second)]);
-        // A file goes on where the server has stopped.
+        // A file continues the numbers of the server.
         let mut answer = Vec::new();
         frames.push_frame(b"give me the file", &mut answer);
         answer[3] = 4;

@@ -140,6 +140,10 @@ impl LuaFamily {
 fn failure(error: LuaError) -> Failure {
     let hint = match error.is_refusal {
         true => "The script declares its options in `sysbench.cmdline.options`.",
+        false if error.message.contains("already exists") => {
+            "An earlier run may have left it there: `prepare = false` uses what is there. Or drop it, by `dyno sysbench \
+             SCRIPT cleanup`, and have `cleanup = true` do so after each run."
+        }
         false => "the script failed there",
     };
     let trace = if error.trace.is_empty() { String::new() } else { format!("\n{}", error.trace) };

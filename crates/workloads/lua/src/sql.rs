@@ -11,7 +11,7 @@ pub(crate) fn with_placeholders(
     rules: SqlRules,
     is_prepared: bool,
 ) -> (Vec<u8>, usize) {
-    let parts = Parts::of(sql, rules);
+    let parts = Parts::new(sql, rules);
     if !is_prepared || rules.dialect != Dialect::Postgres {
         return (sql.to_vec(), parts.count() - 1);
     }
@@ -34,7 +34,7 @@ struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    fn of(sql: &'a [u8], rules: SqlRules) -> Self {
+    fn new(sql: &'a [u8], rules: SqlRules) -> Self {
         Parts { rest: Some(sql), rules }
     }
 }
@@ -63,7 +63,7 @@ pub(crate) fn substitute<'a>(
     mut values: impl Iterator<Item = Literal<'a>>,
     rules: SqlRules,
 ) {
-    for (index, part) in Parts::of(sql, rules).enumerate() {
+    for (index, part) in Parts::new(sql, rules).enumerate() {
         if index > 0 {
             push_literal(rules, out, values.next());
         }

@@ -124,7 +124,7 @@ enum Booking {
 impl Ledger {
     /// The ledger of these scripts, run in any mixture. A book belongs to a group with those that
     /// get the same variable from the same scripts.
-    pub fn of<'a>(scripts: impl IntoIterator<Item = &'a Script>) -> Ledger {
+    pub fn from_scripts<'a>(scripts: impl IntoIterator<Item = &'a Script>) -> Ledger {
         let scripts: Vec<BTreeMap<Book, Booking>> = scripts.into_iter().map(bookings).collect();
         let mut groups: BTreeMap<Vec<Option<&Booking>>, Vec<Book>> = BTreeMap::new();
         for book in Book::ALL {
@@ -365,7 +365,7 @@ mod tests {
 
     fn ledger(texts: &[&str]) -> Ledger {
         let scripts: Vec<Script> = texts.iter().map(|text| script(text)).collect();
-        Ledger::of(&scripts)
+        Ledger::from_scripts(&scripts)
     }
 
     fn groups(texts: &[&str]) -> Vec<Vec<Book>> {

@@ -67,7 +67,7 @@ impl PgbenchFamily {
         let options = PgbenchSettings::read(&experiment.test, given(experiment), scripts)
             .map_err(|error| refused(plan, experiment, error))?;
         let ledger = match options.check {
-            true => Ledger::of(options.running()),
+            true => Ledger::from_scripts(options.running()),
             false => Ledger::default(),
         };
         Ok(PgbenchFamily {
@@ -197,19 +197,20 @@ impl Driven for PgbenchFamily {
             Some(why) => (CheckVerdict::NotMade, why),
             None => self.check(driver, &before, ran),
         });
-        let named = check.map(|(verdict, evidence)| DataCheck {
+        let check = check.map(|(verdict, evidence)| DataCheck {
             name: "balances".to_owned(),
             verdict,
             evidence,
         });
-        let lost = history
+        let lost_work = history
             .zip(workload.journal.as_ref())
             .filter(|(_, journal)| journal.is_useful())
             .map(|(before, journal)| match ran.unchecked.clone() {
                 Some(why) => LostWork::untold(why),
                 None => lost_rows(driver, journal, &before),
             });
-        After { statements, checks: named.into_iter().collect(), lost, ..After::default() }
+        let checks = check.into_iter().collect();
+        After { statements, checks, lost: lost_work, ..After::default() }
     }
 }
 
@@ -282,24 +283,26 @@ impl PgbenchFamily {
 
     fn data(&self, scale: i64, size: Footprint, warnings: &mut Vec<String>) -> DataFacts {
         let rows = scale.unsigned_abs() * u64::from(ACCOUNTS_PER_BRANCH);
-        let of_script = |script: &Script| {
-            let access = Access::of(script, |name| self.options.variable(name));
+        let account_access = |script: &Script| {
+            let access = Access::from_script(script, |name| self.options.variable(name));
             let mut texts = script.commands.iter().map(ScriptCommand::text);
-            let is_of_accounts =
-                access.is_some() || texts.any(|it| it.contains("pgbench_accounts"));
-            is_of_accounts.then_some(access)
+            let uses_accounts =
+                access.is_some() || texts.any(|text| text.contains("pgbench_accounts"));
+            uses_accounts.then_some(access)
         };
-        let drawn: Vec<Option<Access>> = self.options.running().filter_map(of_script).collect();
-        let widest = drawn.iter().flatten().map(|access| access.hot_rows).max();
+        let accesses: Vec<Option<Access>> =
+            self.options.running().filter_map(account_access).collect();
+        let widest = accesses.iter().flatten().map(|access| access.hot_rows).max();
         if let Some(widest) = widest.filter(|widest| *widest > rows) {
             warnings.push(format!(
                 "Accounts are drawn from {widest} numbers, but there are only {rows}: many draws \
                  will meet no row."
             ));
         }
-        // Where scripts differ there is no figure for all of them.
-        let common = drawn.first().cloned().flatten();
-        let common = common.filter(|first| drawn.iter().all(|other| other.as_ref() == Some(first)));
+        // Scripts that differ have no figure in common.
+        let common = accesses.first().cloned().flatten();
+        let common =
+            common.filter(|first| accesses.iter().all(|other| other.as_ref() == Some(first)));
         let (hot_rows, access) = match common {
             Some(Access { hot_rows, meaning }) => (Some(hot_rows), meaning),
             None => (None, Message::default()),

@@ -117,7 +117,7 @@ pub const OPTIONS: &[OptionRow<PgbenchSettings>] = &[
 ];
 
 dyno_core::named! {
-    /// What happens to the tables before each trial.
+    /// Maintenance of the tables before each trial.
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum Vacuum {
         /// Nothing: pgbench's `-n`.
@@ -412,9 +412,9 @@ pub struct Access {
 }
 
 impl Access {
-    /// How a script draws `:aid`, as far as that can be known. `value` gives variables that are defined before the
-    /// script runs.
-    pub fn of(script: &Script, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
+    /// Reads how a script draws `:aid`, as far as that can be known. `value` returns variables that are defined before
+    /// the script runs.
+    pub fn from_script(script: &Script, value: impl Fn(&str) -> Option<i64>) -> Option<Access> {
         let name = |variable: u32| &*script.variables[variable as usize];
         let program = script.commands.iter().find_map(|command| match &command.action {
             Action::Set { variable, program } if name(*variable) == "aid" => Some(program),
@@ -427,7 +427,7 @@ impl Access {
             [
                 Op::Push(ScriptValue::Int(low)),
                 Op::Push(ScriptValue::Int(high)),
-                Op::Push(parameter),
+                parameter,
                 Op::Call(function, 3),
             ] => (low, high, meaning(function, parameter)?),
             _ => return None,
@@ -437,11 +437,11 @@ impl Access {
     }
 }
 
-fn meaning(function: Function, parameter: ScriptValue) -> Option<Message> {
+fn meaning(function: Function, parameter: Op) -> Option<Message> {
     let parameter = match parameter {
-        ScriptValue::Int(value) => value as f64,
-        ScriptValue::Double(value) => value,
-        _ => return None,
+        Op::Push(ScriptValue::Int(value)) => value as f64,
+        Op::Push(ScriptValue::Double(value)) => value,
+        _ => f64::NAN,
     };
     Some(match function {
         // Within one and two standard deviations of the middle; below a parameter of 3 the cut
@@ -567,7 +567,7 @@ mod tests {
 
     fn access(script: &str) -> Option<Access> {
         let script = Script::parse(script.as_bytes(), "a.sql", QueryMode::Simple).ok()?;
-        Access::of(&script, |name| match name {
+        Access::from_script(&script, |name| match name {
             "scale" => Some(30),
             "range" => Some(500_000),
             _ => None,
@@ -584,7 +584,10 @@ mod tests {
         assert!(meaning.contains("95 % into its middle 20 %."), "{meaning}");
         let uniform = access("  \\set aid random(1, 100000 * :scale)\nSELECT 1;").expect("drawn");
         assert_eq!(uniform.hot_rows, 3_000_000);
-        assert!(access("\\set aid random_zipfian(11, 20, 1.1)").is_some_and(|a| a.hot_rows == 10));
+        for parameter in ["1.1", "2", ":nobody"] {
+            let zipfian = format!("\\set aid random_zipfian(11, 20, {parameter})");
+            assert!(access(&zipfian).is_some_and(|a| a.hot_rows == 10), "{zipfian}");
+        }
         for unknown in [
             "SELECT 1;",
             "\\set aid 5",

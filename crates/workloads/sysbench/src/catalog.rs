@@ -2,9 +2,8 @@
 
 use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_load::catalog;
-pub(crate) use dyno_load::catalog::columns;
-pub(crate) use dyno_load::catalog::mysql_definition;
 pub use dyno_load::catalog::tables;
+pub(crate) use dyno_load::catalog::{columns, mysql_definition};
 use dyno_load::query::{column, integers};
 use std::collections::HashSet;
 

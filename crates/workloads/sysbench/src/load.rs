@@ -208,7 +208,11 @@ async fn inspect(
     missing_indexes.retain(|index| !made.contains(&index.name));
     let table = TableState::new(options, dialect, table, missing_chunks, missing_indexes);
     if table.is_complete() {
-        observer.note(&format!("Table '{name}' is already complete"));
+        let unread = match options.create_table_options.is_empty() {
+            true => "",
+            false => "; whether it has the options of --create-table-options was not looked at",
+        };
+        observer.note(&format!("Table '{name}' is already complete{unread}"));
     }
     Ok(table)
 }

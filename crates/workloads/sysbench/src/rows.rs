@@ -184,7 +184,7 @@ mod tests {
         kept.0.chunks(COLUMNS.len()).map(<[String]>::to_vec).collect()
     }
 
-    /// True when `text` has the format that [`fill_groups`] writes with this many letters.
+    /// Returns true if `text` has the format that [`fill_groups`] writes with this many letters.
     fn is_grouped(text: &str, length: usize) -> bool {
         text.len() == length
             && text.bytes().enumerate().all(|(at, letter)| {

@@ -55,8 +55,8 @@ fn list(before: &str, after: &str) -> String {
     TABLES.map(|name| format!("{before}{name}{after}")).join(", ")
 }
 
-fn other_contents(table: &str, problem: &str) -> LoadError {
-    LoadError::data(format!("{STEP}: table {table} {problem}"), START_OVER)
+fn other_contents(step: InitStep, table: &str, problem: &str) -> LoadError {
+    LoadError::data(format!("{step}: table {table} {problem}"), START_OVER)
 }
 
 /// What can be done about a table that only has the name of one of pgbench's.
@@ -71,12 +71,12 @@ pub(crate) async fn check_columns(
         if !existing.contains(table) {
             continue;
         }
-        let found = catalog::columns(session, table).await;
+        let columns = catalog::columns(session, table).await;
         let doing = format!("listing the columns of table {table}");
-        let found = found.map_err(failed(InitStep::CreateTables, doing))?;
-        let lacks = |name: &&&str| !found.iter().any(|other| other.eq_ignore_ascii_case(name));
+        let columns = columns.map_err(failed(InitStep::CreateTables, doing))?;
+        let lacks = |name: &&&str| !columns.iter().any(|other| other.eq_ignore_ascii_case(name));
         // Servers that are only compatible may list none.
-        if let Some(name) = needed.iter().find(lacks).filter(|_| !found.is_empty()) {
+        if let Some(name) = needed.iter().find(lacks).filter(|_| !columns.is_empty()) {
             let problem = format!("The table {table} is not pgbench's (it has no column {name})");
             return Err(LoadError::data(problem, NOT_OURS));
         }
@@ -90,6 +90,27 @@ const NEEDED_COLUMNS: [(&str, &[&str]); 4] = [
     (HISTORY, &["tid", "bid", "aid", "delta"]),
     (TELLERS, &["tid", "bid", "tbalance"]),
 ];
+
+/// Refuses accounts that are partitioned otherwise than the options say.
+pub(crate) async fn check_partitions(
+    session: &mut AdminSession<'_>,
+    options: &InitOptions,
+) -> Result<(), LoadError> {
+    let doing = "reading how the accounts are partitioned";
+    let existing = partitioning(session).await.map_err(failed(InitStep::CreateTables, doing))?;
+    let method = (options.partitions > 0).then_some(options.partition_method);
+    let expected = (options.partitions, method);
+    let Some(existing) = existing.filter(|existing| *existing != expected) else { return Ok(()) };
+    let by = |method: Option<PartitionMethod>| {
+        method.map_or(String::new(), |method| format!(" by {}", method.name()))
+    };
+    let (existing, expected) = (
+        format!("{} partitions{}", existing.0, by(existing.1)),
+        format!("{}{}", expected.0, by(method)),
+    );
+    let problem = format!("has {existing}, the options say {expected}");
+    Err(other_contents(InitStep::CreateTables, ACCOUNTS, &problem))
+}
 
 /// The counts of a table; what is no number is -1, which fits nowhere.
 async fn counts(
@@ -123,7 +144,7 @@ pub(crate) async fn is_small_complete(
                 "has other rows than these options make: {count} instead of {rows}, or not \
                  numbered from 1 to {rows}"
             );
-            Err(other_contents(table, &problem))
+            Err(other_contents(STEP, table, &problem))
         }
     }
 }
@@ -164,13 +185,14 @@ pub(crate) async fn complete_chunks(
 
 fn complete_chunk(row: &[i64], scale: u32) -> Result<u32, LoadError> {
     let &[bid, count, lowest, highest] = row else {
-        return Err(other_contents(ACCOUNTS, "gave no counts"));
+        return Err(other_contents(STEP, ACCOUNTS, "gave no counts"));
     };
     let branch = u32::try_from(bid).ok().filter(|branch| (1..=scale).contains(branch));
     let rows = (i64::from(ACCOUNTS_PER_BRANCH), lowest, highest);
     match branch.filter(|&branch| rows == (count, chunk(branch).0, chunk(branch).1)) {
         Some(branch) => Ok(branch),
         None => Err(other_contents(
+            STEP,
             ACCOUNTS,
             &format!(
                 "has other rows than these options make at scale {scale}: {count} of branch {bid}, \

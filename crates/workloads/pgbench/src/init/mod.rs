@@ -185,6 +185,7 @@ impl Init<'_> {
             existing::check_columns(session, &existing).await?;
             done.foreign = catalog::foreign(session, self.observer).await?;
             done.foreign.retain(|table| existing.contains(table));
+            existing::check_partitions(session, self.schema.options).await?;
             if !existing.is_empty() {
                 self.observer.note("Tables that exist are kept: only what they lack is loaded");
             }
@@ -321,8 +322,7 @@ pub(super) fn is_missing_table(error: &DbError) -> bool {
         || error.message().contains("no such table")
 }
 
-/// What to do about errors: by SQLSTATE (PostgreSQL) and by number (MySQL), or by words of SQLite,
-/// whose numbers tell little.
+/// Remedies for errors: by SQLSTATE (PostgreSQL) and by number (MySQL), or by words of SQLite, whose numbers tell little.
 #[rustfmt::skip]
 const REMEDIES: [(&str, &str, &str); 9] = [
     ("42P07 42809 1050 1347", "already exists", "drop it, perhaps a view, or begin with step d, or use another database or schema"),
@@ -354,10 +354,10 @@ fn remedy(step: InitStep, error: &DbError) -> Option<&'static str> {
     if step == InitStep::ForeignKeys && is_one("42704 42830 1005 1822") {
         return Some("foreign keys need the primary keys: put step p before step f");
     }
-    let is_said = |words: &str| !words.is_empty() && error.message().contains(words);
+    let has_words = |words: &str| !words.is_empty() && error.message().contains(words);
     let by_code = REMEDIES.into_iter().find(|(codes, ..)| is_one(codes));
-    let found = by_code.or_else(|| REMEDIES.into_iter().find(|(_, words, _)| is_said(words)));
-    found.map(|(.., remedy)| remedy)
+    let row = by_code.or_else(|| REMEDIES.into_iter().find(|(_, words, _)| has_words(words)));
+    row.map(|(.., remedy)| remedy)
 }
 
 #[cfg(test)]

@@ -198,7 +198,7 @@ impl InitOptions {
             let problem = "step G can't be resumed: the server makes all rows of a table at once";
             return refuse(problem.to_owned(), "use step g, or run without --resume");
         }
-        let of_postgres = [
+        let postgres_only = [
             ("step G", makes_rows),
             ("--fillfactor", self.fillfactor != 100),
             ("--tablespace", self.tablespace.is_some()),
@@ -206,7 +206,7 @@ impl InitOptions {
             ("--unlogged-tables", self.unlogged),
             ("--partitions", self.partitions > 0),
         ];
-        let lacking = of_postgres.into_iter().find(|(_, is_given)| *is_given);
+        let lacking = postgres_only.into_iter().find(|(_, is_given)| *is_given);
         if let Some((option, _)) = lacking.filter(|_| dialect != Dialect::Postgres) {
             let problem = format!("{option}: {product} has no such thing");
             return refuse(problem, &format!("leave out {option}"));

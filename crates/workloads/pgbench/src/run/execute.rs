@@ -11,16 +11,12 @@ use crate::script::{
     leading_int, shown_text,
 };
 use dyno_core::{
-    Cause, DbError, Discard, ErrorClass, MILLISECOND, Nanos, Outcome, Session, Tally,
-    TransactionId, text_to_bytes,
+    Cause, DbError, Discard, ErrorClass, Outcome, Session, Tally, TransactionId, text_to_bytes,
 };
-use dyno_reactor::{now, sleep_until, yield_now};
+use dyno_reactor::{Output, now, sleep_until, yield_now};
 use std::ffi::OsStr;
 use std::future::poll_fn;
-use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, ExitStatus, Stdio};
-use std::thread;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
@@ -311,34 +307,27 @@ impl PgBench {
         let names = &self.names.names;
         let (name, text) = shell_command(words, &mut client.variables, names)
             .map_err(|why| self.not_executed(&why))?;
-        let is_read = variable.is_some();
-        let thread = thread::Builder::new().spawn(move || run_shell(&text, is_read));
-        let refused = |why: &str| Err(self.not_executed(&format!("{name}: {why}")));
-        let Ok(thread) = thread else { return refused("could not launch shell command") };
-        while !thread.is_finished() {
-            sleep_until(now() + SHELL_PAUSE).await;
+        let refuse = |why: &str| Err(self.not_executed(&format!("{name}: {why}")));
+        let output = if variable.is_some() { Output::Kept } else { Output::Inherited };
+        let (variable, output) =
+            match (variable, dyno_reactor::shell(OsStr::from_bytes(&text), output).await) {
+                (None, Ok(end)) if end.status.success() => return Ok(()),
+                (Some(variable), Ok(end)) => (variable, end.output),
+                _ => return refuse("could not launch shell command"),
+            };
+        let Some(line) = output.split_inclusive(|byte| *byte == b'\n').next() else {
+            return refuse("could not read result of shell command");
+        };
+        let line = String::from_utf8_lossy(&line[..line.len().min(LONGEST_ANSWER)]);
+        let Some(value) = whole_int(&line) else {
+            return refuse(&format!("shell command must return an integer (not \"{line}\")"));
+        };
+        client.variables.set(variable, ScriptValue::Int(value));
+        if self.invalid_names[variable as usize] {
+            self.say_invalid_name(place, variable);
+            return Err(Failure::Command("execution of meta-command failed"));
         }
-        match (thread.join(), variable) {
-            (Ok(Ok((status, _))), None) if status.success() => {}
-            (Ok(Ok((_, line))), Some(variable)) if !line.is_empty() => {
-                let line = String::from_utf8_lossy(&line);
-                let Some(value) = whole_int(&line) else {
-                    return refused(&format!(
-                        "shell command must return an integer (not \"{line}\")"
-                    ));
-                };
-                client.variables.set(variable, ScriptValue::Int(value));
-            }
-            (Ok(_), Some(_)) => return refused("could not read result of shell command"),
-            _ => return refused("could not launch shell command"),
-        }
-        match variable {
-            Some(variable) if self.invalid_names[variable as usize] => {
-                self.say_invalid_name(place, variable);
-                Err(Failure::Command("execution of meta-command failed"))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     async fn start_pipeline<S: Session>(
@@ -473,9 +462,7 @@ fn is_conflict(error: &DbError) -> bool {
 /// Longest command, bytes.
 const LONGEST: usize = 254;
 /// Bytes of an answer that are looked at.
-const LONGEST_ANSWER: u64 = 63;
-/// Between two looks at a command that runs.
-const SHELL_PAUSE: Nanos = MILLISECOND / 10;
+const LONGEST_ANSWER: usize = 63;
 
 /// The name of a shell command, for messages, and its text with variables put in.
 fn shell_command(
@@ -510,19 +497,7 @@ fn shell_command(
     Ok((name, text))
 }
 
-/// Runs a command to its end; the first line of what it prints, if that is read. Blocks.
-fn run_shell(text: &[u8], is_read: bool) -> io::Result<(ExitStatus, Vec<u8>)> {
-    let stdout = if is_read { Stdio::piped() } else { Stdio::inherit() };
-    let mut command = Command::new("/bin/sh");
-    let mut child = command.arg("-c").arg(OsStr::from_bytes(text)).stdout(stdout).spawn()?;
-    let mut line = Vec::new();
-    if let Some(stdout) = child.stdout.take() {
-        BufReader::new(stdout.take(LONGEST_ANSWER)).read_until(b'\n', &mut line)?;
-    }
-    Ok((child.wait()?, line))
-}
-
-/// The number that a line is, with blanks around it. As in the original only its lower half counts.
+/// The number in a line with nothing but blanks around it. As in the original only its lower half counts.
 fn whole_int(line: &str) -> Option<i64> {
     let number = line.trim_ascii_start();
     let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);

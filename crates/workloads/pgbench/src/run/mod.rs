@@ -235,8 +235,7 @@ fn constant_scale(options: &PgbenchOptions, startup: &Startup) -> Option<(u32, i
 /// Computes beforehand what is the same in each transaction.
 fn simplify(action: &mut Action, scale: Option<(u32, i64)>, names: &Names) {
     if let Some(program) = action.program_mut() {
-        let scale = scale.as_slice();
-        program.fold(|number| scale.iter().find(|(known, _)| *known == number).map(|it| it.1));
+        program.fold(|number| scale.filter(|scale| scale.0 == number).map(|(_, value)| value));
     }
     if let Action::Set { variable, program } = action
         && let [Op::RandomBetween(first, last)] = program.ops[..]

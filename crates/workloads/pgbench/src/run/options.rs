@@ -54,7 +54,7 @@ pub struct PgbenchOptions {
     /// Whether every step of every client is traced.
     pub debug: bool,
     pub logs: Vec<ThreadLog>,
-    /// What transactions write into the history is kept: [`PgBench::journal`](super::PgBench::journal).
+    /// Keeps the rows that transactions write into the history, in [`PgBench::journal`](super::PgBench::journal).
     pub keeps_history: bool,
 }
 

@@ -191,16 +191,9 @@ pub(crate) fn shown_text(bytes: &[u8]) -> String {
 }
 
 impl Statement {
-    /// The statement of a piece from byte `skipped` on.
-    pub(crate) fn new(
-        piece: &Piece,
-        skipped: usize,
-        mode: QueryMode,
-        names: &mut Names,
-    ) -> Result<Self, String> {
-        let text = &piece.text[skipped..];
-        let is_quoted =
-            |at: usize| piece.quoted.iter().any(|range| range.contains(&(at + skipped)));
+    pub(crate) fn new(piece: Piece, mode: QueryMode, names: &mut Names) -> Result<Self, String> {
+        let Piece { text, quoted, is_chain } = piece;
+        let is_quoted = |at: usize| quoted.iter().any(|range| range.contains(&at));
         let mut references = Vec::new();
         let mut at = 0;
         while let Some(colon) = text[at..].iter().position(|&byte| byte == b':') {
@@ -218,11 +211,11 @@ impl Statement {
         if mode != QueryMode::Simple && references.len() > MOST_REFERENCES {
             return Err(format!(
                 "statement has too many arguments (maximum is {MOST_REFERENCES}): {}",
-                shown_text(text)
+                shown_text(&text)
             ));
         }
-        let (is_chain, is_copy) = (piece.is_chain, is_copy(&shown_text(text)));
-        Ok(Statement { text: text.to_vec(), references, store: None, is_chain, is_copy })
+        let is_copy = is_copy(&shown_text(&text));
+        Ok(Statement { text, references, store: None, is_chain, is_copy })
     }
 
     /// True when nothing but its success matters.
@@ -389,9 +382,7 @@ impl SqlLexer {
                 return scanner.advance(length);
             }
             _ if part != SqlPart::Other => {}
-            b' ' | b'\t' | b'\n' | b'\r' | b'\x0c' if piece.text.is_empty() => {
-                return scanner.advance(1);
-            }
+            b' ' | b'\t'..=b'\r' if piece.text.is_empty() => return scanner.advance(1),
             b':' if let Some(length) = variable_test(rest) => {
                 piece.text.extend_from_slice(b"FALSE");
                 return scanner.advance(length);
@@ -448,21 +439,6 @@ fn variable_test(rest: &[u8]) -> Option<usize> {
     (length > 0 && name.get(length) == Some(&b'}')).then_some(OPEN.len() + length + 1)
 }
 
-/// Where leading blanks and line comments end; `None` when there is nothing else.
-pub(crate) fn skip_comments(text: &[u8]) -> Option<usize> {
-    let mut at = 0;
-    loop {
-        let rest = &text[at..];
-        match rest.first()? {
-            byte if byte.is_ascii_whitespace() || *byte == b'\x0b' => at += 1,
-            b'-' if rest.starts_with(b"--") => {
-                at += rest.iter().position(|&byte| byte == b'\n')? + 1;
-            }
-            _ => return Some(at),
-        }
-    }
-}
-
 /// Words of a meta command, its name included.
 const MOST_WORDS: usize = 256;
 
@@ -476,7 +452,7 @@ pub(crate) struct Reader<'a> {
     mode: QueryMode,
     pub(crate) commands: Vec<ScriptCommand>,
     pub(crate) names: Names,
-    /// Of the meta command that is read: bytes before its backslash, its line, its name as it is written.
+    /// The current meta command: bytes before its backslash, its line, its name as written.
     start: usize,
     line: u32,
     name: String,
@@ -501,9 +477,9 @@ impl<'a> Reader<'a> {
         loop {
             // The statement begins at the first character that is not left out.
             let (piece, end) = lexer.piece(&mut self.scanner);
-            if let Some(skipped) = skip_comments(&piece.text) {
+            if !piece.text.is_empty() {
                 let line = self.scanner.line_number();
-                let statement = Statement::new(&piece, skipped, self.mode, &mut self.names)
+                let statement = Statement::new(piece, self.mode, &mut self.names)
                     .map_err(|text| ScriptError { line: Some(line), ..ScriptError::new(text) })?;
                 let (name, first_line) = ("SQL".to_owned(), statement.first_line());
                 let action = Action::Sql(statement);
@@ -526,7 +502,8 @@ impl<'a> Reader<'a> {
         let action = match self.name.to_ascii_lowercase().as_str() {
             "set" => {
                 let variable = self.scanner.word();
-                let (variable, _) = variable.ok_or_else(|| self.of_command("missing argument"))?;
+                let missing = || self.error("missing argument", None, true);
+                let (variable, _) = variable.ok_or_else(missing)?;
                 let variable = self.names.number(&text_from_bytes(variable));
                 Action::Set { variable, program: self.expression()? }
             }
@@ -575,10 +552,6 @@ impl<'a> Reader<'a> {
         ScriptError { line: Some(self.line), ..ScriptError::new(text) }
     }
 
-    fn of_command(&self, message: &str) -> ScriptError {
-        self.error(message, None, true)
-    }
-
     /// The error with the text of the command up to the scanner's place, marked at byte `at` of the script.
     fn fail<T>(
         &self,
@@ -603,7 +576,7 @@ impl<'a> Reader<'a> {
         let mut words: Vec<Argument> = Vec::new();
         while let Some((word, at)) = self.scanner.word() {
             if words.len() + 1 >= MOST_WORDS {
-                return Err(self.of_command("too many arguments"));
+                return Err(self.error("too many arguments", None, true));
             }
             words.push((text_from_bytes(word), at));
         }
@@ -613,7 +586,7 @@ impl<'a> Reader<'a> {
     /// The commands without expressions.
     fn plain(&mut self, name: &str, words: &[Argument]) -> Result<Action, ScriptError> {
         let action = match (name, words) {
-            ("sleep", _) => return self.sleep(words.to_vec()),
+            ("sleep", _) => return self.sleep(words),
             ("setshell", [] | [_]) => return self.fail("missing argument", None, None),
             ("setshell", [(variable, _), words @ ..]) => {
                 let variable = self.names.number(variable);
@@ -643,13 +616,13 @@ impl<'a> Reader<'a> {
         words.iter().map(|(text, _)| word(text)).collect()
     }
 
-    fn sleep(&mut self, mut words: Vec<Argument>) -> Result<Action, ScriptError> {
-        match words.len() {
-            0 => return self.fail("missing argument", None, None),
-            1 | 2 => {}
-            _ => return self.fail("too many arguments", None, Some(words[2].1)),
-        }
-        let (text, at) = words[0].clone();
+    fn sleep(&mut self, words: &[Argument]) -> Result<Action, ScriptError> {
+        let (text, at) = match words {
+            [] => return self.fail("missing argument", None, None),
+            [first] | [first, _] => first,
+            [_, _, (_, at), ..] => return self.fail("too many arguments", None, Some(*at)),
+        };
+        let mut unit = words.get(1).map(|(unit, at)| (unit.as_str(), *at));
         let amount = if let Some(variable) = text.strip_prefix(':') {
             Amount::Variable(self.names.number(variable))
         } else {
@@ -659,13 +632,13 @@ impl<'a> Reader<'a> {
             if end < text.len() {
                 if words.len() > 1 || digits == 0 {
                     let problem = "invalid sleep time, must be an integer";
-                    return self.fail(problem, Some(&text), Some(at));
+                    return self.fail(problem, Some(text), Some(*at));
                 }
-                words.push((text[end..].to_owned(), at + end));
+                unit = Some((&text[end..], at + end));
             }
-            Amount::Units(leading_int(&text))
+            Amount::Units(leading_int(text))
         };
-        let unit_us = match words.get(1) {
+        let unit_us = match unit {
             None => 1_000_000,
             Some((unit, at)) => match unit.to_ascii_lowercase().as_str() {
                 "us" => 1,
@@ -673,7 +646,7 @@ impl<'a> Reader<'a> {
                 "s" => 1_000_000,
                 _ => {
                     let problem = "unrecognized time unit, must be us, ms or s";
-                    return self.fail(problem, Some(unit), Some(*at));
+                    return self.fail(problem, Some(unit), Some(at));
                 }
             },
         };

@@ -55,8 +55,8 @@ impl Program {
         }
         let mut folded = Vec::with_capacity(self.ops.len());
         for op in self.ops.drain(..) {
-            let known = if let Op::Load(number) = op { constant(number) } else { None };
-            folded.push(known.map_or(op, |value| Op::Push(ScriptValue::Int(value))));
+            let value = if let Op::Load(number) = op { constant(number) } else { None };
+            folded.push(value.map_or(op, |value| Op::Push(ScriptValue::Int(value))));
             let [
                 ..,
                 Op::Push(ScriptValue::Int(left)),

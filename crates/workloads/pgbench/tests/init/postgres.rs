@@ -179,20 +179,22 @@ fn tables_of_others_are_not_changed_and_own_ones_not_silently() {
     let driver = driver(&postgres);
     let resume = InitOptions { resume: true, ..InitOptions::default() };
     let load = || initialize(&driver.admin(), &resume, &Marking);
-    let refused = |words: &str| {
+    let assert_refused = |words: &str| {
         let before = state(&driver);
         let error = load().unwrap_err();
         assert!(error.to_string().contains(words), "{error}");
         assert_eq!(state(&driver), before);
     };
     init(&driver, &steps("dt"));
-    refused("Table pgbench_branches has no rows, and dyno changes no table that it has not made");
+    assert_refused(
+        "Table pgbench_branches has no rows, and dyno changes no table that it has not made",
+    );
     init(&driver, &steps("dtg"));
-    refused("Table pgbench_branches has no key pgbench_branches_pkey (`alter table");
+    assert_refused("Table pgbench_branches has no key pgbench_branches_pkey (`alter table");
     init(&driver, &steps("p"));
     assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "used as they are");
     ask(&driver, "delete from pgbench_accounts");
-    refused("Table pgbench_accounts has too few rows");
+    assert_refused("Table pgbench_accounts has too few rows");
 
     ask(&driver, "drop table pgbench_accounts");
     assert_eq!(load().unwrap().loaded.indexes_made, [""; 0], "a load makes keys");
@@ -372,5 +374,9 @@ fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
     let nowhere = InitOptions { tablespace: Some("nowhere".into()), ..InitOptions::default() };
     let error = fails(&driver, "t", nowhere);
     assert!(error.to_string().contains("tablespace \"nowhere\" does not exist"), "{error}");
+    let partitions = InitOptions { resume: true, partitions: 2, ..InitOptions::default() };
     ask(&driver, "drop view pgbench_branches");
+    init(&driver, &steps("dt"));
+    let error = fails(&driver, "dtgvp", partitions);
+    assert!(error.to_string().contains("has 0 partitions, the options say 2 by range"), "{error}");
 }
