@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use dyno_core::Nanos;
 use dyno_engine::merge;
 
+use crate::nats::{FleetKey, SealContext};
 use crate::protocol::{Answer, Ask, Report, SentQuestion, unpack};
 use crate::trial::Inbox;
 
@@ -64,13 +65,18 @@ impl ClockOffset {
     }
 }
 
-/// Reads a packet as a question, an answer and reports, for the fuzzer. The first line of the input is its head; where
-/// that is no JSON, the input is the packet.
+/// Reads a packet as sealed by a stranger, as a question, an answer and reports, for the fuzzer. The first line of the
+/// input is the packet's head; an input that does not begin with JSON is the packet.
 pub fn probe(input: &[u8]) {
     let end = input.iter().position(|byte| *byte == b'\n').unwrap_or(input.len());
     let (head, body) = (&input[..end], input.get(end + 1..).unwrap_or_default());
     let framed = [&(head.len() as u32).to_le_bytes()[..], head, body].concat();
     let packet = if input.first() == Some(&b'{') { &framed } else { input };
+    let key = FleetKey::parse(&"07".repeat(32)).expect("a key");
+    let about = SealContext::QuestionTo("dyno.default.call");
+    assert!(key.open(about, packet).is_none(), "no one guesses a seal");
+    let (_, sealed) = key.seal(about, packet);
+    assert_eq!(key.open(about, &sealed).expect("its own seal").1, packet);
     if let Ok((sent, _)) = unpack::<SentQuestion>(packet)
         && let Ask::Prepare(order) = &sent.question.ask
     {
@@ -91,10 +97,8 @@ pub fn probe(input: &[u8]) {
 mod tests {
     use super::*;
     use crate::protocol::{GeneratorOrder, Question, Versions, pack};
-    use dyno_engine::Joined;
-    use dyno_engine::TrialResult;
-    use dyno_engine::record::Window;
-    use dyno_engine::record::{Frame, MeasuredInterval, Phase};
+    use dyno_engine::record::{Frame, MeasuredInterval, Phase, Window};
+    use dyno_engine::{Joined, TrialResult};
     use dyno_facts::{HostSample, PlannedTrial};
     use serde::Serialize;
     use std::path::Path;

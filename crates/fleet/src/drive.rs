@@ -72,7 +72,7 @@ pub(crate) enum Attempt {
 
 impl Fleet {
     /// Has the load generators drive a trial together. When one is lost before the trial begins, the others begin
-    /// without it; later losses are in the result. `None` where it was stopped; after an error nothing was measured.
+    /// without it; later losses are in the result. Returns `None` if it was stopped; after an error nothing was measured.
     pub fn drive(
         &mut self,
         task: &Task<'_>,
@@ -92,7 +92,7 @@ impl Fleet {
                 ));
             }
             match self.attempt(task, control, observer, &lost)? {
-                Attempt::Driven(done) => return Ok(Some(done)),
+                Attempt::Driven(performance) => return Ok(Some(performance)),
                 Attempt::Interrupted => return Ok(None),
                 Attempt::Thinned(LostGenerators { ids, why }) => {
                     self.drop_members(&ids);
@@ -142,13 +142,13 @@ impl Fleet {
         }
         let last_loss = trial.last_loss();
         let attempt = trial.finish(control);
-        if let Ok(Attempt::Driven(done)) = &attempt {
+        if let Ok(Attempt::Driven(performance)) = &attempt {
             let is_lost = |member: &&Member| {
-                let own = done.members.iter().find(|own| own.name == member.hello.name);
+                let own = performance.members.iter().find(|own| own.name == member.hello.name);
                 own.is_some_and(|own| own.lost.is_some())
             };
-            let lost = self.members.iter().filter(is_lost);
-            let ids = lost.map(|member| member.hello.id.clone()).collect();
+            let lost_members = self.members.iter().filter(is_lost);
+            let ids = lost_members.map(|member| member.hello.id.clone()).collect();
             self.drop_members(&ids);
         }
         // Before the data are checked or the next trial begins.
@@ -248,7 +248,7 @@ impl Fleet {
         self.send(member, Ask::Stop { trial: self.trial });
     }
 
-    /// Sends a question whose answer doesn't matter.
+    /// Sends a question whose answer does not matter, until it is answered.
     pub(crate) fn send(&self, member: &Member, ask: Ask) {
         let ((caller, to), question) = (self.way_to(member), self.question(ask));
         self.link.spawn(async move {

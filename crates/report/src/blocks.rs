@@ -179,8 +179,8 @@ pub struct Drawing {
 pub struct Blocks(pub(crate) Vec<Block>);
 
 impl Blocks {
-    /// A heading; with an anchor it may be linked to, and as that of a section or of a numbered part of one it stands in
-    /// the table of contents.
+    /// Adds a heading. With an anchor it may be linked to, and headings of sections and of their numbered parts are listed
+    /// in the table of contents.
     pub fn heading(&mut self, level: u8, number: &str, title: impl Into<Message>, anchor: &str) {
         let is_part = level == 2 || level == 3 && !number.is_empty();
         let (number, title, anchor) = (number.to_owned(), title.into(), anchor.to_owned());
@@ -352,7 +352,7 @@ pub fn bad(text: impl Into<Message>) -> Span {
     Span::of(text, Look::Bad)
 }
 
-/// The number of a check, which leads to it.
+/// The number of a check, linked to the check.
 pub(crate) fn note(level: Level, number: usize) -> Span {
     let text = format!("{level:?}{number}").into();
     Span { text, look: Look::Note(level), to: Some(format!("#check-{number}")) }
@@ -723,25 +723,37 @@ impl<R: Copy> PaperRows<R> {
         self
     }
 
-    /// The last column has one cell for each stretch of rows with the same key: that of the first of them.
-    pub fn merged<K: PartialEq>(mut self, key: impl Fn(R) -> K) -> Self {
-        let keys: Vec<K> = self.rows.iter().map(|row| key(*row)).collect();
-        let mut rest = self.table.rows.as_mut_slice();
-        for same in keys.chunk_by(K::eq) {
-            let (own, others) = rest.split_at_mut(same.len());
-            for (place, cell) in own.iter_mut().filter_map(|row| row.cells.last_mut()).enumerate() {
-                match place {
-                    0 => cell.rows = same.len(),
-                    _ => *cell = Cell::covered(),
-                }
-            }
-            rest = others;
+    /// Merges the cells of the last column over each stretch of rows with the same key: the cell of the first row stays.
+    pub fn merged(mut self, key: impl Fn(R) -> usize) -> Self {
+        for (_, rows) in self.stretches(key) {
+            let count = rows.len();
+            let mut cells = rows.iter_mut().filter_map(|row| row.cells.last_mut());
+            cells.next().into_iter().for_each(|first| first.rows = count);
+            cells.for_each(|cell| *cell = Cell::covered());
         }
         self
     }
 
+    /// The first row of each stretch of rows with the same key has an anchor.
+    pub fn anchored(mut self, key: impl Fn(R) -> usize, anchor: impl Fn(R) -> String) -> Self {
+        self.stretches(key).for_each(|(row, rows)| rows[0].anchor = anchor(row));
+        self
+    }
+
+    fn stretches(
+        &mut self,
+        key: impl Fn(R) -> usize,
+    ) -> impl Iterator<Item = (R, &mut [TableRow])> {
+        let mut rest = self.table.rows.as_mut_slice();
+        self.rows.chunk_by(move |one, next| key(*one) == key(*next)).map(move |same| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(same.len());
+            rest = others;
+            (same[0], own)
+        })
+    }
+
     /// Anchors and looks of rows.
-    pub fn each(mut self, mut change: impl FnMut(R, &mut TableRow)) -> Self {
+    pub fn each(mut self, change: impl Fn(R, &mut TableRow)) -> Self {
         for (row, made) in self.rows.iter().zip(&mut self.table.rows) {
             change(*row, made);
         }

@@ -15,7 +15,7 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const THEME: &str = include_str!("../templates/paper.typ");
 
 impl Paper {
-    /// What it says and shows.
+    /// Returns all that it says and shows.
     pub fn blocks(&self, lang: Lang) -> Vec<Block> {
         sections::of_paper(self, lang)
     }
@@ -40,8 +40,7 @@ impl Paper {
         let charts = charts.replace("var(--sans)", "'Noto Sans SC'");
         let mut colours = String::new();
         let own = self.own_colours().map(|(place, colour)| (format!("p{place}"), colour.hex()));
-        let colours_of_page = variables(STYLE).filter(|(_, value)| value.starts_with('#'));
-        let all = colours_of_page.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let all = page_colours().map(|(name, value)| (name.to_owned(), value.to_owned()));
         for (name, value) in all.chain(own) {
             let _ = write!(colours, "{}: rgb({}), ", write::quoted(&name), write::quoted(&value));
         }
@@ -144,7 +143,7 @@ impl Paper {
     /// The style sheet of charts as they stand on white paper, without variables but for the font.
     fn chart_style(&self) -> String {
         let mut css = CHART.to_owned();
-        for (name, value) in variables(STYLE).filter(|(_, value)| value.starts_with('#')) {
+        for (name, value) in page_colours() {
             css = css.replace(&format!("var(--{name})"), value);
         }
         for (place, colour) in self.own_colours() {
@@ -159,6 +158,10 @@ fn variables(css: &str) -> impl Iterator<Item = (&str, &str)> {
     let rule = css.split('}').next().unwrap_or_default();
     let both = rule.split(['{', ';']).filter_map(|part| part.trim().strip_prefix("--"));
     both.filter_map(|part| part.split_once(':')).map(|(name, value)| (name.trim(), value.trim()))
+}
+
+fn page_colours() -> impl Iterator<Item = (&'static str, &'static str)> {
+    variables(STYLE).filter(|(_, value)| value.starts_with('#'))
 }
 
 /// A template with its places `{{ name }}` filled.

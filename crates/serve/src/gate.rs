@@ -15,9 +15,9 @@ use std::net::IpAddr;
 const SHORTEST: usize = 16;
 /// Bytes of a token that dyno draws.
 const DRAWN: usize = 24;
-/// Seconds that a browser keeps the cookie.
+/// Seconds that a browser keeps the cookie; the server takes it until it ends.
 const COOKIE_LASTS_S: u32 = 12 * 3600;
-/// What makes papers, which takes a processor for seconds: only what the page's user does may ask for it.
+/// Addresses that make papers, which takes a processor for seconds: only the page's user may ask for them.
 const COSTLY: [&str; 3] = ["/paper", "/compare", "/api/compare"];
 
 /// The secret that opens the page. It is shown to nobody but the one who starts the server.
@@ -90,7 +90,7 @@ pub(crate) enum Verdict {
 #[derive(Clone)]
 pub(crate) struct Gate {
     token: Token,
-    /// What browsers keep: drawn for this server, so that it is worth nothing to another one, nor after its end.
+    /// The value of the cookie of all browsers: drawn for this server, so no other server takes it, nor a later one.
     cookie: Token,
     port: u16,
     names: Vec<String>,
@@ -142,10 +142,9 @@ impl Gate {
     fn has_cookie(&self, headers: &HeaderMap) -> bool {
         let name = self.cookie_name();
         let all = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
-        all.flat_map(|cookies| cookies.split(';')).any(|cookie| {
-            let cookie = cookie.trim().split_once('=');
-            cookie.is_some_and(|(found, value)| found == name && self.cookie.is(value))
-        })
+        let mut pairs =
+            all.flat_map(|all| all.split(';')).filter_map(|it| it.trim().split_once('='));
+        pairs.any(|(own, value)| own == name && self.cookie.is(value))
     }
 
     fn is_own(&self, host: &str) -> bool {

@@ -130,21 +130,21 @@ fn of_totals(out: &mut Exposition, labels: &[(&str, &str)], totals: &SeriesRow) 
     out.single("dyno_loops_cpu_seconds_total", "counter", help, labels, totals.loops_cpu_s);
 }
 
-/// A gauge: its name, its help, and where it is found.
+/// A gauge: its name, its help and its getter.
 type Gauge = (&'static str, &'static str, fn(&SeriesRow) -> f64);
 
-const OF_LOAD: [Gauge; 3] = [
+const LOAD_GAUGES: [Gauge; 3] = [
     ("dyno_transactions_per_second", "Commits per second in the last interval.", |row| row.tps),
     ("dyno_statements_per_second", "Statements per second in the last interval.", |row| row.qps),
     ("dyno_latency_mean_seconds", "Mean latency in the last interval.", |row| row.mean_us / 1e6),
 ];
-const OF_HOST: [Gauge; 2] = [
+const HOST_GAUGES: [Gauge; 2] = [
     ("dyno_host_cpu_ratio", "Busy share of the load generator's CPUs.", |row| row.host_cpu_share),
     ("dyno_host_steal_ratio", "Share of them taken by the hypervisor.", |row| row.host_steal_share),
 ];
 
 fn of_interval(out: &mut Exposition, labels: &[(&str, &str)], row: &SeriesRow) {
-    for (gauges, labels) in [(&OF_LOAD[..], labels), (&OF_HOST, &[])] {
+    for (gauges, labels) in [(&LOAD_GAUGES[..], labels), (&HOST_GAUGES, &[])] {
         for (name, help, value) in gauges {
             out.single(name, "gauge", help, labels, value(row));
         }

@@ -171,15 +171,15 @@ pub(crate) async fn runs(State(app): State<Arc<App>>) -> Response {
     respond(listed, |entries| json_of(&entries.iter().rev().map(line).collect::<Vec<_>>()))
 }
 
-/// The answer of what was made in another thread.
+/// Answers with a result of [`run_blocking`].
 fn respond<T, E: Display>(
-    made: Option<Result<T, E>>,
+    result: Option<Result<T, E>>,
     answer: impl FnOnce(T) -> Response,
 ) -> Response {
-    match made {
+    match result {
         Some(Ok(value)) => answer(value),
         Some(Err(error)) => broken(&error),
-        None => broken(&"The server ends."),
+        None => broken(&"The server failed to make this answer."),
     }
 }
 
@@ -339,10 +339,10 @@ fn events(
 ) -> impl Stream<Item = Result<Event, Infallible>> {
     let begin = (follower, stopped, seat, Some(false));
     let polled = stream::unfold(begin, |(mut follower, mut stopped, seat, waits)| async move {
-        // Whether it is told to stop or whoever could tell it is gone: it ends.
+        // It ends when the server stops, also if the sender of that news is gone.
         let is_stopped =
             waits? && tokio::time::timeout(POLL, stopped.wait_for(|stop| *stop)).await.is_ok();
-        // Small reads of files that were just written: not worth a thread of their own.
+        // Small reads of files that were just written: not worth another thread.
         let mut updates = follower.poll();
         if is_stopped {
             updates.push(Update::Goodbye);

@@ -1,4 +1,4 @@
-//! A cluster as a whole: made, opened, taken down; its nodes with data folders, start, replication.
+//! A cluster as a whole: made, opened, taken down; data folders, start and replication of its nodes.
 
 use crate::admin::Admin;
 use crate::folder::FORMAT;
@@ -392,8 +392,8 @@ impl Cluster {
 
     fn make_database(&self) -> Result<()> {
         let sql = format!("CREATE DATABASE {}", self.state.database);
-        let mut own = self.servers().filter(|node| node.role != "read_only");
-        own.try_for_each(|node| match node.product {
+        let mut writable = self.servers().filter(|node| node.role != "read_only");
+        writable.try_for_each(|node| match node.product {
             NodeProduct::Postgres => postgres::make_database(self, node),
             _ => self.admin(node)?.ask(&sql).map(drop),
         })

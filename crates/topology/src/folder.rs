@@ -221,8 +221,8 @@ impl Folder {
     /// Makes a folder inside that only the servers' user can read.
     pub(crate) fn make_inside(&self, name: &str, owner: Option<(u32, u32)>) -> Result<()> {
         let path = self.0.join(name);
-        let made = DirBuilder::new().mode(0o700).create(&path).and_then(|()| give(&path, owner));
-        made.or_failed("made", &path)
+        let result = DirBuilder::new().mode(0o700).create(&path).and_then(|()| give(&path, owner));
+        result.or_failed("made", &path)
     }
 
     /// Fails when the servers' user can't get through to the folder.

@@ -1,6 +1,7 @@
 //! Nodes with a network of their own: a namespace each, joined by a bridge; their links can be cut.
 
 use crate::{Cluster, ClusterError, Result, State, StateNode};
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -26,11 +27,11 @@ fn link(state: &State, node: &StateNode) -> String {
 /// Networks of 256 addresses in the range for benchmarks of network devices, 198.18.0.0/15.
 const PREFIXES: u32 = 512;
 
-/// The first three numbers of addresses that no link of this machine has.
+/// Returns the first three numbers of addresses that no network of this machine has.
 pub(crate) fn free_prefix(state: &State) -> Result<String> {
     // From a random place on: two clusters made at once rarely choose alike.
     let begin = u32::from_str_radix(tag(state), 16).unwrap_or_default();
-    free_from(begin, &ip(ADDRESSES)?).ok_or_else(|| {
+    free_from(begin, &ip(LIST_ADDRESSES)?).ok_or_else(|| {
         ClusterError::new("All networks below 198.18.0.0/15 are taken on this machine.")
             .with_hint("`ip addr` shows by whom; leave --isolated out, or take clusters down")
     })
@@ -38,7 +39,7 @@ pub(crate) fn free_prefix(state: &State) -> Result<String> {
 
 fn free_from(begin: u32, addresses: &str) -> Option<String> {
     let mut all = (0..PREFIXES).map(|step| prefix(begin.wrapping_add(step)));
-    all.find(|prefix| count_links(prefix, addresses) == 0)
+    all.find(|prefix| count_networks(prefix, addresses) == 0)
 }
 
 fn prefix(number: u32) -> String {
@@ -51,11 +52,19 @@ fn prefix_of(state: &State) -> &str {
 }
 
 /// Lists the addresses of this machine's links.
-const ADDRESSES: &str = "-4 -o addr show";
+const LIST_ADDRESSES: &str = "-4 -o addr show";
 
-/// How many links have addresses with these first three numbers.
-fn count_links(prefix: &str, addresses: &str) -> usize {
-    addresses.matches(&format!(" inet {prefix}.")).count()
+/// Number of networks of links that have addresses with these first three numbers.
+fn count_networks(prefix: &str, addresses: &str) -> usize {
+    let bits = |text: &str| text.parse::<Ipv4Addr>().map_or(0, |it| u64::from(it.to_bits()));
+    let overlaps = |network: &&str| {
+        let (address, length) = network.split_once('/').unwrap_or((network, "32"));
+        // Only the bits that belong to both networks are compared.
+        let shift = 32 - length.parse().unwrap_or(32).min(24);
+        bits(address) >> shift == bits(&format!("{prefix}.0")) >> shift
+    };
+    let after = addresses.split(" inet ").skip(1);
+    after.filter_map(|rest| rest.split_whitespace().next()).filter(overlaps).count()
 }
 
 /// The address of the node with this number, from 1.
@@ -94,7 +103,7 @@ pub(crate) fn make(state: &State) -> Result<()> {
     let (bridge, prefix) = (bridge(state), prefix_of(state));
     ip(&format!("link add {bridge} type bridge"))?;
     ip(&format!("addr add {prefix}.1/24 dev {bridge}"))?;
-    if count_links(prefix, &ip(ADDRESSES)?) > 1 {
+    if count_networks(prefix, &ip(LIST_ADDRESSES)?) > 1 {
         return Err(failed!("Somebody else took the network {prefix}.0/24 at the same time.")
             .with_hint("make the cluster again"));
     }
@@ -169,9 +178,16 @@ mod tests {
     fn networks_that_share_addresses_are_told() {
         let links = "2: eth0    inet 10.0.0.2/8 brd\n3: b    inet 198.18.7.1/24 scope global b\n";
         assert_eq!(
-            ["198.18.7", "198.18.70", "198.19.7"].map(|it| count_links(it, links)),
+            ["198.18.7", "198.18.70", "198.19.7"].map(|it| count_networks(it, links)),
             [1, 0, 0]
         );
+        let is_taken = |network: &str| {
+            count_networks("198.18.7", &format!("2: b    inet {network} scope global b\n")) == 1
+        };
+        assert!(is_taken("198.18.7.1/24") && is_taken("198.18.7.200/32"));
+        assert!(is_taken("198.18.0.1/16") && is_taken("198.19.0.1/15"));
+        assert!(is_taken("10.0.0.1/0"), "everything");
+        assert!(!is_taken("198.18.8.1/24") && !is_taken("198.19.7.1/16"));
     }
 
     #[test]
@@ -189,5 +205,6 @@ mod tests {
         assert_eq!(free_from(300, &links(&most)).as_deref(), Some("198.18.0"), "it begins anew");
         let all: Vec<u32> = (0..PREFIXES).collect();
         assert_eq!(free_from(300, &links(&all)), None);
+        assert_eq!(free_from(300, "2: b    inet 198.18.0.1/15 scope global b\n"), None);
     }
 }

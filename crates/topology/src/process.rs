@@ -198,24 +198,22 @@ pub(crate) fn last_lines(log: &Path) -> String {
     let text = String::from_utf8_lossy(&text);
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("\tat ");
     let lines: Vec<&str> = text.lines().filter(is_said).collect();
-    match lines.is_empty() {
-        true => "its log is empty.".to_owned(),
-        false => {
-            format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
-        }
+    if lines.is_empty() {
+        return "its log is empty.".to_owned();
     }
+    format!("its log ends with\n{}", lines[lines.len().saturating_sub(8)..].join("\n"))
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct ProcessFilter {
-    /// The begin of their mark: `ID/`, or `ID/NODE/` for those of one node.
+    /// The beginning of the processes' marks: `ID/`, or `ID/NODE/` for those of one node.
     mark: Vec<u8>,
     folder: PathBuf,
     known: Vec<Process>,
 }
 
 impl ProcessFilter {
-    /// Processes with a mark that begins so, those below a folder, and those that are known.
+    /// Selects processes whose mark begins with `mark` (`ID` or `ID/NODE`), those that work in `folder`, and `known` ones.
     pub(crate) fn new(mark: &str, folder: &Path, known: Vec<Process>) -> Self {
         let mark = format!("{MARK}={mark}/").into_bytes();
         ProcessFilter { mark, folder: folder.to_owned(), known }

@@ -50,7 +50,7 @@ pub struct Request {
     /// Shards of a sharded cluster, 1 to 16; `None` is four.
     pub shards: Option<u32>,
     pub replication: Replication,
-    /// What stands in front of the nodes: pgpool-II, ShardingSphere-Proxy or MySQL Router.
+    /// The product in front of the nodes: pgpool-II, ShardingSphere-Proxy or MySQL Router.
     pub endpoint: Option<NodeProduct>,
     /// Settings of all servers beside those of the template: names and values.
     pub settings: Vec<(String, String)>,
@@ -59,7 +59,7 @@ pub struct Request {
     /// A folder that MySQL was unpacked to.
     pub mysql: Option<PathBuf>,
     pub endpoint_options: endpoint::EndpointOptions,
-    /// True to give up, and take down what was started.
+    /// Returns true to give up, and take down what was started.
     pub is_stopped: fn() -> bool,
 }
 
@@ -84,16 +84,18 @@ impl Request {
     pub(crate) fn check(&self) -> Result<()> {
         use NodeProduct::{Pgpool, Router, Shardingsphere};
         let is_sharded = self.topology.is_sharded();
-        let has_shards = |shards: u32| (1..=SHARDS_MAX).contains(&shards);
+        let is_out_of_range = |shards: u32| !(1..=SHARDS_MAX).contains(&shards);
         let waits = self.replication != Replication::Async;
         let (replicas, replication) = (self.replicas, self.replication.name());
-        let many = format!("A cluster has at most {REPLICAS_MAX} read-only nodes, not {replicas}.");
-        let lone = format!("A cluster without read-only nodes has no {replication} replication.");
+        let too_many =
+            format!("A cluster has at most {REPLICAS_MAX} read-only nodes, not {replicas}.");
+        let no_replicas =
+            format!("A cluster without read-only nodes has no {replication} replication.");
         let shards = format!("A sharded cluster has 1 to {SHARDS_MAX} shards.");
         let (message, hint) = match (self.topology, self.endpoint) {
-            _ if replicas > REPLICAS_MAX => (many.as_str(), "the papers measured one to eight"),
-            _ if replicas == 0 && waits => (lone.as_str(), "add --replicas 1, or more"),
-            _ if !self.shards.is_none_or(has_shards) => {
+            _ if replicas > REPLICAS_MAX => (too_many.as_str(), "the papers measured one to eight"),
+            _ if replicas == 0 && waits => (no_replicas.as_str(), "add --replicas 1, or more"),
+            _ if self.shards.is_some_and(is_out_of_range) => {
                 (shards.as_str(), "leave --shards out for four of them")
             }
             _ if is_sharded && self.replicas > 0 => {
@@ -135,14 +137,14 @@ impl Request {
     }
 }
 
-/// Where a server listens, what it is to its cluster, and where its files are, as MySQL and MariaDB name it.
+/// Settings of MySQL and MariaDB that dyno owns: where a server listens, its part in the cluster, where its files are.
 const OF_MYSQL: &str = "admin-address admin-port basedir bind-address datadir defaults-file \
     enforce-gtid-consistency extra-port gtid-domain-id gtid-mode init-file log-bin log-error \
     mysqlx mysqlx-bind-address mysqlx-port mysqlx-socket pid-file port read-only relay-log \
     report-host report-port secure-file-priv server-id skip-grant-tables skip-networking \
     socket super-read-only tmpdir user";
 
-/// The same of PostgreSQL.
+/// Like [`OF_MYSQL`], but of PostgreSQL.
 const OF_POSTGRES: &str = "config-file data-directory external-pid-file hba-file hot-standby ident-file include \
     include-dir include-if-exists listen-addresses log-destination logging-collector port \
     primary-conninfo primary-slot-name synchronous-standby-names unix-socket-directories";
@@ -157,8 +159,9 @@ pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String
                 .with_hint("write --set NAME=VALUE, such as --set max_connections=1000"));
         }
         if let Some(owned) = owned(topology, name) {
+            let full_name = if owned == name { String::new() } else { format!(" ({owned})") };
             return Err(failed!(
-                "`{name}` ({owned}) is dyno's own setting: it says where servers listen, where their files are \
+                "`{name}`{full_name} is dyno's own setting: it says where servers listen, where their files are \
                  and whom they follow."
             )
             .with_hint(format!("leave --set {name} out: servers of a cluster listen on loopback only, on free ports")));
@@ -184,6 +187,22 @@ fn owned(topology: TopologyKind, name: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn owned_settings_are_whole_names() {
+        for name in OF_MYSQL.split(' ').chain(OF_POSTGRES.split(' ')) {
+            let words = name.split('-');
+            let is_word =
+                |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());
+            assert!(words.into_iter().all(is_word), "`{name}` is cut");
+        }
+        for name in ["gtid_domain_id", "server_id"] {
+            assert_eq!(owned(TopologyKind::Mysql, name), Some(&*name.replace('_', "-")));
+        }
+        for name in ["include_if_exists", "synchronous_standby_names"] {
+            assert_eq!(owned(TopologyKind::Postgres, name), Some(&*name.replace('_', "-")));
+        }
+    }
 
     #[test]
     fn settings_that_dyno_owns_are_refused() {

@@ -158,9 +158,9 @@ impl NodeWatch {
     pub fn lost(&self) -> Option<NodeSight> {
         let node = self.node().filter(|node| !node.process().is_alive())?;
         let log = self.log(&node);
-        let said = trouble(&log).or_else(|| telling_line(&log));
-        let said = said.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
-        let evidence = format!("({}) is dead; its log {said}", node.product.name());
+        let reason = trouble(&log).or_else(|| telling_line(&log));
+        let reason = reason.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
+        let evidence = format!("({}) is dead; its log {reason}", node.product.name());
         Some(NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence })
     }
 
@@ -193,7 +193,7 @@ impl NodeWatch {
         Some(NodeSight { name: self.name.clone(), health, evidence })
     }
 
-    /// The end of its log since the watch began.
+    /// The end of the node's log since the watch began.
     fn log(&self, node: &StateNode) -> String {
         tail(&node.log(), self.log_from, READ_BYTES).unwrap_or_default()
     }

@@ -182,9 +182,9 @@ fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Fleet
     let caller = link.caller.clone();
     let call = call_subject(fleet);
     let called = link.wait(async move { who(&caller, call, SAME_NAME).await })??;
-    let taken: Vec<String> = called.found.into_iter().map(|(hello, _)| hello.name).collect();
+    let used_names: Vec<String> = called.found.into_iter().map(|(hello, _)| hello.name).collect();
     if let Some(name) = asked {
-        if taken.contains(&name.to_owned()) {
+        if used_names.iter().any(|used| used == name) {
             let message = format!("The fleet `{fleet}` has a load generator `{name}` already.");
             return Err(FleetError::new(message).with_hint("Give it another --name."));
         }
@@ -195,7 +195,7 @@ fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Fleet
     let plain = if plain.is_empty() { "generator".to_owned() } else { plain };
     let numbered = (2..).map(|number| format!("{plain}-{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
-    Ok(names.find(|name| !taken.contains(name)).unwrap_or(plain))
+    Ok(names.find(|name| !used_names.contains(name)).unwrap_or(plain))
 }
 
 /// This machine's addresses without loopback and link-local ones.

@@ -172,8 +172,8 @@ fn reports_wait_until_they_were_received() {
             texts.push(report);
         }
     }
-    let wanted = [1, 2].map(|connected| Report::Connected { connected, of: 2 });
-    assert_eq!(texts, wanted);
+    let reports = [1, 2].map(|connected| Report::Connected { connected, of: 2 });
+    assert_eq!(texts, reports);
 }
 
 #[test]

@@ -271,7 +271,7 @@ impl Sample {
         self.was_started_after(before) || self.uptime_s.zip(before.uptime_s).is_some_and(shorter)
     }
 
-    /// Unlike an uptime, which administrators may reset, the time of a start is a proof.
+    /// Returns true if the times of the starts prove a restart: unlike an uptime, administrators can't reset them.
     pub fn was_started_after(&self, before: &Sample) -> bool {
         // The server's clock and this one part in the course of a long life.
         let drift_s = CLOCK_DRIFT * before.uptime_s.unwrap_or(0.0);

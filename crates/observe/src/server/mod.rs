@@ -141,7 +141,7 @@ struct Asker<'a, 's> {
     left_out: Vec<Message>,
     refused: Vec<Message>,
     asked: Asked,
-    /// On the clock of samples.
+    /// Time before the first question, on the clock of samples.
     began_s: f64,
     /// How long each answer is waited for.
     within: Option<Nanos>,

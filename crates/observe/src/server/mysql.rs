@@ -101,7 +101,7 @@ pub(super) async fn sample(
     Ok(sample)
 }
 
-/// Between which moments a server was started: it says whole seconds, and its answer may have waited.
+/// Returns the earliest and the latest moment of a server's start: it says whole seconds, and its answer may have waited.
 fn started_s(sample: &Sample, began_s: f64) -> Option<(f64, f64)> {
     sample.uptime_s.map(|uptime_s| (began_s - uptime_s - 1.0, clock_s() - uptime_s))
 }

@@ -245,13 +245,13 @@ impl Described {
     async fn ask(asker: &mut Asker<'_, '_>, tables: &Tables<'_>) -> DbResult<Self> {
         // Empty tables have no statistics, and partitioned ones hold nothing themselves. Negative
         // rows: never counted. Rows since the last count are known to the server's statistics alone.
-        let known = include_str!("postgres/tables.sql");
+        let statistics = include_str!("postgres/tables.sql");
         let columns = include_str!("postgres/columns.sql");
         let indexes = "SELECT tablename, indexname, indexdef FROM pg_indexes \
                        WHERE schemaname = ANY (current_schemas(false)) ORDER BY 1, 2";
         // Without what it is called and where: `BEFORE UPDATE ... FOR EACH ROW EXECUTE FUNCTION f()`.
         let triggers = include_str!("postgres/triggers.sql");
-        let known = asker.rows(say!(asked_statistics_of_optimiser), known).await?;
+        let statistics = asker.rows(say!(asked_statistics_of_optimiser), statistics).await?;
         let columns = asker.rows_of(tables, say!(asked_columns), columns).await?;
         let indexes = asker.rows_of(tables, say!(asked_indexes), indexes).await?;
         let triggers = asker.rows_of(tables, say!(asked_triggers), triggers).await?;
@@ -269,7 +269,7 @@ impl Described {
         let triggers_told = triggers.iter().map(|row| trigger(row, cell(row, 4)));
         let schema = of_columns.chain(indexes.iter().map(index)).chain(triggers_told);
         let schema = schema.chain(properties.iter().map(|row| property(row))).collect();
-        let own = || known.iter().filter(|row| tables.has(cell(row, 0)));
+        let own = || statistics.iter().filter(|row| tables.has(cell(row, 0)));
         let rows = |row: &Vec<Option<String>>| {
             let count = cell(row, 1).parse::<f64>().ok().filter(|&count| count >= 0.0)?;
             Some((cell(row, 0).to_owned(), count as u64))

@@ -204,7 +204,7 @@ impl Curves<'_> {
         Some(self.wide(&description, axes, series, &[caption]))
     }
 
-    /// What throughput costs in latency: one line per target, from the lowest to the highest load.
+    /// Latency against throughput: one line per target, from the lowest to the highest load.
     fn latency_against_throughput(&self) -> Option<Drawing> {
         let (paper, experiment, levels, lang) =
             (self.paper, self.experiment, &self.levels, self.lang);

@@ -13,14 +13,14 @@ const FEWEST_STRETCHES: usize = 24;
 /// Stretches of all trials of a paper together.
 const STRETCHES_OF_ALL: usize = 6_000;
 
-/// So many trials are drawn.
+/// At most this many trials are drawn.
 const MOST_DRAWN: usize = 120;
 
-/// The first trials over time, and how many are not drawn.
+/// Returns the charts of the first trials over time, and the number of trials that are not drawn.
 pub(crate) fn of_trials(paper: &Paper, lang: Lang) -> (Vec<Drawing>, usize) {
     let trials: Vec<&Trial> = paper.trials.iter().filter(|trial| trial.series.len() > 1).collect();
-    let drawn = trials.iter().take(MOST_DRAWN).map(|trial| of_trial(paper, trial, lang));
-    (drawn.collect(), trials.len().saturating_sub(MOST_DRAWN))
+    let charts = trials.iter().take(MOST_DRAWN).map(|trial| of_trial(paper, trial, lang));
+    (charts.collect(), trials.len().saturating_sub(MOST_DRAWN))
 }
 
 /// Throughput and latency of a trial over time.

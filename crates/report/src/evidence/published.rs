@@ -253,8 +253,8 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
         own[place.unwrap_or(0)] = Some(*pair);
         let value = |name: &&str| pair.row.conditions.get(*name).map(|value| readable(value));
         let others = pair.row.conditions.iter().filter(|(name, value)| {
-            let is_told = [&splitting, &conditions].iter().any(|it| it.contains(&name.as_str()));
-            **value != pair.row.label && !is_told
+            let has_column = [&splitting, &conditions].iter().any(|it| it.contains(&name.as_str()));
+            **value != pair.row.label && !has_column
         });
         let others = others.map(|(name, value)| format!("{name} {}", readable(value)));
         rows.push(ComparisonRow {
@@ -281,7 +281,7 @@ fn compare<'a>(published: &'a Published, pairs: &[Pair<'a>]) -> Comparison<'a> {
     }
 }
 
-/// Conditions in which pairs differ from others that are alike so.
+/// Returns the names of conditions in which pairs differ from others for which `are_alike` holds.
 fn differing<'a>(
     pairs: &[Pair<'a>],
     are_alike: impl Fn(&Pair<'a>, &Pair<'a>) -> bool,
@@ -457,26 +457,27 @@ fn differences(
         (rows, row.number("rows"), |a, b| say!(rows_instead_of, here = a, there = b)),
         (hot_rows, row.number("hot_rows"), |a, b| say!(hot_rows_instead_of, here = a, there = b)),
     ];
-    let unlike = |(here, there, words): Compared| {
-        let (here, there) = (here?, there?);
-        let is_unlike = (here - there).abs() > ALIKE * here.abs().max(there.abs());
-        is_unlike.then(|| words(number(here), number(there)))
+    let is_unlike =
+        |here: f64, there: f64| (here - there).abs() > ALIKE * here.abs().max(there.abs());
+    let difference = |(here, there, words): Compared| {
+        let (here, there) = here.zip(there).filter(|(here, there)| is_unlike(*here, *there))?;
+        Some(words(number(here), number(there)))
     };
     let product = Some(&target.product).filter(|product| !product.is_empty());
     let generators = row.number("load_generators").filter(|count| *count > 1.0);
     let scale = point.scale().and_then(|scale| {
-        let there = row.number(scale.name).filter(|there| *there != scale.value)?;
+        let there = row.number(scale.name).filter(|there| is_unlike(scale.value, *there))?;
         let (here, there) = (number(scale.value), number(there));
         Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
     });
-    // Where data lie in memory that lay on the disk there, or the other way round, is told by sizes.
+    // The sizes show whether data are in memory here and were on the disk there, or the other way round.
     let size = facts.filter(|_| row.number("memory_gib").is_some()).and_then(|data| {
         let (size, memory) = (bytes(data.size_bytes? as f64), bytes(data.memory_bytes? as f64));
         let setting = &data.memory_setting;
         Some(say!(size_of_data_setting_memory, size = size, setting = setting, memory = memory))
     });
     let others = [
-        vcpu.is_none().then(|| row.vcpu().map(|_| say!(vcpu_not_stated))).flatten(),
+        row.vcpu().filter(|_| vcpu.is_none()).map(|_| say!(vcpu_not_stated)),
         generators.map(|there| say!(n_1_load_generator_instead_of, there = number(there))),
         point.is_paced.then(|| say!(keying_and_think_times)),
         experiment.is_open_loop.then(|| say!(transactions_on_a_schedule)),
@@ -486,7 +487,7 @@ fn differences(
     ];
     let product = product.map(|product| say!(measured_on_product, product = product)).into_iter();
     product
-        .chain(compared.into_iter().filter_map(unlike))
+        .chain(compared.into_iter().filter_map(difference))
         .chain(others.into_iter().flatten())
         .collect()
 }

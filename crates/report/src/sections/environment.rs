@@ -37,9 +37,9 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.table(nodes(target));
         blocks.fine(target.route_words.clone().unwrap_or_default());
     }
-    let of_run = |run: &RunFacts| (run.number.to_string(), run.header.environment.clone());
-    let of_runs: Vec<(String, Environment)> = paper.runs.iter().map(of_run).collect();
-    blocks.table(told_once(machines(say!(load_generator_2), say!(run), &of_runs).into()));
+    let machine = |run: &RunFacts| (run.number.to_string(), run.header.environment.clone());
+    let rows: Vec<(String, Environment)> = paper.runs.iter().map(machine).collect();
+    blocks.table(told_once(machines(say!(load_generator_2), say!(run), &rows).into()));
     for run in &paper.runs {
         let fleet = &run.header.fleet;
         let rows: Vec<(String, Environment)> =

@@ -40,7 +40,7 @@ fn has_shards(row: &FaultTrials<'_>) -> bool {
     row.facts().any(|facts| facts.across_shards.is_some())
 }
 
-/// True where a figure of the table is not known.
+/// Returns true if a figure of the table is not known.
 fn has_dashes(rows: &[FaultTrials<'_>]) -> bool {
     let mut facts = rows.iter().flat_map(FaultTrials::facts);
     let is_mixed = rows.iter().any(has_shards) && !rows.iter().all(has_shards);

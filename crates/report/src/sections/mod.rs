@@ -15,7 +15,7 @@ mod summary;
 pub(crate) use cover::standing;
 pub use environment::of_settings as settings;
 pub use results::{place, shades};
-pub(crate) use summary::reached as results_reached;
+pub(crate) use summary::{brief, reached as results_reached};
 
 use crate::blocks::{
     self, Block, Blocks, Cell, CellValue, Level, Span, Style, TextLine, bad, emphasis, note, strong,
@@ -80,21 +80,14 @@ pub(crate) fn of_paper(paper: &Paper, lang: Lang) -> Vec<Block> {
     }
 }
 
-/// What a terminal shows of a paper: its tables of results, accounting, errors and checks of the data.
+/// The verdicts of a paper for a terminal.
 pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
     let mut blocks = Blocks::default();
     summary::verdict_blocks(paper, lang, &mut blocks);
     blocks.0
 }
 
-/// What a terminal shows at the end of a run.
-pub(crate) fn brief(paper: &Paper) -> Vec<Block> {
-    let mut blocks = Blocks::default();
-    summary::brief(paper, &mut blocks);
-    blocks.0
-}
-
-/// What a terminal shows of a run that is looked at again.
+/// The blocks that a terminal shows of a run that is looked at again.
 pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
     let mut blocks = Blocks::default();
     blocks.heading(2, "", paper.title.clone(), "");

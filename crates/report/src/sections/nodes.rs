@@ -16,6 +16,7 @@ use crate::format::{
     unique,
 };
 use crate::svg::ChartRow;
+use dyno_facts::statistics::mean;
 use dyno_facts::{
     Freshness, GeneratorMember, Lang, LatencySummary, Measures, Message, Metric, NodeConditions,
     TrialSummary, say,
@@ -91,7 +92,7 @@ pub(super) fn has_clusters(paper: &Paper) -> bool {
     paper.experiments.iter().any(|experiment| !of_levels(paper, experiment).is_empty())
 }
 
-/// What servers count from before to after each trial.
+/// Gets a count of a server from before to after a trial.
 type Count = fn(&NodeConditions) -> Option<u64>;
 const READS: Count = |node| node.reads;
 const WRITES: Count = |node| node.writes;
@@ -100,7 +101,7 @@ const COMMITS: Count = |node| node.commits;
 const ROWS_FETCHED: Count = |node| node.rows_fetched;
 const ROWS_WRITTEN: Count = |node| node.rows_written;
 
-/// What a node did over all trials of a load level; a sum has no name.
+/// The work of a node over all trials of a load level; a sum has no name.
 #[derive(Default)]
 struct NodeWork<'a> {
     node: &'a str,
@@ -111,7 +112,7 @@ struct NodeWork<'a> {
 }
 
 impl NodeWork<'_> {
-    /// Nothing where some trial, or some node of a sum, has not told it.
+    /// Returns `None` if the count is missing in a trial, or of a node of a sum.
     fn count(&self, of: Count) -> Option<u64> {
         self.all.iter().map(|node| of(node)).sum()
     }
@@ -136,7 +137,7 @@ impl<'a> Level<'a> {
         self.nodes.iter().filter(|node| node.role != "endpoint")
     }
 
-    /// True where servers count rows, and not statements.
+    /// Returns true if servers count rows, and not statements.
     fn counts_rows_only(&self) -> bool {
         let has = |count: Count| self.nodes.iter().any(|node| node.count(count).is_some());
         has(ROWS_WRITTEN) && !has(STATEMENTS) && !has(WRITES)
@@ -207,15 +208,10 @@ fn of_node<'a>(name: &'a str, trials: &[&'a Trial]) -> NodeWork<'a> {
     NodeWork {
         node: name,
         role: own.iter().find_map(|(_, node)| node.role.as_deref()).unwrap_or_default(),
-        cpu_share: mean(own.iter().filter_map(|(_, node)| node.cpu_share)),
+        cpu_share: mean(&own.iter().filter_map(|(_, node)| node.cpu_share).collect::<Vec<_>>()),
         costs: Metric::costs().map(|metric| (metric, cost(metric))).collect(),
         all: own.into_iter().map(|(_, node)| node).collect(),
     }
-}
-
-fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
-    let values: Vec<f64> = values.collect();
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// Who executed the reads and the writes, in sentences.
@@ -361,17 +357,19 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
         if names.is_empty() {
             continue;
         }
-        let generators = names.iter().map(|&name| GeneratorWork {
-            name,
-            members: members().filter(|member| member.name == name).collect(),
-            window_s: trials.iter().filter(|trial| has_member(trial, name)).map(window_s).sum(),
-        });
-        let generators: Vec<GeneratorWork<'_>> = generators.collect();
-        let sum = GeneratorWork {
-            name: "",
-            members: members().collect(),
-            window_s: trials.iter().map(window_s).sum(),
+        let work = |name| {
+            let is_own = |member: &&GeneratorMember| str::is_empty(name) || member.name == name;
+            let is_member =
+                |trial: &&&Trial| trial.summary.conditions.members.iter().any(|it| is_own(&it));
+            let windows_s = trials.iter().filter(is_member).map(|trial| trial.summary.window_s);
+            GeneratorWork {
+                name,
+                members: members().filter(is_own).collect(),
+                window_s: windows_s.sum(),
+            }
         };
+        let generators: Vec<GeneratorWork<'_>> = names.iter().map(|name| work(name)).collect();
+        let sum = work("");
         let (load, target) = (point.load_words(), &point.target);
         let title = say!(what_each_load_generator_did_on, target = target, load = load);
         blocks.table(generators_table(title, &generators, &sum, &trials));
@@ -393,24 +391,20 @@ struct GeneratorWork<'a> {
     window_s: f64,
 }
 
-fn window_s(trial: &&Trial) -> f64 {
-    trial.summary.window_s
-}
+impl<'a> GeneratorWork<'a> {
+    /// Returns what one load generator reported; nothing for all together.
+    fn own(&self) -> impl Iterator<Item = &'a GeneratorMember> {
+        self.members.iter().copied().filter(|_| !self.name.is_empty())
+    }
 
-fn has_member(trial: &Trial, name: &str) -> bool {
-    trial.summary.conditions.members.iter().any(|member| member.name == name)
-}
-
-impl GeneratorWork<'_> {
     fn sum(&self, of: fn(&GeneratorMember) -> u64) -> u64 {
         self.members.iter().map(|member| of(member)).sum()
     }
 
-    /// Of times the worst, of the clock the farthest; of all together nothing.
+    /// Returns the value that is farthest from 0, the worst; `None` for all load generators together.
     fn most(&self, value: fn(&GeneratorMember) -> Option<f64>) -> Option<f64> {
-        let values = self.members.iter().filter_map(|member| value(member));
-        let most = values.reduce(|one, other| if other.abs() > one.abs() { other } else { one });
-        most.filter(|_| !self.name.is_empty())
+        let values = self.own().filter_map(value);
+        values.reduce(|one, other| if other.abs() > one.abs() { other } else { one })
     }
 
     fn workers(&self) -> u32 {
@@ -423,7 +417,7 @@ impl GeneratorWork<'_> {
     }
 }
 
-/// Who made the load and how well they started together.
+/// Describes who made the load and how well they started together.
 fn generator_words(sum: &GeneratorWork<'_>, number: usize, trials: &[&Trial]) -> Vec<Message> {
     let workers = sum.workers();
     let apart_ms = trials.iter().filter_map(|trial| start_spread_ms(trial)).reduce(f64::max);
@@ -479,26 +473,21 @@ fn generators_table<'a>(
     trials: &[&Trial],
 ) -> PaperRows<&'a GeneratorWork<'a>> {
     type Of<'a> = &'a GeneratorWork<'a>;
-    let is_sum = |one: Of<'_>| one.name.is_empty();
     let all = sum.sum(|one| one.statements);
-    // Of all together those of all transactions.
+    // The percentiles of all load generators together are those of all transactions.
     let percentile = |of: fn(&LatencySummary) -> f64| {
-        let counted = trials.iter().filter(|trial| trial.summary.latency.count > 0);
-        let whole = counted.map(|trial| of(&trial.summary.latency)).reduce(f64::max);
+        let measured = trials.iter().filter(|trial| trial.summary.latency.count > 0);
+        let whole = measured.map(|trial| of(&trial.summary.latency)).reduce(f64::max);
         move |one: Of<'_>| {
             let own = one.members.iter().filter_map(|member| Some(of(member.latency.as_ref()?)));
-            if is_sum(one) { whole } else { own.reduce(f64::max) }
+            if one.name.is_empty() { whole } else { own.reduce(f64::max) }
         }
     };
     PaperRows::new(title, generators.iter().chain([sum]))
         .text(say!(load_generator_2), |one| sum_or(one.name, say!(all_together)))
-        .text(say!(machine), |one| match one.members.first().filter(|_| !is_sum(one)) {
-            Some(member) => member.host.clone(),
-            None => String::new(),
-        })
+        .text(say!(machine), |one| one.own().next().map_or("", |member| &member.host))
         .text(say!(nodes_driven), |one| {
-            let own = one.members.iter().filter(|_| !is_sum(one));
-            unique(own.flat_map(|member| member.nodes.clone()).collect()).join(", ")
+            unique(one.own().flat_map(|member| member.nodes.clone()).collect()).join(", ")
         })
         .if_any()
         .col(say!(workers), Whole, |one| one.workers())
@@ -518,7 +507,7 @@ fn generators_table<'a>(
             one.members.iter().map(|member| member.cpu_s).sum()
         })
         .col(say!(machine_busy_percent_2), Percent, |one| {
-            let own = one.members.iter().filter(|_| !is_sum(one));
-            mean(own.filter_map(|member| Some(member.host_load?.cpu_share)))
+            let busy = one.own().filter_map(|member| Some(member.host_load?.cpu_share));
+            mean(&busy.collect::<Vec<_>>())
         })
 }

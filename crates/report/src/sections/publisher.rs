@@ -16,7 +16,7 @@ pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -
     blocks
 }
 
-/// What each suite says of itself.
+/// The description of each suite.
 pub(super) fn descriptions(paper: &Paper, lang: Lang) -> Blocks {
     let suite = |run: &RunFacts| run.header.plan.as_ref().map(|plan| plan.suite.clone());
     let both = |suite: SuiteFacts| Message::either(&suite.description, &suite.description_zh);
@@ -37,11 +37,8 @@ pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
             let inside: Vec<&str> = lines.by_ref().take_while(|l| !l.starts_with("```")).collect();
             blocks.code(inside.join("\n"));
         } else if let Some(first) = line.strip_prefix("  ") {
-            let mut inside = vec![first];
-            inside.extend(
-                std::iter::from_fn(|| lines.next_if(|l| l.starts_with("  "))).map(|l| &l[2..]),
-            );
-            blocks.code(inside.join("\n"));
+            let more = std::iter::from_fn(|| lines.next_if(|l| l.starts_with("  "))?.get(2..));
+            blocks.code(std::iter::once(first).chain(more).collect::<Vec<_>>().join("\n"));
         } else if let Some(title) = line.strip_prefix('#') {
             let more = title.len() - title.trim_start_matches('#').len();
             let level = u8::try_from(more + 1).unwrap_or(5).clamp(2, 5);
@@ -69,7 +66,7 @@ pub(super) fn markdown_blocks(text: &str) -> Vec<Block> {
     blocks.0
 }
 
-/// Adds a line. Between Chinese characters a break of lines is no blank.
+/// Adds a line. Between Chinese characters a line break does not become a blank.
 fn join(text: &mut String, line: &str) {
     let ends = [text.chars().last(), line.trim().chars().next()];
     let is_chinese = ends.into_iter().all(|end| end.is_some_and(is_wide));
@@ -90,8 +87,7 @@ fn spans(text: &str) -> TextLine {
         let mut marked = marks.into_iter().filter_map(|(mark, look)| {
             enclosed(rest, mark).map(|(inside, after)| (Span::of(inside, look), after))
         });
-        let found = marked.next().or_else(|| linked(rest));
-        match found {
+        match marked.next().or_else(|| linked(rest)) {
             Some((span, after)) => {
                 if !plain.is_empty() {
                     line.push(Span::plain(std::mem::take(&mut plain)));

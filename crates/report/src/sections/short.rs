@@ -180,7 +180,6 @@ fn levels<'a>(
     let ratio = |(.., point): LevelOf<'_>| point.data.as_ref().and_then(|data| data.size_to_memory);
     let hot = |(.., point): LevelOf<'_>| point.data.as_ref().and_then(|data| data.hot_share);
     let has_hot = rows.iter().any(|row| hot(*row).is_some_and(|share| share < 1.0));
-    let mut last = None;
     PaperRows::new(say!(load_levels_of_the_experiments), rows)
         .text(say!(experiment), |(_, experiment, _)| &experiment.title)
         .merged(|(index, ..)| index)
@@ -197,10 +196,6 @@ fn levels<'a>(
         .if_any()
         .when(has_hot, |table| table.col(say!(hot_share_percent), Percent, hot))
         .text(say!(notes), |(.., point)| notes(paper, &point.checks))
-        .each(|(index, ..), made| {
-            if last.replace(index) != Some(index) {
-                made.anchor = format!("experiment-{}", index + 1);
-            }
-        })
+        .anchored(|(index, ..)| index, |(index, ..)| format!("experiment-{}", index + 1))
         .into()
 }

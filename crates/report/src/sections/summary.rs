@@ -294,7 +294,6 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         (0..count).map(move |place| (of, of.rows.get(place)))
     });
     let number = |(of, _): ComparedRow<'_>| of.number;
-    let mut last = None;
     PaperRows::new(say!(verdicts_candidate_by_baseline_from_pairs), rows)
         .text(say!(experiment_load_level), |(of, _)| {
             let is_blocks = of.order == PairOrder::Blocks;
@@ -338,11 +337,7 @@ fn verdicts(paper: &Paper) -> PaperRows<ComparedRow<'_>> {
         .col(say!(noise_floor_percent), Percent, |(_, row)| row?.noise_floor)
         .text(say!(notes), |(of, _)| notes(paper, &of.checks))
         .merged(number)
-        .each(|(of, _), row| {
-            if last.replace(of.number) != Some(of.number) {
-                row.anchor = format!("comparison-{}", of.number);
-            }
-        })
+        .anchored(number, |(of, _)| format!("comparison-{}", of.number))
 }
 
 fn ratio(row: &VerdictRow) -> Cell {
@@ -415,18 +410,17 @@ fn gates(paper: &Paper) -> PaperRows<&GateRow> {
         })
 }
 
-pub(super) fn brief(paper: &Paper, blocks: &mut Blocks) {
+/// The lines that a terminal shows at the end of a run.
+pub(crate) fn brief(paper: &Paper) -> Vec<Block> {
+    let mut blocks = Blocks::default();
     if paper.trials.is_empty() {
         blocks.paragraph(no_trial(paper));
-        return;
+        return blocks.0;
     }
-    if let Some(banner) = rehearsal(paper) {
-        blocks.paragraph(banner);
-    }
+    rehearsal(paper).into_iter().for_each(|banner| blocks.paragraph(banner));
     for family in families().map(Some).chain([None]) {
         blocks.table(best_of_family(paper, family));
-        let is_there =
-            family.is_some_and(|_| paper.experiments.iter().any(|it| family_of(it) == family));
+        let is_there = paper.experiments.iter().any(|it| family_of(it) == family);
         let own = family.filter(|_| is_there).and_then(|family| family.summary(paper));
         blocks.extend(own.map(Block::Table));
     }
@@ -438,6 +432,7 @@ pub(super) fn brief(paper: &Paper, blocks: &mut Blocks) {
     }
     let lines = [of_data(paper), vec![accounting_line(paper)], of_errors(paper)];
     lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
+    blocks.0
 }
 
 /// The best point of each experiment of a family.

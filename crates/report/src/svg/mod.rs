@@ -219,7 +219,7 @@ pub struct Series {
     /// x, lowest, highest.
     pub band: Vec<(f64, f64, f64)>,
     pub has_dots: bool,
-    /// True where only its dots are drawn.
+    /// Set if only its dots are drawn.
     pub is_bare: bool,
     /// Message at its end.
     pub end_label: Option<String>,

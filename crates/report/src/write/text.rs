@@ -211,7 +211,7 @@ pub(crate) fn terminal(blocks: &[Block], lang: Lang) -> String {
             }
             Block::Table(of) => out += &text_of_table(of, lang),
             Block::Figures { .. } | Block::Details { is_bulky: true, .. } => {}
-            // What a page shows on demand only is too much for a screen.
+            // Details that a page shows on demand only are too long for a screen.
             Block::Details { summary, is_open, blocks, .. } => {
                 let inner = if *is_open { terminal(blocks, lang) } else { String::new() };
                 out += &format!("\n{}\n{inner}", plain(summary, lang));

@@ -1,4 +1,4 @@
-//! What surrounds a paper: its schema, its size.
+//! The frame of a paper: its schema and its size.
 
 use crate::support::{elements, golden};
 use crate::synthetic::{self, published, two_targets};

@@ -231,8 +231,9 @@ fn rules_find_what_was_changed() {
     );
     let off_by_one = |facts: &mut TpchFacts| facts.degree.got = Some(1);
     assert!(changed("tpch-degree", &off_by_one).is_empty(), "some products mean off by 1");
-    let asked = |facts: &mut TpchFacts| (facts.degree.asked, facts.degree.got) = (16, Some(2));
-    assert_eq!(changed("tpch-degree", &asked), ["trial 1: asked 16, got 2"]);
+    let few_workers =
+        |facts: &mut TpchFacts| (facts.degree.asked, facts.degree.got) = (16, Some(2));
+    assert_eq!(changed("tpch-degree", &few_workers), ["trial 1: asked 16, got 2"]);
     let none = |facts: &mut TpchFacts| {
         (facts.degree.asked, facts.degree.rule) = (4, String::new());
     };

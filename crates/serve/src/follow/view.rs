@@ -64,10 +64,10 @@ pub(crate) fn folder_name(path: &Path) -> String {
 /// A word for a status, and why it is so where there is something to say.
 pub(crate) fn run_status(status: &RunStatus) -> (&'static str, Bilingual) {
     match status {
-        RunStatus::Failed(why) => ("failed", why.into()),
         RunStatus::Running => ("running", Bilingual::default()),
         RunStatus::Complete => ("complete", Bilingual::default()),
         RunStatus::Interrupted => ("interrupted", Bilingual::default()),
+        RunStatus::Failed(why) => ("failed", why.into()),
     }
 }
 
@@ -149,7 +149,7 @@ fn level(step: &str, key: &str) -> Option<String> {
     step.split('/').find_map(|part| part.strip_prefix(key)).map(str::to_owned)
 }
 
-/// A number of an interval: its name, and where it is found.
+/// A number of an interval: its name and its getter.
 type RowNumber = (&'static str, fn(&SeriesRow) -> f64);
 
 /// The numbers of a [`RowView`], in their order.
@@ -172,7 +172,7 @@ const ROW: [RowNumber; 15] = [
     ("loops_cpus", |row| row.loops_cpu_s / row.length_s.max(1e-9)),
 ];
 
-/// The names of these numbers.
+/// Returns the names of the numbers of a [`RowView`].
 pub(crate) fn columns() -> Vec<&'static str> {
     ROW.iter().map(|(name, _)| *name).collect()
 }

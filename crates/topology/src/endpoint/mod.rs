@@ -61,13 +61,13 @@ impl Default for EndpointOptions {
     }
 }
 
-/// Whether the endpoint's program is installed.
+/// Checks that the endpoint's program is installed.
 pub fn check(product: NodeProduct, options: &EndpointOptions) -> Result<()> {
     match product {
         NodeProduct::Pgpool => pgpool::PgpoolSoftware::find(options).map(drop),
         NodeProduct::Shardingsphere => shardingsphere::ProxySoftware::find(options).map(drop),
         NodeProduct::Router => router::RouterSoftware::find(options).map(drop),
-        // What is a server of its own is looked for with the others.
+        // The programs of servers are checked with those of the other nodes.
         NodeProduct::Mariadb | NodeProduct::Mysql | NodeProduct::Postgres => Ok(()),
     }
 }

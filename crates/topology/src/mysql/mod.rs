@@ -233,14 +233,14 @@ pub(crate) struct Stream {
     pub(crate) lag_s: Option<f64>,
 }
 
-/// The words of a product for what both have.
+/// The words of MariaDB or MySQL for the same things.
 struct Dialect {
     replica: &'static str,
     source: &'static str,
-    /// Asks for what a node has executed.
+    /// The query for the transactions that a node has executed.
     position: &'static str,
     wait: &'static str,
-    /// The setting that forbids writes, also those of administrators where there is such a one.
+    /// The setting that forbids writes, also those of administrators if the product has one for these.
     read_only: &'static str,
 }
 
@@ -301,12 +301,12 @@ pub(crate) fn stream(admin: &Admin) -> Result<Option<Stream>> {
     Ok(Some(Stream { is_running: receives && applies, error, lag_s }))
 }
 
-/// What a node has executed, in the form of its product.
+/// Returns the transactions that a node has executed, in the form of its product.
 pub(crate) fn position(admin: &Admin) -> Result<String> {
     Ok(admin.ask(dialect(admin).position)?.single().replace(char::is_whitespace, ""))
 }
 
-/// Waits a second until a node has executed up to `position`; false when that took longer.
+/// Waits at most a second until a node has executed up to `position`; returns false if that takes longer.
 pub(crate) fn wait_for(admin: &Admin, position: &str) -> Result<bool> {
     let sql = format!("SELECT {}('{position}', 1)", dialect(admin).wait);
     Ok(admin.ask(&sql)?.single() == "0")
@@ -327,7 +327,7 @@ pub(crate) fn acknowledge(admin: &Admin, acknowledges: bool) -> Result<()> {
     set_semi_sync(admin, dialect(admin).replica, acknowledges)
 }
 
-/// How many read-only nodes acknowledge to this primary.
+/// Returns the number of read-only nodes that acknowledge to this primary.
 pub(crate) fn acknowledging(admin: &Admin) -> Result<usize> {
     let word = dialect(admin).source;
     let answer = admin.ask(&format!("SHOW STATUS LIKE 'Rpl_semi_sync_{word}_clients'"))?;
@@ -343,7 +343,8 @@ pub(crate) fn set_read_only(admin: &Admin, is_read_only: bool) -> Result<()> {
     admin.ask(&sql).map(drop)
 }
 
-/// Ends receiving, while what was received goes on being applied; returns what a node has received, applied or not.
+/// Ends receiving; transactions that were received are still applied. Returns those that a node has received, applied or
+/// not.
 pub(crate) fn stop_receiving(admin: &Admin) -> Result<String> {
     let replica = dialect(admin).replica;
     admin.ask(&format!("STOP {replica} IO_THREAD"))?;
@@ -357,7 +358,7 @@ pub(crate) fn follow_nobody(admin: &Admin) -> Result<()> {
     admin.ask_all(&[&format!("STOP {word}"), &format!("RESET {word} ALL")]).map(drop)
 }
 
-/// True when a node has executed everything in `position`.
+/// Returns true if a node has executed everything in `target`.
 pub(crate) fn has(admin: &Admin, target: &str) -> Result<bool> {
     if is_mariadb(admin) {
         return Ok(includes(&position(admin)?, target));
@@ -366,7 +367,7 @@ pub(crate) fn has(admin: &Admin, target: &str) -> Result<bool> {
     Ok(admin.ask(&sql)?.single() == "1")
 }
 
-/// True when a node has transactions that the primary lacks: written as the primary, received by no other node.
+/// Returns true if a node has transactions that the primary lacks: written as the primary, received by no other node.
 pub(crate) fn has_diverged(admin: &Admin, primary: &Admin) -> Result<bool> {
     if is_mariadb(admin) {
         let sql = "SELECT @@GLOBAL.gtid_binlog_state";

@@ -142,7 +142,7 @@ const BY_WAREHOUSE: [(&str, &str); 8] = [
     ("bmsql_stock", "s_w_id"),
 ];
 
-/// The part of the rules that names the servers. Prepared statements are prepared there, too.
+/// The part of the rules that names the servers. Prepared statements are prepared on the servers, too.
 fn sources<'a>(
     front: &Front<'_>,
     sources: impl Iterator<Item = (String, &'a StateNode)>,
@@ -156,7 +156,7 @@ fn sources<'a>(
             database = database,
             user = user,
             password = password,
-            // Observers have connections beside those of the load.
+            // Observers need connections in addition to those of the load.
             pool = front.options.clients_max.max(16) + 16,
         )
     };
@@ -165,9 +165,9 @@ fn sources<'a>(
 
 /// One primary and read-only nodes that take turns statement by statement.
 fn splitting(front: &Front<'_>) -> Result<String> {
-    let named = (0..).zip(front.with_role("read_only"));
+    let numbered = (0..).zip(front.with_role("read_only"));
     let readers: Vec<(String, &StateNode)> =
-        named.map(|(number, node)| (format!("r{number}"), node)).collect();
+        numbered.map(|(number, node)| (format!("r{number}"), node)).collect();
     let names: Vec<String> = readers.iter().map(|(name, _)| name.clone()).collect();
     let primary = ("w".to_owned(), front.primary()?);
     let rules = match names.is_empty() {
@@ -181,7 +181,7 @@ fn splitting(front: &Front<'_>) -> Result<String> {
 /// and configuration on each shard; every other table whole on the first one.
 fn sharding(front: &Front<'_>) -> String {
     let shards: Vec<&StateNode> = front.with_role("shard").collect();
-    let named = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
+    let backends = shards.iter().enumerate().map(|(number, node)| (format!("ds_{number}"), *node));
     let last = shards.len() - 1;
     let sysbench: Vec<String> =
         (1..=front.options.sysbench_tables).map(|number| format!("sbtest{number}")).collect();
@@ -203,7 +203,7 @@ fn sharding(front: &Front<'_>) -> String {
         },
         count = shards.len(),
     );
-    sources(front, named) + &rules
+    sources(front, backends) + &rules
 }
 
 #[cfg(test)]
