@@ -14,7 +14,7 @@
 //!
 //! The crate's `Cargo.toml` names this file as its `build`, its `lib.rs` says `dyno_facts::catalogue!()`, and
 //! `say!(n_trials, n = 3)` makes a message. An unknown key, a missing language, a place without a value or a value without
-//! a place do not compile, and the compiler warns of a key that nobody uses.
+//! a place do not compile, and the compiler warns of unused keys.
 
 use serde::Deserialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,18 +33,20 @@ fn main() {
     for file in fs::read_dir("messages").expect("the crate has messages") {
         let path = file.expect("the folder can be read").path();
         let text = fs::read_to_string(&path).expect("a file of messages can be read");
-        let read = read(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        let texts_by_key = parse(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display()));
         if path.ends_with("checks.toml") {
             checks.extend(
-                read.keys().filter_map(|key| Some(key.strip_suffix("_meaning")?.to_owned())),
+                texts_by_key
+                    .keys()
+                    .filter_map(|key| Some(key.strip_suffix("_meaning")?.to_owned())),
             );
         }
-        for (key, texts) in read {
+        for (key, texts) in texts_by_key {
             let before = entries.insert(key.clone(), texts);
             assert!(before.is_none(), "{}: {key} stands in two places", path.display());
         }
     }
-    let rust = rust(name.strip_prefix("dyno-").unwrap_or(&name), &entries, &checks);
+    let rust = to_rust(name.strip_prefix("dyno-").unwrap_or(&name), &entries, &checks);
     fs::write(Path::new(&target).join("messages.rs"), rust).expect("written");
 }
 
@@ -57,7 +59,7 @@ struct Texts {
     zh: String,
 }
 
-fn read(text: &str) -> Result<BTreeMap<String, Texts>, String> {
+fn parse(text: &str) -> Result<BTreeMap<String, Texts>, String> {
     let entries: BTreeMap<String, Texts> =
         toml::from_str(text).map_err(|error| error.to_string())?;
     for (key, texts) in &entries {
@@ -80,9 +82,9 @@ fn places(pattern: &str) -> BTreeSet<&str> {
     pattern.split('{').skip(1).filter_map(|part| Some(part.split_once('}')?.0)).collect()
 }
 
-/// A constant for each key, so that an unused one is dead code, beside one array for looking keys up; and a constant for
+/// A constant for each key, so that an unused one is dead code, and one array for looking keys up; and a constant for
 /// the texts of each check.
-fn rust(name: &str, entries: &BTreeMap<String, Texts>, checks: &[String]) -> String {
+fn to_rust(name: &str, entries: &BTreeMap<String, Texts>, checks: &[String]) -> String {
     let (mut constants, mut array) = (String::new(), String::new());
     for (index, (key, Texts { one, en, zh })) in entries.iter().enumerate() {
         let places: Vec<&str> = places(en).into_iter().collect();
@@ -116,11 +118,11 @@ fn rust(name: &str, entries: &BTreeMap<String, Texts>, checks: &[String]) -> Str
 
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::parse;
 
     #[test]
     fn both_languages_have_the_same_places() {
-        let parse = |entry: &str| read(&format!("[key]\n{entry}")).map(drop);
+        let parse = |entry: &str| parse(&format!("[key]\n{entry}")).map(drop);
         assert_eq!(parse("en = \"{n} of {all}\"\nzh = \"{all} 中的 {n}\""), Ok(()));
         let wrong = [
             ("en = \"{n}\"", "missing field `zh`"),

@@ -59,7 +59,7 @@ pub(super) async fn execute(
         None if is_stopped() => return Ok(false),
         None => {
             let s = limit.unwrap_or_default() / SECOND;
-            return Err(Failure::new(say!(command_too_slow, does = does, s = s, key = key)));
+            return Err(Failure::new(say!(command_too_slow, does, s, key)));
         }
     };
     let ended = ended
@@ -67,7 +67,7 @@ pub(super) async fn execute(
     if ended.success() {
         return Ok(true);
     }
-    let message = say!(command_failed, does = does, why = ended.to_string());
+    let message = say!(command_failed, does, why = ended.to_string());
     let hint = format!("`{key}` is run by sh -c; what it says stands above.");
     Err(Failure::new(message).with_hint(hint))
 }

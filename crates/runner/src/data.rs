@@ -129,7 +129,7 @@ impl Runner<'_> {
 
     pub(super) fn prepare(&mut self, step: &PlanStep) -> Result<()> {
         let PlanStep { experiment, target, .. } = step;
-        let title = say!(preparing, experiment = experiment, target = target);
+        let title = say!(preparing, experiment, target);
         let existing = self.existing(step, &title)?;
         let owner = self.plan.owner(target).to_owned();
         self.disown(step)?;
@@ -145,9 +145,9 @@ impl Runner<'_> {
             self.seeds.made_anew(&owner);
         }
         let is_own = self.parts(step)?.found.is_empty();
-        let loaded = if is_own { loaded } else { say!(data_found, loaded = loaded) };
+        let loaded = if is_own { loaded } else { say!(data_found, loaded) };
         observer.finish(&loaded.to_string());
-        let note = say!(data_prepared, experiment = experiment, target = target, loaded = loaded);
+        let note = say!(data_prepared, experiment, target, loaded);
         let prepared = Some(step.id.clone());
         Ok(self.run.event(Event { prepared, ..Event::new(EventKind::Note, note) })?)
     }
@@ -157,7 +157,7 @@ impl Runner<'_> {
         self.disown(step)?;
         let parts = self.parts(step)?;
         let (family, reached) = self.parties(step)?;
-        let title = say!(cleaning_up, experiment = experiment, target = target);
+        let title = say!(cleaning_up, experiment, target);
         let observer = self.progress(&title, &reached);
         remove_tables(&*family, &reached.database, &parts.made, &observer)
             .map_err(|failure| failure.at(&title))?;
@@ -169,8 +169,7 @@ impl Runner<'_> {
         observer.finish(&removed.to_string());
         self.change_tables(self.plan.owner(target), |known| forget(known, &parts.made))?;
         if !parts.found.is_empty() {
-            let note =
-                say!(data_removed, experiment = experiment, target = target, removed = removed);
+            let note = say!(data_removed, experiment, target, removed);
             self.run.event(Event::new(EventKind::Note, note))?;
         }
         Ok(())
@@ -274,7 +273,7 @@ impl Runner<'_> {
                 owed_settled,
                 step = &id,
                 ledger = &file,
-                acknowledged = acknowledged,
+                acknowledged,
                 lost = n,
                 evidence = lost.evidence
             ))?;

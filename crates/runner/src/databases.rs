@@ -117,7 +117,7 @@ pub fn reach(name: &str, url: &str) -> Result<ReachedDatabase> {
     reach_target(loading_url(url)?.parse()?, Some(name))
 }
 
-/// The same for a target that has been read; without a name, no variable holds its password.
+/// Like [`reach`] for a target that has been read; without a name, no variable holds its password.
 pub fn reach_target(target: TargetUrl, name: Option<&str>) -> Result<ReachedDatabase> {
     let (_, node) = open_first(target, name)?;
     let (database, facts, same_host) = (node.database.clone(), node.facts.clone(), node.same_host);
@@ -169,11 +169,12 @@ fn open(target: &TargetUrl) -> Result<(Database, ServerFacts), DbError> {
     Ok((database, facts))
 }
 
-/// True when a password may help: access was denied without one, and somebody sits at the terminal.
+/// Returns true if a password may help: access was denied without one, and somebody sits at the terminal.
 pub fn may_ask(error: &DbError, target: &TargetUrl) -> bool {
     is_denied(error) && target.password.is_none() && output::streams().is_some_and(Streams::can_ask)
 }
 
+/// Returns true if the server does not know the user, or not with this password.
 fn is_denied(error: &DbError) -> bool {
     let is_told = error.errno() == 1045 || error.sqlstate().starts_with("28");
     error.cause() == Cause::Rejected && is_told
@@ -239,7 +240,7 @@ fn reach_node(target: &TargetFacts, node: &TargetNode) -> Result<(TargetUrl, Rea
     let (place, mut reached) = open_first(place, Some(&name))?;
     (reached.name, reached.role) = (node.name.clone(), node.role);
     if let Some(folder) = &node.cluster {
-        // Isolated nodes have addresses of their own, and are on this machine all the same.
+        // Isolated nodes have separate addresses, but are on this machine.
         reached.same_host = true;
         reached.server = ServerPlace::Cluster { folder: folder.into(), node: node.name.clone() };
     }
@@ -346,7 +347,7 @@ fn cluster_failure(error: ClusterError) -> Failure {
     Failure::usage(sentence(&error.message)).hinted(error.hint)
 }
 
-/// Where the processes of a node are found.
+/// The place where the processes of a node are found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ServerPlace {
     /// On another machine, in this process, or behind several addresses.
@@ -405,7 +406,7 @@ pub(crate) fn target_facts(
 }
 
 const ARRIVES_WITHIN: Nanos = 10 * SECOND;
-/// How long all questions to a node may take.
+/// Time limit for all questions to a node.
 const KINSHIP_WITHIN: Nanos = 30 * SECOND;
 const STEP: Nanos = 20 * MILLISECOND;
 
@@ -432,7 +433,7 @@ pub(crate) fn check_copies(reached: &ReachedDatabase) -> Result<()> {
     Ok(())
 }
 
-/// Why a read-only node is no copy of the primary, in a sentence; `None` if it is one.
+/// The reason why a read-only node is not a copy of the primary, in a sentence; `None` if it is one.
 async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option<String>, DbError> {
     let (name, origin) = (&node.name, &primary.name);
     let (primary, node) = (primary.database.admin(), node.database.admin());
@@ -460,7 +461,7 @@ async fn why_no_copy(primary: &ReachedNode, node: &ReachedNode) -> Result<Option
     .await
 }
 
-/// True if the servers of both sessions began at the same moment, or are in one place.
+/// Returns true if both sessions are on one server, by its start or by its address and data folder.
 async fn is_same(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,
@@ -468,14 +469,15 @@ async fn is_same(
     if !["PostgreSQL", "MySQL", "MariaDB"].contains(&writer.product().name.as_str()) {
         return Ok(false);
     }
-    let begun = match writer.dialect() {
+    let server = match writer.dialect() {
         Dialect::Postgres => "SELECT pg_postmaster_start_time()",
         _ => "SELECT CONCAT_WS(' ', @@hostname, @@port, @@datadir)",
     };
-    let one = answer_if_any(writer, begun).await?;
-    Ok(one.is_some() && one == answer_if_any(reader, begun).await?)
+    let one = answer_if_any(writer, server).await?;
+    Ok(one.is_some() && one == answer_if_any(reader, server).await?)
 }
 
+/// Returns true if a table that is made in one session appears in the other.
 async fn sees_writes(
     writer: &mut AdminSession<'_>,
     reader: &mut AdminSession<'_>,

@@ -30,7 +30,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// How often the thread looks while the fault lasts.
+/// Interval of the thread's looks while the fault lasts.
 const LOOK: Duration = Duration::from_millis(50);
 /// How long a node may take to come back after the trial.
 const NODE_BACK_WITHIN: Nanos = 60 * SECOND;
@@ -307,7 +307,7 @@ impl<'a> Injection<'a> {
             }
             Err(why) => {
                 let fault = action.name();
-                self.fail(say!(fault_failed, fault = fault, node = name, why = why.message));
+                self.fail(say!(fault_failed, fault, node = name, why = why.message));
                 false
             }
         }
@@ -428,10 +428,8 @@ impl<'a> Injection<'a> {
             // A fault that failed may have been done in part. Commands of the suite end only what theirs have done.
             times.failure.filter(|_| self.cluster.is_some())?;
             let name = self.name(self.node);
-            let healed = self.end_fault(name);
-            let unhealed =
-                |why: Failure| say!(node_not_brought_back, node = name, why = why.message);
-            return healed.err().map(unhealed);
+            let why = self.end_fault(name).err()?.message;
+            return Some(say!(node_not_brought_back, node = name, why));
         }
         // A frozen primary that was replaced is not let go on: it would commit what nobody waits for any more.
         let is_replaced_and_frozen =
@@ -447,7 +445,7 @@ impl<'a> Injection<'a> {
         }
         self.back(heir).err().map(|why| {
             let (node, other) = (self.name(heir), self.name(self.node));
-            say!(heir_still_primary_because, node = node, other = other, why = why)
+            say!(heir_still_primary_because, node, other, why)
         })
     }
 
@@ -473,7 +471,7 @@ impl<'a> Injection<'a> {
 
     fn do_fault(&self, action: FaultAction, node: &str) -> Result<()> {
         let Some(mut cluster) = self.cluster() else {
-            let does = say!(command_does_fault, node = node);
+            let does = say!(command_does_fault, node);
             let command = self.plan.command.as_ref();
             return self.run_command(command, does, "command", "", signals::has_come);
         };
@@ -491,14 +489,14 @@ impl<'a> Injection<'a> {
     fn end_fault(&self, node: &str) -> Result<Option<Message>> {
         let Some(mut cluster) = self.cluster() else {
             let Some(command) = &self.plan.heal_command else { return Ok(None) };
-            let does = say!(command_heals, node = node);
+            let does = say!(command_heals, node);
             self.run_command(Some(command), does, "heal_command", "", is_given_up)?;
-            return Ok(Some(say!(node_brought_back_by_command, node = node)));
+            return Ok(Some(say!(node_brought_back_by_command, node)));
         };
         let (done, healed) = match self.plan.action {
-            FaultAction::Freeze => (cluster.thaw(node), say!(node_thawed, node = node)),
-            FaultAction::Partition => (cluster.heal(node), say!(node_reached_again, node = node)),
-            _ => (cluster.start(node), say!(node_started_again, node = node)),
+            FaultAction::Freeze => (cluster.thaw(node), say!(node_thawed, node)),
+            FaultAction::Partition => (cluster.heal(node), say!(node_reached_again, node)),
+            _ => (cluster.start(node), say!(node_started_again, node)),
         };
         done?;
         Ok(Some(healed))
@@ -506,7 +504,7 @@ impl<'a> Injection<'a> {
 
     fn make_primary(&self, node: &str) -> Result<()> {
         let Some(mut cluster) = self.cluster() else {
-            let does = say!(command_promotes, node = node);
+            let does = say!(command_promotes, node);
             let command = self.plan.promote_command.as_ref();
             return self.run_command(command, does, "promote_command", node, signals::has_come);
         };
@@ -619,12 +617,12 @@ fn missing(target: &TargetFacts, name: &str) -> Failure {
 
 fn done(action: FaultAction, node: &str) -> Message {
     match action {
-        FaultAction::Kill => say!(fault_killed, node = node),
-        FaultAction::Stop => say!(fault_stopped, node = node),
-        FaultAction::Restart => say!(fault_restarted, node = node),
-        FaultAction::Freeze => say!(fault_frozen, node = node),
-        FaultAction::Partition => say!(fault_partitioned, node = node),
-        FaultAction::Command => say!(fault_by_command, node = node),
+        FaultAction::Kill => say!(fault_killed, node),
+        FaultAction::Stop => say!(fault_stopped, node),
+        FaultAction::Restart => say!(fault_restarted, node),
+        FaultAction::Freeze => say!(fault_frozen, node),
+        FaultAction::Partition => say!(fault_partitioned, node),
+        FaultAction::Command => say!(fault_by_command, node),
     }
 }
 

@@ -140,7 +140,7 @@ impl<'a> Team<'a> {
         }
     }
 
-    /// What only a fleet has to say. Gives the workload what it would know had this process driven the trial.
+    /// Returns what only a fleet has to say. Gives the workload what it would know had this process driven the trial.
     pub(super) fn share<F: Driven>(self, family: &F, workload: &F::Workload) -> Result<FleetShare> {
         let Some(performance) = self.performance else { return Ok(FleetShare::default()) };
         let Performance { mut members, left, lost, notes, .. } = *performance;
@@ -165,23 +165,23 @@ impl<'a> Team<'a> {
     }
 }
 
-/// What a fleet adds to a trial; nothing where this process made the load.
+/// The part of a fleet in a trial; empty if this process made the load.
 #[derive(Default)]
 pub(crate) struct FleetShare {
     pub(crate) members: Vec<GeneratorMember>,
     pub(crate) notes: Vec<Message>,
-    /// Why not all that was done is known: load generators were lost.
+    /// The reason why not all that was done is known: load generators were lost.
     pub(crate) lost: Option<Message>,
 }
 
-/// Whether load generators share the trials of an experiment. A pass over queries is one client's, and who
+/// Returns true if load generators share the trials of an experiment. A pass over queries is one client's, and who
 /// takes over after a fault only this process knows.
 pub(super) fn is_shared(plan: &Plan, name: &str, experiment: &dyn Trials) -> Result<bool> {
     let has_fault = plan.experiment(name).is_some_and(|planned| planned.fault.is_some());
     Ok(experiment.takes_fleet()? && !has_fault)
 }
 
-/// What of a plan a load generator needs: one experiment and its target. Commands stay here.
+/// The part of a plan that a load generator needs: one experiment and its target. Commands stay here.
 fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
     let mut plan = plan.clone();
     plan.facts.steps.clear();
@@ -199,7 +199,7 @@ fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
 /// What a run does when a load generator is lost in a trial, which fails then in any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLostGenerator {
-    /// It goes on with those that are left.
+    /// It continues with those that are left.
     #[default]
     Continue,
     /// It ends.
@@ -327,7 +327,7 @@ impl Assist<'_> {
     }
 }
 
-/// What a user should know of a target that can't be reached from here.
+/// Adds what a user should know of a target that can't be reached from here.
 fn out_of_reach(target: &TargetFacts, failure: Failure) -> Failure {
     let here = format!(
         "It is the load generator's machine that must reach the target and know its password: set {} \
@@ -425,7 +425,7 @@ fn completed(
     Ok(target)
 }
 
-/// Whether two URLs name the same servers and user: a password belongs to them, and to nobody else.
+/// Returns true if two URLs name the same servers and user: a password belongs to them alone.
 fn goes_to(url: &str, planned: &str) -> bool {
     let read = |url: &str| {
         let target: TargetUrl = url.parse().ok()?;

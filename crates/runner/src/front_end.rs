@@ -67,7 +67,7 @@ fn sweep(
     for (at, &level) in levels.iter().enumerate() {
         let mut own = None;
         exit = run(level, &mut own);
-        // A run that was cut off is no point of the table.
+        // A run that was cut off is not in the table.
         measured.extend(own.filter(|_| exit != Exit::Interrupted));
         if exit != Exit::Done {
             let left: Vec<String> = levels[at + 1..].iter().map(u32::to_string).collect();

@@ -64,19 +64,19 @@ pub struct RunOutcome {
     pub path: PathBuf,
     /// Complete, interrupted or failed.
     pub status: RunStatus,
-    /// What ended the run early, with its remedy.
+    /// The failure that ended the run early, with its remedy.
     pub failure: Option<Failure>,
     /// Trials after which a check of the data failed.
     pub denied: u32,
 }
 
-/// What a run is executed with.
+/// The terms on which a run is executed.
 pub struct RunTerms {
     /// The load generators, where it isn't this process.
     pub fleet: Option<RunFleet>,
-    /// Whether other runs may work on the same tables.
+    /// The rule for other runs on the same tables.
     pub sharing: TableSharing,
-    /// Whether a failure drops what the run has made: nobody is to go on with it.
+    /// Set if a failure drops what the run has made: it is not to be continued.
     pub drops_when_failed: bool,
     /// Said as soon as all targets have been reached: what is to come is no news where nothing can begin.
     pub begins: Vec<String>,
@@ -153,6 +153,7 @@ struct Runner<'a> {
     /// The load generators, where it isn't this process.
     fleet: Option<RunFleet>,
     locks: TargetLocks,
+    /// The rule for other runs on the same tables.
     sharing: TableSharing,
     seeds: UsedSeeds,
     /// By their names; a twin is reached as the target whose twin it is.
@@ -217,8 +218,10 @@ impl Runner<'_> {
         Ok(())
     }
 
+    /// Checks that two targets that are one database may be that.
+    ///
     /// # Errors
-    /// Two targets that are one database are two of an experiment that loads data. As in a plan, options of their URLs
+    /// Both are targets of one experiment that loads data. As in a plan, options of their URLs
     /// tell them apart: settings of sessions are compared on one database.
     fn check_apart(&self, name: &str, other: &str) -> Result<()> {
         let targets = [name, other];
@@ -409,35 +412,24 @@ impl Runner<'_> {
         for note in nodes.catch_up(self.control) {
             self.note(note)?;
         }
-        let fault = Injection::of(self.plan, step, &reached)?;
+        let injection = Injection::of(self.plan, step, &reached)?;
         let is_shared = fleet::is_shared(self.plan, &step.experiment, &*experiment)?;
         let fleet = self.fleet.as_mut().filter(|_| is_shared);
         let team = Team::new(fleet, self.plan, (step, planned), self.run.path());
         let (run, control) = (&mut self.run, self.control);
         let starving = Starving::next(run, self.plan, step, stage, reached.same_host);
-        let injected = fault.as_ref();
-        let job = Job {
-            step,
-            planned,
-            purpose,
-            stage,
-            nodes,
-            fault: injected,
-            team,
-            starving,
-            run,
-            control,
-        };
-        let done = experiment.trial(&reached.database, job);
+        let fault = injection.as_ref();
+        let job = Job { step, planned, purpose, stage, nodes, fault, team, starving, run, control };
+        let outcome = experiment.trial(&reached.database, job);
         // Also when the trial could not be stored: no cluster is left behind with a dead node.
-        let _held = fault.as_ref().map(|_| signals::ProcessHeld::new());
-        if let Some(why) = fault.and_then(|fault| fault.restore()) {
+        let _held = injection.as_ref().map(|_| signals::ProcessHeld::new());
+        if let Some(why) = injection.and_then(|injection| injection.restore()) {
             output::talk(&format!("warning: {}: {why}", step.target));
             self.run.event(Event::new(EventKind::Note, why))?;
         }
-        let done = done?;
+        let outcome = outcome?;
         self.muster()?;
-        Ok(done)
+        Ok(outcome)
     }
 
     /// Says and notes that a step can't be executed on its target.
@@ -463,9 +455,9 @@ impl Runner<'_> {
     fn parties(&self, step: &PlanStep) -> Result<(Rc<dyn Trials>, Rc<ReachedDatabase>)> {
         let PlanStep { experiment, target, .. } = step;
         let family = self.experiments.get(experiment);
-        let reached = self.targets.get(self.plan.reached_as(target));
+        let database = self.targets.get(self.plan.reached_as(target));
         let unknown = || Failure::new(format!("The plan has no {experiment} on {target}."));
-        family.cloned().zip(reached.cloned()).ok_or_else(unknown)
+        family.cloned().zip(database.cloned()).ok_or_else(unknown)
     }
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Where words go, and who answers questions.
+/// The streams for words, and who answers questions.
 pub trait Streams: Send + Sync {
     /// Writes data (standard output), which nothing obeys that shows it.
     fn data(&self, bytes: &[u8]) -> io::Result<()>;
@@ -22,6 +22,7 @@ pub trait Streams: Send + Sync {
     /// A bar named `title` of `length` units (0: unknown yet); `None` where lines are wanted instead.
     fn bar(&self, title: &str, length: u64, unit: &str) -> Option<Box<dyn ProgressView>>;
 
+    /// Returns true if somebody can answer a question.
     fn can_ask(&self) -> bool;
 
     fn ask_password(&self, prompt: &str) -> io::Result<String>;

@@ -22,6 +22,7 @@ pub struct Permits {
     places: Option<Vec<Place>>,
     /// URLs with passwords, of clusters that its user has named.
     own: Vec<SecretUrl>,
+    /// Set if Lua scripts of runs are executed.
     scripts: bool,
 }
 
@@ -198,11 +199,11 @@ impl Place {
             (Place::Socket(path), Address::Unix(other)) => path == other,
             (Place::Tcp(host, port), Address::Tcp { host: other, port: to }) => {
                 // As they are written: names are not looked up, so that no name server decides over this.
-                let is_same = match (host.parse::<IpAddr>(), other.parse::<IpAddr>()) {
+                let is_same_host = match (host.parse::<IpAddr>(), other.parse::<IpAddr>()) {
                     (Ok(one), Ok(other)) => one == other,
                     _ => host.eq_ignore_ascii_case(other),
                 };
-                is_same && port.is_none_or(|port| port == *to)
+                is_same_host && port.is_none_or(|port| port == *to)
             }
             _ => false,
         }

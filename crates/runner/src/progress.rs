@@ -16,7 +16,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a plain line tells of something that takes long.
+/// Interval of the plain lines on something that takes long.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 /// The progress of one thing: a bar on a terminal, a plain line every ten seconds elsewhere.
@@ -86,10 +86,19 @@ impl ProgressBar {
 
     /// Done: the bar goes, a line stays.
     pub fn finish(self, text: &str) {
+        self.end(text, output::print_step);
+    }
+
+    /// Like `finish`, but for what did not end well: the line is printed even if steps are hidden.
+    pub fn fail(self, text: &str) {
+        self.end(text, output::talk);
+    }
+
+    fn end(self, text: &str, print: fn(&str)) {
         let seconds = self.begun.elapsed().as_secs_f64();
         let line = format!("{}: {text} ({seconds:.1} s)", self.title);
         self.clear();
-        output::print_step(&line);
+        print(&line);
     }
 }
 
@@ -106,7 +115,7 @@ pub struct LoadProgress {
     progress: ProgressBar,
     planned: AtomicU64,
     rows: AtomicU64,
-    /// Where nothing goes on, these are looked at.
+    /// If nothing moves, these are looked at.
     nodes: Vec<WatchedNode>,
     /// Tables that are created get this comment.
     mark: String,
@@ -246,14 +255,14 @@ impl TrialProgress {
     }
 }
 
-/// Guesses count as if so many seconds had taken as long as guessed.
+/// Seconds that count as having taken as long as guessed.
 const TRUSTED_S: f64 = 5.0;
-/// How often a plain line tells it.
+/// Interval of the plain lines that print it.
 const TOLD_EVERY: Duration = Duration::from_secs(30);
-/// What takes less time is not worth a line.
+/// A shorter time is not worth a line.
 const WORTH_TELLING_S: f64 = 10.0;
 
-/// How long the rest of a run takes, as its steps were guessed and as they have gone so far.
+/// Estimates the rest of a run, from the guesses for its steps and the time that steps have taken so far.
 pub(crate) struct Remaining<'a> {
     experiments: &'a [ExperimentFacts],
     /// Seconds that steps so far were guessed to take, and that they have taken.
@@ -280,7 +289,7 @@ impl<'a> Remaining<'a> {
         dyno_suite::estimate(self.experiments, &each, spent_s)
     }
 
-    /// What is left, now and then, in a line.
+    /// Returns what is left, now and then, in a line.
     pub(crate) fn show(
         &mut self,
         left: &[&PlanStep],

@@ -2,8 +2,8 @@
 //! have. A plan has all its steps before it begins, also those that may turn out not to be needed: pairs beyond the
 //! half-width, trials of a search that has ended, repeats for which there is no time.
 //!
-//! Of a pair of which one trial has failed both are made again by the next process. A point whose trials fail one after the
-//! other is given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
+//! If a trial of a pair has failed, the next process makes both again. A point whose trials fail one after the other is
+//! given up: a statement that no server takes, a table that isn't there. What has failed so often fails again, and
 //! a comparison would try it for all the pairs that it may take.
 
 use dyno_facts::format::short;
@@ -17,7 +17,7 @@ use dyno_facts::{
     ComparisonFacts, ExperimentFacts, LatencySummary, Message, Metric, PlanStep, PlannedTrial,
     Purpose, RunHeader, SAMPLES_BEYOND, TrialStatus, TrialSummary, earlier_pairs, say,
 };
-use dyno_judge::evidence::{bound_of, figure_of, judged_metrics};
+use dyno_judge::evidence::{bound_of, judged_metrics};
 use dyno_judge::findings::verdict::{level_of_trial, veto_of_level};
 use dyno_store::RunData;
 use dyno_suite::Plan;
@@ -30,6 +30,7 @@ const FIRST_SHARE: f64 = 0.5;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum Turn {
+    /// Data are loaded or removed.
     Data,
     /// A trial is executed, as it is here.
     Run(Box<PlannedTrial>, Purpose),
@@ -46,7 +47,7 @@ pub(super) type Level = (u32, Option<u32>, Option<u64>);
 pub(super) struct Schedule<'a> {
     plan: &'a Plan,
     steps: Vec<&'a PlanStep>,
-    /// So many have had their turn.
+    /// Number of steps that have had their turn.
     begun: usize,
     /// Failures in a row by experiment, load level and target.
     in_a_row: BTreeMap<(String, Level), BTreeMap<String, u32>>,
@@ -325,7 +326,7 @@ impl<'a> Asked<'a> {
         {
             if !may_help {
                 let n = decided.pairs * unit as usize;
-                return Some(say!(pairs_end_vetoed, n = n, why = why));
+                return Some(say!(pairs_end_vetoed, n, why));
             }
             let unended = StoppingPlan { half_width: None, is_until_decided: false, ..wanted };
             decided = decide(&unended, &pairs, spent_s, next_s);
@@ -404,7 +405,7 @@ type NumberedPair<'a> = (u32, &'a TrialSummary, &'a TrialSummary);
 fn judged_pairs(pairs: Vec<Vec<NumberedPair<'_>>>) -> (Metric, Vec<CandidatePairs>) {
     let of_metric = |metric: &Metric| -> Vec<CandidatePairs> {
         let both = |(unit, a, b): &NumberedPair<'_>| {
-            Some((*unit, (figure_of(a, *metric)?, figure_of(b, *metric)?)))
+            Some((*unit, (a.figure(*metric)?, b.figure(*metric)?)))
         };
         let of = |pairs: &Vec<NumberedPair<'_>>| CandidatePairs {
             earlier: Vec::new(),
@@ -434,15 +435,15 @@ fn why_stopped(decision: &Decision, budget_s: Option<f64>) -> Option<Message> {
         Pairing::Stop(Stop::OnlyBounds) => Some(say!(pairs_have_only_bounds, n = pairs)),
         Pairing::Stop(Stop::BudgetSpent) => {
             let budget = budget_s.unwrap_or_default().to_string();
-            Some(say!(budget_spent, budget = budget, n = pairs))
+            Some(say!(budget_spent, budget, n = pairs))
         }
     }
 }
 
 /// More is better.
 fn merit(summary: &TrialSummary) -> Option<f64> {
-    let shortest = figure_of(summary, Metric::TotalS).map(|total_s| 1.0 / total_s);
-    let merit = shortest.or_else(|| figure_of(summary, Metric::Tps))?;
+    let shortest = summary.figure(Metric::TotalS).map(|total_s| 1.0 / total_s);
+    let merit = shortest.or_else(|| summary.figure(Metric::Tps))?;
     (merit > 0.0 && merit.is_finite()).then_some(merit)
 }
 
@@ -451,7 +452,7 @@ fn tried(trial: &TrialSummary, objective: &Objective) -> Option<Tried> {
     let rate_per_s = trial.rate_per_s?;
     // Of what really arrived in the window: a Poisson process has its own luck.
     let counts = &trial.counts;
-    let done = counts.committed + counts.rolled_back + counts.skipped + trial.in_flight;
+    let done = counts.completed() + counts.skipped + trial.in_flight;
     let failed = counts.failed;
     let offered = trial.offered.filter(|&offered| offered > 0)?;
     let is_met = objective.is_met(value(trial, objective.metric));
@@ -484,15 +485,15 @@ fn outcome_of(outcome: &KneeOutcome, objective: &Objective) -> Message {
     match outcome {
         KneeOutcome::Held { rate_per_s, failed_per_s: Some(failed) } => {
             let (rate, failed) = (short(*rate_per_s), short(*failed));
-            say!(search_ended, rate = rate, objective = objective, failed = failed)
+            say!(search_ended, rate, objective, failed)
         }
         KneeOutcome::Held { rate_per_s, failed_per_s: None } => {
-            say!(search_ended_at_most, rate = short(*rate_per_s), objective = objective)
+            say!(search_ended_at_most, rate = short(*rate_per_s), objective)
         }
         KneeOutcome::NoneHeld { lowest_per_s } => {
-            say!(search_none_held, rate = short(*lowest_per_s), objective = objective)
+            say!(search_none_held, rate = short(*lowest_per_s), objective)
         }
-        KneeOutcome::Unsteady => say!(search_unsteady, objective = objective),
+        KneeOutcome::Unsteady => say!(search_unsteady, objective),
     }
 }
 

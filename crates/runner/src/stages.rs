@@ -274,7 +274,7 @@ fn checks(stages: &[TrialSummary]) -> Vec<DataCheck> {
         let own = stages.iter().flat_map(|stage| &stage.checks);
         let worst = own.filter(|check| check.name == *name).max_by_key(rank)?;
         let (stages, evidence) = (stages.len().to_string(), &worst.evidence);
-        let evidence = say!(check_after_each_stage, stages = stages, evidence = evidence);
+        let evidence = say!(check_after_each_stage, stages, evidence);
         Some(DataCheck { name: name.clone(), verdict: worst.verdict, evidence })
     };
     last.checks.iter().filter_map(worst).collect()

@@ -13,7 +13,7 @@ use dyno_suite::Plan;
 /// The last one may exceed it.
 const REPEATS_SHARE: f64 = 0.25;
 
-/// How a trial is judged that may have been starved.
+/// The rule by which a trial is judged that may have been starved.
 #[derive(Clone, Copy)]
 pub(crate) struct Starving {
     /// It is not made again: it counts, however starved it was.
@@ -25,7 +25,7 @@ pub(crate) struct Starving {
 }
 
 impl Starving {
-    /// Of the next attempt at a step, or at a stage of it.
+    /// For the next attempt at a step, or at a stage of it.
     pub(crate) fn next(
         run: &Run,
         plan: &Plan,
@@ -33,8 +33,8 @@ impl Starving {
         stage: Option<StageOf>,
         same_host: bool,
     ) -> Self {
-        let planned = plan.experiment(&step.experiment);
-        let retries = planned.map_or(0, |planned| planned.retry_starved as usize);
+        let experiment = plan.experiment(&step.experiment);
+        let retries = experiment.map_or(0, |experiment| experiment.retry_starved as usize);
         let is_last = run.data().starved(&step.id, stage).len() >= retries
             || made_again_s(run, plan) > REPEATS_SHARE * plan.estimated_s;
         Starving { is_last, same_host, is_late: false }
@@ -82,7 +82,7 @@ fn most(losses: impl Iterator<Item = Loss>) -> Option<Loss> {
     losses.reduce(|most, next| if next.0 > most.0 { next } else { most })
 }
 
-/// What starved the load generator, or one of several, the most.
+/// The loss that starved the load generator, or one of several, the most.
 fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
     let window_s = Some(summary.window_s).filter(|window_s| *window_s > 0.0)?;
     let generator = &summary.generator;
@@ -98,7 +98,7 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
         let is_by_others = foreign > 1.0 - GeneratorConditions::BUSY_CPU;
         is_by_others.then(|| {
             let (percent, foreign) = (percent(share), percent(foreign));
-            (share, say!(loops_waited_beside_others, percent = percent, foreign = foreign))
+            (share, say!(loops_waited_beside_others, percent, foreign))
         })
     };
     let of = |known: &GeneratorConditions, host: &HostSample| {
@@ -109,7 +109,7 @@ fn found(summary: &TrialSummary, same_host: bool) -> Option<Loss> {
     }
     most(members.iter().filter_map(|member: &GeneratorMember| {
         let (share, why) = of(&member.conditions, &member.host_load.unwrap_or_default())?;
-        Some((share, say!(starved_generator, name = &member.name, why = why)))
+        Some((share, say!(starved_generator, name = &member.name, why)))
     }))
 }
 
@@ -133,8 +133,8 @@ fn lost_time(known: &GeneratorConditions, host: &HostSample, window_s: f64) -> [
     ]
 }
 
-/// What others than the load generator and its servers used of this machine's CPUs: what a server takes from the loops
-/// beside it is its result.
+/// The share of this machine's CPUs that others than the load generator and its servers used: what a server takes from
+/// the loops next to it is its result.
 fn foreign_cpu_share(summary: &TrialSummary, cpus: f64) -> Option<f64> {
     let servers_s = summary.figure(Metric::CpuS)?;
     let own = (summary.generator.loops_cpu_s + servers_s) / (summary.window_s * cpus);

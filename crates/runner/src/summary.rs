@@ -94,7 +94,7 @@ fn missed(spec: &TrialSpec, result: &TrialResult) -> Option<Message> {
     let (share, rate) = (result.missed_rate()?, spec.rate_per_s?);
     let due = result.offered? as f64 / (result.length().max(1) as f64 / 1e9);
     let share = format!("{:.1}", share * 100.0);
-    Some(say!(rate_missed, share = share, due = short(due), rate = rate.to_string()))
+    Some(say!(rate_missed, share, due = short(due), rate = rate.to_string()))
 }
 
 fn notes(spec: &TrialSpec, result: &TrialResult, is_search: bool) -> Vec<Message> {

@@ -38,7 +38,7 @@ const POOLED: &str = "a pooler in between gives the server's sessions to other c
 /// Servers end sessions that are idle for hours.
 const PING: Duration = Duration::from_secs(600);
 
-/// Whether a run may work on tables that another run works on.
+/// The rule for a run on tables that another run works on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableSharing {
     Allowed,
@@ -49,16 +49,16 @@ pub enum TableSharing {
 }
 
 pub(crate) struct TargetLocks {
-    /// What others see of this process.
+    /// The name that others see of this process.
     name: String,
     /// Tells its sessions from those of others on any server.
     nonce: String,
-    /// Those of all sessions so far, by the numbers of these.
+    /// The target of each session so far, by its number.
     targets: Vec<String>,
     held: BTreeMap<String, Vec<TableLock>>,
 }
 
-/// Keeps runs and other verbs away from tables until it ends. Where its session is lost meanwhile, the load goes on: the
+/// Keeps runs and other verbs away from tables until it ends. If its session is lost meanwhile, the load continues: the
 /// next one is then no longer refused, and nothing else changes.
 #[derive(Default)]
 #[must_use]
@@ -68,7 +68,7 @@ pub struct TableLock {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What a session is to lock.
+/// The order for a session: the tables to lock.
 struct LockOrder {
     name: String,
     nonce: String,
@@ -102,7 +102,7 @@ impl TargetLocks {
         &self.targets[number]
     }
 
-    /// Locks the tables of these workloads on a target. `Refused`: somebody else works on them, which is allowed.
+    /// Locks the tables of these workloads on a target. `Refused` if somebody else works on them, which is allowed.
     ///
     /// # Errors
     /// Somebody else works on them.
@@ -167,7 +167,7 @@ impl TargetLocks {
     }
 }
 
-/// Where the tables of a target are locked.
+/// The databases on which the tables of a target are locked.
 fn places(reached: &ReachedDatabase) -> Vec<&Database> {
     if !reached.nodes.iter().any(|node| node.role == Role::Endpoint) {
         return vec![&reached.database];
@@ -190,8 +190,8 @@ pub async fn lock_holder(
 ) -> DbResult<Option<String>> {
     let (_, holder) = match session.dialect() {
         _ if !session.capabilities().server_views => return Ok(None),
-        Dialect::Postgres => of_postgres(workload),
-        Dialect::Mysql => of_mysql("", "0", workload),
+        Dialect::Postgres => postgres_lock(workload),
+        Dialect::Mysql => mysql_lock("", "0", workload),
         Dialect::Sqlite => return Ok(None),
     };
     doing(ASKING);
@@ -278,7 +278,7 @@ fn hold(
         let _ = told.send(LockAnswer::Held);
         return;
     }
-    // Without a loop there is no lock; whoever waits for the answer is told by the end of the channel.
+    // Without a loop there is no lock; whoever waits for the answer sees the end of the channel.
     let _ = block_on(async {
         let mut session = match within(PATIENCE, driver.connect(0)).await {
             Ok(session) => session,
@@ -319,10 +319,8 @@ async fn patiently(session: &mut AdminSession<'_>, order: &LockOrder) -> DbResul
     // Others see who this is.
     let introduction = match session.dialect() {
         Dialect::Postgres => {
-            format!(
-                "SELECT set_config('application_name', {}, false)",
-                quoted(&order.application())
-            )
+            let name = quoted(&order.application());
+            format!("SELECT set_config('application_name', {name}, false)")
         }
         _ => format!("SELECT GET_LOCK({}, 0)", order.own(order.number)),
     };
@@ -359,8 +357,8 @@ async fn take(
 ) -> DbResult<LockAnswer> {
     let dialect = session.dialect();
     let (lock, holder) = match dialect {
-        Dialect::Postgres => of_postgres(workload),
-        _ => of_mysql(&order.nonce, &order.own_sessions(), workload),
+        Dialect::Postgres => postgres_lock(workload),
+        _ => mysql_lock(&order.nonce, &order.own_sessions(), workload),
     };
     let answer = text(session, &lock).await?;
     match answer.as_deref() {
@@ -379,7 +377,7 @@ fn own_number(who: &str, nonce: &str) -> Option<usize> {
 }
 
 /// The statement that tries a lock, and the one that asks for its holder.
-fn of_postgres(workload: &str) -> (String, String) {
+fn postgres_lock(workload: &str) -> (String, String) {
     let key = key(workload);
     let holder = format!(
         "SELECT a.application_name || ' (session ' || a.pid || ' of ' || a.usename || \
@@ -391,8 +389,8 @@ fn of_postgres(workload: &str) -> (String, String) {
     (format!("SELECT pg_try_advisory_lock({LOCK_CLASS}, {key})"), holder)
 }
 
-/// `own` are the sessions of the same run, behind one that nobody has.
-fn of_mysql(nonce: &str, own: &str, workload: &str) -> (String, String) {
+/// Like [`postgres_lock`]. `own` are the sessions of the same run, after a placeholder that no session has.
+fn mysql_lock(nonce: &str, own: &str, workload: &str) -> (String, String) {
     let lock = format!(
         "CONCAT('dyno:', LEFT(SHA2(CONCAT(DATABASE(), ':', {}), 256), 32))",
         quoted(workload)
@@ -413,7 +411,7 @@ impl LockOrder {
         format!("{name} {}.{}", self.nonce, self.number)
     }
 
-    /// The sessions before this one, behind one that nobody has.
+    /// The sessions before this one, after a placeholder that no session has.
     fn own_sessions(&self) -> String {
         let session = |number| format!(", IS_USED_LOCK({})", self.own(number));
         "0".to_owned() + &(0..self.number).map(session).collect::<String>()
@@ -477,7 +475,7 @@ mod tests {
         assert!(order.own(1).len() <= 66, "{}", order.own(1));
         assert_eq!(quoted("it's \\"), "'its '");
         assert_ne!(key("pgbench"), key("sysbench"));
-        assert!(of_mysql("n", &order.own_sessions(), "tpcc").1.contains(&order.own(1)));
+        assert!(mysql_lock("n", &order.own_sessions(), "tpcc").1.contains(&order.own(1)));
         let first = LockOrder { number: 0, ..order };
         assert_eq!(first.own_sessions(), "0");
     }

@@ -9,7 +9,7 @@ use crate::failure::{Failure, Result, sentence};
 use crate::family::{After, Driven, EndedTrial, Ready};
 use crate::fault::Injection;
 use crate::fleet::{FleetShare, Team};
-use crate::nodes::{AllSeen, Client, Looked, Nodes, Sampling, sampled};
+use crate::nodes::{AllSeen, Client, NodeSnapshot, Nodes, Sampling, sampled};
 use crate::progress::{ProgressBar, TrialProgress};
 use crate::starving::Starving;
 use crate::summary::{self, kinds, missing_table, resident_mib, summarise};
@@ -95,7 +95,7 @@ struct Frame<'a, 'run> {
     control: &'a Control,
     writer: TrialWriter<'run>,
     sampling: Sampling,
-    before: Vec<Looked>,
+    before: Vec<NodeSnapshot>,
 }
 
 impl Frame<'_, '_> {
@@ -109,7 +109,7 @@ impl Frame<'_, '_> {
     }
 
     /// Looks at the nodes after it; at none where one is `gone`.
-    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<Looked>> {
+    fn close(&mut self, seen: &AllSeen, gone: Option<&LostNode>) -> Result<Vec<NodeSnapshot>> {
         for event in events(&self.sampling, self.fault) {
             self.writer.event(event)?;
         }
@@ -127,7 +127,7 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     job.fault.inspect(|fault| fault.tune(&mut spec));
     let stem = job.run.next_stem();
     let ready = match job.asks(|| family.look_before(database, &spec, &stem)) {
-        // What it was asked to leave off is no failure.
+        // Work that was called off has not failed.
         Err(_) if job.control.is_stopped() => return Ok(TrialDone::INTERRUPTED),
         ready => ready?,
     };
@@ -197,7 +197,7 @@ pub fn drive_trial<F: Driven>(family: &F, database: &Database, job: Job<'_>) -> 
     }
 }
 
-/// Whether the user has stopped the run within the checks of a whole trial. What was measured stays.
+/// Returns true if the user has stopped the run within the checks of a whole trial. What was measured stays.
 fn are_cut_off(TrialParts { measured, after, .. }: &TrialParts) -> bool {
     let not_made = |check: &DataCheck| check.verdict == CheckVerdict::NotMade;
     let is_whole = measured.status == TrialStatus::Complete;
@@ -269,11 +269,11 @@ fn store(
     let figures = figures(&summary, headline);
     match &summary.status {
         TrialStatus::Complete | TrialStatus::Stage => progress.finish(&figures),
-        TrialStatus::Interrupted => progress.finish(&format!("interrupted; until then {figures}")),
-        TrialStatus::Failed(why) => progress.finish(&format!("failed: {why} Measured: {figures}")),
+        TrialStatus::Interrupted => progress.fail(&format!("interrupted; until then {figures}")),
+        TrialStatus::Failed(why) => progress.fail(&format!("failed: {why} Measured: {figures}")),
         TrialStatus::Starved => {
             let why = summary.conditions.generator.starved.clone().unwrap_or_default();
-            progress.finish(&format!("starved, is made again: {why} Measured: {figures}"));
+            progress.fail(&format!("starved, is made again: {why} Measured: {figures}"));
         }
     }
     report_checks(&summary.checks, place);
@@ -322,7 +322,7 @@ struct Measured<'a, 'run> {
     result: TrialResult,
     client: Client,
     seen: AllSeen,
-    after: Vec<Looked>,
+    after: Vec<NodeSnapshot>,
     watch: Option<FaultWatch>,
     gone: Option<Message>,
     /// The server for which the trial was ended answers again.
@@ -401,7 +401,7 @@ fn events(sampling: &Sampling, fault: Option<&Injection<'_>>) -> Vec<Event> {
     events
 }
 
-/// Why a trial whose data are wrong afterwards is not usable, however well it ended.
+/// The reason why a trial whose data are wrong afterwards is not usable, however well it ended.
 fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     // What a fault has cost is the result of its trial, and no reason to throw that away.
     let is_result = |check: &&DataCheck| fault.is_some_and(|fault| fault.explains(&check.name));
@@ -410,14 +410,14 @@ fn denial(after: &After, fault: Option<&FaultFacts>) -> Option<Message> {
     Some(say!(check_failed, name = &failed.name, evidence = &failed.evidence))
 }
 
-/// Why a trial without a fault measures something else than its servers: one of them was away meanwhile.
+/// The reason why a trial without a fault measures something else than its servers: one of them was away meanwhile.
 fn died(surroundings: &Conditions) -> Option<Message> {
     let mut away = surroundings.nodes.iter();
     let (node, why) = away.find_map(|(name, node)| Some((name, node.down.as_ref()?)))?;
-    Some(say!(node_died_in_trial, node = node, why = why))
+    Some(say!(node_died_in_trial, node, why))
 }
 
-/// What was acknowledged and could not be looked for is not proven to be there.
+/// Names the check that could not be made: what was acknowledged is then not proven to be there.
 fn unproven(after: &After) -> Option<Message> {
     let unproven = after.checks.iter().find(|check| after.unproven.contains(&check.name))?;
     Some(say!(check_not_made, name = &unproven.name, evidence = &unproven.evidence))
@@ -452,8 +452,8 @@ pub(super) fn trial_spec(trial: &PlannedTrial) -> TrialSpec {
     }
 }
 
-/// Why the data are not checked after a trial, in a sentence: nobody waits, nobody answers, or nobody knows what they
-/// must be.
+/// The reason why the data are not checked after a trial, in a sentence: nobody waits, no server answers, or their right
+/// state is unknown.
 fn unchecked(
     status: &TrialStatus,
     is_part_lost: bool,
@@ -474,7 +474,7 @@ struct StoringObserver<'a, 'run> {
     sampling: &'a Sampling,
     activity: &'a Activity,
     fault: Option<(&'a Injection<'a>, FaultWatch)>,
-    /// What was acknowledged so far whose home is the shard that the fault is done to.
+    /// The number of transactions acknowledged so far whose home is the shard that the fault is done to.
     acknowledged_on_shard: &'a dyn Fn() -> Option<u64>,
     client: Client,
     progress: TrialProgress,
@@ -535,7 +535,7 @@ pub struct Pass<'a> {
     pub identity: TrialIdentity,
     /// Sessions at once, each with a thread.
     pub loops: u32,
-    /// What is shown beside experiment and target.
+    /// The text shown with experiment and target.
     pub title: &'a str,
     pub length: u64,
 }

@@ -159,8 +159,8 @@ impl LoadObserver for TrialWatch<'_> {
 pub(crate) fn trial_verdict(lost: &LostNode) -> Message {
     let (NodeSight { name, health, evidence }, idle_s) = (&lost.sight, lost.idle / SECOND);
     match health {
-        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence = evidence),
-        _ => say!(node_lost_in_trial, node = name, evidence = evidence, idle_s = idle_s),
+        NodeHealth::Dead => say!(node_dead_in_trial, node = name, evidence),
+        _ => say!(node_lost_in_trial, node = name, evidence, idle_s),
     }
 }
 

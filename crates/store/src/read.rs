@@ -178,8 +178,7 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
         }
     }
     wanted.retain(|file| !path.join(file).exists());
-    let mut told: Vec<Message> =
-        wanted.iter().map(|file| say!(file_missing, file = file)).collect();
+    let mut told: Vec<Message> = wanted.iter().map(|file| say!(file_missing, file)).collect();
     told.extend(steps_without_trials(header, trials));
     told
 }
@@ -329,7 +328,7 @@ pub(crate) fn trial(
                 let name = format!("trials/{number}.executed.jsonl");
                 warnings.extend(damaged.into_iter().map(|(line, why)| {
                     let number = line.to_string();
-                    say!(line_left_out_because, number = number, file = &name, why = why)
+                    say!(line_left_out_because, number, file = &name, why)
                 }));
                 summary
             } else {
@@ -438,8 +437,8 @@ impl RunData {
 fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> TrialSummary {
     let rows: Vec<&SeriesRow> = series.iter().filter(|row| row.phase == "measured").collect();
     let window_s: f64 = rows.iter().map(|row| row.length_s).sum();
-    // Histograms and events of an interval are written before its row: what has no row is left
-    // out, so that everything is about the same window.
+    // Histograms of an interval are written before its row: what has no row is left out, so that everything is about the
+    // same window.
     let until_s = rows.last().map_or(0.0, |row| row.begins_s + row.length_s / 2.0);
     let (by_tag, damaged) = histograms::merge(histogram_log, until_s);
     let tags = histograms::tags(&start.kinds);
@@ -456,7 +455,7 @@ fn interrupted(start: TrialStart, series: &[SeriesRow], histogram_log: &str) -> 
     tags.iter().filter_map(|tag| by_tag.get(tag)).for_each(|kind| latency.add(kind));
     let mut notes = vec![say!(trial_cut_off)];
     let kinds = kinds(&start.kinds, &tags, &by_tag, &rows, (counts, statements), &mut notes);
-    let ended_well = counts.committed + counts.rolled_back;
+    let ended_well = counts.completed();
     if latency.count() != ended_well || damaged > 0 {
         notes.push(say!(histograms_differ, n = latency.count(), ended = ended_well));
     }

@@ -503,7 +503,7 @@ pub(crate) fn parse_events(text: &str) -> (Vec<Event>, Vec<Message>) {
             Err(error) => {
                 let (number, why) = ((index + 1).to_string(), error.to_string());
                 let file = "events.jsonl";
-                warnings.push(say!(line_left_out_because, number = number, file = file, why = why));
+                warnings.push(say!(line_left_out_because, number, file, why));
             }
         }
     }

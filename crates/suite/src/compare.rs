@@ -332,7 +332,7 @@ pub(crate) fn plan(
     let least = rank::least_count(ALPHA / comparisons.max(1) as f64) as u32 * unit;
     if stop.pairs_most < least {
         let (name, pairs) = (&planned.name, stop.pairs_most);
-        notes.push(say!(too_few_pairs, name = name, pairs = pairs, n = comparisons, least = least));
+        notes.push(say!(too_few_pairs, name, pairs, n = comparisons, least));
     }
     planned.repeats = stop.pairs_most;
     planned.comparison = Some(ComparisonFacts {
@@ -479,7 +479,8 @@ fn sharing_data<'a>(
 }
 
 fn load(experiment: &SuiteExperiment) -> impl PartialEq + '_ {
-    let of = &experiment.facts;
-    let size = (&of.workload, &of.test, &of.options, of.warmup_s, of.duration_s, of.events);
-    (size, &of.workers, &of.degrees, &of.rates, &of.search)
+    let facts = &experiment.facts;
+    let test = (&facts.workload, &facts.test, &facts.options, &facts.search);
+    let length = (facts.warmup_s, facts.duration_s, facts.events);
+    (test, length, &facts.workers, &facts.degrees, &facts.rates)
 }

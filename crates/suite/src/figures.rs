@@ -37,7 +37,7 @@ impl PublishedFigure {
     /// Reads a figure from the texts of its two files.
     ///
     /// # Errors
-    /// The file and its line, for the first thing that is wrong.
+    /// The first thing that is wrong, with the file, and in the table also the line.
     pub fn parse(name: &str, csv: &str, sidecar: &str) -> Result<PublishedFigure, String> {
         let mut sidecar: Sidecar =
             toml::from_str(sidecar).map_err(|error| format!("{name}.toml: {}", error.message()))?;

@@ -36,7 +36,7 @@ pub(crate) fn read(
     }
 }
 
-/// How often a trial is made again whose load generator was starved.
+/// Reads how often a trial is repeated whose load generator was starved.
 pub(crate) fn read_retry_starved(table: &mut Reader<'_, '_>) -> Option<u32> {
     table.whole("retry_starved", 0..=10).and_then(|times| u32::try_from(times).ok())
 }
@@ -192,6 +192,7 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
         .and_then(|written| read_action(&table, &written));
     let node = table.text("node");
     let at_s = read_at(&mut table, duration_s);
+    let heal_span = table.span_of("heal_after_s");
     let heal_after_s = table.number("heal_after_s", 0.0..=86_400.0);
     let promote = read_promote(&mut table);
     let answer_limit_s = table.number("answer_limit_s", 0.1..=3_600.0);
@@ -209,6 +210,14 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
             table.note(&command.span, message, hint);
         }
         _ => {}
+    }
+    if let (Some(span), Some(FaultAction::Restart)) = (heal_span, action) {
+        let hint = "Leave `heal_after_s` out, or write `action = \"stop\"`.";
+        table.note(&span, "A restart starts the node again at once.", hint);
+    }
+    if node.as_ref().is_some_and(|node| promote.as_ref() == Some(&node.value)) {
+        let message = "The node that takes over is the one that the fault is done to.";
+        table.note(&table.span, message, "Name another node, or write `promote = true`.");
     }
     table.finish(
         &[

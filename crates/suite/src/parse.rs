@@ -499,6 +499,14 @@ fn check_experiment(
             }
         }
     }
+    let facts = &experiment.facts;
+    let levels = facts.workers.len() * facts.rates.len().max(1);
+    let is_sweep = levels > 1 || facts.degrees.len() > 1;
+    if facts.confirm > 0 && facts.search.is_none() && !is_sweep {
+        let message = "There is no best point to confirm: the experiment has one point.";
+        let hint = "Give several numbers of workers, or leave `confirm` out.";
+        sheet.note(&experiment.name.span, message, hint);
+    }
 }
 
 fn read_options(table: Reader<'_, '_>, workload: &WorkloadOffer) -> Vec<OptionEntry> {

@@ -188,10 +188,11 @@ impl Plan {
         passes: &PassTimes,
     ) -> Result<Plan, SuiteError> {
         let mut notes = Vec::new();
-        let taken = suite.targets.is_empty().then(|| compare::take_targets(suite, overrides));
-        let taken = taken.transpose()?;
-        let suite = taken.as_ref().unwrap_or(suite);
-        let versus = overrides.compare.clone().or_else(|| taken.as_ref().and_then(compare::pair));
+        let extended = suite.targets.is_empty().then(|| compare::take_targets(suite, overrides));
+        let extended = extended.transpose()?;
+        let suite = extended.as_ref().unwrap_or(suite);
+        let versus = overrides.compare.clone();
+        let versus = versus.or_else(|| extended.as_ref().and_then(compare::pair));
         let versus = versus.map(|versus| compare::apply(suite, &versus, &mut notes)).transpose()?;
         let suite = versus.as_ref().unwrap_or(suite);
         check_overrides(suite, overrides)?;
@@ -394,7 +395,7 @@ fn plan_experiments(
         if planned.workers != experiment.facts.workers {
             let [most, full] = [&planned.workers, &experiment.facts.workers]
                 .map(|workers| workers.iter().copied().max().unwrap_or(0));
-            capped.push(say!(capped_at, name = &planned.name, most = most, full = full));
+            capped.push(say!(capped_at, name = &planned.name, most, full));
         }
         let filled = |text: &str| {
             filled_title(&planned, text).map_err(|problem| {
@@ -415,7 +416,7 @@ fn plan_experiments(
     }
     if !without.is_empty() {
         let n = without.len();
-        notes.push(say!(experiments_without_target, n = n, names = some_of(without)));
+        notes.push(say!(experiments_without_target, n, names = some_of(without)));
     }
     if !capped.is_empty() {
         notes.push(say!(fewer_workers, capped = some_of(capped)));

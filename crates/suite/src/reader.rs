@@ -112,12 +112,12 @@ impl<'s, 't> Reader<'s, 't> {
         self.note(&self.span, format!("{} has no `{key}`.", self.name), hint);
     }
 
-    /// True while the key is there and has not been taken.
+    /// Returns true while the key is there and has not been taken.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.entries.contains_key(key)
     }
 
-    /// Where a key stands that has not been taken.
+    /// The place of a key that has not been taken.
     pub(crate) fn span_of(&self, key: &str) -> Option<Span> {
         self.entries.get(key).map(|(span, _)| span.clone())
     }
@@ -128,7 +128,7 @@ impl<'s, 't> Reader<'s, 't> {
         }
     }
 
-    /// Notes each key that stands beside one that excludes it: the first two words of a row, and why.
+    /// Notes each key that excludes another one that is there: the first two words of a row, and why.
     pub(crate) fn refuse_both(&self, rows: &[(&str, &str, &str)]) {
         for (one, other, hint) in rows {
             if let (true, Some(span)) = (self.has(one), self.span_of(other)) {
@@ -326,7 +326,7 @@ impl<'s, 't> Reader<'s, 't> {
     }
 }
 
-/// What stands there, for messages. Texts are not repeated in full: they may be long or secret.
+/// Describes a value, for messages. Texts are not repeated in full: they may be long or secret.
 pub(crate) fn found(value: &DeValue<'_>) -> String {
     match value {
         DeValue::String(text) if text.trim().is_empty() => "an empty text".into(),

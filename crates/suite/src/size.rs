@@ -325,13 +325,9 @@ pub(crate) fn told(
                 let name = &planned.name;
                 match planned.time_bound() {
                     Some((_, seconds)) => {
-                        let seconds = seconds.to_string();
-                        say!(sized_with_passes, name = name, scale = scale, seconds = seconds)
+                        say!(sized_with_passes, name, scale, seconds = seconds.to_string())
                     }
-                    None => {
-                        let n = planned.repeats;
-                        say!(sized_with_answers, name = name, scale = scale, n = n)
-                    }
+                    None => say!(sized_with_answers, name, scale, n = planned.repeats),
                 }
             };
             experiments.iter().map(sized).collect()

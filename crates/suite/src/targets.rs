@@ -99,8 +99,8 @@ fn set_nodes(
     // Shards that `dyno cluster` has made.
     let mut shards = nodes.iter().filter(|node| node.role == Role::Shard).peekable();
     let is_made = shards.peek().is_some() && shards.all(|shard| shard.cluster.is_some());
-    let of_clusters = is_made.then_some(ShardRule::OF_CLUSTERS);
-    let shard_rule = target.shard_rule.clone().or(of_clusters);
+    let cluster_rule = is_made.then_some(ShardRule::OF_CLUSTERS);
+    let shard_rule = target.shard_rule.clone().or(cluster_rule);
     check_rule(&target.name, shard_rule.as_ref(), &roles)?;
     // The node that the load reaches first.
     let role = match route {
@@ -442,8 +442,8 @@ pub(crate) fn plan_parts(
 /// The numbers that the target has nodes for; all of its nodes where it has fewer than the least.
 fn chosen(experiment: &SuiteExperiment, whole: &TargetFacts, notes: &mut Vec<Message>) -> Vec<u32> {
     let most = readers(&whole.nodes) as u32;
-    let wanted = experiment.read_only.iter().map(|nodes| nodes.value as u32);
-    let (mut kept, left_out): (Vec<u32>, Vec<u32>) = wanted.partition(|nodes| *nodes <= most);
+    let numbers = experiment.read_only.iter().map(|nodes| nodes.value as u32);
+    let (mut kept, left_out): (Vec<u32>, Vec<u32>) = numbers.partition(|nodes| *nodes <= most);
     if kept.is_empty() {
         kept.push(most);
     }

@@ -164,8 +164,8 @@ fn passes_without_time_are_not_said_to_have_0_s() {
         let planned = &plan.experiments[0];
         assert_eq!((planned.time_bound(), planned.repeats), (None, n), "{targets:?}");
         let notes: Vec<String> = plan.notes.iter().map(ToString::to_string).collect();
-        let said = format!("and {passes} at each point");
-        assert!(notes.iter().any(|note| note.contains(&said)), "{notes:?}");
+        let expected = format!("and {passes} at each point");
+        assert!(notes.iter().any(|note| note.contains(&expected)), "{notes:?}");
         assert!(notes.iter().all(|note| !note.contains(" 0 s")), "{notes:?}");
     }
 }

@@ -65,14 +65,14 @@ pub enum KneeOutcome {
     Unsteady,
 }
 
-/// Whether a trial held its rate. `done` counts what was committed, rolled back on purpose, skipped as its profile allows or still under way: what
-/// failed has held nothing, and is limited unless the objective is about errors itself.
+/// Returns true if a trial held its rate. `done` counts what was committed, rolled back on purpose, skipped as its profile
+/// allows or still under way: what failed has held nothing, and is limited unless the objective is about errors itself.
 pub fn is_held(offered: f64, done: f64, failed: f64, objective: &Objective, is_met: bool) -> bool {
     let has_few_errors = objective.metric == Metric::Errors || failed <= MOST_FAILED * offered;
     is_met && has_few_errors && done >= HELD_SHARE * offered
 }
 
-/// Whether a rate has failed after all trials of its search.
+/// Returns true if a rate has failed after all trials of its search.
 pub fn has_failed(tried: &[Tried], rate_per_s: f64) -> bool {
     standing(tried, rate_per_s) == Standing::Failed
 }

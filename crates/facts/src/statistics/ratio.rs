@@ -149,19 +149,19 @@ pub enum RatioVerdict {
     /// No verdict: the interval holds 1 and reaches beyond the margin.
     Undecided,
     /// No verdict: the interval excludes 1, but among the comparisons of the experiment, or because a metric before
-    /// it is undecided, that is no proof.
+    /// it is undecided, that proves nothing.
     Unproven,
     /// No verdict: a check found something else that can explain it.
     Explained,
 }
 
 impl RatioVerdict {
-    /// True where the paper says that one is faster than the other.
+    /// Returns true if the paper says that one is faster than the other.
     pub fn is_difference(self) -> bool {
         matches!(self, RatioVerdict::Faster | RatioVerdict::Slower)
     }
 
-    /// True where nothing can be said.
+    /// Returns true if nothing can be said.
     pub fn is_undecided(self) -> bool {
         !self.is_difference() && self != RatioVerdict::Equivalent
     }

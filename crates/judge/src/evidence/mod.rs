@@ -32,7 +32,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Deref;
 
 impl Evidence {
-    /// What was read of these runs, beside these published figures, before anything is found in it.
+    /// Reads these runs, to be compared with these published figures, before anything is found in them.
     pub fn read(runs: &[RunData], published: &[PublishedTable], naming: &Naming<'_>) -> Evidence {
         let numbered = || runs.iter().enumerate();
         let mut targets: Vec<PaperTarget> =
@@ -96,7 +96,7 @@ impl Evidence {
         rows
     }
 
-    /// The same without points whose trials failed: those have no result.
+    /// Like [`Evidence::key_rows`], but without points whose trials failed: those have no result.
     pub fn result_rows(&self) -> Vec<KeyRow<'_>> {
         self.key_rows().into_iter().filter(|row| row.point.status != "failed").collect()
     }
@@ -140,17 +140,17 @@ fn experiments(
     trials: &[Trial],
     published: &[PublishedTable],
 ) -> Vec<Experiment> {
-    let mut known: Vec<ExperimentFacts> = Vec::new();
-    let planned = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
-    let measured = trials.iter().map(|trial| ExperimentFacts {
+    let mut all: Vec<ExperimentFacts> = Vec::new();
+    let run_facts = runs.iter().flat_map(|run| run.header.experiments.iter().cloned());
+    let trial_facts = trials.iter().map(|trial| ExperimentFacts {
         name: trial.summary.experiment.clone(),
         title: trial.summary.experiment.clone(),
         test: trial.summary.test.clone(),
         ..ExperimentFacts::default()
     });
-    for facts in planned.chain(measured) {
-        if !known.iter().any(|other| other.name == facts.name) {
-            known.push(facts);
+    for facts in run_facts.chain(trial_facts) {
+        if !all.iter().any(|other| other.name == facts.name) {
+            all.push(facts);
         }
     }
     let experiment = |facts: ExperimentFacts| {
@@ -180,24 +180,19 @@ fn experiments(
             facts,
         }
     };
-    known.into_iter().map(experiment).collect()
+    all.into_iter().map(experiment).collect()
 }
 
-/// Why [`figure_of`] has no figure of it above zero, in a few words.
+/// The reason why [`TrialSummary::figure`] has no figure of it above zero, in a few words.
 pub fn why_no_figure(trial: &TrialSummary, metric: Metric) -> Message {
-    match figure_of(trial, metric) {
+    match trial.figure(metric) {
         Some(_) => say!(figure_is_zero),
         None if metric.percentile().is_some() => say!(too_few_transactions_for_it),
         None => say!(it_has_no_such_figure),
     }
 }
 
-/// As [`TrialSummary::figure`].
-pub fn figure_of(trial: &TrialSummary, metric: Metric) -> Option<f64> {
-    trial.figure(metric)
-}
-
-/// What a figure is that was not measured to its end.
+/// The kind of bound that a figure is which was not measured to its end.
 pub fn bound_of(trial: &TrialSummary, metric: Metric) -> Option<FigureBound> {
     KnownFamily::of(trial)?.bound(trial, metric)
 }

@@ -280,7 +280,7 @@ pub struct Trial {
     pub checks: Vec<usize>,
 }
 
-/// What has to be the same for two trials to be compared: workers, rate, and what the family tells apart.
+/// The key by which trials are compared with each other: workers, rate, and the level of their family.
 pub(crate) type LoadLevel<'a> = (u32, Option<u64>, Option<&'a FamilyLevel>);
 
 impl Trial {
@@ -466,9 +466,7 @@ impl Spot {
         let names = Message::list(&names);
         match (self.kind, self.names.len()) {
             // A range of labels is one name.
-            (SpotKind::Trial, 1) if !self.names[0].contains('–') => {
-                say!(trial_names, names)
-            }
+            (SpotKind::Trial, 1) if !self.names[0].contains('–') => say!(trial_names, names),
             (SpotKind::Trial, _) => say!(trials_names, names),
             (SpotKind::Target, 1) => say!(target_names, names),
             (SpotKind::Target, _) => say!(targets_names, names),
@@ -534,7 +532,7 @@ fn point(group: &[&Trial]) -> Option<Point> {
     let sum = |value: fn(&Trial) -> u64| trials.iter().map(|trial| value(trial)).sum();
     let family = KnownFamily::of(&first.summary);
     let main = |metric: Metric| {
-        let values = trials.iter().filter_map(|trial| figure_of(&trial.summary, metric));
+        let values = trials.iter().filter_map(|trial| trial.summary.figure(metric));
         Some((metric, Spread::of(values.collect())?))
     };
     Some(Point {

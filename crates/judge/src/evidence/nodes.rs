@@ -4,7 +4,7 @@ use super::*;
 
 const ROLES: [&str; 4] = ["primary", "read_only", "shard", "endpoint"];
 
-/// Where nodes of a role stand: the primary first, endpoints last.
+/// The place of nodes of a role: the primary first, endpoints last.
 pub fn place_of_role(role: &str) -> usize {
     ROLES.iter().position(|known| *known == role).unwrap_or(ROLES.len())
 }
@@ -20,7 +20,7 @@ pub fn node_role(role: &str) -> Message {
     }
 }
 
-/// How the load reaches the nodes of a target, in a sentence.
+/// Describes how the load reaches the nodes of a target, in a sentence.
 pub(super) fn route(target: &TargetFacts) -> Option<Message> {
     let words = match target.route {
         Route::Primary => say!(all_load_goes_to_the_primary),
@@ -48,7 +48,7 @@ pub fn is_autocommit(kind: &KindSummary) -> bool {
     kind.statements.others.saturating_sub(kind.statements.misses) == 0
 }
 
-/// True where the load is nothing but single reads.
+/// Returns true if the load is nothing but single reads.
 fn only_reads(trial: &Trial) -> bool {
     let statements = trial.summary.statements;
     statements.reads > 0 && statements.writes == 0 && trial.summary.kinds.iter().all(is_autocommit)
@@ -107,16 +107,16 @@ pub fn strayed(
     differs.reduce(|one, other| if other.0 > one.0 { other } else { one })
 }
 
-/// What a target with so many read-only nodes reached.
+/// The result of a target with this number of read-only nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeScaling {
     pub target: String,
-    /// What the series is called: the label of the cluster of which the target is a part; where targets are
+    /// The name of the series: the label of the cluster of which the target is a part; where targets are
     /// clusters of their own, the product or the label of the series' first target, and empty where there is
     /// one such series.
     pub cluster: String,
     pub nodes: u32,
-    /// True when the suite states their number (`read_only_nodes`), and false when it lists them.
+    /// Set if the suite states their number (`read_only_nodes`) and does not list them.
     pub is_stated: bool,
     /// Workers of its best load level.
     pub workers: u32,
@@ -167,7 +167,7 @@ pub(super) fn scaling_by_nodes(points: &[Point], targets: &[PaperTarget]) -> Vec
 /// Targets with the best that they reached with their number of nodes.
 type Series<'a> = Vec<(&'a PaperTarget, NodeScaling)>;
 
-/// What belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
+/// Groups what belongs together, fewest nodes first: the parts of a cluster; of targets that are clusters of their
 /// own, those of the same product and class, of several runs together only where none has a number of
 /// nodes that another has too. Where a number is there twice, nobody says which target goes with which, and
 /// there is no series.
@@ -193,15 +193,15 @@ fn series(mut reached: Series<'_>) -> Vec<Series<'_>> {
     found
 }
 
-/// What a series is called: its cluster, else its product where there are several, else by its first target.
+/// The name of a series: its cluster, else its product where there are several, else by its first target.
 fn cluster(own: &Series<'_>, all: &[Series<'_>]) -> String {
     let target = own[0].0;
     let plain = |series: &&Series<'_>| series[0].0.part_of.is_none();
-    let of_product = |series: &&Series<'_>| series[0].0.product == target.product;
+    let is_peer = |series: &&Series<'_>| series[0].0.product == target.product;
     match &target.part_of {
         Some(whole) => whole.clone(),
         None if all.iter().filter(plain).count() == 1 => String::new(),
-        None if all.iter().filter(plain).filter(of_product).count() == 1 => target.product.clone(),
+        None if all.iter().filter(plain).filter(is_peer).count() == 1 => target.product.clone(),
         None => target.label.clone(),
     }
 }
@@ -216,7 +216,7 @@ fn read_only_nodes(target: &PaperTarget) -> Option<(u32, bool)> {
     (count > 0 && target.facts.route != Route::Primary).then_some((count, false))
 }
 
-/// What the most nodes of each cluster did beside the fewest.
+/// Compares the most nodes of each cluster with the fewest, in sentences.
 pub fn node_scaling_sentences(experiment: &Experiment) -> Vec<Message> {
     let rows = &experiment.node_scaling;
     let is_one = rows.iter().all(|row| row.cluster == rows[0].cluster);

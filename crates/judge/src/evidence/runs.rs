@@ -176,9 +176,9 @@ fn tried(trial: &Trial, objective: &Objective) -> Option<Tried> {
     let summary = &trial.summary;
     let offered = summary.offered.filter(|_| trial.status == "complete")?;
     let counts = &summary.counts;
-    let done = counts.committed + counts.rolled_back + counts.skipped + summary.in_flight;
+    let done = counts.completed() + counts.skipped + summary.in_flight;
     let failed = counts.failed;
-    let is_met = objective.is_met(figure_of(summary, objective.metric));
+    let is_met = objective.is_met(summary.figure(objective.metric));
     Some(Tried {
         rate_per_s: summary.rate_per_s?,
         is_confirmation: summary.purpose == Purpose::Confirm,

@@ -2,43 +2,51 @@
 
 use super::*;
 
-/// What a setting decides.
+/// A text that says what a setting decides.
 type Meaning = fn() -> Message;
 
-/// A name, its meaning, and values (lower case) with which a commit may be lost or torn.
-type Known = (&'static str, Meaning, &'static [&'static str]);
+struct Known {
+    name: &'static str,
+    meaning: Meaning,
+    /// Values (lower case) with which a commit may be lost or torn.
+    weak: &'static [&'static str],
+}
+
+const fn known(name: &'static str, meaning: Meaning, weak: &'static [&'static str]) -> Known {
+    Known { name, meaning, weak }
+}
 
 const OFF: &[&str] = &["off", "0"];
 
 /// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
 const SETTINGS: &[Known] = &[
-    ("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
-    ("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
-    ("log_bin", || say!(whether_a_binary_log_is_written), &[]),
-    ("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
-    ("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
-    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
-    ("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
-    ("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
-    ("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
-    ("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
-    ("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    ("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    ("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
-    ("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
-    ("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
-    ("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
-    ("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
-    ("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
-    ("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    ("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
-    ("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
-    ("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
-    ("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
-    ("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
-    ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
-    ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
-    ("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
+    known("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
+    known("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
+    known("log_bin", || say!(whether_a_binary_log_is_written), &[]),
+    known("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
+    known("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
+    known("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
+    known("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
+    known("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
+    known("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    known("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
+    known("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
+    known("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
+    known("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
+    known("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
+    known("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
+    known("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    known("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
+    known("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
+    known("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
+    known("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
+    known("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
+    known("cache_size", || say!(page_cache_of_a_session_pages), &[]),
+    known("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    known("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
 ];
 
 /// The isolation level of sessions, as a target's settings state it.
@@ -64,14 +72,14 @@ fn ends_with_any(name: &str, ends: &str) -> bool {
     ends.split_whitespace().any(|end| name.ends_with(end))
 }
 
-/// What a setting decides, where that is known.
+/// Returns what a setting decides, if that is known.
 pub fn meaning(name: &str) -> Option<Message> {
-    let of_queries = || OF_QUERIES.iter().find(|(known, _)| *known == name).map(|row| row.1);
-    let found = SETTINGS.iter().find(|known| known.0 == name).map(|known| known.1);
-    found.or_else(of_queries).map(|meaning| meaning())
+    let settings = SETTINGS.iter().map(|known| (known.name, known.meaning));
+    let mut all = settings.chain(OF_QUERIES.iter().copied());
+    all.find(|(known, _)| *known == name).map(|(_, meaning)| meaning())
 }
 
-/// True of settings that name a machine, a file or a moment: they differ between any two servers and
+/// Returns true for settings that name a machine, a file or a moment: they differ between any two servers and
 /// say nothing of what these do.
 pub fn names_a_place(name: &str) -> bool {
     const WHOLE: &str =
@@ -134,26 +142,26 @@ fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
 
 /// The settings that matter, as far as the server has them.
 pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
-    let row = |&(name, meaning, weak): &Known| {
-        let value = facts.settings.get(name)?;
+    let row = |known: &Known| {
+        let value = facts.settings.get(known.name)?;
         Some(SettingRow {
-            name: name.to_owned(),
-            value: readable(name, value),
-            meaning: meaning(),
-            is_weak: is_weak(name, weak, value, facts),
+            name: known.name.to_owned(),
+            value: readable(known.name, value),
+            meaning: (known.meaning)(),
+            is_weak: is_weak(known, value, facts),
         })
     };
     SETTINGS.iter().filter_map(row).chain(unsafe_tables(facts)).collect()
 }
 
-fn is_weak(name: &str, weak: &[&str], value: &str, facts: &ServerFacts) -> bool {
+fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
     let setting = |name: &str| facts.settings.get(name).map(|value| value.to_ascii_lowercase());
-    match name {
+    match known.name {
         // Without a binary log there is nothing to wait for.
         "sync_binlog" => value != "1" && matches!(setting("log_bin").as_deref(), Some("on" | "1")),
         // In WAL mode NORMAL may lose the last commits, otherwise it is safe in practice.
         "synchronous" if value == "1" => setting("journal_mode").as_deref() == Some("wal"),
-        _ => weak.contains(&value.to_ascii_lowercase().as_str()),
+        _ => known.weak.contains(&value.to_ascii_lowercase().as_str()),
     }
 }
 
@@ -166,7 +174,8 @@ pub fn readable(name: &str, value: &str) -> String {
     }
 }
 
-/// Settings that decide how queries are executed, in the order in which they are shown.
+/// Settings that decide how queries are executed, in the order in which they are shown: PostgreSQL, MySQL and
+/// its relatives, SQLite.
 const OF_QUERIES: &[(&str, Meaning)] = &[
     ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
     ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),

@@ -1,7 +1,7 @@
 //! Forest plots of comparisons, and intervals for the charts of throughput.
 
 use super::{Drawing, WIDE, colour};
-use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto, figure_of};
+use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto};
 use crate::format::grouped;
 use crate::svg::{Axis, AxisScale, ChartRow, RowChart};
 use dyno_facts::statistics::{Metric, mean_interval};
@@ -178,7 +178,7 @@ fn round_ratios(low: f64, high: f64) -> Vec<f64> {
 pub(super) fn throughput_interval(paper: &Paper, point: &Point) -> Option<(f64, f64)> {
     let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
     let own = paper.trials.iter().filter(|trial| point.trials.contains(&trial.label));
-    let values: Vec<f64> = own.filter_map(|trial| figure_of(&trial.summary, metric)).collect();
+    let values: Vec<f64> = own.filter_map(|trial| trial.summary.figure(metric)).collect();
     let interval = mean_interval(&values).filter(|_| values.len() >= 4)?;
     Some((interval.low, interval.high))
 }

@@ -3,7 +3,6 @@
 
 use crate::evidence::{
     Evidence, Experiment, KeyRow, Paper, PaperTarget, Point, Published, Spread, counterpart,
-    figure_of,
 };
 use crate::families::family_of;
 use crate::format::{bytes, plain, unique, whole};
@@ -201,7 +200,7 @@ impl Paper {
                 let Some(metric) = metric else { continue };
                 let median = |point: &Point| {
                     let trials = self.trials_of(point).into_iter();
-                    let figures = trials.filter_map(|trial| figure_of(&trial.summary, metric));
+                    let figures = trials.filter_map(|trial| trial.summary.figure(metric));
                     Spread::of(figures.collect()).map(|spread| spread.median)
                 };
                 let best = points.into_iter().filter_map(median).reduce(f64::max);

@@ -35,21 +35,20 @@ const PATIENCE: Nanos = 60 * SECOND;
 pub(crate) struct Nodes<'a> {
     /// In the order of the plan, at least one.
     list: &'a [ReachedNode],
-    /// Whether the plan lists them; else there is one, with this name.
-    is_listed: bool,
-    target: String,
+    /// The name of the only node, if the plan lists none.
+    unlisted: Option<String>,
     /// The target as the load reaches it.
     load: &'a Database,
-    /// The same for people, without a password.
+    /// Its address for people, without a password.
     pub(super) address: String,
     route: Route,
     tables: Vec<String>,
     pub(super) watched: Vec<WatchedNode>,
-    /// Whether they are asked while the trial runs.
+    /// Set if they are asked while the trial runs.
     is_sampled: bool,
 }
 
-pub(super) struct Looked {
+pub(super) struct NodeSnapshot {
     look: NodeLook,
     away: Option<Message>,
     /// Sessions that dyno had opened by then.
@@ -60,6 +59,7 @@ pub(super) struct Looked {
 pub(crate) struct AllSeen {
     /// In the order of the nodes; empty where nobody looked.
     nodes: Vec<ServerWindow>,
+    /// Likewise in the order of the nodes.
     used: Vec<Option<NodeUse>>,
     freshness: Option<Freshness>,
 }
@@ -86,6 +86,7 @@ impl<'a> Nodes<'a> {
         is_sampled: bool,
     ) -> Self {
         let is_listed = planned.is_some_and(|planned| !planned.nodes.is_empty());
+        let unlisted = (!is_listed).then(|| target.to_owned());
         let list = &reached.nodes[..];
         let route = planned.map(|planned| planned.route).unwrap_or_default();
         let load = &reached.database;
@@ -95,21 +96,20 @@ impl<'a> Nodes<'a> {
             Some(folder) => format!("cluster:{folder}"),
             None => planned.map(|planned| planned.url.to_string()).unwrap_or_default(),
         };
-        let target = target.to_owned();
-        Nodes { list, is_listed, target, load, address, route, tables, watched, is_sampled }
+        Nodes { list, unlisted, load, address, route, tables, watched, is_sampled }
     }
 
     /// The name of a node in the paper.
     fn name<'n>(&'n self, node: &'n ReachedNode) -> &'n str {
-        if self.is_listed { &node.name } else { &self.target }
+        self.unlisted.as_ref().unwrap_or(&node.name)
     }
 
-    pub(super) fn look(&self) -> Vec<Looked> {
+    pub(super) fn look(&self) -> Vec<NodeSnapshot> {
         // What an endpoint is asked, some node behind it counts: it goes first.
-        let mut looks: Vec<Option<Looked>> = self
+        let mut looks: Vec<Option<NodeSnapshot>> = self
             .list
             .iter()
-            .map(|node| self.is_only_a_way(node).then(|| snapshot(node, None, false)))
+            .map(|node| self.is_passthrough(node).then(|| snapshot(node, None, false)))
             .collect();
         for (node, looked) in self.list.iter().zip(&mut looks) {
             looked.get_or_insert_with(|| snapshot(node, Some(&self.tables), false));
@@ -117,33 +117,33 @@ impl<'a> Nodes<'a> {
         looks.into_iter().flatten().collect()
     }
 
-    /// What they say after a trial, once the sessions of the trial have left them; what they refused to say meanwhile
-    /// is listed with the rest. Nobody is asked where one is `gone`: others may hang with it.
-    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<Looked> {
+    /// Looks at them after a trial, once the sessions of the trial have left them; what they refused to say meanwhile
+    /// is listed with the rest. No node is asked if one is `gone`: others may hang with it.
+    pub(super) fn look_again(&self, seen: &AllSeen, gone: Option<&LostNode>) -> Vec<NodeSnapshot> {
         let again = |(index, node): (usize, &ReachedNode)| {
-            if gone.is_some() || self.is_only_a_way(node) {
+            if gone.is_some() || self.is_passthrough(node) {
                 let away = gone.filter(|gone| gone.sight.name == node.name).map(trial_verdict);
-                return Looked { look: NodeLook::default(), away, opened: 0 };
+                return NodeSnapshot { look: NodeLook::default(), away, opened: 0 };
             }
-            let mut looked = snapshot(node, Some(&self.tables), true);
+            let mut snapshot = snapshot(node, Some(&self.tables), true);
             let refused = seen.nodes.get(index).map_or(&[][..], |seen| &seen.not_readable);
-            looked.look.facts.not_readable.extend(refused.iter().cloned());
-            looked
+            snapshot.look.facts.not_readable.extend(refused.iter().cloned());
+            snapshot
         };
         self.list.iter().enumerate().map(again).collect()
     }
 
-    pub(super) fn facts(&self, looked: &[Looked]) -> NodeFacts {
-        let both = self.list.iter().zip(looked).filter(|(node, _)| !self.is_only_a_way(node));
-        both.map(|(node, looked)| (self.name(node).to_owned(), looked.look.facts.clone())).collect()
+    pub(super) fn facts(&self, snapshots: &[NodeSnapshot]) -> NodeFacts {
+        let both = self.list.iter().zip(snapshots).filter(|(node, _)| !self.is_passthrough(node));
+        both.map(|(node, own)| (self.name(node).to_owned(), own.look.facts.clone())).collect()
     }
 
-    /// What the nodes were like around a trial in which `measured` was found. `client` is what the client did
+    /// The conditions of the nodes around a trial in which `measured` was found. `client` is what the client did
     /// from the first look to the second, where that is known.
     pub(super) fn surround(
         &self,
         dialect: Dialect,
-        (before, after): (&[Looked], &[Looked]),
+        (before, after): (&[NodeSnapshot], &[NodeSnapshot]),
         seen: &AllSeen,
         client: Option<&Client>,
         measured: &TrialSummary,
@@ -164,12 +164,12 @@ impl<'a> Nodes<'a> {
             found.cpu_share = node.same_host.then_some(measured.generator.host.cpu_share);
             found.down = found.down.take().or_else(|| node_death(node, before, after));
             let grown = commits_grown(&before.look.state, &after.look.state, seen);
-            if self.is_listed {
-                self.of_several(node, &mut found);
+            if self.unlisted.is_none() {
+                self.set_cluster_fields(node, &mut found);
                 // That a node has none is worth knowing beside others.
                 found.commits = grown;
             }
-            if !self.is_only_a_way(node) {
+            if !self.is_passthrough(node) {
                 commits = commits.zip(grown).map(|(sum, grown)| sum + grown);
                 rollbacks = rollbacks.zip(found.rollbacks).map(|(sum, more)| sum + more);
             }
@@ -222,12 +222,12 @@ impl<'a> Nodes<'a> {
 
     /// Statements of dyno's own that went through an endpoint: some node behind it has counted them.
     fn unplaced(&self, seen: &AllSeen) -> u64 {
-        let ways = self.list.iter().zip(&seen.nodes).filter(|(node, _)| self.is_only_a_way(node));
+        let ways = self.list.iter().zip(&seen.nodes).filter(|(node, _)| self.is_passthrough(node));
         ways.map(|(_, seen)| seen.asked.all).sum()
     }
 
-    /// What only holds where a node may be one of several.
-    fn of_several(&self, node: &ReachedNode, found: &mut NodeConditions) {
+    /// Sets what only holds if a node may be one of several.
+    fn set_cluster_fields(&self, node: &ReachedNode, found: &mut NodeConditions) {
         found.role = Some(node.role.name().to_owned());
         match node.role {
             // Of its copies each one that is listed speaks for itself.
@@ -263,14 +263,14 @@ impl<'a> Nodes<'a> {
         self.list.len() > 1
     }
 
-    /// True for an endpoint whose nodes are known: they count, it would count them twice.
-    fn is_only_a_way(&self, node: &ReachedNode) -> bool {
+    /// Returns true for an endpoint whose nodes are known: they count, it would count them twice.
+    fn is_passthrough(&self, node: &ReachedNode) -> bool {
         self.is_several() && node.role == Role::Endpoint
     }
 }
 
-/// Why a node was not there all the time, by what was seen before a trial and after it.
-fn node_death(node: &ReachedNode, before: &Looked, after: &Looked) -> Option<Message> {
+/// The reason why a node was not there all the time, by the snapshots before a trial and after it.
+fn node_death(node: &ReachedNode, before: &NodeSnapshot, after: &NodeSnapshot) -> Option<Message> {
     // An endpoint may have led to another server; those that are back look as if nothing had happened.
     let (old, new) = (&before.look.state.sample, &after.look.state.sample);
     let is_new = node.role != Role::Endpoint && new.was_started_after(old);
@@ -278,17 +278,17 @@ fn node_death(node: &ReachedNode, before: &Looked, after: &Looked) -> Option<Mes
     away.cloned().or_else(|| is_new.then(server_restarted))
 }
 
-/// A server that can't be asked (it may have been killed) is noted as such. Without `tables` only the way to it is
-/// looked at.
-fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> Looked {
-    let looked = databases::ask_within(&node.database.admin(), PATIENCE, async |session| {
+/// Looks at a node; a server that can't be asked (it may have been killed) is noted as such. Without `tables` only the
+/// way to it is looked at.
+fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> NodeSnapshot {
+    let answer = databases::ask_within(&node.database.admin(), PATIENCE, async |session| {
         let Some(tables) = tables else { return glance(session).await };
         if is_after {
             settle(session).await?;
         }
         look(session, tables).await
     });
-    let (look, away) = match looked {
+    let (look, away) = match answer {
         Ok(look) => (look, None),
         Err(error) => {
             let away = Message::from(error.to_string());
@@ -299,7 +299,7 @@ fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> Lo
             (NodeLook { facts, ..NodeLook::default() }, Some(away).filter(|_| !is_stopped))
         }
     };
-    Looked { look, away, opened: sessions_opened() }
+    NodeSnapshot { look, away, opened: sessions_opened() }
 }
 
 /// Waits, a second at most, until the sessions that have just been closed are in the statistics:
@@ -326,16 +326,16 @@ async fn settle(session: &mut AdminSession<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// What the client did in all intervals, warm-up among them, by kind of transaction.
-#[derive(Clone, Debug, PartialEq)]
+/// The work of the client in all intervals, warm-up among them, by kind of transaction.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Client {
     kinds: Vec<(u64, StatementCounts)>,
     /// Transactions rolled back, and attempts that failed.
     rolled_back: u64,
     /// Transactions that failed, and sessions that were lost.
     unanswered: u64,
-    phase: Phase,
-    /// Those of the last phase.
+    /// The last phase, and what was counted in it.
+    phase: Option<Phase>,
     counts: Counts,
     rolls_back_reads: bool,
 }
@@ -344,15 +344,13 @@ impl Client {
     /// `rolls_back_reads` is true where transactions that only read end with ROLLBACK: no server counts
     /// them as commits.
     pub(crate) fn new(rolls_back_reads: bool) -> Self {
-        let (kinds, rolled_back, unanswered, counts) = Default::default();
-        let phase = Phase::WarmUp;
-        Client { kinds, rolled_back, unanswered, phase, counts, rolls_back_reads }
+        Client { rolls_back_reads, ..Client::default() }
     }
 
     pub(crate) fn add(&mut self, interval: &MeasuredInterval) {
         self.kinds.resize(interval.frame.kinds.len(), Default::default());
         // What is in flight when the window opens is started in it.
-        if std::mem::replace(&mut self.phase, interval.phase) != interval.phase {
+        if self.phase.replace(interval.phase) != Some(interval.phase) {
             self.counts = Counts::default();
         }
         for ((committed, statements), kind) in self.kinds.iter_mut().zip(&interval.frame.kinds) {
@@ -379,8 +377,8 @@ impl Client {
         self.unanswered + self.counts.in_flight()
     }
 
-    /// Of so many transactions that the servers rolled back, those of which the client knows nothing. One that only read
-    /// loses nothing.
+    /// The number of transactions among those that the servers rolled back of which the client knows nothing. One that
+    /// only read loses nothing.
     fn unknown_rollbacks(&self, rollbacks: u64, in_flight: u64) -> u64 {
         let only_reads = |(_, done): &&(u64, StatementCounts)| {
             done.writes + done.misses + done.rows_written == 0
@@ -425,10 +423,10 @@ fn preparing(dialect: Dialect, workers: u32, tables: usize) -> u64 {
     }
 }
 
-/// How long the thread sleeps at most before it looks whether the trial is over.
+/// Longest sleep of the thread before it looks whether the trial is over.
 const LOOK: Nanos = 20_000_000;
 
-/// What a node has used in the window, and the process that did, with all that descend from it.
+/// The use of a node in the window, and the process that it was counted for, with all that descend from it.
 type NodeUse = (Measures, String);
 
 /// Waits for the window and counts what each node uses in it; in the order of the nodes.
@@ -516,8 +514,7 @@ mod tests {
     fn nodes(database: &Database) -> Nodes<'_> {
         Nodes {
             list: list(database, &ROLES),
-            is_listed: true,
-            target: "n1".to_owned(),
+            unlisted: None,
             load: database,
             address: String::new(),
             route: Route::Endpoint,
@@ -527,15 +524,15 @@ mod tests {
         }
     }
 
-    fn looked(commits: u64, replicated: Option<u64>) -> Looked {
+    fn looked(commits: u64, replicated: Option<u64>) -> NodeSnapshot {
         let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
         let acknowledged_by = Some(CommitWait::Local("local".into()));
         let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
-        Looked { look: NodeLook { state, ..NodeLook::default() }, away: None, opened: 0 }
+        NodeSnapshot { look: NodeLook { state, ..NodeLook::default() }, away: None, opened: 0 }
     }
 
-    fn nothing() -> Looked {
-        Looked { look: NodeLook::default(), away: None, opened: 0 }
+    fn nothing() -> NodeSnapshot {
+        NodeSnapshot { look: NodeLook::default(), away: None, opened: 0 }
     }
 
     /// `commits` of explicit transactions.
@@ -585,16 +582,17 @@ mod tests {
         let database = database();
         let mut nodes = nodes(&database);
         let started = |at_s| {
-            let mut looked = nothing();
-            looked.look.state.sample.started_s = Some((at_s, at_s));
-            [looked]
+            let mut snapshot = nothing();
+            snapshot.look.state.sample.started_s = Some((at_s, at_s));
+            [snapshot]
         };
         let mut is_down = |role, at_s| {
             nodes.list = list(&database, &[("n1", role)]);
             let (before, after) = (started(3.0), started(at_s));
             let (seen, measured) = (AllSeen::default(), TrialSummary::default());
-            let found = nodes.surround(Dialect::Mysql, (&before, &after), &seen, None, &measured);
-            found.nodes["n1"].down.is_some()
+            let looks = (&before[..], &after[..]);
+            let conditions = nodes.surround(Dialect::Mysql, looks, &seen, None, &measured);
+            conditions.nodes["n1"].down.is_some()
         };
         assert!(is_down(Role::Primary, 8.0) && !is_down(Role::Primary, 3.0));
         assert!(!is_down(Role::Endpoint, 8.0), "another server may have answered");
@@ -639,7 +637,7 @@ mod tests {
         let database = database();
         let mut nodes = nodes(&database);
         nodes.list = list(&database, &ROLES[1..2]);
-        nodes.is_listed = false;
+        nodes.unlisted = Some("n1".to_owned());
         let (mut before, mut after) = ([looked(0, None)], [looked(1000, None)]);
         before[0].look.state.sample.transactions_elsewhere = Some(10);
         after[0].look.state.sample.transactions_elsewhere = Some(610);

@@ -51,7 +51,7 @@ impl Nodes<'_> {
             databases::run(reached).unwrap_or_else(|error| {
                 let why = error.to_string();
                 let why = why.trim_end_matches('.');
-                Some(say!(replica_not_asked, node = node, primary = primary, why = why))
+                Some(say!(replica_not_asked, node, primary, why))
             })
         };
         replicas.iter().filter_map(wait).collect()
@@ -81,14 +81,12 @@ impl Wait<'_> {
             match answer {
                 Some(true) if waited > LONG => {
                     let waited = format!("{seconds:.1}");
-                    let note =
-                        say!(replica_waited_for, node = node, primary = primary, waited = waited);
+                    let note = say!(replica_waited_for, node, primary, waited);
                     return Ok(Some(note));
                 }
                 Some(false) if waited > CATCH_UP_WITHIN => {
                     let waited = format!("{seconds:.0}");
-                    let note =
-                        say!(replica_still_behind, node = node, primary = primary, waited = waited);
+                    let note = say!(replica_still_behind, node, primary, waited);
                     return Ok(Some(note));
                 }
                 // Without an answer it can't tell where it is.
@@ -108,12 +106,7 @@ impl Wait<'_> {
                 if let (Some(cause), Some(at)) = (cause, stopped_at)
                     && now() > at + STANDSTILL
                 {
-                    let note = say!(
-                        replica_applies_nothing,
-                        node = node,
-                        primary = primary,
-                        cause = cause
-                    );
+                    let note = say!(replica_applies_nothing, node, primary, cause);
                     return Ok(Some(note));
                 }
             }
@@ -127,6 +120,7 @@ const EVERY: Nanos = 250 * MILLISECOND;
 const FIRST_STEP: Nanos = 2 * MILLISECOND;
 /// Later it is looked for after this part of the time that it has been missed for.
 const LESS_OFTEN: Nanos = 8;
+/// Time limit for a write to be shown.
 const LONGEST: Nanos = 5 * SECOND;
 const PATIENCE: Nanos = 5 * SECOND;
 
@@ -263,7 +257,7 @@ impl<'a> Probe<'a> {
                 if !is_told {
                     let why = error.to_string();
                     let why = why.trim_end_matches('.');
-                    let text = say!(freshness_not_looked_at, why = why);
+                    let text = say!(freshness_not_looked_at, why);
                     self.sampling.tell(at_s(now(), window), text);
                 }
                 is_told = true;

@@ -88,7 +88,7 @@ pub(crate) fn sampled<T>(
     std::thread::scope(|scope| {
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let sample = |node| {
-            if nodes.is_only_a_way(node) {
+            if nodes.is_passthrough(node) {
                 return None;
             }
             let sampler = Sampler {
@@ -110,9 +110,9 @@ pub(crate) fn sampled<T>(
         let samplers: Vec<_> = nodes.list.iter().map(sample).collect();
         let probe = || thread("freshness").spawn_scoped(scope, || replicas::probe(nodes, sampling));
         let probe = nodes.is_probed().then(probe).and_then(Result::ok);
-        let is_here = |node: &ReachedNode| node.server != ServerPlace::Unknown;
+        let is_local = |node: &ReachedNode| node.server != ServerPlace::Unknown;
         let cpu = || thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling));
-        let cpu = nodes.list.iter().any(is_here).then(cpu).and_then(Result::ok);
+        let cpu = nodes.list.iter().any(is_local).then(cpu).and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
         let over = Over::new(&sampling.is_over);
         let done = work();
@@ -230,7 +230,7 @@ impl Sampler<'_> {
     fn silent<S>(&mut self, window: &Window, why: Message, session: &mut Option<S>) {
         *session = None;
         if !self.is_silent {
-            self.tell(at_s(now(), window), say!(server_silent, why = why));
+            self.tell(at_s(now(), window), say!(server_silent, why));
         }
         self.is_silent = true;
     }

@@ -109,15 +109,15 @@ fn all_readers_know_which_attempt_counts() {
         let counted = run.data().complete_trial(step).map(|trial| trial.trial);
         (counted, run.data().starved(step, None).len(), run.header().set_aside.clone())
     };
-    let wanted = (Some(3), 0, BTreeSet::new());
-    assert_eq!(seen(&run), wanted);
+    let expected = (Some(3), 0, BTreeSet::new());
+    assert_eq!(seen(&run), expected);
     let mut run = gone_on(run);
-    assert_eq!(seen(&run), wanted);
+    assert_eq!(seen(&run), expected);
 
     let data = dyno_store::read(run.path()).expect("read");
-    let counted = &data.trials[2].summary.conditions.generator;
-    assert!((counted.starved_share.expect("a share") - 0.4).abs() < 1e-9);
-    assert!(counted.starved.is_some(), "it keeps its caveat");
+    let generator = &data.trials[2].summary.conditions.generator;
+    assert!((generator.starved_share.expect("a share") - 0.4).abs() < 1e-9);
+    assert!(generator.starved.is_some(), "it keeps its caveat");
     let judged = super::judged(&data);
     let numbers =
         |trials: &[Trial]| trials.iter().map(|trial| trial.summary.trial).collect::<Vec<_>>();

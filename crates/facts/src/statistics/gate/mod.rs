@@ -4,8 +4,9 @@
 //! gate     = metric [ ".ratio" [ ".low" | ".high" ] ] ( "<" | "<=" | ">" | ">=" ) number [ unit ]
 //! ```
 //!
-//! A metric's unit may stand behind the number instead of in its name: `p99 <= 3ms`, `server_cpu < 80us`. Without `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and
-//! `.high` are the bounds of the 95 % interval.
+//! A metric's unit may follow the number instead of being in its name: `p99 <= 3ms`, `server_cpu < 80us`. Without
+//! `.ratio` a gate is about the trials of a target; with it about a candidate by its baseline. `.low` and `.high` are the
+//! bounds of the 95 % interval.
 //!
 //! - A gate **passes** when its figure keeps the bound: of a value or a ratio the whole interval, of `.low` and `.high`
 //!   that end of it. So `tps.ratio.low > 0.97` asks for a proof that not more than 3 % are lost, and
@@ -65,7 +66,7 @@ pub struct Gate {
     pub bound: f64,
 }
 
-/// A text that is no gate or no objective, with the remedy.
+/// The error in a text that should be a gate or an objective, with the remedy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mistake {
     message: String,
@@ -126,13 +127,11 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
     };
     let at = text.find(['<', '>']).unwrap_or(text.len());
     let (name, figure) = text[..at].trim().split_once('.').unwrap_or((text[..at].trim(), ""));
-    let (metric, needs_unit) = metric(name, kind).map_err(|known| {
-        let known = format!("Known are {}.", known.join(", "));
-        mistake(
-            format!("`{name}` is no {}.", if kind == "gate" { "metric" } else { "latency" }),
-            known,
-        )
+    let metric = metric(name, kind).map_err(|known| {
+        let noun = if kind == "gate" { "metric" } else { "latency" };
+        mistake(format!("`{name}` is no {noun}."), format!("Known are {}.", known.join(", ")))
     })?;
+    let needs_unit = metric.name() != name;
     let figure = match figure {
         "" => GateFigure::Value,
         "ratio" => GateFigure::Ratio,
@@ -160,11 +159,8 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
     let scale = scale(unit, metric, needs_unit, figure).map_err(|known| {
         let hint = match known.as_slice() {
             [] => "It has no unit.".to_owned(),
-            known => format!(
-                "Units are {}{}.",
-                known.join(", "),
-                if needs_unit { "" } else { ", or none" }
-            ),
+            known if needs_unit => format!("Units are {}.", known.join(", ")),
+            known => format!("Units are {}, or none.", known.join(", ")),
         };
         let message = match unit {
             "" => "The number has no unit.".to_owned(),
@@ -175,8 +171,8 @@ fn read(text: &str, kind: &str) -> Result<Gate, Mistake> {
     Ok(Gate { text: text.to_owned(), metric, figure, relation, bound: number * scale })
 }
 
-/// The metric of a name, and whether that left the unit out; or the known names.
-fn metric(name: &str, kind: &str) -> Result<(Metric, bool), Vec<&'static str>> {
+/// The metric of a name, which may leave the unit out; or the known names.
+fn metric(name: &str, kind: &str) -> Result<Metric, Vec<&'static str>> {
     let is_gate = kind == "gate";
     let is_known =
         |metric: &Metric| is_gate || *metric == Metric::Errors || metric.unit() == Some("ms");
@@ -184,8 +180,7 @@ fn metric(name: &str, kind: &str) -> Result<(Metric, bool), Vec<&'static str>> {
         metric.unit().is_some_and(|unit| metric.name() == format!("{name}_{unit}"))
     };
     let mut metrics = Metric::of_trials().filter(is_known);
-    let metric = metrics.find(|metric| metric.name() == name || is_short(metric));
-    metric.map(|metric| (metric, metric.name() != name)).ok_or_else(|| {
+    metrics.find(|metric| metric.name() == name || is_short(metric)).ok_or_else(|| {
         let names = Metric::of_trials().filter(is_known).map(Metric::name);
         names.map(|name| if is_gate { name } else { name.trim_end_matches("_ms") }).collect()
     })

@@ -56,8 +56,8 @@ fn mistakes_name_the_known_words() {
         assert!(found.to_string().contains(message), "{text}: {found}");
         assert!(found.hint.contains(hint), "{text}: {}", found.hint);
     }
-    let shown = "`tps > fast` is no gate: `fast` is no number.";
-    assert_eq!(mistake("tps > fast").to_string(), shown);
+    let message = "`tps > fast` is no gate: `fast` is no number.";
+    assert_eq!(mistake("tps > fast").to_string(), message);
 }
 
 fn ratio(centre: f64, noise: f64, count: usize) -> PairedRatio {

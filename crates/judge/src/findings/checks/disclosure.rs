@@ -26,6 +26,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
 ];
 
+/// Facts that the suite states of a target.
 fn stated(case: &Case<'_>, target: &PaperTarget) -> Option<Message> {
     let facts = case.facts(target)?;
     let vcpu = facts.vcpu.map(|vcpu| ("vcpu".to_owned(), format::plain(vcpu)));

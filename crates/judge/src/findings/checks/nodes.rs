@@ -109,16 +109,17 @@ fn reads_on_primary(case: &Case<'_>, trial: &Trial) -> Option<Message> {
         let reads = kind.statements.reads;
         (all + reads, single + if is_autocommit(kind) { reads } else { 0 })
     });
+    let reads = reads_of(trial);
     let count = |nodes: &[(&str, &NodeConditions)]| -> Vec<u64> {
-        nodes.iter().filter_map(|(_, node)| reads_of(trial)(node)).collect()
+        nodes.iter().filter_map(|(_, node)| reads(node)).collect()
     };
-    let (of_readers, of_primary) = (count(&readers), count(&of_role(trial, "primary")));
-    if of_readers.len() < readers.len() || of_primary.is_empty() || all == 0 {
+    let (reader_counts, primary_counts) = (count(&readers), count(&of_role(trial, "primary")));
+    if reader_counts.len() < readers.len() || primary_counts.is_empty() || all == 0 {
         return None;
     }
-    let (moved, stayed): (u64, u64) = (of_readers.iter().sum(), of_primary.iter().sum());
-    let nodes = (of_readers.len() + of_primary.len()) as f64;
-    let even = of_readers.len() as f64 / nodes;
+    let (moved, stayed): (u64, u64) = (reader_counts.iter().sum(), primary_counts.iter().sum());
+    let nodes = (reader_counts.len() + primary_counts.len()) as f64;
+    let even = reader_counts.len() as f64 / nodes;
     // The servers' counts reach beyond the window; the shares of the load are those of the window.
     let movable = (moved + stayed) as f64 * single as f64 / all as f64;
     (movable >= READS_LEAST as f64 && (moved as f64) < READS_MOVED * even * movable)
@@ -135,16 +136,16 @@ fn uneven(case: &Case<'_>, trial: &Trial) -> Option<Message> {
     let (sum, count) = (counts.iter().sum::<u64>(), counts.len() as f64);
     let (least, most) = (*counts.iter().min()?, *counts.iter().max()?);
     let primaries = of_role(trial, "primary");
-    let of_primary = primaries.iter().filter_map(|(_, node)| reads(node));
-    let all = sum + of_primary.sum::<u64>();
+    let primary_counts = primaries.iter().filter_map(|(_, node)| reads(node));
+    let all = sum + primary_counts.sum::<u64>();
     let is_shared = sum >= READS_LEAST && sum as f64 >= READS_SHARED * all as f64;
     let is_found = is_shared && (most - least) as f64 > UNEVEN * sum as f64 / count;
     is_found.then(|| {
-        let told = readers
+        let described = readers
             .iter()
             .zip(&counts)
             .map(|((name, _), reads)| say!(node_value, node = *name, value = *reads));
-        say!(reads_nodes, nodes = Message::list(&told.collect::<Vec<_>>()))
+        say!(reads_nodes, nodes = Message::list(&described.collect::<Vec<_>>()))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::*;
 
+/// The variation of fewer trials says little.
 const LEAST_REPEATS: usize = 3;
 /// Checks that find what makes the trials of a steady system vary: at the load generator, or by the work of others.
 const DISTURBANCES: [&str; 11] = [
@@ -101,9 +102,7 @@ fn half_width(of: &PairedComparison) -> Option<Message> {
     let reached = row.half_width.filter(|reached| *reached > wanted)?;
     let (reached, wanted) = (percent(reached), percent(wanted));
     Some(match row.pairs_needed {
-        Some(pairs) => {
-            say!(instead_of_pairs_would_do, reached, wanted, pairs)
-        }
+        Some(pairs) => say!(instead_of_pairs_would_do, reached, wanted, pairs),
         None => say!(reached_instead_of_wanted, reached, wanted),
     })
 }
@@ -262,7 +261,7 @@ fn is_placed(trial: &Trial) -> bool {
 /// Of the figure that decides comparisons.
 fn log_of(trial: &Trial) -> Option<f64> {
     let first = *judged_metrics(&trial.summary).first()?;
-    figure_of(&trial.summary, first).map(f64::ln).filter(|log| log.is_finite())
+    trial.summary.figure(first).map(f64::ln).filter(|log| log.is_finite())
 }
 
 impl Session<'_> {

@@ -169,8 +169,8 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
     let checksums = is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))??;
-    let told = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
-    Some(parts_that_differ(&a.target.schema, &b.target.schema, told).unwrap_or(checksums))
+    let describe = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
+    Some(parts_that_differ(&a.target.schema, &b.target.schema, describe).unwrap_or(checksums))
 }
 
 /// Columns, indexes and triggers that only one side has, or that are defined otherwise.
@@ -309,28 +309,29 @@ pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message>
     };
     let mut all: Vec<Message> = now.settings.iter().filter_map(changed).collect();
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
-    let told = |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
-    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema, told)).flatten());
+    let describe =
+        |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
+    all.extend(is_known.then(|| parts_that_differ(&first.schema, &now.schema, describe)).flatten());
     parts_up_to(all.into_iter(), MOST_NAMED)
 }
 
-/// A fact of a load generator: its name, and how it is told.
-type Told = (Message, fn(&Environment) -> String);
+/// A fact of a load generator: its name, and how it is read.
+type GeneratorFact = (Message, fn(&Environment) -> String);
 
 fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
     let Some((first, others)) = case.runs.split_first() else { return Vec::new() };
-    let told: [Told; 6] = [
-        (say!(host_name), |of| of.host.clone()),
-        (say!(kernel_version), |of| of.kernel.clone()),
-        (say!(loops_io), |of| of.loops_io.clone()),
-        (say!(cpu_model), |of| of.cpu_model.clone()),
-        (say!(cores), |of| of.cores.to_string()),
-        (say!(program), |of| of.binary_sha256.chars().take(12).collect()),
+    let generator_facts: [GeneratorFact; 6] = [
+        (say!(host_name), |machine| machine.host.clone()),
+        (say!(kernel_version), |machine| machine.kernel.clone()),
+        (say!(loops_io), |machine| machine.loops_io.clone()),
+        (say!(cpu_model), |machine| machine.cpu_model.clone()),
+        (say!(cores), |machine| machine.cores.to_string()),
+        (say!(program), |machine| machine.binary_sha256.chars().take(12).collect()),
     ];
     let mut findings = Vec::new();
     for (index, other) in others.iter().enumerate() {
-        let differences = told.iter().filter_map(|(name, of)| {
-            let (a, b) = (of(&first.header.environment), of(&other.header.environment));
+        let differences = generator_facts.iter().filter_map(|(name, get)| {
+            let (a, b) = (get(&first.header.environment), get(&other.header.environment));
             (a != b).then(|| say!(name_a_against_b, name, a, b))
         });
         let place = Spot::run(&case.evidence.runs[index + 1].folder);
@@ -473,6 +474,7 @@ impl<'a> TargetSide<'a> {
         &self.target.label
     }
 
+    /// The product without its version.
     pub(super) fn product(&self) -> &'a str {
         self.target.product.split(' ').next().unwrap_or_default()
     }

@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
     Rule::experiment(Group::F, Level::I, checks::not_a_tpc_result, of_tpc),
 ];
 
-/// True where something was really done to a node.
+/// Returns true if something was really done to a node.
 fn has_fault(trial: &Trial) -> bool {
     trial.summary.fault.as_ref().is_some_and(|fault| !fault.steps.is_empty())
 }
@@ -127,7 +127,7 @@ fn rows_scanned(trial: &Trial, is_found: bool) -> Option<Message> {
 
 type Count = fn(&StatementCounts) -> u64;
 
-/// Of each side, the least and the most of what a kind counted in a transaction; `None` where that is little.
+/// The least and the most that a kind counted in a transaction, by side; `None` if that is little.
 fn by_transaction(pairs: &[[&Trial; 2]], name: &str, count: Count) -> Option<[[f64; 2]; 2]> {
     let (mut sides, mut all) = ([[f64::INFINITY, 0.0]; 2], 0);
     for (side, trial) in pairs.iter().flat_map(|pair| pair.iter().enumerate()) {
@@ -345,7 +345,7 @@ fn unlike_mix(trial: &Trial, weights: &[(&KindSummary, f64)]) -> Option<Message>
     parts(weights.iter().map(told))
 }
 
-/// What chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
+/// The limit that chi-square exceeds once in a thousand times (Wilson and Hilferty's approximation).
 fn chi_square_limit(freedom: usize) -> f64 {
     let freedom = freedom as f64;
     let part = 2.0 / (9.0 * freedom);
@@ -464,8 +464,51 @@ pub(super) fn expected(experiment: &Experiment, summary: &TrialSummary) -> Vec<(
     let of_kind = |kind: &dyno_facts::KindSummary| {
         let wanted = sysbench_statements(experiment, &summary.test)
             .or_else(|| pgbench_statements(experiment, &kind.name))?;
-        let done = kind.counts.completed() as f64;
-        (done > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / done, wanted))
+        let ended = kind.counts.completed() as f64;
+        (ended > 0.0).then(|| (kind.name.clone(), kind.statements.total() as f64 / ended, wanted))
     };
     summary.kinds.iter().filter_map(of_kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_those_of_the_table() {
+        // The table of chi-square at 0.001.
+        for (freedom, limit) in [(1, 10.83), (2, 13.82), (4, 18.47), (10, 29.59)] {
+            let found = chi_square_limit(freedom);
+            assert!((found / limit - 1.0).abs() < 0.04, "{freedom}: {found} {limit}");
+        }
+    }
+
+    fn experiment(test: &str, options: &[(&str, &str)]) -> Experiment {
+        let options =
+            options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let facts = ExperimentFacts { options, ..ExperimentFacts::default() };
+        Experiment { test: test.to_owned(), facts, ..Experiment::default() }
+    }
+
+    #[test]
+    fn statements_of_sysbench_follow_from_its_options() {
+        let of = |test: &str, options: &[(&str, &str)]| {
+            sysbench_statements(&experiment(&format!("sysbench {test}"), options), test)
+        };
+        assert_eq!(of("oltp_read_only", &[]), Some(16.0));
+        assert_eq!(of("oltp_read_only", &[("range_selects", "0"), ("skip-trx", "1")]), Some(10.0));
+        assert_eq!(of("oltp_write_only", &[]), Some(6.0));
+        assert_eq!(of("oltp_read_write", &[]), Some(20.0));
+        assert_eq!(of("oltp", &[("oltp-read-only", "on"), ("oltp-sum-ranges", "0")]), Some(15.0));
+        assert_eq!(of("bulk_insert", &[]), None);
+        assert_eq!(sysbench_statements(&experiment("pgbench x", &[]), "oltp_read_only"), None);
+    }
+
+    #[test]
+    fn statements_of_scripts_are_counted_unless_they_branch() {
+        assert_eq!(script_statements("\\set a 1\n-- b;\nBEGIN;\nSELECT\n1;\nEND;\n"), Some(3.0));
+        assert_eq!(script_statements("SELECT 1; -- one; two\n"), Some(1.0));
+        assert_eq!(script_statements("\\if :a\nSELECT 1;\n\\endif\n"), None);
+        assert_eq!(script_statements("SELECT ';';"), None);
+    }
 }

@@ -26,8 +26,8 @@ fn own_facts<'a>(run: &'a RunFacts, experiment: &Experiment) -> Option<&'a Exper
     run.header.experiments.iter().find(|facts| facts.name == experiment.name)
 }
 
-/// What is compared: as the suite says; else the two targets where there are two. Of two runs also
-/// the same target of both; where each has one, whatever their names are.
+/// Plans the comparisons: as the suite says; else of the two targets if there are two. For two runs also of the same
+/// target of both; if each has one, whatever their names are.
 fn comparison_plans<'a>(
     evidence: &'a Evidence,
     experiment: &Experiment,
@@ -45,7 +45,7 @@ fn comparison_plans<'a>(
         let compared = |run| Some((run, own_facts(run, experiment)?.comparison.as_ref()?));
         evidence.runs.iter().filter_map(compared)
     };
-    let wanted = compared_runs().next().map(|(_, facts)| facts);
+    let first_facts = compared_runs().next().map(|(_, facts)| facts);
     let plan = |baseline: &'a PaperTarget,
                 candidate: &'a PaperTarget,
                 facts: Option<&ComparisonFacts>,
@@ -56,14 +56,14 @@ fn comparison_plans<'a>(
         let [restart_each, reload_each] = own.fold([0; 2], |[restart, reload], facts| {
             [restart.max(facts.restart_each), reload.max(facts.reload_each)]
         });
-        let is_same = is_same(baseline, candidate);
+        let is_same_target = is_same(baseline, candidate);
         let is_aa = |facts: &ComparisonFacts| facts.is_aa && facts.candidates.len() == 1;
         ComparisonPlan {
             baseline: &baseline.label,
             candidate: &candidate.label,
-            is_aa: is_same || is_planned && facts.is_some_and(is_aa),
+            is_aa: is_same_target || is_planned && facts.is_some_and(is_aa),
             aa: match restart_each {
-                _ if !is_same => AaKind::Clone,
+                _ if !is_same_target => AaKind::Clone,
                 1 => AaKind::Starts,
                 _ => AaKind::Trials,
             },
@@ -88,21 +88,23 @@ fn comparison_plans<'a>(
         |a: &PaperTarget, b: &PaperTarget| is_same_load(evidence, experiment, [a.run, b.run]);
     match used.as_slice() {
         [a, b] if !is_alike(a, b) => {}
-        [a, b] if a.run != b.run || wanted.is_none() => found.push(plan(a, b, wanted, false)),
+        [a, b] if a.run != b.run || first_facts.is_none() => {
+            found.push(plan(a, b, first_facts, false))
+        }
         [_, _] => {}
         _ if evidence.runs.len() == 2 => {
             let of_run = |run: usize| used.iter().copied().filter(move |target| target.run == run);
             let again = |a: &&PaperTarget| of_run(2).find(|b| b.facts.name == a.facts.name);
             let both = of_run(1).filter_map(|a| Some((a, again(&a)?)));
             let both = both.filter(|(a, b)| is_alike(a, b));
-            found.extend(both.map(|(a, b)| plan(a, b, wanted, false)));
+            found.extend(both.map(|(a, b)| plan(a, b, first_facts, false)));
         }
         _ => {}
     }
     found
 }
 
-/// Whether an experiment was the same load in two runs: under one name a suite may have become another
+/// Returns true if an experiment was the same load in two runs: under one name a suite may have become another
 /// test. What a run does not say of it is taken for the same.
 fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) -> bool {
     let load = |run: usize| {
@@ -114,7 +116,7 @@ fn is_same_load(evidence: &Evidence, experiment: &Experiment, runs: [usize; 2]) 
     a.zip(b).is_none_or(|(a, b)| a == b)
 }
 
-/// The same servers in the same run, reached in the same way: whatever differs is noise.
+/// Returns true for one set of servers in one run, reached in one way: whatever differs is noise.
 fn is_same(a: &PaperTarget, b: &PaperTarget) -> bool {
     a.run == b.run
         && !a.facts.url.is_empty()
@@ -132,34 +134,22 @@ fn comparison(
     let metrics = judged_metrics(&first.summary);
     let row = |metric: &Metric| row(evidence, &pairs.trials, *metric, plan);
     let rows: Vec<VerdictRow> = metrics.iter().filter_map(row).collect();
-    let sessions = rows.first().and_then(|row| {
-        Some(session_rows(evidence, &pairs.trials, *pairs.trials.first()?, row.metric))
-    });
+    let (name, level) = (level_of_trial(&first.summary), level_words(first));
+    let levels = levels::of(evidence, plan, &pairs.trials, &level, metrics.first().copied());
+    let sessions = rows.first().and_then(|row| session_rows(evidence, &pairs.trials, row.metric));
     PairedComparison {
         number: 0,
-        name: format!(
-            "{} {}: {} / {}",
-            experiment.name,
-            level_of_trial(&first.summary),
-            plan.candidate,
-            plan.baseline
-        ),
+        name: format!("{} {name}: {} / {}", experiment.name, plan.candidate, plan.baseline),
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         experiment_index,
-        level: level_words(first),
+        level,
         baseline: plan.baseline.to_owned(),
         candidate: plan.candidate.to_owned(),
         is_aa: plan.is_aa,
         aa: plan.aa,
         unit_pairs: plan.unit(),
-        levels: levels::of(
-            evidence,
-            plan,
-            &pairs.trials,
-            &level_words(first),
-            metrics.first().copied(),
-        ),
+        levels,
         order: pairs.order,
         pairs: pairs.trials.iter().map(|(a, b)| [a.label.clone(), b.label.clone()]).collect(),
         pairs_lost: pairs.lost,
@@ -236,9 +226,9 @@ fn withstood(
     let unit = |pair: &(&Trial, &Trial)| unit_of(pair, plan.unit());
     let is_stopped = |(a, b): &&(&Trial, &Trial)| stopped(a).or_else(|| stopped(b)).is_some();
     let lost: BTreeSet<u32> = pairs.iter().filter(is_stopped).map(unit).collect();
-    let known = pairs.iter().filter(|pair| !lost.contains(&unit(pair)));
-    let known = known.filter_map(|pair| Some((unit(pair), figures(pair, metric)?)));
-    let whole = unit_means(&known.collect::<Vec<_>>());
+    let unspoilt = pairs.iter().filter(|pair| !lost.contains(&unit(pair)));
+    let unspoilt = unspoilt.filter_map(|pair| Some((unit(pair), figures(pair, metric)?)));
+    let whole = unit_means(&unspoilt.collect::<Vec<_>>());
     let usable = whole.iter().filter(|(a, b)| *a > 0.0 && *b > 0.0);
     let logs: Vec<f64> = usable.map(|(a, b)| (b / a).ln()).collect();
     let both = rank::interval_whatever(&logs, lost.len(), alpha).filter(|_| !lost.is_empty())?;
@@ -409,8 +399,8 @@ pub(super) fn pairs_by_level<'a>(
         let whole = found.iter().filter(|pair| pair.0.summary.purpose == Purpose::Measure).count();
         // However they ended.
         let sides = own.iter().chain(candidate.iter().filter(at_level));
-        let planned = sides.filter(|trial| trial.summary.purpose == Purpose::Measure);
-        let repeats: BTreeSet<u32> = planned.map(|trial| trial.summary.repeat).collect();
+        let planned_trials = sides.filter(|trial| trial.summary.purpose == Purpose::Measure);
+        let repeats: BTreeSet<u32> = planned_trials.map(|trial| trial.summary.repeat).collect();
         let lost = repeats.len().saturating_sub(whole);
         let again = found.iter().filter(|pair| is_again(pair)).count();
         // Too few of them would take the verdict away that the planned pairs carry.
@@ -469,7 +459,7 @@ pub fn level_of_trial(trial: &TrialSummary) -> String {
     }
 }
 
-/// What a run that goes on with this one has to know of it, and of those before it: the oldest first.
+/// Facts for a run that continues this one, of it and of those before it: the oldest first.
 ///
 /// # Errors
 /// In a sentence, why its pairs can't count in another run.
@@ -487,7 +477,7 @@ pub fn sessions_of(run: &RunData) -> Result<Vec<EarlierSession>, String> {
     Ok(run.header.continues.iter().cloned().chain([own]).collect())
 }
 
-/// What the servers of a run said before the first trial of each target: settings and tables, by which a later session
+/// Facts of the servers of a run before the first trial of each target: settings and tables, by which a later session
 /// sees whether they are still the same.
 fn looks(run: &RunData) -> BTreeMap<String, NodeFacts> {
     let mut looks = BTreeMap::new();
@@ -569,16 +559,14 @@ fn run_of<'a>(evidence: &'a Evidence, (a, b): (&Trial, &Trial)) -> Option<&'a Ru
     (a.run == b.run).then_some(run)
 }
 
-/// All sessions of a comparison by its first metric, its own the last; none where it is one session alone.
-pub(super) fn session_rows(
+/// All sessions of a comparison by its first metric, its own the last; `None` if it is one session alone.
+fn session_rows(
     evidence: &Evidence,
     pairs: &[(&Trial, &Trial)],
-    both: (&Trial, &Trial),
     metric: Metric,
-) -> Vec<SessionRow> {
-    let Some(run) = run_of(evidence, both).filter(|run| !run.header.continues.is_empty()) else {
-        return Vec::new();
-    };
+) -> Option<Vec<SessionRow>> {
+    let both = *pairs.first()?;
+    let run = run_of(evidence, both).filter(|run| !run.header.continues.is_empty())?;
     let names = [&both.0.summary.target, &both.1.summary.target];
     let row = |session: &EarlierSession, pairs: &[(f64, f64)]| {
         let of_targets = names.iter().filter_map(|name| session.versions.get(*name).cloned());
@@ -598,5 +586,5 @@ pub(super) fn session_rows(
         row(session, &earlier_of(std::slice::from_ref(session), both, metric).concat())
     });
     let own: Vec<_> = pairs.iter().filter_map(|pair| figures(pair, metric)).collect();
-    earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect()
+    Some(earlier.chain([row(&session(&run.header, &run.folder, Vec::new()), &own)]).collect())
 }

@@ -7,11 +7,13 @@ const MOST_LINES: usize = 13;
 const MOST_GATES: usize = 4;
 /// Beyond so many targets they share a line.
 const MOST_TARGETS: usize = 3;
+/// Lines about parts of the load.
 const MOST_PARTS: usize = 2;
 /// Checks that are named with what they found.
 const MOST_FORBIDDING: usize = 2;
 /// Checks whose finding is told before others are named.
 const TOLD_WITH_FACTS: [&str; 3] = ["schema", "settings-differ", "half-width"];
+/// Longer lines are cut.
 const MOST_CHARACTERS: usize = 240;
 
 impl Judgment {
@@ -67,17 +69,17 @@ impl Judgment {
             Some(target.product.trim()).filter(|product| !product.is_empty())
         };
         if let Some(sides) = self.only_target_pair() {
-            let told = |(name, label)| match product(label) {
+            let line = |(name, label)| match product(label) {
                 Some(product) => format!("{name}: {product} ({label})"),
                 None => format!("{name}: {label}"),
             };
-            return ["A", "B"].into_iter().zip(sides).map(told).map(Message::verbatim).collect();
+            return ["A", "B"].into_iter().zip(sides).map(line).map(Message::verbatim).collect();
         }
         let sides = self.verdicts.comparisons.iter().flat_map(|of| [&of.baseline, &of.candidate]);
         let sides = format::unique(sides.collect::<Vec<_>>()).into_iter();
-        let told =
+        let line =
             |label: &String| Some(Message::verbatim(format!("{label}: {}", product(label)?)));
-        let all: Vec<Message> = sides.filter_map(told).collect();
+        let all: Vec<Message> = sides.filter_map(line).collect();
         match all.len() {
             0..=MOST_TARGETS => all,
             _ => vec![Message::joined(&all, "; ", "；")],
@@ -252,6 +254,7 @@ fn cut(line: String) -> String {
 const LEAST_COUNT: u64 = 20;
 /// Less than this, as a ratio, is not worth a line.
 const LEAST_CHANGE: f64 = 1.03;
+/// Longer statements are cut.
 const MOST_STATEMENT_CHARACTERS: usize = 70;
 
 impl Judgment {
@@ -399,9 +402,7 @@ impl Verdicts {
             Some((pairs, Call::TooFewPairs, _)) => {
                 say!(verdict_needs_pairs, pairs = format::whole(pairs as f64))
             }
-            Some((pairs, ..)) => {
-                say!(pairs_would_decide_it, pairs = format::whole(pairs as f64))
-            }
+            Some((pairs, ..)) => say!(pairs_would_decide_it, pairs = format::whole(pairs as f64)),
         }
     }
 

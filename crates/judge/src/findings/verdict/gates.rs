@@ -86,14 +86,14 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
         return vec![row(experiment, gate, Message::default(), String::new(), &found)];
     }
     groups.sort_by(|a, b| level_size(a.1[0]).total_cmp(&level_size(b.1[0])));
-    let judged = |((target, _), mut trials): ((&String, LoadLevel<'_>), Vec<&Trial>)| {
+    let judge_group = |((target, _), mut trials): ((&String, LoadLevel<'_>), Vec<&Trial>)| {
         let is_again = |trial: &&Trial| trial.summary.purpose == Purpose::Confirm;
         if trials.iter().any(is_again) {
             trials.retain(is_again);
         }
         let complete = || trials.iter().copied().filter(|trial| trial.status == "complete");
         let values: Vec<f64> =
-            complete().filter_map(|trial| figure_of(&trial.summary, gate.metric)).collect();
+            complete().filter_map(|trial| trial.summary.figure(gate.metric)).collect();
         let bounds: Vec<FigureBound> =
             complete().filter_map(|trial| bound_of(&trial.summary, gate.metric)).collect();
         let is_any = |end| bounds.iter().any(|bound| *bound != end);
@@ -110,25 +110,25 @@ fn of_values(evidence: &Evidence, experiment: &Experiment, gate: &Gate) -> Vec<G
             false => row,
         }
     };
-    groups.into_iter().map(judged).collect()
+    groups.into_iter().map(judge_group).collect()
 }
 
 /// Trials whose figure can't be judged, by the reason.
 fn left_out<'a>(trials: impl Iterator<Item = &'a Trial>, metric: Metric) -> Option<Message> {
     // Of facts zero is the best that there is.
     let is_judged = |trial: &&Trial| {
-        figure_of(&trial.summary, metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
+        trial.summary.figure(metric).is_some_and(|figure| figure > 0.0 || metric.is_fact())
     };
     let groups = format::grouped(
         trials
             .filter(|trial| !is_judged(trial))
             .map(|trial| (why_no_figure(&trial.summary, metric), Message::from(&trial.label))),
     );
-    let told = |(why, labels): &(Message, Vec<Message>)| {
+    let sentence = |(why, labels): &(Message, Vec<Message>)| {
         say!(left_out_trials, trials = Message::list(&format::unique(labels.clone())), why)
     };
-    let told: Vec<Message> = groups.iter().map(told).collect();
-    (!told.is_empty()).then(|| Message::sentences(&told))
+    let sentences: Vec<Message> = groups.iter().map(sentence).collect();
+    (!sentences.is_empty()).then(|| Message::sentences(&sentences))
 }
 
 /// What the others prove, proves nothing where some are left out: theirs may be the figures that break the gate.

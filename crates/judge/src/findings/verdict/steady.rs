@@ -25,8 +25,7 @@ pub(super) fn scaling(evidence: &Evidence) -> Vec<Scaling> {
         let trials = own.iter().flat_map(|point| {
             let metric = point.main.map_or(Metric::Tps, |(metric, _)| metric);
             let figures = evidence.trials_of(point).into_iter();
-            figures
-                .filter_map(move |trial| Some((point.load(), figure_of(&trial.summary, metric)?)))
+            figures.filter_map(move |trial| Some((point.load(), trial.summary.figure(metric)?)))
         });
         let peak = scaling_peak(&trials.collect::<Vec<_>>());
         let most = format::whole(workers[1]);

@@ -46,8 +46,8 @@ pub(crate) fn apply(verdicts: &mut Verdicts, checks: &[Check]) {
     }
 }
 
-/// What takes the verdict of this level of an experiment away as a run stands, or which gate on it is open that until
-/// decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
+/// Returns what takes the verdict of this level of an experiment away as a run is now, or which gate on it is open that
+/// until decided means too, and whether further pairs help: the rule that ends pairs asks before it takes them for decided.
 pub fn veto_of_level(run: &RunData, experiment: &str, level: &str) -> Option<(Message, bool)> {
     let paper = Judgment::of(std::slice::from_ref(run), &[], &[], &Naming::default());
     let name = format!("{experiment} {level}: ");
@@ -80,9 +80,9 @@ pub(crate) fn explains_any(
     verdicts: &Verdicts,
     is_deciding: bool,
 ) -> bool {
-    let judged = if is_deciding { 1 } else { of.rows.len() };
+    let row_count = if is_deciding { 1 } else { of.rows.len() };
     let mut gates = verdicts.gates.iter().filter(|gate| gate.comparison == Some(of.number));
-    of.rows.iter().take(judged).any(|row| explains(reach, row, of.margin))
+    of.rows.iter().take(row_count).any(|row| explains(reach, row, of.margin))
         || gates.any(|gate| explains_gate(reach, gate, &of.rows))
 }
 
@@ -109,7 +109,7 @@ fn vetoes(of: &PairedComparison, checks: &[Check]) -> Vec<Veto> {
     checks.iter().filter(is_open).filter_map(veto).collect()
 }
 
-/// Whether something that reaches so far can have made this verdict.
+/// Returns true if something that reaches so far can have made this verdict.
 pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool {
     // Too few pairs claim nothing, and a remedy of what was found would leave them too few.
     if !reach.touches(row.metric) || row.call == Call::TooFewPairs {
@@ -125,7 +125,7 @@ pub(crate) fn explains(reach: VetoReach, row: &VerdictRow, margin: f64) -> bool 
     }
 }
 
-/// The same of a gate on a ratio; `rows` are the verdicts of its comparison.
+/// Like [`explains`] for a gate on a ratio; `rows` are the verdicts of its comparison.
 pub(crate) fn explains_gate(reach: VetoReach, row: &GateRow, rows: &[VerdictRow]) -> bool {
     let Ok(gate) = row.gate.parse::<Gate>() else { return false };
     if !reach.touches(gate.metric) {
