@@ -63,7 +63,7 @@ pub(crate) fn books_are_compared<D: Driver>(driver: &D) {
         .await;
         let payment =
             Script::parse(PAYMENT.as_bytes(), "payment.sql", QueryMode::Simple).expect("a script");
-        let ledger = Ledger::of([&payment]);
+        let ledger = Ledger::from_scripts([&payment]);
         let paid = balances(&mut AdminSession::lent(&mut session))
             .await
             .expect("sums")
