@@ -156,7 +156,7 @@ pub struct RunOptions {
 pub trait TrialWatch {
     /// All sessions are open and the clock starts.
     fn started(&self) {}
-    /// A query is sent.
+    /// Called when a query goes to the server, before its answer.
     fn query_sent(&self, _query: u8) {}
     /// A query has ended and its answer, where there is something to hold it against, is compared.
     /// For what must survive a crash of dyno.
