@@ -43,7 +43,7 @@ fn log_axis(label: String, groups: &[BarGroup], base: Option<f64>) -> Option<Axi
     Some(Axis { label, scale, ticks })
 }
 
-/// The charts of a table.
+/// Draws what the rows of a table hold, below it.
 pub(super) fn table_charts(
     paper: &Paper,
     published: Option<&PublishedSeconds<'_>>,
