@@ -29,4 +29,4 @@ pub use dyno_judge::{
 pub use evidence::{
     BesidePublished, Comparison, ComparisonRow, CostRow, Edition, LatencyDistribution, Pair, Paper,
 };
-pub use write::schema;
+pub use write::SCHEMA;

@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> Done {
     if arguments.schema {
-        output::data(&dyno_report::schema()?);
+        output::data(dyno_report::SCHEMA);
         return Ok(());
     }
     let runs = read_runs(&arguments.folder.dir, &arguments.runs)?;

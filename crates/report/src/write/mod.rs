@@ -21,7 +21,6 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use dyno_core::harmless;
 use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION};
-use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -378,14 +377,7 @@ impl Paper {
 }
 
 /// The JSON Schema (2020-12) of what [`Paper::json`] writes: every field with its unit and meaning.
-///
-/// # Errors
-/// When it can't be written as JSON.
-pub fn schema() -> Result<String, ReportError> {
-    // What is written, not what could be read: fields with a default are always there.
-    let settings = SchemaSettings::draft2020_12().for_serialize();
-    pretty(&settings.into_generator().into_root_schema_for::<Document<'_>>())
-}
+pub const SCHEMA: &str = include_str!("../../paper.schema.json");
 
 fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
     let text = serde_json::to_string_pretty(value).map_err(|error| {
@@ -397,6 +389,21 @@ fn pretty(value: &impl Serialize) -> Result<String, ReportError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use schemars::generate::SchemaSettings;
+
+    /// `DYNO_BLESS=1` writes it anew.
+    #[test]
+    fn the_published_schema_is_that_of_the_types() {
+        // What is written, not what could be read: fields with a default are always there.
+        let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+        let text = pretty(&generator.into_root_schema_for::<Document<'_>>()).expect("JSON");
+        if std::env::var_os("DYNO_BLESS").is_some() {
+            let file = concat!(env!("CARGO_MANIFEST_DIR"), "/paper.schema.json");
+            return std::fs::write(file, text).expect("written");
+        }
+        let line = text.lines().zip(SCHEMA.lines()).find(|(made, published)| made != published);
+        assert!(text == SCHEMA, "DYNO_BLESS=1 writes paper.schema.json anew: {line:?}");
+    }
 
     #[test]
     fn numbers_keep_together_with_what_they_count() {
