@@ -4,6 +4,7 @@ use crate::blocks::{Block, Drawing};
 use crate::evidence::Paper;
 use crate::svg::escape;
 use crate::{sections, write};
+use dyno_core::is_command;
 use dyno_facts::{Colour, Lang, say};
 use std::fmt::Write;
 
@@ -29,7 +30,7 @@ impl Paper {
             ("skip", &escape(&say!(skip_to_the_summary).render(lang))),
             ("style", &style),
             ("script", SCRIPT),
-            ("body", &write::html(&self.blocks(lang), lang)),
+            ("body", &write::html(&self.blocks(lang), lang, false)),
         ];
         filled(PAGE, &values)
     }
@@ -42,7 +43,7 @@ impl Paper {
         let own = self.own_colours().map(|(place, colour)| (format!("p{place}"), colour.hex()));
         let all = page_colours().map(|(name, value)| (name.to_owned(), value.to_owned()));
         for (name, value) in all.chain(own) {
-            let _ = write!(colours, "{}: rgb({}), ", write::quoted(&name), write::quoted(&value));
+            let _ = write!(colours, "{}: rgb({}), ", quoted(&name), quoted(&value));
         }
         // Who publishes it, for catalogues; what made it where nobody says so.
         let organisation = self.texts.organisation.message().render(lang);
@@ -50,14 +51,20 @@ impl Paper {
         let authors: Vec<&str> =
             authors.map(String::as_str).filter(|name| !name.is_empty()).collect();
         let author = if authors.is_empty() { "dyno".to_owned() } else { authors.join(", ") };
+        let logo = write::logo_of(&self.texts.logo).map(|(kind, bytes)| {
+            let bytes: String = bytes.iter().map(|byte| format!("{byte}, ")).collect();
+            format!("logo({}, bytes(({bytes})))", quoted(kind))
+        });
+        let logo = logo.unwrap_or_else(|| "none".to_owned());
         let values = [
-            ("title", &*write::quoted(&self.title.render(lang))),
-            ("author", &write::quoted(&author)),
+            ("title", &*quoted(&self.title.render(lang))),
+            ("author", &quoted(&author)),
             ("lang", lang.code()),
             ("region", if lang == Lang::Zh { "\"cn\"" } else { "none" }),
-            ("style", &write::quoted(&charts)),
+            ("style", &quoted(&charts)),
             ("colours", &colours),
-            ("body", &write::typst(&self.blocks(lang), lang)),
+            ("logo", &logo),
+            ("body", &quoted(&write::html(&self.blocks(lang), lang, true))),
         ];
         filled(THEME, &values)
     }
@@ -162,6 +169,13 @@ fn variables(css: &str) -> impl Iterator<Item = (&str, &str)> {
 
 fn page_colours() -> impl Iterator<Item = (&'static str, &'static str)> {
     variables(STYLE).filter(|(_, value)| value.starts_with('#'))
+}
+
+/// A text as a string of the language of the PDF's theme.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| if is_command(c) && c != '\n' { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A template with its places `{{ name }}` filled.

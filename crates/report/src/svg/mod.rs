@@ -493,7 +493,8 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if is_command(c) => escaped.push(' '),
+            // XML has no U+FFFE and U+FFFF.
+            c if is_command(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push(' '),
             c => escaped.push(c),
         }
     }

@@ -1,4 +1,4 @@
-//! Blocks as the body of a page.
+//! Blocks as the body of a page: well-formed XML too, which the theme of the PDF reads.
 
 use super::{cell_line, coded, groups, joined, kept, lines_below, set};
 use crate::blocks::{
@@ -7,11 +7,12 @@ use crate::blocks::{
 };
 use crate::svg::escape;
 use dyno_facts::Lang;
+use std::collections::HashSet;
 use std::fmt::Write;
 
-/// The body: cover, table of contents, and everything else within `<main>`.
-pub(crate) fn html(blocks: &[Block], lang: Lang) -> String {
-    let mut out = Html { out: String::new(), lang };
+/// The body: cover, table of contents, and everything else within `<main>`; in print drawings are texts.
+pub(crate) fn html(blocks: &[Block], lang: Lang, is_print: bool) -> String {
+    let mut out = Html { out: String::new(), lang, is_print, ids: HashSet::new() };
     for block in blocks {
         if let Block::Cover(cover) = block {
             out.cover(cover);
@@ -24,17 +25,20 @@ pub(crate) fn html(blocks: &[Block], lang: Lang) -> String {
     out.out
 }
 
-struct Html {
+struct Html<'a> {
     out: String,
     lang: Lang,
+    is_print: bool,
+    /// The anchors so far: a name stands for one place.
+    ids: HashSet<&'a str>,
 }
 
-impl Html {
-    fn blocks(&mut self, blocks: &[Block]) {
+impl<'a> Html<'a> {
+    fn blocks(&mut self, blocks: &'a [Block]) {
         blocks.iter().for_each(|block| self.block(block));
     }
 
-    fn block(&mut self, block: &Block) {
+    fn block(&mut self, block: &'a Block) {
         match block {
             Block::Cover(_) => {}
             Block::Heading(heading) => self.heading(heading),
@@ -56,7 +60,11 @@ impl Html {
             Block::Table(table) => self.table(table),
             Block::Figures { figures, is_grid } => self.figures(figures, *is_grid),
             Block::Details { summary, is_open, blocks, .. } => {
-                self.put(if *is_open { "<details open><summary>" } else { "<details><summary>" });
+                self.put(if *is_open {
+                    "<details open=\"\"><summary>"
+                } else {
+                    "<details><summary>"
+                });
                 self.line(summary);
                 self.put("</summary>\n");
                 self.blocks(blocks);
@@ -80,7 +88,7 @@ impl Html {
         self.put("<header>\n");
         if !cover.logo.is_empty() {
             let logo = escape(&cover.logo);
-            self.put(&format!("  <img class=\"logo\" src=\"{logo}\" alt=\"\">\n"));
+            self.put(&format!("  <img class=\"logo\" src=\"{logo}\" alt=\"\"/>\n"));
         }
         self.put(&format!("  <p class=\"kicker\">{kicker}</p>\n  <h1>{title}</h1>\n"));
         for (class, words) in cover.lines() {
@@ -139,6 +147,14 @@ impl Html {
         self.put("  </ol>\n</nav>\n");
     }
 
+    /// The attribute of the first place with this anchor.
+    fn id(&mut self, anchor: &'a str) -> String {
+        match !anchor.is_empty() && self.ids.insert(anchor) {
+            true => format!(" id=\"{}\"", escape(anchor)),
+            false => String::new(),
+        }
+    }
+
     fn numbered(&self, heading: &Heading) -> String {
         let title = escape(&set(&heading.title, self.lang));
         match heading.number.as_str() {
@@ -147,9 +163,9 @@ impl Html {
         }
     }
 
-    fn heading(&mut self, heading: &Heading) {
+    fn heading(&mut self, heading: &'a Heading) {
         let (level, title) = (heading.level, self.numbered(heading));
-        let id = id_of(&heading.anchor);
+        let id = self.id(&heading.anchor);
         self.put(&format!("<h{level}{id}>{title}</h{level}>\n"));
     }
 
@@ -170,7 +186,7 @@ impl Html {
         let text = span.text.line(self.lang);
         let plain = escape(&kept(&text));
         let shown = match span.look {
-            Look::Break => "<br>".to_owned(),
+            Look::Break => "<br/>".to_owned(),
             Look::Plain => plain.clone(),
             Look::Coded => {
                 let parts = coded(&text).into_iter().enumerate();
@@ -222,7 +238,9 @@ impl Html {
             self.put(&format!(
                 "<div class=\"canvas\" tabindex=\"0\" role=\"group\" aria-label=\"{label}\">"
             ));
-            figure.svgs.iter().for_each(|svg| self.put(svg));
+            for svg in &figure.svgs {
+                self.put(&if self.is_print { escape(svg) } else { svg.clone() });
+            }
             self.put("</div>");
             if !figure.note.is_empty() {
                 self.put(&format!("\n  <p class=\"fine\">{}</p>", escape(&kept(&figure.note))));
@@ -234,7 +252,7 @@ impl Html {
         }
     }
 
-    fn table(&mut self, table: &PaperTable) {
+    fn table(&mut self, table: &'a PaperTable) {
         let class = class_of(table.class);
         let label: String =
             table.caption.iter().map(|span| super::bare(span, self.lang, " ")).collect();
@@ -293,8 +311,9 @@ impl Html {
         self.put("</th>");
     }
 
-    fn row(&mut self, row: &TableRow, columns: &[TableColumn]) {
-        self.put(&format!("  <tr{}{}>", id_of(&row.anchor), class_of(row.class)));
+    fn row(&mut self, row: &'a TableRow, columns: &[TableColumn]) {
+        let id = self.id(&row.anchor);
+        self.put(&format!("  <tr{id}{}>", class_of(row.class)));
         for (place, (cell, column)) in row.cells.iter().zip(columns).enumerate() {
             if cell.value != CellValue::Covered {
                 self.cell(cell, column, place == 0);
@@ -337,10 +356,6 @@ fn class_of(class: &str) -> String {
     if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") }
 }
 
-fn id_of(anchor: &str) -> String {
-    if anchor.is_empty() { String::new() } else { format!(" id=\"{}\"", escape(anchor)) }
-}
-
 /// An anchor or an address as it is; a path as a relative link, of which nothing is read as a scheme, a
 /// query or markup.
 fn target(to: &str) -> String {
@@ -366,10 +381,14 @@ mod tests {
     use super::*;
     use crate::blocks;
 
+    fn writer() -> Html<'static> {
+        Html { out: String::new(), lang: Lang::En, is_print: false, ids: HashSet::new() }
+    }
+
     #[test]
     fn code_in_sentences_is_marked_and_nothing_else_becomes_markup() {
         let of = |text: &str| {
-            let mut out = Html { out: String::new(), lang: Lang::En };
+            let mut out = writer();
             out.span(&blocks::coded(text));
             out.out
         };
@@ -379,8 +398,9 @@ mod tests {
 
     #[test]
     fn code_keeps_its_lines_and_nothing_that_is_obeyed() {
-        let mut out = Html { out: String::new(), lang: Lang::En };
-        out.block(&Block::Code { text: "-- a\u{202e}<b>\nSELECT 1;\n".to_owned() });
+        let mut out = writer();
+        let code = Block::Code { text: "-- a\u{202e}<b>\nSELECT 1;\n".to_owned() };
+        out.block(&code);
         assert_eq!(out.out, "<pre>-- a &lt;b&gt;\nSELECT 1;</pre>\n");
     }
 

@@ -3,11 +3,9 @@
 
 mod html;
 mod text;
-mod typst;
 
 pub(crate) use html::html;
 pub(crate) use text::{markdown, terminal};
-pub(crate) use typst::{quoted, typst};
 
 use crate::ReportError;
 use crate::blocks::{
@@ -27,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 /// Kind (`png` or `svg`) and bytes of a logo that is a `data:` URL.
-fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
+pub(crate) fn logo_of(url: &str) -> Option<(&'static str, Vec<u8>)> {
     let (kind, data) = match url.strip_prefix("data:image/png;base64,") {
         Some(data) => ("png", data),
         None => ("svg", url.strip_prefix("data:image/svg+xml;base64,")?),
