@@ -69,12 +69,8 @@ enum Verb {
     /// Make load for runs on other machines: a member of a fleet.
     Generator(commands::fleet::GeneratorArguments),
     /// Make the key of a fleet, or list its load generators.
-    #[command(after_help = commands::fleet::HELP, arg_required_else_help = true)]
-    Fleet {
-        /// What is to be done.
-        #[command(subcommand)]
-        command: commands::fleet::FleetCommand,
-    },
+    #[command(subcommand, after_help = commands::fleet::HELP)]
+    Fleet(commands::fleet::FleetCommand),
     /// Measure how much load this machine can make, against a server that does nothing.
     Calibrate(commands::calibrate::Arguments),
     /// List the runs.
@@ -100,30 +96,18 @@ enum Verb {
         arguments: Vec<OsString>,
     },
     /// Run TPC-C by a properties file of BenchmarkSQL 5.0 or 6.
-    #[command(after_help = benchmarksql::HELP)]
-    Benchmarksql {
-        /// What is to be done.
-        #[command(subcommand)]
-        command: benchmarksql::BenchmarksqlCommand,
-    },
+    #[command(subcommand, after_help = benchmarksql::HELP)]
+    Benchmarksql(benchmarksql::BenchmarksqlCommand),
     /// Explain a verb, or list the options of a workload in suites.
     Help(commands::help::Arguments),
     /// Print the completion script of a shell.
     Completion(commands::help::Shell),
     /// Start, inspect and remove local clusters of real servers.
-    #[command(after_help = commands::cluster::HELP, arg_required_else_help = true)]
-    Cluster {
-        /// What is to be done.
-        #[command(subcommand)]
-        command: commands::cluster::Command,
-    },
+    #[command(subcommand, after_help = commands::cluster::HELP)]
+    Cluster(commands::cluster::Command),
     /// TPC-H: generate, load, run the 22 queries and compare their answers with the reference.
-    #[command(after_help = tpch::HELP, arg_required_else_help = true)]
-    Tpch {
-        /// What is to be done.
-        #[command(subcommand)]
-        command: tpch::Command,
-    },
+    #[command(subcommand, after_help = tpch::HELP)]
+    Tpch(tpch::Command),
 }
 
 static FAMILIES: OnceLock<Families> = OnceLock::new();
@@ -217,22 +201,22 @@ pub fn main(families: Families, papers: FamilyPapers) -> ExitCode {
         Verb::Compare(arguments) => commands::compare::run(&arguments),
         Verb::Calibrate(arguments) => commands::calibrate::run(&arguments),
         Verb::Generator(arguments) => commands::fleet::run_generator(&arguments),
-        Verb::Fleet { command } => commands::fleet::run(&command),
+        Verb::Fleet(command) => commands::fleet::run(&command),
         Verb::Ls(arguments) => commands::runs::list(&arguments),
         Verb::Serve(arguments) => commands::runs::serve(&arguments),
         Verb::Show(arguments) => commands::runs::show(&arguments),
         Verb::Check(arguments) => commands::check::run(&arguments),
         Verb::Help(arguments) => commands::help::run(&arguments),
         Verb::Completion(arguments) => commands::help::complete(&arguments),
-        Verb::Cluster { command } => commands::cluster::run(&command),
-        Verb::Tpch { command } => tpch::main(&command),
+        Verb::Cluster(command) => commands::cluster::run(&command),
+        Verb::Tpch(command) => tpch::main(&command),
         Verb::Sysbench { arguments } => {
             return sysbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
         Verb::Pgbench { arguments } => {
             return pgbench::run(arguments, &TerminalStreams, commands::run::run_levels);
         }
-        Verb::Benchmarksql { command } => return benchmarksql::run(&command, &TerminalStreams),
+        Verb::Benchmarksql(command) => return benchmarksql::run(&command, &TerminalStreams),
     };
     exit_code(result.map(|()| 0))
 }

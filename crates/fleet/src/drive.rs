@@ -51,8 +51,6 @@ pub struct Performance {
     pub left: Vec<Vec<u8>>,
     /// Why load generators were given up in the trial, in sentences.
     pub lost: Vec<Message>,
-    /// The same of those given up since the trial before; the others have done their part.
-    pub lost_before: Vec<Message>,
     /// Sentences for the reader.
     pub notes: Vec<Message>,
 }
@@ -125,7 +123,7 @@ impl Fleet {
             return Ok(Attempt::Thinned(gone));
         }
         let (reports, _followers) = self.follow(&parts);
-        let mut trial = Trial::new(self, task, parts, lost_before.to_vec());
+        let mut trial = Trial::new(self, task, parts, lost_before);
         loop {
             match reports.recv_timeout(POLL) {
                 Ok((number, told)) => trial.take(number, told, observer)?,

@@ -16,7 +16,7 @@ use dyno_facts::Environment;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(crate) const PROTOCOL: u32 = 3;
+pub(crate) const PROTOCOL: u32 = 4;
 /// The name of a fleet without a name.
 pub const FLEET: &str = "default";
 
@@ -71,7 +71,6 @@ pub struct Hello {
     /// True where an unencrypted connection to NATS is refused.
     pub is_tls: bool,
     pub environment: Environment,
-    pub addresses: Vec<String>,
     /// Where alone its user lets it go (`--only-hosts`); empty where nothing is named. It looks at that itself with each
     /// order: here it spares a run a load that leads to nothing.
     pub only_hosts: Vec<String>,

@@ -107,7 +107,6 @@ pub(crate) struct Trial<'a> {
     is_stopping: bool,
     notes: Vec<Message>,
     lost: Vec<Message>,
-    lost_before: Vec<Message>,
 }
 
 impl<'a> Trial<'a> {
@@ -115,7 +114,7 @@ impl<'a> Trial<'a> {
         fleet: &'a Fleet,
         task: &'a Task<'a>,
         parts: Vec<Part>,
-        lost_before: Vec<Message>,
+        lost_before: &[Message],
     ) -> Self {
         Trial {
             fleet,
@@ -124,9 +123,8 @@ impl<'a> Trial<'a> {
             started: None,
             is_told: false,
             is_stopping: false,
-            notes: lost_before.clone(),
+            notes: lost_before.to_vec(),
             lost: Vec::new(),
-            lost_before,
         }
     }
 
@@ -342,7 +340,6 @@ impl<'a> Trial<'a> {
                 .map(|part| std::mem::take(&mut part.left))
                 .collect(),
             lost: self.lost,
-            lost_before: self.lost_before,
             notes: self.notes,
         })))
     }
@@ -378,10 +375,7 @@ impl<'a> Trial<'a> {
             });
             GeneratorMember {
                 name: hello.name.clone(),
-                host: match hello.addresses.is_empty() {
-                    true => hello.environment.host.clone(),
-                    false => format!("{} ({})", hello.environment.host, hello.addresses.join(", ")),
-                },
+                host: hello.environment.host.clone(),
                 workers: part.spec.workers,
                 nodes: Vec::new(),
                 statements: dyno_engine::record::statement_counts(result.total.work()).total(),

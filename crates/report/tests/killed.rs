@@ -31,8 +31,8 @@ fn interval(index: u32, committed: u64) -> MeasuredInterval {
 #[test]
 fn a_killed_run_has_a_paper_whose_totals_add_up() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run =
-        Run::create(dir.path(), RunHeader::new("killed", vec!["dyno".into()], 7)).expect("created");
+    let mut run = Run::create(dir.path(), RunHeader::new("killed", vec!["dyno".into()], 7), false)
+        .expect("created");
     let path = run.path().to_owned();
     let identity = TrialIdentity {
         step: "reads/main/4/1".to_owned(),

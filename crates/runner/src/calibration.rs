@@ -69,21 +69,13 @@ impl Calibration {
     /// How many times `statements_per_s` the generator can do with so many workers; `None` where nothing is proven.
     /// Fewer workers than the trial's do not do more, so the best of them is a lower bound.
     pub fn headroom(&self, dialect: Dialect, workers: u32, statements_per_s: f64) -> Option<f64> {
-        let protocol = protocol(dialect)?;
-        let fits =
-            |point: &&CalibrationPoint| point.protocol == protocol && point.workers <= workers;
+        // Embedded databases have no points.
+        let fits = |point: &&CalibrationPoint| {
+            point.protocol == dialect.name() && point.workers <= workers
+        };
         let rates = self.points.iter().filter(fits).map(|point| point.statements_per_s);
         let best = rates.reduce(f64::max)?;
         (statements_per_s > 0.0).then(|| best / statements_per_s)
-    }
-}
-
-/// The name of a dialect's protocol; embedded databases have none.
-pub fn protocol(dialect: Dialect) -> Option<&'static str> {
-    match dialect {
-        Dialect::Mysql => Some("mysql"),
-        Dialect::Postgres => Some("postgres"),
-        Dialect::Sqlite => None,
     }
 }
 

@@ -292,7 +292,7 @@ fn loading_url(url: &str) -> Result<String> {
 }
 
 /// The target that `url` is, where it is a cluster with shards.
-pub fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
+fn sharded(name: &str, url: &str) -> Result<Option<TargetFacts>> {
     let Some(folder) = url.strip_prefix(SCHEME) else { return Ok(None) };
     let nodes = cluster_nodes(folder)?;
     let is_sharded = nodes.iter().any(|node| node.role == Role::Shard);

@@ -83,9 +83,9 @@ pub(crate) fn with_statement(text: &str, error: &DbError) -> String {
     format!("{}, in the statement `{shown}`.", text.trim_end().trim_end_matches('.'))
 }
 
-impl From<&DbError> for Failure {
-    fn from(error: &DbError) -> Self {
-        let mut message = with_statement(&error.to_string(), error);
+impl From<DbError> for Failure {
+    fn from(error: DbError) -> Self {
+        let mut message = with_statement(&error.to_string(), &error);
         if signals::has_come() && error.message() == STOPPED {
             return Failure::interrupted(message);
         }
@@ -101,7 +101,7 @@ impl From<&DbError> for Failure {
 impl From<DriveError> for Failure {
     fn from(error: DriveError) -> Self {
         match error {
-            DriveError::Connect(error) => Failure::from(&error),
+            DriveError::Connect(error) => Failure::from(error),
             DriveError::Interrupted => Failure::interrupted(sentence(&error.to_string())),
             other => Failure::new(sentence(&other.to_string())),
         }
@@ -121,12 +121,6 @@ impl From<&LoadError> for Failure {
 
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
-        Failure::from(&error)
-    }
-}
-
-impl From<DbError> for Failure {
-    fn from(error: DbError) -> Self {
         Failure::from(&error)
     }
 }

@@ -284,8 +284,7 @@ pub fn ask<T, E: Into<Failure>>(
 /// A sentence that names the setting, with the remedy; the server can't be reached.
 pub fn check_settings(driver: &AdminDriver<'_>, needs: &[ServerNeed]) -> Result<()> {
     let reading = databases::in_session(driver, async |session| settings::read(session).await);
-    let settings = databases::run(reading).map_err(|error| Failure::from(&error))?;
-    settings.unwrap_or_default().check(needs).map_err(|error| Failure::from(&error))
+    Ok(databases::run(reading)?.unwrap_or_default().check(needs)?)
 }
 
 /// A loader's error with the remedy that suits a suite: the loader's own may speak of a command line.

@@ -13,7 +13,7 @@ use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};
 use crate::failure::{Failure, Result};
 use crate::nodes::Over;
 use crate::signals;
-use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, MILLISECOND, Nanos, SECOND, Session};
+use dyno_core::{AnswerTable, Dialect, MILLISECOND, Nanos, SECOND, Session};
 use dyno_engine::record::{FaultWatch, Window};
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{
@@ -179,7 +179,7 @@ impl<'a> Injection<'a> {
                 self.fail(say!(fault_without_thread, why = error.to_string()));
             }
             // Also when `work` panics: else the scope would wait for ever.
-            let _over = Over::new(&self.is_over);
+            let _over = Over(&self.is_over);
             work()
         })
     }
@@ -330,9 +330,9 @@ impl<'a> Injection<'a> {
         if self.times().promoted.is_some() || current != self.node {
             return;
         }
-        let others = (0..self.nodes.len()).filter(|node| *node != current && self.may_write(*node));
-        for node in others {
-            if self.takes_writes(node) == Some(true) {
+        for node in 0..self.nodes.len() {
+            let may_write = node != current && holds_all_data(&self.nodes[node]);
+            if may_write && self.takes_writes(node) == Some(true) {
                 self.database.switch_primary(node);
                 let at_s = self.step(say!(node_takes_writes, node = self.name(node)));
                 self.times().promoted = Some((node, at_s));
@@ -343,7 +343,19 @@ impl<'a> Injection<'a> {
 
     /// Whether a node says that it takes writes. Its answers are noted: it counts them among its reads.
     fn takes_writes(&self, node: usize) -> Option<bool> {
-        let answer = takes_writes(&self.nodes[node].database);
+        let admin = self.nodes[node].database.admin();
+        let reply = databases::ask_within(&admin, PATIENCE, async |session| {
+            let sql = match session.dialect() {
+                Dialect::Mysql => "SELECT CASE WHEN @@global.read_only THEN 0 ELSE 1 END",
+                Dialect::Postgres => "SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE 1 END",
+                // An embedded database is its only node.
+                Dialect::Sqlite => "SELECT 1",
+            };
+            let mut answer = AnswerTable::default();
+            session.query(sql, &mut answer).await?;
+            Ok(answer.single() == Some("1"))
+        });
+        let answer = reply.ok();
         *self.times().answers.entry(node).or_default() += u64::from(answer.is_some());
         answer
     }
@@ -361,11 +373,6 @@ impl<'a> Injection<'a> {
             }
             std::thread::sleep(Duration::from_millis(100));
         }
-    }
-
-    /// True for nodes that hold all data.
-    fn may_write(&self, node: usize) -> bool {
-        matches!(self.nodes[node].role, Role::Primary | Role::ReadOnly)
     }
 
     /// Ends the fault, once; why that failed, in a sentence.
@@ -563,23 +570,6 @@ fn cluster_of(plan: &FaultPlan, target: &TargetFacts, node: &str) -> Result<Opti
     ))
 }
 
-/// Whether a node says that it takes writes; `None` when it doesn't answer.
-fn takes_writes(node: &Database) -> Option<bool> {
-    databases::ask_within(&node.admin(), PATIENCE, ask_writable).ok()
-}
-
-async fn ask_writable(session: &mut AdminSession<'_>) -> Result<bool, DbError> {
-    let sql = match session.dialect() {
-        Dialect::Mysql => "SELECT CASE WHEN @@global.read_only THEN 0 ELSE 1 END",
-        Dialect::Postgres => "SELECT CASE WHEN pg_is_in_recovery() THEN 0 ELSE 1 END",
-        // An embedded database is its only node.
-        Dialect::Sqlite => "SELECT 1",
-    };
-    let mut answer = AnswerTable::default();
-    session.query(sql, &mut answer).await?;
-    Ok(answer.single() == Some("1"))
-}
-
 /// The node of this name, or the first one of this role. The primary is whoever takes writes now.
 fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
     let by_name = nodes.iter().position(|node| node.name == wanted);
@@ -593,12 +583,15 @@ fn find(nodes: &[ReachedNode], wanted: &str, primary: usize) -> Option<usize> {
 /// The node that takes over: the one of this name, or the first one that holds the data and isn't the one
 /// that the fault is done to.
 fn heir(nodes: &[ReachedNode], wanted: &str, node: usize, primary: usize) -> Option<usize> {
-    let holds_data = |role: Role| matches!(role, Role::Primary | Role::ReadOnly);
     let mut able = nodes
         .iter()
         .enumerate()
-        .filter(|(index, other)| *index != node && *index != primary && holds_data(other.role));
+        .filter(|(index, other)| ![node, primary].contains(index) && holds_all_data(other));
     able.find(|(_, other)| wanted.is_empty() || other.name == wanted).map(|(index, _)| index)
+}
+
+fn holds_all_data(node: &ReachedNode) -> bool {
+    matches!(node.role, Role::Primary | Role::ReadOnly)
 }
 
 /// `name` is empty where any node could take over.

@@ -29,53 +29,34 @@ use dyno_fleet::{
     Assignment, Fleet, FleetOptions, GeneratorOrder, Performance, Reporter, TargetSecret, Task,
 };
 use dyno_suite::Plan;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
-pub struct RunFleet {
-    pub(super) generators: Fleet,
-    lost: OnLostGenerator,
-    /// Sentences of the load generators that were lost in the last trial, or between it and the one before.
-    last_lost: Vec<Message>,
-}
-
-impl RunFleet {
-    /// Waits for the load generators; `None` when the user has stopped it.
-    ///
-    /// # Errors
-    /// Too few come, or the user of one of them does not let it reach a target of the plan.
-    pub fn gather(config: &FleetConfig, plan: &Plan, control: &Control) -> Result<Option<Self>> {
-        let gathered = Fleet::gather(&config.options, &output::talk, &|| control.is_stopped())?;
-        let Some(generators) = gathered else { return Ok(None) };
-        output::talk(&format!("load generators: {}", generators.names().join(", ")));
-        let members = generators.names().len() as u32;
-        for (number, hello) in (0..).zip(generators.hellos()) {
-            let permits = Permits::parse_named(&hello.only_hosts)?;
-            for target in &plan.targets {
-                let checked = permits.check(&target.of_generator(number, members));
-                checked.map_err(|failure| {
-                    failure.at(format!("target {}: load generator {}", target.name, hello.name))
-                })?;
-            }
-        }
-        Ok(Some(RunFleet { generators, lost: config.lost, last_lost: Vec::new() }))
-    }
-
-    /// That the run ends here, where a load generator was lost and it was asked to end then.
-    pub(super) fn verdict(&mut self) -> Result<()> {
-        let lost = std::mem::take(&mut self.last_lost);
-        match self.lost {
-            OnLostGenerator::Fail if !lost.is_empty() => Err(Failure::new(Message::sentences(&lost)).with_hint(
-                "The same command goes on with the run; `--lost continue` would have gone on at once.",
-            )),
-            _ => Ok(()),
+/// Waits for the load generators; `None` when the user has stopped it.
+///
+/// # Errors
+/// Too few come, or the user of one of them does not let it reach a target of the plan.
+pub fn gather(options: &FleetOptions, plan: &Plan, control: &Control) -> Result<Option<Fleet>> {
+    let gathered = Fleet::gather(options, &output::talk, &|| control.is_stopped())?;
+    let Some(fleet) = gathered else { return Ok(None) };
+    output::talk(&format!("load generators: {}", fleet.names().join(", ")));
+    let members = fleet.names().len() as u32;
+    for (number, hello) in (0..).zip(fleet.hellos()) {
+        let permits = Permits::parse_named(&hello.only_hosts)?;
+        for target in &plan.targets {
+            let checked = permits.check(&target.of_generator(number, members));
+            checked.map_err(|failure| {
+                failure.at(format!("target {}: load generator {}", target.name, hello.name))
+            })?;
         }
     }
+    Ok(Some(fleet))
 }
 
 pub(crate) struct Team<'a> {
-    fleet: Option<&'a mut RunFleet>,
+    fleet: Option<&'a mut Fleet>,
     plan: &'a Plan,
     step: &'a PlanStep,
     planned: &'a PlannedTrial,
@@ -85,7 +66,7 @@ pub(crate) struct Team<'a> {
 
 impl<'a> Team<'a> {
     pub(super) fn new(
-        fleet: Option<&'a mut RunFleet>,
+        fleet: Option<&'a mut Fleet>,
         plan: &'a Plan,
         (step, planned): (&'a PlanStep, &'a PlannedTrial),
         run: &Path,
@@ -121,11 +102,9 @@ impl<'a> Team<'a> {
             kinds: workload.transactions().len(),
             tell: &output::talk,
         };
-        match fleet.generators.drive(&task, control, observer) {
+        match fleet.drive(&task, control, observer) {
             Ok(Some(performance)) => {
                 let result = performance.result.clone();
-                let lost = performance.lost_before.iter().chain(&performance.lost);
-                fleet.last_lost = lost.cloned().collect();
                 self.performance = Some(performance);
                 Ok(result)
             }
@@ -196,22 +175,6 @@ fn excerpt(plan: &Plan, experiment: &str, target: &str) -> serde_json::Value {
     serde_json::to_value(plan).unwrap_or_default()
 }
 
-/// What a run does when a load generator is lost in a trial, which fails then in any case.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnLostGenerator {
-    /// It continues with those that are left.
-    #[default]
-    Continue,
-    /// It ends.
-    Fail,
-}
-
-#[derive(Clone, Debug)]
-pub struct FleetConfig {
-    pub options: FleetOptions,
-    pub lost: OnLostGenerator,
-}
-
 /// The passwords of a target and its nodes that this process knows from URLs and variables.
 pub fn secrets(target: &dyno_facts::TargetFacts, run: &std::path::Path) -> Vec<TargetSecret> {
     let of_target = std::env::var(target.password_variable()).ok();
@@ -266,8 +229,8 @@ pub fn assist(
     let Assignment { order, mut reporter } = assignment;
     let title = format!("{} on {}", order.experiment, order.target);
     let control = reporter.control();
-    let ended = Scratch::new().and_then(|scratch| {
-        let stem = scratch.0.join("trial");
+    let ended = scratch().and_then(|scratch| {
+        let stem = scratch.path().join("trial");
         let reporter = &mut reporter;
         Assist { order: &order, reporter, environment, permits, stem: &stem }.drive(families)
     });
@@ -457,25 +420,10 @@ pub(super) fn embedded(target: &str) -> Failure {
 }
 
 /// A folder of this trial's own, removed with it.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Result<Self> {
-        let mut names = (0..100).map(|number| {
-            std::env::temp_dir().join(format!("dyno-generator-{}-{number}", std::process::id()))
-        });
-        // What exists may be somebody else's.
-        let made = names.find(|path| DirBuilder::new().mode(0o700).create(path).is_ok());
-        made.map(Scratch).ok_or_else(|| {
-            Failure::new(format!("No folder can be made in {}.", std::env::temp_dir().display()))
-        })
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn scratch() -> Result<TempDir> {
+    let mut folder = tempfile::Builder::new();
+    folder.prefix("dyno-generator-").permissions(Permissions::from_mode(0o700));
+    folder.tempdir().map_err(|error| Failure::new(format!("No folder can be made: {error}.")))
 }
 
 #[cfg(test)]
@@ -545,7 +493,7 @@ mod tests {
 
     #[test]
     fn an_order_goes_only_where_the_own_user_lets_it() {
-        let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()]).expect("hosts");
+        let permits = Permits::new(&["h".to_owned(), "i:3306".to_owned()], false).expect("hosts");
         let server = target("url = 'mysql://u@h/d'");
         assert!(completed(&server, &[], &permits).is_ok());
         let evil = target("url = 'mysql://u@evil/d'");

@@ -5,7 +5,7 @@
 //! - `--paper`: the command line as a suite, which is run as any other and leaves a paper.
 
 use crate::failure::Exit;
-use crate::output::{self, DataWriter};
+use crate::output::{self, StreamWriter};
 use dyno_core::harmless_json;
 use dyno_drivers::TargetUrl;
 use dyno_engine::TrialResult;
@@ -13,7 +13,7 @@ use dyno_engine::record::Frame;
 use dyno_facts::format::{grouped, ms, short};
 use dyno_facts::{SeriesRow, TrialStatus, TrialSummary, text_table};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
@@ -191,10 +191,7 @@ impl JsonFile {
     fn put(&mut self, document: &Document<'_>) -> io::Result<()> {
         let text = harmless_json(&serde_json::to_string_pretty(document)?) + "\n";
         match &mut self.file {
-            None => {
-                DataWriter.write_all(text.as_bytes())?;
-                DataWriter.flush()
-            }
+            None => StreamWriter::Data.write_all(text.as_bytes()),
             Some(file) => {
                 // A pipe has no length to set.
                 if file.metadata()?.is_file() {
@@ -243,27 +240,31 @@ pub struct LevelSuite {
 impl LevelSuite {
     /// The suite in its file format.
     pub fn text(&self) -> String {
+        let mut experiment = json!({
+            "name": plain(&self.test),
+            "title": self.test,
+            "workload": self.workload,
+            "workers": self.workers,
+            "prepare": false,
+            "cleanup": false,
+        });
+        let mut put = |name: &str, value: Value| {
+            let place = name.split('.').fold(&mut experiment, |table, part| &mut table[part]);
+            *place = value;
+        };
+        // A script of Lua is a key of its own.
+        if self.workload != "lua" {
+            put("test", json!(self.test));
+        }
+        self.keys.iter().for_each(|(key, value)| put(key, value.clone()));
+        for (name, value) in &self.options {
+            put(&format!("options.{name}"), json!(value));
+        }
         let name = format!("{}-{}", self.front_end, plain(&self.test));
         let title = format!("{}: {}", self.front_end, self.test);
-        let mut text = format!("[suite]\nname = {}\ntitle = {}\n", quoted(&name), quoted(&title));
-        text += "\n[[experiment]]\nprepare = false\ncleanup = false\n";
-        let named = [("name", &plain(&self.test)), ("title", &self.test), ("test", &self.test)];
-        for (key, value) in named {
-            // A script of Lua is a key of its own.
-            if key != "test" || self.workload != "lua" {
-                text += &format!("{key} = {}\n", quoted(value));
-            }
-        }
-        text += &format!("workload = {}\nworkers = {:?}\n", quoted(self.workload), self.workers);
-        for (key, value) in &self.keys {
-            let value = value.as_str().map_or_else(|| value.to_string(), quoted);
-            text += &format!("{key} = {value}\n");
-        }
-        for (name, value) in &self.options {
-            let parts: Vec<String> = name.split('.').map(quoted).collect();
-            text += &format!("options.{} = {}\n", parts.join("."), quoted(value));
-        }
-        text
+        let suite = json!({"name": name, "title": title});
+        // All of it has a form in TOML.
+        toml::to_string(&json!({"suite": suite, "experiment": [experiment]})).unwrap_or_default()
     }
 }
 
@@ -273,11 +274,6 @@ pub fn refusal(option: &str) -> (String, &'static str) {
         format!("{option} and --paper can't be given together"),
         "leave one of them out: a run with --paper is one of `dyno run`, whose folder has all intervals, histograms and results",
     )
-}
-
-/// A text in quotation marks. What JSON escapes, TOML reads; it wants one letter more.
-fn quoted(text: &str) -> String {
-    Value::from(text).to_string().replace('\u{7f}', "\\u007F")
 }
 
 /// A text as the name of a suite or an experiment.

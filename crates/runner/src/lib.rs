@@ -31,7 +31,6 @@ pub mod watch;
 
 dyno_facts::catalogue!();
 
-pub use fleet::RunFleet;
 pub use permits::Permits;
 pub use summary::{identity, kinds, summarise};
 pub use target_lock::{TableLock, TableSharing, lock_holder, lock_tables, shared_warning};
@@ -53,6 +52,7 @@ use dyno_facts::{
     Event, EventKind, ExperimentFacts, FleetMember, Message, PlanStep, PlannedTrial, Purpose,
     Renewed, RunStatus, StageOf, StepAction, TargetFacts, TrialStatus, say,
 };
+use dyno_fleet::Fleet;
 use dyno_store::Run;
 use dyno_suite::Plan;
 use std::collections::{BTreeMap, BTreeSet};
@@ -73,7 +73,7 @@ pub struct RunOutcome {
 /// The terms on which a run is executed.
 pub struct RunTerms {
     /// The load generators, where it isn't this process.
-    pub fleet: Option<RunFleet>,
+    pub fleet: Option<Fleet>,
     /// The rule for other runs on the same tables.
     pub sharing: TableSharing,
     /// Set if a failure drops what the run has made: it is not to be continued.
@@ -139,7 +139,8 @@ pub fn execute(
             (RunStatus::Failed(failure.message.clone()), Some(failure))
         }
     };
-    signals::hold_for_good();
+    // From now on nothing is waited for any more: the process ends by itself.
+    std::mem::forget(signals::ProcessHeld::new());
     let denied = runner.denied;
     let path = runner.run.finish(status.clone())?;
     Ok(RunOutcome { path, status, failure, denied })
@@ -151,7 +152,7 @@ struct Runner<'a> {
     run: Run,
     control: &'a Control,
     /// The load generators, where it isn't this process.
-    fleet: Option<RunFleet>,
+    fleet: Option<Fleet>,
     locks: TargetLocks,
     /// The rule for other runs on the same tables.
     sharing: TableSharing,
@@ -246,15 +247,15 @@ impl Runner<'_> {
         ))
     }
 
-    /// Writes down who makes the load, and ends the run where a loss is to end it.
+    /// Writes down who makes the load.
     fn muster(&mut self) -> Result<()> {
-        let Some(fleet) = &mut self.fleet else { return Ok(()) };
+        let Some(fleet) = &self.fleet else { return Ok(()) };
         let is_new = |member: &&FleetMember| !self.run.header().fleet.contains(member);
-        let new: Vec<FleetMember> = fleet.generators.known.iter().filter(is_new).cloned().collect();
+        let new: Vec<FleetMember> = fleet.known.iter().filter(is_new).cloned().collect();
         if !new.is_empty() {
             self.run.update(|header| header.fleet.extend(new))?;
         }
-        fleet.verdict()
+        Ok(())
     }
 
     fn steps(&mut self) -> Result<RunStatus> {

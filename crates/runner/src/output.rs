@@ -52,7 +52,7 @@ pub(crate) fn streams() -> Option<&'static dyn Streams> {
 
 /// Prints data. A reader that has gone away (`dyno show | head`) ends the program quietly; another error is said.
 pub fn data(text: &str) {
-    let Err(error) = DataWriter.write_all(text.as_bytes()) else { return };
+    let Err(error) = StreamWriter::Data.write_all(text.as_bytes()) else { return };
     if error.kind() == io::ErrorKind::BrokenPipe {
         std::process::exit(0);
     }
@@ -121,26 +121,19 @@ pub fn is_watched() -> bool {
     streams().is_some_and(Streams::is_watched)
 }
 
+/// A stream as a file.
 #[derive(Clone, Copy, Debug)]
-pub struct DataWriter;
-
-impl Write for DataWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        streams().map_or(Ok(()), |streams| streams.data(bytes)).map(|()| bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+pub enum StreamWriter {
+    Data,
+    Talk,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct TalkWriter;
-
-impl Write for TalkWriter {
+impl Write for StreamWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if let Some(streams) = streams() {
-            streams.talk(bytes);
+        match (self, streams()) {
+            (_, None) => {}
+            (StreamWriter::Data, Some(streams)) => streams.data(bytes)?,
+            (StreamWriter::Talk, Some(streams)) => streams.talk(bytes),
         }
         Ok(bytes.len())
     }

@@ -35,9 +35,9 @@ enum Place {
 
 impl Permits {
     /// Reads `HOST`, `HOST:PORT`, the path of a socket or `cluster:FOLDER`; without any, nothing is forbidden
-    /// that is reached over TCP.
-    pub fn new(named: &[String]) -> Result<Self> {
-        let mut permits = Permits::default();
+    /// that is reached over TCP. `scripts`: Lua scripts of runs are executed, which may do what the process may.
+    pub fn new(named: &[String], scripts: bool) -> Result<Self> {
+        let mut permits = Permits { scripts, ..Permits::default() };
         for text in named.iter().map(|text| text.trim()) {
             let mut places = permits.places.take().unwrap_or_default();
             match text.strip_prefix(CLUSTER) {
@@ -64,11 +64,6 @@ impl Permits {
 
     pub fn named(&self) -> Vec<String> {
         self.places.iter().flatten().map(Place::to_string).collect()
-    }
-
-    /// Whether Lua scripts of runs are executed, which may do what the process may.
-    pub fn allow_scripts(self, scripts: bool) -> Self {
-        Permits { scripts, ..self }
     }
 
     pub(super) fn check_scripts(&self) -> Result<()> {
@@ -227,7 +222,7 @@ mod tests {
 
     fn permits(named: &[&str]) -> Permits {
         let named: Vec<String> = named.iter().map(|&text| text.to_owned()).collect();
-        Permits::new(&named).expect("addresses")
+        Permits::new(&named, false).expect("addresses")
     }
 
     #[test]
@@ -321,7 +316,7 @@ mod tests {
         for text in
             ["", "h:", "h:0", "h:70000", "[::1", "[::1]3", "http://h", "u@h", "cluster:/nowhere"]
         {
-            assert!(Permits::new(&[text.to_owned()]).is_err(), "{text}");
+            assert!(Permits::new(&[text.to_owned()], false).is_err(), "{text}");
         }
     }
 }

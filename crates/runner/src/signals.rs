@@ -38,11 +38,6 @@ impl Drop for ProcessHeld {
     }
 }
 
-/// From now on nothing is waited for any more: the process ends by itself.
-pub(crate) fn hold_for_good() {
-    HELD.fetch_add(1, Ordering::Relaxed);
-}
-
 /// What a question gives; `None` once a signal has come and the answer does not follow soon, or when it is given up.
 pub async fn unless_stopped<F: Future>(question: F) -> Option<F::Output> {
     unless(|| came_before(ANSWER_GRACE) || given_up().is_some(), question).await

@@ -81,7 +81,7 @@ fn interval(writer: &mut TrialWriter<'_>, index: u32) {
 }
 
 fn run(runs: &Path) -> Run {
-    Run::create(runs, RunHeader::new("s", Vec::new(), 1)).expect("a run")
+    Run::create(runs, RunHeader::new("s", Vec::new(), 1), false).expect("a run")
 }
 
 #[test]

@@ -173,8 +173,7 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
             wanted.extend(["csv", "hlog"].map(|end| format!("trials/{number}.{end}")));
         }
         if !trial.is_partial && !summary.conditions.nodes.is_empty() {
-            let moments = [Moment::Before, Moment::After];
-            wanted.extend(moments.map(|moment| format!("server/{}", moment.file(number))));
+            wanted.extend(Moment::ALL.map(|moment| format!("server/{}", moment.file(number))));
         }
     }
     wanted.retain(|file| !path.join(file).exists());
@@ -531,17 +530,10 @@ fn kinds(
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
         return vec![KindSummary { name: only.clone(), counts, statements, latency }];
     }
-    let is_told = rows.iter().all(|row| row.committed_by_kind.len() == names.len());
-    notes.push(match is_told {
-        true => say!(failures_by_kind_unknown),
-        false => say!(outcomes_by_kind_unknown),
-    });
+    notes.push(say!(failures_by_kind_unknown));
     let kind = |(index, (name, tag)): (usize, (&String, &String))| {
         let latency = by_tag.get(tag).map(LatencySummary::from).unwrap_or_default();
-        let committed = match is_told {
-            true => rows.iter().map(|row| row.committed_by_kind[index]).sum(),
-            false => latency.count,
-        };
+        let committed = rows.iter().filter_map(|row| row.committed_by_kind.get(index)).sum();
         let counts = Counts {
             started: latency.count.max(committed),
             committed,

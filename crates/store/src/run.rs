@@ -37,15 +37,10 @@ pub struct Run {
 }
 
 impl Run {
-    /// As [`Run::create_for`], for its owner.
-    pub fn create(dir: &Path, header: RunHeader) -> Result<Run, Error> {
-        Self::create_for(dir, header, false)
-    }
-
     /// Makes a new folder `<utc>-<suite>`, begun now unless the header says when, inside `dir` (which is made too, where
     /// it is missing). It is for its owner, since what servers say of themselves, addresses and names of users are in it;
     /// one that is shared is for all whom the umask lets in.
-    pub fn create_for(dir: &Path, mut header: RunHeader, is_shared: bool) -> Result<Run, Error> {
+    pub fn create(dir: &Path, mut header: RunHeader, is_shared: bool) -> Result<Run, Error> {
         header.schema_version = SCHEMA_VERSION;
         if header.started_at.is_empty() {
             header.started_at = now_utc();
@@ -278,21 +273,20 @@ pub fn now_utc() -> String {
     now.format(&Rfc3339).unwrap_or_default()
 }
 
-/// When server facts were read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
-    /// Before the trial's workers began.
-    Before,
-    /// After they had ended.
-    After,
+dyno_core::named! {
+    /// When server facts were read.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Moment {
+        /// Before the trial's workers began.
+        Before = "before",
+        /// After they had ended.
+        After = "after",
+    }
 }
 
 impl Moment {
     pub(crate) fn file(self, trial: u32) -> String {
-        match self {
-            Moment::Before => format!("{trial}-before.json"),
-            Moment::After => format!("{trial}-after.json"),
-        }
+        format!("{trial}-{}.json", self.name())
     }
 }
 
@@ -300,7 +294,6 @@ impl Moment {
 /// interrupted and is summarised from what was written.
 pub struct TrialWriter<'run> {
     run: &'run mut Run,
-    number: u32,
     start: TrialStart,
     tags: Vec<String>,
     series: LineFile,
@@ -330,7 +323,6 @@ impl<'run> TrialWriter<'run> {
         write_json(&file(run, number, "partial.json"), &start)?;
         Ok(TrialWriter {
             run,
-            number,
             start,
             tags,
             series,
@@ -340,11 +332,6 @@ impl<'run> TrialWriter<'run> {
             longest_s: 0.0,
             busy: (0, 0.0),
         })
-    }
-
-    /// Number of the trial within the run, from 1.
-    pub fn number(&self) -> u32 {
-        self.number
     }
 
     pub fn start(&self) -> &TrialStart {
@@ -363,7 +350,7 @@ impl<'run> TrialWriter<'run> {
                 histograms::lines(interval, &self.tags, &mut self.serializer).map_err(|error| {
                     Error::new(format!(
                         "A histogram of trial {} can't be stored: {error}.",
-                        self.number
+                        self.start.trial
                     ))
                 })?;
             self.histograms.append(&lines)?;
@@ -413,14 +400,14 @@ impl<'run> TrialWriter<'run> {
     /// Stores an event of this trial. Errors and reconnects that are counted in the intervals
     /// are stored by [`TrialWriter::interval`] already.
     pub fn event(&mut self, event: Event) -> Result<(), Error> {
-        self.run.event(Event { trial: Some(self.number), ..event })
+        self.run.event(Event { trial: Some(self.start.trial), ..event })
     }
 
     /// Stores an element of a list of the family's record, so that it survives the death of this process.
     pub fn executed<T: Serialize>(&mut self, list: &str, element: &T) -> Result<(), Error> {
         let mut file = match self.executed.take() {
             Some(file) => file,
-            None => LineFile::open(file(self.run, self.number, "executed.jsonl"))?,
+            None => LineFile::open(file(self.run, self.start.trial, "executed.jsonl"))?,
         };
         let written = file.append(format!("{}\n", serde_json::json!({ list: element })).as_bytes());
         self.executed = Some(file);
@@ -430,31 +417,31 @@ impl<'run> TrialWriter<'run> {
     /// Stores what a stage has measured, exactly, so that it can be added to other stages; of a whole trial nothing.
     pub fn stage(&self, measured: &impl Serialize) -> Result<(), Error> {
         match self.start.identity.stage {
-            Some(_) => write_json(&file(self.run, self.number, STAGE), measured),
+            Some(_) => write_json(&file(self.run, self.start.trial, STAGE), measured),
             None => Ok(()),
         }
     }
 
     /// Stores a plan as the server wrote it; returns its file within the run folder, such as `trials/3.plans/q09.json`.
     pub fn plan(&self, name: &str, text: &str) -> Result<String, Error> {
-        let folder = file(self.run, self.number, "plans");
+        let folder = file(self.run, self.start.trial, "plans");
         if !folder.is_dir() {
             make_folder(&folder)?;
         }
         write_atomically(&folder.join(name), text.as_bytes())?;
-        Ok(format!("trials/{}.plans/{name}", self.number))
+        Ok(format!("trials/{}.plans/{name}", self.start.trial))
     }
 
     /// The file for what nodes say while the trial runs. It is written on its own, so another thread can do that.
     pub fn node_series(&self) -> Result<NodeSeries, Error> {
-        let mut lines = LineFile::open(file(self.run, self.number, "nodes.csv"))?;
+        let mut lines = LineFile::open(file(self.run, self.start.trial, "nodes.csv"))?;
         lines.append(series::node_header_line().as_bytes())?;
         Ok(NodeSeries(lines))
     }
 
     /// Stores what the target's nodes (by name) say of themselves.
     pub fn server(&mut self, moment: Moment, nodes: &NodeFacts) -> Result<(), Error> {
-        write_json(&self.run.path().join("server").join(moment.file(self.number)), nodes)
+        write_json(&self.run.path().join("server").join(moment.file(self.start.trial)), nodes)
     }
 
     /// Stores the summary and ends the trial. Number and schema version are filled in.
@@ -463,7 +450,7 @@ impl<'run> TrialWriter<'run> {
     /// When the folder can't be written; the trial then counts as interrupted.
     pub fn finish(self, summary: TrialSummary) -> Result<(), Error> {
         let summary =
-            TrialSummary { schema_version: SCHEMA_VERSION, trial: self.number, ..summary };
+            TrialSummary { schema_version: SCHEMA_VERSION, trial: self.start.trial, ..summary };
         self.run.store_summary(summary)
     }
 }

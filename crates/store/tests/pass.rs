@@ -41,7 +41,7 @@ fn whole() -> Pass {
 
 /// A run that was killed after a refresh function and three queries.
 fn killed(dir: &Path) -> PathBuf {
-    let mut run = Run::create(dir, RunHeader::new("pass", Vec::new(), 1)).expect("a run");
+    let mut run = Run::create(dir, RunHeader::new("pass", Vec::new(), 1), false).expect("a run");
     let path = run.path().to_owned();
     let mut writer = run.begin_trial(start()).expect("a trial");
     writer.executed("refreshes", &whole().refreshes[0]).expect("stored");
@@ -105,7 +105,8 @@ fn damage_costs_one_line() {
 #[test]
 fn plans_are_files_of_the_run() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), RunHeader::new("pass", Vec::new(), 1)).expect("a run");
+    let mut run =
+        Run::create(dir.path(), RunHeader::new("pass", Vec::new(), 1), false).expect("a run");
     let path = run.path().to_owned();
     let writer = run.begin_trial(start()).expect("a trial");
     let name = writer.plan("q09.json", "[{\"Plan\": 1}]").expect("stored");

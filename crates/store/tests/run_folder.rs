@@ -86,10 +86,10 @@ fn measured() -> Vec<MeasuredInterval> {
 
 /// A run with one trial that wrote a warm-up interval and three measured ones.
 fn run_with_trial(dir: &Path, ends: bool) -> std::path::PathBuf {
-    let mut run = Run::create(dir, header()).expect("created");
+    let mut run = Run::create(dir, header(), false).expect("created");
     let path = run.path().to_owned();
     let mut trial = run.begin_trial(start("reads/main/8/1")).expect("begun");
-    assert_eq!(trial.number(), 1);
+    assert_eq!(trial.start().trial, 1);
     trial.interval(&interval(Phase::WarmUp, 0, -1.0, 10)).expect("stored");
     measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
     if ends {
@@ -159,7 +159,7 @@ fn a_run_folder_is_for_its_owner_unless_it_is_shared() {
     let owner = [BTreeSet::from([0o700]), BTreeSet::from([0o600])];
     for (is_shared, wanted) in [(false, owner), (true, permissions(&usual))] {
         let dir = tempfile::tempdir().expect("a folder");
-        let mut run = Run::create_for(dir.path(), header(), is_shared).expect("created");
+        let mut run = Run::create(dir.path(), header(), is_shared).expect("created");
         let mut trial = run.begin_trial(start("a")).expect("begun");
         measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
         trial.plan("q01.json", "{}").expect("stored");
@@ -172,7 +172,7 @@ fn a_run_folder_is_for_its_owner_unless_it_is_shared() {
 #[test]
 fn a_complete_run_round_trips() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut run = Run::create(dir.path(), header(), false).expect("created");
     let mut trial = run.begin_trial(start("a")).expect("begun");
     let facts = ServerFacts { product: "MariaDB".to_owned(), ..ServerFacts::default() };
     let nodes = NodeFacts::from([("primary".to_owned(), facts)]);
@@ -219,7 +219,7 @@ fn a_complete_run_round_trips() {
 #[test]
 fn files_that_are_missing_are_named() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut run = Run::create(dir.path(), header(), false).expect("created");
     for step in ["a", "b"] {
         let mut trial = run.begin_trial(start(step)).expect("begun");
         measured().iter().for_each(|interval| trial.interval(interval).expect("stored"));
@@ -266,7 +266,7 @@ fn a_summary_seals_the_files_of_its_trial() {
 #[test]
 fn who_can_not_claim_a_run_repairs_nothing_in_it() {
     let dir = tempfile::tempdir().expect("a folder");
-    let run = Run::create(dir.path(), header()).expect("created");
+    let run = Run::create(dir.path(), header(), false).expect("created");
     // The writer is in the middle of a line.
     let file = run.path().join("events.jsonl");
     fs::write(&file, "{\"kind\":\"no").expect("written");
@@ -310,7 +310,7 @@ fn of_two_kinds(index: u32, orders: u64, payments: u64) -> MeasuredInterval {
 #[test]
 fn a_killed_trial_knows_what_each_kind_has_committed() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut run = Run::create(dir.path(), header(), false).expect("created");
     let path = run.path().to_owned();
     let kinds = vec!["payment".to_owned(), "new_order".to_owned()];
     let mixed = TrialStart { kinds, ..start("orders/main/8/1") };
@@ -375,7 +375,7 @@ fn a_run_goes_on_after_a_kill() {
     assert!(!run.data().is_complete("reads/main/8/2"));
     run.event(Event::new(EventKind::Note, "resumed")).expect("stored");
     let again = run.begin_trial(start("reads/main/8/2")).expect("begun");
-    assert_eq!(again.number(), 3);
+    assert_eq!(again.start().trial, 3);
     again.finish(summary(3, "reads/main/8/2", &measured())).expect("stored");
     run.finish(RunStatus::Complete).expect("stored");
 
@@ -398,11 +398,11 @@ fn a_run_goes_on_after_a_kill() {
 #[test]
 fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut run = Run::create(dir.path(), header(), false).expect("created");
     let starved = |run: &mut Run| {
         let writer = run.begin_trial(start("reads/main/8/1")).expect("begun");
         let starved = TrialStatus::Starved;
-        let summary = summary(writer.number(), "reads/main/8/1", &measured());
+        let summary = summary(writer.start().trial, "reads/main/8/1", &measured());
         writer.finish(TrialSummary { status: starved, ..summary }).expect("stored");
     };
     starved(&mut run);
@@ -418,7 +418,7 @@ fn attempts_whose_load_generator_was_starved_are_counted_over_processes() {
 #[test]
 fn only_one_process_writes() {
     let dir = tempfile::tempdir().expect("a folder");
-    let run = Run::create(dir.path(), header()).expect("created");
+    let run = Run::create(dir.path(), header(), false).expect("created");
     let error = Run::open(run.path()).expect_err("claimed");
     assert!(error.to_string().starts_with("Another dyno is writing to "), "{error}");
     assert!(read(run.path()).expect("readable").is_growing);
@@ -469,7 +469,7 @@ fn a_place_that_can_not_be_written_is_one_error() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = dir.path().join("file");
     fs::write(&file, "").expect("written");
-    let error = Run::create(&file.join("runs"), header()).expect_err("a file is in the way");
+    let error = Run::create(&file.join("runs"), header(), false).expect_err("a file is in the way");
     assert!(error.to_string().contains("file/runs"), "{error}");
     assert!(error.hint.is_some(), "{error:?}");
 }
@@ -485,12 +485,12 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
     let (disk, runs) = (dir.path().join("disk"), dir.path().join("runs"));
     fs::create_dir(&disk).expect("made");
     symlink(&disk, &runs).expect("linked");
-    let path = Run::create(&runs, header()).expect("a link of one's own").path().to_owned();
+    let path = Run::create(&runs, header(), false).expect("a link of one's own").path().to_owned();
     drop(Run::open(&path).expect("goes on"));
     let refused = |what: &str| {
         let whose =
             format!("The {what} {} belongs to another user (number 54321).", runs.display());
-        for error in [Run::create(&runs, header()).err(), Run::open(&path).err()] {
+        for error in [Run::create(&runs, header(), false).err(), Run::open(&path).err()] {
             let error = error.expect("it is refused");
             assert_eq!(error.to_string(), whose);
             assert!(error.hint.as_ref().is_some_and(|hint| hint.contains("--dir")), "{error:?}");
@@ -513,7 +513,7 @@ fn a_folder_of_another_user_is_refused_and_a_link_of_ones_own_is_not() {
 #[test]
 fn a_disk_that_fills_up_keeps_what_was_written() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut run = Run::create(dir.path(), header()).expect("created");
+    let mut run = Run::create(dir.path(), header(), false).expect("created");
     let path = run.path().to_owned();
     let mut trial = run.begin_trial(start("a")).expect("begun");
     trial.interval(&measured()[0]).expect("stored");

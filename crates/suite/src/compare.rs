@@ -81,7 +81,7 @@ pub(crate) fn read(
             table.note(&gate.span, mistake.to_string(), mistake.hint.clone());
         }
     }
-    facts.gates = gates.into_iter().map(|gate| gate.value).collect();
+    facts.gates = WithSpan::values(gates);
     facts.search = read_search(table, workload);
     facts.confirm = read_confirm(table).unwrap_or(match facts.search {
         Some(_) => CONFIRMATIONS,
@@ -139,11 +139,15 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
     let baseline = table.required_text("baseline", "Add `baseline = \"NAME\"`, a target.");
     let (is_aa, clone) = read_aa(&mut table);
     let candidates = table.texts("candidates");
-    let pairs = read_pairs(&mut table);
+    let form = "a number from 1 to 1000, or two such as \"6..20\", the smaller one first";
+    let pairs = table.parsed("pairs", form, |value| pairs(text_of(value)?));
     let half_width = read_share(&mut table, "half_width");
     let equivalence = read_share(&mut table, "equivalence");
     let is_until_decided = table.flag("until_decided").unwrap_or(false);
-    let budget_s = read_budget(&mut table);
+    let form = "a length of time such as \"90s\", \"30m\" or \"2h\"";
+    let budget_s = table.parsed("budget", form, |value| {
+        seconds(text_of(value)?).filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
+    });
     if !is_aa && candidates.as_ref().is_none_or(Vec::is_empty) {
         table.missing("candidates", "Add `candidates = [\"NAME\"]`, or `aa = true`.");
     }
@@ -155,7 +159,7 @@ fn read_compare(mut table: Reader<'_, '_>) -> Option<Compare> {
         }
     }
     table.finish(
-        &[("candidate", "candidates"), ("against", "baseline"), ("repeats", "pairs")],
+        &[("candidates", "candidate"), ("baseline", "against"), ("pairs", "repeats")],
         |_, known| known,
     );
     let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
@@ -177,14 +181,14 @@ fn read_aa(table: &mut Reader<'_, '_>) -> (bool, Option<WithSpan<String>>) {
     read.unwrap_or_default()
 }
 
-/// `pairs = 6`, or `pairs = "6..20"`: fewest and most.
-fn read_pairs(table: &mut Reader<'_, '_>) -> Option<(u32, u32)> {
-    let wanted = "a number from 1 to 1000, or two such as \"6..20\", the smaller one first";
-    table.parsed("pairs", wanted, |value| match value {
-        DeValue::String(text) => pairs(text),
-        DeValue::Integer(digits) => pairs(digits.as_str()),
+/// A text, or a number as it is written.
+pub(crate) fn text_of<'v>(value: &'v DeValue<'_>) -> Option<&'v str> {
+    match value {
+        DeValue::String(text) => Some(text),
+        DeValue::Integer(digits) => Some(digits.as_str()),
+        DeValue::Float(digits) => Some(digits.as_str()),
         _ => None,
-    })
+    }
 }
 
 /// Pairs as users write them: `6`, or the fewest and the most, `6..20`.
@@ -197,11 +201,8 @@ pub fn pairs(text: &str) -> Option<(u32, u32)> {
 
 /// `half_width = "2%"` or `0.02`.
 fn read_share(table: &mut Reader<'_, '_>, key: &'static str) -> Option<f64> {
-    table.parsed(key, "a share such as \"2%\", from 0.01% to 50%", |value| match value {
-        DeValue::String(text) => share(text),
-        DeValue::Float(digits) => digits.as_str().parse().ok().filter(is_share),
-        _ => None,
-    })
+    let form = "a share such as \"2%\", from 0.01% to 50%";
+    table.parsed(key, form, |value| share(text_of(value)?))
 }
 
 /// A half-width or a margin as users write it: `2%` or `0.02`; from 0.0001 to 0.5.
@@ -211,11 +212,7 @@ pub fn share(text: &str) -> Option<f64> {
         Some(percent) => percent.trim().parse::<f64>().ok()? / 100.0,
         None => text.parse().ok()?,
     };
-    Some(number).filter(is_share)
-}
-
-fn is_share(number: &f64) -> bool {
-    (0.000_1..=0.5).contains(number)
+    Some(number).filter(|number| (0.000_1..=0.5).contains(number))
 }
 
 /// A length of time as users write it: `90s`, `30m`, `2h`, `1d`, or a number of seconds.
@@ -231,19 +228,6 @@ pub fn seconds(text: &str) -> Option<f64> {
     };
     let number: f64 = text[..split].trim().parse().ok()?;
     Some(number * unit).filter(|seconds| seconds.is_finite() && *seconds > 0.0)
-}
-
-fn read_budget(table: &mut Reader<'_, '_>) -> Option<f64> {
-    let wanted = "a length of time such as \"90s\", \"30m\" or \"2h\"";
-    table.parsed("budget", wanted, |value| {
-        let number = match value {
-            DeValue::String(text) => seconds(text),
-            DeValue::Integer(digits) => digits.as_str().parse().ok(),
-            DeValue::Float(digits) => digits.as_str().parse().ok(),
-            _ => None,
-        };
-        number.filter(|seconds| (1.0..=31_536_000.0).contains(seconds))
-    })
 }
 
 fn read_search(table: &mut Reader<'_, '_>, workload: Option<&WorkloadOffer>) -> Option<RateSearch> {

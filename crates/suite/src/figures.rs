@@ -196,7 +196,7 @@ fn stated(conditions: &Conditions) -> impl Iterator<Item = (String, String)> {
 }
 
 /// A condition's value as it is compared: a number in one spelling, `2.0` as `2`.
-fn condition(text: &str) -> String {
+pub(crate) fn condition(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() => number.to_string(),
         _ => text.to_owned(),

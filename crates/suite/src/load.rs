@@ -83,12 +83,12 @@ fn read_time(
     let percentiles = table.numbers("percentiles", &(0.001..=100.0));
     Some(ExperimentFacts {
         workers: workers?,
-        rates: rates.map_or_else(Vec::new, values),
+        rates: rates.map_or_else(Vec::new, WithSpan::values),
         warmup_s: warmup_s.unwrap_or(0.0),
         duration_s,
         events,
         interval_s: interval_s.unwrap_or(1.0),
-        percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], values),
+        percentiles: percentiles.map_or_else(|| vec![50.0, 95.0, 99.0], WithSpan::values),
         ..ExperimentFacts::default()
     })
 }
@@ -112,10 +112,6 @@ fn refuse(table: &mut Reader<'_, '_>, keys: &[&'static str], workload: &str, hin
             table.note(&span, format!("An experiment of `{workload}` has no `{key}`."), hint);
         }
     }
-}
-
-fn values(list: Vec<WithSpan<f64>>) -> Vec<f64> {
-    list.into_iter().map(|item| item.value).collect()
 }
 
 /// The range of each was checked: every number fits.
@@ -221,13 +217,11 @@ fn read_table(mut table: Reader<'_, '_>, duration_s: Option<f64>) -> Option<Faul
     }
     table.finish(
         &[
-            ("at", "at_s"),
-            ("time", "at_s"),
-            ("heal", "heal_after_s"),
-            ("heal_s", "heal_after_s"),
-            ("target", "node"),
-            ("timeout", "answer_limit_s"),
-            ("failover", "promote"),
+            ("at_s", "at time"),
+            ("heal_after_s", "heal heal_s"),
+            ("node", "target"),
+            ("answer_limit_s", "timeout"),
+            ("promote", "failover"),
         ],
         |_, known| known,
     );

@@ -1,6 +1,8 @@
 //! Reads the tables of a suite file, and the options of an experiment.
 
-use crate::reader::{Reader, Sheet, Source, Span, Value, found, hint_of_known, short};
+use crate::reader::{
+    Reader, Sheet, Source, Span, Synonyms, Value, found, hint_of_known, known_key, short,
+};
 use crate::suite::{Link, Node, OptionEntry, Suite, SuiteExperiment, SuiteTarget, WithSpan};
 use crate::{compare, figures, load, publication, targets};
 use dyno_core::offer::{TestOffer, WorkloadOffer};
@@ -51,7 +53,7 @@ pub(crate) fn read_file(sheet: &Sheet<'_>, mut file: Reader<'_, '_>) -> Option<S
         .map(publication::read)
         .unwrap_or_default();
     publication::check_targets(sheet, &publication, &targets);
-    file.finish(&[("targets", "target"), ("experiments", "experiment")], |_, known| known);
+    file.finish(&[("target", "targets"), ("experiment", "experiments")], |_, known| known);
     let mut header = header??;
     header.facts.publication = publication.texts;
     for experiment in &mut experiments {
@@ -191,7 +193,7 @@ fn read_price(mut table: Reader<'_, '_>) -> Option<Price> {
     table.require("per_hour", "Add `per_hour = 1.2`: what the whole target costs.");
     let per_hour = table.number("per_hour", 0.0..=1e9);
     let currency = table.required_text("currency", "Add `currency = \"USD\"`.");
-    table.finish(&[("hour", "per_hour"), ("hourly", "per_hour")], |_, known| known);
+    table.finish(&[("per_hour", "hour hourly")], |_, known| known);
     Some(Price { per_hour: per_hour?, currency: currency?.value })
 }
 
@@ -255,7 +257,8 @@ fn read_experiment(mut table: Reader<'_, '_>) -> Option<SuiteExperiment> {
     let [title_zh, description, description_zh] =
         ["title_zh", "description", "description_zh"].map(|key| table.trimmed(key));
     table.refuse_both(EXCLUSIVE);
-    let is_own_mix = is_own_mix(&table);
+    // Plain SQL without further words.
+    let is_own_mix = table.has("statements") && !table.has("workload");
     let (workload, test) = read_workload_and_test(&mut table, is_own_mix);
     let targets = table.texts("targets");
     let mix = read_own_mix(&mut table, workload);
@@ -407,7 +410,7 @@ fn read_link(mut table: Reader<'_, '_>) -> Option<Link> {
         Some((span, value)) => Reader::of_value(sheet, "`where`", span, value).map(read_filter),
         None => Some(Vec::new()),
     };
-    table.finish(&[("name", "figure"), ("filter", "where")], |_, known| known);
+    table.finish(&[("figure", "name"), ("where", "filter")], |_, known| known);
     let link = Link { figure: figure?, filter: filter?, matching, targets };
     check_link(sheet, &link).then_some(link)
 }
@@ -416,12 +419,9 @@ fn read_filter(table: Reader<'_, '_>) -> Vec<(WithSpan<String>, String)> {
     let sheet = table.sheet;
     let mut filter = Vec::new();
     for (key, span, value) in table.into_entries() {
-        let number = |digits: &str| digits.parse().ok().map(|number: f64| number.to_string());
         let wanted = match value.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
-            DeValue::Integer(digits) => number(digits.as_str()),
-            DeValue::Float(digits) => number(digits.as_str()),
-            _ => None,
+            number => compare::text_of(number).map(figures::condition),
         };
         match wanted {
             Some(wanted) => filter.push((WithSpan { value: key.to_string(), span }, wanted)),
@@ -569,11 +569,6 @@ fn entries(
 /// The workload and the test of an experiment that says its statements itself.
 const OWN_MIX: (&str, &str) = ("pgbench", "statements");
 
-/// Whether an experiment is plain SQL without further words.
-fn is_own_mix(table: &Reader<'_, '_>) -> bool {
-    table.has("statements") && !table.has("workload")
-}
-
 /// Whether the workload executes sysbench's Lua scripts.
 fn is_lua(workload: Option<&WorkloadOffer>) -> bool {
     workload.is_some_and(|workload| workload.name == "lua")
@@ -637,42 +632,29 @@ fn instead_of_option(name: &str) -> Option<String> {
         let remedy = "How a server is reached belongs into the `url` of its `[target.NAME]`.";
         return Some(remedy.to_owned());
     }
-    let keys = EXPERIMENT_SYNONYMS.iter().find(|(word, key)| *word == name || *key == name);
-    keys.map(|(_, key)| format!("Write `{key} = ...` in the experiment."))
+    let key = known_key(name, EXPERIMENT_SYNONYMS)
+        .or_else(|| EXPERIMENT_SYNONYMS.iter().map(|(key, _)| *key).find(|key| *key == name));
+    key.map(|key| format!("Write `{key} = ...` in the experiment."))
 }
 
 /// Words of other tools for keys of an experiment.
-const EXPERIMENT_SYNONYMS: &[(&str, &str)] = &[
-    ("time", "duration_s"),
-    ("max_time", "duration_s"),
-    ("seconds", "duration_s"),
-    ("connections", "workers"),
-    ("threads", "workers"),
-    ("num_threads", "workers"),
-    ("clients", "workers"),
-    ("client", "workers"),
-    ("terminals", "workers"),
-    ("terminal", "workers"),
-    ("concurrency", "workers"),
-    ("max_requests", "events"),
-    ("tx_rate", "rate"),
-    ("warmup_time", "warmup_s"),
-    ("percentile", "percentiles"),
-    ("runs", "repeats"),
-    ("trials", "repeats"),
-    ("report_interval", "interval_s"),
-    ("degree", "degrees"),
-    ("parallel", "degrees"),
-    ("dop", "degrees"),
+const EXPERIMENT_SYNONYMS: Synonyms = &[
+    ("duration_s", "time max_time seconds"),
+    ("workers", "connections threads num_threads clients client terminals terminal concurrency"),
+    ("events", "max_requests"),
+    ("rate", "tx_rate"),
+    ("warmup_s", "warmup_time"),
+    ("percentiles", "percentile"),
+    ("repeats", "runs trials"),
+    ("interval_s", "report_interval"),
+    ("degrees", "degree parallel dop"),
 ];
 
 /// Words of other tools for keys of a target.
-const TARGET_SYNONYMS: &[(&str, &str)] = &[
-    ("host", "url"),
-    ("cpu", "vcpu"),
-    ("cores", "vcpu"),
-    ("memory", "memory_gib"),
-    ("ram", "memory_gib"),
-    ("version", "product"),
-    ("node_class", "class"),
+const TARGET_SYNONYMS: Synonyms = &[
+    ("url", "host"),
+    ("vcpu", "cpu cores"),
+    ("memory_gib", "memory ram"),
+    ("product", "version"),
+    ("class", "node_class"),
 ];

@@ -48,24 +48,22 @@ impl Overrides {
     /// # Errors
     /// There is no `=`, nothing before or after it, or no such role.
     pub fn add_target(&mut self, text: &str) -> Result<(), Problem> {
-        let name = text.split_once('=').map(|(name, _)| name.split_once(':'));
-        if let (Some(Some((name, role))), Some((_, url))) = (name, text.split_once('='))
-            && !role.contains('/')
-            && !url.is_empty()
-        {
-            return self.add_node(name, role, &SecretUrl::new(url));
+        let wrong = || {
+            let text = SecretUrl::new(text);
+            Problem::new(format!("`--target {text}` does not name a target."))
+                .hint("Write `--target NAME=URL`, NAME being a target of the suite.")
+        };
+        let parts = text.split_once('=').filter(|(name, url)| !name.is_empty() && !url.is_empty());
+        let (name, url) = parts.ok_or_else(wrong)?;
+        let url = SecretUrl::new(url);
+        match name.split_once(':') {
+            Some((name, role)) if !role.contains('/') => self.add_node(name, role, &url),
+            None if !name.contains('/') => {
+                self.targets.push((name.to_string(), url));
+                Ok(())
+            }
+            _ => Err(wrong()),
         }
-        if let Some((name, url)) = text.split_once('=')
-            && !name.contains([':', '/'])
-            && !name.is_empty()
-            && !url.is_empty()
-        {
-            self.targets.push((name.to_string(), SecretUrl::new(url)));
-            return Ok(());
-        }
-        let text = SecretUrl::new(text);
-        Err(Problem::new(format!("`--target {text}` does not name a target."))
-            .hint("Write `--target NAME=URL`, NAME being a target of the suite."))
     }
 
     fn add_node(&mut self, target: &str, role: &str, url: &SecretUrl) -> Result<(), Problem> {
@@ -416,10 +414,10 @@ fn plan_experiments(
     }
     if !without.is_empty() {
         let n = without.len();
-        notes.push(say!(experiments_without_target, n, names = some_of(without)));
+        notes.push(say!(experiments_without_target, n, names = Message::list(&without)));
     }
     if !capped.is_empty() {
-        notes.push(say!(fewer_workers, capped = some_of(capped)));
+        notes.push(say!(fewer_workers, capped = Message::list(&capped)));
     }
     Ok(experiments)
 }
@@ -503,10 +501,7 @@ fn plan_experiment(
     let mut options = full.options.clone();
     let sizing = experiment.sizing.as_ref();
     if let Some(sizing) = sizing.filter(|_| shrink < 1.0 && size::is_loaded(suite, experiment)) {
-        match overrides.budget_s {
-            Some(_) => size::data_with_answers(sizing, &mut options, shrink),
-            None => size::data(sizing, &mut options, shrink),
-        }
+        size::data(sizing, &mut options, shrink, overrides.budget_s.is_some());
     }
     // In full size it is the workload that refuses too many.
     let of_data =
@@ -551,17 +546,6 @@ fn names(written: &[WithSpan<String>], given: &[String], opposite: &[String]) ->
         }
     }
     names
-}
-
-/// The first names of a list, and how many more there are.
-fn some_of(mut names: Vec<Message>) -> Message {
-    const MOST: usize = 6;
-    let more = names.len().saturating_sub(MOST);
-    if more > 1 {
-        names.truncate(MOST);
-    }
-    let listed = Message::joined(&names, ", ", "、");
-    if more > 1 { say!(and_n_more, names = listed, n = more) } else { listed }
 }
 
 /// FNV-1a over bytes, finished by a mix: the low bits of FNV alone are weak. Stable for ever, as

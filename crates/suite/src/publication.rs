@@ -11,7 +11,6 @@ use base64::prelude::BASE64_STANDARD;
 use dyno_facts::{BothTexts, CONTRAST_MIN, Colour, PaperTexts, ScriptFacts, TargetTexts, WHITE};
 use sha2::{Digest, Sha256};
 use std::path::{Component, Path};
-use toml::de::DeTable;
 
 /// A logo stands in every paper, and in `run.json`.
 const LOGO_BYTES_MAX: u64 = 64 << 10;
@@ -31,10 +30,7 @@ pub(crate) struct Publication {
 /// What is wrong in it, with its place.
 pub fn publication(file: &str, text: &str) -> Result<PaperTexts, SuiteError> {
     let source = Source { file: file.to_string(), text: text.to_string() };
-    let root = DeTable::parse(text).map_err(|error| {
-        let message = format!("This is not valid TOML: {}.", error.message());
-        Problem::new(message).at(&source, &error.span().unwrap_or(0..0))
-    })?;
+    let root = source.parse()?;
     let sheet = Sheet::new(&source, &[]);
     let read = read(Reader::new(&sheet, "The file", 0..0, root.get_ref()));
     let problems = sheet.into_problems();
@@ -61,9 +57,9 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
             Err((message, hint)) => sheet.note(&written.span, message, hint),
         }
     }
-    texts.authors = values(table.texts("authors").unwrap_or_default());
+    texts.authors = WithSpan::values(table.texts("authors").unwrap_or_default());
     let mut names = table.texts("order").unwrap_or_default();
-    texts.order = values(names.clone());
+    texts.order = WithSpan::values(names.clone());
     let targets = table.take("target");
     let targets =
         targets.and_then(|(at, value)| Reader::of_value(sheet, "[paper.target]", at, value));
@@ -74,12 +70,8 @@ pub(crate) fn read(mut table: Reader<'_, '_>) -> Publication {
             names.push(WithSpan { value: name.to_owned(), span });
         }
     }
-    table.finish(&[("author", "authors"), ("organization", "organisation")], |_, known| known);
+    table.finish(&[("authors", "author"), ("organisation", "organization")], |_, known| known);
     Publication { texts, names }
-}
-
-fn values(texts: Vec<WithSpan<String>>) -> Vec<String> {
-    texts.into_iter().map(|text| text.value).collect()
 }
 
 fn both(table: &mut Reader<'_, '_>, en: &'static str, zh: &'static str) -> BothTexts {
@@ -113,7 +105,7 @@ fn target(mut table: Reader<'_, '_>) -> TargetTexts {
         memory_gib: table.number("memory_gib", 0.01..=1_000_000.0),
         colour: colour(&mut table),
     };
-    table.finish(&[("title", "name"), ("color", "colour")], |_, known| known);
+    table.finish(&[("name", "title"), ("colour", "color")], |_, known| known);
     texts
 }
 
@@ -197,10 +189,8 @@ pub(crate) fn read_scripts(
     }
     let mut scripts = Vec::new();
     for entry in &named {
-        let script = read_script(suite, &entry.value).map_err(|(message, hint)| {
-            Problem::new(message).hint(hint).at(&suite.text, &entry.value_span)
-        })?;
-        scripts.push(script);
+        let script = read_script(suite, &entry.value);
+        scripts.push(script.map_err(|problem| problem.at(&suite.text, &entry.value_span))?);
     }
     if let (Some(first), true) = (named.first(), scripts.iter().all(|script| script.weight == 0)) {
         let problem = Problem::new("No script has a weight above 0, so nothing would run.")
@@ -210,20 +200,13 @@ pub(crate) fn read_scripts(
     Ok(scripts)
 }
 
-/// `FILE` or `FILE@WEIGHT`; what is wrong comes with a remedy.
-fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, (String, String)> {
-    let (name, weight) = match written.rsplit_once('@') {
-        Some((name, weight)) => match weight.parse::<u32>() {
-            Ok(weight) => (name, weight),
-            Err(_) => {
-                return Err((
-                    format!("`{weight}` is not a weight."),
-                    "Write `FILE@WEIGHT`, the weight being a whole number from 0 on.".to_owned(),
-                ));
-            }
-        },
-        None => (written, 1),
-    };
+/// `FILE` or `FILE@WEIGHT`.
+fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, Problem> {
+    let (name, weight) = written.rsplit_once('@').unwrap_or((written, "1"));
+    let weight = weight.parse().map_err(|_| {
+        Problem::new(format!("`{weight}` is not a weight."))
+            .hint("Write `FILE@WEIGHT`, the weight being a whole number from 0 on.")
+    })?;
     let sha256 = |text: &str| dyno_core::hex(&Sha256::digest(text.as_bytes()));
     if let Some((_, text)) = suite.script_texts.iter().find(|(given, _)| given == name) {
         let (name, text, sha256) = (name.to_owned(), text.clone(), sha256(text));
@@ -233,32 +216,27 @@ fn read_script(suite: &Suite, written: &str) -> Result<ScriptFacts, (String, Str
         path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
     };
     if name.is_empty() || !is_inside(Path::new(name)) {
-        return Err((
-            format!("The script `{name}` is not in the suite's folder."),
-            "Put the file beside the suite, or into a folder beside it, and write its relative \
-             path."
-                .to_owned(),
+        let problem = Problem::new(format!("The script `{name}` is not in the suite's folder."));
+        return Err(problem.hint(
+            "Put the file beside the suite, or into a folder beside it, and write its relative path.",
         ));
     }
     let text = text_of(&suite.text.file, name)?;
     Ok(ScriptFacts { name: name.to_owned(), weight, sha256: sha256(&text), text })
 }
 
-fn text_of(suite_file: &str, name: &str) -> Result<String, (String, String)> {
+fn text_of(suite_file: &str, name: &str) -> Result<String, Problem> {
     if suite_file.starts_with(BUNDLED_PREFIX) {
-        let mut scripts = bundled_scripts().iter();
-        return scripts.find(|(known, _)| *known == name).map_or_else(
-            || {
-                let names: Vec<&str> = bundled_scripts().iter().map(|(name, _)| *name).collect();
-                let hint = format!("Bundled scripts: {}.", names.join(", "));
-                Err((format!("The script `{name}` is not bundled."), hint))
-            },
-            |(_, text)| Ok((*text).to_owned()),
-        );
+        let script = bundled_scripts().iter().find(|(known, _)| *known == name);
+        return script.map(|(_, text)| (*text).to_owned()).ok_or_else(|| {
+            let names: Vec<&str> = bundled_scripts().iter().map(|(name, _)| *name).collect();
+            Problem::new(format!("The script `{name}` is not bundled."))
+                .hint(format!("Bundled scripts: {}.", names.join(", ")))
+        });
     }
     let failed = |why: String| {
-        let hint = "Scripts are searched in the folder of the suite.".to_owned();
-        (format!("The script {why}"), hint)
+        let hint = "Scripts are searched in the folder of the suite.";
+        Problem::new(format!("The script {why}")).hint(hint)
     };
     let bytes = read_beside(suite_file, name, SCRIPT_BYTES_MAX).map_err(failed)?;
     String::from_utf8(bytes).map_err(|error| failed(format!("{name} can't be read: {error}.")))

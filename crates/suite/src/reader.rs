@@ -167,15 +167,11 @@ impl<'s, 't> Reader<'s, 't> {
 
     /// Notes every key that nobody asked for. `synonyms` are words of other tools; `otherwise` makes
     /// the hint when no known key is near, from the key and the list of known ones.
-    pub(crate) fn finish(
-        self,
-        synonyms: &[(&str, &str)],
-        otherwise: impl Fn(&str, String) -> String,
-    ) {
+    pub(crate) fn finish(self, synonyms: Synonyms, otherwise: impl Fn(&str, String) -> String) {
         for (key, (span, _)) in &self.entries {
             let plain = key.replace('-', "_");
-            let synonym = synonyms.iter().find(|(word, _)| *word == plain).map(|(_, name)| *name);
-            let near = synonym.or_else(|| nearest(key, self.asked.iter().copied()));
+            let near =
+                known_key(&plain, synonyms).or_else(|| nearest(key, self.asked.iter().copied()));
             let hint = match near {
                 Some(name) => format!("Did you mean `{name}`?"),
                 None => otherwise(&plain, format!("Known keys: {}.", self.asked.join(", "))),
@@ -326,6 +322,15 @@ impl<'s, 't> Reader<'s, 't> {
     }
 }
 
+/// Known keys, and words of other tools for them with spaces between.
+pub(crate) type Synonyms = &'static [(&'static str, &'static str)];
+
+/// The key that a word of another tool stands for.
+pub(crate) fn known_key(word: &str, synonyms: Synonyms) -> Option<&'static str> {
+    let is_its = |(_, words): &&(&str, &str)| words.split(' ').any(|known| known == word);
+    synonyms.iter().find(is_its).map(|(key, _)| *key)
+}
+
 /// Describes a value, for messages. Texts are not repeated in full: they may be long or secret.
 pub(crate) fn found(value: &DeValue<'_>) -> String {
     match value {
@@ -472,6 +477,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
+    pub(crate) fn parse(&self) -> Result<Spanned<DeTable<'_>>, Problem> {
+        DeTable::parse(&self.text).map_err(|error| {
+            let message = format!("This is not valid TOML: {}.", error.message());
+            Problem::new(message).at(self, &error.span().unwrap_or(0..0))
+        })
+    }
+
     /// Line, column and text of where `span` begins. Any span is accepted: what lies outside of
     /// the text is moved to its end.
     pub(crate) fn place(&self, span: &Span) -> SuitePlace {

@@ -78,22 +78,16 @@ fn whole(value: &str) -> Option<u64> {
     (number.fract() == 0.0 && (0.0..=1e15).contains(&number)).then_some(number as u64)
 }
 
-/// Shrinks the data to the share `shrink` of all rows and rewrites the options that say so.
-pub(crate) fn data(sizing: &DataSizing, options: &mut Options, shrink: f64) {
+/// Shrinks the data to the share `shrink` of all rows and rewrites the options that say so. For a budget, what may be a
+/// fraction becomes a number at which the right answers are known.
+pub(crate) fn data(sizing: &DataSizing, options: &mut Options, shrink: f64, has_budget: bool) {
     match sizing {
         DataSizing::Tables { rows, tables } => shrink_tables(rows, tables, options, shrink),
         DataSizing::Factor { factor, rows, .. } => shrink_factor(factor, rows, options, shrink),
-        DataSizing::Fraction { option, .. } => shrink_fraction(option, options, shrink),
-    }
-}
-
-/// The same for a budget: what may be a fraction becomes a number at which the right answers are known.
-pub(crate) fn data_with_answers(sizing: &DataSizing, options: &mut Options, shrink: f64) {
-    match sizing {
-        DataSizing::Fraction { option, known, .. } if !known.is_empty() => {
+        DataSizing::Fraction { option, known, .. } if has_budget && !known.is_empty() => {
             shrink_to_known(option, known, options, shrink);
         }
-        _ => data(sizing, options, shrink),
+        DataSizing::Fraction { option, .. } => shrink_fraction(option, options, shrink),
     }
 }
 
@@ -380,7 +374,7 @@ mod tests {
         };
         let (count, size) = (tables.to_string(), rows.to_string());
         let mut options = given([(table_names.option, &count), (row_names.option, &size)]);
-        data(sizing, &mut options, shrink);
+        data(sizing, &mut options, shrink, false);
         let size = data_size(sizing, &options).expect("a size");
         (size.tables, size.rows_per_table)
     }
@@ -401,7 +395,7 @@ mod tests {
         let shrunk = |scale: &str, range: &str, shrink: f64| {
             let mut options =
                 given([("scale", scale), ("define.range", range), ("define.other", "7")]);
-            data(&HOT_RANGE, &mut options, shrink);
+            data(&HOT_RANGE, &mut options, shrink, false);
             assert_eq!(options["define.other"], "7");
             let rows = data_size(&HOT_RANGE, &options).expect("a size").rows_per_table;
             (rows, options["define.range"].clone())
@@ -410,7 +404,7 @@ mod tests {
         assert_eq!(shrunk("10000", "100000000", 0.000_01), (100_000, "10000".to_string()));
         assert_eq!(shrunk("1000", "half", 0.01), (1_000_000, "half".to_string()));
         let mut options = given([("scale", "many")]);
-        data(&HOT_RANGE, &mut options, 0.5);
+        data(&HOT_RANGE, &mut options, 0.5, false);
         assert_eq!(options, given([("scale", "many")]));
     }
 
@@ -418,10 +412,10 @@ mod tests {
     fn a_warehouse_has_ten_terminals() {
         let mut options = given([("warehouses", "1000")]);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10_000));
-        data(&TEN_WORKERS, &mut options, 0.002);
+        data(&TEN_WORKERS, &mut options, 0.002, false);
         assert_eq!(data_size(&TEN_WORKERS, &options).expect("a size").rows_per_table, 600_000);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(20));
-        data(&TEN_WORKERS, &mut options, 0.000_1);
+        data(&TEN_WORKERS, &mut options, 0.000_1, false);
         assert_eq!(workers_max(&TEN_WORKERS, &options), Some(10));
         assert_eq!(workers_max(&HOT_RANGE, &Options::new()), None);
     }
@@ -430,7 +424,7 @@ mod tests {
     fn a_scale_factor_may_be_a_fraction() {
         let shrunk = |scale: &str, shrink: f64| {
             let mut options = given([("scale", scale)]);
-            data(&FRACTION, &mut options, shrink);
+            data(&FRACTION, &mut options, shrink, false);
             (
                 options["scale"].clone(),
                 data_size(&FRACTION, &options).map(|size| size.rows_per_table),
@@ -445,7 +439,7 @@ mod tests {
         assert_eq!(shrunk("tiny", 0.5), ("tiny".to_string(), None));
         assert_eq!(shrunk("0", 0.5), ("0".to_string(), None));
         let mut options = Options::new();
-        data(&FRACTION, &mut options, 0.5);
+        data(&FRACTION, &mut options, 0.5, false);
         assert_eq!(options, given([("scale", "0.5")]));
     }
 
@@ -453,7 +447,7 @@ mod tests {
     fn a_budget_takes_scale_factors_with_answers() {
         let shrunk = |scale: &str, shrink: f64| {
             let mut options = given([("scale", scale)]);
-            data_with_answers(&FRACTION, &mut options, shrink);
+            data(&FRACTION, &mut options, shrink, true);
             options["scale"].clone()
         };
         assert_eq!(shrunk("10", 0.5), "1");
@@ -463,7 +457,7 @@ mod tests {
         assert_eq!(shrunk("0.005", 0.5), "0.005", "never more than in full size");
         assert_eq!(shrunk("tiny", 0.5), "tiny");
         let mut tables = given([("table_size", "10000")]);
-        data_with_answers(&TABLES, &mut tables, 0.5);
+        data(&TABLES, &mut tables, 0.5, true);
         assert_eq!(tables, given([("table_size", "5000")]));
     }
 
@@ -481,13 +475,13 @@ mod tests {
     #[test]
     fn defaults_are_shrunk_too() {
         let mut options = Options::new();
-        data(&TABLES, &mut options, 0.2);
+        data(&TABLES, &mut options, 0.2, false);
         assert_eq!(options, given([("table_size", "2000")]));
         let mut options = given([("table_size", "1e6")]);
-        data(&TABLES, &mut options, 0.5);
+        data(&TABLES, &mut options, 0.5, false);
         assert_eq!(options, given([("table_size", "500000")]));
         let mut options = given([("table_size", "many")]);
-        data(&TABLES, &mut options, 0.5);
+        data(&TABLES, &mut options, 0.5, false);
         assert_eq!(options, given([("table_size", "many")]));
     }
 

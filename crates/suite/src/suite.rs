@@ -6,13 +6,18 @@ use crate::reader::{Problem, Reader, Sheet, Source, Span, SuiteError};
 use dyno_core::nearest;
 use dyno_core::offer::{DataSizing, UsualPace, WorkloadOffer};
 use dyno_facts::{ExperimentFacts, Role, Route, SecretUrl, SuiteFacts, TargetFacts};
-use toml::de::DeTable;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct WithSpan<T> {
     pub value: T,
     /// Bytes of the file's text.
     pub span: Span,
+}
+
+impl<T> WithSpan<T> {
+    pub(crate) fn values(list: Vec<Self>) -> Vec<T> {
+        list.into_iter().map(|item| item.value).collect()
+    }
 }
 
 /// A suite file as it is written: every key is known, of the right type and in its range, and
@@ -153,10 +158,7 @@ impl Suite {
     /// places: the text was made of something else. `offers` are the workloads that it may name.
     pub fn parse(file: &str, text: &str, offers: &[WorkloadOffer]) -> Result<Suite, SuiteError> {
         let source = Source { file: file.to_string(), text: text.to_string() };
-        let root = DeTable::parse(text).map_err(|error| {
-            let message = format!("This is not valid TOML: {}.", error.message());
-            Problem::new(message).at(&source, &error.span().unwrap_or(0..0))
-        })?;
+        let root = source.parse()?;
         let sheet = Sheet::new(&source, offers);
         let suite = read_file(&sheet, Reader::new(&sheet, "The file", 0..0, root.get_ref()));
         let problems = sheet.into_problems();

@@ -10,6 +10,7 @@ use crate::{
     Account, ClusterError, NodeProduct, Result, State, StateNode, TopologyKind, endpoint, machine,
     mysql, network, postgres,
 };
+use dyno_core::counted;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -297,7 +298,10 @@ impl Cluster {
     pub(crate) fn make_nodes(&mut self, step: &mut dyn FnMut(&str)) -> Result<()> {
         let product = product_of(self.state.topology);
         let servers: Vec<StateNode> = self.servers().cloned().collect();
-        step(&format!("Making the data folders of {}.", count(servers.len(), product.name())));
+        step(&format!(
+            "Making the data folders of {}.",
+            counted(servers.len() as u64, &format!("{} node", product.name()))
+        ));
         match product {
             NodeProduct::Postgres => postgres::make_data(self, &servers)?,
             _ => mysql::make_data(self, &servers)?,
@@ -317,7 +321,10 @@ impl Cluster {
         if replicas.is_empty() {
             return Ok(());
         }
-        step(&format!("Starting replication to {}.", count(replicas.len(), "read-only")));
+        step(&format!(
+            "Starting replication to {}.",
+            counted(replicas.len() as u64, "read-only node")
+        ));
         if product == NodeProduct::Postgres {
             postgres::make_slots(self, &servers[0])?;
         } else {
@@ -479,11 +486,6 @@ impl Cluster {
         }
         Err(not_in_time(node, &last))
     }
-}
-
-fn count(number: usize, kind: &str) -> String {
-    let plural = if number == 1 { "" } else { "s" };
-    format!("{number} {kind} node{plural}")
 }
 
 pub(crate) fn not_in_time(node: &StateNode, what: &str) -> ClusterError {

@@ -309,19 +309,21 @@ pub(crate) fn give(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
 /// The version of `cluster.json` that this program writes, the newest that it reads.
 pub(crate) const FORMAT: u32 = 1;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TopologyKind {
-    /// MariaDB: a primary and read-only nodes.
-    Mariadb,
-    /// MySQL: a primary and read-only nodes.
-    Mysql,
-    /// PostgreSQL: a primary and streaming standbys.
-    Postgres,
-    /// A stateless SQL layer over MariaDB nodes that hold a part of the data each.
-    Sharded,
-    /// PostgreSQL nodes that hold a part of the data each, behind another one that reaches them by postgres_fdw.
-    ShardedPostgres,
+dyno_core::named! {
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    pub enum TopologyKind {
+        /// MariaDB: a primary and read-only nodes.
+        Mariadb = "mariadb",
+        /// MySQL: a primary and read-only nodes.
+        Mysql = "mysql",
+        /// PostgreSQL: a primary and streaming standbys.
+        Postgres = "postgres",
+        /// A stateless SQL layer over MariaDB nodes that hold a part of the data each.
+        Sharded = "sharded",
+        /// PostgreSQL nodes that hold a part of the data each, behind another one that reaches them by postgres_fdw.
+        ShardedPostgres = "sharded-postgres",
+    }
 }
 
 impl TopologyKind {

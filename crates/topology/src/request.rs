@@ -138,16 +138,9 @@ impl Request {
 }
 
 /// Settings of MySQL and MariaDB that dyno owns: where a server listens, its part in the cluster, where its files are.
-const OF_MYSQL: &str = "admin-address admin-port basedir bind-address datadir defaults-file \
-    enforce-gtid-consistency extra-port gtid-domain-id gtid-mode init-file log-bin log-error \
-    mysqlx mysqlx-bind-address mysqlx-port mysqlx-socket pid-file port read-only relay-log \
-    report-host report-port secure-file-priv server-id skip-grant-tables skip-networking \
-    socket super-read-only tmpdir user";
-
+const OF_MYSQL: &str = include_str!("mysql/own-settings.txt");
 /// Like [`OF_MYSQL`], but of PostgreSQL.
-const OF_POSTGRES: &str = "config-file data-directory external-pid-file hba-file hot-standby ident-file include \
-    include-dir include-if-exists listen-addresses log-destination logging-collector port \
-    primary-conninfo primary-slot-name synchronous-standby-names unix-socket-directories";
+const OF_POSTGRES: &str = include_str!("postgres/own-settings.txt");
 
 /// A value must not add lines of its own to a configuration, nor change what dyno itself arranges.
 pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String)]) -> Result<()> {
@@ -174,14 +167,14 @@ pub(crate) fn check_settings(topology: TopologyKind, settings: &[(String, String
 fn owned(topology: TopologyKind, name: &str) -> Option<&'static str> {
     let name = name.to_ascii_lowercase().replace('_', "-");
     if product_of(topology) == NodeProduct::Postgres {
-        return OF_POSTGRES.split(' ').find(|owned| *owned == name);
+        return OF_POSTGRES.split_whitespace().find(|owned| *owned == name);
     }
     let words = ["loose-", "enable-", "disable-", "skip-", "maximum-"];
     let mut bare = name.as_str();
     while let Some(rest) = words.iter().find_map(|word| bare.strip_prefix(word)) {
         bare = rest;
     }
-    OF_MYSQL.split(' ').find(|owned| owned.starts_with(bare) || owned.starts_with(&name))
+    OF_MYSQL.split_whitespace().find(|owned| owned.starts_with(bare) || owned.starts_with(&name))
 }
 
 #[cfg(test)]
@@ -190,7 +183,7 @@ mod tests {
 
     #[test]
     fn owned_settings_are_whole_names() {
-        for name in OF_MYSQL.split(' ').chain(OF_POSTGRES.split(' ')) {
+        for name in OF_MYSQL.split_whitespace().chain(OF_POSTGRES.split_whitespace()) {
             let words = name.split('-');
             let is_word =
                 |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_lowercase());

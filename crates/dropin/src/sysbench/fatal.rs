@@ -5,7 +5,7 @@ use super::options::DbDriver;
 use dyno_core::{Address, Cause, DbError, ErrorOrigin};
 use dyno_drivers::postgres::libpq_connection_failure;
 use dyno_runner::front_end::SweepLevel;
-use dyno_runner::output::{DataWriter, TalkWriter};
+use dyno_runner::output::StreamWriter;
 use dyno_sysbench::{PGRES_FATAL_ERROR, mysql_error};
 use std::fmt::Display;
 use std::io::Write;
@@ -269,8 +269,8 @@ impl Console {
     /// Writes sysbench's output to stdout, or to stderr when stdout is kept for data.
     pub(super) fn new(verbosity: u8, stdout_is_data: bool) -> Self {
         let out: Box<dyn Write + Send> =
-            if stdout_is_data { Box::new(TalkWriter) } else { Box::new(DataWriter) };
-        Console { verbosity, out, talk: Box::new(TalkWriter), measured: None }
+            Box::new(if stdout_is_data { StreamWriter::Talk } else { StreamWriter::Data });
+        Console { verbosity, out, talk: Box::new(StreamWriter::Talk), measured: None }
     }
 
     /// Returns true if lines of this level are printed.

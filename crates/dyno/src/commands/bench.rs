@@ -6,7 +6,7 @@ use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use super::runs::RunsFolder;
 use crate::terminal::human_time;
 use crate::{Done, families};
-use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Session};
 use dyno_facts::format::bytes;
 use dyno_facts::{RunStatus, SecretUrl, StepAction, TableOrigin};
 use dyno_load::query::{answer_if_any, is_pooled};
@@ -31,25 +31,14 @@ const SUITE: &str = "mixed";
 const NAMES: [&str; 2] = ["a", "b"];
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno bench mysql://root@127.0.0.1/test
-  dyno bench postgres://me@10.0.0.5/test mysql://me@10.0.0.6/test --budget 30m --yes
-
-The database of each URL must exist; one schema of it is all that the user needs. Nothing is done before the
-question is answered. The tables are removed at the end; tables that were there before are not touched.
-An interrupted run leaves its tables and says so. It goes on, and drops them in the end, when the same command is
-given again; with --remove that only drops them.
-
-Passwords are taken from the URL, from DYNO_PASSWORD_A and DYNO_PASSWORD_B, from ~/.pgpass or ~/.my.cnf, or
-asked for. Exit codes: 0 fine, 1 failed or refused, 2 wrong usage, 4 a check of the data failed.")]
+#[command(after_help = include_str!("../../help/bench.txt").trim_ascii_end())]
 pub(crate) struct BenchArguments {
     /// The database; two are compared in pairs, the first one being the baseline.
     #[arg(required = true, num_args = 1..=2, value_name = "URL")]
     urls: Vec<String>,
     /// About how long the whole may take, such as 10m or 2h: this sets the size of the data and the length of the windows.
-    #[arg(long, value_name = "TIME", default_value = "10m")]
-    budget: String,
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = seconds)]
+    budget: f64,
     /// Do not ask.
     #[arg(long, short)]
     yes: bool,
@@ -64,7 +53,8 @@ pub(crate) fn run(arguments: &BenchArguments) -> Done {
     let targets = NAMES.iter().zip(&arguments.urls);
     let overrides = Overrides {
         targets: targets.map(|(name, url)| ((*name).to_owned(), SecretUrl::new(url))).collect(),
-        budget_s: guessed_budget(arguments)?,
+        // So that it stays within the budget on a slow machine too.
+        budget_s: Some(arguments.budget / slowest(&arguments.urls)),
         ..Overrides::default()
     };
     if arguments.remove {
@@ -237,17 +227,10 @@ fn slowest(urls: &[String]) -> f64 {
     if urls.iter().all(|url| url.starts_with("sqlite:")) { 1.3 } else { 1.6 }
 }
 
-/// The seconds that the run may be guessed to take, so that it stays within the budget on a slow machine too.
-fn guessed_budget(arguments: &BenchArguments) -> Result<Option<f64>, Failure> {
-    let budget_s = seconds("budget", Some(&arguments.budget))?;
-    Ok(budget_s.map(|budget_s| budget_s / slowest(&arguments.urls)))
-}
-
 /// The failure for a budget that is too short: the hints of suites name options that this verb does not have.
 fn too_short(suite: &Suite, overrides: &Overrides, arguments: &BenchArguments) -> Option<Failure> {
     let (least_s, guessed_s) = (Plan::smallest(suite, overrides)?.estimated_s, overrides.budget_s?);
-    let (slow_s, budget_s) =
-        (least_s * slowest(&arguments.urls), dyno_suite::seconds(&arguments.budget)?);
+    let (slow_s, budget_s) = (least_s * slowest(&arguments.urls), arguments.budget);
     let message = format!(
         "The run takes about {:.0} s at its smallest, and up to {:.0} s on a slow or busy machine: more than the budget \
          of {budget_s} s.",
@@ -373,25 +356,30 @@ const SESSIONS_LIMIT: &str = "max_connections, or the user's own limit";
 const READ_ONLY: &str = " is read-only.";
 
 /// The first row as integers; any other value is `None`.
-fn numbers(answer: Option<&AnswerTable>) -> Vec<Option<i64>> {
-    let row = answer.and_then(|answer| answer.rows.first());
-    let cell = |cell: &Option<String>| cell.as_ref().and_then(|text| text.parse().ok());
-    row.map_or(Vec::new(), |row| row.iter().map(cell).collect())
+async fn numbers<const N: usize>(
+    session: &mut AdminSession<'_>,
+    sql: &str,
+) -> Result<[Option<i64>; N], DbError> {
+    let answer = answer_if_any(session, sql).await?;
+    let row = answer.and_then(|answer| answer.rows.into_iter().next()).unwrap_or_default();
+    Ok(std::array::from_fn(|at| row.get(at)?.as_ref()?.parse().ok()))
+}
+
+/// The problems whose flag the server has set.
+fn problems(flags: &[(Option<i64>, &'static str)]) -> Vec<&'static str> {
+    flags.iter().filter(|(flag, _)| *flag == Some(1)).map(|(_, problem)| *problem).collect()
 }
 
 async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError> {
     let settings = "SELECT @@max_connections, @@max_user_connections, @@max_prepared_stmt_count, \
                     @@read_only, DATABASE() IS NULL";
-    let answer = answer_if_any(session, settings).await?;
-    let values = numbers(answer.as_ref());
     let [connections, user_limit, statements, read_only, homeless] =
-        [0, 1, 2, 3, 4].map(|at| values.get(at).copied().flatten());
-    let status = |name: &str| format!("SHOW GLOBAL STATUS LIKE '{name}'");
+        numbers(session, settings).await?;
     let mut used = Vec::new();
     for name in ["Threads_connected", "Prepared_stmt_count"] {
-        let answer = answer_if_any(session, &status(name)).await?;
-        let value = answer.and_then(|answer| answer.rows.first()?.get(1)?.clone()?.parse().ok());
-        used.push(value.unwrap_or(0_i64));
+        let status = format!("SHOW GLOBAL STATUS LIKE '{name}'");
+        let [_, value] = numbers(session, &status).await?;
+        used.push(value.unwrap_or(0));
     }
     // This session is one of them. 0 is no limit of a user's own.
     let user_limit = user_limit.filter(|limit| *limit > 0).map(|limit| limit - 1);
@@ -400,11 +388,8 @@ async fn mysql_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbError>
     Ok(Limits {
         sessions_free: free.into_iter().chain(user_limit).min(),
         statements_free: statements.map(|most| most - used[1]),
-        data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
-        problems: [(read_only, READ_ONLY), (homeless, ": the URL names no database.")]
-            .into_iter()
-            .filter_map(|(flag, problem)| (flag == Some(1)).then_some(problem))
-            .collect(),
+        data_folder: folder.and_then(|answer| answer.single().map(str::to_owned)),
+        problems: problems(&[(read_only, READ_ONLY), (homeless, ": the URL names no database.")]),
     })
 }
 
@@ -415,27 +400,24 @@ async fn postgres_limits(session: &mut AdminSession<'_>) -> Result<Limits, DbErr
                   (SELECT rolconnlimit FROM pg_roles WHERE rolname = current_user), \
                   (SELECT datconnlimit FROM pg_database WHERE datname = current_database()), \
                   pg_is_in_recovery()::int, (current_schema() IS NULL)::int, \
-                  coalesce(has_schema_privilege(current_schema(), 'CREATE'), false)::int";
-    let answer = answer_if_any(session, limits).await?;
-    let values = numbers(answer.as_ref());
-    let [free, role_limit, database_limit, recovery, homeless, creates] =
-        [0, 1, 2, 3, 4, 5].map(|at| values.get(at).copied().flatten());
+                  (NOT has_schema_privilege(current_schema(), 'CREATE'))::int";
+    let [free, role_limit, database_limit, recovery, homeless, creates_none] =
+        numbers(session, limits).await?;
     // -1 is no limit.
     let own = [role_limit, database_limit].into_iter().flatten().filter(|limit| *limit >= 0);
-    let no_schema =
-        (homeless == Some(1)).then_some(": no schema of search_path exists for this user.");
-    let no_tables = (creates == Some(0))
-        .then_some(": the user may create no tables in its schema (GRANT CREATE ON SCHEMA).");
     let folder = answer_if_any(session, "SHOW data_directory").await?;
     Ok(Limits {
         sessions_free: free.into_iter().chain(own).min(),
         statements_free: None,
-        data_folder: folder.and_then(|answer| answer.rows.first()?.first()?.clone()),
-        problems: (recovery == Some(1))
-            .then_some(READ_ONLY)
-            .into_iter()
-            .chain(no_schema.or(no_tables))
-            .collect(),
+        data_folder: folder.and_then(|answer| answer.single().map(str::to_owned)),
+        problems: problems(&[
+            (recovery, READ_ONLY),
+            (homeless, ": no schema of search_path exists for this user."),
+            (
+                creates_none,
+                ": the user may create no tables in its schema (GRANT CREATE ON SCHEMA).",
+            ),
+        ]),
     })
 }
 
@@ -561,14 +543,14 @@ mod tests {
     #[test]
     fn a_bench_stays_within_its_budget_on_a_slow_machine_or_is_refused_with_what_it_takes() {
         let given = |url: &str, budget: &str| {
-            let (urls, budget) = (vec![url.to_owned()], budget.to_owned());
+            let (urls, budget) = (vec![url.to_owned()], seconds(budget).expect("a time"));
             let runs = RunsFolder { dir: "dyno-runs".into() };
             BenchArguments { urls, budget, yes: true, remove: false, runs }
         };
         let plan = |url: &str, budget: &str| {
             let arguments = given(url, budget);
             let target = (NAMES[0].to_owned(), SecretUrl::new(url));
-            let budget_s = guessed_budget(&arguments).expect("a time");
+            let budget_s = Some(arguments.budget / slowest(&arguments.urls));
             let overrides = Overrides { targets: vec![target], budget_s, ..Overrides::default() };
             let suite = Suite::open(SUITE, &dyno_runner::family::offers(crate::families::FAMILIES));
             let suite = suite.expect("a suite");

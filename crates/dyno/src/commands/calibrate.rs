@@ -7,6 +7,7 @@
 //! The load reads one row of a table of dyno's own; its statement has a part of known cost, which the server
 //! computes.
 
+use super::run::share;
 use crate::Done;
 use crate::terminal::human_time;
 use dyno_core::{
@@ -52,10 +53,6 @@ pub(crate) struct Arguments {
     /// With --effects: begin no further pair of trials after this time, such as 90s or 10m.
     #[arg(long, value_name = "TIME", requires = "effects", default_value = "4m", value_parser = budget)]
     budget: f64,
-}
-
-fn share(text: &str) -> Result<f64, &'static str> {
-    dyno_suite::share(text).ok_or("it takes a share such as 2%, from 0.01% to 50%")
 }
 
 fn budget(text: &str) -> Result<f64, &'static str> {
@@ -132,7 +129,7 @@ fn null_database(protocol: &str, port: Option<u16>) -> Result<Database, Failure>
     let target: TargetUrl = format!("{protocol}://calibrate@127.0.0.1:{port}/null")
         .parse()
         .map_err(|error| Failure::new(sentence(&format!("The null server: {error}"))))?;
-    Database::open(&target).map_err(|error| Failure::from(&error))
+    Ok(Database::open(&target)?)
 }
 
 fn nanos(seconds: f64) -> Nanos {
@@ -163,7 +160,7 @@ fn driven<W: Workload>(
     match &result.ended {
         TrialEnd::Time | TrialEnd::Events => Ok(result),
         TrialEnd::Interrupted => Err(interrupted()),
-        TrialEnd::Aborted(error) => Err(Failure::from(error)),
+        TrialEnd::Aborted(error) => Err(Failure::from(error.clone())),
         wrong => Err(Failure::new(wrong.failure().unwrap_or_default())),
     }
 }

@@ -76,7 +76,7 @@ pub(crate) struct Up {
     /// The shape: a primary (and read-only nodes) of MariaDB, MySQL or PostgreSQL; a SQL layer over MariaDB shards
     /// (ShardingSphere-Proxy); or over PostgreSQL shards (a PostgreSQL with postgres_fdw, whose commits over several
     /// shards are not atomic).
-    #[arg(value_name = "TOPOLOGY", value_parser = choice(TOPOLOGIES))]
+    #[arg(value_name = "TOPOLOGY", value_parser = choice(TopologyKind::ALL.map(|kind| (kind.name(), kind))))]
     topology: TopologyKind,
     #[command(flatten)]
     folder: Folder,
@@ -117,18 +117,7 @@ pub(crate) struct Up {
     /// other, as `sharded-postgres` always does.
     #[arg(long, value_name = "KIND", value_parser = choice(CrossShardCommit::ALL.map(|kind| (kind.name(), kind))))]
     transactions: Option<CrossShardCommit>,
-    /// Java heap of ShardingSphere-Proxy; without it as much as its clients need.
-    #[arg(long, value_name = "MIB")]
-    heap_mib: Option<u32>,
 }
-
-const TOPOLOGIES: [(&str, TopologyKind); 5] = [
-    ("mariadb", TopologyKind::Mariadb),
-    ("mysql", TopologyKind::Mysql),
-    ("postgres", TopologyKind::Postgres),
-    ("sharded", TopologyKind::Sharded),
-    ("sharded-postgres", TopologyKind::ShardedPostgres),
-];
 
 const ENDPOINTS: [(&str, NodeProduct); 3] = [
     ("pgpool", NodeProduct::Pgpool),
@@ -164,7 +153,6 @@ impl Up {
                 clients_max: self.clients_max,
                 sysbench_tables: self.sysbench_tables,
                 transactions: self.transactions.unwrap_or_default(),
-                heap_mib: self.heap_mib,
                 ..endpoint::EndpointOptions::default()
             },
             is_stopped: signals::has_come,

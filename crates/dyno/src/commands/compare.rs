@@ -7,15 +7,14 @@ use super::runs::{RunsFolder, find_run, read_runs};
 use crate::{Done, LANGUAGES, choice, families};
 use dyno_core::nearest;
 use dyno_facts::statistics::gate::Gate;
-use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, TrialStatus, is_masked, mask_secrets};
+use dyno_facts::{ExperimentFacts, RunHeader, RunStatus, is_masked, mask_secrets};
 use dyno_report::{Call, GateResult, Lang, Naming, PairedComparison, Paper, check_ids};
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::experiment;
 use dyno_runner::{RunOutcome, output, signals};
-use dyno_store::{RunData, TrialData};
+use dyno_store::RunData;
 use dyno_suite::{Overrides, Plan};
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Debug, clap::Args)]
@@ -101,7 +100,7 @@ fn judge(paper: &Paper, runs: &[RunData], lang: Lang) -> Result<Done, Failure> {
     let has_gate = paper.verdicts.gates.iter().any(|gate| gate.count > 0);
     let is_compared = paper.verdicts.comparisons.iter().any(|of| !of.rows.is_empty());
     if truth.is_ok() && !has_gate && !is_compared {
-        return Err(nothing_in_common(runs));
+        return Err(nothing_in_common(runs.len()));
     }
     if truth.is_ok() && !has_gate && paper.is_rehearsal() {
         let code = GateResult::Inconclusive.exit_code();
@@ -130,24 +129,15 @@ fn print_digest(paper: &Paper, verdict: Done, lang: Lang, papers: &[PathBuf]) ->
     verdict
 }
 
-/// The reason why there is nothing to compare, with the measured experiments of each run.
-fn nothing_in_common(runs: &[RunData]) -> Failure {
-    let measured = |run: &RunData| {
-        let complete = |trial: &&TrialData| trial.summary.status == TrialStatus::Complete;
-        let trials = run.trials.iter().filter(complete);
-        let names: BTreeSet<&str> = trials.map(|trial| &*trial.summary.experiment).collect();
-        let name = run.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        match names.is_empty() {
-            true => format!("{name} has no complete trial"),
-            false => format!("{name} has measured {}", Vec::from_iter(names).join(", ")),
+/// The reason why there is nothing to compare.
+fn nothing_in_common(runs: usize) -> Failure {
+    let why = match runs {
+        1 => "it compares no two targets, or has no complete trial of both",
+        _ => {
+            "the runs share no measured experiment with the same test, options, scripts and load levels"
         }
     };
-    let why = match runs.len() {
-        1 => "It compares no two targets.",
-        _ => "They share no experiment with the same test, options, scripts and load levels.",
-    };
-    let each = runs.iter().map(measured).collect::<Vec<_>>().join(", ");
-    Failure::usage(format!("Nothing can be compared: {each}. {why}")).with_hint(
+    Failure::usage(format!("Nothing can be compared: {why}.")).with_hint(
         "Compare two runs of the same suite with the same options, or measure two targets in one run: \
          `dyno run SUITE --compare A B`.",
     )
@@ -334,16 +324,7 @@ fn judge_truth(paper: &Paper) -> Done {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno reproduce last
-  dyno reproduce 2026-11-21T21 --target main=mysql://root@10.0.0.7/db
-
-The plan that is stored with the run is executed again: the same targets, data, load and random streams.
-Then both runs are compared. They are not interleaved: what has drifted between them looks like a
-difference. Passwords are taken from the places that `dyno run` names, or asked for.
-
-Exit codes are those of `dyno run`, then those of `dyno compare`: 3 but for lost work and gates on values.")]
+#[command(after_help = include_str!("../../help/reproduce.txt").trim_ascii_end())]
 pub(crate) struct ReproduceArguments {
     /// A run: its folder, its name, the beginning of its name, or `last`.
     run: String,

@@ -16,12 +16,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-pub(crate) const HELP: &str = "\
-Examples:
-  dyno fleet key fleet.key                                        make the key; copy it to all machines
-  dyno fleet ls --nats nats://10.0.0.1:4222 --fleet-key fleet.key     who makes load there
-
-Anybody who has the key may order load and report results; dyno answers nobody else.";
+pub(crate) const HELP: &str = include_str!("../../help/fleet.txt").trim_ascii_end();
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum FleetCommand {
@@ -220,7 +215,7 @@ pub(crate) fn run_generator(arguments: &GeneratorArguments) -> Done {
         Failure::usage("`dyno generator` needs --nats URL.")
             .with_hint("Start a server with `nats-server` and give its URL: nats://HOST:4222.")
     })?;
-    let permits = Permits::new(&arguments.only_hosts)?.allow_scripts(arguments.allow_scripts);
+    let permits = Permits::new(&arguments.only_hosts, arguments.allow_scripts)?;
     permits.bind_passwords(&passwords())?;
     // Nobody sits here to be asked for passwords, also where a terminal is open.
     if let Ok(nothing) = File::open("/dev/null") {

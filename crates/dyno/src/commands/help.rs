@@ -21,11 +21,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  source <(dyno completion bash)
-  dyno completion zsh > ~/.zfunc/_dyno
-  dyno completion fish > ~/.config/fish/completions/dyno.fish")]
+#[command(after_help = include_str!("../../help/completion.txt").trim_ascii_end())]
 pub(crate) struct Shell {
     /// Shell that the script is for.
     shell: clap_complete::Shell,

@@ -70,17 +70,7 @@ impl Default for Forms {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno paper last                              write the last run's paper into its folder again
-  dyno paper last --lang en,zh --format html,pdf   English and Chinese, to read and to print
-  dyno paper 2026-11-21T21 --format md         one format only
-  dyno paper last --charts                     each chart as an SVG file of its own, too
-  dyno paper RUN_A RUN_B --out comparison      one paper of two runs
-  dyno paper --schema > paper.schema.json      the JSON Schema of paper.json
-
-The files are paper.html, paper.pdf and so on, in Chinese paper.zh.html. A run that was killed can be
-printed too: what was measured until then is in its folder.")]
+#[command(after_help = include_str!("../../help/paper.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// Runs: their folders, names, beginnings of names, or `last`.
     #[arg(required_unless_present = "schema")]
@@ -221,20 +211,19 @@ pub(crate) fn write_paper(
     Ok(())
 }
 
+/// `charts`, in Chinese `charts.zh`.
 fn folder_of_charts(lang: Lang) -> String {
-    match lang {
-        Lang::En => "charts".to_owned(),
-        lang => format!("charts.{}", lang.code()),
-    }
+    format!("charts{}", suffix(lang))
 }
 
 /// `paper.html`, in Chinese `paper.zh.html`, of the short edition `paper.short.html`.
 fn file_name(lang: Lang, edition: Edition, extension: &str) -> String {
     let edition = if edition == Edition::Short { ".short" } else { "" };
-    match lang {
-        Lang::En => format!("paper{edition}.{extension}"),
-        lang => format!("paper{edition}.{}.{extension}", lang.code()),
-    }
+    format!("paper{edition}{}.{extension}", suffix(lang))
+}
+
+fn suffix(lang: Lang) -> String {
+    if lang == Lang::En { String::new() } else { format!(".{}", lang.code()) }
 }
 
 /// The relative path from one folder to another, up to what they share and down again, with a slash at its

@@ -4,8 +4,8 @@ use super::compare::{self, EndLength, refuse_mistakes};
 use super::fleet::{NatsArguments, versions};
 use super::runs::{LISTEN, RUNS, RunsFolder, find_run, serve_beside};
 use super::suites;
+use crate::Done;
 use crate::terminal::human_time;
-use crate::{Done, choice};
 use dyno_core::counted;
 use dyno_engine::Control;
 use dyno_facts::{
@@ -18,7 +18,6 @@ use dyno_runner as runner;
 use dyno_runner::calibration::Calibration;
 use dyno_runner::databases::add_target;
 use dyno_runner::failure::{Failure, exit_code};
-use dyno_runner::fleet::{FleetConfig, OnLostGenerator};
 use dyno_runner::front_end::{LevelSuite, TARGET};
 use dyno_runner::{TableSharing, output, signals};
 use dyno_store::Run;
@@ -43,8 +42,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "F")]
     shrink: Option<f64>,
     /// Scale data and durations down so that the whole run takes about this long, such as 10m or 2h.
-    #[arg(long, value_name = "TIME", conflicts_with = "shrink")]
-    budget: Option<String>,
+    #[arg(long, value_name = "TIME", conflicts_with = "shrink", value_parser = seconds)]
+    budget: Option<f64>,
     /// Print the steps, their sizes and seconds, and which tables are made and dropped; execute nothing.
     #[arg(long)]
     plan: bool,
@@ -95,26 +94,18 @@ struct FleetArguments {
     /// Seconds to wait until all load generators are there.
     #[arg(long, value_name = "S", requires = "nats", default_value_t = WAIT.as_secs())]
     wait: u64,
-    /// What the run does when a load generator dies or stops answering: it continues with the others,
-    /// or it ends. The trial has failed in any case.
-    #[arg(long, value_name = "DO", requires = "nats", default_value = "continue", value_parser = choice(LOST))]
-    lost: OnLostGenerator,
 }
 
-const LOST: [(&str, OnLostGenerator); 2] =
-    [("continue", OnLostGenerator::Continue), ("fail", OnLostGenerator::Fail)];
-
 impl FleetArguments {
-    fn config(&self) -> Result<Option<FleetConfig>, Failure> {
-        let Some(nats) = self.nats.options()? else { return Ok(None) };
-        let options = FleetOptions {
+    fn options(&self) -> Result<Option<FleetOptions>, Failure> {
+        let options = |nats| FleetOptions {
             nats,
             fleet: self.nats.fleet.clone(),
             generators: self.generators.unwrap_or(1),
             versions: versions(),
             wait: Duration::from_secs(self.wait),
         };
-        Ok(Some(FleetConfig { options, lost: self.lost }))
+        Ok(self.nats.options()?.map(options))
     }
 }
 
@@ -125,24 +116,24 @@ struct Comparing {
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     compare: Option<Vec<String>>,
     /// With --compare: pairs, or the fewest and the most, such as 6..20.
-    #[arg(long, value_name = "N..M", requires = "compare")]
-    pairs: Option<String>,
+    #[arg(long, value_name = "N..M", requires = "compare", value_parser = pairs)]
+    pairs: Option<(u32, u32)>,
     /// With --compare: stop when the 95 % interval is as narrow as this to each side, such as 2%.
-    #[arg(long, value_name = "SHARE", requires = "compare")]
-    half_width: Option<String>,
+    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
+    half_width: Option<f64>,
     /// With --compare: ratios that differ from 1 by less are equivalent; 3% unless given.
-    #[arg(long, value_name = "SHARE", requires = "compare")]
-    equivalence: Option<String>,
+    #[arg(long, value_name = "SHARE", requires = "compare", value_parser = share)]
+    equivalence: Option<f64>,
     /// With --compare: stop when the verdict is certain. The verdict stays valid however often you look, stop and continue.
-    #[arg(long, requires = "compare")]
+    #[arg(long, requires = "compare", conflicts_with = "half_width")]
     until_decided: bool,
     /// Continue an earlier run of the same comparison, even on another day: its pairs count, and so do those of the
     /// runs that it continued. Both runs need --until-decided and the same suite, targets and options.
     #[arg(id = "earlier", long = "continue", value_name = "RUN")]
     earlier: Option<String>,
     /// With --compare: begin no further pair after this time of an experiment, such as 30m or 2h.
-    #[arg(long, value_name = "TIME", requires = "compare")]
-    pair_budget: Option<String>,
+    #[arg(long, value_name = "TIME", requires = "compare", value_parser = seconds)]
+    pair_budget: Option<f64>,
     /// A condition on the results of all experiments, such as 'tps.ratio.low > 0.97'.
     #[arg(long = "gate", value_name = "GATE")]
     gates: Vec<String>,
@@ -152,10 +143,10 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     refuse_mistakes(&arguments.comparing.gates)?;
     let mut overrides = Overrides {
         shrink: arguments.shrink,
-        budget_s: seconds("budget", arguments.budget.as_ref())?,
+        budget_s: arguments.budget,
         max_workers: arguments.max_workers,
         seed: arguments.seed,
-        compare: arguments.comparing.versus()?,
+        compare: arguments.comparing.versus(),
         gates: arguments.comparing.gates.clone(),
         deny: arguments.deny.clone(),
         allow: arguments.allow.clone(),
@@ -183,7 +174,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         dir: arguments.runs.dir.clone(),
         is_shared: arguments.share,
         new: arguments.new,
-        fleet: arguments.fleet.config()?,
+        fleet: arguments.fleet.options()?,
         sharing,
         continued,
         length: if arguments.long { EndLength::Long } else { EndLength::Short },
@@ -192,44 +183,30 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     run_suite(&arguments.suite, &overrides, &keeping)
 }
 
-fn wrong(option: &str, text: &str, hint: &str) -> Failure {
-    Failure::usage(format!("`--{option} {text}` can't be understood.")).with_hint(hint)
+/// Reads a length of time.
+pub(super) fn seconds(text: &str) -> Result<f64, &'static str> {
+    dyno_suite::seconds(text).ok_or("it takes a length of time such as 90s, 30m or 2h")
 }
 
-/// A length of time that an option gives.
-pub(crate) fn seconds(option: &str, given: Option<&String>) -> Result<Option<f64>, Failure> {
-    let hint = "Give a length of time such as 90s, 30m or 2h.";
-    let read = |text: &String| dyno_suite::seconds(text).ok_or_else(|| wrong(option, text, hint));
-    given.map(read).transpose()
+pub(super) fn share(text: &str) -> Result<f64, &'static str> {
+    dyno_suite::share(text).ok_or("it takes a share such as 2%, from 0.01% to 50%")
+}
+
+fn pairs(text: &str) -> Result<(u32, u32), &'static str> {
+    dyno_suite::pairs(text).ok_or("it takes a number from 1 to 1000, or two, such as 6..20")
 }
 
 impl Comparing {
-    fn versus(&self) -> Result<Option<Versus>, Failure> {
-        let Some([baseline, candidate]) = self.compare.as_deref() else { return Ok(None) };
-        let share = |option: &str, text: &Option<String>| {
-            let hint = "Give a share such as 2%, from 0.01% to 50%.";
-            let read =
-                |text: &String| dyno_suite::share(text).ok_or_else(|| wrong(option, text, hint));
-            text.as_ref().map(read).transpose()
+    fn versus(&self) -> Option<Versus> {
+        let [baseline, candidate] = self.compare.as_deref()? else { return None };
+        let stop = WantedStop {
+            pairs: self.pairs,
+            half_width: self.half_width,
+            is_until_decided: self.until_decided,
+            budget_s: self.pair_budget,
         };
-        let half_width = share("half-width", &self.half_width)?;
-        let equivalence = share("equivalence", &self.equivalence)?;
-        let budget_s = seconds("pair-budget", self.pair_budget.as_ref())?;
-        let hint = "Give a number from 1 to 1000, or two, such as 6..20.";
-        let pairs =
-            |text: &String| dyno_suite::pairs(text).ok_or_else(|| wrong("pairs", text, hint));
-        let pairs = self.pairs.as_ref().map(pairs).transpose()?;
-        let is_until_decided = self.until_decided;
-        if is_until_decided && half_width.is_some() {
-            return Err(Failure::usage(
-                "`--until-decided` and `--half-width` can't be given together: each keeps its 5 % of false positives \
-                 only where it alone ends the pairs.",
-            )
-            .with_hint("take --half-width for a width of the interval, --until-decided for a verdict as soon as it is certain"));
-        }
-        let stop = WantedStop { pairs, half_width, is_until_decided, budget_s };
         let (baseline, candidate) = (baseline.clone(), candidate.clone());
-        Ok(Some(Versus { baseline, candidate, stop, equivalence }))
+        Some(Versus { baseline, candidate, stop, equivalence: self.equivalence })
     }
 }
 
@@ -257,7 +234,7 @@ pub(crate) struct Keeping {
     /// The run whose pairs count beside those of this one.
     pub(crate) continued: Option<Continued>,
     /// The load generators that make the load, where it isn't this process.
-    pub(crate) fleet: Option<FleetConfig>,
+    pub(crate) fleet: Option<FleetOptions>,
     /// Permission of other runs to work on the same tables.
     pub(crate) sharing: TableSharing,
     /// It is `dyno bench`, which has no `--new` and leaves nothing behind where it fails.
@@ -290,9 +267,9 @@ pub(crate) fn run_kept(plan: &Plan, keeping: &Keeping) -> Result<StoredRun, Fail
     let stopped = Arc::clone(&control);
     signals::end_on_interrupt("what was loaded and measured is kept", move || stopped.stop())
         .map_err(|error| Failure::new(format!("Signals can't be handled: {error}.")))?;
-    let gather = |config: &FleetConfig| {
+    let gather = |options: &FleetOptions| {
         runner::refuse_fleet(crate::families(), plan)?;
-        let fleet = runner::RunFleet::gather(config, plan, &control)?;
+        let fleet = runner::fleet::gather(options, plan, &control)?;
         let message = "Stopped before there were enough load generators.";
         fleet.ok_or_else(|| Failure::interrupted(message))
     };
@@ -361,7 +338,7 @@ fn open_run(plan: &Plan, keeping: &Keeping) -> Result<(Run, Vec<String>), Failur
         ..RunHeader::new(&plan.suite.name, command_line(), plan.seed)
     };
     fill(&mut header);
-    Ok((Run::create_for(&keeping.dir, header, keeping.is_shared)?, begins))
+    Ok((Run::create(&keeping.dir, header, keeping.is_shared)?, begins))
 }
 
 /// The interrupted run of the same plan.

@@ -126,16 +126,7 @@ pub(crate) const LISTEN: &str = "127.0.0.1:0";
 const TOKEN_VARIABLE: &str = "DYNO_SERVE_TOKEN";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno serve                                   print an address; open it in a browser
-  dyno serve --listen 127.0.0.1:8000           the same port each time, for `ssh -L 8000:127.0.0.1:8000`
-  DYNO_SERVE_TOKEN=$(openssl rand -hex 24) dyno serve --listen 0.0.0.0:8000
-  curl -H \"Authorization: Bearer $DYNO_SERVE_TOKEN\" http://127.0.0.1:8000/metrics
-
-The address that is printed holds a token, unless you gave one; the browser keeps it in a cookie. Without the token nothing is
-shown. The page reads run folders and changes nothing. It shows the current run, then the next one. Nothing
-is encrypted: over a network that you do not trust, use `ssh -L`.")]
+#[command(after_help = include_str!("../../help/serve.txt").trim_ascii_end())]
 pub(crate) struct ServeArguments {
     #[command(flatten)]
     runs: RunsFolder,

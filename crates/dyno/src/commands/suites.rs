@@ -14,14 +14,7 @@ use dyno_suite::{Overrides, Plan, Suite, SuiteTarget, bundled};
 use std::collections::BTreeSet;
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  dyno suites                              what can be run without writing a suite
-  dyno suites polardb-mysql-oltp           its targets and experiments
-  dyno suites rds-mysql-5.6 --toml > my-suite.toml
-
-Times are estimates: windows and warm-ups as the suite states them, loads at the pace of a small server.
-Rows of pgbench, TPC-C and TPC-H are those of the largest table. `dyno help suite` explains every key of a suite.")]
+#[command(after_help = include_str!("../../help/suites.txt").trim_ascii_end())]
 pub(crate) struct Arguments {
     /// A suite, to see its targets and experiments.
     suite: Option<String>,

@@ -67,18 +67,7 @@ fn usable_scale(scale: f64) -> Result<f64, Failure> {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-The .tbl files equal dbgen's byte for byte, also those of parts (dbgen -C N: lineitem.tbl.1, ...) and
-of refresh sets (dbgen -U N: orders.tbl.u1, lineitem.tbl.u1, delete.1). A file has its name only once it
-is complete. dbgen knows whole scale factors and thousandths below 1; others have rows of their own.
-
-Data: a line for each file, its path, rows and bytes, with tabs between.
-
-Examples:
-  dyno tpch gen --scale 1 --out data                               1.1 GB in eight files
-  dyno tpch gen --scale 100 --out data --tables lineitem --parts 8 --part 3
-  dyno tpch gen --scale 0.1 --out data --format csv
-  dyno tpch gen --scale 1 --out data --refresh 3                   refresh sets 1 to 3")]
+#[command(after_help = include_str!("../../help/tpch_gen.txt").trim_ascii_end())]
 pub(crate) struct GenArguments {
     /// Scale factor: 1 is 1.1 GB of text; fractions are fine.
     #[arg(short, long, value_name = "S")]
@@ -231,13 +220,7 @@ pub(crate) struct LoadArguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Drops the eight tables and what a load has noted, also where a load was interrupted. Tables that are
-not there are no error. Tables of these names that dyno has not loaded are not dropped without --force:
-those of dyno have a comment that begins with `dyno`, where servers keep comments.
-
-Examples:
-  dyno tpch drop --target sqlite:tpch.db")]
+#[command(after_help = include_str!("../../help/tpch_drop.txt").trim_ascii_end())]
 pub(crate) struct DropArguments {
     /// The database.
     #[arg(long, value_name = "URL")]
@@ -312,18 +295,7 @@ pub(super) fn drop_tables(arguments: &DropArguments) -> Done {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Parameters are qgen's for the same seed and scale factor. The texts are those that dyno runs: limits are
-part of the statement, and query 15 is the approved variant 15A, one statement.
-
-Data: the queries, each ended by a semicolon; with --parameters a line for each query instead, as
-qgen -l writes it: its number and its parameters, with tabs between.
-
-Examples:
-  dyno tpch qgen -d > queries.sql                      all 22, parameters of the validation
-  dyno tpch qgen -r 1122064500 -p 2 -s 10              the second stream of a throughput test
-  dyno tpch qgen -d --dialect mysql 13 | mysql tpch
-  dyno tpch qgen -r 101000000 --parameters")]
+#[command(after_help = include_str!("../../help/tpch_qgen.txt").trim_ascii_end())]
 pub(crate) struct QgenArguments {
     /// Queries by their numbers; default: all, in the order of the stream.
     #[arg(value_name = "QUERY", value_parser = clap::value_parser!(u8).range(1..=i64::from(LAST)))]

@@ -8,20 +8,13 @@ use dyno_runner::databases::add_target;
 use dyno_runner::failure::Failure;
 use dyno_suite::{Overrides, Plan, Suite};
 use dyno_tpch::run::TpchTest;
+use serde_json::{Value, json};
 
 /// The name of a target that was given none.
 const TARGET: &str = "target";
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Executes Q1 to Q22 in order at each degree, times each query as a whole, and compares every answer
-with the right one. Prints a table and ends with a line such as `answers: 22 of 22 correct`; the exit code is 4 when one
-is wrong.
-
-Examples:
-  dyno tpch run --scale 1 --target postgres://bench@db/tpch --degree 0,2 --repeats 4
-  dyno tpch run --scale 0.1 --target sqlite:tpch.db
-  dyno tpch run --scale 0.3 --target pg=postgres://db/tpch --target my=mysql://db/tpch")]
+#[command(after_help = include_str!("../../help/tpch_run.txt").trim_ascii_end())]
 pub(crate) struct RunArguments {
     #[command(flatten)]
     place: Place,
@@ -30,12 +23,7 @@ pub(crate) struct RunArguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Executes refresh function 1, the queries in the order of stream 0, and refresh function 2 (clause 5.3.3).
-The refresh functions change the data: answers are only known before the first of them.
-
-Examples:
-  dyno tpch power --scale 1 --target postgres://bench@db/tpch --parameters 1122063000")]
+#[command(after_help = include_str!("../../help/tpch_power.txt").trim_ascii_end())]
 pub(crate) struct PowerArguments {
     #[command(flatten)]
     place: Place,
@@ -47,13 +35,7 @@ pub(crate) struct PowerArguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Executes several streams of queries at once, each in its own order, and a stream of refresh functions
-(clause 5.3.4). With --power a power test comes first, both as one trial, and both make the composite metric.
-
-Examples:
-  dyno tpch throughput --scale 1 --target postgres://bench@db/tpch --power
-  dyno tpch throughput --scale 0.1 --target mysql://bench@db/tpch --streams 4 --no-refresh")]
+#[command(after_help = include_str!("../../help/tpch_throughput.txt").trim_ascii_end())]
 pub(crate) struct ThroughputArguments {
     #[command(flatten)]
     place: Place,
@@ -74,12 +56,7 @@ pub(crate) struct ThroughputArguments {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Executes pairs of refresh functions: 1 inserts new orders and their lines, 2 deletes old ones. The
-database remembers how many pairs it has seen, and goes on with the next.
-
-Examples:
-  dyno tpch refresh --scale 1 --target postgres://bench@db/tpch --pairs 2")]
+#[command(after_help = include_str!("../../help/tpch_refresh.txt").trim_ascii_end())]
 pub(crate) struct RefreshArguments {
     #[command(flatten)]
     place: Place,
@@ -138,7 +115,7 @@ struct Queries {
 }
 
 /// An experiment: its test, what it takes for queries, and further options.
-type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str, String)>);
+type TpchExperiment<'a> = (&'static str, Option<&'a Queries>, Vec<(&'static str, Value)>);
 
 pub(super) fn run(arguments: &RunArguments) -> Done {
     let experiment = ("queries", Some(&arguments.queries), Vec::new());
@@ -146,7 +123,7 @@ pub(super) fn run(arguments: &RunArguments) -> Done {
 }
 
 pub(super) fn power(arguments: &PowerArguments) -> Done {
-    let refresh = vec![("refresh", (!arguments.no_refresh).to_string())];
+    let refresh = vec![("refresh", json!(!arguments.no_refresh))];
     let experiment = ("power", Some(&arguments.queries), refresh);
     execute(&arguments.place, "power", "power test", &experiment)
 }
@@ -155,17 +132,17 @@ pub(super) fn throughput(arguments: &ThroughputArguments) -> Done {
     let (place, queries) = (&arguments.place, Some(&arguments.queries));
     let what = if arguments.power { "power and throughput tests" } else { "throughput test" };
     let streams = arguments.streams.unwrap_or(TpchTest::least_streams(place.scale));
-    let streams = ("streams", streams.to_string());
-    let refresh = ("refresh", (!arguments.no_refresh).to_string());
+    let streams = ("streams", json!(streams));
+    let refresh = ("refresh", json!(!arguments.no_refresh));
     let experiment = match arguments.power {
-        true => ("performance", queries, vec![streams, ("runs", arguments.runs.to_string())]),
+        true => ("performance", queries, vec![streams, ("runs", json!(arguments.runs))]),
         false => ("throughput", queries, vec![streams, refresh]),
     };
     execute(place, "throughput", what, &experiment)
 }
 
 pub(super) fn refresh(arguments: &RefreshArguments) -> Done {
-    let pairs = vec![("pairs", arguments.pairs.to_string())];
+    let pairs = vec![("pairs", json!(arguments.pairs))];
     execute(&arguments.place, "refresh", "refresh functions", &("refresh", None, pairs))
 }
 
@@ -185,53 +162,46 @@ fn suite_text(
     (test, queries, more): &TpchExperiment<'_>,
 ) -> Result<String, Failure> {
     let title = format!("TPC-H: {what} at scale factor {}", usable_scale(place.scale)?);
-    let mut text = format!("[suite]\nname = \"tpch-{verb}\"\ntitle = {}\n", quoted(&title));
-    for (name, _) in &overrides.targets {
-        text.push_str(&format!("[target.{}]\n", quoted(name)));
+    // As it was typed.
+    let mut options = json!({"scale": place.scale.to_string()});
+    for (name, value) in queries.iter().flat_map(|queries| queries.options()).chain(more.clone()) {
+        options[name] = value;
     }
-    let mut options = vec![("scale", place.scale.to_string())];
-    options.extend(queries.iter().flat_map(|queries| queries.options()));
-    options.extend(more.iter().cloned());
-    let degrees = queries.map(|queries| format!("degrees = {:?}\n", queries.degree));
-    let options: Vec<String> =
-        options.into_iter().map(|(name, value)| format!("{name} = {value}")).collect();
-    text.push_str(&format!(
-        "[[experiment]]\nname = \"{test}\"\nworkload = \"tpch\"\ntest = \"{test}\"\nrepeats = {}\n\
-         prepare = false\ncleanup = false\n{}options = {{ {} }}\n",
-        place.repeats,
-        degrees.unwrap_or_default(),
-        options.join(", ")
-    ));
-    Ok(text)
+    let mut experiment = json!({
+        "name": test,
+        "workload": "tpch",
+        "test": test,
+        "repeats": place.repeats,
+        "prepare": false,
+        "cleanup": false,
+        "options": options,
+    });
+    if let Some(queries) = queries {
+        experiment["degrees"] = json!(queries.degree);
+    }
+    let suite = json!({"name": format!("tpch-{verb}"), "title": title});
+    let mut suite = json!({"suite": suite, "experiment": [experiment]});
+    for (name, _) in &overrides.targets {
+        suite["target"][name] = json!({});
+    }
+    toml::to_string(&suite).map_err(|error| Failure::new(format!("No suite can be made: {error}.")))
 }
 
 impl Queries {
-    /// As values of TOML.
-    fn options(&self) -> Vec<(&'static str, String)> {
-        let mut options =
-            vec![("parameters", quoted(&self.parameters)), ("plans", quoted(&self.plans))];
-        let texts = [
-            ("cache", &self.cache),
-            ("cold_command", &self.cold_command),
-            ("degree_rule", &self.degree_rule),
+    fn options(&self) -> Vec<(&'static str, Value)> {
+        let mut options = vec![
+            ("parameters", json!(self.parameters)),
+            ("plans", json!(self.plans)),
+            ("cache", json!(self.cache)),
+            ("cold_command", json!(self.cold_command)),
+            ("degree_rule", json!(self.degree_rule)),
+            ("timeout_s", json!(self.timeout.map(|seconds| seconds.to_string()))),
+            ("degree_set", json!(self.degree_set)),
+            ("degree_off", json!(self.degree_off)),
         ];
-        for (name, value) in texts {
-            options.extend(value.as_ref().map(|value| (name, quoted(value))));
-        }
-        options.extend(self.timeout.map(|seconds| ("timeout_s", seconds.to_string())));
-        for (name, list) in [("degree_set", &self.degree_set), ("degree_off", &self.degree_off)] {
-            let list: Vec<String> = list.iter().map(|sql| quoted(sql)).collect();
-            if !list.is_empty() {
-                options.push((name, format!("[{}]", list.join(", "))));
-            }
-        }
+        options.retain(|(_, value)| !value.is_null() && *value != json!([]));
         options
     }
-}
-
-/// A text as TOML writes it, which is as JSON does.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 fn targets(place: &Place) -> Result<Overrides, Failure> {

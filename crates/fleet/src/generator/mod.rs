@@ -106,7 +106,6 @@ impl Generator {
             run: None,
             is_tls: nats.is_tls(),
             environment,
-            addresses: addresses(),
             only_hosts,
             load: load(),
         };
@@ -196,25 +195,6 @@ fn free_name(link: &Link, fleet: &str, asked: Option<&str>, host: &str) -> Fleet
     let numbered = (2..).map(|number| format!("{plain}-{number}"));
     let mut names = std::iter::once(plain.clone()).chain(numbered);
     Ok(names.find(|name| !used_names.contains(name)).unwrap_or(plain))
-}
-
-/// This machine's addresses without loopback and link-local ones.
-fn addresses() -> Vec<String> {
-    // The kernel's own list for IPv4: a local address stands before the line that says so.
-    let table = std::fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
-    let mut found: Vec<String> = Vec::new();
-    let mut last = "";
-    for line in table.lines().map(str::trim) {
-        if let Some(address) = line.strip_prefix("|-- ") {
-            last = address;
-        } else if line == "/32 host LOCAL" && !last.starts_with("127.") {
-            let address = last.to_owned();
-            if !found.contains(&address) {
-                found.push(address);
-            }
-        }
-    }
-    found
 }
 
 async fn answer_all(caller: Caller, mut questions: Subscriber, desk: Arc<Desk>, hello: Hello) {

@@ -11,7 +11,6 @@ fn desk() -> (Arc<Desk>, Receiver<GeneratorEvent>, Hello) {
         run: None,
         is_tls: false,
         environment: dyno_facts::Environment::default(),
-        addresses: Vec::new(),
         only_hosts: Vec::new(),
         load: 0.0,
     };

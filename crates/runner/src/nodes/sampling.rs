@@ -114,7 +114,7 @@ pub(crate) fn sampled<T>(
         let cpu = || thread("server cpu").spawn_scoped(scope, || watch_usage(nodes, sampling));
         let cpu = nodes.list.iter().any(is_local).then(cpu).and_then(Result::ok);
         // Also when `work` panics: else the scope would wait for ever.
-        let over = Over::new(&sampling.is_over);
+        let over = Over(&sampling.is_over);
         let done = work();
         drop(over);
         let seen = samplers.into_iter().map(|thread| thread?.join().ok());
@@ -128,13 +128,7 @@ pub(crate) fn sampled<T>(
 }
 
 /// Says that the trial is over when it is dropped.
-pub(crate) struct Over<'a>(&'a AtomicBool);
-
-impl<'a> Over<'a> {
-    pub(crate) fn new(is_over: &'a AtomicBool) -> Self {
-        Over(is_over)
-    }
-}
+pub(crate) struct Over<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for Over<'_> {
     fn drop(&mut self) {

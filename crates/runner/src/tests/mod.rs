@@ -30,7 +30,7 @@ fn plan(experiment: &str) -> Plan {
 }
 
 fn new_run(dir: &Path) -> Run {
-    Run::create(dir, RunHeader::new("s", Vec::new(), 1)).expect("a run")
+    Run::create(dir, RunHeader::new("s", Vec::new(), 1), false).expect("a run")
 }
 
 /// A run of this plan before its first trial.

@@ -43,7 +43,7 @@ fn a_search_begins_at_half_of_a_closed_loop_and_confirms_what_it_finds() {
     assert!(plan.remaining(&settled(&plan, &run)).is_empty());
     // What a search that has ended does not need is not missing from its folder.
     let dir = tempfile::tempdir().expect("a folder");
-    let mut stored = Run::create(dir.path(), run.header.clone()).expect("a run");
+    let mut stored = Run::create(dir.path(), run.header.clone(), false).expect("a run");
     for trial in &run.trials {
         let identity = trial.summary.identity.clone();
         let start = TrialStart { identity, ..TrialStart::default() };

@@ -26,7 +26,7 @@ fn begin(runs: &Path, suite: &str) -> Run {
         plan: Some(RunPlan { steps: vec![step(1), step(2)], ..RunPlan::default() }),
         ..RunHeader::new(suite, Vec::new(), 1)
     };
-    Run::create(runs, header).expect("a run")
+    Run::create(runs, header, false).expect("a run")
 }
 
 fn start(repeat: u32) -> TrialStart {

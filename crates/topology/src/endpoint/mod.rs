@@ -38,8 +38,6 @@ pub struct EndpointOptions {
     pub sysbench_tables: u32,
     /// ShardingSphere-Proxy over shards only.
     pub transactions: CrossShardCommit,
-    /// Java heap of ShardingSphere-Proxy in MiB; `None` is as much as its clients need.
-    pub heap_mib: Option<u32>,
     /// The password of Router's account for its metadata.
     #[serde(skip)]
     pub metadata_password: String,
@@ -55,7 +53,6 @@ impl Default for EndpointOptions {
             clients_max: CLIENTS_MAX,
             sysbench_tables: 256,
             transactions: CrossShardCommit::Xa,
-            heap_mib: None,
             metadata_password: String::new(),
         }
     }

@@ -267,7 +267,7 @@ impl PgbenchFamily {
         }
         let mut warnings: Vec<String> =
             errors.iter().map(|error| sentence(&error.to_string())).collect();
-        let failed = |error: DbError| Failure::from(&error);
+        let failed = |error: DbError| Failure::from(error);
         let size = footprint(session, "pgbench@_%").await.map_err(failed)?;
         let data = self.data(info.scale, size, &mut warnings);
         let before = match self.ledger.is_empty() {

@@ -141,7 +141,7 @@ impl Driven for SysbenchFamily {
 impl From<SysbenchPreflightError> for Failure {
     fn from(error: SysbenchPreflightError) -> Self {
         match error {
-            SysbenchPreflightError::Db(error) => Failure::from(&error),
+            SysbenchPreflightError::Db(error) => Failure::from(error),
             SysbenchPreflightError::Unfit { problem, hint } => {
                 Failure::new(sentence(&problem)).with_hint(hint)
             }

@@ -170,9 +170,7 @@ fn trial(options: &TpchSettings, database: &Database, job: Job<'_>) -> Result<Tr
     let degree = planned.degree.unwrap_or(0);
     let driver = database.primary_admin();
     let loaded = job.asks(|| {
-        ask(&driver, async |session| {
-            data(session, options.run.scale).await.map_err(|error| Failure::from(&error))
-        })
+        ask(&driver, async |session| data(session, options.run.scale).await.map_err(Failure::from))
     })?;
     let cache = job.asks(|| bring(&database.admin(), target, &options.cache, control))?;
     let Some(cache) = cache else { return Ok(TrialDone::INTERRUPTED) };
@@ -421,7 +419,7 @@ fn bring(
                     warm(session).await
                 });
                 let warmed = unless(|| control.is_stopped(), warmed).await;
-                warmed.transpose().map_err(|error| Failure::from(&error))
+                warmed.transpose().map_err(Failure::from)
             }
             Cache::Cold(text) => {
                 let (told, does, key) = (&[], "empties the caches".into(), "cold_command");

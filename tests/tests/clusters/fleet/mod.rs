@@ -342,32 +342,6 @@ fn sessions(server: &MariaDb) -> u32 {
 }
 
 #[test]
-fn a_loss_ends_the_run_where_that_is_asked_for() {
-    let server = server_or_skip!(MariaDb, "loss that ends the run");
-    let nats = server_or_skip!(Nats, "loss that ends the run");
-    let stage = Stage::new(&nats.url(""), &["a", "b"]);
-    let suite = stage.suite(TWICE);
-    let mut run = stage.start(&suite, &server.url(), &["--lost", "fail"]);
-    let runs = stage.scratch.file("dyno-runs");
-    run.wait_until("an interval", |_| {
-        only_run(&runs).is_some_and(|run| !commits(&run, 1).is_empty())
-    });
-    // A process that hangs is as lost as one that is gone.
-    stage.generators[0].signal(Signal::STOP);
-    let ran = run.end();
-    stage.generators[0].signal(Signal::CONT);
-    assert_eq!(ran.code, 1, "{}", ran.all());
-    assert!(
-        ran.stderr.contains("error: The load generator a was lost in the trial"),
-        "{}",
-        ran.all()
-    );
-    assert!(ran.stderr.contains("hint: The same command goes on with the run"), "{}", ran.all());
-    let path = only_run(&runs).expect("there is a run");
-    assert!(path.join("trials/1.json").is_file() && !path.join("trials/2.csv").exists());
-}
-
-#[test]
 fn a_run_survives_a_loss_of_nats_and_is_stopped_as_others_are() {
     let server = server_or_skip!(MariaDb, "NATS lost");
     let mut nats = server_or_skip!(Nats, "NATS lost");

@@ -11,7 +11,7 @@ use dyno_facts::format::grouped;
 use dyno_load::default_sessions;
 use dyno_pgbench::check::{Balances, Book, balances};
 use dyno_pgbench::init::ACCOUNTS_PER_BRANCH;
-use dyno_runner::databases::{ReachedDatabase, reach, reach_planned, sharded};
+use dyno_runner::databases::reach;
 use dyno_runner::failure::Failure;
 use dyno_runner::family::ask;
 use dyno_runner::progress::ProgressBar;
@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
         true => Failure::interrupted("The check was stopped."),
         false => failure,
     };
-    let opened = reach_database(target).map_err(stopped)?;
+    let opened = reach("target", target).map_err(stopped)?;
     let server = format!("{} {}", opened.facts.product, opened.facts.version);
     let report = asking("check", &opened, || check(&opened.database.admin(), &request, server));
     let report = report.map_err(stopped)?;
@@ -123,17 +123,6 @@ async fn loaded_tpcc(
          others) nor pgbench's (pgbench_accounts and others) exist.",
     )
     .with_hint("Look whether the URL names the right database and a user who may see its tables."))
-}
-
-/// The name of the target: its password is looked for by it.
-const NAME: &str = "target";
-
-/// The target with its nodes, if it has several.
-fn reach_database(url: &str) -> Result<ReachedDatabase, Failure> {
-    match sharded(NAME, url)? {
-        Some(target) => reach_planned(&target, Path::new("")),
-        None => reach(NAME, url),
-    }
 }
 
 /// Tellers of a branch, as pgbench initializes them.
@@ -356,7 +345,7 @@ fn check_conditions(
         if condition.applies(stage) {
             let begin = Instant::now();
             let verdict = condition.examine(driver, request.is_apart);
-            let verdict = verdict.map_err(|error| Failure::from(&error).at(condition.id))?;
+            let verdict = verdict.map_err(|error| Failure::from(error).at(condition.id))?;
             line.holds = Some(verdict.holds());
             line.violations = verdict.violations;
             line.is_driver_side = verdict.is_apart;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::fmt::Display;
 
 /// A check and its result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Line {
     pub(super) id: &'static str,
     pub(super) rule: String,
@@ -29,15 +29,7 @@ pub(super) struct Line {
 impl Line {
     /// Not made yet.
     pub(super) fn new(id: &'static str, rule: impl Into<String>) -> Self {
-        Line {
-            id,
-            rule: rule.into(),
-            holds: None,
-            violations: 0,
-            keys: Vec::new(),
-            is_driver_side: false,
-            time_s: 0.0,
-        }
+        Line { id, rule: rule.into(), ..Line::default() }
     }
 
     fn row(&self) -> Vec<String> {

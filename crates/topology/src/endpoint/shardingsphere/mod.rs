@@ -100,7 +100,8 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
         class_path.push(":");
         class_path.push(entry?);
     }
-    let mut arguments: Vec<OsString> = vec![format!("-Xmx{}m", heap_mib(options)).into()];
+    let mut arguments: Vec<OsString> =
+        vec![format!("-Xmx{}m", heap_mib(options.clients_max)).into()];
     let fixed = "-XX:+UseParallelGC -XX:+ExitOnOutOfMemoryError -Djava.net.preferIPv4Stack=true";
     arguments.extend(fixed.split(' ').map(Into::into));
     arguments.extend([joined("-Djava.io.tmpdir=", &node.folder), "-cp".into(), class_path]);
@@ -112,8 +113,8 @@ pub(super) fn prepare(front: &Front<'_>) -> Result<Launch> {
 }
 
 /// What the proxy needs by itself, and for each client a connection to each shard with its prepared statements.
-fn heap_mib(options: &EndpointOptions) -> u32 {
-    options.heap_mib.unwrap_or(512 + 4 * options.clients_max.max(128))
+fn heap_mib(clients_max: u32) -> u32 {
+    512 + 4 * clients_max.max(128)
 }
 
 fn server(account: &Account, options: &EndpointOptions, is_sharded: bool) -> String {
@@ -248,17 +249,9 @@ mod tests {
     }
 
     #[test]
-    fn the_heap_grows_with_the_clients_unless_it_is_given() {
-        let heap = |clients_max, given| {
-            heap_mib(&EndpointOptions {
-                clients_max,
-                heap_mib: given,
-                ..EndpointOptions::default()
-            })
-        };
-        assert_eq!(heap(1, None), 1024);
-        assert_eq!(heap(300, None), 1712);
-        assert_eq!(heap(300, Some(256)), 256);
+    fn the_heap_grows_with_the_clients() {
+        assert_eq!(heap_mib(1), 1024);
+        assert_eq!(heap_mib(300), 1712);
     }
 
     #[test]

@@ -404,7 +404,7 @@ impl LedgerFile {
                 "The ledger of a load generator holds something else than steps.",
             ));
         }
-        self.append(steps.as_bytes()).map_err(|error| Failure::from(&error))
+        Ok(self.append(steps.as_bytes())?)
     }
 
     fn with(path: &Path, file: File) -> Self {
