@@ -303,7 +303,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
     ) -> Result<Ready<Self>, Failure> {
         let script = &self.family.script;
         let mut side = Side::new(self.driver, script, self.settings, 0).map_err(failure)?;
-        side.step("init").map_err(failure)?;
+        side.step("init", "").map_err(failure)?;
         Ok(Ready {
             workload: LuaWorkload::new(self.common(), spec),
             before: side,
@@ -330,7 +330,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         mut side: Side<'a, D>,
         ran: &EndedTrial<'_>,
     ) -> After {
-        let done = side.step("done").err().map(|error| sentence(&error.message));
+        let done = side.step("done", "").err().map(|error| sentence(&error.message));
         let counted = match workload.own_errors() {
             0 => None,
             count => Some(format!(
