@@ -47,7 +47,7 @@ fn executed(
     let Some(database) = super::opened(&line.settings, console) else {
         return Ok(Exit::Failed);
     };
-    Ok(match dyno_lua::begin(&database, &script, &settings) {
+    Ok(match dyno_lua::begin(&database, &script, &settings, false) {
         Ok(Begun::Done) => Exit::Done,
         Ok(Begun::Run(main)) => run(&database, &script, &settings, (line, main), console),
         Ok(Begun::Parallel) => {

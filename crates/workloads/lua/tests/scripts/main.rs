@@ -52,7 +52,7 @@ impl Bench {
     fn ended(&self, command: &str) -> Result<(), LuaError> {
         let named = Some(command.to_owned());
         let settings = ScriptSettings { command: named, ..self.settings.clone() };
-        match begin(&self.database, &self.script, &settings).map_err(|of| of.error)? {
+        match begin(&self.database, &self.script, &settings, false).map_err(|of| of.error)? {
             Begun::Parallel => {
                 parallel(&self.database, &self.script, &settings, 3, command, &|_| {})
             }
