@@ -5,9 +5,10 @@
 
 use crate::{
     AnswerRow, BulkReport, Capabilities, ColumnNames, DbError, DbResult, Dialect, Driver, Executed,
-    FlightAnswers, Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session,
-    SessionProof, ShardNode, Shards, Statement,
+    Interrupter, Nanos, Param, ParamType, Product, RowSource, Rows, Session, SessionProof,
+    ShardNode, Shards, Statement,
 };
+use std::ops::{Deref, DerefMut};
 use std::pin::Pin;
 
 type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + 'a>>;
@@ -22,33 +23,22 @@ impl<'a> AdminDriver<'a> {
         AdminDriver(driver)
     }
 
+    /// As [`Driver::connect`].
+    pub async fn connect(&self, number: u32) -> DbResult<AdminSession<'a>> {
+        self.0.connect(number).await
+    }
+
     /// The shards behind its endpoint; `None` where none are known.
     pub fn shards(&self) -> Option<Shards<AdminDriver<'a>>> {
         self.0.shards()
     }
 }
 
-impl<'a> Driver for AdminDriver<'a> {
-    type Session = AdminSession<'a>;
+impl<'a> Deref for AdminDriver<'a> {
+    type Target = dyn DynDriver + 'a;
 
-    async fn connect(&self, number: u32) -> DbResult<AdminSession<'a>> {
-        self.0.connect(number).await
-    }
-
-    fn dialect(&self) -> Dialect {
-        self.0.dialect()
-    }
-
-    fn capabilities(&self) -> &'static Capabilities {
-        self.0.capabilities()
-    }
-
-    fn blocks(&self) -> bool {
-        self.0.blocks()
-    }
-
-    fn place(&self) -> String {
-        self.0.place()
+    fn deref(&self) -> &Self::Target {
+        self.0
     }
 }
 
@@ -66,14 +56,34 @@ impl<'a> AdminSession<'a> {
         AdminSession(Held::Lent(session))
     }
 
-    fn get(&self) -> &(dyn DynSession + 'a) {
+    /// As [`Session::cancel`].
+    pub async fn cancel(self) {
+        if let Held::Owned(session) = self.0 {
+            session.end(true).await;
+        }
+    }
+
+    /// As [`Session::close`].
+    pub async fn close(self) {
+        if let Held::Owned(session) = self.0 {
+            session.end(false).await;
+        }
+    }
+}
+
+impl<'a> Deref for AdminSession<'a> {
+    type Target = dyn DynSession + 'a;
+
+    fn deref(&self) -> &Self::Target {
         match &self.0 {
             Held::Owned(session) => &**session,
             Held::Lent(session) => &**session,
         }
     }
+}
 
-    fn get_mut(&mut self) -> &mut (dyn DynSession + 'a) {
+impl DerefMut for AdminSession<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
         match &mut self.0 {
             Held::Owned(session) => &mut **session,
             Held::Lent(session) => &mut **session,
@@ -81,100 +91,8 @@ impl<'a> AdminSession<'a> {
     }
 }
 
-impl Session for AdminSession<'_> {
-    fn dialect(&self) -> Dialect {
-        self.get().dialect()
-    }
-
-    fn product(&self) -> &Product {
-        self.get().product()
-    }
-
-    fn proof(&self) -> Option<SessionProof> {
-        self.get().proof()
-    }
-
-    fn capabilities(&self) -> &'static Capabilities {
-        self.get().capabilities()
-    }
-
-    fn is_set_by_target(&self, name: &str) -> bool {
-        self.get().is_set_by_target(name)
-    }
-
-    async fn prepare(&mut self, sql: &str, params: &[ParamType]) -> DbResult<Statement> {
-        self.get_mut().prepare(sql, params).await
-    }
-
-    async fn execute<R: Rows>(
-        &mut self,
-        statement: Statement,
-        params: &[Param<'_>],
-        rows: &mut R,
-    ) -> DbResult<Executed> {
-        self.get_mut().execute(statement, params, rows).await
-    }
-
-    async fn query<R: Rows>(&mut self, sql: &str, rows: &mut R) -> DbResult<Executed> {
-        self.get_mut().query(sql, rows).await
-    }
-
-    fn queue(&mut self, _statement: Statement, _params: &[Param<'_>]) -> DbResult<()> {
-        Err(DbError::unsupported("Statements that are not measured are not sent together."))
-    }
-
-    async fn flush<R: Rows>(
-        &mut self,
-        _rows: &mut R,
-        _results: &mut FlightAnswers,
-    ) -> DbResult<()> {
-        Ok(())
-    }
-
-    async fn rollback(&mut self) -> DbResult<()> {
-        self.get_mut().rollback().await
-    }
-
-    async fn bulk_load(
-        &mut self,
-        table: &str,
-        columns: &[&str],
-        rows: &mut dyn RowSource,
-    ) -> DbResult<BulkReport> {
-        self.get_mut().bulk_load(table, columns, rows).await
-    }
-
-    async fn copy_in(&mut self, sql: &str, rows: &mut dyn RowSource) -> DbResult<u64> {
-        self.get_mut().copy_in(sql, rows).await
-    }
-
-    fn take_notice_lines(&mut self) -> Vec<String> {
-        self.get_mut().take_notice_lines()
-    }
-
-    async fn cancel(self) {
-        if let Held::Owned(session) = self.0 {
-            session.end(true).await;
-        }
-    }
-
-    async fn unanswered(&mut self, sql: &str, within: Nanos) -> DbError {
-        self.get_mut().unanswered(sql, within).await
-    }
-
-    fn interrupter(&self) -> Option<Interrupter> {
-        self.get().interrupter()
-    }
-
-    async fn close(self) {
-        if let Held::Owned(session) = self.0 {
-            session.end(false).await;
-        }
-    }
-}
-
 /// [`Driver`] as an object.
-trait DynDriver: Sync {
+pub trait DynDriver: Sync {
     fn connect(&self, number: u32) -> Answer<'_, AdminSession<'_>>;
     fn dialect(&self) -> Dialect;
     fn capabilities(&self) -> &'static Capabilities;
@@ -218,7 +136,7 @@ impl<D: Driver> DynDriver for D {
 }
 
 /// [`Session`] as an object.
-trait DynSession {
+pub trait DynSession {
     fn dialect(&self) -> Dialect;
     fn product(&self) -> &Product;
     fn proof(&self) -> Option<SessionProof>;
@@ -330,7 +248,7 @@ impl<S: Session> DynSession for S {
 }
 
 /// [`Rows`] as an object.
-trait DynRows {
+pub trait DynRows {
     fn columns(&mut self, columns: &dyn ColumnNames);
     fn finish_statement(&mut self, executed: Executed);
     fn row(&mut self, row: &dyn AnswerRow);

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::ops::Deref;
 
 use crate::Address;
 
@@ -91,6 +92,14 @@ const POOLER_HINT: &str = "is a pooler in between that gives the server's sessio
 impl From<ErrorParts> for DbError {
     fn from(parts: ErrorParts) -> Self {
         DbError(Box::new(parts))
+    }
+}
+
+impl Deref for DbError {
+    type Target = ErrorParts;
+
+    fn deref(&self) -> &ErrorParts {
+        &self.0
     }
 }
 
@@ -236,24 +245,12 @@ impl DbError {
         })
     }
 
-    pub fn parts(&self) -> &ErrorParts {
-        &self.0
-    }
-
     pub fn class(&self) -> ErrorClass {
         self.0.class
     }
 
     pub fn cause(&self) -> Cause {
         self.0.cause
-    }
-
-    pub fn origin(&self) -> ErrorOrigin {
-        self.0.origin
-    }
-
-    pub fn address(&self) -> Option<&Address> {
-        self.0.address.as_ref()
     }
 
     pub fn errno(&self) -> u32 {
@@ -268,24 +265,8 @@ impl DbError {
         &self.0.message
     }
 
-    pub fn detail(&self) -> Option<&str> {
-        self.0.detail.as_deref()
-    }
-
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
-    }
-
-    pub fn context(&self) -> Option<&str> {
-        self.0.context.as_deref()
-    }
-
-    pub fn earlier(&self) -> &[DbError] {
-        &self.0.earlier
-    }
-
-    pub fn statement(&self) -> Option<&str> {
-        self.0.statement.as_deref()
     }
 
     pub fn is_from_server(&self) -> bool {
@@ -482,7 +463,7 @@ mod tests {
     fn codes_stand_inside_the_sentence_and_only_where_a_server_sent_them() {
         let server = |errno, state| DbError::server(ErrorClass::Other, errno, state, "It failed.");
         let script = DbError::workload("a.lua:1: errno = 1146");
-        let of_script = ErrorParts { errno: 1146, ..script.parts().clone() };
+        let of_script = ErrorParts { errno: 1146, ..(*script).clone() };
         let cases = [
             (server(1146, *b"42S02"), "It failed (error 1146, SQLSTATE 42S02)"),
             (server(5, *b"00000"), "It failed (error 5)"),

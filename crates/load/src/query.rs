@@ -5,7 +5,7 @@
 //! is lost.
 
 use crate::{LoadError, LoadObserver, doing as note, while_doing};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect};
 use std::collections::{HashMap, HashSet};
 use std::str::FromStr;
 

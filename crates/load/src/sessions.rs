@@ -5,12 +5,11 @@
 use crate::settings::ServerNeed;
 use crate::watch::{LOST_NODE_REMEDY, noted};
 use crate::{
-    Activity, LoadError, LoadObserver, LoadReport, doing, fallback_reason, opened, settings, watch,
-    while_doing,
+    Activity, LoadError, LoadErrorKind, LoadObserver, LoadReport, doing, fallback_reason, opened,
+    settings, watch, while_doing,
 };
 use dyno_core::{
-    AdminDriver, AdminSession, BulkReport, DbError, Dialect, Driver, ErrorClass, Nanos, SECOND,
-    Session,
+    AdminDriver, AdminSession, BulkReport, DbError, Dialect, ErrorClass, Nanos, SECOND,
 };
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
@@ -63,7 +62,7 @@ impl<'a> LoadSessions<'a> {
         &self,
         work: impl AsyncFnOnce(&mut AdminSession<'_>) -> Result<T, LoadError>,
     ) -> Result<T, LoadError> {
-        let work = || block_on(self.session(&self.driver, 0, work)).map_err(LoadError::Loop)?;
+        let work = || block_on(self.session(&self.driver, 0, work)).map_err(LoadError::from)?;
         self.watched(work)
     }
 
@@ -120,7 +119,7 @@ impl<'a> LoadSessions<'a> {
             done
         };
         self.watched(|| {
-            run_spread(sessions, loops, one).map_err(LoadError::Loop)?.into_iter().collect()
+            run_spread(sessions, loops, one).map_err(LoadError::from)?.into_iter().collect()
         })
     }
 
@@ -137,15 +136,14 @@ impl<'a> LoadSessions<'a> {
 
     /// Names the node whose end is behind a failure, where that can be seen.
     fn explained(&self, error: LoadError) -> LoadError {
-        let Some(db_error) = error.db_error() else { return error };
+        let Some(db_error) = &error.error else { return error };
         let is_lost =
             self.observer.watches_nodes() && (db_error.is_fatal() || db_error.is_connect());
         let may_die = || is_lost && !self.observer.is_canceled();
         let Some(node) = watch::await_loss(|| self.observer.lost_node(), may_die) else {
             return error;
         };
-        let problem = format!("{} {}", node.name, node.evidence);
-        LoadError::Node { problem, hint: LOST_NODE_REMEDY.to_owned() }
+        lost(format!("{} {}", node.name, node.evidence))
     }
 
     async fn session<T>(
@@ -204,12 +202,14 @@ impl<'a> LoadSessions<'a> {
     /// Why sessions end before their work is done.
     fn ending(&self) -> LoadError {
         match self.activity.verdict() {
-            Some(lost) => {
-                LoadError::Node { problem: lost.problem.clone(), hint: LOST_NODE_REMEDY.to_owned() }
-            }
-            None => LoadError::Canceled { hint: None },
+            Some(node) => lost(node.problem.clone()),
+            None => LoadError::new(LoadErrorKind::Canceled, "canceled", None),
         }
     }
+}
+
+fn lost(problem: String) -> LoadError {
+    LoadError::new(LoadErrorKind::Node, problem, Some(LOST_NODE_REMEDY.to_owned()))
 }
 
 /// Ends a session whose statement is not waited for any more.

@@ -4,9 +4,9 @@
 //! themselves ([`adopt`]). What they may not set, or what workers depend on, is refused before anything is loaded
 //! ([`ServerSettings::check`]). `tests/tests/databases/settings` has a row for each.
 
-use crate::LoadError;
 use crate::query::{answer_if_any, pairs};
-use dyno_core::{AdminSession, DbError, Dialect, Session};
+use crate::{LoadError, LoadErrorKind};
+use dyno_core::{AdminSession, DbError, Dialect};
 use std::collections::HashMap;
 
 const TABLE: &str = include_str!("settings.txt");
@@ -70,7 +70,7 @@ impl ServerSettings {
     /// Checks that no setting takes one of these needs away.
     ///
     /// # Errors
-    /// [`LoadError::Option`], which names the setting and the remedy.
+    /// [`LoadErrorKind::Option`], which names the setting and the remedy.
     pub fn check(&self, needs: &[ServerNeed]) -> Result<(), LoadError> {
         for need in needs {
             for (name, unfit) in rows(need.0) {
@@ -94,7 +94,7 @@ impl ServerSettings {
                          reload"
                     ),
                 };
-                return Err(LoadError::Option { problem, hint: Some(hint) });
+                return Err(LoadError::new(LoadErrorKind::Option, problem, Some(hint)));
             }
         }
         Ok(())

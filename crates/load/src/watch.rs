@@ -6,8 +6,8 @@
 use crate::query::answer_if_any;
 use crate::{LoadError, LoadObserver, while_doing};
 use dyno_core::{
-    AdminDriver, AdminSession, BulkReport, Cause, DbError, DbResult, Dialect, Driver, Interrupter,
-    Nanos, NodeHealth, NodeSight, RowSource, RowWriter, SECOND, Session,
+    AdminDriver, AdminSession, BulkReport, Cause, DbError, DbResult, Dialect, Interrupter, Nanos,
+    NodeHealth, NodeSight, RowSource, RowWriter, SECOND,
 };
 use dyno_reactor::{Elapsed, block_on, monotonic_now, now, timeout, unless};
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! Commands of the shell that a suite names: they empty a server's caches or restore its data.
 
 use crate::failure::{Failure, Result, sentence};
-use dyno_core::{AdminDriver, DbError, Driver, Nanos, SECOND, Session};
+use dyno_core::{AdminDriver, DbError, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{Message, say};
 use dyno_reactor::{now, run_group, sleep_until, unless};

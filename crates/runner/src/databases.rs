@@ -6,8 +6,8 @@ use crate::output::Streams;
 use crate::signals::unless_stopped;
 use crate::{output, watch};
 use dyno_core::{
-    Address, AdminDriver, AdminSession, Cause, DbError, Dialect, Driver, MILLISECOND, Nanos,
-    SECOND, Session, ShardRule,
+    Address, AdminDriver, AdminSession, Cause, DbError, Dialect, MILLISECOND, Nanos, SECOND,
+    ShardRule,
 };
 pub use dyno_drivers::Database;
 use dyno_drivers::route::NodeRouting;

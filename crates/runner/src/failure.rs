@@ -5,7 +5,7 @@ use crate::{output, signals};
 use dyno_core::{DbError, Error, ErrorKind, in_one_line};
 use dyno_engine::DriveError;
 use dyno_facts::{Message, say};
-use dyno_load::LoadError;
+use dyno_load::{LoadError, LoadErrorKind};
 use dyno_suite::SuiteError;
 use std::process::ExitCode;
 
@@ -72,7 +72,7 @@ pub fn sentence(text: &str) -> String {
 pub(crate) fn with_statement(text: &str, error: &DbError) -> String {
     /// A longer statement is cut.
     const MOST_LETTERS: usize = 200;
-    let Some(statement) = error.statement().filter(|statement| !statement.is_empty()) else {
+    let Some(statement) = error.statement.as_deref().filter(|text| !text.is_empty()) else {
         return sentence(text);
     };
     let statement = in_one_line(statement);
@@ -89,7 +89,7 @@ impl From<DbError> for Failure {
         if signals::has_come() && error.message() == STOPPED {
             return Failure::interrupted(message);
         }
-        if let Some(detail) = error.detail() {
+        if let Some(detail) = &error.detail {
             message.push(' ');
             message.push_str(&sentence(&in_one_line(detail)));
         }
@@ -111,8 +111,8 @@ impl From<DriveError> for Failure {
 impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
         let text = sentence(&error.to_string());
-        let failure = match error {
-            LoadError::Option { .. } => Failure::usage(text),
+        let failure = match error.kind {
+            LoadErrorKind::Option => Failure::usage(text),
             _ => Failure::new(text),
         };
         failure.hinted(error.hint())

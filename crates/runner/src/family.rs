@@ -18,7 +18,7 @@ use crate::failure::{Failure, Result, sentence};
 use crate::progress::LoadProgress;
 use dyno_core::offer::WorkloadOffer;
 use dyno_core::options::OptionError;
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, Workload};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Workload};
 use dyno_drivers::with_driver;
 use dyno_engine::{Control, DriveError, Observer, TrialResult, TrialSpec, drive};
 use dyno_facts::{
@@ -27,7 +27,7 @@ use dyno_facts::{
 };
 use dyno_load::query::{answer_if_any, drop_tables, whole};
 use dyno_load::settings::ServerNeed;
-use dyno_load::{LoadError, LoadSessions, settings};
+use dyno_load::{LoadError, LoadErrorKind, LoadSessions, settings};
 use dyno_store::RunData;
 use dyno_suite::{OptionPart, Plan};
 use serde::Serialize;
@@ -255,10 +255,10 @@ pub fn all_or_none(is_there: bool, tables: Vec<String>) -> BTreeSet<String> {
 pub fn drop_failure(error: LoadError) -> Failure {
     let failure = Failure::from(&error);
     // dependent_objects_still_exist
-    let Some(error) = error.db_error().filter(|error| error.sqlstate() == "2BP01") else {
+    let Some(error) = error.error.as_ref().filter(|error| error.sqlstate() == "2BP01") else {
         return failure;
     };
-    let detail = error.detail().map(|detail| sentence(detail).into());
+    let detail = error.detail.as_deref().map(|detail| sentence(detail).into());
     let message = [failure.message].into_iter().chain(detail);
     let message = Message::sentences(&message.collect::<Vec<_>>());
     Failure { message, ..failure }.with_hint(
@@ -291,10 +291,10 @@ pub fn check_settings(driver: &AdminDriver<'_>, needs: &[ServerNeed]) -> Result<
 /// `of_data` is the remedy for tables that hold something else.
 pub fn load_failure(error: &LoadError, of_data: &str) -> Failure {
     let failure = Failure::from(error);
-    match error {
-        LoadError::Data { .. } => failure.with_hint(of_data),
-        LoadError::Session { error, is_resumable, .. } if error.hint().is_none() => {
-            Failure { hint: is_resumable.then(|| GOES_ON_HINT.to_owned()), ..failure }
+    match &error.error {
+        _ if error.kind == LoadErrorKind::Data => failure.with_hint(of_data),
+        Some(of_session) if of_session.hint().is_none() => {
+            Failure { hint: error.is_resumable.then(|| GOES_ON_HINT.to_owned()), ..failure }
         }
         _ => failure,
     }

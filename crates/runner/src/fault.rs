@@ -13,7 +13,7 @@ use crate::databases::{self, Database, ReachedDatabase, ReachedNode, on_loop};
 use crate::failure::{Failure, Result};
 use crate::nodes::Over;
 use crate::signals;
-use dyno_core::{AnswerTable, Dialect, MILLISECOND, Nanos, SECOND, Session};
+use dyno_core::{AnswerTable, Dialect, MILLISECOND, Nanos, SECOND};
 use dyno_engine::record::{FaultWatch, Window};
 use dyno_engine::{ErrorPolicy, TrialSpec};
 use dyno_facts::{

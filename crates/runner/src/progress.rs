@@ -10,7 +10,7 @@ use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::format::short;
 use dyno_facts::{ExperimentFacts, PlanStep};
 use dyno_load::query::MARK;
-use dyno_load::{LoadError, LoadObserver};
+use dyno_load::{LoadError, LoadErrorKind, LoadObserver};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -206,10 +206,10 @@ pub fn follow_load<R>(
         }
         Err(error) => {
             progress.clear();
-            Err(match error {
-                LoadError::Canceled { .. } => Failure::interrupted("The load was stopped.")
+            Err(match error.kind {
+                LoadErrorKind::Canceled => Failure::interrupted("The load was stopped.")
                     .with_hint("The same command goes on with the load."),
-                error => error.into(),
+                _ => error.into(),
             })
         }
     }

@@ -14,8 +14,7 @@ use crate::databases::{Database, ReachedDatabase, in_time};
 use crate::failure::{Failure, Result};
 use crate::output;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbResult, Dialect, Discard, Driver, Nanos, SECOND,
-    Session,
+    AdminDriver, AdminSession, AnswerTable, DbResult, Dialect, Discard, Nanos, SECOND,
 };
 use dyno_facts::Role;
 use dyno_load::query::is_pooled;
@@ -437,6 +436,7 @@ fn key(name: &str) -> i32 {
 mod tests {
     use super::*;
     use crate::databases::{ReachedNode, ServerPlace, reach};
+    use dyno_core::Driver;
     use dyno_load::Unobserved;
     use dyno_testkit::sim::{Service, SimDriver, SimulatedAnswers};
 

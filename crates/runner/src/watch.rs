@@ -5,7 +5,7 @@
 use crate::databases::{self, Database, ReachedDatabase, ServerPlace};
 use crate::failure::{Failure, Result, sentence};
 use crate::{output, signals};
-use dyno_core::{AdminSession, Discard, Driver, Nanos, NodeHealth, NodeSight, SECOND, Session};
+use dyno_core::{AdminSession, Discard, Nanos, NodeHealth, NodeSight, SECOND};
 use dyno_engine::Control;
 use dyno_facts::{Message, say};
 use dyno_load::{

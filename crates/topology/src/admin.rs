@@ -1,6 +1,6 @@
 //! Statements that arrange a cluster: one short session each, on an account of its own.
 
-use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Driver, Rows, SECOND, Session};
+use dyno_core::{AnswerRow, AnswerTable, ColumnNames, DbError, Rows, SECOND};
 use dyno_drivers::target::Secret;
 use dyno_drivers::{Database, TargetUrl};
 use dyno_reactor::{block_on, now, timeout};

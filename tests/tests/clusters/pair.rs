@@ -1,7 +1,7 @@
 //! Several nodes of a target: what each is asked, what is counted where, and whether replicas are waited
 //! for. On a real primary with a real replica.
 
-use dyno_core::{AdminSession, DbError, Driver, Session};
+use dyno_core::{AdminSession, DbError, Driver};
 use dyno_drivers::mysql::MysqlDriver;
 use dyno_drivers::target::TargetUrl;
 use dyno_observe::{

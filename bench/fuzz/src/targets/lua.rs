@@ -139,7 +139,7 @@ pub(super) fn bindings(input: &[u8]) {
     }
     let script = LuaScript::of_text("any.lua", script(input).into_bytes());
     BENCH.with(|bench| {
-        if let Err(failed) = begin(&bench.database, &script, &bench.settings) {
+        if let Err(failed) = begin(&bench.database, &script, &bench.settings, false) {
             let error = failed.error;
             assert!(!error.message.is_empty());
             // The script itself is sound: all that can be wrong are its calls.

@@ -1,7 +1,8 @@
 //! The log-in, from the server's greeting on.
 
+use super::MysqlDriver;
 use super::channel::malformed;
-use crate::database::{Disclosure, OptIns};
+use crate::database::Disclosure;
 use crate::net::{Address, Inbox, TlsConfig, TlsMode, Transport, random};
 use dyno_core::{Cause, DbError, DbResult};
 use dyno_wire::mysql::auth::{
@@ -16,60 +17,42 @@ const INBOX_BYTES: usize = 64 << 10;
 /// More than any method needs.
 const MAX_ROUNDS: usize = 16;
 
-pub(super) struct Account<'a> {
-    pub(super) address: &'a Address,
-    pub(super) user: &'a str,
-    pub(super) password: &'a [u8],
-    pub(super) database: &'a str,
-    pub(super) opt_ins: OptIns,
-    pub(super) public_key: Option<&'a PublicKey>,
-    pub(super) compresses: bool,
-}
-
 pub(super) struct Login<'a> {
-    transport: Transport,
+    pub(super) transport: Transport,
     inbox: Inbox,
     framing: Framing,
     out: Vec<u8>,
-    account: &'a Account<'a>,
+    driver: &'a MysqlDriver,
+    address: &'a Address,
     plugin: Option<Plugin>,
     scramble: Vec<u8>,
     /// As the server has it after the log-in.
-    status: u16,
-}
-
-/// A connection that is ready for commands.
-pub(super) struct LoggedIn {
-    pub(super) transport: Transport,
-    pub(super) greeting: Greeting,
-    pub(super) capabilities: CapabilityFlags,
-    pub(super) method: &'static str,
     pub(super) status: u16,
 }
 
 impl<'a> Login<'a> {
-    pub(super) fn new(transport: Transport, account: &'a Account<'a>) -> Self {
+    pub(super) fn new(transport: Transport, driver: &'a MysqlDriver, address: &'a Address) -> Self {
         Login {
             transport,
             inbox: Inbox::new(INBOX_BYTES),
             framing: Framing::default(),
             out: Vec::new(),
-            account,
+            driver,
+            address,
             plugin: None,
             scramble: Vec::new(),
             status: 0,
         }
     }
 
-    pub(super) async fn run(mut self, tls: &TlsConfig) -> DbResult<LoggedIn> {
-        match self.log_in(tls).await {
-            Ok((greeting, capabilities)) => {
-                let method = self.plugin.map_or("none", Plugin::name);
-                let Login { transport, status, .. } = self;
-                Ok(LoggedIn { transport, greeting, capabilities, method, status })
-            }
-            Err(error) => Err(self.explain(error)),
-        }
+    /// Makes the connection ready for commands.
+    pub(super) async fn run(&mut self) -> DbResult<(Greeting, CapabilityFlags)> {
+        self.log_in(&self.driver.tls).await.map_err(|error| self.explain(error))
+    }
+
+    /// The method by which the user has logged in.
+    pub(super) fn method(&self) -> &'static str {
+        self.plugin.map_or("none", Plugin::name)
     }
 
     async fn log_in(&mut self, tls: &TlsConfig) -> DbResult<(Greeting, CapabilityFlags)> {
@@ -77,12 +60,12 @@ impl<'a> Login<'a> {
         let greeting = Greeting::parse(&packet).map_err(malformed)?;
         let mut capabilities =
             CapabilityFlags::negotiate(greeting.capabilities).map_err(malformed)?;
-        if self.account.database.is_empty() {
+        if self.driver.database.is_empty() {
             capabilities = capabilities.without(CapabilityFlags::CONNECT_WITH_DB);
         }
-        if self.account.compresses {
+        if self.driver.compresses {
             if !greeting.capabilities.has(CapabilityFlags::COMPRESS) {
-                let address = self.account.address;
+                let address = self.address;
                 let message = format!("The server at {address} does not compress by zlib.");
                 return Err(DbError::rejected(0, *b"08001", message)
                     .with_hint("add zlib to its protocol_compression_algorithms, or connect with compression=uncompressed"));
@@ -99,7 +82,7 @@ impl<'a> Login<'a> {
             if !self.inbox.filled().is_empty() {
                 return Err(malformed(Malformed("it sent more before the TLS handshake")));
             }
-            self.transport.start_tls(tls, self.account.address.tls_name()).await?;
+            self.transport.start_tls(tls, self.address.tls_name()).await?;
         }
         self.scramble = greeting.scramble.clone();
         // An unknown first method is no obstacle: the account may have another one.
@@ -116,7 +99,7 @@ impl<'a> Login<'a> {
         if !self.inbox.filled().is_empty() {
             return Err(malformed(Malformed("it sent more after the log-in")));
         }
-        if self.account.compresses {
+        if self.driver.compresses {
             self.transport.start_compression();
         }
         Ok((greeting, capabilities))
@@ -130,8 +113,8 @@ impl<'a> Login<'a> {
     ) -> LoginPacket<'b> {
         LoginPacket {
             capabilities,
-            user: self.account.user,
-            database: self.account.database,
+            user: &self.driver.user,
+            database: &self.driver.database,
             plugin,
             response,
             attributes: &[
@@ -152,14 +135,14 @@ impl<'a> Login<'a> {
             _ => Err(DbError::tls(
                 2026,
                 *b"HY000",
-                format!("The server at {} does not offer TLS.", self.account.address),
+                format!("The server at {} does not offer TLS.", self.address),
             )
             .with_hint("use tls=prefer or tls=disable, or give the server a certificate")),
         }
     }
 
     fn response(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
-        match plugin.response(self.account.password, &self.scramble) {
+        match plugin.response(self.driver.password.reveal().as_bytes(), &self.scramble) {
             Some(response) => Ok(response),
             None => self.whole_password(plugin),
         }
@@ -168,14 +151,14 @@ impl<'a> Login<'a> {
     /// For methods that need the password itself: in clear text, or under the server's key where the server takes the
     /// channel for an open one.
     fn whole_password(&self, plugin: Plugin) -> DbResult<Vec<u8>> {
-        if self.account.password.is_empty() {
+        if self.driver.password.reveal().is_empty() {
             return Ok(clear_text(b""));
         }
         if matches!(plugin, Plugin::ClearText | Plugin::Dialog) || self.seems_secure() {
             self.check(Disclosure::ClearText)?;
-            return Ok(clear_text(self.account.password));
+            return Ok(clear_text(self.driver.password.reveal().as_bytes()));
         }
-        if let Some(key) = self.account.public_key {
+        if let Some(key) = &self.driver.public_key {
             return self.encrypted(key);
         }
         self.check(Disclosure::FetchedKey)?;
@@ -188,11 +171,12 @@ impl<'a> Login<'a> {
     }
 
     fn check(&self, disclosure: Disclosure) -> DbResult<()> {
-        disclosure.check(&self.transport, self.account.address, self.account.opt_ins)
+        disclosure.check(&self.transport, self.address, self.driver.opt_ins)
     }
 
     fn encrypted(&self, key: &PublicKey) -> DbResult<Vec<u8>> {
-        key.encrypt_password(self.account.password, &self.scramble, random()?).map_err(malformed)
+        key.encrypt_password(self.driver.password.reveal().as_bytes(), &self.scramble, random()?)
+            .map_err(malformed)
     }
 
     async fn authenticate(&mut self) -> DbResult<()> {
@@ -221,7 +205,7 @@ impl<'a> Login<'a> {
         let Some(plugin) = Plugin::from_name(&name) else {
             let message = format!(
                 "The account {} logs in with the method `{name}`, which dyno does not speak.",
-                self.account.user
+                &self.driver.user
             );
             return Err(DbError::rejected(2059, *b"HY000", message).with_hint(
                 "use an account with caching_sha2_password, sha256_password, mysql_native_password or ed25519",
@@ -248,7 +232,7 @@ impl<'a> Login<'a> {
                 self.send(&response).await
             }
             (Some(Plugin::CachingSha2 | Plugin::Sha256), pem)
-                if !self.seems_secure() && self.account.public_key.is_none() =>
+                if !self.seems_secure() && self.driver.public_key.is_none() =>
             {
                 // Also of a key that nobody has asked for.
                 self.check(Disclosure::FetchedKey)?;
@@ -293,13 +277,13 @@ impl<'a> Login<'a> {
             // The same as an absent server.
             return DbError::unreachable(format!(
                 "The server at {} is shutting down.",
-                self.account.address
+                self.address
             ));
         }
         let hint = match error.errno {
             1040 | 1203 | 1226 => "raise max_connections on the server, or use fewer workers",
             1044 => "GRANT the user access to the database, or name another one in the URL",
-            1045 | 1698 if self.account.password.is_empty() => {
+            1045 | 1698 if self.driver.password.reveal().is_empty() => {
                 "no password was given: give it in the URL or in ~/.my.cnf"
             }
             1045 | 1698 => "check user and password, and from which hosts the user may log in",
@@ -316,7 +300,7 @@ impl<'a> Login<'a> {
 
     /// Rewords errors of an unfinished log-in for a user who connects.
     fn explain(&self, error: DbError) -> DbError {
-        let address = self.account.address;
+        let address = self.address;
         match error.cause() {
             Cause::Lost => DbError::unreachable(format!(
                 "The server at {address} hung up during the log-in: {}",

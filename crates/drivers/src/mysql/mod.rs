@@ -19,7 +19,7 @@ use dyno_wire::mysql::CapabilityFlags;
 use dyno_wire::mysql::auth::PublicKey;
 use dyno_wire::mysql::row::push_literal;
 use dyno_wire::server_text;
-use login::{Account, LoggedIn, Login};
+use login::Login;
 
 #[derive(Debug)]
 pub struct MysqlDriver {
@@ -38,9 +38,10 @@ pub struct MysqlDriver {
 }
 
 impl MysqlDriver {
-    /// Looks up the hosts, reads certificate files and checks the session variables, without connecting.
+    /// Looks up the hosts, reads certificate files, without connecting.
     pub fn new(target: &TargetUrl) -> DbResult<Self> {
-        let mut driver = MysqlDriver {
+        let variables = target.session_variables();
+        Ok(MysqlDriver {
             hosts: target.hosts.resolve()?,
             tls: TlsConfig::new(&target.tls)?,
             user: target.user_or_default().map_err(unusable)?,
@@ -49,30 +50,14 @@ impl MysqlDriver {
             opt_ins: OptIns::from_target(target),
             public_key: target.options.get("server_public_key").map(read_key).transpose()?,
             compresses: target.options.get("compression").is_some_and(|way| way == "zlib"),
-            variables: Vec::new(),
+            variables: variables.map(|(name, value)| (name.into(), value.into())).collect(),
             connect_timeout_s: target.connect_timeout_s(),
             spellings: target.spellings,
-        };
-        for (name, value) in target.session_variables() {
-            driver.set_variable(name, value)?;
-        }
-        Ok(driver)
+        })
     }
 
-    /// Sets this variable in every session after its log-in. Numbers and `DEFAULT` are sent bare, everything else as
-    /// text.
-    fn set_variable(&mut self, name: &str, value: &str) -> DbResult<()> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '@' | '$');
-        if name.is_empty() || !name.chars().all(fits) {
-            let message = format!("`{name}` is not the name of a session variable.");
-            return Err(DbError::rejected(0, *b"42000", message)
-                .with_hint("write set.NAME=VALUE, such as set.sort_buffer_size=1048576"));
-        }
-        self.variables.push((name.to_owned(), value.to_owned()));
-        Ok(())
-    }
-
-    /// The statement that sets the session variables; none without variables.
+    /// The statement that sets the session variables; none without variables. Numbers and `DEFAULT` are sent bare,
+    /// everything else as text.
     fn set_statement(&self) -> Option<String> {
         let mut sql = Vec::new();
         for (name, value) in &self.variables {
@@ -97,33 +82,25 @@ impl Driver for MysqlDriver {
     async fn connect(&self, number: u32) -> DbResult<MysqlSession> {
         let host = self.hosts.pick(number);
         let due = now() + self.connect_timeout_s * SECOND;
-        let opened = before(due, host.address(), async {
+        let opened = before(due, &host.address, async {
             let transport = Transport::connect(host, due).await?;
-            let account = Account {
-                address: host.address(),
-                user: &self.user,
-                password: self.password.reveal().as_bytes(),
-                database: &self.database,
-                opt_ins: self.opt_ins,
-                public_key: self.public_key.as_ref(),
-                compresses: self.compresses,
-            };
-            let logged_in = Login::new(transport, &account).run(&self.tls).await?;
-            let LoggedIn { transport, greeting, capabilities, method, status } = logged_in;
+            let mut login = Login::new(transport, self, &host.address);
+            let (greeting, capabilities) = login.run().await?;
             let product = Product {
                 name: greeting.product_name().to_owned(),
                 version: in_one_line(&server_text(greeting.version.as_bytes())).into_owned(),
             };
-            let channel = Channel::new(transport, capabilities, status);
+            let method = login.method();
+            let channel = Channel::new(login.transport, capabilities, login.status);
             let files = capabilities.has(CapabilityFlags::LOCAL_FILES);
-            let mut session = MysqlSession::new(channel, product, files, method, host.address());
+            let mut session = MysqlSession::new(channel, product, files, method, &host.address);
             if let Some(sql) = self.set_statement() {
                 session.query(&sql, &mut Discard).await.map_err(|error| variables(&error))?;
                 session.variables.clone_from(&self.variables);
             }
             Ok(session)
         });
-        opened.await.map_err(|error| spell_hint(error.at(host.address()), self.spellings))
+        opened.await.map_err(|error| spell_hint(error.at(&host.address), self.spellings))
     }
 
     fn dialect(&self) -> Dialect {
@@ -131,7 +108,7 @@ impl Driver for MysqlDriver {
     }
 
     fn place(&self) -> String {
-        format!("the server at {}", self.hosts.pick(0).address())
+        format!("the server at {}", self.hosts.pick(0).address)
     }
 }
 
@@ -172,13 +149,11 @@ mod tests {
 
     #[test]
     fn variables_become_one_statement() {
-        let mut it = driver("mysql://me@127.0.0.1/db?set.autocommit=1").unwrap();
-        it.set_variable("sql_mode", "ANSI,it's").unwrap();
-        it.set_variable("big_tables", "Default").unwrap();
-        let sql = "SET autocommit=1, sql_mode='ANSI,it''s', big_tables=Default";
+        let query = "set.autocommit=1&set.sql_mode=ANSI,it's&set.big_tables=Default";
+        let it = driver(&format!("mysql://me@127.0.0.1/db?{query}")).unwrap();
+        let sql = "SET autocommit=1, big_tables=Default, sql_mode='ANSI,it''s'";
         assert_eq!(it.set_statement().unwrap(), sql);
         assert_eq!(driver("mysql://me@127.0.0.1/db").unwrap().set_statement(), None);
-        let error = it.set_variable("a=1; DROP TABLE t", "1").unwrap_err();
-        assert_eq!(error.cause(), dyno_core::Cause::Rejected);
+        assert!("mysql://me@h/db?set.a=1;%20DROP%20TABLE%20t=1".parse::<TargetUrl>().is_err());
     }
 }

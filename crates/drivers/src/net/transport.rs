@@ -50,7 +50,7 @@ impl Transport {
 
     /// Tries all addresses of the host in order, until `due` on the loop's clock.
     pub async fn connect(host: &Resolved, due: Nanos) -> DbResult<Self> {
-        let address = host.address();
+        let address = &host.address;
         before(due, address, async {
             let Address::Unix(path) = address else {
                 return connect_tcp(host, due).await;
@@ -227,11 +227,6 @@ impl Transport {
         self.layer.tls().is_some()
     }
 
-    /// The certificate that the server has shown, in DER.
-    pub fn certificate(&self) -> Option<&[u8]> {
-        self.layer.tls()?.peer_certificates()?.first().map(AsRef::as_ref)
-    }
-
     /// What TLS has proven.
     pub fn tls(&self) -> Option<SessionTls> {
         let tls = self.layer.tls()?;
@@ -326,12 +321,12 @@ pub async fn before<T>(
 }
 
 async fn connect_tcp(host: &Resolved, due: Nanos) -> DbResult<Transport> {
-    let mut last = DbError::unreachable(format!("The host {} has no address.", host.address()));
-    for (index, target) in host.sockets().iter().enumerate() {
+    let mut last = DbError::unreachable(format!("The host {} has no address.", host.address));
+    for (index, target) in host.sockets.iter().enumerate() {
         // A silent address must leave time for the others.
-        let left = (host.sockets().len() - index) as u64;
+        let left = (host.sockets.len() - index) as u64;
         let share = now() + due.saturating_sub(now()) / left;
-        match before(share, host.address(), connect_one(target, host.address())).await {
+        match before(share, &host.address, connect_one(target, &host.address)).await {
             Ok(transport) => return Ok(transport),
             Err(error) => last = error,
         }
@@ -565,7 +560,8 @@ impl ResolvedHosts {
 
 #[derive(Clone, Debug)]
 pub struct Resolved {
-    address: Address,
+    pub address: Address,
+    /// Empty for a unix socket.
     sockets: Vec<SocketAddr>,
 }
 
@@ -576,15 +572,6 @@ impl Resolved {
             Address::Tcp { host, port } => look_up(host, *port)?,
         };
         Ok(Resolved { address, sockets })
-    }
-
-    pub fn address(&self) -> &Address {
-        &self.address
-    }
-
-    /// Empty for a unix socket.
-    pub(super) fn sockets(&self) -> &[SocketAddr] {
-        &self.sockets
     }
 }
 

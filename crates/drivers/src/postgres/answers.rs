@@ -257,16 +257,16 @@ pub(super) fn login_error(report: &ServerReport<'_>) -> DbError {
 
 /// A failed connection in libpq's words, if it has any: those of each host that was tried.
 pub fn libpq_connection_failure(error: &DbError) -> Option<String> {
-    if error.earlier().is_empty() {
+    if error.earlier.is_empty() {
         return failure_of_host(error);
     }
     let words = |error: &DbError| failure_of_host(error).unwrap_or_else(|| error.to_string());
-    let hosts: Vec<String> = error.earlier().iter().chain([error]).map(words).collect();
+    let hosts: Vec<String> = error.earlier.iter().chain([error]).map(words).collect();
     Some(hosts.join("\n"))
 }
 
 fn failure_of_host(error: &DbError) -> Option<String> {
-    let (place, question) = match error.address()? {
+    let (place, question) = match error.address.as_ref()? {
         Address::Tcp { host, port } => (
             format!("at \"{host}\", port {port}"),
             "on that host and accepting TCP/IP connections?",
@@ -277,7 +277,7 @@ fn failure_of_host(error: &DbError) -> Option<String> {
         ),
     };
     let message = error.message();
-    let why = match (error.cause(), error.origin()) {
+    let why = match (error.cause(), error.origin) {
         (_, ErrorOrigin::System(_)) => format!("{message}\n\tIs the server running {question}"),
         (Cause::Rejected, ErrorOrigin::Server) => format!("FATAL:  {message}"),
         _ => return None,

@@ -2,7 +2,7 @@
 //!
 //! Cancel requests, each on its own connection.
 //!
-//! The methods of log-in that a target accepts: `require_auth` and `channel_binding`, as libpq has them.
+//! The methods of log-in that a target accepts: `require_auth`, as libpq has it.
 
 use super::Settings;
 use super::answers::{broken, login_error, unsendable};
@@ -12,12 +12,10 @@ use crate::net::{Address, Resolved, TlsMode, Transport, before, random};
 use crate::target::{Secret, TargetUrl};
 use dyno_core::{Cause, DbError, DbResult, ErrorClass, MILLISECOND, Nanos, SECOND, SessionProof};
 use dyno_reactor::{now, sleep_until, timeout};
-use dyno_wire::postgres::backend::{Authentication, BackendKey, SaslMechanisms};
+use dyno_wire::postgres::backend::{Authentication, BackendKey};
 use dyno_wire::postgres::frame::tag;
-use dyno_wire::postgres::scram::{
-    ChannelBinding, ClientFinal, ClientFirst, MECHANISM, MECHANISM_PLUS, ScramError,
-};
-use dyno_wire::postgres::{WireError, backend, frontend, md5_password, tls_server_end_point};
+use dyno_wire::postgres::scram::{ClientFinal, ClientFirst, MECHANISM, ScramError};
+use dyno_wire::postgres::{WireError, backend, frontend, md5_password};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +24,7 @@ use std::thread;
 /// More iterations of SCRAM are computed beside the loop.
 const LOOP_ITERATIONS: u32 = 20_000;
 
-/// Use of TLS or of channel binding.
+/// Use of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Never,
@@ -57,7 +55,7 @@ pub(super) async fn open(
     host: &Resolved,
     due: Nanos,
 ) -> DbResult<(Link, Option<BackendKey>)> {
-    let (first, second) = attempts(settings.tls.mode, host.address());
+    let (first, second) = attempts(settings.tls.mode, &host.address);
     let failure = match attempt(settings, host, due, first).await {
         Ok(opened) => return Ok(opened),
         Err(failure) => failure,
@@ -75,10 +73,10 @@ pub(super) async fn open(
 
 /// Connects without a log-in, with the target's encryption: for cancel requests.
 pub(super) async fn dial(settings: &Settings, host: &Resolved, due: Nanos) -> DbResult<Link> {
-    let (first, _) = attempts(settings.tls.mode, host.address());
+    let (first, _) = attempts(settings.tls.mode, &host.address);
     let mut link = Link::new(Transport::connect(host, due).await?);
     if first != Wish::Never {
-        start_tls(&mut link, settings, host.address(), first).await?;
+        start_tls(&mut link, settings, &host.address, first).await?;
     }
     Ok(link)
 }
@@ -96,7 +94,7 @@ async fn attempt(
     due: Nanos,
     encryption: Wish,
 ) -> Result<(Link, Option<BackendKey>), Failure> {
-    let address = host.address();
+    let address = &host.address;
     let transport = Transport::connect(host, due).await;
     let mut link = Link::new(transport.map_err(|error| Failure { error, other_way: false })?);
     if encryption != Wish::Never {
@@ -181,7 +179,7 @@ async fn login(
                 if matches!(request, Authentication::Cleartext) {
                     Disclosure::ClearText.check(&link.transport, address, settings.opt_ins)?;
                 }
-                login.answer(request, &link.transport, &mut link.out).await?;
+                login.answer(request, &mut link.out).await?;
                 if !link.out.is_empty() {
                     let sent = link.transport.send(&link.out).await;
                     sent.map_err(|error| closed(error, address))?;
@@ -191,7 +189,8 @@ async fn login(
                 let report = backend::report(&body).map_err(broken)?;
                 return Err(login_error(&report));
             }
-            tag::NEGOTIATE => drop(backend::negotiate(&body).map_err(broken)?),
+            // Of minor versions and options that dyno does not ask for.
+            tag::NEGOTIATE => {}
             tag::BACKEND_KEY => key = Some(backend::backend_key(&body).map_err(broken)?),
             tag::READY if matches!(login.step, Step::Accepted) => {
                 link.state.status = backend::ready(&body).map_err(broken)?;
@@ -238,12 +237,7 @@ enum Step {
 
 impl Login<'_> {
     /// Appends the answer to a request, if it needs one.
-    async fn answer(
-        &mut self,
-        request: Authentication<'_>,
-        transport: &Transport,
-        out: &mut Vec<u8>,
-    ) -> DbResult<()> {
+    async fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> DbResult<()> {
         let step = std::mem::replace(&mut self.step, Step::Asked);
         match (request, step) {
             (Authentication::Ok, Step::Asked) => self.step = Step::Accepted,
@@ -256,13 +250,11 @@ impl Login<'_> {
                 let hashed = md5_password(&self.settings.user, self.password()?, salt);
                 frontend::password(out, &hashed).map_err(unsendable)?;
             }
-            (Authentication::Sasl(offered), Step::Asked) => {
-                let binding = self.settings.methods.binding(offered, transport)?;
-                let binding = binding.ok_or_else(|| self.unsupported())?;
+            (Authentication::Sasl(offered), Step::Asked) if offered.contains(MECHANISM) => {
                 self.password()?;
-                self.method = scram_method(&binding);
-                let first = ClientFirst::new("", &random::<18>()?, binding);
-                frontend::sasl_initial(out, first.mechanism(), first.message().as_bytes())
+                self.method = "scram-sha-256";
+                let first = ClientFirst::new("", &random::<18>()?);
+                frontend::sasl_initial(out, MECHANISM, first.message().as_bytes())
                     .map_err(unsendable)?;
                 self.step = Step::ScramFirst(first);
             }
@@ -281,7 +273,7 @@ impl Login<'_> {
             (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {
                 last.server_final(message).map_err(|error| self.scram(&error))?;
             }
-            (Authentication::Unsupported(_), Step::Asked) => {
+            (Authentication::Sasl(_) | Authentication::Unsupported(_), Step::Asked) => {
                 return Err(self.unsupported());
             }
             // Also a server that accepts the user before SCRAM has proven that it knows the password.
@@ -348,7 +340,7 @@ impl CancelToken {
 
     /// The address of the server.
     pub(super) fn address(&self) -> &Address {
-        self.settings.hosts.pick(self.number).address()
+        &self.settings.hosts.pick(self.number).address
     }
 
     /// Asks the server to cancel, and waits until it has taken note, half a second at most. A cancelled statement ends with SQLSTATE 57014.
@@ -361,7 +353,7 @@ impl CancelToken {
         };
         let host = self.settings.hosts.pick(self.number);
         let due = now().saturating_add(self.settings.connect_timeout);
-        before(due, host.address(), async {
+        before(due, &host.address, async {
             let mut link = dial(&self.settings, host, due).await?;
             frontend::cancel_request(&mut link.out, key.process, &key.secret);
             link.transport.send(&link.out).await?;
@@ -384,34 +376,21 @@ impl fmt::Debug for CancelToken {
 /// The authentication methods of libpq; dyno implements the first four.
 const METHODS: [&str; 7] = ["none", "password", "md5", "scram-sha-256", "gss", "sspi", "oauth"];
 
-/// The method when channel binding was part of it.
-const BOUND: &str = "scram-sha-256-plus";
-
 #[derive(Clone, Debug)]
 pub(super) struct AcceptedMethods {
     /// As it is written; `None` accepts all.
     required: Option<String>,
     accepted: Vec<&'static str>,
-    binding: Wish,
 }
 
 impl AcceptedMethods {
     pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
         let required = target.options.get("require_auth").filter(|text| !text.is_empty());
-        let binding = match target.options.get("channel_binding").map(String::as_str) {
-            Some("disable") => Wish::Never,
-            Some("require") => Wish::Always,
-            _ => Wish::IfOffered,
-        };
         let accepted = match required {
             Some(list) => accepted(list)?,
             None => METHODS.to_vec(),
         };
-        Ok(AcceptedMethods { required: required.cloned(), accepted, binding })
-    }
-
-    pub(super) fn requires_binding(&self) -> bool {
-        self.binding == Wish::Always
+        Ok(AcceptedMethods { required: required.cloned(), accepted })
     }
 
     /// Refuses a request for a method that is not accepted. `answered` is the method that the server has been
@@ -422,62 +401,26 @@ impl AcceptedMethods {
         answered: &'static str,
         address: &Address,
     ) -> DbResult<()> {
-        let (method, is_bound) = match request {
-            Authentication::Ok => (answered, answered == BOUND),
-            Authentication::Cleartext => ("password", false),
-            Authentication::Md5(_) => ("md5", false),
-            Authentication::Sasl(offered) => ("scram-sha-256", offered.contains(MECHANISM_PLUS)),
+        let method = match request {
+            Authentication::Ok => answered,
+            Authentication::Cleartext => "password",
+            Authentication::Md5(_) => "md5",
+            Authentication::Sasl(_) => "scram-sha-256",
             Authentication::SaslContinue(_)
             | Authentication::SaslFinal(_)
             | Authentication::Unsupported(_) => return Ok(()),
         };
-        if self.requires_binding() && !is_bound {
-            let message = format!(
-                "The server at {address} logs in without channel binding, which channel_binding=require demands."
-            );
-            return Err(refusal(message).with_hint(
-                "give the user a password of scram-sha-256 and the server TLS, and connect with tls=require or higher",
-            ));
-        }
-        let kind = if method == BOUND { "scram-sha-256" } else { method };
         if let Some(required) = &self.required
-            && !self.accepted.contains(&kind)
+            && !self.accepted.contains(&method)
         {
             let message = format!(
-                "The server at {address} logs in by the method {kind}, which require_auth={required} excludes."
+                "The server at {address} logs in by the method {method}, which require_auth={required} excludes."
             );
             return Err(
                 refusal(message).with_hint("name the method in require_auth if it is meant")
             );
         }
         Ok(())
-    }
-
-    /// The binding to answer an offer with.
-    pub(super) fn binding(
-        &self,
-        offered: SaslMechanisms<'_>,
-        transport: &Transport,
-    ) -> DbResult<Option<ChannelBinding>> {
-        let is_bound = offered.contains(MECHANISM_PLUS);
-        if is_bound && !transport.is_tls() {
-            return Err(broken(WireError("it offers channel binding without TLS")));
-        }
-        let certificate = transport.certificate().filter(|_| self.binding != Wish::Never);
-        Ok(match certificate.and_then(tls_server_end_point) {
-            Some(hash) if is_bound => Some(ChannelBinding::EndPoint(hash)),
-            _ if !offered.contains(MECHANISM) || self.requires_binding() => None,
-            Some(_) => Some(ChannelBinding::Unoffered),
-            None => Some(ChannelBinding::Impossible),
-        })
-    }
-}
-
-/// The name of a SCRAM method, as [`SessionProof`](dyno_core::SessionProof) has it.
-pub(super) fn scram_method(binding: &ChannelBinding) -> &'static str {
-    match binding {
-        ChannelBinding::EndPoint(_) => BOUND,
-        ChannelBinding::Impossible | ChannelBinding::Unoffered => "scram-sha-256",
     }
 }
 
@@ -558,15 +501,12 @@ mod tests {
             ("require_auth=scram-sha-256", [false, false, false, true]),
             ("require_auth=md5,password", [false, true, true, false]),
             ("require_auth=!none,!password", [false, false, true, true]),
-            ("channel_binding=require", [false; 4]),
         ] {
             let methods = methods(query).unwrap();
             let is_allowed =
                 requests.each_ref().map(|(it, by)| methods.check(it, by, &address).is_ok());
             assert_eq!(is_allowed, accepted, "{query}");
         }
-        let bound = methods("channel_binding=require&require_auth=scram-sha-256").unwrap();
-        assert_eq!(bound.check(&Authentication::Ok, BOUND, &address), Ok(()));
         for wrong in ["x", "md5,!password", "!md5,password", "md5,", "!"] {
             assert!(methods(&format!("require_auth={wrong}")).is_err(), "{wrong}");
         }

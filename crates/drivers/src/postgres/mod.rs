@@ -1,6 +1,6 @@
 //! Sessions that speak the PostgreSQL protocol.
 //!
-//! - `connect`: TLS by `sslmode`, authentication, `require_auth` and `channel_binding`, startup; cancel requests.
+//! - `connect`: TLS by `sslmode`, authentication, `require_auth`, startup; cancel requests.
 //! - `link`: one connection; sends flights and collects their answers. The hot path.
 //! - `answers`: the progress of answers, the kinds of servers. `session`: statements, pipelines, transactions and bulk
 //!   loads on top of a link. `error`: the server's errors.
@@ -84,18 +84,14 @@ impl PostgresDriver {
         startup.extend(option("options").map(|options| ("options", options)));
         startup.extend(target.session_variables());
         let startup = startup.into_iter().map(|(k, v)| (k.to_owned(), v.to_owned())).collect();
-        let methods = AcceptedMethods::from_target(target)?;
         let role = option("target_session_attrs");
         let role = SessionAttributes::ALL.into_iter().find(|kind| role == Some(kind.name()));
         let order = option("load_balance_hosts");
         let order = HostOrder::ALL.into_iter().find(|known| order == Some(known.name()));
         let settings = Settings {
             hosts: target.hosts.resolve()?,
-            tls: TlsConfig::new(&TlsOptions {
-                proves_key: methods.requires_binding(),
-                ..with_default_files(&target.tls)
-            })?,
-            methods,
+            tls: TlsConfig::new(&with_default_files(&target.tls))?,
+            methods: AcceptedMethods::from_target(target)?,
             password: target.password.clone(),
             opt_ins: OptIns::from_target(target),
             startup,
@@ -123,7 +119,7 @@ impl PostgresDriver {
                 Ok(mut session) => match role.objection(&mut session).await? {
                     None => return Ok(session),
                     Some(objection) => {
-                        unwanted(self.settings.hosts.pick(number).address(), objection)
+                        unwanted(&self.settings.hosts.pick(number).address, objection)
                     }
                 },
                 Err(error) => error,
@@ -143,9 +139,9 @@ impl PostgresDriver {
     async fn connect_to(&self, number: u32) -> DbResult<PostgresSession> {
         let host = self.settings.hosts.pick(number);
         let due = now().saturating_add(self.settings.connect_timeout);
-        let opened = before(due, host.address(), connect::open(&self.settings, host, due)).await;
-        let (link, key) = opened
-            .map_err(|error| spell_hint(error.at(host.address()), self.settings.spellings))?;
+        let opened = before(due, &host.address, connect::open(&self.settings, host, due)).await;
+        let (link, key) =
+            opened.map_err(|error| spell_hint(error.at(&host.address), self.settings.spellings))?;
         let cancel = CancelToken::new(self.settings.clone(), number, key);
         Ok(PostgresSession::new(link, cancel))
     }
@@ -181,7 +177,7 @@ impl Driver for PostgresDriver {
     }
 
     fn place(&self) -> String {
-        format!("the server at {}", self.settings.hosts.pick(0).address())
+        format!("the server at {}", self.settings.hosts.pick(0).address)
     }
 }
 

@@ -30,56 +30,37 @@ pub enum NodeRouting {
     Spread(Vec<usize>),
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Seat {
-    /// Its own node, as a place in the list.
-    own: usize,
-    /// Number of earlier sessions of the same node.
-    turn: usize,
-}
-
-impl Seat {
-    /// The places of `count` nodes in the order of a search for a living one: its own, then the others, which share the
-    /// sessions of a dead node evenly. Later attempts begin further on: a node that accepts connections and never
-    /// answers holds up one attempt only.
-    fn order(self, count: usize, attempt: u32) -> impl Iterator<Item = usize> {
-        let place = move |step: usize| match (step + attempt as usize) % count {
-            0 => self.own,
-            step => (self.own + 1 + (self.turn + step - 1) % (count - 1)) % count,
-        };
-        (0..count).map(place)
-    }
+/// The places of `count` nodes in the order in which session `number` searches for a living one: its own, then the
+/// others, which share the sessions of a dead node evenly. Later attempts begin further on: a node that accepts
+/// connections and never answers holds up one attempt only.
+fn order(count: usize, number: u32, attempt: u32) -> impl Iterator<Item = usize> {
+    // Its own place, and the number of earlier sessions there.
+    let (own, turn) = (number as usize % count, number as usize / count);
+    let place = move |step: usize| match (step + attempt as usize) % count {
+        0 => own,
+        step => (own + 1 + (turn + step - 1) % (count - 1)) % count,
+    };
+    (0..count).map(place)
 }
 
 /// Drivers of the nodes of one target, and the way to them. A clone shares the nodes and the number of the one that
 /// takes writes.
 #[derive(Debug)]
 pub struct Routed<D> {
-    view: View<D>,
+    pub nodes: Arc<[D]>,
+    /// The node that takes writes, read when a session is opened.
+    writable: Arc<AtomicUsize>,
+    way: NodeRouting,
     /// For [`Driver::primary`]; `None` if that is this one.
     primary: Option<Box<Routed<D>>>,
     shards: Option<Arc<Shards<Routed<D>>>>,
 }
 
-#[derive(Debug)]
-struct View<D> {
-    nodes: Arc<[D]>,
-    /// The node that takes writes, read when a session is opened.
-    writable: Arc<AtomicUsize>,
-    way: NodeRouting,
-}
-
-impl<D> Clone for View<D> {
-    fn clone(&self) -> Self {
-        let (nodes, writable) = (Arc::clone(&self.nodes), Arc::clone(&self.writable));
-        View { nodes, writable, way: self.way.clone() }
-    }
-}
-
 impl<D> Clone for Routed<D> {
     fn clone(&self) -> Self {
+        let (nodes, writable) = (Arc::clone(&self.nodes), Arc::clone(&self.writable));
         let (primary, shards) = (self.primary.clone(), self.shards.clone());
-        Routed { view: self.view.clone(), primary, shards }
+        Routed { nodes, writable, way: self.way.clone(), primary, shards }
     }
 }
 
@@ -106,50 +87,39 @@ impl<D: Driver + Send> Routed<D> {
             ));
         }
         let writable = Arc::new(AtomicUsize::new(writable));
-        let view = View { nodes: nodes.into(), writable, way };
-        let primary = Routed::on(View { way: loads, ..view.clone() });
-        Ok(Routed { primary: Some(Box::new(primary)), ..Routed::on(view) })
-    }
-
-    fn on(view: View<D>) -> Self {
-        Routed { view, primary: None, shards: None }
+        let loading =
+            Routed { nodes: nodes.into(), writable, way: loads, primary: None, shards: None };
+        Ok(Routed { way, primary: Some(Box::new(loading.clone())), ..loading })
     }
 
     /// The same, which knows that these of its nodes, by names and numbers, are the shards behind its endpoint. The
     /// map is for as many shards.
     #[must_use]
     pub fn with_shards(self, shards: Vec<(String, usize)>, map: Option<ShardMap>) -> Self {
-        let nodes = shards.into_iter().map(|(name, number)| {
-            let way = NodeRouting::Through(number);
-            ShardNode { name, driver: Routed::on(View { way, ..self.view.clone() }) }
-        });
+        let only = |number| Routed {
+            way: NodeRouting::Through(number),
+            primary: None,
+            shards: None,
+            ..self.clone()
+        };
+        let nodes =
+            shards.into_iter().map(|(name, number)| ShardNode { name, driver: only(number) });
         let shards = Some(Arc::new(Shards { nodes: nodes.collect(), map }));
         let primary = self.primary.map(|primary| Routed { shards: shards.clone(), ..*primary });
-        Routed { view: self.view, primary: primary.map(Box::new), shards }
+        Routed { primary: primary.map(Box::new), shards, ..self }
     }
 
     /// Has sessions opened from now on write to another node. Unknown numbers change nothing.
     pub fn switch_primary(&self, node: usize) {
-        if node < self.view.nodes.len() {
-            self.view.writable.store(node, Ordering::Relaxed);
+        if node < self.nodes.len() {
+            self.writable.store(node, Ordering::Relaxed);
         }
     }
 
     pub fn writable(&self) -> usize {
-        self.view.writable.load(Ordering::Relaxed)
+        self.writable.load(Ordering::Relaxed)
     }
 
-    /// The node that new session `number` reads from outside of transactions.
-    pub fn reads_at(&self, number: u32) -> usize {
-        self.view.reads_at(number)
-    }
-
-    pub fn nodes(&self) -> &[D] {
-        &self.view.nodes
-    }
-}
-
-impl<D: Driver> View<D> {
     /// The node of an endpoint, or the one that takes writes.
     fn main(&self) -> usize {
         match self.way {
@@ -158,7 +128,7 @@ impl<D: Driver> View<D> {
         }
     }
 
-    /// The nodes for reads where these differ from [`View::main`].
+    /// The nodes for reads where these differ from [`Routed::main`].
     fn readers(&self) -> Vec<usize> {
         let writable = self.main();
         match &self.way {
@@ -171,23 +141,18 @@ impl<D: Driver> View<D> {
         }
     }
 
-    fn seat(count: usize, number: u32) -> Seat {
-        let number = number as usize;
-        Seat { own: number % count, turn: number / count }
-    }
-
-    /// The node that new session `number` reads from.
-    fn reads_at(&self, number: u32) -> usize {
+    /// The node that new session `number` reads from outside of transactions.
+    pub fn reads_at(&self, number: u32) -> usize {
         match self.readers().as_slice() {
             [] => self.main(),
-            readers => readers[Self::seat(readers.len(), number).own],
+            readers => readers[number as usize % readers.len()],
         }
     }
 
-    /// A session on the first node that opens one, in the order of [`Seat::order`].
+    /// A session on the first node that opens one, in the order of [`order`].
     async fn living(&self, readers: &[usize], number: u32, attempt: u32) -> DbResult<D::Session> {
         let mut refused = DbError::unreachable("There is no node that could be read from.");
-        for place in Self::seat(readers.len(), number).order(readers.len(), attempt) {
+        for place in order(readers.len(), number, attempt) {
             match self.nodes[readers[place]].connect(number).await {
                 Ok(session) => return Ok(session),
                 Err(error) => refused = error,
@@ -202,9 +167,9 @@ impl<D: Driver + Send> Driver for Routed<D> {
 
     /// Only on its own nodes: a trial begins on the nodes of its plan.
     async fn connect(&self, number: u32) -> DbResult<RoutedSession<D::Session>> {
-        let nodes = &self.view.nodes;
-        let (main, reader) = (self.view.main(), self.view.reads_at(number));
-        let NodeRouting::Split(_) = self.view.way else {
+        let nodes = &self.nodes;
+        let (main, reader) = (self.main(), self.reads_at(number));
+        let NodeRouting::Split(_) = self.way else {
             return nodes[reader].connect(number).await.map(RoutedSession::on);
         };
         let session = nodes[main].connect(number).await?;
@@ -218,30 +183,30 @@ impl<D: Driver + Send> Driver for Routed<D> {
     /// takes writes. It stays there until it is lost, as behind most endpoints; later sessions try their own nodes
     /// first.
     async fn reconnect(&self, number: u32, attempt: u32) -> DbResult<RoutedSession<D::Session>> {
-        let (view, readers) = (&self.view, self.view.readers());
+        let readers = self.readers();
         if readers.is_empty() {
             return self.connect(number).await;
         }
-        if let NodeRouting::Spread(_) = view.way {
-            return view.living(&readers, number, attempt).await.map(RoutedSession::on);
+        if let NodeRouting::Spread(_) = self.way {
+            return self.living(&readers, number, attempt).await.map(RoutedSession::on);
         }
-        let main = view.nodes[view.main()].connect(number).await?;
-        match view.living(&readers, number, attempt).await {
+        let main = self.nodes[self.main()].connect(number).await?;
+        match self.living(&readers, number, attempt).await {
             Ok(reader) => Ok(RoutedSession::split(main, reader)),
             Err(_) => Ok(RoutedSession::on(main)),
         }
     }
 
     fn dialect(&self) -> Dialect {
-        self.view.nodes[0].dialect()
+        self.nodes[0].dialect()
     }
 
     fn blocks(&self) -> bool {
-        self.view.nodes[0].blocks()
+        self.nodes[0].blocks()
     }
 
     fn place(&self) -> String {
-        self.view.nodes[self.view.reads_at(0)].place()
+        self.nodes[self.reads_at(0)].place()
     }
 
     fn primary(&self) -> &Self {

@@ -174,7 +174,7 @@ fn simulated<T: 'static>(task: impl Future<Output = T>) -> T {
 /// What each node was asked.
 fn log(routed: &Routed<SimDriver>) -> Vec<Vec<String>> {
     let of = |node: &SimDriver| node.log().into_iter().map(|logged| logged.sql).collect();
-    routed.nodes().iter().map(of).collect()
+    routed.nodes.iter().map(of).collect()
 }
 
 async fn asks(session: &mut RoutedSession<SimSession>, statements: &[&str]) {

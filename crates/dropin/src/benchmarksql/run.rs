@@ -5,9 +5,7 @@ use super::properties::{Properties, redacted};
 use super::results::{Request, Results, next_run};
 use super::settings::{Place, Reader, Run};
 use super::{BenchmarksqlRun, warn};
-use dyno_core::{
-    AdminDriver, Dialect, Driver, ErrorClass, MILLISECOND, Nanos, SECOND, in_one_line,
-};
+use dyno_core::{AdminDriver, Dialect, ErrorClass, MILLISECOND, Nanos, SECOND, in_one_line};
 use dyno_engine::record::{Frame, MeasuredInterval, Phase, Window};
 use dyno_engine::{Control, ErrorPolicy, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_facts::format::short;

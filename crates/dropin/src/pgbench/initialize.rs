@@ -4,7 +4,7 @@ use super::Refusal;
 use super::options::Settings;
 use dyno_core::{Cause, DbError};
 use dyno_drivers::target::TargetUrl;
-use dyno_load::{LoadError, LoadObserver};
+use dyno_load::{LoadError, LoadErrorKind, LoadObserver};
 use dyno_pgbench::init::{InitReport, canceled, initialize};
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
@@ -53,7 +53,7 @@ pub(super) fn run(settings: &Settings) -> Result<Exit, Refusal> {
         }
         Err(error) => {
             let refusal = failed(&error, &opened.target);
-            if !matches!(error, LoadError::Canceled { .. }) {
+            if error.kind != LoadErrorKind::Canceled {
                 return Err(refusal);
             }
             output::talk_unended(&refusal.to_string());
@@ -150,27 +150,28 @@ fn summary(report: &InitReport) -> String {
 }
 
 fn failed(error: &LoadError, target: &TargetUrl) -> Refusal {
-    let refusal = match error.db_error() {
+    let refusal = match &error.error {
         Some(error) if error.is_connect() => {
             return Refusal::unconnected(error, target.dialect)
                 .with("error", "could not create connection for initialization");
         }
         Some(db_error) => {
-            let text = server_text(db_error, error.sql().unwrap_or_default());
+            let text = server_text(db_error, error.sql.as_deref().unwrap_or_default());
             // The server has answered COPY with something that no COPY is answered with.
             let is_no_copy = db_error.cause() == Cause::Protocol
-                && error.sql().is_some_and(|sql| sql.starts_with("copy "));
+                && error.sql.as_ref().is_some_and(|sql| sql.starts_with("copy "));
             if is_no_copy {
                 Refusal::error(format_args!("unexpected copy in result: {text}"))
             } else {
-                let query = error.sql().map(|sql| format!("Query was: {sql}"));
+                let query = error.sql.as_ref().map(|sql| format!("Query was: {sql}"));
                 Refusal::error(format_args!("query failed: {text}")).with_any("detail", query)
             }
         }
         None => Refusal::error(error),
     };
     // What the server itself advises is among its words.
-    let by_server = error.db_error().filter(|error| error.is_from_server()).and_then(DbError::hint);
+    let server = error.error.as_ref().filter(|error| error.is_from_server());
+    let by_server = server.and_then(DbError::hint);
     refusal.with_any("hint", error.hint().filter(|hint| by_server != Some(hint)))
 }
 

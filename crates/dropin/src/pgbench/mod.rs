@@ -164,12 +164,12 @@ impl Refusal {
         if dialect == Dialect::Postgres
             && let Some(mut words) = libpq_connection_failure(error)
         {
-            if let Some(detail) = error.detail().filter(|_| error.is_from_server()) {
+            if let Some(detail) = error.detail.as_ref().filter(|_| error.is_from_server()) {
                 words.push_str(&format!("\nDETAIL:  {detail}"));
             }
             let refusal = Refusal::error(words);
             // The last of several hosts may have failed for a reason of dyno's own.
-            let hint = error.hint().filter(|_| error.origin() == ErrorOrigin::Dyno);
+            let hint = error.hint().filter(|_| error.origin == ErrorOrigin::Dyno);
             return refusal.with_any("hint", hint);
         }
         Refusal::error(error).with_any("hint", error.hint())

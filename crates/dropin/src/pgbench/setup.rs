@@ -3,7 +3,7 @@
 
 use super::Refusal;
 use super::options::{Connection, Settings};
-use dyno_core::{AdminDriver, AdminSession, DbError, Driver, Nanos, Product, SECOND, Session};
+use dyno_core::{AdminDriver, AdminSession, DbError, Nanos, Product, SECOND};
 use dyno_drivers::target::{
     LibpqOptions, TargetError, TargetUrl, UNLIMITED_CONNECT_S, find_password, system_user,
 };

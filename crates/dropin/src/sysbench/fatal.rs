@@ -36,7 +36,7 @@ impl Place {
 
 /// The message of MariaDB's client library where a server can't be reached.
 fn mysql_message(error: &DbError) -> String {
-    match (error.origin(), error.address()) {
+    match (error.origin, &error.address) {
         (ErrorOrigin::System(errno), Some(Address::Tcp { host, .. })) => {
             format!("Can't connect to server on '{host}' ({errno})")
         }
@@ -57,12 +57,13 @@ fn lines_of_statement(error: &DbError, place: Place, driver: DbDriver) -> Vec<St
         }
     };
     let function = place.function();
-    if driver != DbDriver::Sqlite && place == Place::ThreadInit && error.statement().is_some() {
+    if driver != DbDriver::Sqlite && place == Place::ThreadInit && error.statement.is_some() {
         let mut lines = lines_of_prepare(errno, state, &message, driver);
         lines.push(format!("`{function}' function failed: {API_ERROR}"));
         return lines;
     }
-    let query_lines = error.statement().map(|sql| lines_with_query(sql, errno, &message, driver));
+    let query_lines =
+        error.statement.as_deref().map(|sql| lines_with_query(sql, errno, &message, driver));
     let mut lines = query_lines.unwrap_or_default();
     lines.push(format!(
         "`{function}' function failed: SQL error, errno = {errno}, state = '{state}': {message}"
@@ -150,19 +151,19 @@ pub(super) fn remedy_of_script(error: &str) -> Option<&'static str> {
 fn lines(error: &DbError, place: Place, driver: DbDriver) -> Vec<String> {
     if error.cause() == Cause::Workload {
         let function = Some(place.function());
-        return lines_of_script(function, error.message(), error.statement(), driver);
+        return lines_of_script(function, error.message(), error.statement.as_deref(), driver);
     }
     if !error.is_connect() {
         return lines_of_statement(error, place, driver);
     }
     // Of a script, whose place is the context.
-    let place_in_script = error.context().unwrap_or_default();
+    let place_in_script = error.context.as_deref().unwrap_or_default();
     let function = place.function();
     let failed =
         format!("`{function}' function failed: {place_in_script}connection creation failed");
     match driver {
         DbDriver::Mysql => {
-            let server = match error.address() {
+            let server = match &error.address {
                 Some(Address::Tcp { host, port }) => format!(" on host '{host}', port {port}"),
                 Some(Address::Unix(path)) => format!(" on socket '{}'", path.display()),
                 None => String::new(),
@@ -192,10 +193,10 @@ pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver
     for line in lines(error, place, driver) {
         console.fatal(line);
     }
-    if let Some(detail) = error.detail() {
+    if let Some(detail) = &error.detail {
         console.fatal(detail);
     }
-    if let (Cause::Workload, Some(trace)) = (error.cause(), error.context()) {
+    if let (Cause::Workload, Some(trace)) = (error.cause(), &error.context) {
         console.complain(trace);
     }
     if place == Place::ThreadInit {

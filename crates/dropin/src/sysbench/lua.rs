@@ -6,12 +6,11 @@ use super::fatal::{self, Console, Level, Place};
 use super::intervals::ReportHooks;
 use super::options::{self, list};
 use super::run::{self, Job};
-use dyno_core::DbError;
 use dyno_core::options::{OptionValues, size};
 use dyno_drivers::Secret;
 use dyno_lua::{
-    Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportHook,
-    ReportStat, ScriptSettings, SideState, side_state,
+    Begun, CommandError, CommandKind, LuaError, LuaScript, OptionValue, RANDOM_OPTIONS, ReportStat,
+    ScriptSettings, SideState, side_state,
 };
 use dyno_runner::databases::Database;
 use dyno_runner::failure::Exit;
@@ -48,7 +47,7 @@ fn executed(
     let Some(database) = super::opened(&line.settings, console) else {
         return Ok(Exit::Failed);
     };
-    Ok(match dyno_lua::begin(&database, &script, &settings) {
+    Ok(match dyno_lua::begin(&database, &script, &settings, false) {
         Ok(Begun::Done) => Exit::Done,
         Ok(Begun::Run(main)) => run(&database, &script, &settings, (line, main), console),
         Ok(Begun::Parallel) => {
@@ -124,6 +123,9 @@ fn run(
     }
 }
 
+const INTERMEDIATE: &str = "report_intermediate";
+const CUMULATIVE: &str = "report_cumulative";
+
 /// The states of a run beside its workers', as the original has them: one for `init`, `done` and the last report, one
 /// for the reports before it.
 struct Reports<'a> {
@@ -145,9 +147,9 @@ impl<'a> Reports<'a> {
         settings: &'a ScriptSettings,
         (line, mut main): (&'a CommandLine, Box<dyn SideState + 'a>),
     ) -> Result<Self, LuaError> {
-        main.step("init")?;
-        let reports_intermediate = main.has(ReportHook::Intermediate)?;
-        let reports_cumulative = main.has(ReportHook::Cumulative)?;
+        main.step("init", "")?;
+        let reports_intermediate = main.step("has", INTERMEDIATE)?.is_some();
+        let reports_cumulative = main.step("has", CUMULATIVE)?.is_some();
         let reporter = match reports_intermediate || reports_cumulative {
             // The original's thread for reports comes after the workers.
             true => Some(side_state(database, script, settings, line.settings.threads)?),
@@ -165,13 +167,14 @@ impl<'a> Reports<'a> {
     fn done(mut self, console: &mut Console) -> Result<(), LuaError> {
         self.close_reporter();
         self.print_failures(console);
-        self.main.step("done").and_then(|()| self.main.close())
+        self.main.step("done", "")?;
+        self.main.step("close", "").map(drop)
     }
 
     fn close_reporter(&mut self) {
         if let Some(mut reporter) = self.reporter.take() {
-            let ended = reporter.close();
-            self.keep("report_intermediate", ended);
+            let ended = reporter.step("close", "").map(drop);
+            self.keep(INTERMEDIATE, ended);
         }
     }
 }
@@ -182,8 +185,8 @@ impl ReportHooks for Reports<'_> {
             return false;
         }
         if let Some(reporter) = &mut self.reporter {
-            let ended = reporter.report(ReportHook::Intermediate, stat);
-            self.keep("report_intermediate", ended);
+            let ended = reporter.report(INTERMEDIATE, stat);
+            self.keep(INTERMEDIATE, ended);
         }
         true
     }
@@ -195,8 +198,8 @@ impl ReportHooks for Reports<'_> {
         let settings = &self.line.settings;
         Console::new(settings.verbosity, settings.json_to_stdout()).text(Level::Notice, heading);
         if let Some(reporter) = &mut self.reporter {
-            let ended = reporter.report(ReportHook::Cumulative, stat);
-            self.keep("report_cumulative", ended);
+            let ended = reporter.report(CUMULATIVE, stat);
+            self.keep(CUMULATIVE, ended);
         }
         true
     }
@@ -206,8 +209,8 @@ impl ReportHooks for Reports<'_> {
         if !self.reports_cumulative {
             return false;
         }
-        let ended = self.main.report(ReportHook::Cumulative, stat);
-        self.keep("report_cumulative", ended);
+        let ended = self.main.report(CUMULATIVE, stat);
+        self.keep(CUMULATIVE, ended);
         true
     }
 
@@ -230,7 +233,7 @@ fn failed(
         return Exit::Failed;
     }
     let driver = line.settings.db_driver;
-    let statement = error.failure.as_ref().and_then(DbError::statement);
+    let statement = error.failure.as_ref().and_then(|error| error.statement.as_deref());
     for said in fatal::lines_of_script(function, &error.message, statement, driver) {
         console.fatal(said);
     }

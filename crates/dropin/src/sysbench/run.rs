@@ -14,7 +14,9 @@ use dyno_engine::{
     drive,
 };
 use dyno_facts::{Message, SeriesRow};
-use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, Unobserved, doing};
+use dyno_load::{
+    LoadError, LoadErrorKind, LoadObserver, LoadReport, LoadSessions, Unobserved, doing,
+};
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
 use dyno_runner::failure::Exit;
@@ -202,8 +204,8 @@ fn look_before(
             return Ok(());
         }
         Ok(Err(error)) => error,
-        Err(LoadError::Session { error, .. }) => SysbenchPreflightError::Db(error),
-        Err(LoadError::Canceled { .. }) => {
+        Err(LoadError { error: Some(error), .. }) => SysbenchPreflightError::Db(error),
+        Err(LoadError { kind: LoadErrorKind::Canceled, .. }) => {
             job.say_too_late(console);
             return Err(Exit::Aborted);
         }
@@ -604,21 +606,22 @@ fn summary(report: &LoadReport) -> String {
 
 /// An error of what is done as a load is.
 fn print_load_error(console: &mut Console, error: &LoadError, settings: &Settings) {
-    match error {
-        LoadError::Session { doing, sql, error, hint, .. } => {
+    match &error.error {
+        Some(db_error) => {
+            let LoadError { problem: doing, sql, remedy, .. } = error;
             let error = match sql {
-                Some(sql) => error.clone().with_statement(sql.as_str()),
-                None => error.clone(),
+                Some(sql) => db_error.clone().with_statement(sql.as_str()),
+                None => db_error.clone(),
             };
             if !error.is_connect() && sql.is_none() {
                 console.fatal(format_args!("{doing} failed"));
             }
             fatal::print(console, &error, Place::Command, settings.db_driver);
-            if let (None, Some(hint)) = (error.hint(), hint) {
+            if let (None, Some(hint)) = (error.hint(), remedy) {
                 console.hint(hint);
             }
         }
-        _ => {
+        None => {
             console.fatal(error);
             if let Some(hint) = error.hint() {
                 console.hint(hint);

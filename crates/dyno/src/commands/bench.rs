@@ -6,7 +6,7 @@ use super::run::{Keeping, find_unfinished, run_kept, seconds};
 use super::runs::RunsFolder;
 use crate::terminal::human_time;
 use crate::{Done, families};
-use dyno_core::{AdminSession, DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect};
 use dyno_facts::format::bytes;
 use dyno_facts::{RunStatus, SecretUrl, StepAction, TableOrigin};
 use dyno_load::query::{answer_if_any, is_pooled};

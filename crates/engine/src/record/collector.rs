@@ -380,9 +380,9 @@ mod tests {
         // In flight when the window closes, ended after it: not throughput.
         committed(&mut recorder, 4 * SECOND + 3, 5 * SECOND + 1);
         assert!(recorder.is_finished());
-        assert_eq!(recorder.longest_in_flight(), SECOND - 2);
+        assert_eq!(recorder.longest_in_flight, SECOND - 2);
         recorder.cut(9 * SECOND);
-        assert_eq!(recorder.longest_in_flight(), SECOND - 2, "nothing is left to cut");
+        assert_eq!(recorder.longest_in_flight, SECOND - 2, "nothing is left to cut");
 
         let mut collector = Collector::new(1, 1, false);
         let order: Vec<_> = frames.borrow().iter().map(|(of, _)| (of.phase, of.index)).collect();
@@ -415,7 +415,7 @@ mod tests {
             ..Counts::default()
         };
         assert_eq!(total.counts(), expected);
-        assert_eq!(recorder.in_flight_at_close(), 1);
+        assert_eq!(recorder.in_flight_at_close, 1);
         assert_eq!(total.counts().started, total.counts().ended() + 1);
         assert_eq!((total.work().reads, total.wasted().writes), (2, 2));
         assert_eq!(total.errors.total(), 2);

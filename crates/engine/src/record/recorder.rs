@@ -63,15 +63,18 @@ impl<S: FnMut(FramePlace, &mut Box<Frame>)> FrameSink for S {}
 pub struct Recorder<S: FrameSink> {
     pub(crate) frame: Box<Frame>,
     window: Window,
-    phase: Phase,
+    pub phase: Phase,
     index: u32,
     boundary: Nanos,
     began: Nanos,
     in_flight: Vec<u64>,
     in_flight_at_open: u64,
-    in_flight_at_close: u64,
+    /// Transactions that had begun and not ended when the window closed.
+    pub in_flight_at_close: u64,
     last_begun: Nanos,
-    longest_in_flight: Nanos,
+    /// The longest latency among those transactions, counted until their ends or until [`Recorder::cut`]. A stall that
+    /// outlasts the window is in no other figure.
+    pub longest_in_flight: Nanos,
     cpu_before: Nanos,
     finished: bool,
     sink: S,
@@ -176,10 +179,6 @@ impl<S: FrameSink> Recorder<S> {
         }
     }
 
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
     pub fn is_finished(&self) -> bool {
         self.finished
     }
@@ -188,22 +187,11 @@ impl<S: FrameSink> Recorder<S> {
         self.window.closes
     }
 
-    /// Transactions that had begun and not ended when the window closed.
-    pub fn in_flight_at_close(&self) -> u64 {
-        self.in_flight_at_close
-    }
-
     /// Transactions that had begun in the warm-up and not ended when the window opened; 0 when asked
     /// again.
     #[inline]
     pub fn take_in_flight_at_open(&mut self) -> u64 {
         std::mem::take(&mut self.in_flight_at_open)
-    }
-
-    /// The longest latency among those transactions, counted until their ends or until [`Recorder::cut`]. A stall that
-    /// outlasts the window is in no other figure.
-    pub fn longest_in_flight(&self) -> Nanos {
-        self.longest_in_flight
     }
 
     /// Transactions that have not ended by `now` never will.

@@ -312,7 +312,7 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         let mut recorder = self.local.recorder.borrow_mut();
         // The window may have opened since the last round of the loop.
         recorder.advance(begin.began);
-        if recorder.phase() == Phase::WarmUp
+        if recorder.phase == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
             recorder.begin(kind, begin.began);

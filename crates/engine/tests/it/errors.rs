@@ -242,6 +242,6 @@ fn workers_of_a_node_that_is_gone_go_on_at_another_one() {
     // Two workers lose one transaction each, and a moment.
     assert_eq!((counts.failed, counts.reconnects, result.total.errors.total()), (2, 2, 2));
     assert!(counts.committed >= 4 * 3_000 - 2 * 100, "{counts:?}");
-    let [first, second] = [0, 1].map(|node| routed.nodes()[node].statements());
+    let [first, second] = [0, 1].map(|node| routed.nodes[node].statements());
     assert!(first <= 2 * 1_001 && second >= 4 * 3_000 - 2 * 1_100, "{first}, {second}");
 }

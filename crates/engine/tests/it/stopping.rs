@@ -193,7 +193,7 @@ fn a_panic_before_the_start_fails_the_trial_and_no_loop_waits_for_it() {
     for result in [simulated, real] {
         let Err(DriveError::Connect(error)) = result else { panic!("{result:?}") };
         assert!(error.message().contains("panicked"), "{error}");
-        assert_eq!(error.parts().detail.as_deref(), Some("worker 0 is broken"));
+        assert_eq!(error.detail.as_deref(), Some("worker 0 is broken"));
     }
 }
 

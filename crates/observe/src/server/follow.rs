@@ -4,7 +4,7 @@
 //! Counters and gauges of a node at one moment, and what two of them say of the time between.
 
 use super::Asker;
-use dyno_core::{AdminSession, DbResult, Dialect, Session};
+use dyno_core::{AdminSession, DbResult, Dialect};
 use dyno_facts::{Message, NodeRow, say};
 use std::collections::BTreeMap;
 

@@ -15,7 +15,6 @@ use std::time::Instant;
 
 use dyno_core::{
     AdminSession, AnswerRow, AnswerTable, ColumnNames, DbResult, Dialect, Discard, Nanos, Rows,
-    Session,
 };
 use dyno_facts::{Message, ServerFacts};
 use dyno_reactor::{now, timeout};
@@ -40,17 +39,16 @@ pub async fn look(session: &mut AdminSession<'_>, tables: &[String]) -> DbResult
     let mut asker = Asker::new(session);
     let mut facts = ask_facts(&mut asker).await?;
     let tables = Tables(tables);
-    let mut state = match asker.session().dialect() {
+    let mut state = match asker.session.dialect() {
         Dialect::Mysql => mysql::state(&mut asker, &facts, &tables).await?,
-        Dialect::Postgres if asker.session().capabilities().server_views => {
+        Dialect::Postgres if asker.session.capabilities().server_views => {
             postgres::state(&mut asker, &facts, &tables).await?
         }
         Dialect::Postgres => sqlite::silent_state(),
         Dialect::Sqlite => sqlite::state(&mut asker, &facts, &tables).await?,
     };
-    let (not_readable, asked) = asker.end();
-    facts.not_readable = not_readable;
-    state.asked = asked;
+    facts.not_readable = asker.not_readable;
+    state.asked = asker.asked;
     facts.schema = std::mem::take(&mut state.schema);
     Ok(NodeLook { facts, state })
 }
@@ -58,17 +56,16 @@ pub async fn look(session: &mut AdminSession<'_>, tables: &[String]) -> DbResult
 /// Looks at an endpoint, whose counters are those of whatever stands behind it: only at the way to it.
 pub async fn glance(session: &mut AdminSession<'_>) -> DbResult<NodeLook> {
     let mut asker = Asker::new(session);
-    let product = asker.session().product().clone();
+    let product = asker.session.product().clone();
     let mut state =
         NodeState { round_trip_us: round_trip_us(&mut asker).await?, ..NodeState::default() };
-    if asker.session().dialect() == Dialect::Postgres {
+    if asker.session.dialect() == Dialect::Postgres {
         state.foreign_servers = postgres::foreign_servers(&mut asker).await?;
     }
-    let (not_readable, _) = asker.end();
     let facts = ServerFacts {
         product: product.name,
         version: product.version,
-        not_readable,
+        not_readable: asker.not_readable,
         ..ServerFacts::default()
     };
     Ok(NodeLook { facts, state })
@@ -91,13 +88,12 @@ impl Questions {
         session: &mut AdminSession<'_>,
     ) -> DbResult<(Sample, Vec<Message>)> {
         let mut asker = Asker::leaving_out(session, &self.refused);
-        let sample = match asker.session().dialect() {
+        let sample = match asker.session.dialect() {
             Dialect::Mysql => mysql::sample(&mut asker, &mut self.is_mysql_replica).await,
             Dialect::Postgres => postgres::sample(&mut asker, &mut self.postgres_version).await,
             Dialect::Sqlite => Ok(Sample::default()),
         };
-        let refused = asker.refused();
-        let (not_readable, asked) = asker.end();
+        let Asker { not_readable, refused, asked, .. } = asker;
         self.refused.extend(refused);
         // What was asked before the connection was lost has been counted by the server.
         self.asked += asked;
@@ -121,13 +117,13 @@ async fn round_trip_us(asker: &mut Asker<'_, '_>) -> DbResult<Option<f64>> {
     let mut trips = Vec::with_capacity(TRIPS);
     for _ in 0..TRIPS {
         let sent = Instant::now();
-        match asker.session().query("SELECT 1", &mut Discard).await {
+        match asker.session.query("SELECT 1", &mut Discard).await {
             Ok(_) => trips.push(sent.elapsed().as_secs_f64() * 1e6),
             Err(error) if error.is_fatal() => return Err(error),
             Err(_) => return Ok(None),
         }
     }
-    asker.sent(TRIPS as u64);
+    asker.asked += Asked { all: TRIPS as u64, reads: TRIPS as u64, writes: 0 };
     trips.sort_unstable_by(f64::total_cmp);
     Ok(Some(trips[TRIPS / 2]))
 }
@@ -136,10 +132,12 @@ type Answer = Vec<Vec<Option<String>>>;
 
 struct Asker<'a, 's> {
     session: &'a mut AdminSession<'s>,
+    /// What could not be read, and why.
     not_readable: Vec<Message>,
     /// Questions that are not to be asked, and those that were refused.
     left_out: Vec<Message>,
     refused: Vec<Message>,
+    /// Also beside the asker.
     asked: Asked,
     /// Time before the first question, on the clock of samples.
     began_s: f64,
@@ -208,33 +206,15 @@ impl<'a, 's> Asker<'a, 's> {
 
     /// Without questions (by what they are about) that are not worth asking.
     fn leaving_out(session: &'a mut AdminSession<'s>, questions: &[Message]) -> Self {
-        let (left_out, asked) = (questions.to_vec(), Asked::default());
-        let (not_readable, refused) = (Vec::new(), Vec::new());
-        let began_s = mysql::clock_s();
-        Asker { session, not_readable, left_out, refused, asked, began_s, within: None }
-    }
-
-    /// Waits no longer for each answer.
-    fn within(self, within: Nanos) -> Self {
-        Asker { within: Some(within), ..self }
-    }
-
-    fn session(&mut self) -> &mut AdminSession<'s> {
-        self.session
-    }
-
-    fn refused(&self) -> Vec<Message> {
-        self.refused.clone()
-    }
-
-    /// Counts SELECTs that were sent beside the asker.
-    fn sent(&mut self, reads: u64) {
-        self.asked += Asked { all: reads, reads, writes: 0 };
-    }
-
-    /// What could not be read, and how many statements were sent.
-    fn end(self) -> (Vec<Message>, Asked) {
-        (self.not_readable, self.asked)
+        Asker {
+            session,
+            not_readable: Vec::new(),
+            left_out: questions.to_vec(),
+            refused: Vec::new(),
+            asked: Asked::default(),
+            began_s: mysql::clock_s(),
+            within: None,
+        }
     }
 
     /// All rows; none when the server refuses, which is noted with `what` it was about.

@@ -6,7 +6,7 @@
 use super::follow::{count, number};
 use super::{Answer, Asker, cell, checksum, column, property, trigger};
 use super::{NodeState, Sample, ServerFacts, Tables, round_trip_us};
-use dyno_core::{DbResult, Session};
+use dyno_core::DbResult;
 use dyno_facts::{CommitWait, ReplicaFacts, say};
 use std::collections::BTreeMap;
 
@@ -107,7 +107,7 @@ pub(super) async fn state(
     let others = asker.rows(say!(asked_sessions), &others()).await?;
     let others = others.iter().map(|row| (cell(row, 0).to_owned(), row.get(1).cloned().flatten()));
     let described = Described::ask(asker, tables).await?;
-    let promised = asker.session().proof().and_then(|proof| proof.process);
+    let promised = asker.session.proof().and_then(|proof| proof.process);
     let way = asker.rows(say!(asked_transport), address).await?;
     let is_encrypted =
         asker.text(say!(asked_encryption), tls).await?.is_some_and(|ssl| ssl.starts_with('t'));

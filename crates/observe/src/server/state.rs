@@ -4,7 +4,7 @@
 
 use super::Asker;
 use super::{Asked, Sample, postgres};
-use dyno_core::{AdminSession, DbResult, Dialect, Nanos, Session};
+use dyno_core::{AdminSession, DbResult, Dialect, Nanos};
 use dyno_facts::{CommitWait, LogInFacts, Message, NodeConditions, ReplicaFacts, ServerFacts, say};
 use std::collections::BTreeMap;
 
@@ -188,19 +188,19 @@ const SQLITE_PRAGMAS: &str = "journal_mode synchronous page_size page_count free
 /// Reads settings and counters. What the account may not see is listed, not fatal; an answer that does not end `within`
 /// this time is.
 pub async fn read_facts(session: &mut AdminSession<'_>, within: Nanos) -> DbResult<ServerFacts> {
-    let mut asker = Asker::new(session).within(within);
+    let mut asker = Asker { within: Some(within), ..Asker::new(session) };
     let mut facts = ask_facts(&mut asker).await?;
-    facts.not_readable = asker.end().0;
+    facts.not_readable = asker.not_readable;
     Ok(facts)
 }
 
 /// The same without what could not be read: the asker knows that.
 pub(super) async fn ask_facts(asker: &mut Asker<'_, '_>) -> DbResult<ServerFacts> {
-    let product = asker.session().product().clone();
-    let (dialect, capabilities) = (asker.session().dialect(), asker.session().capabilities());
+    let product = asker.session.product().clone();
+    let (dialect, capabilities) = (asker.session.dialect(), asker.session.capabilities());
     let mut facts =
         ServerFacts { product: product.name, version: product.version, ..ServerFacts::default() };
-    facts.log_in = asker.session().proof().map(|proof| LogInFacts {
+    facts.log_in = asker.session.proof().map(|proof| LogInFacts {
         tls: proof.tls.map(|tls| tls.version.to_owned()),
         is_verified: proof.tls.is_some_and(|tls| tls.is_verified),
         method: proof.method.to_owned(),

@@ -9,7 +9,7 @@
 
 use crate::databases::{self, Database, ReachedDatabase, ReachedNode};
 use crate::watch::{WatchedNode, trial_verdict};
-use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Nanos, SECOND};
 use dyno_drivers::postgres::sessions_opened;
 use dyno_engine::record::{MeasuredInterval, Phase};
 use dyno_facts::{

@@ -7,9 +7,7 @@ use super::sampling::{Sampling, at_s};
 use crate::databases::{self, ReachedNode, in_time};
 use crate::output;
 use crate::signals::unless_stopped;
-use dyno_core::{
-    AdminSession, AnswerTable, DbError, Discard, Driver, MILLISECOND, Nanos, SECOND, Session,
-};
+use dyno_core::{AdminSession, AnswerTable, DbError, Discard, MILLISECOND, Nanos, SECOND};
 use dyno_engine::Control;
 use dyno_engine::record::Window;
 use dyno_facts::{Freshness, Message, Role, Route, say};

@@ -5,9 +5,7 @@ use super::replicas;
 use super::{AllSeen, Nodes, watch_usage};
 use crate::databases::{ReachedNode, ServerPlace};
 use crate::signals::unless_stopped;
-use dyno_core::{
-    AdminDriver, AdminSession, Cause, DbError, Driver, MILLISECOND, Nanos, SECOND, Session,
-};
+use dyno_core::{AdminDriver, AdminSession, Cause, DbError, MILLISECOND, Nanos, SECOND};
 use dyno_engine::record::Window;
 use dyno_facts::{Event, EventKind, Message, say};
 use dyno_observe::{HostSampler, Questions, Sample, ServerWindow, server_restarted};

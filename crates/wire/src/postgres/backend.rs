@@ -92,18 +92,6 @@ pub fn parameter_status(body: &[u8]) -> Read<(&[u8], &[u8])> {
     Ok(pair)
 }
 
-/// Reads NegotiateProtocolVersion: the newest minor version of the server, and the number of unknown startup options.
-pub fn negotiate(body: &[u8]) -> Read<(u32, u32)> {
-    let mut reader = MessageReader::new(body);
-    let minor = reader.u32()? & 0xffff;
-    let unknown = reader.u32()?;
-    for _ in 0..unknown {
-        reader.zero_terminated()?;
-    }
-    reader.end()?;
-    Ok((minor, unknown))
-}
-
 /// Reads RowDescription into emptied `columns`, and into `names` if wanted.
 pub fn row_description(
     body: &[u8],
@@ -382,8 +370,6 @@ mod tests {
         assert!(backend_key(&[0; 261]).is_err());
         assert_eq!(parameter_status(b"a\0b\0"), Ok((&b"a"[..], &b"b"[..])));
         assert!(parameter_status(b"a\0b").is_err());
-        assert_eq!(negotiate(b"\0\x03\0\x02\0\0\0\x01_pq_.x\0"), Ok((2, 1)));
-        assert!(negotiate(b"\0\x03\0\x02\xff\xff\xff\xff_pq_.x\0").is_err());
         assert_eq!(ready(b"E"), Ok(TransactionStatus::Failed));
         assert!(ready(b"").is_err() && ready(b"X").is_err() && ready(b"II").is_err());
     }
@@ -401,7 +387,6 @@ mod tests {
             let _ = authentication(&body);
             let _ = backend_key(&body);
             let _ = parameter_status(&body);
-            let _ = negotiate(&body);
             let _ = rows_changed(&body, false);
             let _ = ready(&body);
         }

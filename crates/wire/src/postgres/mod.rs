@@ -13,7 +13,6 @@ pub mod scram;
 pub mod types;
 
 pub use scram::md5_password;
-pub use scram::tls_server_end_point;
 
 use std::fmt;
 

@@ -1,62 +1,21 @@
-//! SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802 and RFC 7677), the client's side.
+//! SCRAM-SHA-256 (RFC 5802 and RFC 7677) without channel binding, the client's side.
 //!
 //! A password is used as its UTF-8 bytes, without SASLprep (RFC 4013), which changes only some non-ASCII passwords.
 //!
 //! The md5 password of PostgreSQL 7.2 to 18.
-//!
-//! The channel binding `tls-server-end-point` (RFC 5929): a hash of the server's certificate.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dyno_core::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
-use sha2::{Digest, Sha256, Sha384, Sha512};
+use sha2::{Digest, Sha256};
 use std::fmt;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
-pub const MECHANISM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
 /// More would stall the loop that logs in: PostgreSQL's default is 4,096.
 const ITERATION_LIMIT: u32 = 100_000;
-
-/// What ties an exchange to its TLS session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChannelBinding {
-    /// The client has no binding.
-    Impossible,
-    /// The client has one, and the server offers none: a server that has offered it learns of who left it out.
-    Unoffered,
-    /// The hash of the server's certificate: [`super::tls_server_end_point`].
-    EndPoint(Vec<u8>),
-}
-
-impl ChannelBinding {
-    pub fn mechanism(&self) -> &'static str {
-        match self {
-            ChannelBinding::Impossible | ChannelBinding::Unoffered => MECHANISM,
-            ChannelBinding::EndPoint(_) => MECHANISM_PLUS,
-        }
-    }
-
-    /// The GS2 header, without another identity.
-    fn header(&self) -> &'static str {
-        match self {
-            ChannelBinding::Impossible => "n,,",
-            ChannelBinding::Unoffered => "y,,",
-            ChannelBinding::EndPoint(_) => "p=tls-server-end-point,,",
-        }
-    }
-
-    /// What the server compares with its own.
-    fn input(&self) -> String {
-        let data: &[u8] = match self {
-            ChannelBinding::Impossible | ChannelBinding::Unoffered => &[],
-            ChannelBinding::EndPoint(hash) => hash,
-        };
-        BASE64.encode([self.header().as_bytes(), data].concat())
-    }
-}
 
 /// A sentence without the full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +38,6 @@ fn error<T>(text: &str) -> Result<T, ScramError> {
 pub struct ClientFirst {
     bare: String,
     nonce: String,
-    binding: ChannelBinding,
 }
 
 /// What the server wants to be answered.
@@ -100,21 +58,17 @@ pub struct ClientFinal {
 
 impl ClientFirst {
     /// `random` must be fresh for each exchange. PostgreSQL ignores `user`, which may be empty.
-    pub fn new(user: &str, random: &[u8; 18], binding: ChannelBinding) -> Self {
-        Self::with_nonce(user, BASE64.encode(random), binding)
+    pub fn new(user: &str, random: &[u8; 18]) -> Self {
+        Self::with_nonce(user, BASE64.encode(random))
     }
 
-    fn with_nonce(user: &str, nonce: String, binding: ChannelBinding) -> Self {
+    fn with_nonce(user: &str, nonce: String) -> Self {
         let user = user.replace('=', "=3D").replace(',', "=2C");
-        ClientFirst { bare: format!("n={user},r={nonce}"), nonce, binding }
+        ClientFirst { bare: format!("n={user},r={nonce}"), nonce }
     }
 
     pub fn message(&self) -> String {
-        format!("{}{}", self.binding.header(), self.bare)
-    }
-
-    pub fn mechanism(&self) -> &'static str {
-        self.binding.mechanism()
+        format!("n,,{}", self.bare)
     }
 
     pub fn server_first(self, message: &[u8]) -> Result<Challenge, ScramError> {
@@ -137,7 +91,8 @@ impl ClientFirst {
             Ok(count @ 1..=ITERATION_LIMIT) => count,
             _ => return error("the server asks for an absurd number of SCRAM iterations"),
         };
-        let without_proof = format!("c={},r={nonce}", self.binding.input());
+        // The header of the first message in base64.
+        let without_proof = format!("c=biws,r={nonce}");
         let signed = format!("{},{text},{without_proof}", self.bare);
         Ok(Challenge { signed, without_proof, salt, iterations })
     }
@@ -223,77 +178,6 @@ pub fn md5_password(user: &str, password: &str, salt: [u8; 4]) -> String {
     format!("md5{}", hex(&Md5::new().chain_update(inner).chain_update(salt).finalize()))
 }
 
-const SEQUENCE: u8 = 0x30;
-const OBJECT_IDENTIFIER: u8 = 0x06;
-/// The first parameter of RSASSA-PSS.
-const FIRST_PARAMETER: u8 = 0xa0;
-
-/// The binding for a certificate in DER, by the hash of its signature; `None` where that has none, such as Ed25519.
-pub fn tls_server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
-    let (whole, _) = element(certificate, SEQUENCE)?;
-    let (_to_be_signed, rest) = element(whole, SEQUENCE)?;
-    let (algorithm, _) = element(rest, SEQUENCE)?;
-    Some(match hash_of(algorithm)? {
-        Hash::Sha256 => Sha256::digest(certificate).to_vec(),
-        Hash::Sha384 => Sha384::digest(certificate).to_vec(),
-        Hash::Sha512 => Sha512::digest(certificate).to_vec(),
-    })
-}
-
-#[derive(Clone, Copy)]
-enum Hash {
-    Sha256,
-    Sha384,
-    Sha512,
-}
-
-fn hash_of(algorithm: &[u8]) -> Option<Hash> {
-    let (name, parameters) = element(algorithm, OBJECT_IDENTIFIER)?;
-    match name {
-        // PKCS #1: MD5 and SHA-1, which are replaced, SHA-256, SHA-384, SHA-512.
-        b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x04" | b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x05" => {
-            Some(Hash::Sha256)
-        }
-        b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0b" => Some(Hash::Sha256),
-        b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0c" => Some(Hash::Sha384),
-        b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0d" => Some(Hash::Sha512),
-        b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a" => hash_of_pss(parameters),
-        // ECDSA: SHA-1, SHA-256, SHA-384, SHA-512.
-        b"\x2a\x86\x48\xce\x3d\x04\x01" | b"\x2a\x86\x48\xce\x3d\x04\x03\x02" => Some(Hash::Sha256),
-        b"\x2a\x86\x48\xce\x3d\x04\x03\x03" => Some(Hash::Sha384),
-        b"\x2a\x86\x48\xce\x3d\x04\x03\x04" => Some(Hash::Sha512),
-        _ => None,
-    }
-}
-
-fn hash_of_pss(parameters: &[u8]) -> Option<Hash> {
-    let (parameters, _) = element(parameters, SEQUENCE)?;
-    // Without it SHA-1.
-    let Some((first, _)) = element(parameters, FIRST_PARAMETER) else { return Some(Hash::Sha256) };
-    let (hash, _) = element(first, SEQUENCE)?;
-    match element(hash, OBJECT_IDENTIFIER)?.0 {
-        b"\x60\x86\x48\x01\x65\x03\x04\x02\x01" => Some(Hash::Sha256),
-        b"\x60\x86\x48\x01\x65\x03\x04\x02\x02" => Some(Hash::Sha384),
-        b"\x60\x86\x48\x01\x65\x03\x04\x02\x03" => Some(Hash::Sha512),
-        _ => None,
-    }
-}
-
-/// The content of the element at the front, which has this tag, and what follows it.
-fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
-    let (&found, rest) = der.split_first()?;
-    let (&first, rest) = rest.split_first()?;
-    let (length, rest) = match first {
-        0..=0x7f => (usize::from(first), rest),
-        0x81..=0x84 => {
-            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
-            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
-        }
-        _ => return None,
-    };
-    (found == tag).then(|| rest.split_at_checked(length))?
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -308,31 +192,11 @@ mod tests {
     const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
     fn client() -> ClientFirst {
-        ClientFirst::with_nonce("user", NONCE.to_owned(), ChannelBinding::Impossible)
+        ClientFirst::with_nonce("user", NONCE.to_owned())
     }
 
     fn answered() -> ClientFinal {
         client().server_first(SERVER_FIRST.as_bytes()).unwrap().answer("pencil")
-    }
-
-    #[test]
-    fn a_binding_is_said_and_signed() {
-        for (binding, header, input) in [
-            (ChannelBinding::Impossible, "n,,", "biws"),
-            (ChannelBinding::Unoffered, "y,,", "eSws"),
-            (
-                ChannelBinding::EndPoint(vec![1, 2, 3]),
-                "p=tls-server-end-point,,",
-                "cD10bHMtc2VydmVyLWVuZC1wb2ludCwsAQID",
-            ),
-        ] {
-            let first = ClientFirst::with_nonce("user", NONCE.to_owned(), binding);
-            assert_eq!(first.message(), format!("{header}n=user,r={NONCE}"));
-            let challenge = first.server_first(SERVER_FIRST.as_bytes()).unwrap();
-            assert!(challenge.signed.ends_with(&challenge.without_proof));
-            let last = challenge.answer("pencil");
-            assert!(last.message.starts_with(&format!("c={input},r={NONCE}")), "{last:?}");
-        }
     }
 
     #[test]
@@ -388,53 +252,5 @@ mod tests {
             md5_password("bob", "secret", [1, 2, 3, 4]),
             "md5f21dfe33ff3a9e03dbc3e008251fe5cc"
         );
-    }
-
-    fn der(tag: u8, content: &[u8]) -> Vec<u8> {
-        let length = content.len() as u8;
-        let head = if length < 0x80 { vec![tag, length] } else { vec![tag, 0x81, length] };
-        [head, content.to_vec()].concat()
-    }
-
-    /// A certificate with this signature algorithm, and nothing else that counts.
-    fn certificate(name: &[u8], parameters: &[u8]) -> Vec<u8> {
-        let algorithm = [der(OBJECT_IDENTIFIER, name), parameters.to_vec()].concat();
-        let parts = [der(SEQUENCE, &[7; 130]), der(SEQUENCE, &algorithm), der(3, &[1, 2])];
-        der(SEQUENCE, &parts.concat())
-    }
-
-    #[test]
-    fn the_hash_is_that_of_the_signature() {
-        let hash = |name: &[u8], parameters: &[u8]| {
-            let certificate = certificate(name, parameters);
-            tls_server_end_point(&certificate).map(|hash| {
-                let is_hash = match hash.len() {
-                    32 => hash == Sha256::digest(&certificate)[..],
-                    48 => hash == Sha384::digest(&certificate)[..],
-                    _ => hash == Sha512::digest(&certificate)[..],
-                };
-                assert!(is_hash, "{name:?}");
-                hash.len()
-            })
-        };
-        let rsa = |last: u8| [&b"\x2a\x86\x48\x86\xf7\x0d\x01\x01"[..], &[last]].concat();
-        let lengths = [4, 5, 11, 12, 13, 14].map(|last| hash(&rsa(last), &[5, 0]));
-        assert_eq!(lengths, [Some(32), Some(32), Some(32), Some(48), Some(64), None]);
-        let ecdsa = |last: &[u8]| hash(&[b"\x2a\x86\x48\xce\x3d\x04", last].concat(), &[]);
-        assert_eq!(ecdsa(&[3, 2]), Some(32));
-        assert_eq!(ecdsa(&[3, 3]), Some(48));
-        assert_eq!(hash(b"\x2b\x65\x70", &[]), None, "Ed25519");
-        let sha384 = der(OBJECT_IDENTIFIER, b"\x60\x86\x48\x01\x65\x03\x04\x02\x02");
-        let pss = der(SEQUENCE, &der(FIRST_PARAMETER, &der(SEQUENCE, &sha384)));
-        assert_eq!(hash(&rsa(10), &pss), Some(48));
-        assert_eq!(hash(&rsa(10), &der(SEQUENCE, &[])), Some(32));
-    }
-
-    proptest! {
-        #[test]
-        fn anything_may_stand_in_a_certificate(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = tls_server_end_point(&bytes);
-            let _ = tls_server_end_point(&der(SEQUENCE, &[der(SEQUENCE, &[]), bytes].concat()));
-        }
     }
 }

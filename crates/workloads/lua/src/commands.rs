@@ -47,7 +47,7 @@ impl From<LuaError> for CommandError {
 }
 
 /// Executes the script's top level and, as the original does in the same state, what `settings.command` is, unless that
-/// needs workers.
+/// needs workers. Where it `is_own`, a command is one of the script's own.
 ///
 /// # Errors
 /// The script's own, what the options' values have wrong, or that there is no such command.
@@ -55,18 +55,13 @@ pub fn begin<'a>(
     database: &'a Database,
     script: &'a LuaScript,
     settings: &'a ScriptSettings,
+    is_own: bool,
 ) -> Result<Begun<'a>, CommandError> {
-    let step = if settings.command.is_some() { "look" } else { "top" };
-    begin_at(database, script, settings, step)
-}
-
-/// As [`begin`]. `step` says what a command is: `look`, `implements` (one of the script's own), `top` (none).
-pub(crate) fn begin_at<'a>(
-    database: &'a Database,
-    script: &'a LuaScript,
-    settings: &'a ScriptSettings,
-    step: &'static str,
-) -> Result<Begun<'a>, CommandError> {
+    let step = match settings.command {
+        None => "top",
+        Some(_) if is_own => "implements",
+        Some(_) => "look",
+    };
     with_driver!(database, driver => {
         begin_on(driver, script, settings, step)
     })

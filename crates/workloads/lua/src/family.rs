@@ -1,6 +1,6 @@
 //! Scripts in suites: `workload = "lua"` and `script = "my.lua"`.
 
-use crate::commands::{Begun, begin_at, missing, parallel};
+use crate::commands::{Begun, begin, missing, parallel};
 use crate::machine::LuaError;
 use crate::script::{LuaScript, OptionValue, RANDOM_OPTIONS, ScriptSettings};
 use crate::worker::LuaCommon;
@@ -126,7 +126,7 @@ impl LuaFamily {
     /// Executes a command of the script, where it has it.
     fn command(&self, database: &Database, name: &str) -> Result<(), Failure> {
         let settings = self.settings(database.dialect(), name, None);
-        let command = begin_at(database, &self.script, &settings, "implements");
+        let command = begin(database, &self.script, &settings, true);
         let outcome = match command.map_err(|error| failure(error.error))? {
             Begun::Parallel => {
                 parallel(database, &self.script, &settings, default_sessions(), name, &|_| {})
@@ -303,7 +303,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
     ) -> Result<Ready<Self>, Failure> {
         let script = &self.family.script;
         let mut side = Side::new(self.driver, script, self.settings, 0).map_err(failure)?;
-        side.step("init").map_err(failure)?;
+        side.step("init", "").map_err(failure)?;
         Ok(Ready {
             workload: LuaWorkload::new(self.common(), spec),
             before: side,
@@ -330,7 +330,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         mut side: Side<'a, D>,
         ran: &EndedTrial<'_>,
     ) -> After {
-        let done = side.step("done").err().map(|error| sentence(&error.message));
+        let done = side.step("done", "").err().map(|error| sentence(&error.message));
         let counted = match workload.own_errors() {
             0 => None,
             count => Some(format!(

@@ -30,6 +30,6 @@ pub use machine::LuaError;
 pub use script::{
     INSTALLED, LuaScript, OptionValue, RANDOM_OPTIONS, STANDARD_INPUT, ScriptSettings, module_file,
 };
-pub use watch::{ReportHook, ReportStat};
+pub use watch::ReportStat;
 pub use worker::{SideState, side_state};
 pub use workload::drive;

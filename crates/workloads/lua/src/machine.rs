@@ -386,7 +386,7 @@ fn host(
     host.set("command", settings.command.as_deref())?;
     host.set("script_path", script.path.as_str())?;
     host.set("argv", settings.words.clone())?;
-    let is_used = script.database_use();
+    let is_used = Arc::clone(&script.uses_database);
     let use_database = lua.create_function(move |_, ()| {
         is_used.store(true, Ordering::Relaxed);
         Ok(())

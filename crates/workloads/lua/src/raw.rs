@@ -4,6 +4,8 @@
 //! protected call for each value of a row. These functions hold no borrow and no lock while they call what may raise an
 //! error of Lua.
 
+#![expect(unsafe_code, reason = "functions on Lua's own interface, most of them called by Lua")]
+
 use crate::prepared::ConnectionResults;
 use crate::prepared::{BoundValues, KEPT_BYTES};
 use crate::random::{Numbers, UniqueNumbers};
@@ -94,7 +96,6 @@ pub(crate) fn offer(shared: &LuaShared, lua: &Lua, host: &Table) -> mlua::Result
     host.set("rand", rand)
 }
 
-#[expect(unsafe_code, reason = "a function on Lua's own interface")]
 fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Result<Function> {
     let address = std::ptr::from_ref(shared).cast_mut().cast();
     // SAFETY: both calls are protected by `exec_raw`, which takes the closure from the stack.
@@ -107,7 +108,6 @@ fn closure(shared: &LuaShared, lua: &Lua, function: lua_CFunction) -> mlua::Resu
 }
 
 /// Moves the topmost `count` values of a coroutine to what mlua takes them from.
-#[expect(unsafe_code, reason = "between two stacks of one state")]
 pub(crate) fn taken<T: mlua::FromLuaMulti>(
     lua: &Lua,
     thread: *mut lua_State,
@@ -118,7 +118,6 @@ pub(crate) fn taken<T: mlua::FromLuaMulti>(
 }
 
 /// Puts arguments onto the stack of a coroutine; returns their number.
-#[expect(unsafe_code, reason = "between two stacks of one state")]
 pub(crate) fn given(
     lua: &Lua,
     thread: *mut lua_State,
@@ -143,7 +142,6 @@ pub(crate) enum Plain {
 }
 
 /// As [`given`], for what an event begins with and most requests are answered with; false where the stack has no room.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
     // SAFETY: `thread` is a suspended coroutine of an open state, and has room for one value.
@@ -161,7 +159,6 @@ pub(crate) fn given_plain(thread: *mut lua_State, argument: Plain) -> bool {
 
 /// Puts on top of a coroutine's stack what the statement that it waits for is answered with; returns the number of values.
 /// `query` and `execute` have left the two possible answers there: in place of one after an error, `false`, `true` and it.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 pub(crate) fn given_answer(thread: *mut lua_State, has_rows: bool, is_after_error: bool) -> c_int {
     // SAFETY: `thread` is a suspended coroutine of an open state with two values on its stack, where a C function has
@@ -194,7 +191,6 @@ pub(crate) enum Halt {
     Failed,
 }
 
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
     let thread = shared.thread.get();
@@ -222,7 +218,6 @@ pub(crate) fn resumed(shared: &LuaShared, arguments: c_int) -> Halt {
 }
 
 /// What the function that `state` executes shares with its machine.
-#[expect(unsafe_code, reason = "the address that `closure` has given")]
 #[inline]
 unsafe fn of_function<'a>(state: *mut lua_State) -> &'a LuaShared {
     // SAFETY: the upvalue is the address of what outlives the state.
@@ -230,7 +225,6 @@ unsafe fn of_function<'a>(state: *mut lua_State) -> &'a LuaShared {
 }
 
 /// The number of a connection or statement; the last one where it is none, which does not exist.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 unsafe fn number(state: *mut lua_State, argument: c_int) -> usize {
     // SAFETY: reads a place of the stack, also one that is empty.
@@ -243,7 +237,6 @@ unsafe fn number(state: *mut lua_State, argument: c_int) -> usize {
 }
 
 /// The bytes of a text at a place of the stack; empty for what is none.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
     let mut length = 0;
@@ -259,7 +252,6 @@ unsafe fn bytes<'a>(state: *mut lua_State, place: c_int) -> &'a [u8] {
 
 /// `query(connection, text)`: returns nothing outside of the script's coroutine, else what it is resumed with. A connection
 /// is a table of its number, its result, and the result of a statement without one.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed. Nothing is
     // borrowed when Lua may leave by an error, or `lua_yield` does.
@@ -286,7 +278,6 @@ unsafe extern "C-unwind" fn query(state: *mut lua_State) -> c_int {
 
 /// `execute(statement)`: as [`query`]. A statement is a table of its number, its parameters (each a table whose first element
 /// is its value), how many they are, and the two results.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
     // SAFETY: as in `query`.
     unsafe {
@@ -317,7 +308,6 @@ unsafe extern "C-unwind" fn execute(state: *mut lua_State) -> c_int {
 
 /// The number of the connection or statement that is the first argument. Raises an error where it is `closed`, or where the
 /// function can't wait.
-#[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[inline]
 unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
     // SAFETY: as in `query`.
@@ -336,7 +326,6 @@ unsafe fn open_number(state: *mut lua_State, closed: &CStr) -> usize {
 
 /// `setter(first_text, others)`: a function that sets numeric parameters to numbers, and leaves other ones to `others`.
 /// From the type `first_text` on values are texts.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn setter(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack.
     unsafe {
@@ -347,7 +336,6 @@ unsafe extern "C-unwind" fn setter(state: *mut lua_State) -> c_int {
 }
 
 /// `set(parameter, value)`: the value is the parameter's first element, its type the second one.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack and room for twenty more values. Only a table is indexed.
     unsafe {
@@ -371,7 +359,6 @@ unsafe extern "C-unwind" fn set(state: *mut lua_State) -> c_int {
 }
 
 /// Takes the value of the parameter that is on top of the stack.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 unsafe fn take_value(state: *mut lua_State, values: &mut BoundValues) {
     // SAFETY: as in `execute`.
@@ -389,7 +376,6 @@ unsafe fn take_value(state: *mut lua_State, values: &mut BoundValues) {
 }
 
 /// Puts a value of a row onto the stack.
-#[expect(unsafe_code, reason = "Lua's own interface")]
 #[inline]
 unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
     // SAFETY: the caller has made room; the text is copied.
@@ -402,7 +388,6 @@ unsafe fn push(state: *mut lua_State, value: Option<&[u8]>) {
 }
 
 /// Raises an error where the first argument is no object of the prelude.
-#[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[inline]
 unsafe fn check_self(state: *mut lua_State) {
     // SAFETY: reads a place of the stack, also one that is empty; nothing is borrowed.
@@ -413,7 +398,6 @@ unsafe fn check_self(state: *mut lua_State) {
     }
 }
 
-#[expect(unsafe_code, reason = "called by a function that Lua calls")]
 #[cold]
 unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
     // SAFETY: there is room for the reason.
@@ -425,7 +409,6 @@ unsafe fn refuse(state: *mut lua_State, reason: &CStr) -> ! {
 }
 
 /// `raise(reason)`: an error at the script's line, which is that of the first caller outside of dyno's own files.
-#[expect(unsafe_code, reason = "called by Lua")]
 #[cold]
 unsafe extern "C-unwind" fn raise(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with room for twenty values, of which two are used; nothing is borrowed. What `lua_getinfo` fills
@@ -451,7 +434,6 @@ const BELOW_C: &CStr =
     c"dyno can't wait for a database inside table.sort, string.gsub or another function of C: \
     collect first, then query";
 
-#[expect(unsafe_code, reason = "of LuaJIT; mlua does not declare it")]
 unsafe extern "C-unwind" {
     /// Whether `lua_yield` would not raise an error.
     fn lua_isyieldable(state: *mut lua_State) -> c_int;
@@ -460,7 +442,6 @@ unsafe extern "C-unwind" {
 const MALFORMED: &CStr = c"the server has sent a malformed row";
 
 /// `fetch(connection)`: the next row as a list of texts, in which NULL is missing; nil after the last one.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with room for twenty values, of which two are used. The result is nobody's meanwhile: an error
     // of Lua for want of memory loses it.
@@ -486,7 +467,6 @@ unsafe extern "C-unwind" fn fetch(state: *mut lua_State) -> c_int {
 }
 
 /// `first_row(connection)`: the values of the next row; nil where there is none.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn first_row(state: *mut lua_State) -> c_int {
     // SAFETY: room is made for all values; otherwise as in `fetch`.
     unsafe {
@@ -519,8 +499,7 @@ fn wrapped(number: f64) -> u32 {
 /// Functions of a lowest and a highest number.
 macro_rules! drawing {
     ($($name:ident)*) => {$(
-        #[expect(unsafe_code, reason = "called by Lua")]
-        unsafe extern "C-unwind" fn $name(state: *mut lua_State) -> c_int {
+                unsafe extern "C-unwind" fn $name(state: *mut lua_State) -> c_int {
             // SAFETY: Lua calls with arguments on the stack. The borrow ends within its line.
             unsafe {
                 let low = wrapped(ffi::luaL_checknumber(state, 1));
@@ -532,21 +511,8 @@ macro_rules! drawing {
         }
     )*};
 }
-drawing!(uniform gaussian special pareto);
+drawing!(uniform gaussian special pareto by_default);
 
-#[expect(unsafe_code, reason = "called by Lua")]
-unsafe extern "C-unwind" fn by_default(state: *mut lua_State) -> c_int {
-    // SAFETY: as in `drawing`.
-    unsafe {
-        let low = wrapped(ffi::luaL_checknumber(state, 1));
-        let high = wrapped(ffi::luaL_checknumber(state, 2));
-        let drawn = of_function(state).numbers.borrow_mut().by_default(low, high);
-        ffi::lua_pushnumber(state, f64::from(drawn));
-        1
-    }
-}
-
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn unique(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with room for twenty values.
     unsafe {
@@ -555,7 +521,6 @@ unsafe extern "C-unwind" fn unique(state: *mut lua_State) -> c_int {
     }
 }
 
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn uniform_double(state: *mut lua_State) -> c_int {
     // SAFETY: as in `unique`.
     unsafe {
@@ -566,7 +531,6 @@ unsafe extern "C-unwind" fn uniform_double(state: *mut lua_State) -> c_int {
 }
 
 /// The upper and the lower half of 64 random bits.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn halves(state: *mut lua_State) -> c_int {
     // SAFETY: as in `unique`.
     unsafe {
@@ -578,7 +542,6 @@ unsafe extern "C-unwind" fn halves(state: *mut lua_State) -> c_int {
 }
 
 /// The text that a template means.
-#[expect(unsafe_code, reason = "called by Lua")]
 unsafe extern "C-unwind" fn random_string(state: *mut lua_State) -> c_int {
     // SAFETY: Lua calls with arguments on the stack; a number among them becomes a text in place.
     unsafe {

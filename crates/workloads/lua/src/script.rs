@@ -22,7 +22,7 @@ pub struct LuaScript {
     pub(crate) text: Vec<u8>,
     /// Where `require` looks, as Lua writes it.
     pub(crate) search: String,
-    uses_database: Arc<AtomicBool>,
+    pub(crate) uses_database: Arc<AtomicBool>,
     /// How long a step of its functions has kept a loop, in nanoseconds.
     longest_step: Arc<AtomicU64>,
     /// Time that all steps have kept their loops, in nanoseconds.
@@ -73,14 +73,9 @@ impl LuaScript {
         }
     }
 
-    /// How Lua's messages call it.
-    pub(crate) fn chunk_name(&self) -> String {
-        format!("@{}", self.path)
-    }
-
     /// The script as a function that is not executed yet.
     pub(crate) fn chunk(&self, lua: &Lua) -> mlua::Result<Function> {
-        let text = lua.load(self.text.as_slice()).set_name(self.chunk_name());
+        let text = lua.load(self.text.as_slice()).set_name(format!("@{}", self.path));
         text.set_mode(ChunkMode::Text).into_function()
     }
 
@@ -96,11 +91,6 @@ impl LuaScript {
     /// Whether one of its states has asked for a driver of databases.
     pub fn uses_database(&self) -> bool {
         self.uses_database.load(Ordering::Relaxed)
-    }
-
-    /// What notes that.
-    pub(crate) fn database_use(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.uses_database)
     }
 
     /// A trial begins.

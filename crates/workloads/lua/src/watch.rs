@@ -202,22 +202,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Which hook is called.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportHook {
-    Intermediate,
-    Cumulative,
-}
-
-impl ReportHook {
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            ReportHook::Intermediate => "report_intermediate",
-            ReportHook::Cumulative => "report_cumulative",
-        }
-    }
-}
-
 /// The figures of an interval, or of a whole run. Times are in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ReportStat {

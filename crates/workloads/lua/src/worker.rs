@@ -14,7 +14,7 @@ use crate::machine::{AGAIN, EVENT, LuaError, LuaMachine, LuaStep};
 use crate::random::UniqueNumbers;
 use crate::raw::Plain;
 use crate::script::{LuaScript, ScriptSettings};
-use crate::watch::{ReportHook, ReportStat};
+use crate::watch::ReportStat;
 use crate::workload::EVENT as EVENT_COUNTER;
 
 /// What all workers of a script share.
@@ -284,36 +284,29 @@ pub(crate) fn fatal(error: LuaError) -> DbError {
     let ended = DbError::workload(message);
     let ended = if trace.is_empty() { ended } else { ended.with_context(trace) };
     let Some(failure) = failure else { return ended };
-    let ErrorParts { class, errno, sqlstate, statement, .. } = failure.parts().clone();
-    ErrorParts { class, errno, sqlstate, statement, ..ended.parts().clone() }.into()
+    let ErrorParts { class, errno, sqlstate, statement, .. } = (*failure).clone();
+    ErrorParts { class, errno, sqlstate, statement, ..(*ended).clone() }.into()
 }
 
 /// A state in which functions of the script are executed one after the other. Its connections are closed after each,
 /// and opened again when they are used.
 pub trait SideState {
-    /// Executes `init` or `done`, if the script has it.
+    /// Executes a step of the prelude and returns its text: `init` or `done`, if the script has it; `has`, which has a text
+    /// if the script has set this hook; `close`, which ends what reports have begun.
     ///
     /// # Errors
-    /// The script's own.
-    fn step(&mut self, function: &'static str) -> Result<(), LuaError>;
-
-    /// Whether the script has set this hook.
-    ///
-    /// # Errors
-    /// Out of memory.
-    fn has(&mut self, hook: ReportHook) -> Result<bool, LuaError>;
+    /// The script's own; standard output is gone.
+    fn step(
+        &mut self,
+        name: &'static str,
+        argument: &'static str,
+    ) -> Result<Option<String>, LuaError>;
 
     /// Calls this hook, which the script has set.
     ///
     /// # Errors
     /// The script's own.
-    fn report(&mut self, hook: ReportHook, stat: &ReportStat) -> Result<(), LuaError>;
-
-    /// Ends what its reports have begun.
-    ///
-    /// # Errors
-    /// Standard output is gone.
-    fn close(&mut self) -> Result<(), LuaError>;
+    fn report(&mut self, hook: &'static str, stat: &ReportStat) -> Result<(), LuaError>;
 }
 
 /// Makes such a state, whose `sysbench.tid` is `number`, and executes the script's top level in it.
@@ -355,8 +348,10 @@ impl<'a, D: Driver> Side<'a, D> {
     pub(crate) fn of(worker: LuaWorker<'a, D>) -> Self {
         Side { worker }
     }
+}
 
-    fn execute(
+impl<D: Driver> SideState for Side<'_, D> {
+    fn step(
         &mut self,
         name: &'static str,
         argument: &'static str,
@@ -368,24 +363,10 @@ impl<'a, D: Driver> Side<'a, D> {
             ended
         })?
     }
-}
 
-impl<D: Driver> SideState for Side<'_, D> {
-    fn step(&mut self, function: &'static str) -> Result<(), LuaError> {
-        self.execute(function, "").map(|_| ())
-    }
-
-    fn has(&mut self, hook: ReportHook) -> Result<bool, LuaError> {
-        Ok(self.execute("has", hook.name())?.is_some())
-    }
-
-    fn report(&mut self, hook: ReportHook, stat: &ReportStat) -> Result<(), LuaError> {
+    fn report(&mut self, hook: &'static str, stat: &ReportStat) -> Result<(), LuaError> {
         self.worker.machine.set_stat(*stat);
-        self.execute("report", hook.name()).map(|_| ())
-    }
-
-    fn close(&mut self) -> Result<(), LuaError> {
-        self.execute("close", "").map(|_| ())
+        self.step("report", hook).map(drop)
     }
 }
 

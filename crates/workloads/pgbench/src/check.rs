@@ -3,7 +3,7 @@
 //! there: after a failover what the transactions wrote is held against the table as a multiset.
 
 use crate::script::{Action, Script, ScriptCommand};
-use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows, Session};
+use dyno_core::{AdminSession, AnswerRow, AnswerTable, DbError, Rows};
 use dyno_facts::{Message, say};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};

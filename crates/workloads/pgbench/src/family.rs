@@ -8,7 +8,7 @@ use crate::init::{
 use crate::options::{Access, OFFER, PgbenchSettings, STATEMENTS, Vacuum};
 use crate::run::{self, Part, PgBench, Statistics, Talk, Talker};
 use crate::script::{Script, ScriptCommand};
-use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, AnswerTable, DbError, Dialect};
 use dyno_engine::TrialSpec;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, Message, StatementLatency, format,

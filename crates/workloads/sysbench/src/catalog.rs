@@ -1,6 +1,6 @@
 //! What the server's catalog says about the tables.
 
-use dyno_core::{AdminSession, DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect};
 use dyno_load::catalog;
 pub use dyno_load::catalog::tables;
 pub(crate) use dyno_load::catalog::{columns, mysql_definition};

@@ -3,7 +3,7 @@
 use crate::catalog;
 use crate::options::SysbenchOptions;
 use crate::rows::id_at;
-use dyno_core::{AdminSession, DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect};
 use dyno_load::query;
 use std::fmt;
 

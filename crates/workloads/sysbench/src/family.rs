@@ -3,7 +3,6 @@
 use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
 use crate::load::chunk_need;
 use crate::{OFFER, SysbenchOptions, SysbenchTest, existing_tables, prepare_with_statistics};
-use dyno_core::Driver;
 use dyno_core::options::OptionError;
 use dyno_engine::TrialSpec;
 use dyno_facts::{DataFacts, ExperimentFacts, Message};

@@ -10,7 +10,7 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, RowSource, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect, RowSource};
 use dyno_load::catalog::{foreign, mark};
 use dyno_load::query::{column, drop_tables, execute};
 use dyno_load::settings::{ServerNeed, load_needs};
@@ -239,7 +239,7 @@ async fn inspect_foreign(
         _ => as_it_is(options, rows),
     };
     let why = "dyno has not made the table and changes nothing in it";
-    made.map_err(|error| error.with_remedy(format!("{why}: {remedy}")))
+    made.map_err(|error| LoadError { remedy: Some(format!("{why}: {remedy}")), ..error })
 }
 
 fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> LoadError {

@@ -6,7 +6,7 @@ use crate::messages as m;
 use crate::values::{Decimal, read_scaled};
 use dyno_core::{
     AdminDriver, AdminSession, AnswerRow, AnswerTable, Cause, DbError, Dialect, Discard,
-    ErrorClass, Rows, Session, is_shardingsphere,
+    ErrorClass, Rows, is_shardingsphere,
 };
 use dyno_facts::{Message, MessageTexts, say};
 use dyno_load::settings::adopt;

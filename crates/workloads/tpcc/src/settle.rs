@@ -4,7 +4,7 @@
 
 use crate::ledger::{Counted, Ledger, LedgerOrder, Recorded, RecordedDistrict};
 use crate::values::parse_scaled;
-use dyno_core::{AdminSession, DbError, Dialect, Session};
+use dyno_core::{AdminSession, DbError, Dialect};
 use dyno_facts::{Message, say};
 use dyno_load::doing;
 use dyno_load::query::answer;

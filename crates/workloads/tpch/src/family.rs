@@ -13,7 +13,7 @@ use crate::paper::{ANSWERS, ROWS, answers_words};
 use crate::run::{RunOptions, TpchTest, TrialWatch, data, known_facts, run};
 use crate::state;
 use crate::warm::{as_found, emptied, warm};
-use dyno_core::{AdminDriver, DbError, Driver};
+use dyno_core::{AdminDriver, DbError};
 use dyno_engine::Control;
 use dyno_facts::{
     CheckVerdict, DataCheck, ExperimentFacts, FamilyFacts, Message, TrialIdentity, TrialStart,

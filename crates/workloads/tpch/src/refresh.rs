@@ -8,7 +8,7 @@
 use crate::generate::refresh;
 use crate::schema::SchemaTable;
 use crate::state::{begin, fact, note_refresh_pair, set_fact};
-use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard, RowSource};
 use dyno_wire::mysql::row::InsertRows;
 use serde::{Deserialize, Serialize};
 
@@ -72,7 +72,8 @@ pub async fn execute(
     loop {
         let upto = (at.orders + ORDERS_EACH).min(end);
         let after = if upto == end { at.next() } else { RefreshPosition { orders: upto, ..*at } };
-        session.query(begin(session.dialect()), &mut Discard).await?;
+        let begin = begin(session.dialect());
+        session.query(begin, &mut Discard).await?;
         if at.orders < upto {
             rows += change(session, scale, function, at.orders..upto).await?;
         }

@@ -2,7 +2,7 @@
 
 use crate::facts::TpchLoad;
 use crate::schema::SchemaTable;
-use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, AnswerTable, DbError, Dialect, Discard};
 use dyno_load::query::{answer, execute, number};
 use dyno_load::{LoadError, catalog, while_doing};
 use serde::de::DeserializeOwned;

@@ -3,7 +3,7 @@
 
 use crate::facts::CacheFacts;
 use crate::schema::{KeyKind, SchemaTable, keys};
-use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_facts::{CheckVerdict, say};
 use dyno_load::query::{answer, answer_if_any};
 

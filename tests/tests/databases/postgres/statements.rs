@@ -197,10 +197,10 @@ async fn floats_print_as_the_server_prints_them(session: &mut PostgresSession) {
 async fn errors_keep_their_fields(session: &mut PostgresSession) {
     let syntax = run(session, "SELEKT 1").await.unwrap_err();
     assert_eq!((syntax.sqlstate(), syntax.cause()), ("42601", Cause::Server));
-    assert_eq!(syntax.detail(), Some("At character 1."));
+    assert_eq!(syntax.detail.as_deref(), Some("At character 1."));
     let twice = run(session, "INSERT INTO t VALUES (1, '')").await.unwrap_err();
     assert_eq!((twice.class(), twice.sqlstate()), (ErrorClass::Constraint, "23505"));
-    assert_eq!(twice.detail(), Some("Key (id)=(1) already exists."));
+    assert_eq!(twice.detail.as_deref(), Some("Key (id)=(1) already exists."));
     let missing = run(session, "SELECT nofunction(1)").await.unwrap_err();
     assert!(missing.hint().unwrap().contains("No function matches"), "{missing:?}");
     // The second of three fails: the first is undone with it, the third is not tried.

@@ -100,7 +100,7 @@ fn last_words_are_read_before_the_end_is_reported() {
         let mut inbox = Inbox::new(1 << 20);
         transport.recv(&mut inbox).await.unwrap();
         let words = inbox.filled().to_vec();
-        let end = before(now() + 10 * SECOND, host.address(), transport.recv(&mut inbox)).await;
+        let end = before(now() + 10 * SECOND, &host.address, transport.recv(&mut inbox)).await;
         (words, end.unwrap_err())
     })
     .unwrap();
@@ -154,7 +154,7 @@ fn a_silent_server_runs_into_the_time_limit() {
     let error = block_on(async {
         let mut transport = connected(&host).await;
         let due = now() + 30 * MILLISECOND;
-        before(due, host.address(), transport.recv(&mut Inbox::new(1 << 20))).await.unwrap_err()
+        before(due, &host.address, transport.recv(&mut Inbox::new(1 << 20))).await.unwrap_err()
     })
     .unwrap();
     assert_eq!(error.cause(), Cause::Unreachable);
@@ -166,7 +166,7 @@ fn a_silent_server_runs_into_the_time_limit() {
 fn all_addresses_of_a_host_are_tried() {
     // Usually localhost is ::1 first, and nobody listens there.
     let (host, server) = listen(echo);
-    let Address::Tcp { port, .. } = *host.address() else { unreachable!() };
+    let Address::Tcp { port, .. } = host.address else { unreachable!() };
     block_on(async {
         let mut transport = connected(&resolved("localhost", port)).await;
         round_trip(&mut transport, &mut Inbox::new(1 << 20), 10).await;
@@ -205,7 +205,7 @@ fn many_connections_share_a_loop() {
 fn hosts_rotate_and_unknown_names_are_explained() {
     let tcp = |host: &str, port| Address::Tcp { host: host.to_owned(), port };
     let hosts = Hosts(vec![tcp("127.0.0.1", 1), tcp("::1", 2)]).resolve().unwrap();
-    let picked: Vec<String> = (0..3).map(|n| hosts.pick(n).address().to_string()).collect();
+    let picked: Vec<String> = (0..3).map(|n| hosts.pick(n).address.to_string()).collect();
     assert_eq!(picked, ["127.0.0.1:1", "[::1]:2", "127.0.0.1:1"]);
     let error = Hosts(vec![tcp("no such host", 1)]).resolve().unwrap_err();
     assert!(error.message().contains("no such host"), "{error}");

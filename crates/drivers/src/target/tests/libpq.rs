@@ -195,7 +195,7 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
     ] {
         assert_eq!(refuse(text), message, "{text}");
     }
-    for text in ["channel_binding=x", "sslpassword=geheim", "requirepeer=postgres"] {
+    for text in ["channel_binding=require", "sslpassword=geheim", "requirepeer=postgres"] {
         let error = with(Some(text), &NONE, &[]).unwrap_err();
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }

@@ -3,7 +3,7 @@
 
 use crate::Done;
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Session, counted, is_shardingsphere, nearest,
+    AdminDriver, AdminSession, AnswerTable, DbError, counted, is_shardingsphere, nearest,
 };
 use dyno_drivers::target::TargetUrl;
 use dyno_facts::DataCheck;

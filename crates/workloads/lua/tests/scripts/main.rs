@@ -5,8 +5,8 @@ use dyno_drivers::{Database, TargetUrl};
 use dyno_engine::record::{MeasuredInterval, Window};
 use dyno_engine::{Control, Observer, TrialEnd, TrialResult, TrialSpec};
 use dyno_lua::{
-    Begun, LuaError, LuaScript, OptionValue, ReportHook, ReportStat, ScriptSettings, begin, drive,
-    parallel, side_state,
+    Begun, LuaError, LuaScript, OptionValue, ReportStat, ScriptSettings, begin, drive, parallel,
+    side_state,
 };
 use dyno_sysbench::RandomOptions;
 use dyno_testkit::Scratch;
@@ -52,7 +52,7 @@ impl Bench {
     fn ended(&self, command: &str) -> Result<(), LuaError> {
         let named = Some(command.to_owned());
         let settings = ScriptSettings { command: named, ..self.settings.clone() };
-        match begin(&self.database, &self.script, &settings).map_err(|of| of.error)? {
+        match begin(&self.database, &self.script, &settings, false).map_err(|of| of.error)? {
             Begun::Parallel => {
                 parallel(&self.database, &self.script, &settings, 3, command, &|_| {})
             }
@@ -348,7 +348,7 @@ end
     let result = bench.events(5);
     assert_eq!((&result.ended, result.total.work().writes), (&TrialEnd::Events, 10));
     side_state(&bench.database, &bench.script, &bench.settings, 0)
-        .and_then(|mut state| state.step("done"))
+        .and_then(|mut state| state.step("done", ""))
         .expect("a done");
     assert_eq!(bench.lines(), ["2 a,b 2", "20 8"]);
 }
@@ -368,7 +368,7 @@ end
 "#
     ));
     side_state(&bench.database, &bench.script, &bench.settings, 0)
-        .and_then(|mut state| state.step("done"))
+        .and_then(|mut state| state.step("done", ""))
         .expect("a done");
     let lines = bench.lines();
     // Printed by sysbench 1.0.20.
@@ -525,13 +525,13 @@ end
     };
     let mut state =
         side_state(&bench.database, &bench.script, &bench.settings, 0).expect("a state");
-    state.step("init").expect("init");
-    assert!(state.has(ReportHook::Intermediate).expect("looked"));
-    state.report(ReportHook::Intermediate, &stat).expect("a report");
-    state.report(ReportHook::Intermediate, &stat).expect("a report");
-    state.report(ReportHook::Cumulative, &stat).expect("a report");
-    state.step("done").expect("done");
-    state.close().expect("closed");
+    state.step("init", "").expect("init");
+    assert!(state.step("has", "report_intermediate").expect("looked").is_some());
+    state.report("report_intermediate", &stat).expect("a report");
+    state.report("report_intermediate", &stat).expect("a report");
+    state.report("report_cumulative", &stat).expect("a report");
+    state.step("done", "").expect("done");
+    state.step("close", "").expect("closed");
     // Every byte as sysbench 1.0.20 prints it.
     let json = r#"  {
     "time":    4,

@@ -205,7 +205,7 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
         }
     };
     let nonsense = of("con:query('nonsense')");
-    assert_eq!((nonsense.statement(), nonsense.errno()), (Some("nonsense"), 1));
+    assert_eq!((nonsense.statement.as_deref(), nonsense.errno()), (Some("nonsense"), 1));
     assert!(!nonsense.to_string().contains("(error 1)"), "said twice: {nonsense}");
     let insert = "con:query('INSERT INTO t VALUES (1)')";
     let twice =
@@ -214,12 +214,12 @@ fn a_failing_statement_is_named_with_its_codes_if_it_is_the_reason() {
     assert_eq!(twice.cause(), Cause::Workload, "it ends the run");
     let hook = "function sysbench.hooks.sql_error_ignorable() error('hook') end";
     let of_hook = of(&format!("{hook} con:query('nonsense')"));
-    assert_eq!((of_hook.statement(), of_hook.errno()), (Some("nonsense"), 1));
+    assert_eq!((of_hook.statement.as_deref(), of_hook.errno()), (Some("nonsense"), 1));
     let text = of_hook.to_string();
     let words = "hook; the hook was called for: SQL error, errno = 1";
     assert!(text.contains(words) && text.contains("near \"nonsense\""), "{text}");
     let own = of("pcall(con.query, con, 'nonsense') error('mine')");
-    assert_eq!((own.statement(), own.errno(), own.sqlstate()), (None, 0, "00000"));
+    assert_eq!((own.statement.as_deref(), own.errno(), own.sqlstate()), (None, 0, "00000"));
 }
 
 /// The head of a known TPC-C script, and what others take for granted.

@@ -190,7 +190,7 @@ fn a_statement_that_can_not_be_prepared_has_an_error_in_the_originals_words() {
         match bench.events(1).ended {
             TrialEnd::Aborted(error) => {
                 assert!(error.message().contains(words), "{error}");
-                assert_eq!((error.statement(), error.errno()), (Some("nonsense"), 1));
+                assert_eq!((error.statement.as_deref(), error.errno()), (Some("nonsense"), 1));
             }
             other => panic!("{other:?}"),
         }

@@ -9,9 +9,7 @@ use super::options::{ACCOUNTS_PER_BRANCH, InitStep, TELLERS_PER_BRANCH};
 use super::schema::{ACCOUNTS, BRANCHES, TELLERS};
 use super::{Done, Init, command, existing};
 use super::{RESUME, failed};
-use dyno_core::{
-    AdminSession, BulkMethod, BulkReport, Dialect, Driver, RowSource, RowWriter, Session,
-};
+use dyno_core::{AdminSession, BulkMethod, BulkReport, Dialect, RowSource, RowWriter};
 use dyno_load::{LoadError, LoadObserver, StoredRows, doing, noting, retrying};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;

@@ -5,7 +5,7 @@ use super::data::{SmallTable, chunk};
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
 use super::{failed, is_missing_table};
-use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_load::query::{answer, column, integers, number};
 use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;

@@ -4,10 +4,12 @@
 //! - `schema`: the statements. `data`: the rows, made here or by the server.
 //! - `existing`: the remains of an interrupted load, and the state of the tables before a run.
 
-use dyno_core::{AdminDriver, AdminSession, Cause, DbError, Dialect, Driver, ErrorClass, Session};
+use dyno_core::{AdminDriver, AdminSession, Cause, DbError, Dialect, ErrorClass};
 use dyno_load::query::{analyze_error, answer};
 use dyno_load::settings::{ServerNeed, load_needs, wants_keys_first};
-use dyno_load::{LoadError, LoadObserver, LoadReport, LoadSessions, catalog, while_doing};
+use dyno_load::{
+    LoadError, LoadErrorKind, LoadObserver, LoadReport, LoadSessions, catalog, while_doing,
+};
 pub use existing::existing_tables;
 pub use existing::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
 pub use options::{
@@ -67,9 +69,9 @@ pub fn initialize(
         let (loader, is_stored) = (&loader, &is_stored);
         Init { driver, loader, schema, observer, is_stored }.run(session).await
     });
-    report.map_err(|error| match error {
-        LoadError::Canceled { .. } => canceled(is_stored.load(Ordering::Relaxed)),
-        other => other,
+    report.map_err(|error| match error.kind {
+        LoadErrorKind::Canceled => canceled(is_stored.load(Ordering::Relaxed)),
+        _ => error,
     })
 }
 
@@ -303,17 +305,13 @@ pub(super) const RESUME: &str =
 pub(super) fn failed(step: InitStep, doing: impl Display) -> impl FnOnce(DbError) -> LoadError {
     move |error| {
         let remedy = remedy(step, &error).map(str::to_owned);
-        let mut failed = while_doing(format!("{step}: {doing}"))(error);
-        if let LoadError::Session { hint, .. } = &mut failed {
-            *hint = remedy;
-        }
-        failed
+        LoadError { remedy, ..while_doing(format!("{step}: {doing}"))(error) }
     }
 }
 
 /// The end that the user wanted. `is_stored`: rows have been committed before, which `--resume` goes on with.
 pub fn canceled(is_stored: bool) -> LoadError {
-    LoadError::Canceled { hint: is_stored.then(|| RESUME.to_owned()) }
+    LoadError::new(LoadErrorKind::Canceled, "canceled", is_stored.then(|| RESUME.to_owned()))
 }
 
 pub(super) fn is_missing_table(error: &DbError) -> bool {

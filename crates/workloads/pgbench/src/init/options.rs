@@ -1,7 +1,7 @@
 //! What `-i` is asked to do, and what of it a dialect can't do.
 
 use dyno_core::Dialect;
-use dyno_load::LoadError;
+use dyno_load::{LoadError, LoadErrorKind};
 use std::fmt;
 
 /// Accounts per unit of scale; also the rows that a parallel load commits at once.
@@ -180,7 +180,7 @@ impl InitOptions {
         let makes_rows = self.steps.contains(&InitStep::ServerData);
         let has_foreign_keys = self.effective_steps().contains(&InitStep::ForeignKeys);
         let refuse = |problem: String, hint: &str| {
-            Err(LoadError::Option { problem, hint: Some(hint.to_owned()) })
+            Err(LoadError::new(LoadErrorKind::Option, problem, Some(hint.to_owned())))
         };
         if !(1..=SCALE_MAX).contains(&self.scale) {
             let problem = format!("the scale must be between 1 and {SCALE_MAX}");

@@ -86,7 +86,7 @@ pub fn server_text(error: &DbError, statement: &str) -> String {
     }
     let severity = if error.is_fatal() { "FATAL" } else { "ERROR" };
     let mut text = format!("{severity}:  {}", error.message());
-    let (detail, position) = split_position(error.detail().unwrap_or_default());
+    let (detail, position) = split_position(error.detail.as_deref().unwrap_or_default());
     if let Some(line) = position.and_then(|position| line_of(statement, position)) {
         text.push('\n');
         text.push_str(&line);
@@ -97,7 +97,7 @@ pub fn server_text(error: &DbError, statement: &str) -> String {
     if let Some(hint) = error.hint() {
         text.push_str(&format!("\nHINT:  {hint}"));
     }
-    if let Some(context) = error.context() {
+    if let Some(context) = &error.context {
         text.push_str(&format!("\n{context}"));
     }
     text

@@ -4,7 +4,7 @@ use crate::recorder::Recorder;
 use crate::support::{Said, steps};
 use dyno_core::Dialect;
 use dyno_core::Driver;
-use dyno_load::LoadError;
+use dyno_load::LoadErrorKind;
 use dyno_pgbench::init::{InitOptions, InitStep, initialize};
 
 #[test]
@@ -48,7 +48,7 @@ fn options_out_of_range_are_refused_before_anything_is_sent() {
     let recorder = Recorder::new("15.20");
     for options in cases {
         let error = initialize(&recorder.admin(), &options, &Said::default()).unwrap_err();
-        assert!(matches!(error, LoadError::Option { .. }), "{error}");
+        assert_eq!(error.kind, LoadErrorKind::Option, "{error}");
         assert!(error.hint().is_some());
     }
     assert_eq!(*recorder.log.lock().unwrap(), Vec::<String>::new());

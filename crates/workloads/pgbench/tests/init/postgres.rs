@@ -247,7 +247,7 @@ fn a_load_goes_on_after_its_sessions_or_the_server_were_killed() {
     // An immediate shutdown: backends survive a killed postmaster until their next wait.
     let kill = At::new(150_000, || kill_process(process, Signal::QUIT).unwrap());
     let error = initialize(&driver.admin(), &resume, &kill).unwrap_err();
-    assert!(error.db_error().unwrap().is_fatal(), "{error}");
+    assert!(error.error.as_ref().unwrap().is_fatal(), "{error}");
     postgres.kill();
     postgres.restart().unwrap();
 
@@ -296,7 +296,13 @@ fn a_load_of_one_connection_is_all_or_nothing(postgres: &Postgres) {
     let kill = At::new(150_000, || drop(postgres.sbtest(LEAVE).unwrap()));
     let error =
         initialize(&driver.admin(), &InitOptions { scale: 3, ..steps("g") }, &kill).unwrap_err();
-    assert!(error.sql().unwrap().starts_with("copy pgbench_accounts from stdin with (freeze on)"));
+    assert!(
+        error
+            .sql
+            .as_ref()
+            .unwrap()
+            .starts_with("copy pgbench_accounts from stdin with (freeze on)")
+    );
     assert_eq!(state(&driver), left);
 }
 
@@ -351,7 +357,7 @@ fn errors_name_the_step_and_the_remedy(postgres: &Postgres) {
         let error = fails(&driver, letters, InitOptions::default());
         assert!(error.to_string().contains(words), "{error}");
         assert!(error.hint().is_some_and(|h| h.contains(hint)), "{error}: {:?}", error.hint());
-        assert!(error.sql().is_some());
+        assert!(error.sql.is_some());
     };
     case("g", "select 1", "step g (client-side generate): emptying the tables failed", "step t");
     case("G", "select 1", "step G (server-side generate): emptying", "step t");

@@ -100,5 +100,5 @@ fn a_deadlock_is_tried_again_and_then_reported() {
     let failing = Failing::new(&driver, 3..u32::MAX, deadlock);
     let error = initialize(&(&failing).admin(), &options(3), &Said::default()).unwrap_err();
     assert_eq!(failing.loads(), 3 + 5);
-    assert_eq!(error.db_error().unwrap().errno(), 1213);
+    assert_eq!(error.error.as_ref().unwrap().errno(), 1213);
 }

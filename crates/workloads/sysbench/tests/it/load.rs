@@ -2,7 +2,7 @@
 
 use crate::support::{FakeDriver, Said};
 use dyno_core::{AdminSession, Dialect, Driver, Rng, Tally, Workload};
-use dyno_load::LoadError;
+use dyno_load::{LoadError, LoadErrorKind};
 use dyno_reactor::block_on;
 use dyno_sysbench::check::{MissingRows, first_free_unique, preflight};
 use dyno_sysbench::{
@@ -121,7 +121,7 @@ fn a_deadlock_is_tried_again() {
     driver.database().deadlocks = 100;
     let error =
         prepare(&driver.admin(), &options(2, 30_000), 1, SEED, &Said::default()).unwrap_err();
-    assert_eq!(error.db_error().unwrap().errno(), 1213);
+    assert_eq!(error.error.as_ref().unwrap().errno(), 1213);
 }
 
 #[test]
@@ -135,10 +135,10 @@ fn a_table_with_other_contents_is_refused_with_a_remedy() {
     )
     .unwrap_err()
     {
-        LoadError::Data { problem, hint } => {
+        LoadError { kind: LoadErrorKind::Data, problem, remedy, .. } => {
             assert!(problem.starts_with("table 'sbtest1' "), "{problem}");
             assert!(problem.contains(part), "{problem}");
-            hint
+            remedy.expect("a remedy")
         }
         other => panic!("{other}"),
     };

@@ -9,7 +9,7 @@ use crate::check::derived;
 use crate::ledger::{Across, Entry, LedgerPayment, LedgerWork, Recorded, SupplyKey};
 use crate::settle::{Settlement, StoredOrders, rows, settle_part};
 use crate::values::Timestamp;
-use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, Session, ShardMap, ShardNode};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, ShardMap, ShardNode};
 use dyno_facts::{CheckVerdict, CrossShardLosses, DataCheck, Message, say};
 use dyno_load::doing;
 use dyno_load::query::{answer_if_any, number};

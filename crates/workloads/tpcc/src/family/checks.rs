@@ -10,13 +10,11 @@ use crate::load::{foreign_keys, mapped_shards, prove};
 use crate::options::CheckTime;
 use crate::settle::{Books, books};
 use crate::{Isolation, Tpcc, prepared_statements};
-use dyno_core::{
-    AdminDriver, AdminSession, DbError, Dialect, Session, ShardNode, is_shardingsphere,
-};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, ShardNode, is_shardingsphere};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
 use dyno_load::query::{pairs, whole};
 use dyno_load::settings::{ServerNeed, adopt};
-use dyno_load::{LoadError, default_sessions};
+use dyno_load::{LoadErrorKind, default_sessions};
 use dyno_runner::databases::{self, stopped};
 use dyno_runner::failure::{Failure, sentence};
 use dyno_runner::output;
@@ -327,7 +325,7 @@ fn placement_check(
         return not_made(say!(conditions_unwanted));
     }
     match prove(driver, warehouses, default_sessions(), &AskedNodes) {
-        Err(LoadError::Canceled { .. }) => not_made(reason(&stopped())),
+        Err(error) if error.kind == LoadErrorKind::Canceled => not_made(reason(&stopped())),
         Err(error) => not_made(sentence(&error.to_string()).into()),
         Ok(proof) => {
             let proof = proof?;

@@ -17,20 +17,21 @@ use crate::audit::AuditFigure;
 use crate::facts::{TpccFacts, TpccKind};
 use crate::ledger::{DistrictBooks, LedgerFile, Recorded, read};
 use crate::load::{
-    LOAD_NEEDS, LoadError, LoadReport, TpccDatabase, TpccLoadOptions, check_options,
-    existing_tables, load, loaded, mapped_shards,
+    LOAD_NEEDS, LoadReport, TpccDatabase, TpccLoadOptions, check_options, existing_tables, load,
+    loaded, mapped_shards,
 };
 use crate::options::{OFFER, TpccSettings};
 use crate::profile::{DEFERRED_LIMIT_S, LIMITS_S, MIX_LEAST_PERCENT};
 use crate::schema::{CONFIG, table_names};
 use crate::settle::settle;
 use crate::{DISTRICTS, ITEMS, Isolation, Timestamp, Tpcc, TpccOptions};
-use dyno_core::{AdminDriver, AdminSession, Driver, TransactionKind, Workload, counted};
+use dyno_core::{AdminDriver, AdminSession, TransactionKind, Workload, counted};
 use dyno_engine::TrialSpec;
 use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, say,
 };
+use dyno_load::LoadErrorKind;
 use dyno_load::settings::ServerNeed;
 use dyno_runner::databases::Database;
 use dyno_runner::failure::{Failure, sentence};
@@ -273,11 +274,11 @@ impl TpccFamily {
         session: &mut AdminSession<'_>,
         sessions: u32,
     ) -> Result<(TpccDatabase, Preflight), Failure> {
-        let loaded = loaded(session).await.map_err(|error| match error {
-            LoadError::Data { problem, .. } => {
-                Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
+        let loaded = loaded(session).await.map_err(|error| match error.kind {
+            LoadErrorKind::Data => {
+                Failure::new(sentence(&error.problem)).with_hint(UNPREPARED_HINT)
             }
-            other => other.into(),
+            _ => error.into(),
         })?;
         let (asked, has) = (self.options.run.warehouses, loaded.warehouses);
         if has < asked {

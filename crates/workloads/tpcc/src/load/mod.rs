@@ -24,8 +24,8 @@ use crate::schema::{
 };
 use crate::values::{Constants, Timestamp};
 use dyno_core::{
-    AdminDriver, AdminSession, DbError, Dialect, Discard, Driver, RowSource, Session, ShardMap,
-    ShardNode, Shards, counted,
+    AdminDriver, AdminSession, DbError, Dialect, Discard, RowSource, ShardMap, ShardNode, Shards,
+    counted,
 };
 use dyno_load::catalog;
 use dyno_load::query::{answer, column, drop_tables, execute, pairs};

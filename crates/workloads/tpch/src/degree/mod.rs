@@ -1,6 +1,6 @@
 //! How a product is told how many workers may share one query.
 
-use dyno_core::{AdminSession, DbError, Dialect, Discard, Session};
+use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_facts::{Message, say};
 use dyno_load::query::answer;
 use serde::Deserialize;

@@ -21,7 +21,7 @@ use crate::facts::{LoadStep, TpchLoad};
 use crate::generate::check_scale;
 use crate::schema::SchemaTable;
 use crate::state::{self, Done, TpchDatabase};
-use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Session};
+use dyno_core::{AdminDriver, AdminSession, Dialect};
 use dyno_load::catalog;
 use dyno_load::query::{drop_tables, execute};
 use dyno_load::{LoadObserver, LoadReport, LoadSessions, StoredRows, while_doing};

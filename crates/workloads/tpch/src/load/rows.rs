@@ -8,7 +8,7 @@ use super::steps::TpchStep;
 use crate::generate::TpchRows;
 use crate::schema::{SchemaTable, Type};
 use crate::state::Done;
-use dyno_core::{AdminSession, Dialect, RowSource, RowWriter, Session};
+use dyno_core::{AdminSession, Dialect, RowSource, RowWriter};
 use dyno_load::query::{answer, whole};
 use dyno_load::{LoadError, while_doing};
 

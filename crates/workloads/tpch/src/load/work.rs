@@ -9,7 +9,7 @@ use crate::schema::{Key, SchemaTable};
 use crate::state::{self, Done, begin};
 use dyno_core::{
     AdminDriver, AdminSession, BulkMethod, BulkReport, DbError, Dialect, Discard, MILLISECOND,
-    Nanos, Session,
+    Nanos,
 };
 use dyno_load::catalog;
 use dyno_load::query::{analyze_error, answer, execute};

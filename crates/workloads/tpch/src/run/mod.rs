@@ -17,7 +17,7 @@ use crate::plans;
 use crate::queries::{Q15, Rewrite, rewrites};
 use crate::refresh::{self, RefreshPosition, SET_MAX};
 use crate::state::{TpchDatabase, loaded};
-use dyno_core::{AdminDriver, AdminSession, Dialect, Driver, Nanos};
+use dyno_core::{AdminDriver, AdminSession, Dialect, Nanos};
 use dyno_facts::{CheckVerdict, Message, say};
 use dyno_load::{LoadError, while_doing};
 use dyno_runner::failure::Failure;

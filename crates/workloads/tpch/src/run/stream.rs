@@ -9,8 +9,8 @@ use crate::plans;
 use crate::queries::{LAST, Q15, text};
 use crate::refresh::{self, RefreshPosition};
 use dyno_core::{
-    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Discard, Driver, Interrupter,
-    MILLISECOND, Nanos, SECOND, Session,
+    AdminDriver, AdminSession, AnswerTable, DbError, Dialect, Discard, Interrupter, MILLISECOND,
+    Nanos, SECOND,
 };
 use dyno_load::query::answer;
 use dyno_load::settings::adopt;
@@ -179,7 +179,7 @@ pub(super) fn execute(
             thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     });
-    ended.map_err(LoadError::Loop)?;
+    ended.map_err(LoadError::from)?;
     let applied = start.applied.into_inner().unwrap_or_else(PoisonError::into_inner);
     let applied = applied.map_err(while_doing("opening a session"))?;
     Ok((applied, is_stopped.load(Ordering::Relaxed)))
