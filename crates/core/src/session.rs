@@ -513,10 +513,12 @@ pub trait Session {
     /// error. `table` and `columns` are trusted SQL.
     fn bulk_load(
         &mut self,
-        table: &str,
-        columns: &[&str],
-        rows: &mut dyn RowSource,
-    ) -> impl Future<Output = DbResult<BulkReport>>;
+        _table: &str,
+        _columns: &[&str],
+        _rows: &mut dyn RowSource,
+    ) -> impl Future<Output = DbResult<BulkReport>> {
+        async { Err(DbError::unsupported("This kind of session loads no tables.")) }
+    }
 
     /// Streams rows as the answer to a COPY statement of the caller (`... FROM STDIN` in text format, or in binary format
     /// where the rows are), also inside an open transaction. Returns the number of stored rows. PostgreSQL only.
@@ -561,8 +563,13 @@ pub trait Session {
         None
     }
 
-    /// Ends the session in order.
-    fn close(self) -> impl Future<Output = ()>;
+    /// Ends the session in order. The default closes the connection.
+    fn close(self) -> impl Future<Output = ()>
+    where
+        Self: Sized,
+    {
+        async { drop(self) }
+    }
 }
 
 #[cfg(test)]

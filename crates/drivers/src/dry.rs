@@ -2,8 +2,8 @@
 //! costs without I/O.
 
 use dyno_core::{
-    BulkMethod, BulkReport, DbResult, Dialect, Driver, Executed, FlightAnswers, Param, ParamType,
-    Product, RowSource, RowWriter, Rows, Session, Statement,
+    DbResult, Dialect, Driver, Executed, FlightAnswers, Param, ParamType, Product, Rows, Session,
+    Statement,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -82,28 +82,4 @@ impl Session for DrySession {
         self.queued = 0;
         Ok(())
     }
-
-    async fn bulk_load(
-        &mut self,
-        _table: &str,
-        _columns: &[&str],
-        rows: &mut dyn RowSource,
-    ) -> DbResult<BulkReport> {
-        let mut made = 0;
-        while rows.next_row(&mut Nowhere) {
-            made += 1;
-        }
-        Ok(BulkReport { rows: made, method: BulkMethod::LoadData, fallback: None })
-    }
-
-    async fn close(self) {}
-}
-
-struct Nowhere;
-
-impl RowWriter for Nowhere {
-    fn int(&mut self, _value: i64) {}
-    fn double(&mut self, _value: f64) {}
-    fn text(&mut self, _value: &[u8]) {}
-    fn null(&mut self) {}
 }

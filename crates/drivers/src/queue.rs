@@ -203,7 +203,5 @@ macro_rules! calls_of_queue {
             self.queue.clear();
             Ok(())
         }
-
-        async fn close(self) {}
     };
 }

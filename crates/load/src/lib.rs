@@ -199,16 +199,16 @@ pub enum LoadErrorKind {
 #[derive(Debug)]
 pub struct LoadError {
     pub kind: LoadErrorKind,
-    /// What is wrong, in a sentence (of a node without its full stop, perhaps with lines of a log); of a session what was
-    /// being done, such as `creating table region`.
+    /// The problem in a sentence (of a node without its full stop, perhaps with lines of a log); of a session the work that
+    /// failed, such as `creating table region`.
     pub problem: String,
     /// A remedy of the loader's own, or how to continue where rows are stored.
     pub remedy: Option<String>,
-    /// What the database or the way to it answered to a session.
+    /// The error of a session.
     pub error: Option<DbError>,
     /// The statement, where its text matters to the user.
     pub sql: Option<String>,
-    /// Rows may be stored that the same load goes on with.
+    /// Rows may be stored, and the same load continues with the rest.
     pub is_resumable: bool,
 }
 

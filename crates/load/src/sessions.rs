@@ -143,7 +143,7 @@ impl<'a> LoadSessions<'a> {
         let Some(node) = watch::await_loss(|| self.observer.lost_node(), may_die) else {
             return error;
         };
-        lost(format!("{} {}", node.name, node.evidence))
+        lost_node_error(format!("{} {}", node.name, node.evidence))
     }
 
     async fn session<T>(
@@ -202,13 +202,13 @@ impl<'a> LoadSessions<'a> {
     /// Why sessions end before their work is done.
     fn ending(&self) -> LoadError {
         match self.activity.verdict() {
-            Some(node) => lost(node.problem.clone()),
+            Some(node) => lost_node_error(node.problem.clone()),
             None => LoadError::new(LoadErrorKind::Canceled, "canceled", None),
         }
     }
 }
 
-fn lost(problem: String) -> LoadError {
+fn lost_node_error(problem: String) -> LoadError {
     LoadError::new(LoadErrorKind::Node, problem, Some(LOST_NODE_REMEDY.to_owned()))
 }
 

@@ -154,6 +154,6 @@ mod tests {
         let sql = "SET autocommit=1, big_tables=Default, sql_mode='ANSI,it''s'";
         assert_eq!(it.set_statement().unwrap(), sql);
         assert_eq!(driver("mysql://me@127.0.0.1/db").unwrap().set_statement(), None);
-        assert!("mysql://me@h/db?set.a=1;%20DROP%20TABLE%20t=1".parse::<TargetUrl>().is_err());
+        assert!("mysql://me@h/db?set.a%3D1;%20DROP%20TABLE%20t=1".parse::<TargetUrl>().is_err());
     }
 }

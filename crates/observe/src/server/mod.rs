@@ -132,12 +132,12 @@ type Answer = Vec<Vec<Option<String>>>;
 
 struct Asker<'a, 's> {
     session: &'a mut AdminSession<'s>,
-    /// What could not be read, and why.
+    /// Refused questions with the reasons.
     not_readable: Vec<Message>,
     /// Questions that are not to be asked, and those that were refused.
     left_out: Vec<Message>,
     refused: Vec<Message>,
-    /// Also beside the asker.
+    /// All statements sent, with those of [`round_trip_us`].
     asked: Asked,
     /// Time before the first question, on the clock of samples.
     began_s: f64,

@@ -98,12 +98,6 @@ impl ClientFirst {
     }
 }
 
-impl fmt::Debug for Challenge {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Challenge")
-    }
-}
-
 impl Challenge {
     pub fn answer(&self, password: &str) -> ClientFinal {
         let Challenge { signed, without_proof, salt, iterations } = self;
@@ -121,13 +115,6 @@ impl Challenge {
             message: format!("{without_proof},p={}", BASE64.encode(proof)),
             server_signature,
         }
-    }
-}
-
-impl fmt::Debug for ClientFinal {
-    /// Hides proof and signature.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ClientFinal")
     }
 }
 
