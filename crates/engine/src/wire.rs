@@ -2,6 +2,7 @@
 
 use dyno_core::{Address, Cause, DbError, ErrorClass, ErrorOrigin, ErrorParts};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::path::PathBuf;
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "ErrorParts")]
@@ -12,7 +13,7 @@ struct PartsForm {
     cause: Cause,
     #[serde(with = "OriginForm")]
     origin: ErrorOrigin,
-    #[serde(skip)]
+    #[serde(with = "address")]
     address: Option<Address>,
     errno: u32,
     sqlstate: [u8; 5],
@@ -47,6 +48,33 @@ enum OriginForm {
     Dyno,
 }
 
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Address")]
+enum AddressForm {
+    Tcp { host: String, port: u16 },
+    Unix(PathBuf),
+}
+
+mod address {
+    use super::{Address, AddressForm, Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct Known(#[serde(with = "AddressForm")] Address);
+
+    pub(super) fn serialize<S: Serializer>(
+        address: &Option<Address>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        address.clone().map(Known).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Address>, D::Error> {
+        Ok(Option::<Known>::deserialize(from)?.map(|Known(address)| address))
+    }
+}
+
 pub(crate) struct DbErrorForm;
 
 impl DbErrorForm {
@@ -54,9 +82,7 @@ impl DbErrorForm {
         error: &DbError,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        // The sentence names the server.
-        let message = error.sentence().into_owned();
-        PartsForm::serialize(&ErrorParts { message, ..(**error).clone() }, serializer)
+        PartsForm::serialize(error, serializer)
     }
 
     pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<DbError, D::Error> {
