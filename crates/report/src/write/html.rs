@@ -1,14 +1,7 @@
 //! Blocks as the body of a page: well-formed XML too, which the theme of the PDF reads.
 
-use super::{cell_line, coded, groups, joined, kept, lines_below, set};
-use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, TableColumn, TableRow,
-    TextLine,
-};
-use crate::svg::escape;
-use dyno_facts::Lang;
+use super::*;
 use std::collections::HashSet;
-use std::fmt::Write;
 
 /// The body: cover, table of contents, and everything else within `<main>`; in print drawings are texts.
 pub(crate) fn html(blocks: &[Block], lang: Lang, is_print: bool) -> String {
