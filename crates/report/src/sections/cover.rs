@@ -73,7 +73,7 @@ pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
 }
 
 impl Paper {
-    /// Whether it is a rehearsal, and how many findings belong beside its figures.
+    /// Returns the banner of a rehearsal, and the number of findings that qualify its figures.
     pub fn standing(&self, lang: Lang) -> String {
         let verdict = verdict(self);
         let standing = match rehearsal(self) {

@@ -175,7 +175,7 @@ pub fn target_of(target: &str, status: &str) -> TextLine {
     line
 }
 
-/// How data of so many times the memory for them fit.
+/// The place of data by how many times they fill the memory for them.
 pub(crate) fn fit_in_memory(times: f64) -> Message {
     match times {
         times if times <= IN_MEMORY => say!(in_memory),

@@ -163,15 +163,12 @@ impl<'a> Html<'a> {
     }
 
     fn line(&mut self, line: &TextLine) {
-        let mut last = None;
-        for span in line {
-            // A blank stands between spans, but not where a line breaks, nor in Chinese.
-            let is_note = matches!(span.look, Look::Note(_));
-            if last.is_some_and(|last| matches!(last, Look::Note(_))) && is_note {
+        let is_note = |span: &Span| matches!(span.look, Look::Note(_));
+        for (place, span) in line.iter().enumerate() {
+            if place > 0 && is_note(&line[place - 1]) && is_note(span) {
                 self.put(" ");
             }
             self.span(span);
-            last = Some(span.look);
         }
     }
 

@@ -135,7 +135,7 @@ fn classes(pair: &TargetPair<'_>) -> Option<Message> {
         }));
     }
     let names = [("cpu_model", say!(cpu_model)), ("disk", say!(disk)), ("zone", say!(zone))];
-    let stated = names.map(|(name, told)| pair.difference(told, |side| side.stated(name)));
+    let stated = names.map(|(name, title)| pair.difference(title, |side| side.stated(name)));
     parts(texts.into_iter().chain(stated).flatten())
 }
 
