@@ -3,8 +3,8 @@
 pub use dyno_judge::evidence::{Level, Spread};
 
 use crate::format::NumberFormat;
+use dyno_facts::Message;
 use dyno_facts::statistics::Metric;
-use dyno_facts::{Lang, Message};
 use serde::Serialize;
 
 /// Spans in a line of text.
@@ -460,23 +460,6 @@ impl Cell {
     pub fn blank() -> Cell {
         Cell::default()
     }
-
-    /// Its number as it was measured; of several trials the median.
-    pub fn number(&self) -> Option<f64> {
-        match self.value {
-            CellValue::Number(number) => Some(number),
-            CellValue::Spread(spread) => Some(spread.median),
-            _ => None,
-        }
-    }
-
-    /// Its English; empty where it is a number.
-    pub fn english(&self) -> String {
-        match &self.value {
-            CellValue::Text(line) => english(line),
-            _ => String::new(),
-        }
-    }
 }
 
 /// A number, its range only where several trials made it.
@@ -542,15 +525,6 @@ impl<T: Into<Cell>> From<Option<T>> for Cell {
     }
 }
 
-/// The English of a line without looks.
-pub fn english(line: &[Span]) -> String {
-    let text = |span: &Span| match span.look {
-        Look::Break => "\n".to_owned(),
-        _ => span.text.render(Lang::En),
-    };
-    line.iter().map(text).collect()
-}
-
 /// Columns that know how their numbers are shown, and rows of cells.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct PaperTable {
@@ -593,28 +567,6 @@ pub struct TableRow {
     /// `weak`, `theirs`, `part`, `grey` or nothing.
     #[serde(skip)]
     pub class: &'static str,
-}
-
-impl PaperTable {
-    /// The first table whose English caption begins with these words, those in details too.
-    pub fn find<'a>(blocks: &'a [Block], caption: &str) -> Option<&'a PaperTable> {
-        blocks.iter().find_map(|block| match block {
-            Block::Table(table) if english(&table.caption).starts_with(caption) => Some(table),
-            Block::Details { blocks, .. } => PaperTable::find(blocks, caption),
-            _ => None,
-        })
-    }
-
-    /// The first row that has a cell with this text.
-    pub fn row(&self, text: &str) -> Option<&TableRow> {
-        self.rows.iter().find(|row| row.cells.iter().any(|cell| cell.english() == text))
-    }
-
-    /// The cell of that row below the first column with this title.
-    pub fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
-        let place = self.columns.iter().position(|known| known.title == column)?;
-        self.row(row)?.cells.get(place)
-    }
 }
 
 /// A table that is made column by column: title and cell stand side by side.

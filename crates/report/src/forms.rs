@@ -1,9 +1,9 @@
 //! A paper in its forms.
 
-use crate::blocks::{Block, Drawing};
+use crate::blocks::Drawing;
 use crate::evidence::Paper;
 use crate::svg::escape;
-use crate::{sections, write};
+use crate::write;
 use dyno_core::is_command;
 use dyno_facts::{Colour, Lang, say};
 use std::fmt::Write;
@@ -16,11 +16,6 @@ const SCRIPT: &str = include_str!("../templates/script.js");
 const THEME: &str = include_str!("../templates/paper.typ");
 
 impl Paper {
-    /// Returns all that it says and shows.
-    pub fn blocks(&self, lang: Lang) -> Vec<Block> {
-        sections::of_paper(self, lang)
-    }
-
     /// A single file that works offline: charts are inline SVG, readable without JavaScript.
     pub fn html(&self, lang: Lang) -> String {
         let style = format!("{STYLE}{CHART}{}", self.own_styles());
@@ -94,34 +89,6 @@ impl Paper {
         let blocks = self.blocks(lang);
         let drawings = write::named_drawings(&blocks).into_iter();
         drawings.map(|(drawing, name)| (name, write::standalone(drawing, &style))).collect()
-    }
-
-    /// Its tables of results, for a terminal.
-    pub fn terminal(&self, lang: Lang) -> String {
-        write::terminal(&sections::for_terminal(self, lang), lang)
-    }
-
-    /// Its results in short, for a terminal: what was checked in a line each, in full only what is wrong.
-    pub fn brief(&self, lang: Lang) -> String {
-        write::terminal(&sections::brief(self), lang)
-    }
-
-    /// A line for each comparison; where nothing is compared, one for what each target has reached in each experiment.
-    pub fn results_text(&self, lang: Lang) -> String {
-        match self.verdicts.comparisons.is_empty() {
-            true => sections::results_reached(self).iter().map(|it| it.line(lang) + "\n").collect(),
-            false => self.verdicts.text(lang),
-        }
-    }
-
-    /// Whether it is a rehearsal, and how many findings belong beside its figures.
-    pub fn standing(&self, lang: Lang) -> String {
-        sections::standing(self).line(lang)
-    }
-
-    /// Its tables of comparisons and gates, for a terminal.
-    pub fn verdict_tables(&self, lang: Lang) -> String {
-        write::terminal(&sections::of_verdicts(self, lang), lang)
     }
 
     /// Places of targets whose colour the publisher has chosen, with it.

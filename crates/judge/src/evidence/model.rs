@@ -430,34 +430,16 @@ pub enum SpotKind {
     Comparison,
 }
 
+impl SpotKind {
+    /// The spot of this name.
+    pub fn at(self, name: &str) -> Spot {
+        Spot { kind: self, names: vec![name.to_owned()] }
+    }
+}
+
 impl Spot {
-    fn one(kind: SpotKind, name: &str) -> Spot {
-        Spot { kind, names: vec![name.to_owned()] }
-    }
-
-    pub fn trial(label: &str) -> Spot {
-        Spot::one(SpotKind::Trial, label)
-    }
-
-    pub fn target(label: &str) -> Spot {
-        Spot::one(SpotKind::Target, label)
-    }
-
-    pub fn targets(labels: &[&str]) -> Spot {
-        let names = labels.iter().map(|label| (*label).to_owned()).collect();
-        Spot { kind: SpotKind::Target, names }
-    }
-
-    pub fn experiment(name: &str) -> Spot {
-        Spot::one(SpotKind::Experiment, name)
-    }
-
-    pub fn run(folder: &str) -> Spot {
-        Spot::one(SpotKind::Run, folder)
-    }
-
-    pub fn comparison(name: &str) -> Spot {
-        Spot::one(SpotKind::Comparison, name)
+    pub fn targets(labels: [&str; 2]) -> Spot {
+        Spot { kind: SpotKind::Target, names: labels.map(str::to_owned).to_vec() }
     }
 
     /// In words: `trials 1 and 4`.

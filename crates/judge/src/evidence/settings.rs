@@ -5,48 +5,40 @@ use super::*;
 /// A text that says what a setting decides.
 type Meaning = fn() -> Message;
 
-struct Known {
-    name: &'static str,
-    meaning: Meaning,
-    /// Values (lower case) with which a commit may be lost or torn.
-    weak: &'static [&'static str],
-}
-
-const fn known(name: &'static str, meaning: Meaning, weak: &'static [&'static str]) -> Known {
-    Known { name, meaning, weak }
-}
+/// A setting, what it decides, and the values (lower case) with which a commit may be lost or torn.
+type Known = (&'static str, Meaning, &'static [&'static str]);
 
 const OFF: &[&str] = &["off", "0"];
 
 /// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
 const SETTINGS: &[Known] = &[
-    known("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
-    known("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
-    known("log_bin", || say!(whether_a_binary_log_is_written), &[]),
-    known("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
-    known("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
-    known("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
-    known("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
-    known("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
-    known("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
-    known("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
-    known("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    known("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    known("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
-    known("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
-    known("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
-    known("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
-    known("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
-    known("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
-    known("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
-    known("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
-    known("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
-    known("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
-    known("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
-    known("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
-    known("cache_size", || say!(page_cache_of_a_session_pages), &[]),
-    known("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
-    known("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
+    ("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
+    ("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
+    ("log_bin", || say!(whether_a_binary_log_is_written), &[]),
+    ("innodb_doublewrite", || say!(protects_pages_that_are_torn_by), OFF),
+    ("innodb_flush_method", || say!(how_innodbs_files_are_written), &["nosync"]),
+    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
+    ("innodb_log_file_size", || say!(size_of_the_redo_log), &[]),
+    ("innodb_redo_log_capacity", || say!(size_of_the_redo_log), &[]),
+    ("rpl_semi_sync_master_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    ("rpl_semi_sync_source_enabled", || say!(whether_a_commit_waits_for_a), &[]),
+    ("transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    ("tx_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    ("query_cache_type", || say!(whether_answers_may_come_from_the), &[]),
+    ("synchronous_commit", || say!(whether_a_commit_waits_until_the), OFF),
+    ("fsync", || say!(whether_anything_waits_for_the_disk), OFF),
+    ("full_page_writes", || say!(protects_pages_that_are_torn_by), OFF),
+    ("wal_sync_method", || say!(how_the_write_ahead_log_is), &[]),
+    ("synchronous_standby_names", || say!(standbys_that_acknowledge_commits), &[]),
+    ("default_transaction_isolation", || say!(isolation_of_sessions_by_default), &[]),
+    ("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
+    ("max_wal_size", || say!(write_ahead_log_between_checkpoints), &[]),
+    ("checkpoint_timeout", || say!(longest_time_between_checkpoints), &[]),
+    ("journal_mode", || say!(how_a_transaction_is_made_atomic), &["off", "memory"]),
+    ("synchronous", || say!(n_0_off_1_normal_2_full), OFF),
+    ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
+    ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    ("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
 ];
 
 /// The isolation level of sessions, as a target's settings state it.
@@ -74,9 +66,8 @@ fn ends_with_any(name: &str, ends: &str) -> bool {
 
 /// Returns what a setting decides, if that is known.
 pub fn meaning(name: &str) -> Option<Message> {
-    let settings = SETTINGS.iter().map(|known| (known.name, known.meaning));
-    let mut all = settings.chain(OF_QUERIES.iter().copied());
-    all.find(|(known, _)| *known == name).map(|(_, meaning)| meaning())
+    let mut all = SETTINGS.iter().chain(OF_QUERIES);
+    all.find(|(known, ..)| *known == name).map(|(_, meaning, _)| meaning())
 }
 
 /// Returns true for settings that name a machine, a file or a moment: they differ between any two servers and
@@ -142,26 +133,35 @@ fn unsafe_tables(facts: &ServerFacts) -> Option<SettingRow> {
 
 /// The settings that matter, as far as the server has them.
 pub fn rows(facts: &ServerFacts) -> Vec<SettingRow> {
-    let row = |known: &Known| {
-        let value = facts.settings.get(known.name)?;
-        Some(SettingRow {
-            name: known.name.to_owned(),
-            value: readable(known.name, value),
-            meaning: (known.meaning)(),
-            is_weak: is_weak(known, value, facts),
-        })
-    };
-    SETTINGS.iter().filter_map(row).chain(unsafe_tables(facts)).collect()
+    let is_weak = |known: &Known, value: &str| is_weak(*known, value, facts);
+    let rows = rows_of(SETTINGS, &facts.settings, is_weak);
+    rows.chain(unsafe_tables(facts)).collect()
 }
 
-fn is_weak(known: &Known, value: &str, facts: &ServerFacts) -> bool {
+fn rows_of(
+    known: &'static [Known],
+    all: &BTreeMap<String, String>,
+    is_weak: impl Fn(&Known, &str) -> bool,
+) -> impl Iterator<Item = SettingRow> {
+    known.iter().filter_map(move |known| {
+        let (name, value) = (known.0, all.get(known.0)?);
+        Some(SettingRow {
+            name: name.to_owned(),
+            value: readable(name, value),
+            meaning: (known.1)(),
+            is_weak: is_weak(known, value),
+        })
+    })
+}
+
+fn is_weak((name, _, weak): Known, value: &str, facts: &ServerFacts) -> bool {
     let setting = |name: &str| facts.settings.get(name).map(|value| value.to_ascii_lowercase());
-    match known.name {
+    match name {
         // Without a binary log there is nothing to wait for.
         "sync_binlog" => value != "1" && matches!(setting("log_bin").as_deref(), Some("on" | "1")),
         // In WAL mode NORMAL may lose the last commits, otherwise it is safe in practice.
         "synchronous" if value == "1" => setting("journal_mode").as_deref() == Some("wal"),
-        _ => known.weak.contains(&value.to_ascii_lowercase().as_str()),
+        _ => weak.contains(&value.to_ascii_lowercase().as_str()),
     }
 }
 
@@ -176,44 +176,36 @@ pub fn readable(name: &str, value: &str) -> String {
 
 /// Settings that decide how queries are executed, in the order in which they are shown: PostgreSQL, MySQL and
 /// its relatives, SQLite.
-const OF_QUERIES: &[(&str, Meaning)] = &[
-    ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the)),
-    ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server)),
-    ("max_worker_processes", || say!(background_processes_of_the_whole_server)),
-    ("parallel_setup_cost", || say!(what_starting_workers_costs_a_plan)),
-    ("parallel_tuple_cost", || say!(what_handing_over_a_row_costs)),
-    ("min_parallel_table_scan_size", || say!(smaller_tables_are_not_read_in)),
-    ("work_mem", || say!(memory_of_a_sort_or_hash)),
-    ("hash_mem_multiplier", || say!(hash_tables_may_have_so_many)),
-    ("effective_cache_size", || say!(the_cache_that_the_optimizer_reckons)),
-    ("random_page_cost", || say!(what_a_random_page_costs_a)),
-    ("jit", || say!(whether_expressions_are_compiled)),
-    ("max_parallel_degree", || say!(the_degree)),
-    ("parallel_degree_policy", || say!(when_a_query_becomes_parallel)),
-    ("innodb_parallel_read_threads", || say!(threads_of_scans_of_the_clustered)),
-    ("join_buffer_size", || say!(memory_of_a_join_without_an)),
-    ("sort_buffer_size", || say!(memory_of_a_sort_before_it)),
-    ("tmp_table_size", || say!(largest_temporary_table_in_memory)),
-    ("max_heap_table_size", || say!(the_same_whichever_is_smaller)),
-    ("optimizer_switch", || say!(which_ways_of_executing_the_optimizer)),
-    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes)),
-    ("shared_buffers", || say!(memory_for_data_and_indexes)),
-    ("cache_size", || say!(page_cache_of_a_session_pages)),
-    ("mmap_size", || say!(bytes_of_the_file_that_are)),
-    ("temp_store", || say!(where_temporary_tables_are_0_default)),
+const OF_QUERIES: &[Known] = &[
+    ("max_parallel_workers_per_gather", || say!(workers_of_one_plan_node_the), &[]),
+    ("max_parallel_workers", || say!(parallel_workers_of_the_whole_server), &[]),
+    ("max_worker_processes", || say!(background_processes_of_the_whole_server), &[]),
+    ("parallel_setup_cost", || say!(what_starting_workers_costs_a_plan), &[]),
+    ("parallel_tuple_cost", || say!(what_handing_over_a_row_costs), &[]),
+    ("min_parallel_table_scan_size", || say!(smaller_tables_are_not_read_in), &[]),
+    ("work_mem", || say!(memory_of_a_sort_or_hash), &[]),
+    ("hash_mem_multiplier", || say!(hash_tables_may_have_so_many), &[]),
+    ("effective_cache_size", || say!(the_cache_that_the_optimizer_reckons), &[]),
+    ("random_page_cost", || say!(what_a_random_page_costs_a), &[]),
+    ("jit", || say!(whether_expressions_are_compiled), &[]),
+    ("max_parallel_degree", || say!(the_degree), &[]),
+    ("parallel_degree_policy", || say!(when_a_query_becomes_parallel), &[]),
+    ("innodb_parallel_read_threads", || say!(threads_of_scans_of_the_clustered), &[]),
+    ("join_buffer_size", || say!(memory_of_a_join_without_an), &[]),
+    ("sort_buffer_size", || say!(memory_of_a_sort_before_it), &[]),
+    ("tmp_table_size", || say!(largest_temporary_table_in_memory), &[]),
+    ("max_heap_table_size", || say!(the_same_whichever_is_smaller), &[]),
+    ("optimizer_switch", || say!(which_ways_of_executing_the_optimizer), &[]),
+    ("innodb_buffer_pool_size", || say!(memory_for_data_and_indexes), &[]),
+    ("shared_buffers", || say!(memory_for_data_and_indexes), &[]),
+    ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
+    ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
+    ("temp_store", || say!(where_temporary_tables_are_0_default), &[]),
 ];
 
 /// The settings that decide how queries are executed, as far as the server has them.
 pub fn of_queries(all: &BTreeMap<String, String>) -> Vec<SettingRow> {
-    let row = |(name, meaning): &(&'static str, Meaning)| {
-        Some(SettingRow {
-            name: (*name).to_owned(),
-            value: readable(name, all.get(*name)?),
-            meaning: meaning(),
-            is_weak: false,
-        })
-    };
-    OF_QUERIES.iter().filter_map(row).collect()
+    rows_of(OF_QUERIES, all, |_, _| false).collect()
 }
 
 /// Counters worth showing, in this order; PostgreSQL's carry the view's name in front.

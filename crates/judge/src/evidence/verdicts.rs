@@ -4,7 +4,7 @@ use super::*;
 pub use dyno_facts::statistics::ConfidenceInterval as Bounds;
 pub use dyno_facts::statistics::levels::Allocation as LevelNumbers;
 pub use dyno_facts::statistics::ratio::RatioVerdict as Call;
-pub use dyno_facts::statistics::steady::LevelShift as LevelChange;
+pub use dyno_facts::statistics::steady::{LevelShift as LevelChange, Stall, WarmUp};
 
 /// Two targets held against each other at one load level.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
@@ -181,8 +181,8 @@ impl PairedComparison {
         match place.kind {
             SpotKind::Trial => self.pairs.iter().flatten().any(|it| place.names.contains(it)),
             SpotKind::Target => place.names.iter().all(|name| sides.contains(&name)),
-            SpotKind::Experiment => *place == Spot::experiment(&self.experiment),
-            SpotKind::Comparison => *place == Spot::comparison(&self.name),
+            SpotKind::Experiment => *place == SpotKind::Experiment.at(&self.experiment),
+            SpotKind::Comparison => *place == SpotKind::Comparison.at(&self.name),
             SpotKind::Run => false,
         }
     }
@@ -363,31 +363,12 @@ pub struct SteadyRow {
     pub is_steady: Option<bool>,
     /// Median commits per second of its intervals.
     pub median_per_s: f64,
-    /// Last third of the window by the first, minus 1; `None` where the window has too few intervals.
-    pub drift: Option<f64>,
-    /// Theil-Sen slope over the window as a share of the median.
-    pub slope: Option<f64>,
-    /// Two-sided p of no trend.
-    pub p: Option<f64>,
-    /// False when warm-up was not over when the window opened.
-    pub is_warmed_up: Option<bool>,
+    /// `None` where the window has too few intervals.
+    pub warm_up: Option<WarmUp>,
     /// Where the level changed for good.
     pub changes: Vec<LevelChange>,
-    /// Seconds below half of the median.
-    pub stalls: Vec<StallRow>,
-}
-
-/// Seconds in which less than half of the usual was done.
-#[derive(Clone, Debug, PartialEq)]
-pub struct StallRow {
-    /// Seconds from the opening of the window.
-    pub from_s: f64,
-    /// Seconds from the opening of the window.
-    pub to_s: f64,
-    /// Lowest commits per second in it.
-    pub lowest_per_s: f64,
-    /// What the server did or had done to it at that time.
-    pub events: Vec<Message>,
+    /// Seconds below half of the median, with what the server did or had done to it at that time.
+    pub stalls: Vec<(Stall, Vec<Message>)>,
 }
 
 impl Judgment {

@@ -1,18 +1,7 @@
 //! Bars: what each target reached at the only load level beside the published rows, classes on the axis; and the one chart of
 //! page one.
 
-use super::forest::of_first_rows;
-use super::{
-    Drawing, Measure, SMALL, WIDE, colour, figure, linear_axis, of_experiment, targets_of,
-};
-use crate::evidence::published::published_metric;
-use crate::evidence::{
-    Comparison, ComparisonRow, Experiment, KeyRow, Paper, Point, Spread, counterpart,
-};
-use crate::format::{self, unique};
-use crate::svg::{Axis, AxisScale, BarColumn, BarColumns, BarGroup, ChartRow, RowChart};
-use dyno_facts::statistics::Metric;
-use dyno_facts::{Lang, Message, PublishedRow, say};
+use super::*;
 
 /// Beyond so many groups only what was measured has room for its number.
 const MOST_NUMBERS: usize = 8;
@@ -285,7 +274,7 @@ fn results(paper: &Paper, lang: Lang) -> Option<Drawing> {
         Metric::Tps => say!(transactions_per_second_2),
         other => other.title(),
     };
-    let caption = say!(best_of_each_experiment, metric = metric);
+    let caption = say!(best_of_each_experiment, metric);
     let shown = &rows[..rows.len().min(MOST_ROWS)];
     let more = (rows.len() > shown.len())
         .then(|| say!(further_results_in_section_6, n = rows.len() - shown.len()));
@@ -318,7 +307,7 @@ pub(crate) fn totals(
     ];
     let shown = quantities.into_iter().take(if is_same { 1 } else { 2 });
     let drawn = shown.map(|(metric, of)| {
-        let caption = say!(total_of_experiments_with_one_level, metric = metric);
+        let caption = say!(total_of_experiments_with_one_level, metric);
         bars_of(paper, &rows, of, caption, None, lang)
     });
     drawn.collect()

@@ -1,12 +1,6 @@
 //! Forest plots of comparisons, and intervals for the charts of throughput.
 
-use super::{Drawing, WIDE, colour};
-use crate::evidence::{Call, PairedComparison, Paper, Point, VerdictRow, Veto};
-use crate::format::grouped;
-use crate::svg::{Axis, AxisScale, ChartRow, RowChart};
-use dyno_facts::statistics::{Metric, mean_interval};
-use dyno_facts::{Lang, Message, say};
-use dyno_judge::findings::verdict::{bounds, ratio_of_row};
+use super::*;
 
 /// More rows than these are told in the table only, the first metric of each comparison excepted.
 const MOST_ROWS: usize = 40;
@@ -50,7 +44,7 @@ pub(super) fn of_first_rows(
     }
     let more = match firsts.len() - shown.len() {
         0 => Message::default(),
-        n => say!(further_results_in_section_6, n = n),
+        n => say!(further_results_in_section_6, n),
     };
     Some(plot(paper, of_times, &shown, more, lang))
 }
@@ -120,7 +114,7 @@ fn forest_row(paper: &Paper, of: &PairedComparison, row: &VerdictRow, lang: Lang
         Some(both) => format!("{} {}", ratio_of_row(row), bounds(both)),
         None => ratio_of_row(row),
     };
-    let text = say!(found_verdict, found = found, verdict = briefly(paper, of, row));
+    let text = say!(found_verdict, found, verdict = briefly(paper, of, row));
     ChartRow {
         name: name.render(lang),
         class: colour(paper, &of.candidate),

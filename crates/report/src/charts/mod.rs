@@ -11,13 +11,18 @@ pub use over_time::{Rate, panel, rate_over_time, stretches};
 pub(crate) use over_time::{TPS, of_trials};
 
 pub use crate::blocks::Drawing;
-use crate::evidence::{Experiment, NodeScaling, Paper, Point, Spread};
-use crate::format::{self, unique};
-use crate::svg::{Axis, AxisScale, Chart, Series, Stroke};
+use crate::evidence::published::published_metric;
+use crate::evidence::*;
+use crate::format::{self, grouped, unique};
+use crate::svg::{
+    Axis, AxisScale, BarColumn, BarColumns, BarGroup, Chart, ChartRow, RowChart, Series, Shade,
+    Stroke,
+};
 use bars::{classes, classes_of_targets};
-use dyno_facts::statistics::Metric;
-use dyno_facts::{Lang, Message, Purpose, say};
-use forest::throughput_interval;
+use dyno_facts::statistics::{Metric, mean_interval};
+use dyno_facts::{Lang, Message, PublishedRow, Purpose, SeriesRow, say};
+use dyno_judge::findings::verdict::{bounds, ratio_of_row};
+use forest::{of_first_rows, throughput_interval};
 
 pub const WIDE: (f64, f64) = (960.0, 360.0);
 pub const SMALL: (f64, f64) = (470.0, 160.0);
@@ -132,7 +137,7 @@ impl Curves<'_> {
             measure_of_experiment_against_levels,
             measure = &measure.name,
             experiment = &experiment.title,
-            levels = &levels.label,
+            levels = &levels.label
         );
         let y = throughput_axis(&measure.label, &own, &published, lang);
         let bands = match has_intervals {
@@ -188,18 +193,15 @@ impl Curves<'_> {
         let description = say!(
             latency_percentiles_of_against,
             experiment = &experiment.title,
-            levels = &levels.label,
+            levels = &levels.label
         );
         let meaning = match (experiment.is_open_loop, experiment.has_terminals()) {
             (true, _) => say!(from_the_due_time),
             (false, true) => say!(response_time_of_all_kinds),
             (false, false) => say!(service_time),
         };
-        let caption = say!(
-            latency_against_median_solid_95th_dashed,
-            meaning = meaning,
-            levels = &levels.label
-        );
+        let caption =
+            say!(latency_against_median_solid_95th_dashed, meaning, levels = &levels.label);
         let axes = [levels.axis(&[], lang), latency_axis(&values, 5, lang)];
         Some(self.wide(&description, axes, series, &[caption]))
     }

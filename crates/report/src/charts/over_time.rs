@@ -1,10 +1,6 @@
 //! Trials over time.
 
-use super::{Drawing, Percentile, SMALL, colour, figure, latency_axis, legend, linear_axis};
-use crate::evidence::{Paper, Trial};
-use crate::format;
-use crate::svg::{Axis, AxisScale, Chart, Series, Shade, Stroke};
-use dyno_facts::{Lang, Message, SeriesRow, say};
+use super::*;
 
 /// A series with more intervals is drawn in as many stretches; papers of many trials draw fewer, so
 /// that they stay small.
@@ -48,7 +44,7 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
     let summary = &trial.summary;
     let workers = say!(n_workers, n = summary.workers);
     let load = match summary.rate_per_s {
-        Some(rate) => say!(per_second_offered, workers = workers, rate = format::plain(rate),),
+        Some(rate) => say!(per_second_offered, workers, rate = format::plain(rate)),
         None => workers,
     };
     let mut caption = vec![say!(
@@ -56,8 +52,8 @@ fn of_trial(paper: &Paper, trial: &Trial, lang: Lang) -> Drawing {
         trial = &trial.label,
         experiment = &summary.experiment,
         target = &trial.target,
-        load = load,
-        repeat = summary.repeat.to_string(),
+        load,
+        repeat = summary.repeat.to_string()
     )];
     if length > 1 {
         caption.push(say!(drawn_in_stretches_of_intervals_mean, n = length.to_string()));
@@ -72,7 +68,7 @@ pub fn panel(trial: &Trial, what: &Message, y: Axis, series: Vec<Series>, lang: 
     Chart {
         width: SMALL.0,
         height: SMALL.1,
-        description: say!(of_trial_over_time, what = what, trial = &trial.label).render(lang),
+        description: say!(of_trial_over_time, what, trial = &trial.label).render(lang),
         x: Axis::of(say!(seconds).render(lang), scale, scale.ticks(6)),
         y,
         left_letters: 0,
@@ -154,7 +150,7 @@ fn shades(trial: &Trial, lang: Lang) -> Vec<Shade> {
         let title = say!(
             no_commit_from_s_to_s,
             from = format::plain(gap.from_s),
-            to = format::plain(gap.to_s),
+            to = format::plain(gap.to_s)
         )
         .render(lang);
         shades.push(Shade { from: gap.from_s, to: gap.to_s, class: "gap", title });

@@ -433,8 +433,8 @@ fn differences(
         value.parse::<f64>().ok()
     };
     let load: fn(String, String) -> Message = match point.terminals() {
-        Some(_) => |here, there| say!(terminals_instead_of, n = here, there = there),
-        None => |here, there| say!(workers_instead_of, n = here, there = there),
+        Some(_) => |here, there| say!(terminals_instead_of, n = here, there),
+        None => |here, there| say!(workers_instead_of, n = here, there),
     };
     type Compared = (Option<f64>, Option<f64>, fn(String, String) -> Message);
     let memory = row.number("memory_gib").or_else(|| row.number("compute_memory_gib"));
@@ -467,13 +467,13 @@ fn differences(
     let scale = point.scale().and_then(|scale| {
         let there = row.number(scale.name).filter(|there| is_unlike(scale.value, *there))?;
         let (here, there) = (number(scale.value), number(there));
-        Some(say!(scale_instead_of, here = here, there = there, scale = &scale.label))
+        Some(say!(scale_instead_of, here, there, scale = &scale.label))
     });
     // The sizes show whether data are in memory here and were on the disk there, or the other way round.
     let size = facts.filter(|_| row.number("memory_gib").is_some()).and_then(|data| {
         let (size, memory) = (bytes(data.size_bytes? as f64), bytes(data.memory_bytes? as f64));
         let setting = &data.memory_setting;
-        Some(say!(size_of_data_setting_memory, size = size, setting = setting, memory = memory))
+        Some(say!(size_of_data_setting_memory, size, setting, memory))
     });
     let others = [
         row.vcpu().filter(|_| vcpu.is_none()).map(|_| say!(vcpu_not_stated)),
@@ -484,7 +484,7 @@ fn differences(
         size,
         target.facts.same_host.then(|| say!(load_generator_and_server_share_a)),
     ];
-    let product = product.map(|product| say!(measured_on_product, product = product)).into_iter();
+    let product = product.map(|product| say!(measured_on_product, product)).into_iter();
     product
         .chain(compared.into_iter().filter_map(difference))
         .chain(others.into_iter().flatten())

@@ -1,15 +1,6 @@
 //! What load generators and servers used; trials, histograms, glossary.
 
-use super::{nodes, results};
-use crate::blocks::{Block, Blocks, Cell, PaperRows};
-use crate::evidence::{LatencyDistribution, Paper, PaperTarget, SHARES, Trial};
-use crate::families::{FamilyPaper, families, family_of};
-use crate::format::{
-    self, NumberFormat,
-    NumberFormat::{Bytes, Ms, Percent, Right, Short, Whole},
-    unique,
-};
-use dyno_facts::{Lang, Message, NodeRow, say};
+use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.details(say!(what_the_appendix_has), false, inside(paper, lang));

@@ -1,18 +1,7 @@
 //! Page one: what was compared, what came out in a sentence or two or line by line, the strip of four facts, and what forbids
 //! quoting a figure.
 
-use super::{clauses, extremes, listed, low_to_high, names, summary};
-use crate::blocks::{Block, Cover, CoverWarnings, Drawing, Fact, Level, Span, TextLine, note};
-use crate::charts;
-use crate::evidence::{
-    BEYOND_MEMORY, Call, Check, Experiment, IN_MEMORY, PairedComparison, Paper, PaperTarget, Point,
-    RunFacts, Spot, SpotKind, Trial, VerdictRow,
-};
-use crate::families::family_of;
-use crate::format::grouped;
-use crate::format::{self, unique};
-use dyno_facts::{DataFacts, Lang, Message, RunStatus, TrialStatus, say};
-use dyno_judge::first_sentence;
+use super::*;
 
 pub(super) fn cover(paper: &Paper, lang: Lang) -> Cover {
     let (answer, answers) = answer(paper);
@@ -52,14 +41,14 @@ fn byline(paper: &Paper) -> Message {
     let day = |time: &str| time.get(..10).unwrap_or(time).to_owned();
     let began: Vec<String> = each(|run| &run.header.started_at).iter().map(|at| day(at)).collect();
     let days = match (began.iter().min(), began.iter().max()) {
-        (Some(first), Some(last)) if first != last => say!(days, first = first, last = last),
+        (Some(first), Some(last)) if first != last => say!(days, first, last),
         (Some(first), _) => Message::verbatim(first),
         _ => say!(unknown),
     };
     let hosts = each(|run| &run.header.environment.host);
     let measured = match hosts.is_empty() {
-        true => say!(measured_on_day, days = days),
-        false => say!(measured_on_day_by_host, days = days, hosts = names(&hosts)),
+        true => say!(measured_on_day, days),
+        false => say!(measured_on_day_by_host, days, hosts = names(&hosts)),
     };
     let versions = each(|run| &run.header.environment.dyno_version).join(", ");
     let texts = &paper.texts;
@@ -78,17 +67,20 @@ pub(super) fn rehearsal(paper: &Paper) -> Option<Message> {
     let least = paper.runs.iter().map(share).reduce(f64::min).filter(|share| *share < 1.0)?;
     let times = format::plain(1.0 / least);
     Some(match windows(paper) {
-        Some(windows) => say!(rehearsal, times = times, windows = windows),
-        None => say!(rehearsal_of_passes, times = times),
+        Some(windows) => say!(rehearsal, times, windows),
+        None => say!(rehearsal_of_passes, times),
     })
 }
 
-/// What the figures are worth, where nothing but figures is printed: the banner, and how many findings belong to them.
-pub(crate) fn standing(paper: &Paper) -> Message {
-    let verdict = verdict(paper);
-    match rehearsal(paper) {
-        Some(rehearsal) => say!(standing_of_rehearsal, rehearsal = rehearsal, verdict = verdict),
-        None => say!(standing_of_full_size, verdict = verdict),
+impl Paper {
+    /// Returns the banner of a rehearsal, and the number of findings that qualify its figures.
+    pub fn standing(&self, lang: Lang) -> String {
+        let verdict = verdict(self);
+        let standing = match rehearsal(self) {
+            Some(rehearsal) => say!(standing_of_rehearsal, rehearsal, verdict),
+            None => say!(standing_of_full_size, verdict),
+        };
+        standing.line(lang)
     }
 }
 
@@ -171,7 +163,7 @@ impl PairAnswer {
         let (baseline, candidate) = (&self.baseline, &self.candidate);
         let compared = (!self.clauses.is_empty()).then(|| {
             let parts = clauses(&self.clauses);
-            say!(compared_with, baseline = baseline, candidate = candidate, parts = parts)
+            say!(compared_with, baseline, candidate, parts)
         });
         let others = self.nothing.iter().chain(&self.forbidden).cloned();
         compared.into_iter().chain(others).collect()
@@ -201,12 +193,12 @@ fn pair_answer(paper: &Paper, labels: [&str; 2], all: &[&PairedComparison]) -> P
         let all: Vec<&PairedComparison> = all.iter().copied().filter(is_undecided).collect();
         let (why, c, b) = (reasons(paper, &all), &candidate, &baseline);
         nothing = Some(match all.len() {
-            1 => say!(no_verdict_at_the_level, candidate = c, baseline = b, why = why),
-            n => say!(no_verdict_at_any, n = n, candidate = c, baseline = b, why = why),
+            1 => say!(no_verdict_at_the_level, candidate = c, baseline = b, why),
+            n => say!(no_verdict_at_any, n, candidate = c, baseline = b, why),
         });
     } else if !open.is_empty() {
         let why = reasons(paper, &open);
-        clauses.push(say!(no_verdict_at_places, places = places(&open), why = why));
+        clauses.push(say!(no_verdict_at_places, places = places(&open), why));
     }
     let forbidden = forbidden_places(paper, &forbidden);
     PairAnswer { baseline, candidate, clauses, nothing, forbidden }
@@ -242,12 +234,12 @@ fn with_medians(said: Message, own: &[&PairedComparison]) -> Message {
     let [a, b] = [row.candidate, row.baseline].map(|side| format::short(side.median));
     let metric = &row.name;
     let medians = match row.is_less_better {
-        true => say!(medians_of_a_time, candidate = a, baseline = b, metric = metric),
-        false => say!(medians_of_a_rate, candidate = a, baseline = b, metric = metric),
+        true => say!(medians_of_a_time, candidate = a, baseline = b, metric),
+        false => say!(medians_of_a_rate, candidate = a, baseline = b, metric),
     };
     match own.len() {
-        1 => say!(said_with_medians, said = said, medians = medians),
-        _ => say!(said_with_medians_at, said = said, medians = medians, level = &of.level),
+        1 => say!(said_with_medians, said, medians),
+        _ => say!(said_with_medians_at, said, medians, level = &of.level),
     }
 }
 
@@ -281,7 +273,7 @@ fn difference(own: &[&PairedComparison]) -> Message {
     let is_faster = rows().next().is_some_and(|row| row.call == Call::Faster);
     if is_faster && low >= TIMES {
         let range = low_to_high(format::short(low), format::short(high));
-        return say!(times_as_fast_at, range = range, place = place);
+        return say!(times_as_fast_at, range, place);
     }
     let cost = rows()
         .next()
@@ -296,12 +288,12 @@ fn difference(own: &[&PairedComparison]) -> Message {
     };
     let range = low_to_high(format::percent(least), format::percent(most));
     match (is_faster, cost.map(|row| &row.name), is_time) {
-        (true, Some(cost), _) => say!(cheaper_at, range = range, cost = cost, place = place),
-        (false, Some(cost), _) => say!(dearer_at, range = range, cost = cost, place = place),
-        (true, _, true) => say!(faster_by_time_at, range = range, place = place),
-        (false, _, true) => say!(slower_by_time_at, range = range, place = place),
-        (true, ..) => say!(faster_by_at, range = range, place = place),
-        (false, ..) => say!(slower_by_at, range = range, place = place),
+        (true, Some(cost), _) => say!(cheaper_at, range, cost, place),
+        (false, Some(cost), _) => say!(dearer_at, range, cost, place),
+        (true, _, true) => say!(faster_by_time_at, range, place),
+        (false, _, true) => say!(slower_by_time_at, range, place),
+        (true, ..) => say!(faster_by_at, range, place),
+        (false, ..) => say!(slower_by_at, range, place),
     }
 }
 
@@ -312,9 +304,9 @@ fn places(all: &[&PairedComparison]) -> Message {
         let levels: Vec<Message> = own.iter().map(|of| of.level.clone()).collect();
         let levels = match levels.len() {
             0..=2 => listed(&levels),
-            n => say!(n_load_levels, n = n),
+            n => say!(n_load_levels, n),
         };
-        say!(experiment_at_levels, experiment = &own[0].title, levels = levels)
+        say!(experiment_at_levels, experiment = &own[0].title, levels)
     };
     let mut places: Vec<Message> = groups.iter().take(MOST_PLACES).map(place).collect();
     if groups.len() > MOST_PLACES {
@@ -333,7 +325,7 @@ fn forbidden_places(paper: &Paper, all: &[&PairedComparison]) -> Vec<Message> {
     };
     let groups = grouped(paper.forbidding(&numbers).map(place)).into_iter();
     let sentence = |(places, numbers): (Message, Vec<usize>)| {
-        say!(not_comparable_at, places = places, why = why_forbidden(paper, &numbers))
+        say!(not_comparable_at, places, why = why_forbidden(paper, &numbers))
     };
     groups.map(sentence).collect()
 }
@@ -345,8 +337,7 @@ fn reasons(paper: &Paper, open: &[&PairedComparison]) -> Message {
     match reasons.as_slice() {
         [(only, _)] => only.clone(),
         all => {
-            let part =
-                |(why, all): &(Message, Vec<()>)| say!(at_n_of_them, n = all.len(), why = why);
+            let part = |(why, all): &(Message, Vec<()>)| say!(at_n_of_them, n = all.len(), why);
             clauses(&all.iter().take(3).map(part).collect::<Vec<_>>())
         }
     }
@@ -373,7 +364,7 @@ fn reason(paper: &Paper, of: &PairedComparison) -> Message {
 pub(crate) fn why_forbidden(paper: &Paper, numbers: &[usize]) -> Message {
     let told = paper.forbidding(numbers).map(|check| {
         let number = format!("{:?}{}", Level::E, check.number);
-        say!(check_in_words, number = number, meaning = first_sentence(&check.meaning))
+        say!(check_in_words, number, meaning = first_sentence(&check.meaning))
     });
     Message::sentences(&told.collect::<Vec<_>>())
 }
@@ -461,20 +452,15 @@ fn data(paper: &Paper) -> Vec<Message> {
     let mut lines = Vec::new();
     if let Some((low, high)) = extremes(known.iter().filter_map(|data| data.size_to_memory())) {
         let range = low_to_high(format::short(low), format::short(high));
-        let place = |ratio: f64| match ratio {
-            ratio if ratio <= IN_MEMORY => say!(in_memory),
-            ratio if ratio <= BEYOND_MEMORY => say!(at_the_edge),
-            _ => say!(larger_than_the_buffers),
-        };
-        lines.push(say!(times_the_memory, range = range));
-        lines.push(clauses(&unique(vec![place(low), place(high)])));
+        lines.push(say!(times_the_memory, range));
+        lines.push(clauses(&unique(vec![fit_in_memory(low), fit_in_memory(high)])));
     }
     let sizes = known.iter().filter_map(|data| data.size_bytes).map(|bytes| bytes as f64);
     if let Some((low, high)) = extremes(sizes) {
         let range = low_to_high(format::bytes(low), format::bytes(high));
         lines.push(match lines.is_empty() {
-            true => say!(data_of_unknown_share, range = range),
-            false => say!(data_of, range = range),
+            true => say!(data_of_unknown_share, range),
+            false => say!(data_of, range),
         });
     }
     lines
@@ -494,7 +480,7 @@ fn load(paper: &Paper) -> Vec<Message> {
             };
             let families = listed(&unique(measured().map(title).collect()));
             let n = measured().count();
-            lines.push(say!(experiments_of_families, n = n, families = families));
+            lines.push(say!(experiments_of_families, n, families));
         }
     }
     let of_clients = || measured().filter(|own| !own.is_pass());
@@ -538,7 +524,7 @@ fn durability(paper: &Paper) -> Vec<Message> {
             .collect();
         match (&target.facts.durability, weak.is_empty(), target.settings.is_empty()) {
             (_, false, _) => say!(a_commit_may_be_lost, settings = listed(&weak)),
-            (Some(stated), ..) => say!(stated_durability, stated = stated),
+            (Some(stated), ..) => say!(stated_durability, stated),
             (None, true, false) => say!(commits_survive_a_power_loss),
             (None, true, true) => say!(not_known),
         }
@@ -548,7 +534,7 @@ fn durability(paper: &Paper) -> Vec<Message> {
         [(only, _)] => vec![only.clone()],
         all => {
             let line = |(words, labels): &(Message, Vec<&String>)| {
-                say!(labels_words, labels = names(labels), words = words)
+                say!(labels_words, labels = names(labels), words)
             };
             all.iter().map(line).collect()
         }
@@ -586,18 +572,18 @@ fn verdict(paper: &Paper) -> Message {
         _ if paper.checks.is_empty() => say!(no_check_was_made),
         (0, _) if !paper.trials.iter().any(is_worth_quoting) => say!(no_trial_is_complete),
         (0, 0) => say!(no_check_has_objections),
-        (0, n) if rehearsal(paper).is_some() => say!(caveats_of_rehearsal, n = n),
+        (0, n) if rehearsal(paper).is_some() => say!(caveats_of_rehearsal, n),
         (0, n) => match paper.disturbances() {
-            (ids, _) if ids.is_empty() => say!(caveats_belong_beside, n = n),
+            (ids, _) if ids.is_empty() => say!(caveats_belong_beside, n),
             (ids, trials) => say!(
                 caveats_beside_disturbed_trials,
                 ids = Message::list(&ids),
                 found = trials.to_string(),
                 all = paper.trials.len().to_string(),
-                n = n
+                n
             ),
         },
-        (n, _) => say!(findings_forbid_quoting, n = n),
+        (n, _) => say!(findings_forbid_quoting, n),
     }
 }
 
@@ -613,10 +599,7 @@ fn in_full(check: &Check) -> TextLine {
     let place = Message::both(en.trim_end_matches('.'), zh.trim_end_matches('。'));
     let mut line = vec![note(check.level, check.number)];
     line.extend(accepted(check));
-    line.push(Span::plain(Message::sentences(&[
-        check.meaning.clone(),
-        say!(found_at, place = place),
-    ])));
+    line.push(Span::plain(Message::sentences(&[check.meaning.clone(), say!(found_at, place)])));
     line
 }
 
@@ -631,7 +614,7 @@ fn in_brief(paper: &Paper, check: &Check) -> TextLine {
         all if all == paper.experiments.len() => meaning,
         found if found > MOST_NAMED => {
             let [found, all] = [found, paper.experiments.len()].map(|n| n.to_string());
-            say!(caveat_concerns_so_many, caveat = meaning, found = found, all = all)
+            say!(caveat_concerns_so_many, caveat = meaning, found, all)
         }
         _ => say!(caveat_concerns, caveat = meaning, results = Message::list(&own)),
     }));

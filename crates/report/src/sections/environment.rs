@@ -1,27 +1,7 @@
 //! Targets and load generators, and what makes their comparison fair or unfair: what a commit is worth on each of them, in
 //! which settings they differ, how the data relate to memory.
 
-use super::{clauses, known, names, separated};
-use crate::blocks::{
-    Blocks, Cell, CellValue, Level, Look, PaperRows, PaperTable, Span, Style, TableRow, TextLine,
-    code, lines, strong,
-};
-use crate::evidence::{
-    BEYOND_MEMORY, Check, Experiment, IN_MEMORY, Paper, PaperTarget, Point, RunFacts, SettingRow,
-    Trial, node_role, settings,
-};
-use crate::format::grouped;
-use crate::format::{
-    self,
-    NumberFormat::{Bytes, Fixed, Ms, Plain, Right, Short, Whole},
-    unique,
-};
-use dyno_facts::{
-    CommitWait, Environment, Lang, LogInFacts, Message, NodeConditions, ReplicaFacts, TargetNode,
-    say,
-};
-use dyno_judge::{KnownFamily, first_sentence};
-use std::collections::BTreeSet;
+use super::*;
 
 pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     blocks.table(targets(paper));
@@ -45,7 +25,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         let rows: Vec<(String, Environment)> =
             fleet.iter().map(|one| (one.name.clone(), one.environment.clone())).collect();
         let number = run.number.to_string();
-        let title = say!(load_generators_of_the_fleet_of, number = number);
+        let title = say!(load_generators_of_the_fleet_of, number);
         blocks.table(machines(title, say!(load_generator_2), &rows));
     }
     for target in paper.targets.iter().filter(|target| !target.facts.stated.is_empty()) {
@@ -77,9 +57,9 @@ fn machine(same_host: bool) -> Message {
 fn log_in(found: Option<&LogInFacts>) -> Message {
     let Some(LogInFacts { tls, is_verified, method }) = found else { return Message::default() };
     match tls {
-        None => say!(log_in_without_tls, method = method),
-        Some(tls) if *is_verified => say!(log_in_verified, method = method, tls = tls),
-        Some(tls) => say!(log_in_unverified, method = method, tls = tls),
+        None => say!(log_in_without_tls, method),
+        Some(tls) if *is_verified => say!(log_in_verified, method, tls),
+        Some(tls) => say!(log_in_unverified, method, tls),
     }
 }
 
@@ -167,7 +147,7 @@ pub(super) fn fairness(paper: &Paper, _: Lang, blocks: &mut Blocks) {
     }
     for target in paper.targets.iter().filter(|target| !target.not_readable.is_empty()) {
         let what = clauses(&target.not_readable);
-        blocks.fine(say!(not_readable_on, target = &target.label, what = what));
+        blocks.fine(say!(not_readable_on, target = &target.label, what));
     }
     blocks.heading(3, "4.2", say!(settings_that_differ), "");
     let mut comparable = targets_by_product(paper);
@@ -209,8 +189,7 @@ fn commits<'a>(paper: &'a Paper) -> PaperRows<&'a PaperTarget> {
             };
             let shown = of_commits(target).filter(|row| !is_weak(target) || row.is_weak);
             let shown = shown.map(|row| code(format!("{}={}", row.name, row.value)));
-            let stated =
-                target.facts.durability.as_ref().map(|what| say!(stated_what, what = what));
+            let stated = target.facts.durability.as_ref().map(|what| say!(stated_what, what));
             Cell::from(on_disk).with(separated(shown, " ")).with(stated.unwrap_or_default())
         })
         .text(say!(copies_that_acknowledge_it), |target| {
@@ -272,7 +251,7 @@ fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
             let asking: BTreeSet<&str> =
                 asking.map(|trial| trial.summary.experiment.as_str()).collect();
             if trials().all(|trial| asking.contains(trial.summary.experiment.as_str())) {
-                return Some(say!(isolation_asked_for, asked = asked, own = own));
+                return Some(say!(isolation_asked_for, asked, own));
             }
             let is_asking = |of: &&Experiment| asking.contains(of.name.as_str());
             let titles = paper
@@ -281,7 +260,7 @@ fn isolation(paper: &Paper, target: &PaperTarget) -> Option<Message> {
                 .filter(is_asking)
                 .map(|of| say!(quoted_title, title = &of.title));
             let experiments = Message::list(&titles.collect::<Vec<_>>());
-            Some(say!(isolation_asked_for_by, asked = asked, experiments = experiments, own = own))
+            Some(say!(isolation_asked_for_by, asked, experiments, own))
         }
         (asked, own) => own.cloned().or(asked).map(Message::verbatim),
     }
@@ -376,11 +355,7 @@ fn memory<'a>(
         .col(say!(memory_for_data), Bytes, |(_, point)| point.data.as_ref()?.facts.memory_bytes)
         .strong(say!(data_to_memory), Short, |(_, point)| point.data.as_ref()?.size_to_memory)
         .text(say!(where_the_data_fit), |(_, point)| {
-            Some(match point.data.as_ref()?.size_to_memory? {
-                ratio if ratio <= IN_MEMORY => say!(in_memory),
-                ratio if ratio <= BEYOND_MEMORY => say!(at_the_edge),
-                _ => say!(larger_than_the_buffers),
-            })
+            point.data.as_ref()?.size_to_memory.map(fit_in_memory)
         })
         .col(say!(lowest_hit_ratio_percent), Fixed(2), |row| {
             lowest_hit(row).map(|share| share * 100.0)
@@ -423,7 +398,7 @@ fn checks(paper: &Paper, blocks: &mut Blocks) {
             |check: &&Check| vec![Span::plain(&check.rule), Span::plain(" "), code(check.id)];
         inner.list(Style::Fine, silent.iter().map(item).collect());
         let n = silent.len().to_string();
-        let summary = say!(checks_found_nothing_or_had_nothing, n = n);
+        let summary = say!(checks_found_nothing_or_had_nothing, n);
         blocks.details(summary, false, inner);
     }
 }

@@ -1,18 +1,8 @@
 //! Failover and durability: what was done to nodes and what followed, with its moments over time.
 
-use super::notes;
-use crate::blocks::{Blocks, Cell, Drawing, PaperRows, Span, TextLine, code, lines, spread};
+use super::*;
 use crate::charts::{TPS, WIDE, colour, linear_axis, panel, rate_over_time, stretches};
-use crate::evidence::{Paper, Trial};
-use crate::format::grouped;
-use crate::format::{
-    self,
-    NumberFormat::{Short, Tenth, Whole},
-};
-use crate::svg::Shade;
-use dyno_facts::{FaultFacts, FaultStep, Lang, Message, SeriesRow, say};
 use dyno_judge::findings::fault::{FaultTrials, half_done, in_doubt, shard_success, what};
-use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang) -> Blocks {
     let mut blocks = Blocks::default();
@@ -175,13 +165,13 @@ fn figure(paper: &Paper, trial: &Trial, lang: Lang) -> Option<Drawing> {
         trial = &trial.label,
         target = &trial.target,
         what = what(facts),
-        at = format::tenth(facts.at_s),
+        at = format::tenth(facts.at_s)
     );
     let marks = moments.into_iter().map(|(_, title)| title).collect::<Vec<_>>();
     let marked = say!(lines_from_left_to_right, moments = Message::list(&marks));
     let shaded = outage.map(|(from_s, to_s)| {
         let (from, to) = (format::tenth(from_s), format::tenth(to_s));
-        say!(shaded_no_commit_from_s_to, from = from, to = to)
+        say!(shaded_no_commit_from_s_to, from, to)
     });
     let note = Message::sentences(&shaded.into_iter().chain([marked]).collect::<Vec<_>>());
     Some(Drawing {

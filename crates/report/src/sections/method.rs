@@ -1,14 +1,6 @@
 //! What the measurement was made for, how it was measured, how far its claims reach, and how to run it again.
 
-use super::environment::is_of_several;
-use super::{clauses, extremes, known, low_to_high, names, plain_items, publisher, separated};
-use crate::blocks::{Blocks, PaperRows, Span, Style, TextLine, code, coded, link};
-use crate::evidence::{AaKind, Experiment, Paper, RunFacts, Trial};
-use crate::families::{Method, family_of};
-use crate::format::{self, NumberFormat, shell_word, whole};
-use dyno_facts::statistics::Metric;
-use dyno_facts::{ComparisonFacts, EffectFacts, Lang, Message, Purpose, RunPlan, say};
-use serde_json::json;
+use super::*;
 
 pub(super) fn purpose(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     blocks.extend(publisher::descriptions(paper, lang));
@@ -39,11 +31,7 @@ fn purposes(paper: &Paper) -> Vec<Message> {
         let (candidates, baseline) = (list(&candidates), label(&facts.baseline));
         match facts.is_aa {
             true => say!(the_same_system_was_measured_as),
-            false => say!(
-                the_question_is_whether_is_faster,
-                candidates = candidates,
-                baseline = baseline
-            ),
+            false => say!(the_question_is_whether_is_faster, candidates, baseline),
         }
     };
     let compared = paper.experiments.iter().filter_map(|own| own.comparison.as_ref());
@@ -72,7 +60,7 @@ pub(super) fn blocks(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.paragraph(Message::sentences(&comparison(experiment)));
         blocks.paragraph(Message::sentences(&renewals(experiment)));
         if let Some(objective) = &experiment.objective {
-            blocks.paragraph(say!(objective_of_the_search_for_the, objective = objective));
+            blocks.paragraph(say!(objective_of_the_search_for_the, objective));
         }
         if !experiment.gates.is_empty() {
             let gates: Vec<Message> = experiment.gates.iter().map(Message::from).collect();
@@ -109,7 +97,7 @@ pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
     ];
     sentences.extend(facts.stop.half_width.map(|share| {
         let percent = format::percent(share);
-        say!(repetition_ends_when_the_95_percent, percent = percent)
+        say!(repetition_ends_when_the_95_percent, percent)
     }));
     sentences.extend(
         facts
@@ -124,7 +112,7 @@ pub(super) fn comparison(experiment: &Experiment) -> Vec<Message> {
             "grows" => say!(data_grown),
             command => Message::verbatim(command),
         };
-        sentences.push(say!(the_data_before_each_trial, state = state));
+        sentences.push(say!(the_data_before_each_trial, state));
     }
     sentences
 }
@@ -192,19 +180,13 @@ fn of_experiment(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let mut sentences = vec![match experiment.duration_s {
         Some(planned_s) => say!(
             with_s_of_warm_up_then,
-            test = test,
-            workers = workers,
+            test,
+            workers,
             warm = warm_s,
             window = window_s,
-            planned = format::plain(planned_s),
+            planned = format::plain(planned_s)
         ),
-        None => say!(
-            with_s_of_warm_up_then_a,
-            test = test,
-            workers = workers,
-            warm = warm_s,
-            window = window_s,
-        ),
+        None => say!(with_s_of_warm_up_then_a, test, workers, warm = warm_s, window = window_s),
     }];
     sentences.push(say!(seed_seeds, seeds = seeds(trials)));
     sentences.extend(of_every_trial(paper, experiment));
@@ -226,7 +208,7 @@ pub(super) fn of_every_trial(paper: &Paper, experiment: &Experiment) -> Vec<Mess
         }
         None => {
             let rate = range(rates, format::plain);
-            sentences.push(say!(open_loop_transactions_fall_due_at, rate = rate));
+            sentences.push(say!(open_loop_transactions_fall_due_at, rate));
             sentences.push(say!(latency_is_counted_from_the_due));
         }
     }
@@ -264,8 +246,8 @@ fn estimators(paper: &Paper) -> Vec<Message> {
         let least: Vec<f64> = own.map(|of| of.least_pairs() as f64).collect();
         (!least.is_empty()).then(|| range(least, whole))
     };
-    let by_ranks = least_pairs(false).map(|least| say!(ratios_are_by_ranks, least = least));
-    let anytime = least_pairs(true).map(|least| say!(ratios_are_judged_anytime, least = least));
+    let by_ranks = least_pairs(false).map(|least| say!(ratios_are_by_ranks, least));
+    let anytime = least_pairs(true).map(|least| say!(ratios_are_judged_anytime, least));
     let mut sentences: Vec<Message> = by_ranks.into_iter().chain(anytime).collect();
     if !sentences.is_empty() {
         sentences.push(say!(p_values_are_corrected));
@@ -380,9 +362,9 @@ fn known_effects(paper: &Paper, blocks: &mut Blocks) {
                 None => Message::verbatim(&of.metric),
             })
             .text(say!(effect_found), |of| if of.is_found { say!(yes) } else { say!(no) })
-            .col(say!(pairs), NumberFormat::Whole, |of| of.pairs)
-            .col(say!(ratio_2), NumberFormat::Fixed(3), |of| of.ratio)
-            .col(say!(n_95_percent_interval), NumberFormat::Right, interval)
+            .col(say!(pairs), Whole, |of| of.pairs)
+            .col(say!(ratio_2), Fixed(3), |of| of.ratio)
+            .col(say!(n_95_percent_interval), Right, interval)
             .text(say!(effect_tried_at), |of| &of.at);
         blocks.table(table);
         blocks.fine(say!(known_effects_were_injected));
@@ -418,12 +400,12 @@ pub(super) fn reproduce(paper: &Paper, _: Lang, blocks: &mut Blocks) {
         blocks.bulky();
         let times = run.header.resumed_at.join(", ");
         if !times.is_empty() {
-            blocks.fine(say!(the_run_was_taken_up_again, times = times));
+            blocks.fine(say!(the_run_was_taken_up_again, times));
         }
         blocks.fine(say!(every_interval_histogram_event_and_setting, run = &run.folder));
     }
     let variable = "`DYNO_PASSWORD_NAME`";
-    blocks.fine(coded(say!(passwords_are_removed_give_them_in, variable = variable)));
+    blocks.fine(coded(say!(passwords_are_removed_give_them_in, variable)));
 }
 
 /// The plan as it is stored, without the list of its steps: they follow from the rest.

@@ -12,19 +12,32 @@ mod results;
 mod short;
 mod summary;
 
-pub(crate) use cover::standing;
 pub use environment::of_settings as settings;
 pub use results::{place, shades};
-pub(crate) use summary::{brief, reached as results_reached};
 
-use crate::blocks::{
-    self, Block, Blocks, Cell, CellValue, Level, Span, Style, TextLine, bad, emphasis, note, strong,
+use crate::blocks::*;
+use crate::charts;
+use crate::evidence::published::{condition_name, published_metric};
+use crate::evidence::*;
+use crate::families::{FamilyPaper, Method, families, family_of};
+use crate::format::{self, NumberFormat, NumberFormat::*, grouped, shell_word, unique, whole};
+use crate::svg::{ChartRow, Shade, is_wide, size_of};
+use crate::write::terminal;
+use cover::rehearsal;
+use dyno_facts::statistics::ratio::Judging;
+use dyno_facts::statistics::{ALPHA, Metric, mean};
+use dyno_facts::{
+    BothTexts, CheckVerdict, CommitWait, ComparisonFacts, DataCheck, DataFacts, EffectFacts,
+    Environment, Event, EventKind, FaultFacts, FaultStep, Freshness, GeneratorMember, Lang,
+    LatencySummary, LogInFacts, Measures, Message, NodeConditions, NodeRow, PublishedRow, Purpose,
+    ReplicaFacts, Role, Route, RunPlan, RunStatus, SeriesRow, SuiteFacts, TargetNode, TrialStatus,
+    TrialSummary, say,
 };
-use crate::evidence::{Edition, Paper, PaperTarget, Spot, SpotKind, Trial};
-use crate::format::grouped;
-use dyno_facts::{CheckVerdict, Lang, Message, say};
+use dyno_judge::{KnownFamily, first_sentence};
 use environment::is_of_several;
 use serde::Serialize;
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A section: its anchor, number and title, and what it says in the full edition and in the short one.
 type Section = (&'static str, &'static str, fn() -> Message, MakeSection, Option<MakeSection>);
@@ -56,55 +69,65 @@ const SECTIONS: [Section; 11] = [
     ("appendix", "", || say!(appendix), appendix::blocks, None),
 ];
 
-/// All of a paper.
-pub(crate) fn of_paper(paper: &Paper, lang: Lang) -> Vec<Block> {
-    let mut blocks = Blocks(vec![Block::Cover(Box::new(cover::cover(paper, lang)))]);
-    let texts = &paper.texts;
-    let text = |title, anchor, text| publisher::text(title, anchor, text, lang);
-    blocks.extend(text(say!(preface), "preface", &texts.preface));
-    blocks.extend(text(say!(introduction), "products", &texts.introduction));
-    for (anchor, number, title, full, short) in SECTIONS {
-        if let Some(make) = if paper.is_short() { short } else { Some(full) } {
-            blocks.heading(2, number, title(), anchor);
-            make(paper, lang, &mut blocks);
+impl Paper {
+    /// Returns all that it says and shows.
+    pub fn blocks(&self, lang: Lang) -> Vec<Block> {
+        let mut blocks = Blocks(vec![Block::Cover(Box::new(cover::cover(self, lang)))]);
+        let texts = &self.texts;
+        let text = |title, anchor, text| publisher::text(title, anchor, text, lang);
+        blocks.extend(text(say!(preface), "preface", &texts.preface));
+        blocks.extend(text(say!(introduction), "products", &texts.introduction));
+        for (anchor, number, title, full, short) in SECTIONS {
+            if let Some(make) = if self.is_short() { short } else { Some(full) } {
+                blocks.heading(2, number, title(), anchor);
+                make(self, lang, &mut blocks);
+            }
+            if anchor == "summary" {
+                let title = say!(conclusions_of_the_publisher);
+                blocks.extend(text(title, "conclusions", &texts.conclusions));
+            }
         }
-        if anchor == "summary" {
-            let title = say!(conclusions_of_the_publisher);
-            blocks.extend(text(title, "conclusions", &texts.conclusions));
+        blocks.extend(text(say!(legal_notice), "legal", &texts.legal));
+        match self.edition {
+            Edition::Full => blocks.0,
+            Edition::Short => short::shortened(blocks.0),
         }
     }
-    blocks.extend(text(say!(legal_notice), "legal", &texts.legal));
-    match paper.edition {
-        Edition::Full => blocks.0,
-        Edition::Short => short::shortened(blocks.0),
-    }
-}
 
-/// The verdicts of a paper for a terminal.
-pub(crate) fn of_verdicts(paper: &Paper, lang: Lang) -> Vec<Block> {
-    let mut blocks = Blocks::default();
-    summary::verdict_blocks(paper, lang, &mut blocks);
-    blocks.0
-}
-
-/// The blocks that a terminal shows of a run that is looked at again.
-pub(crate) fn for_terminal(paper: &Paper, lang: Lang) -> Vec<Block> {
-    let mut blocks = Blocks::default();
-    blocks.heading(2, "", paper.title.clone(), "");
-    let target = |target: &PaperTarget| match target.product.as_str() {
-        "" => vec![Span::plain(&target.label)],
-        product => vec![Span::plain(format!("{}: {product}", target.label))],
-    };
-    blocks.list(Style::Plain, paper.targets.iter().map(target).collect());
-    if paper.trials.is_empty() {
-        blocks.paragraph(summary::no_trial(paper));
-        return blocks.0;
+    /// Its tables of comparisons and gates, for a terminal.
+    pub fn verdict_tables(&self, lang: Lang) -> String {
+        let mut blocks = Blocks::default();
+        summary::verdict_blocks(self, lang, &mut blocks);
+        terminal(&blocks.0, lang)
     }
-    blocks.table(summary::best(paper));
-    results::blocks(paper, lang, &mut blocks);
-    blocks.heading(3, "", say!(every_trial), "");
-    results::trial_blocks(paper, lang, &mut blocks);
-    blocks.0
+
+    /// Its tables of results, for a terminal that shows a run again.
+    pub fn terminal(&self, lang: Lang) -> String {
+        let mut blocks = Blocks::default();
+        blocks.heading(2, "", self.title.clone(), "");
+        let target = |target: &PaperTarget| match target.product.as_str() {
+            "" => vec![Span::plain(&target.label)],
+            product => vec![Span::plain(format!("{}: {product}", target.label))],
+        };
+        blocks.list(Style::Plain, self.targets.iter().map(target).collect());
+        if self.trials.is_empty() {
+            blocks.paragraph(summary::no_trial(self));
+            return terminal(&blocks.0, lang);
+        }
+        blocks.table(summary::best(self));
+        results::blocks(self, lang, &mut blocks);
+        blocks.heading(3, "", say!(every_trial), "");
+        results::trial_blocks(self, lang, &mut blocks);
+        terminal(&blocks.0, lang)
+    }
+
+    /// A line for each comparison; where nothing is compared, one for what each target has reached in each experiment.
+    pub fn results_text(&self, lang: Lang) -> String {
+        match self.verdicts.comparisons.is_empty() {
+            true => summary::reached(self).iter().map(|it| it.line(lang) + "\n").collect(),
+            false => self.verdicts.text(lang),
+        }
+    }
 }
 
 /// Sentences as the items of a list.
@@ -150,6 +173,15 @@ pub fn target_of(target: &str, status: &str) -> TextLine {
         line.push(Span::plain(say!(in_brackets, what = ended(status))));
     }
     line
+}
+
+/// The place of data by how many times they fill the memory for them.
+pub(crate) fn fit_in_memory(times: f64) -> Message {
+    match times {
+        times if times <= IN_MEMORY => say!(in_memory),
+        times if times <= BEYOND_MEMORY => say!(at_the_edge),
+        _ => say!(larger_than_the_buffers),
+    }
 }
 
 /// A fact that may be unknown.
@@ -200,7 +232,7 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
     let told = |outcome: &CountedOutcome| {
         let mut line = TextLine::new();
         if let Some(trials) = &outcome.trials {
-            line.push(Span::plain(say!(trials_2, trials = trials)));
+            line.push(Span::plain(say!(trials_2, trials)));
         }
         let evidence = outcome.evidence.as_ref();
         match (outcome.verdict, evidence) {
@@ -209,11 +241,11 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
         }
         let is_said = outcome.verdict.is_some_and(|v| v != CheckVerdict::Passed || !is_brief);
         if let Some(evidence) = evidence.filter(|_| is_said) {
-            line.push(Span::plain(say!(evidence, evidence = evidence)));
+            line.push(Span::plain(say!(evidence, evidence)));
         }
         line
     };
-    blocks::lines(outcomes.iter().map(told))
+    lines(outcomes.iter().map(told))
 }
 
 /// Spans with a text between them.
@@ -236,7 +268,7 @@ pub(crate) fn extremes(values: impl IntoIterator<Item = f64>) -> Option<(f64, f6
 
 /// Both ends; one where they are shown alike.
 pub(crate) fn low_to_high(low: String, high: String) -> Message {
-    if low == high { Message::verbatim(low) } else { say!(low_to_high, low = low, high = high) }
+    if low == high { Message::verbatim(low) } else { say!(low_to_high, low, high) }
 }
 
 /// Texts of a line with what stands between them in each language.

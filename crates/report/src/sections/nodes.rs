@@ -2,26 +2,7 @@
 //! written could be read at once. And what each load generator of a fleet did: its part of the work, how well they
 //! started together, what their machines had left.
 
-use super::{extremes, sum_or};
-use crate::blocks::{Blocks, Drawing, PaperRows};
-use crate::charts;
-use crate::evidence::{
-    Experiment, Paper, Point, Spread, Trial, by_nodes, node_role, place_of_role, reads_of,
-    start_spread_ms, strayed,
-};
-use crate::format::grouped;
-use crate::format::{
-    self,
-    NumberFormat::{Ms, Percent, Short, Whole},
-    unique,
-};
-use crate::svg::ChartRow;
-use dyno_facts::statistics::mean;
-use dyno_facts::{
-    Freshness, GeneratorMember, Lang, LatencySummary, Measures, Message, Metric, NodeConditions,
-    TrialSummary, say,
-};
-use std::collections::BTreeMap;
+use super::*;
 
 pub(super) fn blocks(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
     let levels = of_levels(paper, experiment);
@@ -70,7 +51,7 @@ pub(super) fn figures(paper: &Paper, experiment: &Experiment, lang: Lang) -> Vec
         let nodes = level.counted().chain([&level.sum]);
         let nodes: Vec<ChartRow> = nodes.filter_map(bar).collect();
         let (target, load) = (&level.point.target, level.point.load_words());
-        let caption = say!(statements_of_each_node, target = target, load = load);
+        let caption = say!(statements_of_each_node, target, load);
         // Two that have worked, and their sum.
         let are_several = nodes.iter().filter(|row| row.bar > Some(0.0)).count() > 2;
         are_several.then(|| charts::bars(nodes, caption, None, lang))
@@ -222,9 +203,9 @@ fn words(level: &Level<'_>) -> Vec<Message> {
     };
     let rows = level.counts_rows_only().then(|| list(ROWS_WRITTEN)).flatten();
     let all = [
-        list(READS).map(|shares| say!(reads_shares, shares = shares)),
-        list(WRITES).map(|shares| say!(writes_shares, shares = shares)),
-        rows.map(|shares| say!(rows_written_shares, shares = shares)),
+        list(READS).map(|shares| say!(reads_shares, shares)),
+        list(WRITES).map(|shares| say!(writes_shares, shares)),
+        rows.map(|shares| say!(rows_written_shares, shares)),
         away(level),
         own(&level.trials),
     ];
@@ -263,7 +244,7 @@ fn shares_of_roles(level: &Level<'_>, count: Count) -> Vec<Message> {
     if let [(_, shares)] = roles.as_slice() {
         let (low, high) = extremes(shares.iter().copied()).unwrap_or_default();
         let (low, high) = (format::percent(low), format::percent(high));
-        return vec![say!(percent_to_percent_for_each_node, low = low, high = high)];
+        return vec![say!(percent_to_percent_for_each_node, low, high)];
     }
     let of_role = |(role, shares): &(&str, Vec<f64>)| {
         let share = format::percent(shares.iter().sum());
@@ -274,7 +255,7 @@ fn shares_of_roles(level: &Level<'_>, count: Count) -> Vec<Message> {
             "shard" => say!(n_shards, n = number),
             other => Message::from(other),
         };
-        say!(nodes_share_percent, nodes = nodes, share = share)
+        say!(nodes_share_percent, nodes, share)
     };
     roles.iter().map(of_role).collect()
 }
@@ -371,7 +352,7 @@ pub(super) fn fleet_blocks(paper: &Paper, experiment: &Experiment, blocks: &mut 
         let generators: Vec<GeneratorWork<'_>> = names.iter().map(|name| work(name)).collect();
         let sum = work("");
         let (load, target) = (point.load_words(), &point.target);
-        let title = say!(what_each_load_generator_did_on, target = target, load = load);
+        let title = say!(what_each_load_generator_did_on, target, load);
         blocks.table(generators_table(title, &generators, &sum, &trials));
         let words = generator_words(&sum, generators.len(), &trials);
         let words = words.into_iter().chain(node_words(&trials));
@@ -432,7 +413,7 @@ fn generator_words(sum: &GeneratorWork<'_>, number: usize, trials: &[&Trial]) ->
     let bound = sum.members.iter().filter_map(|one| one.clock_bound_ms).reduce(f64::max);
     if let (Some(apart_ms), Some(bound_ms)) = (apart_ms, bound) {
         let (apart, bound) = (format::short(apart_ms), format::short(bound_ms));
-        words.push(say!(they_started_within_ms_of_each, apart = apart, bound = bound));
+        words.push(say!(they_started_within_ms_of_each, apart, bound));
     }
     words
 }

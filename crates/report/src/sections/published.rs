@@ -1,18 +1,6 @@
 //! Results against published figures.
 
-use super::{clauses, note_spans, notes};
-use crate::blocks::{Blocks, Cell, PaperRows, Span, link, spread};
-use crate::charts;
-use crate::evidence::published::{condition_name, published_metric};
-use crate::evidence::{
-    BesidePublished, Comparison, ComparisonRow, KeyRow, Pair, Paper, Point, Published,
-};
-use crate::families::family_of;
-use crate::format::{
-    self,
-    NumberFormat::{Percent, Right, Short, Whole},
-};
-use dyno_facts::{Lang, Message, PublishedRow, say};
+use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let (results, comparisons) = (paper.beside(), paper.comparisons());
@@ -44,8 +32,7 @@ pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
             if is_shown {
                 let place = say!(section_of_experiment, experiment = &experiment.title);
                 let (title, source) = (&table.table.title, &table.table.source);
-                let text =
-                    say!(published_beside_results, title = title, source = source, place = place);
+                let text = say!(published_beside_results, title, source, place);
                 blocks.paragraph(link(text, format!("#experiment-{}", index + 1)));
             } else if !(is_compared(table) && is_whole) {
                 rows_of(paper, table, Some(index), blocks);
@@ -121,7 +108,7 @@ fn compared<'a>(
 ) -> PaperRows<&'a ComparisonRow<'a>> {
     let published = &comparison.published.table;
     let (title, source) = (&published.title, &published.source);
-    let title = say!(measured_beside_published_source, title = title, source = source);
+    let title = say!(measured_beside_published_source, title, source);
     let data = |row: &ComparisonRow<'a>| row.first.point?.data.as_ref();
     let table = PaperRows::new(title, &comparison.rows)
         .text(say!(published_row), |row| Cell::from(&row.first.row.label).with(&row.description));

@@ -1,10 +1,6 @@
 //! The words of publishers and suites: Markdown as far as blocks go.
 
-use crate::blocks::{Block, Blocks, Look, Span, Style, TextLine, link};
-use crate::evidence::{Paper, RunFacts};
-use crate::format::unique;
-use crate::svg::is_wide;
-use dyno_facts::{BothTexts, Lang, Message, SuiteFacts};
+use super::*;
 
 /// A section of the publisher's own Markdown; nothing where there is none.
 pub(super) fn text(title: Message, anchor: &str, text: &BothTexts, lang: Lang) -> Blocks {

@@ -1,26 +1,6 @@
 //! The results: chapters, experiments, trials, what disturbed them.
 
-use super::{
-    clauses, ended, fault, nodes, notes, publisher, summary, target_of, verdict_of, yes_or_no,
-};
-use crate::blocks::{
-    Blocks, Cell, Look, PaperRows, Span, TextLine, bad, code, coded, lines, link, spread, strong,
-};
-use crate::charts;
-use crate::evidence::{
-    CostRow, Experiment, Gap, KeyRow, NodeScaling, Paper, Point, RunFacts, Scaling, StatementRow,
-    SteadyRow, Trial, statements, why_set_aside,
-};
-use crate::families::{FamilyPaper, families, family_of};
-use crate::format::grouped;
-use crate::format::{
-    self,
-    NumberFormat::{Bytes, Ms, Percent, Plain, Right, Short, Tenth, Text as Words, Whole},
-    unique,
-};
-use dyno_facts::{
-    DataCheck, Event, EventKind, Lang, Message, Metric, Purpose, Role, Route, TrialStatus, say,
-};
+use super::*;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let mut number = 0;
@@ -135,7 +115,7 @@ fn left_out(paper: &Paper, experiment: &Experiment) -> Vec<Message> {
     let own = skipped.filter_map(|(id, why)| {
         let step = id.strip_prefix(&experiment.name)?.strip_prefix('/')?;
         let step = step.split("/repeat=").next().unwrap_or(step).replace('/', ", ");
-        Some(say!(what_why, what = step, why = why))
+        Some(say!(what_why, what = step, why))
     });
     unique(own.collect())
 }
@@ -165,8 +145,8 @@ fn transactions(paper: &Paper, experiment: &Experiment, blocks: &mut Blocks) {
 fn levels<'a>(paper: &'a Paper, experiment: &'a Experiment) -> PaperRows<&'a Point> {
     let test = if experiment.test.is_empty() { &experiment.name } else { &experiment.test };
     let title = match experiment.points.iter().any(|point| point.repeats > 1) {
-        true => say!(load_levels_medians_of_the_repeats, test = test),
-        false => say!(test_load_levels, test = test),
+        true => say!(load_levels_medians_of_the_repeats, test),
+        false => say!(test_load_levels, test),
     };
     let latency = match (experiment.is_open_loop, experiment.has_terminals()) {
         (true, _) => say!(latency_from_the_due_time_ms),
@@ -233,7 +213,7 @@ fn data(points: Vec<&Point>) -> PaperRows<&Point> {
         .strong(say!(hot_share_percent), Percent, |p| facts(p).and_then(|data| data.hot_share))
         .col(say!(size_of_the_data), Bytes, |p| facts(p).and_then(|data| data.facts.size_bytes))
         .col(say!(memory_for_data), Bytes, |p| facts(p).and_then(|data| data.facts.memory_bytes))
-        .col(say!(its_setting), Words, |p| facts(p).map(|data| code(data.facts.memory_setting)))
+        .text(say!(its_setting), |p| facts(p).map(|data| code(data.facts.memory_setting)))
         .strong(say!(data_to_memory), Short, |p| facts(p).and_then(|data| data.size_to_memory))
         .col(say!(reads_and_writes_per_s), Short, |p| spread(p.data_qps, p.repeats))
 }
@@ -242,7 +222,7 @@ fn of_statements<'a>(rows: &'a [StatementRow<'a>]) -> PaperRows<&'a StatementRow
     let first = rows.first().map(|row| &row.2.script);
     let is_one = rows.iter().all(|row| Some(&row.2.script) == first);
     let title = match first.filter(|_| is_one) {
-        Some(script) => say!(statement_by_statement, script = script),
+        Some(script) => say!(statement_by_statement, script),
         None => say!(statement_by_statement_2),
     };
     let text = |row: &StatementRow<'_>| row.2.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -285,13 +265,13 @@ pub(super) fn trial_blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
         blocks.fine(shades(say!(warm_up)));
         if not_drawn > 0 {
             let (n, file) = (not_drawn.to_string(), "`trials/`");
-            blocks.fine(coded(say!(more_trials_are_not_drawn_their, n = n, file = file)));
+            blocks.fine(coded(say!(more_trials_are_not_drawn_their, n, file)));
         }
         blocks.grid(drawn);
     }
     for trial in paper.trials.iter().filter(|trial| !trial.summary.notes.is_empty()) {
         let notes = Message::sentences(&trial.summary.notes);
-        blocks.fine(say!(trial_trial_notes, trial = &trial.label, notes = notes));
+        blocks.fine(say!(trial_trial_notes, trial = &trial.label, notes));
     }
 }
 
@@ -407,7 +387,7 @@ fn disturbances(paper: &Paper, blocks: &mut Blocks) {
     blocks.table(scaling(paper));
     let unsteady: Vec<&SteadyRow> =
         paper.verdicts.steady.iter().filter(|row| row.is_steady == Some(false)).collect();
-    let is_judged = paper.verdicts.steady.iter().any(|row| row.is_warmed_up.is_some());
+    let is_judged = paper.verdicts.steady.iter().any(|row| row.warm_up.is_some());
     if unsteady.is_empty() && is_judged {
         blocks.paragraph(say!(every_window_with_at_least_12));
     }
@@ -447,13 +427,13 @@ fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
         .text(say!(target_2), |row| Cell::from(&row.target).with(&row.experiment))
         .col(say!(median_per_s), Short, |row| row.median_per_s)
         .text(say!(warm_up_2), |row| {
-            row.is_warmed_up.map(|is_over| match is_over {
+            row.warm_up.map(|warm_up| match warm_up.is_over {
                 true => Span::plain(say!(over)),
                 false => strong(say!(not_over)),
             })
         })
-        .col(say!(last_third_by_first_percent), Percent, |row| row.drift)
-        .col(say!(slope_over_the_window_percent), Percent, |row| row.slope)
+        .col(say!(last_third_by_first_percent), Percent, |row| Some(row.warm_up?.drift))
+        .col(say!(slope_over_the_window_percent), Percent, |row| Some(row.warm_up?.slope))
         .text(say!(changes_of_the_level), |row| {
             lines(row.changes.iter().map(|change| {
                 say!(
@@ -469,14 +449,14 @@ fn of_unsteady(rows: Vec<&SteadyRow>) -> PaperRows<&SteadyRow> {
 
 fn stalls(row: &SteadyRow) -> TextLine {
     const MOST: usize = 6;
-    let told = row.stalls.iter().take(MOST).map(|stall| {
+    let told = row.stalls.iter().take(MOST).map(|(stall, events)| {
         let words = say!(
             to_s_lowest,
             from = format::plain(stall.from_s),
             to = format::plain(stall.to_s),
             lowest = format::short(stall.lowest_per_s)
         );
-        let events = clauses(&stall.events);
+        let events = clauses(events);
         if events.is_empty() { words } else { say!(what_why, what = words, why = events) }
     });
     let more = row.stalls.len().saturating_sub(MOST);
@@ -564,6 +544,6 @@ fn events(run: &RunFacts, blocks: &mut Blocks) {
     let more = run.events.len().saturating_sub(MOST);
     if more > 0 {
         let (n, file) = (more.to_string(), "`events.jsonl`");
-        blocks.fine(coded(say!(more_are_in, n = n, file = file)));
+        blocks.fine(coded(say!(more_are_in, n, file)));
     }
 }

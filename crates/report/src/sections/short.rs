@@ -1,18 +1,7 @@
 //! The edition for readers in a hurry: results chapter by chapter in one table and small charts, the method in a
 //! table. What only the full edition has stands in its appendix or beside each experiment there.
 
-use super::environment::is_of_several;
-use super::{fault, method, notes, results, separated, target_of};
-use crate::blocks::{Block, Blocks, Drawing, PaperRows, PaperTable, Style, code, spread};
-use crate::charts;
-use crate::evidence::{Experiment, Paper, Point};
-use crate::families::family_of;
-use crate::format::{
-    NumberFormat::{Ms, Percent, Short, Whole},
-    unique,
-};
-use crate::svg::size_of;
-use dyno_facts::{Lang, Message, say};
+use super::*;
 
 /// Higher charts are drawn as wide as the page.
 const HIGHEST_SMALL: f64 = 400.0;

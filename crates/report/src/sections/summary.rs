@@ -1,34 +1,16 @@
 //! The whole in a paragraph and a table; targets held against each other, and gates; what a terminal shows at the end of a run.
 
-use super::cover::{self, rehearsal, why_forbidden, with_objections};
-use super::{clauses, notes, results};
-use crate::blocks::{
-    Block, Blocks, Cell, Look, PaperRows, Span, Style, bad, code, emphasis, link, spread,
-};
-use crate::charts;
-use crate::evidence::{
-    Bounds, Call, Experiment, GateResult, GateRow, KeyRow, PairOrder, PairedComparison, Paper,
-    PaperTarget, Point, SessionRow, Trial, VerdictRow, node_scaling_sentences,
-};
-use crate::families::{FamilyPaper, families, family_of};
-use crate::format::grouped;
-use crate::format::{
-    self, NumberFormat,
-    NumberFormat::{Ms, Percent, Ratio, Right, Short, Text as Words, Whole},
-};
-use dyno_facts::statistics::ratio::Judging;
-use dyno_facts::statistics::{ALPHA, Metric};
-use dyno_facts::{CheckVerdict, Lang, Message, Purpose, RunStatus, say};
+use super::cover::{why_forbidden, with_objections};
+use super::*;
 use dyno_judge::findings::verdict::{aa, bounds};
-use std::collections::BTreeSet;
 
 pub(super) fn blocks(paper: &Paper, lang: Lang, blocks: &mut Blocks) {
     let found = paper.checks.iter().filter(|check| !check.findings.is_empty()).count();
     let made = paper.checks.len().to_string();
     let mut sentences = sentences(paper);
     sentences.push(match found {
-        0 => say!(none_of_checks_found_anything_to, made = made),
-        _ => say!(of_checks_found_something_to_remark, found = found.to_string(), made = made),
+        0 => say!(none_of_checks_found_anything_to, made),
+        _ => say!(of_checks_found_something_to_remark, found = found.to_string(), made),
     });
     let lead = vec![
         Span::plain(Message::sentences(&sentences)),
@@ -104,13 +86,13 @@ pub(super) fn no_trial(paper: &Paper) -> Message {
         _ => None,
     });
     match why {
-        Some(why) => say!(no_trial_was_executed, why = why),
+        Some(why) => say!(no_trial_was_executed, why),
         None => say!(no_trial_has_been_executed_yet),
     }
 }
 
 /// A sentence for each experiment and target, with what forbids its figures.
-pub(crate) fn reached(paper: &Paper) -> Vec<Message> {
+pub(super) fn reached(paper: &Paper) -> Vec<Message> {
     let own = reached_and_checked(paper).into_iter();
     own.map(|(said, numbers)| with_objections(paper, said, &numbers)).collect()
 }
@@ -158,7 +140,7 @@ fn extent(paper: &Paper) -> Message {
         "" => Message::from(&target.label),
         product => {
             let product = cover::shown_product(product);
-            say!(target_product, target = &target.label, product = product)
+            say!(target_product, target = &target.label, product)
         }
     };
     let is_measured =
@@ -182,8 +164,8 @@ fn extent(paper: &Paper) -> Message {
     say!(
         dyno_measured_at_on,
         trials = say!(n_complete_trials, n = ended(paper, "complete")),
-        points = points,
-        targets = Message::list(&targets),
+        points,
+        targets = Message::list(&targets)
     )
 }
 
@@ -218,20 +200,20 @@ fn best_sentence(paper: &Paper, row: KeyRow<'_>) -> Message {
     match point.p95_us {
         Some(p95) => say!(
             reached_transactions_s_statements_s_with,
-            experiment = experiment,
+            experiment,
             target = &point.target,
-            tps = tps,
-            qps = qps,
-            workers = workers,
-            p95 = format::ms(p95.median),
+            tps,
+            qps,
+            workers,
+            p95 = format::ms(p95.median)
         ),
         None => say!(
             reached_transactions_s_statements_s_with_2,
-            experiment = experiment,
+            experiment,
             target = &point.target,
-            tps = tps,
-            qps = qps,
-            workers = workers,
+            tps,
+            qps,
+            workers
         ),
     }
 }
@@ -391,7 +373,7 @@ fn sessions(paper: &Paper) -> PaperRows<(&PairedComparison, &SessionRow, &Sessio
 fn gates(paper: &Paper) -> PaperRows<&GateRow> {
     let format = |gate: &GateRow| if gate.is_ratio { Ratio } else { Short };
     PaperRows::new(say!(gates), &paper.verdicts.gates)
-        .col(say!(gate), Words, |gate| code(&gate.gate))
+        .text(say!(gate), |gate| code(&gate.gate))
         .text(say!(experiment_load_level), |gate| Cell::from(&gate.title).with(&gate.level))
         .text(say!(target_2), |gate| (!gate.target.is_empty()).then_some(&gate.target))
         .col(say!(found), Right, |gate| {
@@ -410,29 +392,31 @@ fn gates(paper: &Paper) -> PaperRows<&GateRow> {
         })
 }
 
-/// The lines that a terminal shows at the end of a run.
-pub(crate) fn brief(paper: &Paper) -> Vec<Block> {
-    let mut blocks = Blocks::default();
-    if paper.trials.is_empty() {
-        blocks.paragraph(no_trial(paper));
-        return blocks.0;
+impl Paper {
+    /// Its results in short, for a terminal: what was checked in a line each, in full only what is wrong.
+    pub fn brief(&self, lang: Lang) -> String {
+        let mut blocks = Blocks::default();
+        if self.trials.is_empty() {
+            blocks.paragraph(no_trial(self));
+            return terminal(&blocks.0, lang);
+        }
+        rehearsal(self).into_iter().for_each(|banner| blocks.paragraph(banner));
+        for family in families().map(Some).chain([None]) {
+            blocks.table(best_of_family(self, family));
+            let is_there = self.experiments.iter().any(|it| family_of(it) == family);
+            let own = family.filter(|_| is_there).and_then(|family| family.summary(self));
+            blocks.extend(own.map(Block::Table));
+        }
+        if let Some(levels) = each_level(self) {
+            blocks.table(levels);
+        }
+        if let Some(others) = not_ended_well(self) {
+            blocks.paragraph(Message::sentences(&[extent(self), others]));
+        }
+        let lines = [of_data(self), vec![accounting_line(self)], of_errors(self)];
+        lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
+        terminal(&blocks.0, lang)
     }
-    rehearsal(paper).into_iter().for_each(|banner| blocks.paragraph(banner));
-    for family in families().map(Some).chain([None]) {
-        blocks.table(best_of_family(paper, family));
-        let is_there = paper.experiments.iter().any(|it| family_of(it) == family);
-        let own = family.filter(|_| is_there).and_then(|family| family.summary(paper));
-        blocks.extend(own.map(Block::Table));
-    }
-    if let Some(levels) = each_level(paper) {
-        blocks.table(levels);
-    }
-    if let Some(others) = not_ended_well(paper) {
-        blocks.paragraph(Message::sentences(&[extent(paper), others]));
-    }
-    let lines = [of_data(paper), vec![accounting_line(paper)], of_errors(paper)];
-    lines.into_iter().flatten().for_each(|line| blocks.paragraph(line));
-    blocks.0
 }
 
 /// The best point of each experiment of a family.
@@ -510,8 +494,8 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
         let (good, bad) = (count(CheckVerdict::Passed), count(CheckVerdict::Failed));
         let (made, open) = ((good + bad).to_string(), count(CheckVerdict::NotMade).to_string());
         match open.as_str() {
-            "0" => say!(check_passed_n_of, name = name, n = good, all = made),
-            _ => say!(check_passed_n_of_not_made, name = name, n = good, all = made, open = open),
+            "0" => say!(check_passed_n_of, name, n = good, all = made),
+            _ => say!(check_passed_n_of_not_made, name, n = good, all = made, open),
         }
     };
     let checks = grouped(all().map(|(_, check)| (&check.name, check.verdict))).into_iter();
@@ -523,7 +507,7 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
     let failed = all().filter(|(_, check)| check.verdict == CheckVerdict::Failed);
     lines.extend(failed.map(|(trial, check)| {
         let place = Message::verbatim(results::place(trial));
-        let said = say!(check_failed_in, name = &check.name, place = place, why = &check.evidence);
+        let said = say!(check_failed_in, name = &check.name, place, why = &check.evidence);
         vec![Span::of(said, Look::Bad)]
     }));
     lines
@@ -541,7 +525,7 @@ fn accounting_line(paper: &Paper) -> Vec<Span> {
         .collect();
     match (wrong.is_empty(), paper.trials.iter().filter(counted).count()) {
         (_, 0) => Vec::new(),
-        (true, n) => vec![Span::plain(say!(accounting_adds_up, n = n))],
+        (true, n) => vec![Span::plain(say!(accounting_adds_up, n))],
         (false, _) => {
             vec![Span::of(say!(accounting_is_wrong, trials = Message::list(&wrong)), Look::Bad)]
         }

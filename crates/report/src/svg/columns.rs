@@ -1,7 +1,6 @@
 //! Groups of upright bars on one axis, with marks of others beside them.
 
-use super::{Anchor, Axis, LETTER, Placed, across, escape, fitted, open, place, text, width_of};
-use std::fmt::Write;
+use super::*;
 
 #[derive(Clone, Debug, Default)]
 pub struct BarColumn {

@@ -1,7 +1,6 @@
 //! Rows on one common horizontal scale: bars from 0, ratios with their intervals.
 
-use super::{Anchor, Axis, across, escape, fitted, open, place, text, text_over, widest, width_of};
-use std::fmt::Write;
+use super::*;
 
 /// A row: its name, colour class, what is drawn, and words behind it.
 #[derive(Clone, Debug, Default)]

@@ -1,14 +1,7 @@
 //! Blocks as the body of a page: well-formed XML too, which the theme of the PDF reads.
 
-use super::{cell_line, coded, groups, joined, kept, lines_below, set};
-use crate::blocks::{
-    Block, Cell, CellValue, Cover, Drawing, Heading, Look, PaperTable, Span, TableColumn, TableRow,
-    TextLine,
-};
-use crate::svg::escape;
-use dyno_facts::Lang;
+use super::*;
 use std::collections::HashSet;
-use std::fmt::Write;
 
 /// The body: cover, table of contents, and everything else within `<main>`; in print drawings are texts.
 pub(crate) fn html(blocks: &[Block], lang: Lang, is_print: bool) -> String {
@@ -170,15 +163,12 @@ impl<'a> Html<'a> {
     }
 
     fn line(&mut self, line: &TextLine) {
-        let mut last = None;
-        for span in line {
-            // A blank stands between spans, but not where a line breaks, nor in Chinese.
-            let is_note = matches!(span.look, Look::Note(_));
-            if last.is_some_and(|last| matches!(last, Look::Note(_))) && is_note {
+        let is_note = |span: &Span| matches!(span.look, Look::Note(_));
+        for (place, span) in line.iter().enumerate() {
+            if place > 0 && is_note(&line[place - 1]) && is_note(span) {
                 self.put(" ");
             }
             self.span(span);
-            last = Some(span.look);
         }
     }
 

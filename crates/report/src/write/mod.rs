@@ -8,17 +8,15 @@ pub(crate) use html::html;
 pub(crate) use text::{markdown, terminal};
 
 use crate::ReportError;
-use crate::blocks::{
-    Block, Cell, CellValue, Drawing, Look, Span, Spread, TableColumn, TextLine, note,
-};
+use crate::blocks::*;
 use crate::evidence::{Check, GateRow, PairedComparison, Paper, Trial};
 use crate::format::{DASH, NumberFormat};
 use crate::sections::separated;
 use crate::svg::{escape, is_wide, letters, size_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use dyno_core::harmless;
-use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION};
+use dyno_core::{harmless, is_command};
+use dyno_facts::{Lang, Message, RunHeader, SCHEMA_VERSION, say, text_table};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

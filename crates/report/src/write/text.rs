@@ -1,13 +1,7 @@
 //! Blocks as text: Markdown, and plain text for a terminal. In Markdown drawings are images where they are files beside it;
 //! what is too long for a text is left out.
 
-use super::{bare, cell_line, coded, lines_below, logo_name};
-use crate::blocks::{
-    Block, Cell, Cover, Drawing, Look, PaperTable, Span, Style, TableColumn, TextLine,
-};
-use crate::format::NumberFormat;
-use dyno_core::{harmless, is_command};
-use dyno_facts::{Lang, Message, say, text_table};
+use super::*;
 
 /// The way to the file of a drawing; `None` where it has none.
 pub(crate) type ImageOf<'a> = &'a dyn Fn(&Drawing) -> Option<String>;

@@ -1,8 +1,8 @@
 //! What papers say of targets with several nodes.
 
-use crate::support::{elements, golden, number, table};
+use crate::support::{ReadCell, ReadTable, elements, english, golden, number, table};
 use crate::synthetic::cluster::cluster;
-use dyno_report::blocks::{PaperTable, english};
+use dyno_report::blocks::PaperTable;
 use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 

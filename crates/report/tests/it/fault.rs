@@ -1,10 +1,10 @@
 //! The section on failover.
 
-use crate::support::{number, table, texts_of};
+use crate::support::{ReadCell, ReadTable, english, number, table, texts_of};
 use crate::synthetic::fault::fault;
 use crate::synthetic::two_targets;
 use dyno_facts::TrialStatus;
-use dyno_report::blocks::{PaperTable, english};
+use dyno_report::blocks::PaperTable;
 use dyno_report::{Lang, Paper, fault_sentence};
 
 fn configurations(paper: &Paper) -> PaperTable {

@@ -1,9 +1,9 @@
 //! What papers say of several load generators.
 
-use crate::support::{number, table, texts_of};
+use crate::support::{ReadCell, english, number, table, texts_of};
 use crate::synthetic::cluster::cluster;
 use dyno_facts::NodeConditions;
-use dyno_report::blocks::{Block, PaperTable, english};
+use dyno_report::blocks::{Block, PaperTable};
 use dyno_report::{Lang, Paper, Point};
 use dyno_store::RunData;
 

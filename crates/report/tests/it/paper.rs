@@ -1,10 +1,10 @@
 //! Papers of made-up runs: golden files, well-formed and self-contained HTML, hostile names.
 
-use crate::support::{elements, golden, number};
+use crate::support::{elements, find_table, golden, number};
 use crate::synthetic::{HOSTILE, published, run, two_targets};
 use dyno_core::is_command;
 use dyno_facts::{RunStatus, SeriesRow, TrialStatus};
-use dyno_report::blocks::{Block, PaperTable};
+use dyno_report::blocks::Block;
 use dyno_report::{Lang, Level, Pair, Paper};
 use dyno_store::RunData;
 use std::fs;
@@ -52,7 +52,7 @@ fn scripts_have_data_statements_checks_and_published_rows() {
     let is_second =
         |block: &Block| matches!(block, Block::Heading(of) if of.anchor == "experiment-2");
     blocks.drain(..blocks.iter().position(is_second).expect("an experiment"));
-    let statements = PaperTable::find(&blocks, "Statement by statement").expect("a table");
+    let statements = find_table(&blocks, "Statement by statement").expect("a table");
     assert_eq!(statements.rows.len(), 3);
     let select = "SELECT abalance FROM pgbench_accounts WHERE aid = :aid;";
     let committed = paper.trials[1].summary.counts.committed;

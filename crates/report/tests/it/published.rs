@@ -1,6 +1,6 @@
 //! Results beside published ones, and what they cost.
 
-use crate::support::{elements, table as table_of};
+use crate::support::{ReadCell, elements, table as table_of};
 use crate::synthetic::{self, own_mut};
 use dyno_facts::{Price, PublishedRow, PublishedTable};
 use dyno_report::blocks::Cell;

@@ -1,14 +1,76 @@
 //! Golden files, and the elements of a page.
 
-use dyno_report::blocks::PaperTable;
+use dyno_report::blocks::{Block, Cell, CellValue, Look, PaperTable, Span, TableRow};
 use dyno_report::{Lang, Paper};
 use std::fs;
 use std::path::Path;
 
+/// The English of a line without looks.
+pub(crate) fn english(line: &[Span]) -> String {
+    let text = |span: &Span| match span.look {
+        Look::Break => "\n".to_owned(),
+        _ => span.text.render(Lang::En),
+    };
+    line.iter().map(text).collect()
+}
+
+/// Reads cells.
+pub(crate) trait ReadCell {
+    /// Its number as it was measured; of several trials the median.
+    fn number(&self) -> Option<f64>;
+    /// Its English; empty where it is a number.
+    fn english(&self) -> String;
+}
+
+impl ReadCell for Cell {
+    fn number(&self) -> Option<f64> {
+        match self.value {
+            CellValue::Number(number) => Some(number),
+            CellValue::Spread(spread) => Some(spread.median),
+            _ => None,
+        }
+    }
+
+    fn english(&self) -> String {
+        match &self.value {
+            CellValue::Text(line) => english(line),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Reads tables by their English.
+pub(crate) trait ReadTable {
+    /// The first row that has a cell with this text.
+    fn row(&self, text: &str) -> Option<&TableRow>;
+    /// The cell of that row below the first column with this title.
+    fn cell(&self, row: &str, column: &str) -> Option<&Cell>;
+}
+
+impl ReadTable for PaperTable {
+    fn row(&self, text: &str) -> Option<&TableRow> {
+        self.rows.iter().find(|row| row.cells.iter().any(|cell| cell.english() == text))
+    }
+
+    fn cell(&self, row: &str, column: &str) -> Option<&Cell> {
+        let place = self.columns.iter().position(|known| known.title == column)?;
+        self.row(row)?.cells.get(place)
+    }
+}
+
+/// The first table whose English caption begins with these words, those in details too.
+pub(crate) fn find_table<'a>(blocks: &'a [Block], caption: &str) -> Option<&'a PaperTable> {
+    blocks.iter().find_map(|block| match block {
+        Block::Table(table) if english(&table.caption).starts_with(caption) => Some(table),
+        Block::Details { blocks, .. } => find_table(blocks, caption),
+        _ => None,
+    })
+}
+
 /// The table of a paper whose caption begins so.
 pub(crate) fn table(paper: &Paper, caption: &str) -> PaperTable {
     let blocks = paper.blocks(Lang::En);
-    PaperTable::find(&blocks, caption)
+    find_table(&blocks, caption)
         .unwrap_or_else(|| panic!("no table begins with {caption:?}"))
         .clone()
 }

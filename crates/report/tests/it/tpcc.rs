@@ -4,7 +4,7 @@ use crate::support::{elements, golden, number, table};
 use crate::synthetic::tpcc::{editions, published, tpcc};
 use crate::synthetic::{HOSTILE, own_mut};
 use dyno_facts::{CheckVerdict, NodeConditions, TrialStatus};
-use dyno_report::{Check, Lang, Level, Paper, Spot};
+use dyno_report::{Check, Lang, Level, Paper, SpotKind};
 use dyno_store::RunData;
 use dyno_tpcc::facts::TpccFacts;
 
@@ -285,7 +285,7 @@ fn idle_sessions_between_pauses_are_no_finding() {
         check(&paper, id)
             .findings
             .iter()
-            .filter(|finding| finding.place == Spot::trial("5"))
+            .filter(|finding| finding.place == SpotKind::Trial.at("5"))
             .count()
     };
     assert_eq!((of_paced("littles-law"), of_paced("gaps")), (0, 0));

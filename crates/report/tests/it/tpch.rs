@@ -1,10 +1,10 @@
 //! What papers say of TPC-H.
 
-use crate::support::{elements, golden, table};
+use crate::support::{ReadCell, ReadTable, elements, english, find_table, golden, table};
 use crate::synthetic::tpch::{published, tpch};
 use crate::synthetic::{HOSTILE, Own, own_mut};
 use dyno_facts::{CheckVerdict, TrialStatus};
-use dyno_report::blocks::{Block, Cell, CellValue, PaperTable, english};
+use dyno_report::blocks::{Block, Cell, CellValue, PaperTable};
 use dyno_report::{Check, Lang, Paper, Spread};
 use dyno_store::RunData;
 use dyno_tpch::facts::{PlanFacts, QueryOutcome, TpchFacts};
@@ -335,7 +335,7 @@ fn refresh_functions_alone_have_a_paper_without_queries() {
     let paper = Paper::new(&[run], &[]);
     elements(&paper.html(Lang::En));
     let blocks = paper.blocks(Lang::En);
-    let has = |caption: &str| PaperTable::find(&blocks, caption).is_some();
+    let has = |caption: &str| find_table(&blocks, caption).is_some();
     assert!(!has("Seconds of each query") && !has("Contents of the caches"));
     assert_eq!(table(&paper, "Refresh functions").rows.len(), 2);
     let text = paper.markdown(Lang::En);

@@ -12,13 +12,24 @@ pub(crate) use run::{RunFollower, stored};
 pub(crate) use view::{EventView, QueryView, RowView, RunView, TrialView, folder_name, run_status};
 
 use dyno_core::harmless;
-use dyno_facts::NodeRow;
-use dyno_store::is_growing;
-use serde::Serialize;
+use dyno_facts::{
+    Bilingual, Event, EventKind, ExperimentFacts, Measures, NodeRow, PlanStep, Purpose, RunHeader,
+    RunStatus, SeriesRow, StepAction, TargetFacts, TrialIdentity, TrialStart, TrialStatus,
+    TrialSummary,
+};
+use dyno_report::completed;
+use dyno_store::{is_growing, read_header, read_nodes, read_series};
+use dyno_suite::Plan;
+use progress::Known;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// How often all runs are looked at while none is executed.
 const LOOK: Duration = Duration::from_secs(3);

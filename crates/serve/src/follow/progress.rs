@@ -1,10 +1,6 @@
 //! How far a suite has come, and how long the rest will take.
 
-use dyno_facts::{ExperimentFacts, PlanStep, Purpose, StepAction};
-use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
-use time::OffsetDateTime;
-use time::format_description::well_known::Rfc3339;
+use super::*;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Progress {

@@ -1,18 +1,6 @@
 //! Follows one run, and the trial of it that runs or ran last.
 
-use super::progress::{self, Known, Progress};
-use super::view::{self, EventView, QueryView, RowView, RunView, TrialView};
-use super::{Changes, State, Tail, Update};
-use dyno_facts::{
-    Event, ExperimentFacts, NodeRow, RunHeader, RunStatus, SeriesRow, TrialStart, TrialSummary,
-};
-use dyno_store::{is_growing, read_header, read_nodes, read_series};
-use dyno_suite::Plan;
-use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-use time::OffsetDateTime;
+use super::*;
 
 /// Events that somebody who comes late is shown.
 const EVENTS: usize = 200;
@@ -252,8 +240,7 @@ fn read<T: serde::de::DeserializeOwned>(run: &Path, number: u32, extension: &str
 }
 
 fn now_text() -> String {
-    let format = time::format_description::well_known::Rfc3339;
-    OffsetDateTime::now_utc().format(&format).unwrap_or_default()
+    OffsetDateTime::now_utc().format(&Rfc3339).unwrap_or_default()
 }
 
 /// Rows that are kept: a day of seconds.

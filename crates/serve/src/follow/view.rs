@@ -1,13 +1,6 @@
 //! What the page is told of runs and trials: plain values, ready for JSON.
 
-use dyno_facts::{
-    Bilingual, Event, EventKind, ExperimentFacts, Measures, RunHeader, RunStatus, SeriesRow,
-    TargetFacts, TrialIdentity, TrialStart, TrialStatus, TrialSummary,
-};
-use dyno_report::completed;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
-use std::path::Path;
+use super::*;
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct RunView {

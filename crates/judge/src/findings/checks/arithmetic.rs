@@ -133,7 +133,7 @@ fn foreign_load(trial: &Trial) -> Option<Finding> {
     let elsewhere = elsewhere.map(|count| say!(in_other_databases, n = count));
     let value = parts(here.into_iter().chain(elsewhere))?;
     let reach = if is_certain { VetoReach::Costs } else { VetoReach::default() };
-    Some(Finding { reach, ..Finding::new(Spot::trial(&trial.label), value) })
+    Some(Finding { reach, ..Finding::new(SpotKind::Trial.at(&trial.label), value) })
 }
 
 /// Transactions in other databases of the servers: 0 where they are as few as may be, `None` where no server tells.

@@ -14,7 +14,7 @@ pub(super) const RULES: &[Rule] = &[
     }),
     Rule::evidence(Group::H, Level::W, checks::damaged_folder, |evidence| {
         let of_run = |run: &RunFacts| -> Vec<Finding> {
-            let place = Spot::run(&run.folder);
+            let place = SpotKind::Run.at(&run.folder);
             let finding = |value| Finding::new(place.clone(), value);
             run.warnings.iter().cloned().map(finding).collect()
         };

@@ -55,10 +55,9 @@ pub(super) const RULES: &[Rule] = &[
         stopped(trial).filter(|_| !is_withstood(case, trial))
     }),
     Rule::evidence(Group::A, Level::I, checks::made_again, |evidence| {
-        let again = evidence
-            .set_aside
-            .iter()
-            .map(|trial| Finding::new(Spot::trial(&trial.label), why_set_aside(&trial.summary)));
+        let again = evidence.set_aside.iter().map(|trial| {
+            Finding::new(SpotKind::Trial.at(&trial.label), why_set_aside(&trial.summary))
+        });
         again.collect()
     }),
     Rule::trial(Group::A, Level::W, checks::hiccups, hiccups),

@@ -138,7 +138,7 @@ pub fn marked(
             numbers(&|_, spot| spot.kind == SpotKind::Trial && spot.names.contains(label));
     }
     for experiment in &mut evidence.experiments {
-        let of_experiment = Spot::experiment(&experiment.name);
+        let of_experiment = SpotKind::Experiment.at(&experiment.name);
         for point in &mut experiment.points {
             point.checks = numbers(&|check, spot| match spot.kind {
                 SpotKind::Trial => spot.names.iter().any(|name| point.trials.contains(name)),
@@ -181,9 +181,9 @@ fn check(rule: &Rule, case: &Case<'_>) -> Check {
 
 fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
     let evidence = case.evidence;
-    let trial = |trial: &Trial| Spot::trial(&trial.label);
-    let target = |target: &PaperTarget| Spot::target(&target.label);
-    let experiment = |own: &Experiment| Spot::experiment(&own.name);
+    let trial = |trial: &Trial| SpotKind::Trial.at(&trial.label);
+    let target = |target: &PaperTarget| SpotKind::Target.at(&target.label);
+    let experiment = |own: &Experiment| SpotKind::Experiment.at(&own.name);
     match rule.find {
         Find::Trial(find) => each(&evidence.trials, trial, find),
         Find::TrialOfCase(find) => each(&evidence.trials, trial, |trial| find(case, trial)),
@@ -198,17 +198,17 @@ fn findings(rule: &Rule, case: &Case<'_>) -> Vec<Finding> {
             each(case.measured(), experiment, |one| find(evidence, one))
         }
         Find::Comparison(find) => {
-            each(&case.verdicts.comparisons, |of| Spot::comparison(&of.name), find)
+            each(&case.verdicts.comparisons, |of| SpotKind::Comparison.at(&of.name), find)
         }
         Find::Window(find) => {
-            each(state::judged_windows(case), |row| Spot::trial(&row.trial), find)
+            each(state::judged_windows(case), |row| SpotKind::Trial.at(&row.trial), find)
         }
         Find::Run(find) => {
             let runs = case.runs.iter().zip(&evidence.runs);
-            each(runs, |(_, facts)| Spot::run(&facts.folder), |(run, _)| find(run))
+            each(runs, |(_, facts)| SpotKind::Run.at(&facts.folder), |(run, _)| find(run))
         }
         Find::Pair(find) => {
-            let place = |pair: &TargetPair<'_>| Spot::targets(&pair.labels());
+            let place = |pair: &TargetPair<'_>| Spot::targets(pair.labels());
             // Once for all experiments in which it is the same.
             format::unique(each(&same::pairs(case), place, find))
         }
@@ -533,7 +533,8 @@ mod tests {
 
     #[test]
     fn places_with_the_same_value_share_a_line() {
-        let finding = |trial: &str, value: &str| Finding::new(Spot::trial(trial), value.into());
+        let finding =
+            |trial: &str, value: &str| Finding::new(SpotKind::Trial.at(trial), value.into());
         let findings = [finding("1", "97 %"), finding("2", "96 %"), finding("4", "97 %")];
         assert_eq!(lines(&findings), ["trials 1 and 4: 97 %", "trial 2: 96 %"]);
         let labels = ["1", "2", "3", "5", "6", "2/1", "2/2", "2/3"].map(str::to_owned);

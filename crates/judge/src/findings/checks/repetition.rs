@@ -187,7 +187,7 @@ fn variation_of(disturbances: &[Disturbance], point: &Point, trials: &[&Trial]) 
         None => say!(varies_by_itself, target, share),
     };
     let names = trials.iter().map(|trial| trial.label.clone()).collect();
-    Some(Finding::new(Spot { names, ..Spot::trial("") }, value))
+    Some(Finding::new(Spot { kind: SpotKind::Trial, names }, value))
 }
 
 /// Sweeps and searches whose best point no trial has measured again.
@@ -200,7 +200,7 @@ fn peak_not_rerun(case: &Case<'_>) -> Vec<Finding> {
             let has = |purpose: Purpose| own().any(|trial| trial.summary.purpose == purpose);
             (has(Purpose::Search) || is_sweep(experiment, &target.label)) && !has(Purpose::Confirm)
         });
-        let place = Spot::experiment(&experiment.name);
+        let place = SpotKind::Experiment.at(&experiment.name);
         let targets = list(targets.map(|target| Message::from(&target.label)));
         findings.extend(targets.map(|value| Finding::new(place, value)));
     }
@@ -245,7 +245,7 @@ fn each_session(case: &Case<'_>, find: impl Fn(&Session<'_>) -> Option<Message>)
         let sessions: Vec<_> = case.measured().filter_map(of_run).collect();
         let alpha = FAMILY_ALPHA / (MARKS * sessions.len() as f64);
         for (experiment, trials) in sessions {
-            let place = Spot::experiment(&experiment.name);
+            let place = SpotKind::Experiment.at(&experiment.name);
             let found = find(&Session { experiment, trials, alpha });
             findings.extend(found.map(|value| Finding::new(place, value)));
         }
@@ -319,7 +319,7 @@ pub(super) fn each_comparison(
 ) -> Vec<Finding> {
     let finding = |of: &PairedComparison| {
         let (value, reach) = find(of)?;
-        Some(Finding { reach, ..Finding::new(Spot::comparison(&of.name), value) })
+        Some(Finding { reach, ..Finding::new(SpotKind::Comparison.at(&of.name), value) })
     };
     case.verdicts.comparisons.iter().filter_map(finding).collect()
 }

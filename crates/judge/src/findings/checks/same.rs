@@ -26,20 +26,18 @@ pub(super) const RULES: &[Rule] = &[
     Rule::pair(Group::D, Level::W, checks::major_version, major_versions),
     Rule::experiment(Group::D, Level::W, checks::single_statement, single_statement),
     Rule::pair(Group::D, Level::W, checks::isolation, |pair| {
-        let levels = (pair.baseline.isolation(), pair.candidate.isolation());
-        difference(say!(isolation_level), levels.0, levels.1)
+        pair.difference(say!(isolation_level), TargetSide::isolation)
     }),
     Rule::case(Group::D, Level::W, checks::binary_log, |case| {
-        where_written(case, |pair| {
-            let logs = (pair.baseline.binary_log(), pair.candidate.binary_log());
-            difference(say!(binary_log), logs.0, logs.1)
-        })
+        // MySQL and MariaDB write one; other products have none.
+        let log = |side: &TargetSide<'_>| side.target.all_settings.get("log_bin").map(Fact::read);
+        where_written(case, |pair| pair.difference(say!(binary_log), log))
     }),
     Rule::pair(Group::D, Level::W, checks::transport, |pair| {
-        let (a, b) = (&pair.baseline, &pair.candidate);
+        let connection = |side: &TargetSide<'_>| side.told("transport", |it| it.transport.clone());
         let texts = [
-            difference(say!(connection), a.transport(), b.transport()),
-            difference(say!(proxy), a.stated("proxy"), b.stated("proxy")),
+            pair.difference(say!(connection), connection),
+            pair.difference(say!(proxy), |side| side.stated("proxy")),
         ];
         parts(texts.into_iter().flatten())
     }),
@@ -85,7 +83,7 @@ fn where_written(
         let mut same = pairs.iter().filter(|other| other.labels() == pair.labels());
         let places = match same.any(TargetPair::only_reads) {
             true => places_of(case, pair),
-            false => vec![Spot::targets(&pair.labels())],
+            false => vec![Spot::targets(pair.labels())],
         };
         findings.extend(places.into_iter().map(|place| Finding::new(place, value.clone())));
     }
@@ -102,8 +100,8 @@ fn places_of(case: &Case<'_>, pair: &TargetPair<'_>) -> Vec<Spot> {
         of.experiment == pair.experiment.name && is_of_both
     };
     let own = case.verdicts.comparisons.iter().filter(is_own);
-    let own: Vec<Spot> = own.map(|of| Spot::comparison(&of.name)).collect();
-    if own.is_empty() { vec![Spot::experiment(&pair.experiment.name)] } else { own }
+    let own: Vec<Spot> = own.map(|of| SpotKind::Comparison.at(&of.name)).collect();
+    if own.is_empty() { vec![SpotKind::Experiment.at(&pair.experiment.name)] } else { own }
 }
 
 fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
@@ -123,24 +121,28 @@ fn unlike_promises(pair: &TargetPair<'_>) -> Option<Message> {
 }
 
 fn classes(pair: &TargetPair<'_>) -> Option<Message> {
-    let (a, b) = (&pair.baseline, &pair.candidate);
+    let size = |name, get: fn(&TargetFacts) -> Option<f64>| {
+        pair.difference(name, |side| Some(Fact::stated(format::plain(get(side.facts?)?))))
+    };
     let mut texts = vec![
-        difference(Message::verbatim("vCPU"), a.vcpu(), b.vcpu()),
-        difference(say!(memory_gib), a.memory_gib(), b.memory_gib()),
+        size(Message::verbatim("vCPU"), |facts| facts.vcpu),
+        size(say!(memory_gib), |facts| facts.memory_gib),
     ];
     if texts.iter().all(Option::is_none) {
-        texts.push(difference(say!(node_class), a.class(), b.class()));
+        texts.push(pair.difference(say!(node_class), |side| {
+            let class = Some(&side.target.facts.class).filter(|class| !class.is_empty());
+            class.map(Fact::stated)
+        }));
     }
     let names = [("cpu_model", say!(cpu_model)), ("disk", say!(disk)), ("zone", say!(zone))];
-    let stated = names.map(|(name, told)| difference(told, a.stated(name), b.stated(name)));
+    let stated = names.map(|(name, title)| pair.difference(title, |side| side.stated(name)));
     parts(texts.into_iter().chain(stated).flatten())
 }
 
 fn major_versions(pair: &TargetPair<'_>) -> Option<Message> {
-    let (a, b) = (&pair.baseline, &pair.candidate);
-    let is_same = a.product() == b.product();
-    is_same
-        .then(|| difference(Message::verbatim(a.product()), a.major_version(), b.major_version()))?
+    let product = Message::verbatim(pair.baseline.product());
+    let difference = pair.difference(product, TargetSide::major_version);
+    difference.filter(|_| pair.baseline.product() == pair.candidate.product())
 }
 
 fn single_statement(experiment: &Experiment) -> Option<Message> {
@@ -168,7 +170,8 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
-    let checksums = is_same.then(|| difference(say!(checksum), a.schema(), b.schema()))??;
+    let schema = |side: &TargetSide<'_>| side.told("schema", |it| it.schema_checksum.clone());
+    let checksums = pair.difference(say!(checksum), schema).filter(|_| is_same)?;
     let describe = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
     Some(parts_that_differ(&a.target.schema, &b.target.schema, describe).unwrap_or(checksums))
 }
@@ -238,13 +241,24 @@ fn settings_of(
     target: &PaperTarget,
     is_asked: fn(&str) -> bool,
 ) -> Vec<Message> {
-    let differs = |(name, value): (&String, &String)| {
-        let other = first.all_settings.get(name).filter(|other| *other != value)?;
-        let is_told = is_asked(name) && !settings::names_a_place(name);
-        let [a, b] = [other, value].map(|value| settings::readable(name, value));
-        is_told.then(|| say!(setting_is_a_against_b, setting = name, a, b))
+    let tell = |name: &String, [a, b]: [String; 2]| {
+        is_asked(name).then(|| say!(setting_is_a_against_b, setting = name, a, b))
     };
-    target.all_settings.iter().filter_map(differs).collect()
+    settings_that_differ(&first.all_settings, &target.all_settings, tell)
+}
+
+/// Settings that both have with different values, as far as they name no place.
+fn settings_that_differ(
+    first: &BTreeMap<String, String>,
+    other: &BTreeMap<String, String>,
+    tell: impl Fn(&String, [String; 2]) -> Option<Message>,
+) -> Vec<Message> {
+    let differs = |(name, value): (&String, &String)| {
+        let before = first.get(name).filter(|before| *before != value)?;
+        let values = [before, value].map(|value| settings::readable(name, value));
+        tell(name, values).filter(|_| !settings::names_a_place(name))
+    };
+    other.iter().filter_map(differs).collect()
 }
 
 /// What `find` says of each target beside the first one of its product.
@@ -259,7 +273,7 @@ fn differing(
         let Some(first) = earlier.find(|first| product(first) == product(target)) else {
             continue;
         };
-        let place = Spot::targets(&[&first.label, &target.label]);
+        let place = Spot::targets([&first.label, &target.label]);
         findings.extend(find(first, target).map(|value| Finding::new(place, value)));
     }
     findings
@@ -301,13 +315,9 @@ fn target_changed(case: &Case<'_>, of: &PairedComparison) -> Option<Message> {
 /// How a server differs from what it said before, in a sentence: settings of durability, memory, plans and logging, and
 /// the tables. `None` where these are the same.
 pub fn server_changed(first: &ServerFacts, now: &ServerFacts) -> Option<Message> {
-    let changed = |(name, value): (&String, &String)| {
-        let before = first.settings.get(name).filter(|before| *before != value)?;
-        let is_asked = settings::matters(name) && !settings::names_a_place(name);
-        let [a, b] = [before, value].map(|value| settings::readable(name, value));
-        is_asked.then(|| say!(setting_was_a_is_b, setting = name, a, b))
-    };
-    let mut all: Vec<Message> = now.settings.iter().filter_map(changed).collect();
+    let mut all = settings_that_differ(&first.settings, &now.settings, |name, [a, b]| {
+        settings::matters(name).then(|| say!(setting_was_a_is_b, setting = name, a, b))
+    });
     let is_known = !first.schema.is_empty() && !now.schema.is_empty();
     let describe =
         |name: &String, [a, b]: [Message; 2]| say!(setting_was_a_is_b, setting = name, a, b);
@@ -334,7 +344,7 @@ fn generators_differ(case: &Case<'_>) -> Vec<Finding> {
             let (a, b) = (get(&first.header.environment), get(&other.header.environment));
             (a != b).then(|| say!(name_a_against_b, name, a, b))
         });
-        let place = Spot::run(&case.evidence.runs[index + 1].folder);
+        let place = SpotKind::Run.at(&case.evidence.runs[index + 1].folder);
         findings.extend(parts(differences).map(|value| Finding::new(place, value)));
     }
     findings
@@ -353,6 +363,14 @@ const OWN_WRITES: f64 = 0.01;
 impl<'a> TargetPair<'a> {
     pub(super) fn labels(&self) -> [&'a str; 2] {
         [self.baseline.label(), self.candidate.label()]
+    }
+
+    fn difference(
+        &self,
+        name: Message,
+        fact: impl Fn(&TargetSide<'a>) -> Option<Fact>,
+    ) -> Option<Message> {
+        difference(name, fact(&self.baseline), fact(&self.candidate))
     }
 
     /// Whether the experiment wrote nothing on both sides.
@@ -434,7 +452,7 @@ impl Fact {
 
 /// What differs, such as `isolation: read committed against repeatable read`; `None` where it is the
 /// same or unknown on one side.
-pub(super) fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
+fn difference(name: Message, a: Option<Fact>, b: Option<Fact>) -> Option<Message> {
     let (a, b) = (a?, b?);
     (!a.is_same(&b)).then(|| say!(name_a_against_b, name, a = a.text(), b = b.text()))
 }
@@ -497,19 +515,6 @@ impl<'a> TargetSide<'a> {
         found.or_else(|| self.stated(name))
     }
 
-    pub(super) fn vcpu(&self) -> Option<Fact> {
-        self.facts?.vcpu.map(|vcpu| Fact::stated(format::plain(vcpu)))
-    }
-
-    pub(super) fn memory_gib(&self) -> Option<Fact> {
-        self.facts?.memory_gib.map(|memory| Fact::stated(format::plain(memory)))
-    }
-
-    pub(super) fn class(&self) -> Option<Fact> {
-        let class = Some(&self.target.facts.class).filter(|class| !class.is_empty())?;
-        Some(Fact::stated(class))
-    }
-
     /// The isolation level of sessions: as a workload asked for it, or as the server gives it.
     pub(super) fn isolation(&self) -> Option<Fact> {
         let asked = self.trials.iter().find_map(|trial| {
@@ -517,19 +522,6 @@ impl<'a> TargetSide<'a> {
         });
         let of_settings = || settings::isolation(self.target).map(Fact::read);
         asked.or_else(|| self.told("isolation", |node| node.isolation.clone())).or_else(of_settings)
-    }
-
-    /// Whether MySQL or MariaDB writes one; other products have none.
-    pub(super) fn binary_log(&self) -> Option<Fact> {
-        self.target.all_settings.get("log_bin").map(Fact::read)
-    }
-
-    pub(super) fn transport(&self) -> Option<Fact> {
-        self.told("transport", |node| node.transport.clone())
-    }
-
-    pub(super) fn schema(&self) -> Option<Fact> {
-        self.told("schema", |node| node.schema_checksum.clone())
     }
 
     /// What its servers say of the tables before the first trial that knows it.

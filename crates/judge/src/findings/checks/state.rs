@@ -62,7 +62,7 @@ fn resumed(case: &Case<'_>) -> Vec<Finding> {
         let all: Vec<Message> = run.header.resumed_at.iter().filter_map(between).collect();
         let n = all.len() + 1;
         let value = parts(all).map(|all| say!(run_of_sessions, n, resumed = all))?;
-        Some(Finding::new(Spot::run(&facts.folder), value))
+        Some(Finding::new(SpotKind::Run.at(&facts.folder), value))
     };
     case.runs.iter().zip(&case.evidence.runs).filter_map(of_run).collect()
 }
@@ -77,7 +77,7 @@ pub(super) fn judged_windows<'a>(case: &Case<'a>) -> impl Iterator<Item = &'a St
 }
 
 fn warm_up(row: &SteadyRow) -> Option<Message> {
-    let drift = row.drift.filter(|_| row.is_warmed_up == Some(false))?;
+    let drift = row.warm_up.filter(|warm_up| !warm_up.is_over)?.drift;
     let drift = format!("{:+.1}", 100.0 * drift);
     Some(say!(percent_from_the_first_to_the, drift))
 }
@@ -103,7 +103,7 @@ fn slow_seconds(row: &SteadyRow) -> Option<Message> {
     parts(texts)
 }
 
-fn stall(stall: &StallRow) -> Message {
+fn stall((stall, events): &(Stall, Vec<Message>)) -> Message {
     let told = say!(
         to_s_per_second,
         from = format::plain(stall.from_s),
@@ -111,7 +111,7 @@ fn stall(stall: &StallRow) -> Message {
         lowest = format::short(stall.lowest_per_s)
     );
     // That nothing was committed is what a stall is, and no reason for it.
-    let reasons = stall.events.iter().filter(|event| **event != "No transaction was committed.");
+    let reasons = events.iter().filter(|event| **event != "No transaction was committed.");
     let reasons: Vec<Message> = reasons.cloned().collect();
     match reasons.is_empty() {
         true => told,
@@ -272,7 +272,7 @@ fn idle_server(case: &Case<'_>) -> Vec<Finding> {
             for trial in case.evidence.trials_of(best) {
                 let idle = server_cpu(trial).filter(|share| *share < BUSY_SERVER);
                 let value = idle.map(|share| say!(share_busy, share = percent(share)));
-                let place = Spot::trial(&trial.label);
+                let place = SpotKind::Trial.at(&trial.label);
                 findings.extend(value.map(|value| Finding::new(place, value)));
             }
         }

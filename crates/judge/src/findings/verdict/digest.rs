@@ -183,25 +183,16 @@ fn compared(of: &PairedComparison, row: &VerdictRow, [a, b]: [&str; 2]) -> Messa
     let first = of.rows.first().filter(|first| {
         first.metric != row.metric && !first.call.is_difference() && !row.call.is_undecided()
     });
-    let call = match (row.call.is_difference(), first) {
-        (true, Some(first)) => say!(
-            call_is_certain_beside,
-            call = &row.words,
-            metric = &first.name,
-            first = &first.words
-        ),
-        (false, Some(first)) => {
-            say!(call_beside, call = &row.words, metric = &first.name, first = &first.words)
-        }
-        (true, None) => say!(call_is_certain, call = &row.words),
-        (false, None) => row.words.clone(),
+    let call = match row.call.is_difference() {
+        true => say!(call_is_certain, call = &row.words),
+        false => row.words.clone(),
     };
-    let found = match row.interval {
-        Some(interval) => {
-            format!("{b}/{a} {}{} {}", row.bound, ratio(row.ratio), bounds(interval))
-        }
-        None => format!("{b}/{a} {}{}", row.bound, ratio(row.ratio)),
+    let call = match first {
+        Some(first) => say!(call_beside, call, metric = &first.name, first = &first.words),
+        None => call,
     };
+    let interval = row.interval.map(|both| format!(" {}", bounds(both))).unwrap_or_default();
+    let found = format!("{b}/{a} {}{}{interval}", row.bound, ratio(row.ratio));
     let medians = [row.candidate.median, row.baseline.median].map(format::short);
     let share = |share: Option<f64>| share.map_or(format::DASH.to_owned(), format::percent);
     let line = say!(
@@ -371,13 +362,9 @@ impl Verdicts {
         }
         if !self.gates.is_empty() {
             let open = self.gates.iter().filter(|gate| gate.result == GateResult::Inconclusive);
-            let ratios = open.filter(|gate| gate.is_ratio);
-            let needed: Vec<Option<usize>> = ratios.map(|gate| gate.needed).collect();
             // Of what is too near its bound nobody can say how many.
-            if needed.contains(&None) {
-                return say!(no_number_of_pairs_is_known);
-            }
-            return match needed.into_iter().flatten().max() {
+            let needed = |gate: &GateRow| gate.needed.unwrap_or(usize::MAX);
+            return match open.filter(|gate| gate.is_ratio).map(needed).max() {
                 None => say!(more_repeats_narrow_the_interval),
                 Some(pairs) if pairs > MOST_PAIRS => say!(pairs_alone_dont_help),
                 Some(pairs) => say!(pairs_would_decide_gates, pairs = format::whole(pairs as f64)),

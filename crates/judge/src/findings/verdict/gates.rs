@@ -210,11 +210,9 @@ fn reason_words(why: GateReason, gate: &Gate, found: &JudgedGate) -> Message {
     let needed = found.needed.map(|needed| format::whole(needed as f64));
     match (why, needed) {
         (GateReason::NoValue, _) => say!(no_complete_trial_has_this_figure),
-        (GateReason::TooFewTrials, Some(needed)) => {
-            say!(trials_without_an_interval_needed, n = found.count, needed)
-        }
-        (GateReason::TooFewTrials, None) => {
-            say!(trials_without_an_interval, n = found.count, least = LEAST_TRIALS.to_string())
+        (GateReason::TooFewTrials, needed) => {
+            let least = needed.unwrap_or_else(|| LEAST_TRIALS.to_string());
+            say!(trials_without_an_interval, n = found.count, least)
         }
         (GateReason::NoPair, _) => say!(nothing_is_compared_here_there_is),
         (GateReason::TooFewPairs, _) => say!(there_are_too_few_pairs),

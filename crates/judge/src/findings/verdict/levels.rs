@@ -145,22 +145,14 @@ fn words(plan: &ComparisonPlan<'_>, level: &Message, told: &RepetitionLevels) ->
         outer = told.levels.last().map(|level| level.name.clone()).unwrap_or_default()
     );
     let half_width = format::percent(told.half_width);
-    let needs = match as_made.within == best.within {
-        true => say!(
-            numbers_are_cheapest,
-            half_width,
-            numbers = numbers(told, best),
-            s = format::whole(best.total_s)
-        ),
-        false => say!(
-            numbers_and_cheapest,
-            half_width,
-            numbers = numbers(told, as_made),
-            s = format::whole(as_made.total_s),
-            cheapest = numbers(told, best),
-            least_s = format::whole(best.total_s)
-        ),
-    };
+    let needs = say!(
+        numbers_and_cheapest,
+        half_width,
+        numbers = numbers(told, as_made),
+        s = format::whole(as_made.total_s),
+        cheapest = numbers(told, best),
+        least_s = format::whole(best.total_s)
+    );
     Message::sentences(&[varies, costs, needs])
 }
 

@@ -22,7 +22,6 @@ use super::checks::generator::stopped;
 use crate::evidence::*;
 use crate::families::KnownFamily;
 use crate::format::{self, NumberFormat};
-use crate::messages;
 use comparisons::{ComparisonPlan, earlier, level_size, level_words};
 use dyno_facts::statistics::gate::{
     Gate, GateFigure, GateReason, GateVerdict, JudgedGate, LEAST_TRIALS,
@@ -31,14 +30,14 @@ use dyno_facts::statistics::levels::{cheapest, components, needed};
 use dyno_facts::statistics::ratio::{
     DEFAULT_MARGIN, FigureBound, Judging, LEAST_PAIRS, MOST_VARIATION, PairedRatio, unit_means,
 };
-use dyno_facts::statistics::steady::{Second, Stall, steady};
+use dyno_facts::statistics::steady::{Second, steady};
 use dyno_facts::statistics::{
     ALPHA, Better, Metric, holm, mean, median, noise_floor, rank, scaling_peak,
 };
 use dyno_facts::{
-    Arg, ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
-    MessageTexts, NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs,
-    StopRule, TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
+    ComparisonFacts, EarlierSession, Environment, EventKind, ExperimentFacts, Lang, Message,
+    NodeFacts, Purpose, RenewalFacts, Renewed, RunHeader, ServerFacts, SessionPairs, StopRule,
+    TargetFacts, TrialStatus, TrialSummary, earlier_pairs, say,
 };
 use dyno_store::RunData;
 use std::collections::{BTreeMap, BTreeSet};

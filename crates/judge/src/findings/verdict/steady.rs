@@ -67,26 +67,18 @@ pub(super) fn steadiness(evidence: &Evidence, trial: &Trial) -> Option<SteadyRow
         return None;
     }
     let found = steady(&seconds);
-    let stall = |stall: &Stall| StallRow {
-        from_s: stall.from_s,
-        to_s: stall.to_s,
-        lowest_per_s: stall.lowest_per_s,
-        events: events(evidence, trial, stall),
-    };
     let is_disturbed = !found.changes.is_empty() || !found.stalls.is_empty();
     let is_warmed_up = found.warm_up.map(|warm_up| warm_up.is_over);
+    let stalls = found.stalls.into_iter().map(|stall| (stall, events(evidence, trial, &stall)));
     Some(SteadyRow {
         trial: trial.label.clone(),
         target: trial.target.clone(),
         experiment: trial.summary.experiment.clone(),
         is_steady: if is_disturbed { Some(false) } else { is_warmed_up },
         median_per_s: found.median_per_s,
-        drift: found.warm_up.map(|warm_up| warm_up.drift),
-        slope: found.warm_up.map(|warm_up| warm_up.slope),
-        p: found.warm_up.map(|warm_up| warm_up.p),
-        is_warmed_up,
+        warm_up: found.warm_up,
         changes: found.changes,
-        stalls: found.stalls.iter().map(stall).collect(),
+        stalls: stalls.collect(),
     })
 }
 

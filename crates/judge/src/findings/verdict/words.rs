@@ -73,25 +73,19 @@ pub(super) fn comparison(of: &PairedComparison) -> Message {
     let (Some(first), Some(row)) = (of.rows.first(), of.told_rows().first().copied()) else {
         return say!(place_found, place, found = &of.no_pair);
     };
-    let is_first = row.metric == first.metric;
-    let said = match row.call {
-        Call::Faster | Call::Slower if !is_first => beside(of, row),
-        Call::Faster | Call::Slower => difference(of, row),
-        Call::Equivalent => {
-            let margin = Message::from(format::percent(of.margin));
-            let both = [("place", place), ("margin", margin)];
-            match is_first {
-                true => of_both(of, messages::both_are_equivalent_within, both),
-                false => {
-                    let [place, margin] = both;
-                    let metric = ("metric", row.name.clone());
-                    of_both(of, messages::both_are_equivalent_in_metric, [place, margin, metric])
-                }
-            }
+    let (is_first, margin) = (row.metric == first.metric, format::percent(of.margin));
+    let (candidate, baseline, metric) = (&of.candidate, &of.baseline, &row.name);
+    let said = match (row.call, is_first) {
+        (Call::Faster | Call::Slower, _) => difference(of, row, is_first),
+        (Call::Equivalent, true) => {
+            say!(both_are_equivalent_within, place, candidate, baseline, margin)
+        }
+        (Call::Equivalent, false) => {
+            say!(both_are_equivalent_in_metric, place, candidate, baseline, margin, metric)
         }
         _ => {
-            let why = ("why", why(of, row));
-            of_both(of, messages::whether_or_is_faster_is_undecided, [("place", place), why])
+            let why = why(of, row);
+            say!(whether_or_is_faster_is_undecided, place, candidate, baseline, why)
         }
     };
     let mut sentences = vec![say!(said_evidence, said, evidence = evidence(row))];
@@ -144,45 +138,25 @@ fn stability(of: &PairedComparison, row: &VerdictRow) -> Option<Message> {
     })
 }
 
-/// A message about both targets, with what more it has a place for.
-fn of_both<const N: usize>(
-    of: &PairedComparison,
-    texts: &'static MessageTexts,
-    more: [(&str, Message); N],
-) -> Message {
-    let both = [("candidate", &of.candidate), ("baseline", &of.baseline)];
-    let both = both.map(|(name, label)| (name, Message::from(label)));
-    let args: Vec<(&str, Message)> = both.into_iter().chain(more).collect();
-    debug_assert!(texts.takes(&args.iter().map(|(name, _)| *name).collect::<Vec<_>>()));
-    Message::of(texts, args.into_iter().map(|(name, text)| (name, Arg::Message(text))))
-}
-
-fn difference(of: &PairedComparison, row: &VerdictRow) -> Message {
+/// A difference that is certain. Of times the ratio is of seconds: half the time is not "50 % faster".
+fn difference(of: &PairedComparison, row: &VerdictRow, is_first: bool) -> Message {
     let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    let is_faster = row.call == Call::Faster;
-    // Of times the ratio is of seconds: half the time is not "50 % faster".
-    let texts = match (is_faster, row.is_less_better) {
-        (true, false) => messages::is_percent_faster_than,
-        (false, false) => messages::is_percent_slower_than,
-        (true, true) => messages::is_faster_than_its_time_is,
-        (false, true) => messages::is_slower_than_its_time_is,
-    };
-    let times = if is_faster { messages::is_times_faster } else { messages::is_times_slower };
-    match factor(row) {
-        Some(factor) => of_both(of, times, [("place", place), ("factor", factor)]),
-        None => of_both(of, texts, [("place", place), ("percent", sizes(row))]),
+    let (candidate, baseline, percent) = (&of.candidate, &of.baseline, sizes(row));
+    let (is_faster, is_higher, metric) = (row.call == Call::Faster, row.ratio > 1.0, &row.name);
+    match (factor(row), is_faster, row.is_less_better) {
+        _ if !is_first && is_higher => {
+            say!(is_percent_higher_in, place, candidate, baseline, metric, percent)
+        }
+        _ if !is_first => say!(is_percent_lower_in, place, candidate, baseline, metric, percent),
+        (Some(factor), true, _) => say!(is_times_faster, place, candidate, baseline, factor),
+        (Some(factor), false, _) => say!(is_times_slower, place, candidate, baseline, factor),
+        (None, true, false) => say!(is_percent_faster_than, place, candidate, baseline, percent),
+        (None, false, false) => say!(is_percent_slower_than, place, candidate, baseline, percent),
+        (None, true, true) => say!(is_faster_than_its_time_is, place, candidate, baseline, percent),
+        (None, false, true) => {
+            say!(is_slower_than_its_time_is, place, candidate, baseline, percent)
+        }
     }
-}
-
-/// A difference in a metric that is not the first.
-fn beside(of: &PairedComparison, row: &VerdictRow) -> Message {
-    let place = say!(experiment_level, experiment = &of.title, level = &of.level);
-    let texts = match row.ratio > 1.0 {
-        true => messages::is_percent_higher_in,
-        false => messages::is_percent_lower_in,
-    };
-    let metric = row.name.clone();
-    of_both(of, texts, [("place", place), ("metric", metric), ("percent", sizes(row))])
 }
 
 /// How many times one is the other, with its interval, where a share would say little: `1,380 times (240 to 8,100)`.
