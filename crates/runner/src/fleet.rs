@@ -360,7 +360,8 @@ fn completed(
         node.cluster = None;
     }
     for node in &planned.nodes {
-        if let Some(url) = permits.password_of(&node.url) {
+        let is_its = |own: &&SecretUrl| own.redacted() == node.url.redacted();
+        if let Some(url) = permits.own.iter().find(is_its) {
             target.set_secret(Some(&node.name), url);
         }
     }

@@ -115,8 +115,8 @@ pub fn execute(
         renewed: BTreeSet::new(),
     };
     if let Err(failure) = runner.look_ahead() {
-        // Nothing was touched: a wrong password leaves no folder behind.
-        if runner.run.is_untouched() {
+        // Nothing was touched, by no earlier process either: a wrong password leaves no folder behind.
+        if runner.run.last_trial() == 0 && runner.run.header().resumed_at.is_empty() {
             runner.run.discard()?;
         } else {
             runner.run.finish(RunStatus::Interrupted)?;

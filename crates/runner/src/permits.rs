@@ -21,7 +21,7 @@ pub struct Permits {
     /// Addresses; all that are reached over TCP where its user has named none.
     places: Option<Vec<Place>>,
     /// URLs with passwords, of clusters that its user has named.
-    own: Vec<SecretUrl>,
+    pub(super) own: Vec<SecretUrl>,
     /// Set if Lua scripts of runs are executed.
     scripts: bool,
 }
@@ -91,11 +91,6 @@ impl Permits {
         Err(Failure::usage(format!("There is a password in {place}, and {why}.")).with_hint(
             "Name the servers with --only-hosts HOST:PORT, or start the load generator without the password.",
         ))
-    }
-
-    /// The password of a node of a cluster that this machine's user has named.
-    pub(super) fn password_of(&self, url: &SecretUrl) -> Option<&SecretUrl> {
-        self.own.iter().find(|own| own.redacted() == url.redacted())
     }
 
     /// Looks whether all that a target is reached by may be.

@@ -163,11 +163,6 @@ impl Run {
         Ok(())
     }
 
-    /// True when no trial has begun and no earlier process has worked on it.
-    pub fn is_untouched(&self) -> bool {
-        self.last_trial == 0 && self.data.header.resumed_at.is_empty()
-    }
-
     /// Removes the folder of a run that could not even begin.
     pub fn discard(self) -> Result<(), Error> {
         fs::remove_dir_all(&self.data.path)

@@ -56,10 +56,6 @@ pub(crate) fn boot_id() -> String {
     text.trim().to_owned()
 }
 
-pub(crate) fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
 /// Places of servers that packages keep off the path of users.
 const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/local/bin", "/usr/bin"];
 const NOBODY: (u32, u32) = (65_534, 65_534);

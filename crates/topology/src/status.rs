@@ -158,7 +158,7 @@ impl NodeWatch {
     pub fn lost(&self) -> Option<NodeSight> {
         let node = self.node().filter(|node| !node.process().is_alive())?;
         let log = self.log(&node);
-        let reason = trouble(&log).or_else(|| telling_line(&log));
+        let reason = last_line(&log, &TROUBLE).or_else(|| last_line(&log, &ENDINGS));
         let reason = reason.map_or("does not say why".to_owned(), |line| format!("says: {line}"));
         let evidence = format!("({}) is dead; its log {reason}", node.product.name());
         Some(NodeSight { name: self.name.clone(), health: NodeHealth::Dead, evidence })
@@ -181,7 +181,7 @@ impl NodeWatch {
         let memory = resident_mib(process).map(|mib| format!(", {mib} MiB of memory"));
         let (product, memory) = (node.product.name(), memory.unwrap_or_default());
         let mut evidence = format!("({product}) {runs}: CPU {:.0} %{memory}", share * 100.0);
-        let trouble = trouble(&self.log(&node));
+        let trouble = last_line(&self.log(&node), &TROUBLE);
         if let Some(line) = &trouble {
             evidence.push_str(&format!(", and its log says: {line}"));
         }
@@ -199,16 +199,10 @@ impl NodeWatch {
     }
 }
 
-/// The last line of a log with a word of trouble.
-fn trouble(log: &str) -> Option<String> {
-    let is_trouble = |line: &&str| TROUBLE.iter().any(|word| line.contains(word));
-    log.lines().rfind(is_trouble).map(cut)
-}
-
-/// The last line of a log that says how a server has ended. A process that was killed says nothing, and what it said of
-/// something else before is no reason.
-fn telling_line(log: &str) -> Option<String> {
-    let is_telling = |line: &&str| ENDINGS.iter().any(|ending| line.contains(ending));
+/// The last line of a log with one of these words. A process that was killed says nothing, and what it said of something
+/// else before is no reason.
+fn last_line(log: &str, words: &[&str]) -> Option<String> {
+    let is_telling = |line: &&str| words.iter().any(|word| line.contains(word));
     log.lines().rfind(is_telling).map(cut)
 }
 
@@ -242,11 +236,11 @@ mod tests {
         let log = "LOG:  starting\n2026 LOG:  server process was terminated by signal 9\n\
                    2026 ERROR:  could not serialize access due to concurrent update\n\
                    2026 STATEMENT:  UPDATE t\n\tat io.netty.channel.read(Channel.java:12)\n\n";
-        let told = telling_line(log);
+        let told = last_line(log, &ENDINGS);
         assert_eq!(told.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
         let of_a_statement = "[ERROR] CommandExecutorTask - Exception occur: \njava.sql.SQLException: no\n\
                               [INFO ] ShardingSphere-Proxy start success\n";
-        assert_eq!(telling_line(of_a_statement), None, "it was killed");
+        assert_eq!(last_line(of_a_statement, &ENDINGS), None, "it was killed");
     }
 
     #[test]

@@ -162,7 +162,8 @@ pub(crate) fn run(arguments: &Arguments) -> Done {
     let earlier = arguments.comparing.earlier.as_deref();
     let continued = earlier.map(|name| read_continued(&arguments.runs.dir, name)).transpose()?;
     if let Some(continued) = &continued {
-        overrides.seed = overrides.seed.or(Some(continued.next_seed()));
+        // Another one than those of the sessions before: each draws its orders anew.
+        overrides.seed = overrides.seed.or(Some(continued.header.seed + 1));
     }
     let listen = arguments.serve.as_deref();
     let _page = listen.map(|listen| serve_beside(&arguments.runs.dir, listen)).transpose()?;
@@ -476,11 +477,6 @@ fn read_continued(dir: &Path, name: &str) -> Result<Continued, Failure> {
 }
 
 impl Continued {
-    /// Another seed than those of the sessions before: each draws its orders anew.
-    fn next_seed(&self) -> u64 {
-        self.header.seed + 1
-    }
-
     /// Checks that pairs of this plan may count together with those of the run.
     ///
     /// # Errors

@@ -181,7 +181,7 @@ fn configuration_text(state: &State, node: &StateNode, number: usize, files: &st
         cache = state.cache_mib,
     );
     let is_mariadb = node.product == NodeProduct::Mariadb;
-    let threads = machine::processors().clamp(2, 8);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).clamp(2, 8);
     text += &match is_mariadb {
         true => format!(include_str!("mariadb.cnf"), threads = threads),
         false => format!(include_str!("mysql.cnf"), threads = threads),
