@@ -17,7 +17,7 @@ pub struct TrialSpec {
     pub warmup: Nanos,
     /// Length of the window; `None` when only `events` ends the trial.
     pub duration: Option<Nanos>,
-    /// Transactions to execute in the window, with those in flight when it opens.
+    /// Transactions to execute in the window, with those in flight when it opens; errands of terminals come on top.
     pub events: Option<u64>,
     /// The same for each worker, with failed and skipped transactions.
     pub events_per_worker: Option<u64>,

@@ -2,7 +2,7 @@
 //!
 //! - [`LoadSessions`]: the sessions of a load. A load is a list of pieces; each piece is done by the next session that is
 //!   free, and is small enough to be one transaction. The first error ends all sessions, each at its next piece.
-//! - [`retrying`], [`StoredRows`]: one piece that meets locks of other sessions, and the count of what is stored.
+//! - [`store`], [`retrying`], [`StoredRows`]: one piece that meets locks of other sessions, and the count of what is stored.
 //! - [`LoadObserver`], [`LoadReport`], [`LoadError`]: what a load says while it works, at its end, and when it fails.
 //! - [`query`], also named [`catalog`]: small questions to a database, and what its catalog says about tables. All set-up statements of loaders pass through
 //!   [`query::execute`] and [`query::answer`].
@@ -17,7 +17,7 @@
 //! place here where it can be enforced for all families:
 //!
 //! - A bounded statement or a short transaction: the size of a piece ([`LoadSessions::each`]) and of a bulk load.
-//! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each`], and the answer of the
+//! - A probe of what a proxy accepts, before the first piece: the `set_up` of [`LoadSessions::each_at`], and the answer of the
 //!   first piece, which [`StoredRows`] keeps.
 //! - "No progress for 30 s": [`doing`], [`bulk_load`] and [`query::execute`] note what a session does, and that it
 //!   goes on. A thread beside the sessions looks at that and, where nothing goes on, at the nodes ([`Patience`]). What is
@@ -33,7 +33,7 @@ mod watch;
 dyno_facts::catalogue!();
 
 pub use query as catalog;
-pub use sessions::{LoadSessions, StoredRows, cancel, is_conflict, retrying};
+pub use sessions::{LoadSessions, StoredRows, all_taken, cancel, is_conflict, retrying, store};
 pub use watch::{
     Activity, LOST_NODE_REMEDY, LostNode, Patience, await_loss, bulk_load, doing, goes_on, look_at,
     noting, opened, watched,
@@ -97,7 +97,7 @@ impl LoadReport {
             text = say!(indexes_made, loaded = text, names = self.indexes_made.join(", "));
         }
         match &self.fallback_reason {
-            Some(why) => say!(no_faster_way, loaded = text, why = why),
+            Some(why) => say!(no_faster_way, loaded = text, why),
             None => text,
         }
     }
@@ -110,7 +110,7 @@ pub fn fallback_reason(fallback: &BulkFallback) -> Message {
         None => say!(bulk_not_offered, way = fallback.way),
     };
     match fallback.remedy {
-        Some(statement) => say!(bulk_allowed_by, why = why, statement = statement),
+        Some(statement) => say!(bulk_allowed_by, why, statement),
         None => why,
     }
 }

@@ -144,6 +144,50 @@ pub async fn number<T: FromStr>(
     Ok(answer(session, sql).await?.single().and_then(whole))
 }
 
+/// Looks whether `sessions` sessions can have `each` prepared statements: MySQL counts those of all sessions together.
+/// `remedy` follows that of a higher limit.
+pub async fn check_prepared(
+    session: &mut AdminSession<'_>,
+    sessions: u32,
+    each: u64,
+    remedy: &str,
+) -> Result<(), LoadError> {
+    if session.dialect() != Dialect::Mysql || each == 0 {
+        return Ok(());
+    }
+    let mut numbers = [None; 2];
+    let names = ["VARIABLES LIKE 'max_prepared_stmt_count'", "STATUS LIKE 'Prepared_stmt_count'"];
+    for (number, name) in numbers.iter_mut().zip(names) {
+        let answer = pairs(session, &format!("SHOW GLOBAL {name}")).await;
+        let answer = answer.map_err(while_doing("reading the limit of prepared statements"))?;
+        *number = answer.values().next().and_then(|value| whole::<u64>(value));
+    }
+    let [limit, used] = numbers;
+    let shortage = |limit| prepared_shortage((sessions, each), limit, used.unwrap_or(0), remedy);
+    limit.and_then(shortage).map_or(Ok(()), Err)
+}
+
+fn prepared_shortage(
+    (sessions, each): (u32, u64),
+    limit: u64,
+    used: u64,
+    remedy: &str,
+) -> Option<LoadError> {
+    let needed = u64::from(sessions) * each;
+    let free = limit.saturating_sub(used);
+    if needed <= free {
+        return None;
+    }
+    let problem = format!(
+        "{sessions} sessions need {needed} prepared statements ({each} each), but the server takes only {free} more \
+         (max_prepared_stmt_count is {limit})"
+    );
+    let raise = (needed + used).div_ceil(1_000) * 1_000;
+    let hint =
+        format!("execute SET GLOBAL max_prepared_stmt_count = {raise} on the server, {remedy}");
+    Some(LoadError::data(problem, hint))
+}
+
 /// The error in the answer to ANALYZE TABLE of MySQL, which never fails itself.
 pub fn analyze_error(answer: &AnswerTable) -> Option<&str> {
     let cell = |row: &'_ Vec<Option<String>>, at: usize| row.get(at).cloned().flatten();
@@ -287,6 +331,19 @@ fn foreign_keys_in(create: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn prepared_statements_that_do_not_fit_are_told() {
+        assert!(prepared_shortage((511, 32), 16_382, 0, "").is_none());
+        let error = prepared_shortage((1_000, 32), 16_382, 12, "or use fewer").unwrap();
+        assert_eq!(
+            error.to_string(),
+            "1000 sessions need 32000 prepared statements (32 each), but the server takes only \
+             16370 more (max_prepared_stmt_count is 16382)"
+        );
+        let hint = "execute SET GLOBAL max_prepared_stmt_count = 33000 on the server, or use fewer";
+        assert_eq!(error.hint(), Some(hint));
+    }
 
     #[test]
     fn foreign_keys_are_read_with_any_quotes() {

@@ -5,11 +5,11 @@
 use crate::settings::ServerNeed;
 use crate::watch::{LOST_NODE_REMEDY, noted};
 use crate::{
-    Activity, LoadError, LoadErrorKind, LoadObserver, LoadReport, doing, fallback_reason, opened,
-    settings, watch, while_doing,
+    Activity, LoadError, LoadErrorKind, LoadObserver, LoadReport, bulk_load, doing,
+    fallback_reason, opened, settings, watch, while_doing,
 };
 use dyno_core::{
-    AdminDriver, AdminSession, BulkReport, DbError, Dialect, ErrorClass, Nanos, SECOND,
+    AdminDriver, AdminSession, BulkReport, DbError, Dialect, ErrorClass, Nanos, RowSource, SECOND,
 };
 use dyno_reactor::{block_on, now, run_spread, timeout, unless};
 use std::num::NonZero;
@@ -67,21 +67,22 @@ impl<'a> LoadSessions<'a> {
     }
 
     /// Has each piece done by the next session that is free. Sessions are spread over a loop per core (sessions
-    /// that block have a loop each), and begin with `set_up`. After the first error no session begins another piece.
+    /// that block have a loop each). After the first error no session begins another piece.
     ///
     /// # Errors
     /// The first of the sessions, by number; see [`LoadSessions::one`].
-    pub fn each<P: Sync, C>(
+    pub fn each<P: Sync>(
         &self,
         pieces: &[P],
-        set_up: impl AsyncFn(&mut AdminSession<'_>) -> Result<C, LoadError> + Sync,
-        work: impl AsyncFn(&mut AdminSession<'_>, &C, &P) -> Result<(), LoadError> + Sync,
+        work: impl AsyncFn(&mut AdminSession<'_>, &P) -> Result<(), LoadError> + Sync,
     ) -> Result<(), LoadError> {
-        self.each_at(&[(&self.driver, pieces)], set_up, work)
+        let at_once =
+            async |session: &mut AdminSession<'_>, (): &(), piece: &P| work(session, piece).await;
+        self.each_at(&[(&self.driver, pieces)], async |_| Ok(()), at_once)
     }
 
-    /// The same for pieces that belong to several places: each is done by a session of its place. The sessions are
-    /// dealt out to the places by turns, one at least to each that has pieces.
+    /// [`LoadSessions::each`] for pieces that belong to several places: each is done by a session of its place, which has begun with
+    /// `set_up`. The sessions are dealt out to the places by turns, one at least to each that has pieces.
     ///
     /// # Errors
     /// As [`LoadSessions::each`].
@@ -256,6 +257,34 @@ pub async fn retrying<T>(
         }
     }
     work(session).await
+}
+
+/// Stores a piece of `sent` rows by a bulk load, again where locks of other sessions are in the way.
+pub async fn store(
+    session: &mut AdminSession<'_>,
+    what: &str,
+    (table, columns): (&str, &[&str]),
+    rows: &mut dyn RowSource,
+    sent: u64,
+) -> Result<BulkReport, LoadError> {
+    let report = retrying(session, async |session| {
+        rows.restart();
+        bulk_load(session, what, table, columns, rows).await
+    })
+    .await?;
+    all_taken(table, report.rows, sent)?;
+    Ok(report)
+}
+
+/// An error when a table did not take all rows of a load.
+pub fn all_taken(table: &str, taken: u64, sent: u64) -> Result<(), LoadError> {
+    match taken == sent {
+        true => Ok(()),
+        false => Err(LoadError::data(
+            format!("table {table} took {taken} of {sent} rows of a load"),
+            "look for triggers and rules on the table",
+        )),
+    }
 }
 
 /// Counts the rows that the sessions of a load have stored, and keeps how.

@@ -51,11 +51,10 @@ impl LoadObserver for Seen {
 fn load(observer: &Seen) -> LoadError {
     let driver = hanging();
     let sessions = LoadSessions::new(&driver.admin(), observer, 3);
-    let nothing = async |_: &mut AdminSession<'_>| Ok(());
-    let work = async |session: &mut AdminSession<'_>, (): &(), piece: &u32| {
+    let work = async |session: &mut AdminSession<'_>, piece: &u32| {
         execute(session, format!("loading piece {piece}"), "INSERT INTO t VALUES (1)").await
     };
-    sessions.each(&[1, 2, 3, 4], nothing, work).expect_err("nothing is ever loaded")
+    sessions.each(&[1, 2, 3, 4], work).expect_err("nothing is ever loaded")
 }
 
 #[test]

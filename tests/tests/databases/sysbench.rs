@@ -9,9 +9,7 @@ use dyno_drivers::sqlite::SqliteDriver;
 use dyno_load::{LoadObserver, Unobserved};
 use dyno_sysbench::check::{MissingRows, first_free_unique, preflight};
 use dyno_sysbench::{Sysbench, SysbenchOptions, SysbenchTest, cleanup, prepare, prewarm};
-use dyno_testkit::{
-    MariaDb, MySql, Postgres, Scratch, server_or_skip, skipped, target, with_session,
-};
+use dyno_testkit::{MariaDb, MySql, Postgres, Scratch, server_or_skip, target, with_session};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// More than one chunk.
@@ -277,9 +275,4 @@ fn postgres_goes_the_whole_way() {
     let server = server_or_skip!(Postgres, "postgres_goes_the_whole_way");
     let driver = PostgresDriver::new(&target(&server.socket_url())).unwrap();
     whole_way(&driver);
-    // With the extension, prewarming goes another way.
-    match server.sbtest("CREATE EXTENSION pg_prewarm") {
-        Ok(_) => run_without_primary_key(&driver),
-        Err(why) => skipped("prewarming by pg_prewarm", &why),
-    }
 }

@@ -242,7 +242,7 @@ fn an_interrupted_load_goes_on_and_limits_are_told_before_terminals_connect() {
     let words = "error: orders on main: 4 sessions need 128 prepared statements (32 each), but the \
                  server takes only ";
     assert!(ran.stderr.contains(words), "{}", ran.all());
-    let hint = "hint: Execute SET GLOBAL max_prepared_stmt_count = 1000 on the server";
+    let hint = "hint: execute SET GLOBAL max_prepared_stmt_count = 1000 on the server";
     assert!(ran.stderr.contains(hint), "{}", ran.all());
     server.sql("SET GLOBAL max_prepared_stmt_count = 1000").expect("a limit");
     let ran = dyno(folder, &["run", "small.toml"]);

@@ -17,8 +17,6 @@ pub(super) struct Properties {
     /// The path of the file, for messages.
     pub(super) file: String,
     pub(super) entries: Vec<Entry>,
-    /// Keys that are given more than once, with the line that does not count.
-    pub(super) repeated: Vec<(String, usize)>,
 }
 
 impl Properties {
@@ -57,15 +55,7 @@ impl Properties {
     fn put(&mut self, entry: Entry) {
         match self.entries.iter_mut().find(|known| known.key == entry.key) {
             None => self.entries.push(entry),
-            Some(known) => {
-                // Commented-out lines in the style of Java repeat the key `//`.
-                if let Some(line) = known.line
-                    && !known.key.starts_with("//")
-                {
-                    self.repeated.push((known.key.clone(), line));
-                }
-                *known = entry;
-            }
+            Some(known) => *known = entry,
         }
     }
 
@@ -191,20 +181,6 @@ const USED: &str = "\
      rollbackPercent useWarehouseFrom useWarehouseTo maxDeliveryBGThreads \
      maxDeliveryBGPerWarehouse restartSUTThreadProbability traceTerminalIO";
 
-/// Names from forks and manuals that are not keys, or mean nothing here, with the reason.
-const IGNORED: [(&str, &str); 10] = [
-    ("monkeys", "terminals are tasks here, and need no threads"),
-    ("osCollectorScript", "dyno samples the machines itself"),
-    ("iConn", "it is no key of BenchmarkSQL; write conn"),
-    ("iUser", "it is no key of BenchmarkSQL; write user"),
-    ("iPassword", "it is no key of BenchmarkSQL; write password"),
-    ("url", "it is no key of BenchmarkSQL; write conn"),
-    ("username", "it is no key of BenchmarkSQL; write user"),
-    ("runMinutes", "it is no key of BenchmarkSQL; write runMins"),
-    ("numTerminals", "it is no key of BenchmarkSQL; write terminals"),
-    ("numWarehouses", "it is no key of BenchmarkSQL; write warehouses"),
-];
-
 /// Keys that only BenchmarkSQL 6 has and that say how its terminals work: a file with one of them
 /// is one of BenchmarkSQL 6.
 pub(super) const VERSION_6: &[&str] = &[
@@ -222,7 +198,8 @@ pub(super) const VERSION_6: &[&str] = &[
     "useWarehouseTo",
 ];
 
-/// Keys that do nothing here: the class of a Java driver, which is not worth a warning, and those whose warning names all.
+/// Keys that do nothing here and are not worth a warning: the class of a Java driver, threads of terminals, which are
+/// tasks here, and a collector, instead of which dyno samples the machines itself.
 const SILENT: &str =
     "driver monkeys osCollectorScript osCollectorInterval osCollectorSSHAddr osCollectorDevices";
 
@@ -235,24 +212,17 @@ pub(super) fn key_names() -> Vec<&'static str> {
 /// a password.
 pub(super) fn key_warnings(properties: &Properties) -> Vec<String> {
     let mut warnings = Vec::new();
-    for (key, line) in &properties.repeated {
-        let file = &properties.file;
-        warnings.push(format!("{file}:{line}: {key} is given again further down, which counts."));
-    }
     let names = key_names();
     for entry in &properties.entries {
         let (place, key) = (properties.place(entry), entry.key.as_str());
         // Comments in the style of Java.
         let is_comment = entry.line.is_some() && key.starts_with("//");
-        let what = match IGNORED.iter().find(|(name, _)| *name == key) {
-            Some((_, why)) => format!("{key} is ignored: {why}."),
-            None if is_comment || names.contains(&key) => continue,
-            None => match nearest(key, names.iter().copied()) {
-                Some(name) => format!("{key} is unknown and ignored; was {name} meant?"),
-                None => format!("{key} is unknown and ignored."),
-            },
-        };
-        warnings.push(format!("{place}: {what}"));
+        if is_comment || names.contains(&key) {
+            continue;
+        }
+        let meant = nearest(key, names.iter().copied());
+        let advice = meant.map_or(".".to_owned(), |name| format!("; was {name} meant?"));
+        warnings.push(format!("{place}: {key} is unknown and ignored{advice}"));
     }
     warnings
 }
@@ -295,11 +265,10 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_several_values_counts_and_the_others_are_told() {
+    fn the_last_of_several_values_counts() {
         let text = b"//a=1\n// comment\nterminals=1\n//b=2\n//b=3\nterminals=2\n";
         let properties = Properties::parse("p", text).expect("readable");
         assert_eq!(properties.get("terminals").map(|entry| entry.value.as_str()), Some("2"));
-        assert_eq!(properties.repeated, [("terminals".to_owned(), 3)]);
         let entry = properties.get("terminals").expect("there");
         assert_eq!(properties.place(entry), "p:6");
     }
@@ -342,12 +311,9 @@ mod tests {
         assert_eq!(
             key_warnings(&properties),
             [
-                "props.my:1: db is given again further down, which counts.",
                 "props.my:3: terminal is unknown and ignored; was terminals meant?",
-                "props.my:4: iConn is ignored: it is no key of BenchmarkSQL; write conn.",
-                "props.my:5: monkeys is ignored: terminals are tasks here, and need no threads.",
+                "props.my:4: iConn is unknown and ignored; was conn meant?",
                 "props.my:6: foo is unknown and ignored.",
-                "props.my:8: osCollectorScript is ignored: dyno samples the machines itself.",
                 "command line: //x is unknown and ignored.",
             ]
         );

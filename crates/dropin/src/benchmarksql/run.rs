@@ -2,7 +2,7 @@
 //! additions.
 
 use super::properties::{Properties, redacted};
-use super::results::{Request, Results, next_run};
+use super::results::{ResultFormat, Results, next_run};
 use super::settings::{Place, Reader, Run};
 use super::{BenchmarksqlRun, warn};
 use dyno_core::{AdminDriver, Dialect, ErrorClass, MILLISECOND, Nanos, SECOND, in_one_line};
@@ -208,16 +208,11 @@ impl Job<'_> {
     ) -> Result<Option<Results>, Failure> {
         let Some(template) = &self.settings.result_directory else { return Ok(None) };
         let run = next_run(Path::new("."))?;
-        let request = Request {
-            template,
-            properties: self.properties.text(),
-            run,
-            delivery: self.settings.profile.delivery,
-            db: &self.place.db,
-            run_info: self.run_info(loaded, spec),
-            clock: *console.clock,
-        };
-        let results = Results::create(request, control)?;
+        let format = ResultFormat { run, delivery: self.settings.profile.delivery };
+        let run_info = self.run_info(run, loaded, spec);
+        let properties = self.properties.text();
+        let results =
+            Results::create(template, properties, format, run_info, *console.clock, control)?;
         let path = results.path().display();
         console.line(&format!("copied {} to {path}/run.properties", self.properties.file));
         console.line(&format!("created {path}/data/runInfo.csv for runID {run}"));
@@ -226,17 +221,18 @@ impl Job<'_> {
         Ok(Some(results))
     }
 
-    /// The columns of `runInfo.csv` behind the start of the session.
-    fn run_info(&self, loaded: &TpccDatabase, spec: &TrialSpec) -> String {
+    /// The columns of `runInfo.csv` before and behind the start of the session.
+    fn run_info(&self, run: u32, loaded: &TpccDatabase, spec: &TrialSpec) -> [String; 2] {
         let Run { mins, limit_per_min, pauses, .. } = *self.settings;
         let (think, keying) = pauses.map_or((0.0, 0.0), |pauses| (pauses.think, pauses.keying));
-        format!(
+        let after = format!(
             "{mins},{},{},{},{},{think:?},{keying:?}",
             loaded.warehouses,
             self.place.warehouses,
             spec.workers,
             limit_per_min.unwrap_or(0)
-        )
+        );
+        [format!("{run},dyno,{},{},", env!("CARGO_PKG_VERSION"), self.place.db), after]
     }
 
     /// The load that the database states, if a run can use it.
@@ -256,7 +252,7 @@ impl Job<'_> {
                 ))
                 .with_hint("lower warehouses, or destroy the database and build it again"));
             }
-            Ok((loaded, preflight(session, spec.workers, isolation, None).await?))
+            Ok((loaded, preflight(session, spec.workers, isolation, false).await?))
         })?;
         warn(&found.warnings);
         Ok(loaded)

@@ -45,7 +45,7 @@ pub(super) fn run(
     if settings.debug {
         output::talk_lines(&debug_line(settings, target));
     }
-    let tables = set_up(&opened, settings, &scripts, has_builtin)?;
+    let tables = set_up(&opened, settings, has_builtin)?;
     let hide = |word: &String| match has_secret(word) {
         true => target.to_string(),
         false => word.clone(),

@@ -203,11 +203,9 @@ fn suite_of(
     workers: Vec<u32>,
     is_seeded: bool,
 ) -> Result<LevelSuite, Refusal> {
-    for (option, is_given, hint) in unsuited(settings) {
-        if is_given {
-            let (message, whole_folder) = refusal(option);
-            return Err(Refusal::error(message).with("hint", hint.unwrap_or(whole_folder)));
-        }
+    if let Some((option, _)) = unsuited(settings).iter().find(|(_, is_given)| *is_given) {
+        let (message, hint) = refusal(option);
+        return Err(Refusal::error(message).with("hint", hint));
     }
     let Some(seconds) = settings.seconds else {
         return Err(Refusal::error("--paper needs the length of a run").with("hint", "give -T"));
@@ -217,7 +215,7 @@ fn suite_of(
     let opened = reach(settings, "setup")?;
     // Vacuuming is left to the trials.
     let look = Settings { vacuum: false, ..settings.clone() };
-    let scale = set_up(&opened, &look, &loader.into_scripts(), has_builtin)?.scale;
+    let scale = set_up(&opened, &look, has_builtin)?.scale;
     let vacuum = match (settings.vacuum && has_builtin, settings.vacuum_accounts) {
         (true, true) => "all",
         (true, false) => "some",
@@ -264,31 +262,18 @@ fn suite_of(
     })
 }
 
-/// Options that measure otherwise than a suite does, or write what a run folder has its own place for. With a hint if
-/// that of all front ends says too little.
-fn unsuited(settings: &Settings) -> [(&'static str, bool, Option<&'static str>); 9] {
-    let conflicts = "leave it out: with --paper a transaction is tried up to 10 times more after a \
-                     conflict, and the paper counts these retries";
-    let errors = "leave it out: with --paper a transaction that violates a constraint or keeps \
-                  conflicting is counted as failed, and any other error ends the run";
+/// Options that measure otherwise than a suite does, or write what a run folder has its own place for.
+fn unsuited(settings: &Settings) -> [(&'static str, bool); 9] {
     [
-        ("-t", settings.transactions.is_some(), Some("give the length of the run instead: -T")),
-        (
-            "-C",
-            settings.connect_each,
-            Some("leave one of them out: with --paper each client keeps its connection"),
-        ),
-        (
-            "-L",
-            settings.late_limit_us > 0,
-            Some("leave it out: the paper has the percentiles of the latency"),
-        ),
-        ("-l", settings.log.wanted, None),
-        ("-d", settings.debug, Some("leave it out: with --paper nothing is printed for debugging")),
-        ("--max-tries", settings.max_tries != 1, Some(conflicts)),
-        ("--exit-on-abort", settings.exit_on_abort, Some(errors)),
-        ("--continue-on-error", settings.continue_on_error, Some(errors)),
-        ("--json or --hdr", settings.json.is_some() || settings.hdr.is_some(), None),
+        ("-t", settings.transactions.is_some()),
+        ("-C", settings.connect_each),
+        ("-L", settings.late_limit_us > 0),
+        ("-l", settings.log.wanted),
+        ("-d", settings.debug),
+        ("--max-tries", settings.max_tries != 1),
+        ("--exit-on-abort", settings.exit_on_abort),
+        ("--continue-on-error", settings.continue_on_error),
+        ("--json or --hdr", settings.json.is_some() || settings.hdr.is_some()),
     ]
 }
 
@@ -297,18 +282,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_paper_has_no_place_for_is_refused_with_a_hint_of_its_own() {
-        for (more, hint) in [
-            ("--max-tries=3", "is tried up to 10 times more"),
-            ("-C", "keeps its connection"),
-            ("-L 5", "percentiles of the latency"),
-            ("-l", "whose folder has all intervals"),
-        ] {
+    fn what_a_paper_has_no_place_for_is_refused() {
+        for more in ["--max-tries=3", "-C", "-L 5", "-l", "-d", "--continue-on-error"] {
             let line = format!("-n -S -T 1 --paper {more} sqlite:none.db");
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let refused = paper_of_words(&words).expect_err(&line).to_string();
             assert!(refused.contains(" and --paper can't be given together"), "{refused}");
-            assert!(refused.contains(hint), "{refused}");
+            assert!(refused.contains("whose folder has all intervals"), "{refused}");
         }
     }
 }

@@ -9,9 +9,7 @@ use dyno_drivers::target::{
 };
 use dyno_load::Patience;
 use dyno_pgbench::check::{Balances, Ledger, balances};
-use dyno_pgbench::init::{
-    TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run,
-};
+use dyno_pgbench::init::{is_missing_table, table_info, vacuum_accounts, vacuum_before_run};
 use dyno_pgbench::options::OFFER;
 use dyno_pgbench::run::server_text;
 use dyno_pgbench::script::Script;
@@ -30,11 +28,10 @@ pub(super) struct Tables {
 pub(super) fn set_up(
     opened: &OpenedDatabase,
     settings: &Settings,
-    scripts: &[(Script, u32)],
     has_builtin: bool,
 ) -> Result<Tables, Refusal> {
     let admin = opened.database.admin();
-    let tables = set_up_in_session(&admin, opened, settings, (scripts, has_builtin));
+    let tables = set_up_in_session(&admin, opened, settings, has_builtin);
     dyno_reactor::block_on(tables).unwrap_or_else(|error| Err(Refusal::error(error)))
 }
 
@@ -42,7 +39,7 @@ async fn set_up_in_session(
     driver: &AdminDriver<'_>,
     opened: &OpenedDatabase,
     settings: &Settings,
-    (scripts, has_builtin): (&[(Script, u32)], bool),
+    has_builtin: bool,
 ) -> Result<Tables, Refusal> {
     let connected = driver.connect(0).await;
     let mut session = connected.map_err(|error| {
@@ -53,12 +50,12 @@ async fn set_up_in_session(
     let mut tables = Tables { scale, partitions: None };
     if has_builtin {
         let holder = lock_holder(&mut session, OFFER.name).await;
-        if let Some(who) =
-            holder.map_err(|error| no_tables(&TableInfoError::Count(error), opened))?
-        {
+        if let Some(who) = holder.map_err(|error| no_tables(Some(&error), opened))? {
             output::talk(&format!("pgbench: warning: {}", shared_warning(&who)));
         }
-        let info = table_info(&mut session).await.map_err(|error| no_tables(&error, opened))?;
+        let info = table_info(&mut session).await;
+        let info = info.map_err(|error| no_tables(Some(&error), opened))?;
+        let info = info.ok_or_else(|| no_tables(None, opened))?;
         let partitions = info.partition_method.map(|method| (method.name(), info.partitions));
         tables = Tables { scale: info.scale, partitions };
         if settings.scale.is_some() {
@@ -68,8 +65,6 @@ async fn set_up_in_session(
                 info.scale
             ));
         }
-    } else if let Some(script) = uses_default_scale(settings, scripts) {
-        warn_of_scale(&mut session, script).await;
     }
     if settings.vacuum {
         vacuum(&mut session, settings.vacuum_accounts).await;
@@ -78,38 +73,22 @@ async fn set_up_in_session(
     Ok(tables)
 }
 
-fn no_tables(error: &TableInfoError, opened: &OpenedDatabase) -> Refusal {
+/// The refusal of a run whose tables can't be counted (`error`) or lack the accounts.
+fn no_tables(error: Option<&DbError>, opened: &OpenedDatabase) -> Refusal {
     let refusal = match error {
-        TableInfoError::Count(error) => Refusal::error(format_args!(
+        Some(error) => Refusal::error(format_args!(
             "could not count number of branches: {}",
             server_text(error, "select count(*) from pgbench_branches")
         )),
-        TableInfoError::NoAccounts => {
-            Refusal::error("no pgbench_accounts table found in \"search_path\"")
-        }
+        None => Refusal::error("no pgbench_accounts table found in \"search_path\""),
     };
-    refusal.with_any("hint", error.hint(opened.target.database.as_deref().unwrap_or_default()))
-}
-
-/// A script that uses `:scale` although nobody has said what it is.
-fn uses_default_scale<'a>(settings: &Settings, scripts: &'a [(Script, u32)]) -> Option<&'a Script> {
-    if settings.scale.is_some() || settings.variable("scale").is_some() {
-        return None;
-    }
-    let uses = |script: &&Script| script.variables.iter().any(|name| name == "scale");
-    scripts.iter().map(|(script, _)| script).find(uses)
-}
-
-async fn warn_of_scale(session: &mut AdminSession<'_>, script: &Script) {
-    // Tables of one's own are no reason to warn.
-    let Ok(TableInfo { scale: found, .. }) = table_info(session).await else { return };
-    if found > 1 {
-        output::talk_lines(&format!(
-            "pgbench: warning: script \"{}\" uses :scale, which is 1 without -s, but the tables \
-             have scale {found}\npgbench: hint: give -s {found} to use all of the data",
-            script.description
-        ));
-    }
+    let database = opened.target.database.as_deref().unwrap_or_default();
+    let hint = error.is_none_or(is_missing_table).then(|| {
+        format!(
+            "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
+        )
+    });
+    refusal.with_any("hint", hint)
 }
 
 async fn vacuum(session: &mut AdminSession<'_>, with_accounts: bool) {

@@ -209,38 +209,29 @@ pub(super) fn print(console: &mut Console, error: &DbError, place: Place, driver
 
 /// A remedy in terms of this command line, which says more than what the driver knows.
 fn remedy(error: &DbError, driver: DbDriver) -> Option<&'static str> {
-    let mysql = driver == DbDriver::Mysql;
     if error.cause() == Cause::Workload {
         return remedy_of_script(error.message());
     }
     Some(match (error.cause(), error.errno(), error.sqlstate()) {
-        (Cause::Unreachable, ..) if mysql => {
-            "is the server running? Options: --mysql-host, --mysql-port, --mysql-socket"
+        (Cause::Unreachable, ..) if driver != DbDriver::Sqlite => {
+            "is the server running? Options: --mysql-host, --mysql-port, --mysql-socket, --pgsql-host, --pgsql-port"
         }
-        (Cause::Unreachable, ..) if driver == DbDriver::Pgsql => {
-            "is the server running? Options: --pgsql-host, --pgsql-port"
+        (_, 1045 | 1698, _) | (_, _, "28P01" | "28000") => {
+            "check user and password (--mysql-user, --mysql-password, --pgsql-user, --pgsql-password); a user that must encrypt \
+             (REQUIRE SSL) needs --mysql-ssl=REQUIRED"
         }
-        (_, 1045 | 1698, _) => {
-            "check --mysql-user and --mysql-password; a user that must encrypt (REQUIRE SSL) needs \
-             --mysql-ssl=REQUIRED"
+        (_, 1044 | 1049, _) | (_, _, "3D000") => {
+            "create the database first and GRANT the user access to it, or name another one with --mysql-db or --pgsql-db"
         }
-        (_, 1044, _) => "GRANT the user access to the database, or name another with --mysql-db",
-        (_, _, "28P01" | "28000") => "check --pgsql-user and --pgsql-password",
-        (_, 1049, _) => "create the database first, or name another one with --mysql-db",
-        (_, _, "3D000") => "create the database first, or name another one with --pgsql-db",
-        (_, 1203 | 1226, _) => {
-            "this user's own limit of the server is reached: use fewer --threads, or raise \
-             max_user_connections, or the user's own limits, on the server"
-        }
-        (_, 1040, _) | (_, _, "53300") => {
-            "use fewer --threads, or raise max_connections on the server"
+        (_, 1040 | 1203 | 1226, _) | (_, _, "53300") => {
+            "use fewer --threads, or raise the limit on the server: max_connections, max_user_connections or the user's own"
         }
         (_, 1146, _) | (_, _, "42P01") => "run the command prepare with the same options first",
         (_, _, "26000" | "42P05") => {
             "is a pooler in between that gives the server's sessions to other clients (PgBouncer's pool_mode = \
              transaction)? Name the server itself, or add --db-ps-mode=disable"
         }
-        (Cause::Lost, ..) if mysql => {
+        (Cause::Lost, ..) if driver == DbDriver::Mysql => {
             "with --mysql-ignore-errors=1213,1020,1205,2013 lost connections are made again"
         }
         _ => return None,

@@ -265,31 +265,25 @@ fn notes(result: &TrialResult, errors: bool, more: &[String]) -> Vec<String> {
     let mut notes = more.to_vec();
     notes.extend(result.scan_note());
     if work.misses > 0 {
-        let (misses, them) = match work.misses {
-            1 => ("1 update or delete".to_owned(), "It is"),
-            n => (format!("{n} updates and deletes"), "They are"),
-        };
         notes.push(format!(
-            "{misses} met no row. {them} among the other statements, in transactions that count."
+            "Updates and deletes that met no row: {}, among the other statements, in transactions that count.",
+            work.misses
         ));
     }
     let is_whole = !matches!(result.ended, TrialEnd::Aborted(_));
     if is_whole && result.in_flight > 0 {
-        let in_flight = match result.in_flight {
-            1 => "1 transaction was in flight at the end and is".to_owned(),
-            n => format!("{n} transactions were in flight at the end and are"),
-        };
         let longest_s = result.longest_in_flight as f64 / 1e9;
         notes.push(format!(
-            "{in_flight} in no figure above. The longest latency was at least {longest_s:.2} s."
+            "Transactions in flight at the end: {}, which are in no figure above. The longest latency was at least \
+             {longest_s:.2} s.",
+            result.in_flight
         ));
     }
     if wasted.statements() > 0 && !errors {
-        let (statements, them) = match wasted.statements() {
-            1 => ("1 statement of a failed attempt is".to_owned(), "it"),
-            n => (format!("{n} statements of failed attempts are"), "them"),
-        };
-        notes.push(format!("{statements} in no count above; --errors shows {them}."));
+        notes.push(format!(
+            "Statements of failed attempts: {}, which are in no count above; --errors shows them.",
+            wasted.statements()
+        ));
     }
     notes
 }
@@ -466,9 +460,7 @@ mod tests {
             notes_block(&result, false, &[])
         };
         assert_eq!(text(0), "");
-        let one = "    1 transaction was in flight at the end and is in no figure above.";
-        assert!(text(1).contains(one), "{}", text(1));
-        let two = "    2 transactions were in flight at the end and are in no figure above. The \
+        let two = "    Transactions in flight at the end: 2, which are in no figure above. The \
                    longest latency was at least 8.03 s.\n";
         assert!(text(2).contains(two), "{}", text(2));
     }
@@ -486,19 +478,10 @@ mod tests {
         let text = notes_block(&result, false, &[]);
         assert_eq!(
             text,
-            "Notes:\n    5 updates and deletes met no row. They are among the other statements, \
-             in transactions that count.\n    17 statements of failed attempts are in no \
-             count above; --errors shows them.\n\n"
+            "Notes:\n    Updates and deletes that met no row: 5, among the other statements, in \
+             transactions that count.\n    Statements of failed attempts: 17, which are in no count \
+             above; --errors shows them.\n\n"
         );
-        result.total.kinds[0].wasted = Tally { reads: 1, ..Tally::default() };
-        let text = notes_block(&result, false, &[]);
-        assert!(
-            text.contains(
-                "    1 statement of a failed attempt is in no count above; --errors shows it.\n"
-            ),
-            "{text}"
-        );
-        result.total.kinds[0].wasted = Tally { reads: 14, writes: 3, ..Tally::default() };
         result.in_flight = 2;
         let text = notes_block(&result, true, &[]);
         assert!(text.starts_with(

@@ -16,6 +16,7 @@ use dyno_engine::{
 use dyno_facts::{Message, SeriesRow};
 use dyno_load::{
     LoadError, LoadErrorKind, LoadObserver, LoadReport, LoadSessions, Unobserved, doing,
+    while_doing,
 };
 use dyno_lua::{LuaScript, ReportStat};
 use dyno_reactor::monotonic_now;
@@ -23,7 +24,7 @@ use dyno_runner::failure::Exit;
 use dyno_runner::front_end::{JsonFile, SweepLevel};
 use dyno_runner::progress::LoadProgress;
 use dyno_runner::{identity, lock_holder, lock_tables, shared_warning, summarise};
-use dyno_sysbench::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
+use dyno_sysbench::check::{MissingRows, check_prepared, first_free_unique, preflight};
 use dyno_sysbench::{DRIVE_ON, OFFER, Sysbench, SysbenchOptions, cleanup, prepare, prewarm};
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -193,9 +194,13 @@ fn look_before(
     let bounded = LookBefore { due: job.due(start) + u64::from(options.tables) / 10 * SECOND };
     let findings = LoadSessions::new(&database.admin(), &bounded, 1)
         .needing(options.trial_needs())
-        .one(async |session| Ok(look(session, options, threads).await));
-    let error = match findings {
-        Ok(Ok((notes, holder))) => {
+        .one(async |session| look(session, options, threads).await);
+    let is_late = |error: &LoadError| match error.kind {
+        LoadErrorKind::Session => job.is_too_late(start),
+        kind => kind == LoadErrorKind::Canceled,
+    };
+    match findings {
+        Ok((notes, holder)) => {
             notes.iter().for_each(|note| console.warning(note));
             if let Some(who) = holder {
                 let warning = format!("warning: {}\n", shared_warning(&who));
@@ -203,28 +208,14 @@ fn look_before(
             }
             return Ok(());
         }
-        Ok(Err(error)) => error,
-        Err(LoadError { error: Some(error), .. }) => SysbenchPreflightError::Db(error),
-        Err(LoadError { kind: LoadErrorKind::Canceled, .. }) => {
+        Err(error) if is_late(&error) => {
             job.say_too_late(console);
             return Err(Exit::Aborted);
         }
-        Err(error) => {
-            print_load_error(console, &error, job.settings);
-            return Err(Exit::Failed);
+        Err(LoadError { error: Some(error), .. }) => {
+            job.print(console, &error, Place::ThreadInit);
         }
-    };
-    match &error {
-        SysbenchPreflightError::Db(_) if job.is_too_late(start) => {
-            job.say_too_late(console);
-            return Err(Exit::Aborted);
-        }
-        SysbenchPreflightError::Db(db) => job.print(console, db, Place::ThreadInit),
-        SysbenchPreflightError::Unprepared { problem, hint }
-        | SysbenchPreflightError::Unfit { problem, hint } => {
-            console.fatal(problem);
-            console.hint(hint);
-        }
+        Err(error) => print_load_error(console, &error, job.settings),
     }
     Err(Exit::Failed)
 }
@@ -234,13 +225,15 @@ async fn look(
     session: &mut AdminSession<'_>,
     options: &mut SysbenchOptions,
     threads: u32,
-) -> Result<(Vec<String>, Option<String>), SysbenchPreflightError> {
-    let holder = lock_holder(session, OFFER.name).await?;
-    doing("looking at the tables of the test");
+) -> Result<(Vec<String>, Option<String>), LoadError> {
+    const LOOKING: &str = "looking at the tables of the test";
+    let holder = lock_holder(session, OFFER.name).await.map_err(while_doing(LOOKING))?;
+    doing(LOOKING);
+    check_prepared(session, options, threads).await?;
     let notes = preflight(session, options, threads, MissingRows::Noted).await?;
     if options.test.is_insert() && !options.auto_inc {
         let free = first_free_unique(session, options).await;
-        options.unique_start = free.map_err(SysbenchPreflightError::Db)?;
+        options.unique_start = free.map_err(while_doing(LOOKING))?;
     }
     Ok((notes, holder))
 }

@@ -306,13 +306,15 @@ impl<W: Workload, D: Driver, S: FrameSink> Worker<'_, W, D, S> {
         Some(error)
     }
 
-    /// Counts the begin of a transaction. False when all that are wanted have begun.
+    /// Counts the begin of a transaction. False when all that are wanted have begun; errands come on top of these.
     #[inline]
     fn begins(&self, kind: TransactionId, begin: Begin) -> bool {
         let mut recorder = self.local.recorder.borrow_mut();
         // The window may have opened since the last round of the loop.
         recorder.advance(begin.began);
-        if recorder.phase == Phase::WarmUp
+        let is_errand = matches!(&self.job, Some(Job { owner: Owner::Errand(_), .. }));
+        if is_errand
+            || recorder.phase == Phase::WarmUp
             || self.shared.take_event(recorder.take_in_flight_at_open())
         {
             recorder.begin(kind, begin.began);

@@ -380,6 +380,18 @@ fn errands_are_due_at_once_and_executed_for_nobody() {
     assert!(errands.committed > 100 && errands.started == errands.committed, "{errands:?}");
 }
 
+#[test]
+fn errands_are_none_of_the_wanted_transactions() {
+    let users = Users { errands: 3, ..Users::new(|n| u64::from(n) * 7 * MS, |_, _| 90 * MS) };
+    let spec = TrialSpec { duration: None, events: Some(60), ..spec(10, 2, 1) };
+    let (result, done) = run(&users, &constant(4 * MS, vec![]), &spec);
+    let [entered, errands] = &result.total.kinds[..] else { panic!("two kinds") };
+    assert_eq!((entered.counts.started, entered.counts.committed), (60, 60));
+    assert!((15..=20).contains(&errands.counts.committed), "{:?}", errands.counts);
+    assert_eq!(done.len() as u64, 60 + errands.counts.committed);
+    assert_eq!(result.ended, dyno_engine::TrialEnd::Events);
+}
+
 /// What each terminal has entered.
 fn entered(done: &[Done], terminals: u32) -> Vec<Vec<u64>> {
     let of = by_terminal(done, terminals);

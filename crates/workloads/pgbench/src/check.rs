@@ -94,7 +94,7 @@ impl Balances {
             if books.iter().all(|book| self.sum(*book) == self.sum(books[0])) {
                 let names: Vec<Message> = books.iter().map(|book| book.name().into()).collect();
                 let (books, sum) = (Message::list(&names), sum(&books[0]));
-                sentences.push(say!(books_agree, books = books, sum = sum));
+                sentences.push(say!(books_agree, books, sum));
             } else {
                 is_balanced = false;
                 let changed = |book: &Book| say!(book_changed, book = book.name(), sum = sum(book));

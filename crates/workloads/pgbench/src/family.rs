@@ -247,9 +247,10 @@ impl PgbenchFamily {
         if !self.options.texts().any(|text| text.contains("pgbench_")) {
             return Ok(BeforeTrial::default());
         }
-        let info = table_info(session).await.map_err(|error| {
-            Failure::new(sentence(&error.to_string())).with_hint(UNPREPARED_HINT)
-        })?;
+        let unprepared = |problem: &str| Failure::new(problem).with_hint(UNPREPARED_HINT);
+        let info = table_info(session).await;
+        let info = info.map_err(|error| unprepared(&sentence(&error.to_string())))?;
+        let info = info.ok_or_else(|| unprepared("There is no table pgbench_accounts."))?;
         // A mix of one's own runs on whatever is there.
         if !self.is_own_mix() && info.scale != i64::from(self.options.scale) {
             return Err(Failure::new(format!(
@@ -419,7 +420,7 @@ fn lost_rows(driver: &AdminDriver<'_>, journal: &Journal, before: &History) -> L
     let mut evidence = vec![say!(history_rows_looked_for)];
     if settled.unknown > 0 {
         let (n, there) = (settled.unknown, settled.committed);
-        evidence.push(say!(transactions_unanswered, n = n, there = there));
+        evidence.push(say!(transactions_unanswered, n, there));
     }
     LostWork {
         acknowledged: Some(settled.acknowledged),

@@ -448,7 +448,7 @@ fn meaning(function: Function, parameter: Op) -> Option<Message> {
         // tails change the shares.
         Function::RandomGaussian if parameter >= 3.0 => {
             let (one, two) = (percent(1.0 / parameter), percent(2.0 / parameter));
-            say!(accounts_gaussian, p = parameter.to_string(), one = one, two = two)
+            say!(accounts_gaussian, p = parameter.to_string(), one, two)
         }
         Function::RandomGaussian => say!(accounts_in_the_middle),
         Function::RandomExponential => {

@@ -1,60 +1,9 @@
 //! Checks before a run, so that a wrong option is one clear sentence and not a storm of errors.
 
-use crate::catalog;
 use crate::options::SysbenchOptions;
 use crate::rows::id_at;
-use dyno_core::{AdminSession, DbError, Dialect};
-use dyno_load::query;
-use std::fmt;
-
-/// Why a test can't run as it was asked for.
-#[derive(Debug)]
-pub enum SysbenchPreflightError {
-    /// The database itself failed.
-    Db(DbError),
-    /// Tables are missing, or hold too few rows for the options.
-    Unprepared {
-        /// What is wrong, in a sentence without full stop.
-        problem: String,
-        /// The remedy, in terms of the command line.
-        hint: String,
-    },
-    /// Limits of the server do not fit the options.
-    Unfit {
-        /// What is wrong, in a sentence without full stop.
-        problem: String,
-        hint: String,
-    },
-}
-
-impl SysbenchPreflightError {
-    /// A remedy, for a line of its own after `hint:`.
-    pub fn hint(&self) -> Option<&str> {
-        match self {
-            SysbenchPreflightError::Db(error) => error.hint(),
-            SysbenchPreflightError::Unprepared { hint, .. }
-            | SysbenchPreflightError::Unfit { hint, .. } => Some(hint),
-        }
-    }
-}
-
-impl fmt::Display for SysbenchPreflightError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            SysbenchPreflightError::Db(error) => write!(f, "{error}"),
-            SysbenchPreflightError::Unprepared { problem, .. }
-            | SysbenchPreflightError::Unfit { problem, .. } => f.write_str(problem),
-        }
-    }
-}
-
-impl std::error::Error for SysbenchPreflightError {}
-
-impl From<DbError> for SysbenchPreflightError {
-    fn from(error: DbError) -> Self {
-        SysbenchPreflightError::Db(error)
-    }
-}
+use dyno_core::{AdminSession, DbError};
+use dyno_load::{LoadError, catalog, query, while_doing};
 
 /// What becomes of a test whose tables have fewer rows than it reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,21 +14,16 @@ pub enum MissingRows {
     Noted,
 }
 
-fn unprepared(problem: String, hint: impl Into<String>) -> SysbenchPreflightError {
-    SysbenchPreflightError::Unprepared { problem, hint: hint.into() }
-}
-
-/// Looks whether `workers` workers can run the test on this database: whether the tables are there,
-/// hold enough rows, and the server takes as many prepared statements. Returns sentences that the
-/// user should read.
+/// Looks whether `workers` workers can run the test on this database: whether the tables are there and hold enough rows.
+/// Returns sentences that the user should read.
 pub async fn preflight(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     workers: u32,
     missing_rows: MissingRows,
-) -> Result<Vec<String>, SysbenchPreflightError> {
+) -> Result<Vec<String>, LoadError> {
     let names = options.table_names(workers);
-    let existing = catalog::tables(session).await?;
+    let existing = catalog::tables(session).await.map_err(while_doing("listing the tables"))?;
     let missing: Vec<&String> = names.iter().filter(|name| !existing.contains(*name)).collect();
     if let Some(first) = missing.first() {
         let problem = match missing.len() {
@@ -87,9 +31,8 @@ pub async fn preflight(
             2 => format!("table '{first}' doesn't exist, nor does 1 other"),
             count => format!("table '{first}' doesn't exist, nor do {} others", count - 1),
         };
-        return Err(unprepared(problem, prepare_hint(options, workers)));
+        return Err(LoadError::data(problem, prepare_hint(options, workers)));
     }
-    check_prepared_limit(session, options, workers).await?;
     if options.test.is_bulk_insert() || options.test.is_insert() {
         return Ok(Vec::new());
     }
@@ -122,18 +65,19 @@ async fn check_size(
     options: &SysbenchOptions,
     table: &str,
     missing_rows: MissingRows,
-) -> Result<Option<String>, SysbenchPreflightError> {
+) -> Result<Option<String>, LoadError> {
     let size_option = options.size_option();
     let size = i64::from(options.table_size);
     if size == 0 {
-        let problem = format!("--{size_option}=0 leaves no rows to work on");
-        return Err(unprepared(
-            problem,
+        return Err(LoadError::data(
+            format!("--{size_option}=0 leaves no rows to work on"),
             format!("run prepare and run with --{size_option}=N, N > 0"),
         ));
     }
     let sql = format!("SELECT MAX(id) FROM {table}");
-    let highest: i64 = query::number(session, &sql).await?.unwrap_or(0);
+    let highest = query::number(session, &sql).await;
+    let highest: i64 =
+        highest.map_err(while_doing(format!("reading table '{table}'")))?.unwrap_or(0);
     if highest >= size {
         return Ok(None);
     }
@@ -158,42 +102,17 @@ async fn check_size(
     if missing_rows == MissingRows::Noted || highest >= size - size / 10 {
         return Ok(Some(format!("Note that {problem}.")));
     }
-    Err(unprepared(problem, hint))
+    Err(LoadError::data(problem, hint))
 }
 
-async fn check_prepared_limit(
+/// Looks whether the server takes the statements that `workers` workers prepare.
+pub async fn check_prepared(
     session: &mut AdminSession<'_>,
     options: &SysbenchOptions,
     workers: u32,
-) -> Result<(), SysbenchPreflightError> {
-    let needed = options.prepared_statements() * u64::from(workers);
-    if session.dialect() != Dialect::Mysql || needed == 0 {
-        return Ok(());
-    }
-    let sql = "SHOW VARIABLES LIKE 'max_prepared_stmt_count'";
-    let Some(limit) = second_column(session, sql).await? else { return Ok(()) };
-    let used = second_column(session, "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'").await?;
-    let free = limit.saturating_sub(used.unwrap_or(0));
-    if needed <= free {
-        return Ok(());
-    }
-    let problem = format!(
-        "{workers} workers need {needed} prepared statements ({} each), but the server takes only \
-         {free} more (max_prepared_stmt_count is {limit})",
-        options.prepared_statements()
-    );
-    let raise = (needed + used.unwrap_or(0)).div_ceil(1_000) * 1_000;
-    let hint = format!(
-        "run `SET GLOBAL max_prepared_stmt_count={raise}` on the server, use fewer tables or \
-         threads, or send text with --db-ps-mode=disable"
-    );
-    Err(SysbenchPreflightError::Unfit { problem, hint })
-}
-
-async fn second_column(session: &mut AdminSession<'_>, sql: &str) -> Result<Option<u64>, DbError> {
-    let answer = query::answer(session, sql).await?;
-    let cell = answer.rows.first().and_then(|row| row.get(1)).cloned().flatten();
-    Ok(cell.and_then(|text| text.parse().ok()))
+) -> Result<(), LoadError> {
+    let remedy = "use fewer tables or threads, or send text with --db-ps-mode=disable";
+    query::check_prepared(session, workers, options.prepared_statements(), remedy).await
 }
 
 /// Ids looked up at once by [`first_free_unique`].

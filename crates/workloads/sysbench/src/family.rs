@@ -1,6 +1,6 @@
 //! The sysbench family in suites.
 
-use crate::check::{MissingRows, SysbenchPreflightError, first_free_unique, preflight};
+use crate::check::{MissingRows, check_prepared, first_free_unique, preflight};
 use crate::load::chunk_need;
 use crate::{OFFER, SysbenchOptions, SysbenchTest, existing_tables, prepare_with_statistics};
 use dyno_core::options::OptionError;
@@ -10,10 +10,10 @@ use dyno_load::default_sessions;
 use dyno_load::settings::ServerNeed;
 use dyno_report::NamedPaper;
 use dyno_runner::databases::Database;
-use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     DriveOn, Driven, Family, FamilyEntry, LoadOrder, Ready, UNPREPARED_HINT, ask, drive_on,
-    footprint, refused,
+    footprint, load_failure, refused,
 };
 use dyno_suite::Plan;
 use std::collections::BTreeSet;
@@ -105,12 +105,13 @@ impl Driven for SysbenchFamily {
         let mut options = self.options.clone();
         let (warnings, size) = ask(driver, async |session| {
             let workers = spec.all_workers();
-            let warnings = preflight(session, &options, workers, MissingRows::Refused).await?;
+            check_prepared(session, &options, workers).await?;
+            let warnings = preflight(session, &options, workers, MissingRows::Refused).await;
+            let warnings = warnings.map_err(|error| load_failure(&error, UNPREPARED_HINT))?;
             if options.test.is_insert() && !options.auto_inc {
                 options.unique_start = first_free_unique(session, &options).await?;
             }
-            let size = footprint(session, "sbtest%").await.map_err(SysbenchPreflightError::Db)?;
-            Ok::<_, SysbenchPreflightError>((warnings, size))
+            Ok::<_, Failure>((warnings, footprint(session, "sbtest%").await?))
         })?;
         let tables = options.table_names(spec.all_workers()).len() as u64;
         let data = DataFacts {
@@ -134,20 +135,6 @@ impl Driven for SysbenchFamily {
         stem: &Path,
     ) -> Result<crate::Sysbench, Failure> {
         self.look_before(database, spec, stem).map(|ready| ready.workload)
-    }
-}
-
-impl From<SysbenchPreflightError> for Failure {
-    fn from(error: SysbenchPreflightError) -> Self {
-        match error {
-            SysbenchPreflightError::Db(error) => Failure::from(error),
-            SysbenchPreflightError::Unfit { problem, hint } => {
-                Failure::new(sentence(&problem)).with_hint(hint)
-            }
-            SysbenchPreflightError::Unprepared { problem, .. } => {
-                Failure::new(sentence(&problem)).with_hint(UNPREPARED_HINT)
-            }
-        }
     }
 }
 

@@ -9,7 +9,6 @@
 //! The folder's README names the source, the version and every deviation.
 
 mod bulk_insert;
-mod catalog;
 pub mod check;
 mod distribution;
 mod family;
@@ -21,8 +20,8 @@ mod schema;
 mod statements;
 mod workload;
 
-pub use catalog::tables as existing_tables;
 pub use distribution::{Era, KeyDistribution, RandomOptions, Sampler};
+pub use dyno_load::catalog::tables as existing_tables;
 pub use family::{DRIVE_ON, DUPLICATE_KEY, FAMILY, PAPER};
 pub use load::{CHUNK_ROWS, PrepareReport, prepare};
 pub use load::{cleanup, prepare_with_statistics, prewarm};

@@ -10,19 +10,17 @@ use std::fmt::Display;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use dyno_core::{AdminDriver, AdminSession, Dialect, RowSource};
-use dyno_load::catalog::{foreign, mark};
-use dyno_load::query::{column, drop_tables, execute};
+use dyno_core::{AdminDriver, AdminSession, DbError, Dialect};
+use dyno_load::catalog::{self, foreign, mark};
+use dyno_load::query::{column, drop_tables, execute, integers};
 use dyno_load::settings::{ServerNeed, load_needs};
 use dyno_load::{
-    LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, bulk_load, retrying, while_doing,
+    LoadError, LoadObserver, LoadReport, LoadSessions, StoredRows, store, while_doing,
 };
 
-use crate::catalog::ChunkCount;
 use crate::options::SysbenchOptions;
 use crate::rows::{COLUMNS, ChunkRows};
-use crate::schema::Index;
-use crate::{catalog, schema};
+use crate::schema::{self, Index};
 
 /// Rows that are loaded, and committed, at once. A constant: an interrupted load can only be
 /// continued with the same one.
@@ -81,10 +79,9 @@ fn prepare_tables(
     let (old, new): (Vec<_>, Vec<_>) =
         names.iter().partition::<Vec<_>, _>(|(_, name)| existing.contains(name));
     let keep = |table| tables.lock().unwrap_or_else(PoisonError::into_inner).push(table);
-    let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
     // All that exist are looked at before one is made: tables of other contents leave nothing behind.
     for (some, are_there) in [(old, true), (new, false)] {
-        let state = async |session: &mut AdminSession<'_>, _: &(), table: &&NumberedName| {
+        let state = async |session: &mut AdminSession<'_>, table: &&NumberedName| {
             keep(match are_there {
                 true if foreign.contains(&table.1) => {
                     inspect_foreign(session, options, table, observer).await?
@@ -94,7 +91,7 @@ fn prepare_tables(
             });
             Ok(())
         };
-        loader.each(&some, no_set_up, state)?;
+        loader.each(&some, state)?;
     }
     let mut tables = tables.into_inner().unwrap_or_else(PoisonError::into_inner);
     tables.sort_by_key(|table| table.number);
@@ -102,11 +99,11 @@ fn prepare_tables(
     let missing: u64 = tables.iter().map(|table| table.rows_missing).sum();
     observer.rows_planned(before.rows.rows_loaded + missing);
     let load = Load { options, seed, observer, tables, stored: StoredRows::new(observer) };
-    let work = async |session: &mut AdminSession<'_>, _: &(), piece: &Piece| match *piece {
+    let work = async |session: &mut AdminSession<'_>, piece: &Piece| match *piece {
         Piece::Chunk { table, chunk } => load.chunk(session, table, chunk).await,
         Piece::Finish { table } => load.finish(session, table).await,
     };
-    loader.each(&pieces, no_set_up, work).map_err(|error| error.with_resume_hint(RESUME))?;
+    loader.each(&pieces, work).map_err(|error| error.with_resume_hint(RESUME))?;
     Ok(load.report())
 }
 
@@ -203,7 +200,7 @@ async fn inspect(
         missing_chunks.retain(|chunk| !complete.contains(chunk));
     }
     let doing = format!("reading the indexes of table '{name}'");
-    let made = catalog::indexes(session, name).await.map_err(while_doing(doing))?;
+    let made = indexes(session, name).await.map_err(while_doing(doing))?;
     let mut missing_indexes = schema::indexes(options, dialect, name);
     missing_indexes.retain(|index| !made.contains(&index.name));
     let table = TableState::new(options, dialect, table, missing_chunks, missing_indexes);
@@ -240,15 +237,6 @@ async fn inspect_foreign(
     };
     let why = "dyno has not made the table and changes nothing in it";
     made.map_err(|error| LoadError { remedy: Some(format!("{why}: {remedy}")), ..error })
-}
-
-fn other_contents(options: &SysbenchOptions, table: &str, problem: String) -> LoadError {
-    let hint = format!(
-        "run cleanup first, then prepare again; to use the table as it is, run with the options \
-         it was prepared with (these say {} rows)",
-        options.rows_to_load()
-    );
-    LoadError::data(format!("table '{table}' {problem}"), hint)
 }
 
 async fn check_columns(
@@ -290,6 +278,47 @@ async fn check_definition(
     }
 }
 
+/// The names of a table's indexes.
+async fn indexes(session: &mut AdminSession<'_>, table: &str) -> Result<HashSet<String>, DbError> {
+    let sql = match session.dialect() {
+        Dialect::Mysql => return catalog::mysql_indexes(session, table).await,
+        Dialect::Postgres => format!(
+            "SELECT indexname FROM pg_indexes \
+             WHERE schemaname = ANY (current_schemas(false)) AND tablename = '{table}'"
+        ),
+        Dialect::Sqlite => {
+            format!("SELECT name FROM sqlite_master WHERE type = 'index' AND tbl_name = '{table}'")
+        }
+    };
+    column(session, &sql).await
+}
+
+/// The rows of one chunk of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ChunkCount {
+    /// From 1; ids below 1 are in chunk 0 or a negative one.
+    number: i64,
+    rows: i64,
+    lowest: i64,
+    highest: i64,
+}
+
+/// Counts the rows of a table by chunks: a scan of the whole table.
+async fn chunk_counts(
+    session: &mut AdminSession<'_>,
+    table: &str,
+) -> Result<Vec<ChunkCount>, DbError> {
+    let divide = if session.dialect() == Dialect::Mysql { "DIV" } else { "/" };
+    // Adding before dividing keeps the id 0 out of the first chunk, and works on unsigned columns.
+    let chunk = format!("(id + {}) {divide} {CHUNK_ROWS}", CHUNK_ROWS - 1);
+    let sql = format!("SELECT {chunk}, COUNT(*), MIN(id), MAX(id) FROM {table} GROUP BY {chunk}");
+    let count = |row: Vec<i64>| match row[..] {
+        [number, rows, lowest, highest] => Some(ChunkCount { number, rows, lowest, highest }),
+        _ => None,
+    };
+    Ok(integers(session, &sql, 0).await?.into_iter().filter_map(count).collect())
+}
+
 /// The chunks (from 0) that are wholly there; an error when one is there in part.
 async fn complete_chunks(
     session: &mut AdminSession<'_>,
@@ -297,8 +326,7 @@ async fn complete_chunks(
     table: &str,
 ) -> Result<HashSet<u32>, LoadError> {
     let doing = format!("counting the rows of table '{table}'");
-    let counts =
-        catalog::chunk_counts(session, table, CHUNK_ROWS).await.map_err(while_doing(doing))?;
+    let counts = chunk_counts(session, table).await.map_err(while_doing(doing))?;
     let rows = options.rows_to_load();
     let mut complete = HashSet::new();
     for count in &counts {
@@ -333,16 +361,13 @@ fn other_rows(options: &SysbenchOptions, table: &str, counts: &[ChunkCount]) -> 
     let problem = format!(
         "holds {found} rows with ids from {lowest} to {highest}, where this data set has {wanted}"
     );
-    if rows == 0 || (lowest, highest) != (1, found) {
-        return other_contents(options, table, problem);
-    }
     LoadError::data(format!("table '{table}' {problem}"), as_it_is(options, found))
 }
 
 fn as_it_is(options: &SysbenchOptions, rows: impl Display) -> String {
     format!(
-        "give --{0}={rows} to use the table as it is (a suite has the key `{1}`), or drop it, as \
-         `cleanup` does, then prepare again; in another database nothing is in the way",
+        "drop the table, as `cleanup` does, then prepare again, or use another database; a table of {rows} whole rows is \
+         used as it is with --{0}={rows} (in a suite with the key `{1}`)",
         options.size_option(),
         options.size_option().replace('-', "_")
     )
@@ -406,18 +431,9 @@ impl Load<'_> {
         }
         let (first, last) = chunk_ids(chunk, self.options.rows_to_load());
         let mut rows = ChunkRows::new(self.options, self.seed, state.number, first, last);
-        let report = retrying(session, async |session| {
-            rows.restart();
-            let doing = format!("loading the rows {first} to {last} of table '{}'", state.name);
-            bulk_load(session, &doing, &state.name, &COLUMNS, &mut rows).await
-        })
-        .await?;
-        let expected = u64::from(last - first + 1);
-        if report.rows != expected {
-            let problem = format!("took {} of {expected} rows of a bulk load", report.rows);
-            return Err(other_contents(self.options, &state.name, problem));
-        }
-        self.stored.add(report);
+        let doing = format!("loading the rows {first} to {last} of table '{}'", state.name);
+        let (into, sent) = ((&*state.name, &COLUMNS[..]), u64::from(last - first + 1));
+        self.stored.add(store(session, &doing, into, &mut rows, sent).await?);
         if state.chunks_left.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.finish(session, table).await?;
         }
@@ -482,16 +498,34 @@ pub fn prewarm(
             quoted(session, "SET tmp_table_size=2*1024*1024*1024").await?;
             quoted(session, "SET max_heap_table_size=2*1024*1024*1024").await?;
         }
-        Ok(session.dialect() == Dialect::Postgres && has_pg_prewarm(session).await?)
+        Ok(())
     };
-    let loader = LoadSessions::new(driver, observer, threads);
-    loader.each(&names, set_up, async |session: &mut AdminSession<'_>, &has_extension, name| {
+    let work = async |session: &mut AdminSession<'_>, (): &(), name: &String| {
         observer.prewarming_table(name);
-        for sql in statements(options, session.dialect(), has_extension, name) {
+        for sql in prewarming(options, session.dialect(), name) {
             quoted(session, &sql).await?;
         }
         Ok(())
-    })
+    };
+    LoadSessions::new(driver, observer, threads).each_at(&[(driver, &names[..])], set_up, work)
+}
+
+fn prewarming(options: &SysbenchOptions, dialect: Dialect, table: &str) -> [String; 3] {
+    if dialect != Dialect::Mysql {
+        return [
+            format!("ANALYZE {table}"),
+            format!("SELECT AVG(id), SUM(LENGTH(c)) FROM {table}"),
+            format!("SELECT COUNT(k) FROM (SELECT k FROM {table} ORDER BY k) t"),
+        ];
+    }
+    let rows = options.table_size;
+    let key = if options.secondary { "xid" } else { "PRIMARY" };
+    let read = |part| format!("FROM (SELECT * FROM {table} {part} LIMIT {rows}) t");
+    [
+        format!("ANALYZE TABLE {table}"),
+        format!("SELECT AVG(id) {}", read(format!("FORCE KEY ({key})"))),
+        format!("SELECT COUNT(*) {}", read("WHERE k LIKE '%0%'".to_owned())),
+    ]
 }
 
 /// As [`prepare`]. Has PostgreSQL make the optimizer's statistics of what was loaded, which it else does by itself while
@@ -507,9 +541,8 @@ pub fn prepare_with_statistics(
     let keeps_some = driver.dialect() == Dialect::Postgres && driver.capabilities().server_views;
     if keeps_some && report.tables_complete < report.tables {
         let names = options.table_names(threads);
-        let set_up = async |_: &mut AdminSession<'_>| Ok(());
         let loader = LoadSessions::new(driver, observer, threads);
-        loader.each(&names, set_up, async |session: &mut AdminSession<'_>, (), name| {
+        loader.each(&names, async |session: &mut AdminSession<'_>, name| {
             quoted(session, &format!("ANALYZE {name}")).await
         })?;
     }
@@ -518,55 +551,4 @@ pub fn prepare_with_statistics(
 
 async fn quoted(session: &mut AdminSession<'_>, sql: &str) -> Result<(), LoadError> {
     execute(session, format!("`{sql}`"), sql).await.map_err(|error| error.with_sql(sql))
-}
-
-async fn has_pg_prewarm(session: &mut AdminSession<'_>) -> Result<bool, LoadError> {
-    let sql = "SELECT extname FROM pg_extension WHERE extname = 'pg_prewarm'";
-    let found: Vec<_> =
-        column(session, sql).await.map_err(while_doing("listing the extensions"))?;
-    Ok(!found.is_empty())
-}
-
-fn statements(
-    options: &SysbenchOptions,
-    dialect: Dialect,
-    extension: bool,
-    table: &str,
-) -> Vec<String> {
-    let rows = options.table_size;
-    let by_index =
-        format!("SELECT COUNT(*) FROM (SELECT * FROM {table} WHERE k LIKE '%0%' LIMIT {rows}) t");
-    let own_index = if options.secondary { "xid" } else { "PRIMARY" };
-    match dialect {
-        Dialect::Mysql => vec![
-            format!("ANALYZE TABLE {table}"),
-            format!(
-                "SELECT AVG(id) FROM (SELECT * FROM {table} FORCE KEY ({own_index}) LIMIT {rows}) t"
-            ),
-            by_index,
-        ],
-        Dialect::Postgres if extension => {
-            let mut statements =
-                vec![format!("ANALYZE {table}"), format!("SELECT pg_prewarm('{table}')")];
-            let own = (!options.secondary).then(|| format!("{table}_pkey"));
-            let made = schema::indexes(options, dialect, table).into_iter().map(|index| index.name);
-            let indexes = own.into_iter().chain(made);
-            statements.extend(indexes.map(|name| format!("SELECT pg_prewarm('{name}')")));
-            statements
-        }
-        Dialect::Postgres => vec![
-            format!("ANALYZE {table}"),
-            format!("SELECT COUNT(*), SUM(LENGTH(c)) FROM {table}"),
-            // Through the indexes: a plain count would read the table a second time.
-            format!(
-                "SET enable_seqscan=off; SELECT COUNT(id) FROM (SELECT id FROM {table} ORDER BY id) t; \
-                     SELECT COUNT(k) FROM (SELECT k FROM {table} ORDER BY k) t; RESET enable_seqscan"
-            ),
-        ],
-        Dialect::Sqlite => vec![
-            format!("ANALYZE {table}"),
-            format!("SELECT AVG(id), SUM(LENGTH(c)) FROM {table}"),
-            format!("SELECT COUNT(k) FROM (SELECT k FROM {table} ORDER BY k) t"),
-        ],
-    }
 }

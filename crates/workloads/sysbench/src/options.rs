@@ -298,10 +298,7 @@ impl SysbenchOptions {
     }
 
     fn pass_over(&mut self, name: &str) -> Result<(), OptionError> {
-        let wanted = name.replace('-', "_");
-        let often = OFTEN_MEANT.iter().find(|(used, _)| self.test.is_legacy() && *used == wanted);
-        let known = options_of(self.test).map(|(name, _)| name);
-        let meant = often.map(|&(_, meant)| meant).or_else(|| nearest(name, known));
+        let meant = nearest(name, options_of(self.test).map(|(name, _)| name));
         let test = self.test.name();
         if !self.test.accepts_unknown_options() {
             return Err(OptionError {
@@ -581,25 +578,6 @@ const DATABASE: &[Row] = &[Row::new(
 fn number(value: &str, accept: impl Fn(f64) -> bool) -> Option<f64> {
     value.parse().ok().filter(|number: &f64| number.is_finite() && accept(*number))
 }
-
-/// Names that were never options of the 0.5 scripts although many public scripts and papers use
-/// them, and what their authors most likely meant.
-const OFTEN_MEANT: &[(&str, &str)] = &[
-    ("oltp_table_count", "oltp-tables-count"),
-    ("oltp_num_tables", "oltp-tables-count"),
-    ("oltp_tables_size", "oltp-table-size"),
-    ("oltp_tablesize", "oltp-table-size"),
-    ("oltp_inserts", "oltp-delete-inserts"),
-    ("oltp_test_mode", "oltp-read-only"),
-    ("oltp_nontrx_mode", "oltp-skip-trx"),
-    ("oltp_dist_type", "rand-type"),
-    ("oltp_dist_pct", "rand-spec-pct"),
-    ("oltp_dist_res", "rand-spec-res"),
-    ("oltp_dist_iter", "rand-spec-iter"),
-    ("mysql_table_type", "mysql-table-engine"),
-    ("mysql_storage_engine", "mysql-table-engine"),
-    ("init_rng", "rand-init"),
-];
 
 /// What the client library of PostgreSQL calls the result of a statement that failed.
 pub const PGRES_FATAL_ERROR: u32 = 7;

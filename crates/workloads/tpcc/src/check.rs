@@ -205,8 +205,8 @@ impl ConditionVerdict {
     pub fn counted(&self) -> Message {
         let (n, keys) = (self.violations, self.keys.join("; "));
         match self.keys.len() as u64 == n {
-            true => say!(violations, n = n, keys = keys),
-            false => say!(violations_and_more, n = n, keys = keys),
+            true => say!(violations, n, keys),
+            false => say!(violations_and_more, n, keys),
         }
     }
 }
@@ -216,7 +216,7 @@ pub fn violated<'a>(verdicts: impl IntoIterator<Item = &'a ConditionVerdict>) ->
     let violated = verdicts.into_iter().filter(|verdict| !verdict.holds()).map(|verdict| {
         let Condition { id, .. } = verdict.condition;
         let rule = verdict.condition.rule();
-        say!(condition_violated, id = id, rule = rule, violations = verdict.counted())
+        say!(condition_violated, id, rule, violations = verdict.counted())
     });
     let violated: Vec<Message> = violated.collect();
     (!violated.is_empty()).then(|| Message::sentences(&violated))

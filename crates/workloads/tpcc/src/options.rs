@@ -269,7 +269,7 @@ impl TpccSettings {
             Binding::Drawn => say!(place_drawn),
             Binding::Roaming => say!(place_roaming),
         };
-        say!(drawn_by_nurand, place = place, how = how, shares = shares)
+        say!(drawn_by_nurand, place, how, shares)
     }
 }
 

@@ -118,7 +118,7 @@ pub(crate) fn reconcile(ledger: &Ledger, before: &Books, after: &Books) -> Vec<M
         let (warehouse, district) = (place.0.to_string(), place.1.to_string());
         let title = say!(books_orders_of_district, district = &district, warehouse = &warehouse);
         compare(title, next_after - next_before, books.orders);
-        let title = say!(books_payments_of_district, district = district, warehouse = warehouse);
+        let title = say!(books_payments_of_district, district, warehouse);
         compare(title, paid_after - paid_before, books.paid_cents);
     }
     let total = ledger.total();
@@ -173,11 +173,11 @@ impl LostOrder {
         let LedgerOrder { number, lines, .. } = self.order;
         let order = format!("o_w_id {}, o_d_id {}, o_id {number}", self.warehouse, self.district);
         match self.instead {
-            Instead::Nothing => say!(order_missing, order = order),
+            Instead::Nothing => say!(order_missing, order),
             Instead::Lines(found) => {
-                say!(order_lines_missing, order = order, found = found, lines = lines)
+                say!(order_lines_missing, order, found, lines)
             }
-            Instead::Other => say!(order_replaced, order = order),
+            Instead::Other => say!(order_replaced, order),
         }
     }
 }

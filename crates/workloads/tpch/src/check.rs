@@ -99,7 +99,7 @@ impl ExpectedRow<'_> {
         for (((name, class), expected), found) in columns.iter().zip(self.row).zip(found) {
             if !class.agrees(expected.as_deref(), found.as_deref()) {
                 let (wanted, found) = (cell_text(expected), cell_text(found));
-                parts.push(say!(value_differs, column = *name, found = found, wanted = wanted));
+                parts.push(say!(value_differs, column = *name, found, wanted));
             }
         }
         say!(row_differs, row = number.to_string(), values = Message::joined(&parts, "; ", "；"))

@@ -159,7 +159,7 @@ impl TpchFamily {
             return say!(tables_complete, scale = self.options.load.scale.to_string());
         }
         let seconds = report.load.seconds.map(|seconds| format!("{seconds:.1}"));
-        let all = seconds.map(|seconds| say!(all_steps_took, seconds = seconds));
+        let all = seconds.map(|seconds| say!(all_steps_took, seconds));
         let parts: Vec<Message> = [report.rows.sentence()].into_iter().chain(all).collect();
         Message::joined(&parts, ", ", "，")
     }
@@ -231,12 +231,8 @@ fn status(facts: &TpchFacts, test: TpchTest, control: &Control) -> TrialStatus {
     match (failed.next(), failed.count()) {
         (None, _) if is_whole => TrialStatus::Complete,
         (None, _) => TrialStatus::Failed(say!(queries_missing)),
-        (Some((query, why)), 0) => {
-            TrialStatus::Failed(say!(query_failed, query = query, why = why))
-        }
-        (Some((query, why)), n) => {
-            TrialStatus::Failed(say!(queries_failed, query = query, why = why, n = n))
-        }
+        (Some((query, why)), 0) => TrialStatus::Failed(say!(query_failed, query, why)),
+        (Some((query, why)), n) => TrialStatus::Failed(say!(queries_failed, query, why, n)),
     }
 }
 
@@ -309,7 +305,7 @@ fn rows_check(driver: &AdminDriver<'_>, facts: &TpchFacts) -> Result<Option<Data
             let sql = format!("SELECT COUNT(*) FROM {table}");
             let count: u64 = query::number(session, &sql).await?.unwrap_or(0);
             if count != rows {
-                differences.push(say!(rows_differ, table = table, found = count, loaded = rows));
+                differences.push(say!(rows_differ, table, found = count, loaded = rows));
             }
         }
         Ok::<_, DbError>(())
@@ -331,14 +327,14 @@ fn answers_check(summary: &TrialSummary) -> Option<DataCheck> {
     };
     let differs = |(query, answer): (u8, &AnswerFacts)| {
         let (query, differences) = (format!("Q{query}"), Message::sentences(&answer.differences));
-        say!(answer_differs, query = query, against = &answer.against, differences = differences)
+        say!(answer_differs, query, against = &answer.against, differences)
     };
     let right = with(CheckVerdict::Passed).count();
     let wrong: Vec<Message> = with(CheckVerdict::Failed).map(differs).collect();
     let (executed, compared) = (facts.queries.len(), right + wrong.len());
     let share = match executed - compared {
-        0 => say!(answers_right, right = right, compared = compared),
-        others => say!(answers_right_of_some, right = right, compared = compared, others = others),
+        0 => say!(answers_right, right, compared),
+        others => say!(answers_right_of_some, right, compared, others),
     };
     let (verdict, evidence) = match (compared, wrong.is_empty()) {
         (0, _) => (CheckVerdict::NotMade, unknown(facts, &summary.status)),

@@ -52,7 +52,7 @@ pub fn metrics(
             metrics.throughput = Some(throughput);
             metrics.formulas.push(say!(
                 throughput,
-                streams = streams,
+                streams,
                 scale = scale.to_string(),
                 seconds = exact(elapsed_s),
                 throughput = format!("{throughput:.1}")
@@ -106,9 +106,9 @@ pub(crate) fn lowest_run(all: &[TpchMetrics]) -> Option<TpchMetrics> {
     let mut formulas = Vec::new();
     for (number, (run, (power, throughput, qphh))) in (1_u32..).zip(runs.iter().zip(&composites)) {
         let [power, throughput, qphh] = [power, throughput, qphh].map(|one| format!("{one:.1}"));
-        let composite = say!(qphh, power = power, throughput = throughput, qphh = qphh);
+        let composite = say!(qphh, power, throughput, qphh);
         let own = run.iter().flat_map(|one| one.formulas.clone()).chain([composite]);
-        formulas.extend(own.map(|formula| say!(of_run, run = number, formula = formula)));
+        formulas.extend(own.map(|formula| say!(of_run, run = number, formula)));
     }
     formulas.push(say!(lower_run_counts, run = least + 1, runs = runs.len()));
     let penalised: BTreeSet<u8> = all.iter().flat_map(|one| one.penalised.clone()).collect();

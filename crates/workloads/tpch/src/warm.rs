@@ -51,7 +51,7 @@ pub fn as_found() -> CacheFacts {
 /// seconds after its begin.
 pub fn emptied(command: &str, ended_s: f64, back_s: f64) -> CacheFacts {
     let (seconds, back) = (format!("{ended_s:.1}"), format!("{back_s:.1}"));
-    let evidence = vec![say!(caches_emptied, command = command, seconds = seconds, back = back)];
+    let evidence = vec![say!(caches_emptied, command, seconds, back)];
     CacheFacts { state: "cold".to_owned(), evidence, verdict: None }
 }
 
@@ -79,8 +79,8 @@ fn judge(facts: &mut CacheFacts, cached: f64, pages: f64, is_mysql: bool) {
     let share = if pages > 0.0 { (cached / pages).min(1.0) } else { 1.0 };
     let (percent, pages) = (format!("{:.1}", share * 100.0), pages.to_string());
     facts.evidence.push(match is_mysql {
-        true => say!(share_in_buffer_pool, share = percent, pages = pages),
-        false => say!(share_in_shared_buffers, share = percent, pages = pages),
+        true => say!(share_in_buffer_pool, share = percent, pages),
+        false => say!(share_in_shared_buffers, share = percent, pages),
     });
     facts.verdict = Some(if share >= ENOUGH { CheckVerdict::Passed } else { CheckVerdict::Failed });
 }
@@ -122,7 +122,7 @@ async fn postgres(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Res
     let (read, refused) = numbers_by(session, "pg_prewarm", &prewarm).await?;
     if let Some([pages, relations]) = read.as_deref() {
         let (pages, relations) = (pages.to_string(), relations.to_string());
-        facts.evidence.push(say!(pg_prewarm_read, pages = pages, relations = relations));
+        facts.evidence.push(say!(pg_prewarm_read, pages, relations));
     } else {
         facts.evidence.push(match refused {
             Some(error) => say!(pg_prewarm_refused, why = error.message()),
@@ -221,8 +221,7 @@ async fn mysql(session: &mut AdminSession<'_>, facts: &mut CacheFacts) -> Result
         if all >= 20.0 && there < all * 0.9 {
             let [there, all] = [there, all].map(|pages| pages.to_string());
             let (table, index) = (cell(0), cell(1));
-            let text =
-                say!(index_partly_there, there = there, index = index, table = table, all = all);
+            let text = say!(index_partly_there, there, index, table, all);
             facts.evidence.push(text);
         }
     }

@@ -17,15 +17,8 @@ fn folder_with_tables(scale: &str) -> Scratch {
     let folder = Scratch::new();
     let ran = run(folder.path(), &["-i", "-q", "-s", scale, DATABASE]);
     assert_eq!(ran.code, 0, "{}", ran.all());
-    for (name, text) in [
-        (
-            "bad.sql",
-            "\\set n random(1, 4)\n\\if :n = 4\nSELECT * FROM nosuch;\n\\endif\nSELECT 1;\n",
-        ),
-        ("scale.sql", "\\set n random(1, :scale)\nSELECT :n;\n"),
-    ] {
-        std::fs::write(folder.file(name), text).expect("a file");
-    }
+    let text = "\\set n random(1, 4)\n\\if :n = 4\nSELECT * FROM nosuch;\n\\endif\nSELECT 1;\n";
+    std::fs::write(folder.file("bad.sql"), text).expect("a file");
     folder
 }
 
@@ -256,21 +249,6 @@ fn a_run_in_which_nothing_was_executed_is_an_error() {
     assert_eq!(ran.code, 1, "{}", ran.all());
     assert!(ran.stdout.contains("actually processed: 0\n"), "{}", ran.all());
     assert!(ran.stderr.contains("pgbench: error: No transaction was executed.\n"), "{}", ran.all());
-}
-
-#[test]
-fn a_script_that_uses_the_default_scale_on_larger_tables_gets_a_warning() {
-    let folder = folder_with_tables("2");
-    let warning = "pgbench: warning: script \"scale.sql\" uses :scale, which is 1 without -s, but the \
-                   tables have scale 2\n";
-    let plain = ["-n", "-f", "scale.sql", DATABASE];
-    let ran = run(folder.path(), &plain);
-    assert_eq!(ran.code, 0, "{}", ran.all());
-    assert!(ran.stderr.contains(warning), "{}", ran.all());
-    for more in [&["-s", "2"][..], &["-D", "scale=1"], &["-S"]] {
-        let ran = run(folder.path(), &[more, &plain].concat());
-        assert!(!ran.stderr.contains("uses :scale"), "{}", ran.all());
-    }
 }
 
 #[test]

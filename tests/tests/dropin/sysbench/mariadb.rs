@@ -173,7 +173,7 @@ fn a_forced_shutdown_cuts_what_hangs_and_ends_with_2() {
         let unfinished = "\nNumber of unfinished transactions on forced shutdown: 2\n";
         assert!(ran.stdout.contains(unfinished), "{}", ran.all());
         let note =
-            "    2 transactions were in flight at the end and are in no figure above. The longest";
+            "    Transactions in flight at the end: 2, which are in no figure above. The longest";
         assert!(ran.stderr.contains(note), "{}", ran.all());
         // Waiting for them belongs to the run, as in the original.
         assert!(number(&ran, "total time:") >= 2.0, "{}", ran.all());

@@ -23,12 +23,13 @@ const TEXT_BYTES: usize = 1 << 18;
 const WAITING_MAX: usize = 1 << 15;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Format {
-    pub(super) run: u32,
-    pub(super) delivery: DeliveryMode,
+pub(crate) struct ResultFormat {
+    /// The number of the run, of [`super::next_run`].
+    pub(crate) run: u32,
+    pub(crate) delivery: DeliveryMode,
 }
 
-impl Format {
+impl ResultFormat {
     /// Writes the lines of an entry: one, or two if a Delivery has no background transaction. `opens` is
     /// the start of the session.
     fn push(&self, out: &mut String, entry: &LogEntry, opens: Nanos) {
@@ -99,7 +100,7 @@ pub(super) struct ResultLines {
 
 impl ResultLines {
     /// Writes into `file` once the session starts. When writing fails, `control` ends the run.
-    pub(super) fn new(file: File, format: Format, control: Arc<Control>) -> io::Result<Self> {
+    pub(super) fn new(file: File, format: ResultFormat, control: Arc<Control>) -> io::Result<Self> {
         let (blocks, receiver) = sync_channel(WAITING_MAX);
         let (start, started) = channel();
         let stopped = Arc::clone(&control);
@@ -141,7 +142,7 @@ impl ResultLines {
 fn write(
     blocks: &Receiver<Vec<LogEntry>>,
     mut file: File,
-    format: Format,
+    format: ResultFormat,
     opens: Nanos,
 ) -> io::Result<()> {
     let mut text = HEADER.to_owned();
@@ -170,7 +171,7 @@ mod tests {
     use super::*;
     use dyno_core::ErrorClass;
 
-    const INLINE: Format = Format { run: 7, delivery: DeliveryMode::Inline };
+    const INLINE: ResultFormat = ResultFormat { run: 7, delivery: DeliveryMode::Inline };
     const MS: Nanos = 1_000_000;
 
     fn entry(transaction: usize, outcome: Outcome, skipped: u32) -> LogEntry {
@@ -178,7 +179,7 @@ mod tests {
         LogEntry { transaction, outcome, skipped, due, began, ended }
     }
 
-    fn text(format: Format, entry: &LogEntry) -> String {
+    fn text(format: ResultFormat, entry: &LogEntry) -> String {
         let mut out = String::new();
         format.push(&mut out, entry, 1_000 * MS);
         out
@@ -203,7 +204,7 @@ mod tests {
         assert_eq!(inline, "7,12,0,0,DELIVERY,0,0,0\n7,41,31,29,DELIVERY_BG,0,2,0\n");
         let failed = text(INLINE, &entry(3, Outcome::Failed(ErrorClass::Deadlock), 0));
         assert_eq!(failed, "7,12,0,0,DELIVERY,0,0,1\n7,41,31,29,DELIVERY_BG,0,0,1\n");
-        let deferred = Format { delivery: DeliveryMode::Deferred, ..INLINE };
+        let deferred = ResultFormat { delivery: DeliveryMode::Deferred, ..INLINE };
         let [queued, done] = [3, 5].map(|kind| text(deferred, &entry(kind, Outcome::Committed, 0)));
         assert_eq!(queued, "7,41,31,29,DELIVERY,0,0,0\n");
         assert_eq!(done, "7,41,31,29,DELIVERY_BG,0,0,0\n");

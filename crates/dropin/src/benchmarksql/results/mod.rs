@@ -9,8 +9,8 @@ use dyno_core::Nanos;
 use dyno_engine::Control;
 use dyno_runner::failure::Failure;
 use dyno_tpcc::TerminalLog;
-use dyno_tpcc::profile::DeliveryMode;
-use lines::{Format, ResultLines};
+pub(super) use lines::ResultFormat;
+use lines::ResultLines;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -19,23 +19,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use time::OffsetDateTime;
 
 mod lines;
-
-#[derive(Clone, Debug)]
-pub(super) struct Request<'a> {
-    /// The property `resultDirectory`.
-    pub(super) template: &'a str,
-    /// The text of `run.properties`.
-    pub(super) properties: String,
-    /// The number of the run, of [`next_run`].
-    pub(super) run: u32,
-    pub(super) delivery: DeliveryMode,
-    /// The property `db`.
-    pub(super) db: &'a str,
-    /// The columns of `data/runInfo.csv` after `sessionStart`.
-    pub(super) run_info: String,
-    /// Tells local time.
-    pub(super) clock: WallClock,
-}
 
 #[derive(Debug)]
 pub(super) struct Results {
@@ -65,10 +48,17 @@ impl Drop for Folder {
 }
 
 impl Results {
-    /// Makes the directory, `run.properties` and `data/result.csv`, of which nothing existed. When a
-    /// file can't be written later, `control` ends the run, and [`Results::finish`] says why.
-    pub(super) fn create(request: Request<'_>, control: &Arc<Control>) -> Result<Self, Failure> {
-        let Request { template, properties, run, delivery, db, run_info, clock } = request;
+    /// Makes the directory that the property `resultDirectory` names, `run.properties` with the text `properties`, and
+    /// `data/result.csv`, of which nothing existed. When a file can't be written later, `control` ends the run, and
+    /// [`Results::finish`] says why.
+    pub(super) fn create(
+        template: &str,
+        properties: String,
+        format: ResultFormat,
+        run_info: [String; 2],
+        clock: WallClock,
+        control: &Arc<Control>,
+    ) -> Result<Self, Failure> {
         let path = expand(template, clock.now())?;
         make_folder(&path)?;
         let [data, copy] = ["data", "run.properties"].map(|name| path.join(name));
@@ -76,11 +66,9 @@ impl Results {
         fs::create_dir(&data).map_err(|error| not_made(&data, &error))?;
         fs::write(&copy, properties).map_err(|error| not_made(&copy, &error))?;
         let csv = data.join("result.csv");
-        let format = Format { run, delivery };
         let lines = File::create_new(&csv)
             .and_then(|file| ResultLines::new(file, format, Arc::clone(control)))
             .map_err(|error| not_made(&csv, &error))?;
-        let run_info = [format!("{run},dyno,{},{db},", env!("CARGO_PKG_VERSION")), run_info];
         Ok(Results { lines, folder, run_info, clock, control: Arc::clone(control) })
     }
 

@@ -4,6 +4,7 @@ use super::*;
 use dyno_core::{MILLISECOND, Outcome, SECOND};
 use dyno_reactor::monotonic_now;
 use dyno_tpcc::LogEntry;
+use dyno_tpcc::profile::DeliveryMode;
 use time::{Date, Month, Time, UtcOffset};
 
 struct Directory {
@@ -17,16 +18,12 @@ impl Directory {
     }
 
     fn create(&self, name: &str) -> Result<Results, Failure> {
-        let request = Request {
-            template: &format!("{}/{name}", self.folder.path().display()),
-            properties: "db=mysql\n".to_owned(),
-            run: 3,
-            delivery: DeliveryMode::Inline,
-            db: "mysql",
-            run_info: "1,2,2,16,0,0.0,1.0".to_owned(),
-            clock: WallClock::read(),
-        };
-        Results::create(request, &self.control)
+        let format = ResultFormat { run: 3, delivery: DeliveryMode::Inline };
+        let run_info = ["3,dyno,9.9,mysql,", "1,2,2,16,0,0.0,1.0"].map(str::to_owned);
+        let (template, properties) =
+            (format!("{}/{name}", self.folder.path().display()), "db=mysql\n".to_owned());
+        let clock = WallClock::read();
+        Results::create(&template, properties, format, run_info, clock, &self.control)
     }
 
     fn text(&self, file: &str) -> String {
@@ -57,7 +54,7 @@ fn a_run_leaves_all_its_files() {
     let info = directory.text(&format!("{name}/data/runInfo.csv"));
     let fields: Vec<&str> = info.lines().nth(1).unwrap().split(',').collect();
     assert_eq!(info.lines().next().unwrap().split(',').count(), fields.len());
-    assert_eq!(fields[..4], ["3", "dyno", env!("CARGO_PKG_VERSION"), "mysql"]);
+    assert_eq!(fields[..4], ["3", "dyno", "9.9", "mysql"]);
     assert_eq!(fields[5..], ["1", "2", "2", "16", "0", "0.0", "1.0"]);
     let start = fields[4].as_bytes();
     assert_eq!((start.len(), start[10], start[19]), (23, b' ', b'.'), "{info}");

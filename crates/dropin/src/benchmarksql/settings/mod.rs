@@ -156,14 +156,9 @@ impl<'a> Reader<'a> {
             return Err(self.missing("db", KNOWN));
         };
         let db = entry.value.trim().to_ascii_lowercase();
-        match (dialect(&db), db.as_str()) {
-            (Some(_), _) => Ok(db),
-            (None, "oracle" | "firebird" | "babelfish" | "sqlserver") => {
-                Err(self.wrong(entry, "names a database that dyno doesn't speak with"))
-            }
-            (None, _) => Err(self.wrong(entry, "names no database")),
-        }
-        .map_err(|failure| failure.with_hint(KNOWN))
+        let refuse =
+            || self.wrong(entry, "names a database that dyno doesn't speak with").with_hint(KNOWN);
+        dialect(&db).map(|_| db).ok_or_else(refuse)
     }
 
     /// Number of sessions of a build.
@@ -349,34 +344,21 @@ impl<'a> Reader<'a> {
     fn note_unused(&mut self, is_spec: bool) -> Result<(), Failure> {
         self.number("restartSUTThreadProbability", 0.0..=1.0)?;
         self.flag("traceTerminalIO", false)?;
-        const NO_USE: &str = "is ignored: the profile has no use for it";
-        const RAMPUP: &str = "only counts for rampupMins: terminals begin in the middle of their cycles, as if they \
-                              had worked for long";
-        const DELIVERY: &str = "is ignored: whichever session is free executes a Delivery";
-        let spec = [
-            ("terminals", "is ignored: BenchmarkSQL 6 has ten for each warehouse"),
-            ("rampupSUTMins", RAMPUP),
-            ("rampupTerminalMins", RAMPUP),
-            ("maxDeliveryBGThreads", DELIVERY),
-            ("maxDeliveryBGPerWarehouse", DELIVERY),
-            ("terminalWarehouseFixed", NO_USE),
-            ("limitTxnsPerMin", NO_USE),
+        const UNUSED_BY_SPEC: &[&str] = &[
+            "terminals",
+            "maxDeliveryBGThreads",
+            "maxDeliveryBGPerWarehouse",
+            "terminalWarehouseFixed",
+            "limitTxnsPerMin",
         ];
-        // `monkeys` has a warning under any profile.
-        let others = VERSION_6.iter().filter(|key| **key != "monkeys").map(|key| (*key, NO_USE));
-        let unused = [
-            ("restartSUTThreadProbability", "is ignored: sessions are kept for the whole run"),
-            ("traceTerminalIO", "is ignored: what terminals show is not written down"),
-        ];
-        let unused =
-            unused.into_iter().chain(if is_spec { spec.to_vec() } else { others.collect() });
-        for (key, why) in unused {
-            let has_no_effect = |value: &str| match key {
-                "terminalWarehouseFixed" => false,
-                _ => ["0", "0.0", "false"].contains(&value.trim().to_ascii_lowercase().as_str()),
+        let without_use = ["restartSUTThreadProbability", "traceTerminalIO"];
+        for key in without_use.iter().chain(if is_spec { UNUSED_BY_SPEC } else { VERSION_6 }) {
+            let has_no_effect = |value: &str| {
+                let value = value.trim().to_ascii_lowercase();
+                *key != "terminalWarehouseFixed" && ["0", "0.0", "false"].contains(&&*value)
             };
             if let Some(entry) = self.nonblank(key).filter(|entry| !has_no_effect(&entry.value)) {
-                self.warn(entry, why);
+                self.warn(entry, "is ignored: the profile has no use for it");
             }
         }
         Ok(())

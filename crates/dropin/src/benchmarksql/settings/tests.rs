@@ -102,7 +102,7 @@ fn a_file_of_5_0_is_understood_as_it_is() {
     assert_eq!((run.terminals, run.mins, run.txns_per_terminal), (8, 0, 10));
     assert_eq!((run.limit_per_min, run.pauses, run.report_interval_s), (Some(300), None, 1));
     assert_eq!(run.result_directory.as_deref(), Some("my_result_%tY-%tm-%td_%tH%tM%tS"));
-    assert!(matches!(&warnings[..], [one] if one.contains("osCollectorScript")), "{warnings:?}");
+    assert_eq!(warnings, [""; 0]);
     let (_, _, run, _) = good(FILE, &[("resultDirectory", "")]);
     assert_eq!(run.result_directory, None);
 }
@@ -122,18 +122,13 @@ fn a_file_of_6_runs_the_profile_of_the_specification() {
     assert!((pauses.keying - 0.5).abs() < 1e-9 && (pauses.think - 1.0).abs() < 1e-9);
     assert_eq!(run.report_interval_s, 10);
     let told: Vec<&str> = warnings.iter().map(String::as_str).collect();
-    let free = "is ignored: whichever session is free executes a Delivery.";
-    let ramp = "only counts for rampupMins: terminals begin in the middle of their cycles, as if \
-                they had worked for long.";
+    let no_use = "is ignored: the profile has no use for it.";
     assert_eq!(
         told,
         [
-            "props.pg:9: monkeys is ignored: terminals are tasks here, and need no threads.",
             "props.pg:27: rollbackPercent counts as 1: rollbacks are whole percents here.",
-            &format!("props.pg:14: rampupSUTMins {ramp}"),
-            &format!("props.pg:15: rampupTerminalMins {ramp}"),
-            &format!("props.pg:11: maxDeliveryBGThreads {free}"),
-            &format!("props.pg:12: maxDeliveryBGPerWarehouse {free}"),
+            &format!("props.pg:11: maxDeliveryBGThreads {no_use}"),
+            &format!("props.pg:12: maxDeliveryBGPerWarehouse {no_use}"),
         ]
     );
     let (_, _, run, _) = good(FILE_6, &[("rampupMins", "")]);
@@ -184,7 +179,7 @@ fn bad_values_are_refused_with_place_and_remedy() {
         (&[("db", "")], "props.pg: db is missing."),
         (&[("db", "oracle")], "command line: db=oracle names a database that dyno doesn't speak"),
         (&[("db", "firebird")], "command line: db=firebird names a database that dyno doesn't"),
-        (&[("db", "pg")], "command line: db=pg names no database."),
+        (&[("db", "pg")], "command line: db=pg names a database that dyno doesn't speak with."),
         (&[("db", "mysql")], "props.pg:3: conn is a URL of postgres, and db is mysql."),
         (
             &[("conn", "jdbc:oracle:thin:@h")],
@@ -230,11 +225,9 @@ fn what_the_profile_has_no_use_for_is_told() {
     );
     assert_eq!(run.limit_per_min, None);
     assert!(warnings.iter().any(|line| line.contains("limitTxnsPerMin is ignored")));
-    let told: Vec<&str> = warnings.iter().map(String::as_str).collect();
-    assert!(told.contains(
-        &"command line: terminals is ignored: BenchmarkSQL 6 has ten for each warehouse."
-    ));
-    assert!(told.iter().any(|line| line.contains("traceTerminalIO is ignored")), "{told:?}");
+    for key in ["command line: terminals is ignored", "traceTerminalIO is ignored"] {
+        assert!(warnings.iter().any(|line| line.contains(key)), "{warnings:?}");
+    }
 }
 
 #[test]

@@ -2,14 +2,13 @@
 
 use super::command;
 use super::data::{SmallTable, chunk};
+use super::failed;
 use super::options::{ACCOUNTS_PER_BRANCH, InitOptions, InitStep, PartitionMethod};
 use super::schema::{ACCOUNTS, BRANCHES, HISTORY, TABLES, TELLERS};
-use super::{failed, is_missing_table};
 use dyno_core::{AdminSession, DbError, Dialect, Discard};
 use dyno_load::query::{answer, column, integers, number};
 use dyno_load::{LoadError, catalog};
 use std::collections::HashSet;
-use std::fmt;
 
 const STEP: InitStep = InitStep::ClientData;
 
@@ -212,44 +211,6 @@ pub struct TableInfo {
     pub partition_method: Option<PartitionMethod>,
 }
 
-/// Why the tables say nothing.
-#[derive(Debug)]
-pub enum TableInfoError {
-    /// `could not count number of branches: ...`
-    Count(DbError),
-    /// `no pgbench_accounts table found in search_path`
-    NoAccounts,
-}
-
-impl TableInfoError {
-    pub fn hint(&self, database: &str) -> Option<String> {
-        let no_tables = match self {
-            TableInfoError::Count(error) => is_missing_table(error),
-            TableInfoError::NoAccounts => true,
-        };
-        no_tables.then(|| {
-            format!(
-                "Perhaps you need to do initialization (\"pgbench -i\") in database \"{database}\"."
-            )
-        })
-    }
-}
-
-impl fmt::Display for TableInfoError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            TableInfoError::Count(error) => {
-                write!(f, "could not count number of branches: {error}")
-            }
-            TableInfoError::NoAccounts => {
-                f.write_str("no pgbench_accounts table found in search_path")
-            }
-        }
-    }
-}
-
-impl std::error::Error for TableInfoError {}
-
 /// pgbench 15's question to PostgreSQL: how the first such table of the search path is partitioned.
 const POSTGRES_PARTITIONS: &str = "select o.n, p.partstrat, pg_catalog.count(i.inhparent) from \
     pg_catalog.pg_class as c join pg_catalog.pg_namespace as n on (n.oid = c.relnamespace) cross \
@@ -287,18 +248,19 @@ pub(crate) async fn partitioning(
     Ok(Some((count, method)))
 }
 
-/// Counts the branches and reads how accounts are partitioned. As in pgbench, a server that can't
-/// say how they are is taken to have no partitions.
-pub async fn table_info(session: &mut AdminSession<'_>) -> Result<TableInfo, TableInfoError> {
-    let sql = format!("select count(*) from {BRANCHES}");
-    let scale = number(session, &sql).await.map_err(TableInfoError::Count)?.unwrap_or(0);
-    let (partitions, partition_method) = match partitioning(session).await {
-        Ok(Some(found)) => found,
-        Ok(None) => return Err(TableInfoError::NoAccounts),
-        Err(error) if error.is_fatal() => return Err(TableInfoError::Count(error)),
-        Err(_) => (0, None),
+/// Counts the branches and reads how accounts are partitioned; `None` without a table of accounts. As in pgbench, a
+/// server that can't say how they are is taken to have no partitions.
+pub async fn table_info(session: &mut AdminSession<'_>) -> Result<Option<TableInfo>, DbError> {
+    let scale = number(session, &format!("select count(*) from {BRANCHES}")).await?.unwrap_or(0);
+    let partitions = match partitioning(session).await {
+        Err(error) if !error.is_fatal() => Some((0, None)),
+        partitions => partitions?,
     };
-    Ok(TableInfo { scale, partitions, partition_method })
+    Ok(partitions.map(|(partitions, partition_method)| TableInfo {
+        scale,
+        partitions,
+        partition_method,
+    }))
 }
 
 /// What pgbench does to the tables before a run without `-n`: vacuums branches and tellers and

@@ -11,7 +11,7 @@ use dyno_load::{
     LoadError, LoadErrorKind, LoadObserver, LoadReport, LoadSessions, catalog, while_doing,
 };
 pub use existing::existing_tables;
-pub use existing::{TableInfo, TableInfoError, table_info, vacuum_accounts, vacuum_before_run};
+pub use existing::{TableInfo, table_info, vacuum_accounts, vacuum_before_run};
 pub use options::{
     ACCOUNTS_PER_BRANCH, BIGINT_SCALE, InitOptions, InitStep, PartitionMethod, SCALE_MAX,
     TELLERS_PER_BRANCH,
@@ -314,7 +314,8 @@ pub fn canceled(is_stored: bool) -> LoadError {
     LoadError::new(LoadErrorKind::Canceled, "canceled", is_stored.then(|| RESUME.to_owned()))
 }
 
-pub(super) fn is_missing_table(error: &DbError) -> bool {
+/// The question was for a table that does not exist.
+pub fn is_missing_table(error: &DbError) -> bool {
     error.sqlstate() == "42P01"
         || error.errno() == 1146
         || error.message().contains("no such table")

@@ -87,7 +87,8 @@ fn the_history_is_emptied_before_a_run(mariadb: &MariaDb) {
     assert_rows(&driver, 2);
     let info =
         with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await);
-    assert_eq!(info.unwrap(), TableInfo { scale: 2, partitions: 0, partition_method: None });
+    let expected = TableInfo { scale: 2, partitions: 0, partition_method: None };
+    assert_eq!(info.unwrap(), Some(expected));
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
         let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;

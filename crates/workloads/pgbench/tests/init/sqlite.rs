@@ -5,7 +5,7 @@ use dyno_core::AdminSession;
 use dyno_core::Driver;
 use dyno_drivers::sqlite::SqliteDriver;
 use dyno_pgbench::init::{
-    InitOptions, TableInfo, TableInfoError, initialize, table_info, vacuum_accounts,
+    InitOptions, TableInfo, initialize, is_missing_table, table_info, vacuum_accounts,
     vacuum_before_run,
 };
 use dyno_testkit::Scratch;
@@ -61,14 +61,10 @@ fn a_run_can_ask_about_the_tables() {
         with_session(&driver, async |session| table_info(&mut AdminSession::lent(session)).await)
     };
     let missing = info().unwrap_err();
-    assert!(missing.to_string().starts_with("could not count number of branches: "));
-    assert_eq!(
-        missing.hint("bench.db").unwrap(),
-        "Perhaps you need to do initialization (\"pgbench -i\") in database \"bench.db\"."
-    );
+    assert!(is_missing_table(&missing), "{missing}");
     init(&driver, &InitOptions { scale: 3, ..steps("tg") });
     let found = TableInfo { scale: 3, partitions: 0, partition_method: None };
-    assert_eq!(info().unwrap(), found);
+    assert_eq!(info().unwrap(), Some(found));
     ask(&driver, "insert into pgbench_history (tid) values (1)");
     let errors = with_session(&driver, async |session| {
         let mut errors = vacuum_before_run(&mut AdminSession::lent(session)).await;
@@ -78,7 +74,7 @@ fn a_run_can_ask_about_the_tables() {
     assert_eq!(errors, []);
     assert_eq!(ask(&driver, "select count(*) from pgbench_history"), ["0"]);
     ask(&driver, "drop table pgbench_accounts");
-    assert!(matches!(info(), Err(TableInfoError::NoAccounts)));
+    assert_eq!(info().unwrap(), None);
 }
 
 #[test]

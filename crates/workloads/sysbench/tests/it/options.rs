@@ -96,13 +96,10 @@ fn the_old_scripts_warn_of_names_and_values_without_effect() {
         ("oltp-table-count=5", "oltp-tables-count"),
         ("oltp-tables-size=5", "oltp-table-size"),
         ("oltp-tablesize=5", "oltp-table-size"),
-        ("oltp-num-tables=5", "oltp-tables-count"),
         ("oltp-index-update=5", "oltp-index-updates"),
         ("oltp-non-index-update=5", "oltp-non-index-updates"),
         ("oltop-read-only=on", "oltp-read-only"),
-        ("oltp-dist-type=uniform", "rand-type"),
         ("mysql-table-type=innodb", "mysql-table-engine"),
-        ("mysql-storage-engine=innodb", "mysql-table-engine"),
     ] {
         let options = parse(LEGACY, &[word]).unwrap();
         assert_eq!(options.warnings.len(), 1, "{word}");

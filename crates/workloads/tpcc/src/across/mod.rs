@@ -336,7 +336,7 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
             what = describe(&one.across.entry),
             there = join_names(&there),
             missing = join_names(&missing),
-            fate = fate
+            fate
         ));
     }
 }
@@ -344,20 +344,17 @@ fn settle(one: &Spread<'_>, branches: &mut [u64], work: &mut CrossShardWork, nam
 fn describe(entry: &Entry<'_>) -> Message {
     let (warehouse, district) = (entry.warehouse.to_string(), entry.district.to_string());
     match &entry.work {
-        LedgerWork::Order { order, .. } => say!(
-            across_order,
-            number = order.number.to_string(),
-            district = district,
-            warehouse = warehouse
-        ),
+        LedgerWork::Order { order, .. } => {
+            say!(across_order, number = order.number.to_string(), district, warehouse)
+        }
         LedgerWork::Payment(payment) => say!(
             across_payment,
             amount = format!("{}.{:02}", payment.cents / 100, payment.cents % 100),
             customer = payment.customer.to_string(),
             of_district = payment.district.to_string(),
             of_warehouse = payment.warehouse.to_string(),
-            district = district,
-            warehouse = warehouse
+            district,
+            warehouse
         ),
         LedgerWork::Delivery(_) => Message::default(),
     }
@@ -398,7 +395,7 @@ pub(crate) fn shards_without_rows(
         say!(
             shards_without_warehouses,
             idle = idle.join(", "),
-            warehouses = warehouses,
+            warehouses,
             used = used.len(),
             all = shards.len()
         )
@@ -469,7 +466,7 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     let there = losses.unknown_committed;
     let (verdict, counts) = match work.is_whole() {
         true => {
-            let whole = say!(across_whole, n = acknowledged, unknown = unknown, there = there);
+            let whole = say!(across_whole, n = acknowledged, unknown, there);
             (CheckVerdict::Passed, whole)
         }
         false => {
@@ -479,8 +476,8 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
                 lost = losses.lost,
                 half = losses.half_done,
                 doubt = losses.in_doubt,
-                unknown = unknown,
-                there = there,
+                unknown,
+                there,
                 unknown_half = losses.unknown_half_done
             );
             (CheckVerdict::Failed, broken)
@@ -489,7 +486,7 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     let mut sentences = vec![counts];
     if !work.listed.is_empty() {
         let which = Message::joined(&work.listed, "; ", "；");
-        sentences.push(say!(across_first, which = which));
+        sentences.push(say!(across_first, which));
     }
     if work.unexplained > 0 {
         sentences.push(say!(across_unexplained, n = work.unexplained));
@@ -497,7 +494,7 @@ pub(crate) fn across_check(work: &CrossShardWork) -> DataCheck {
     if let Some(first) = losses.branches.filter(|first| *first > 0) {
         let seconds = format!("{:.1}", losses.branches_s.unwrap_or(0.0));
         let left = losses.branches_left.unwrap_or(0);
-        sentences.push(say!(across_branches, n = first, left = left, seconds = seconds));
+        sentences.push(say!(across_branches, n = first, left, seconds));
     }
     DataCheck {
         name: DataCheck::ACROSS.to_owned(),

@@ -278,38 +278,24 @@ const LINES_MEAN: f64 = 10.0;
 /// Orders from which on the mean of their lines is judged.
 const LEAST_ORDERS: u64 = 30;
 
-/// The kind of a figure.
-#[derive(Clone, Debug, PartialEq)]
-pub enum FigureForm {
-    /// A share, 0 to 1.
-    Share,
-    Mean,
-    /// Chi-square of 16 classes of about equal probability, or of the five kinds; of this distribution.
-    ChiSquare(Message),
-}
-
-/// A figure of the executed transactions next to its expected value.
+/// A figure of the executed transactions next to its expected value. Its line is passed if chance explains the
+/// difference, and not made if there are too few observations to say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AuditFigure {
-    pub title: Message,
-    pub form: FigureForm,
+    /// As records and papers have it.
+    pub line: AuditLine,
     /// 0 where nothing could have happened.
     pub observed: f64,
+    /// 0 of a distance.
     pub expected: f64,
-    /// The largest difference that chance explains, either way.
-    pub bound: f64,
-    /// Observations.
-    pub of: u64,
-    /// Passed if chance explains the difference; not made if there are too few observations to say.
-    pub verdict: CheckVerdict,
 }
 
 impl AuditFigure {
     /// A figure that chance explains if it is within the bound; `is_judged` is false for too few observations.
     fn new(
-        title: Message,
-        form: FigureForm,
+        name: Message,
         [observed, expected, bound]: [f64; 3],
+        texts: [Message; 3],
         of: u64,
         is_judged: bool,
     ) -> Self {
@@ -318,13 +304,17 @@ impl AuditFigure {
             (true, true) => CheckVerdict::Passed,
             (true, false) => CheckVerdict::Failed,
         };
-        AuditFigure { title, form, observed, expected, bound, of, verdict }
+        let [is, should_be, bound] = texts;
+        let bound = if is_judged { bound } else { "-".into() };
+        let line = AuditLine { name, observed: is, expected: should_be, bound, of, verdict };
+        AuditFigure { line, observed, expected }
     }
 
-    pub(crate) fn share(title: Message, [of, count]: Cases, expected: f64) -> Self {
+    pub(crate) fn share(name: Message, [of, count]: Cases, expected: f64) -> Self {
         let observed = count as f64 / of.max(1) as f64;
-        let bound = chance_of_share(expected, of);
-        AuditFigure::new(title, FigureForm::Share, [observed, expected, bound], of, of > 0)
+        let figures = [observed, expected, chance_of_share(expected, of)];
+        let texts = with_bound(figures.map(|value| format!("{:.3} %", 100.0 * value)));
+        AuditFigure::new(name, figures, texts, of, of > 0)
     }
 
     fn lines_per_order(lines: u64, orders: u64) -> Self {
@@ -332,12 +322,13 @@ impl AuditFigure {
         // Eleven values alike, 5 to 15: the variance is (11^2 - 1) / 12.
         let bound = chance_of_sum(10.0 * count, 5.0) / count;
         let figures = [lines as f64 / count, LINES_MEAN, bound];
-        let (title, is_judged) = (say!(audit_lines_per_order), orders >= LEAST_ORDERS);
-        AuditFigure::new(title, FigureForm::Mean, figures, orders, is_judged)
+        let texts = with_bound(figures.map(|value| format!("{value:.3}")));
+        let (name, is_judged) = (say!(audit_lines_per_order), orders >= LEAST_ORDERS);
+        AuditFigure::new(name, figures, texts, orders, is_judged)
     }
 
     /// The distance of counts from a distribution.
-    fn skew(title: Message, found: &[u64], probabilities: &[f64], distribution: Message) -> Self {
+    fn skew(name: Message, found: &[u64], probabilities: &[f64], distribution: Message) -> Self {
         let draws: u64 = found.iter().sum();
         let mut distance = 0.0;
         let mut classes = 0;
@@ -354,32 +345,17 @@ impl AuditFigure {
         }
         let limit = chi_square_limit(f64::from(classes.max(2) - 1));
         let is_judged = draws > 0 && least >= LEAST_IN_CLASS && classes > 1;
-        let form = FigureForm::ChiSquare(distribution);
-        AuditFigure::new(title, form, [distance, 0.0, limit], draws, is_judged)
+        let texts = [
+            say!(audit_chi_square, value = format!("{distance:.1}")),
+            distribution,
+            say!(audit_at_most, value = format!("{limit:.1}")),
+        ];
+        AuditFigure::new(name, [distance, 0.0, limit], texts, draws, is_judged)
     }
+}
 
-    /// The figure as records and papers have it.
-    pub(crate) fn line(&self) -> AuditLine {
-        let number = |value: f64| match self.form {
-            FigureForm::Share => format!("{:.3} %", 100.0 * value),
-            _ => format!("{value:.3}"),
-        };
-        let (observed, expected, bound): (Message, Message, Message) = match &self.form {
-            FigureForm::ChiSquare(distribution) => (
-                say!(audit_chi_square, value = format!("{:.1}", self.observed)),
-                distribution.clone(),
-                say!(audit_at_most, value = format!("{:.1}", self.bound)),
-            ),
-            _ => (
-                number(self.observed).into(),
-                number(self.expected).into(),
-                format!("± {}", number(self.bound)).into(),
-            ),
-        };
-        let bound = if self.verdict == CheckVerdict::NotMade { "-".into() } else { bound };
-        let (name, of, verdict) = (self.title.clone(), self.of, self.verdict);
-        AuditLine { name, observed, expected, bound, of, verdict }
-    }
+fn with_bound([observed, expected, bound]: [String; 3]) -> [Message; 3] {
+    [observed.into(), expected.into(), format!("± {bound}").into()]
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -396,27 +372,20 @@ pub struct Audit {
 }
 
 impl Audit {
-    fn with(&self, verdict: CheckVerdict) -> impl Iterator<Item = &AuditFigure> {
-        self.figures.iter().filter(move |figure| figure.verdict == verdict)
+    fn with(&self, verdict: CheckVerdict) -> impl Iterator<Item = &AuditLine> {
+        self.figures.iter().map(|figure| &figure.line).filter(move |line| line.verdict == verdict)
     }
 
     /// The figures for which there are too few observations.
     pub fn unjudged(&self) -> Vec<Message> {
-        self.with(CheckVerdict::NotMade).map(|figure| figure.title.clone()).collect()
+        self.with(CheckVerdict::NotMade).map(|line| line.name.clone()).collect()
     }
 
     /// A sentence for everything that chance does not explain.
     pub fn problems(&self) -> Vec<Message> {
-        let problem = |figure: &AuditFigure| {
-            let AuditLine { name, observed, expected, bound, of, .. } = figure.line();
-            say!(
-                audit_wrong,
-                name = name,
-                observed = observed,
-                expected = expected,
-                bound = bound,
-                of = of
-            )
+        let problem = |line: &AuditLine| {
+            let AuditLine { name, observed, expected, bound, of, .. } = line.clone();
+            say!(audit_wrong, name, observed, expected, bound, of)
         };
         self.with(CheckVerdict::Failed).map(problem).collect()
     }

@@ -14,7 +14,7 @@ fn audit(expected: &Expected, found: &Counters) -> Audit {
 
 /// Titles of the figures that are wrong.
 fn titles(audit: &Audit) -> Vec<String> {
-    audit.with(CheckVerdict::Failed).map(|figure| figure.title.to_string()).collect()
+    audit.with(CheckVerdict::Failed).map(|line| line.name.to_string()).collect()
 }
 
 /// As many New-Orders and Payments with what `draw` gives.
@@ -102,13 +102,13 @@ fn a_mix_that_chance_does_not_explain_is_found_as_a_whole_too() {
     let right = audit(&expected, &mixed([4_500, 4_300, 410, 390, 400]));
     assert_eq!(right.problems(), Vec::<Message>::new());
     let mix = |audit: &Audit| audit.figures.last().expect("the mix as a whole").clone();
-    assert_eq!(mix(&right).verdict, CheckVerdict::Passed);
+    assert_eq!(mix(&right).line.verdict, CheckVerdict::Passed);
     assert!(mix(&right).observed < 1.0);
     // Each share within its bound, but all of them far off.
     let wrong = audit(&expected, &mixed([4_280, 4_520, 495, 305, 400]));
     assert_eq!(titles(&wrong), ["mix as a whole"]);
     let few = audit(&expected, &mixed([20, 19, 2, 2, 5]));
-    assert_eq!(mix(&few).verdict, CheckVerdict::NotMade);
+    assert_eq!(mix(&few).line.verdict, CheckVerdict::NotMade);
 }
 
 #[test]
@@ -172,8 +172,9 @@ fn honest_trials_of_a_long_run_have_no_false_alarm() {
         }
         let shares = expected.audit(&counters);
         far += usize::from(shares.figures[..9].iter().any(|share| {
-            let variance = share.expected * (1.0 - share.expected) / share.of.max(1) as f64;
-            share.of > 0 && (share.observed - share.expected).abs() > 4.0 * variance.sqrt()
+            let cases = share.line.of;
+            let variance = share.expected * (1.0 - share.expected) / cases.max(1) as f64;
+            cases > 0 && (share.observed - share.expected).abs() > 4.0 * variance.sqrt()
         }));
         // Remote lines and payments are not drawn here.
         let mut wrong_titles = titles(&shares);

@@ -12,7 +12,7 @@ use crate::settle::{Books, books};
 use crate::{Isolation, Tpcc, prepared_statements};
 use dyno_core::{AdminDriver, AdminSession, DbError, Dialect, ShardNode, is_shardingsphere};
 use dyno_facts::{CheckVerdict, DataCheck, Message, say};
-use dyno_load::query::{pairs, whole};
+use dyno_load::query::check_prepared;
 use dyno_load::settings::{ServerNeed, adopt};
 use dyno_load::{LoadErrorKind, default_sessions};
 use dyno_runner::databases::{self, stopped};
@@ -39,7 +39,7 @@ pub fn trial_needs(isolation: Option<Isolation>) -> &'static [ServerNeed] {
 }
 
 /// Inspects a loaded database and its server, for a number of sessions that ask for this isolation (`None` is what is usual
-/// for the dialect); `wants_foreign_keys` is `None` if nothing is known of that.
+/// for the dialect), and for tables with or without foreign keys.
 ///
 /// # Errors
 /// The server's limits are too low; the session failed.
@@ -47,12 +47,11 @@ pub async fn preflight(
     session: &mut AdminSession<'_>,
     sessions: u32,
     isolation: Option<Isolation>,
-    wants_foreign_keys: Option<bool>,
+    wants_foreign_keys: bool,
 ) -> Result<Preflight, Failure> {
     let dialect = session.dialect();
-    if dialect == Dialect::Mysql {
-        check_prepared(session, sessions).await?;
-    }
+    let each = prepared_statements(dialect).into();
+    check_prepared(session, sessions, each, "or use fewer sessions").await?;
     let keys = foreign_keys(session).await?;
     let is_passed_on = !is_shardingsphere(&session.product().version);
     let warnings = [
@@ -63,79 +62,29 @@ pub async fn preflight(
     Ok(Preflight { isolation, warnings: warnings.into_iter().flatten().collect() })
 }
 
-/// MySQL counts the prepared statements of all sessions together.
-async fn check_prepared(session: &mut AdminSession<'_>, sessions: u32) -> Result<(), Failure> {
-    let mut numbers = [None; 2];
-    let names = ["VARIABLES LIKE 'max_prepared_stmt_count'", "STATUS LIKE 'Prepared_stmt_count'"];
-    for (number, name) in numbers.iter_mut().zip(names) {
-        let answer = pairs(session, &format!("SHOW GLOBAL {name}")).await?;
-        *number = answer.values().next().and_then(|value| whole(value));
-    }
-    let [limit, used] = numbers;
-    let shortage = |limit| prepared_shortage(sessions, limit, used.unwrap_or(0));
-    limit.and_then(shortage).map_or(Ok(()), Err)
-}
-
-fn prepared_shortage(sessions: u32, limit: u64, used: u64) -> Option<Failure> {
-    let each = prepared_statements(Dialect::Mysql);
-    let needed = u64::from(sessions) * u64::from(each);
-    let free = limit.saturating_sub(used);
-    if needed <= free {
-        return None;
-    }
-    let raise = (needed + used).div_ceil(1_000) * 1_000;
-    let failure = Failure::new(format!(
-        "{sessions} sessions need {needed} prepared statements ({each} each), but the server takes \
-         only {free} more (max_prepared_stmt_count is {limit})."
-    ));
-    Some(failure.with_hint(format!(
-        "Execute SET GLOBAL max_prepared_stmt_count = {raise} on the server, or use fewer sessions."
-    )))
-}
-
-fn about_foreign_keys(found: usize, expected: Option<bool>) -> Option<String> {
-    match (found, expected) {
-        (0, Some(true)) => Some(
-            "Foreign keys are asked for, but the tables were loaded without them: they are made at \
-             the end of a load only."
-                .to_owned(),
-        ),
-        (found, Some(false) | None) if found > 0 => Some(format!(
-            "The tables have {found} foreign keys, which every transaction pays for: compare the \
-             figures only with those of databases that have them, too."
-        )),
-        _ => None,
-    }
+fn about_foreign_keys(found: usize, wanted: bool) -> Option<String> {
+    ((found > 0) != wanted).then(|| {
+        format!(
+            "The tables have {found} foreign keys, which are made at the end of a load only and which every transaction \
+             pays for: compare the figures only with those of databases that have as many."
+        )
+    })
 }
 
 /// ShardingSphere-Proxy takes the level that a session asks for and does not pass it on: its sessions at the shards keep
-/// theirs.
+/// theirs. SQLite has one level.
 fn about_isolation(
     dialect: Dialect,
     is_passed_on: bool,
     asked: Option<Isolation>,
 ) -> Option<String> {
-    use Isolation::{ReadCommitted, RepeatableRead, ServerDefault};
-    let text = match (dialect, asked?) {
-        (_, level) if !is_passed_on => {
-            return Some(format!(
-                "ShardingSphere-Proxy passes no isolation on: the option `isolation` ({}) does not count, and sessions \
-                 keep the level of the shards.",
-                level.name()?
-            ));
-        }
-        (Dialect::Mysql, ServerDefault | RepeatableRead) => {
-            "At REPEATABLE READ, MySQL's own default, a Delivery can meet an order again and again \
-             that another session has delivered: it is then tried again as a conflict. Without the \
-             option `isolation` sessions ask for READ COMMITTED."
-        }
-        (Dialect::Sqlite, ReadCommitted | RepeatableRead) => {
-            "SQLite's transactions are serializable: it knows no other isolation, and the option \
-             `isolation` does not count."
-        }
-        _ => return None,
-    };
-    Some(text.to_owned())
+    let level = asked?.name()?;
+    let is_available = dialect != Dialect::Sqlite || asked == Some(Isolation::Serializable);
+    (!is_passed_on || !is_available).then(|| {
+        format!(
+            "The option `isolation` ({level}) does not count: this server keeps a level of its own."
+        )
+    })
 }
 
 const AUDIT_CHECK: &str = "audit";
@@ -183,7 +132,7 @@ pub fn look_before(
     let violated = check::violated(verdicts.iter().flatten());
     match violated.or(misplaced.map(|check| check.evidence.clone())) {
         None => Ok(Before { books, verdicts, placement, when, warehouses }),
-        Some(violated) => Err(Failure::denied(say!(database_inconsistent, violated = violated))
+        Some(violated) => Err(Failure::denied(say!(database_inconsistent, violated))
             .with_hint("Drop the tables and load them again: nothing is measured on these.")),
     }
 }
@@ -364,9 +313,7 @@ fn shard_conditions_check(
     for (node, (books, verdicts)) in shards.iter().zip(&looks) {
         sum.add(books);
         let violated = check::violated(verdicts);
-        problems.extend(
-            violated.map(|violated| say!(shard_violates, node = &node.name, violated = violated)),
-        );
+        problems.extend(violated.map(|violated| say!(shard_violates, node = &node.name, violated)));
     }
     if sum != *endpoint {
         problems.push(say!(shards_differ_from_endpoint));
@@ -413,6 +360,7 @@ fn state(condition: &Condition, verdicts: &Verdicts) -> Option<ConditionState> {
 mod tests {
     use super::*;
     use crate::audit::AuditFigure;
+    use crate::facts::AuditLine;
 
     fn verdict(id: &str, keys: &[&str], violations: u64) -> check::ConditionVerdict {
         let condition = *CONDITIONS.iter().find(|condition| condition.id == id).unwrap();
@@ -449,10 +397,9 @@ mod tests {
 
     #[test]
     fn an_audit_that_passed_names_what_it_has_not_judged() {
-        let figure = |title, verdict| AuditFigure {
-            title,
-            verdict,
-            ..AuditFigure::share(say!(audit_items), [100, 1], 0.01)
+        let figure = |name, verdict| {
+            let figure = AuditFigure::share(say!(audit_items), [100, 1], 0.01);
+            AuditFigure { line: AuditLine { name, verdict, ..figure.line.clone() }, ..figure }
         };
         let figures = vec![
             figure(say!(audit_items), CheckVerdict::Passed),
@@ -496,31 +443,17 @@ mod tests {
     }
 
     #[test]
-    fn prepared_statements_that_do_not_fit_are_told_before_anybody_connects() {
-        assert_eq!(prepared_shortage(511, 16_382, 0), None);
-        let failure = prepared_shortage(1_000, 16_382, 12).unwrap();
-        assert_eq!(
-            failure.message,
-            "1000 sessions need 32000 prepared statements (32 each), but the server takes only \
-             16370 more (max_prepared_stmt_count is 16382)."
-        );
-        let hint = failure.hint.unwrap();
-        assert!(hint.contains("SET GLOBAL max_prepared_stmt_count = 33000 "), "{hint}");
-    }
-
-    #[test]
     fn foreign_keys_are_as_asked_for_or_told() {
-        assert_eq!(about_foreign_keys(0, None), None);
-        assert_eq!(about_foreign_keys(0, Some(false)), None);
-        assert_eq!(about_foreign_keys(10, Some(true)), None);
-        assert!(about_foreign_keys(10, None).unwrap().contains("10 foreign keys"));
-        assert!(about_foreign_keys(0, Some(true)).unwrap().contains("without them"));
+        assert_eq!(about_foreign_keys(0, false), None);
+        assert_eq!(about_foreign_keys(10, true), None);
+        assert!(about_foreign_keys(10, false).unwrap().contains("10 foreign keys"));
+        assert!(about_foreign_keys(0, true).unwrap().contains("0 foreign keys"));
     }
 
     #[test]
-    fn isolation_that_harms_or_is_not_to_be_had_is_told() {
+    fn isolation_that_is_not_to_be_had_is_told() {
         let repeatable = Some(Isolation::RepeatableRead);
-        assert!(about_isolation(Dialect::Mysql, true, repeatable).is_some());
+        assert_eq!(about_isolation(Dialect::Mysql, true, repeatable), None);
         assert_eq!(about_isolation(Dialect::Postgres, true, repeatable), None);
         assert_eq!(about_isolation(Dialect::Mysql, true, None), None);
         assert!(about_isolation(Dialect::Sqlite, true, repeatable).is_some());

@@ -13,7 +13,6 @@ use crate::across::{
     ForeignWork, MappedNodes, across_check, footprint_of_shards, foreign_before, settle_on_shards,
     shards_without_rows, wait_for_branches,
 };
-use crate::audit::AuditFigure;
 use crate::facts::{TpccFacts, TpccKind};
 use crate::ledger::{DistrictBooks, LedgerFile, Recorded, read};
 use crate::load::{
@@ -31,10 +30,9 @@ use dyno_facts::format::short;
 use dyno_facts::{
     CheckVerdict, DataCheck, DataFacts, ExperimentFacts, FamilyFacts, KindSummary, Message, say,
 };
-use dyno_load::LoadErrorKind;
 use dyno_load::settings::ServerNeed;
 use dyno_runner::databases::Database;
-use dyno_runner::failure::{Failure, sentence};
+use dyno_runner::failure::Failure;
 use dyno_runner::family::{
     After, DriveOn, Driven, EndedTrial, Family, FamilyEntry, Footprint, LoadOrder, LostWork, Ready,
     UNPREPARED_HINT, all_or_none, ask, drive_on, footprint, given, load_failure, refused, with_p95,
@@ -274,12 +272,8 @@ impl TpccFamily {
         session: &mut AdminSession<'_>,
         sessions: u32,
     ) -> Result<(TpccDatabase, Preflight), Failure> {
-        let loaded = loaded(session).await.map_err(|error| match error.kind {
-            LoadErrorKind::Data => {
-                Failure::new(sentence(&error.problem)).with_hint(UNPREPARED_HINT)
-            }
-            _ => error.into(),
-        })?;
+        let loaded = loaded(session).await;
+        let loaded = loaded.map_err(|error| load_failure(&error, UNPREPARED_HINT))?;
         let (asked, has) = (self.options.run.warehouses, loaded.warehouses);
         if has < asked {
             let warehouses = counted(asked, "warehouse");
@@ -289,7 +283,7 @@ impl TpccFamily {
             .with_hint(format!("Write `warehouses = {has}`, or load other tables.")));
         }
         let isolation = self.options.run.isolation;
-        let foreign_keys = Some(self.options.load.foreign_keys);
+        let foreign_keys = self.options.load.foreign_keys;
         Ok((loaded, preflight(session, sessions, isolation, foreign_keys).await?))
     }
 
@@ -342,7 +336,7 @@ fn settle_trial(
     let check = across_check(&work);
     let about_payments = match payments_missing {
         0 => say!(payments_counted),
-        n => say!(payments_missing, n = n),
+        n => say!(payments_missing, n),
     };
     // Orders that are away from home are among the lost ones by what became of their other parts, and payments on
     // several shards, too.
@@ -367,10 +361,9 @@ fn ledger_check(lost: &LostWork) -> DataCheck {
         Some(0) => CheckVerdict::Passed,
         Some(_) => CheckVerdict::Failed,
     };
-    let counted = lost.acknowledged.zip(lost.lost);
-    let counted = counted
-        .map(|(acknowledged, lost)| say!(ledger_counted, acknowledged = acknowledged, lost = lost));
-    let evidence: Vec<_> = counted.into_iter().chain([lost.evidence.clone()]).collect();
+    let counts = lost.acknowledged.zip(lost.lost);
+    let counts = counts.map(|(acknowledged, lost)| say!(ledger_counted, acknowledged, lost));
+    let evidence: Vec<_> = counts.into_iter().chain([lost.evidence.clone()]).collect();
     check(DataCheck::LEDGER, verdict, Message::sentences(&evidence))
 }
 
@@ -415,7 +408,7 @@ pub fn facts(
         deliveries_with_skips: audit.deliveries_with_skips,
         shards: workload.shards(),
         crossing_share: workload.counters().crossing_share(),
-        audit: audit.figures.iter().map(AuditFigure::line).collect(),
+        audit: audit.figures.into_iter().map(|figure| figure.line).collect(),
         ..TpccFacts::default()
     };
     facts.set_rates(kinds, window_s);

@@ -24,13 +24,12 @@ use crate::schema::{
 };
 use crate::values::{Constants, Timestamp};
 use dyno_core::{
-    AdminDriver, AdminSession, DbError, Dialect, Discard, RowSource, ShardMap, ShardNode, Shards,
-    counted,
+    AdminDriver, AdminSession, DbError, Dialect, Discard, ShardMap, ShardNode, Shards, counted,
 };
 use dyno_load::catalog;
 use dyno_load::query::{answer, column, drop_tables, execute, pairs};
 use dyno_load::settings::wants_keys_first;
-use dyno_load::{LoadObserver, LoadSessions, StoredRows, bulk_load, doing, retrying, while_doing};
+use dyno_load::{LoadObserver, LoadSessions, StoredRows, doing, store, while_doing};
 use rows::{Chunk, ChunkRows, HEADS, RowParameters, item_chunks, warehouse_chunks};
 use std::collections::{HashMap, HashSet};
 use survey::Survey;
@@ -429,20 +428,9 @@ impl<'a> Load<'a> {
         if *stored > 0 {
             execute(session, &*doing, &chunk.delete()).await?;
         }
-        let table = chunk.table.name();
+        let table = (chunk.table.name(), &chunk.table.columns()[..]);
         let mut source = ChunkRows::new(self.parameters, *chunk);
-        let report = retrying(session, async |session| {
-            source.restart();
-            bulk_load(session, &doing, table, &chunk.table.columns(), &mut source).await
-        })
-        .await?;
-        if report.rows != *rows {
-            return Err(LoadError::data(
-                format!("{table} took {} of {rows} rows of a load.", report.rows),
-                "look for triggers and rules on the table",
-            ));
-        }
-        self.stored.add(report);
+        self.stored.add(store(session, &doing, table, &mut source, *rows).await?);
         Ok(())
     }
 
@@ -451,11 +439,8 @@ impl<'a> Load<'a> {
         let existing = self.loader.one(async |session| existing_keys(session).await)?;
         let mut missing = self.schema.late_keys();
         missing.retain(|key| !existing.contains(&key.name));
-        self.loader.each(
-            &missing,
-            async |_| Ok(()),
-            async |session, (), key| make_key(session, key, self.observer).await,
-        )?;
+        self.loader
+            .each(&missing, async |session, key| make_key(session, key, self.observer).await)?;
         self.loader.one(async |session| self.complete_tables(session).await)?;
         self.verify(places)?;
         self.loader.one(async |session| {

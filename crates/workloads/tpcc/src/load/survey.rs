@@ -217,18 +217,18 @@ impl Survey {
             match held {
                 Some(cells) if owner != Some(shard) => Some(say!(
                     row_misplaced,
-                    table = table,
+                    table,
                     shard = name,
                     n = rows_of(cells),
-                    warehouse = warehouse,
+                    warehouse,
                     other = owner.map_or_else(|| say!(no_shard), |at| (&self.names[at]).into())
                 )),
                 _ if held == seen => None,
                 _ => Some(say!(
                     shard_unseen,
-                    table = table,
+                    table,
                     shard = name,
-                    warehouse = warehouse,
+                    warehouse,
                     held = describe_rows(held),
                     seen = describe_rows(seen)
                 )),
@@ -246,7 +246,7 @@ impl Survey {
         }
         let seen = self.answer(table, None, true);
         let unlike = copies.iter().zip(&self.names).filter(|(copy, _)| **copy != seen);
-        unlike.map(|(_, name)| say!(copy_differs, table = table, shard = name)).collect()
+        unlike.map(|(_, name)| say!(copy_differs, table, shard = name)).collect()
     }
 }
 
@@ -280,7 +280,7 @@ impl ShardProof {
     pub fn message(&self) -> Message {
         if self.problems.is_empty() {
             let rule = self.map.rule().to_string();
-            return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule = rule);
+            return say!(shards_proven, rows = self.rows, shards = self.map.shards(), rule);
         }
         let more = self.found - self.problems.len();
         let more = (more > 0).then(|| say!(shards_more, n = more));

@@ -230,8 +230,8 @@ fn setup_text(setup: &TpccFacts) -> Message {
 fn best_sentence(experiment: &Message, target: &str, point: &TpccPoint) -> Message {
     say!(
         reached_tpmc_tpmtotal_with,
-        experiment = experiment,
-        target = target,
+        experiment,
+        target,
         tpmc = format::short(point.tpmc.median),
         committed = format::short(point.tpmc_committed.median),
         total = format::short(point.tpm_total.median),
@@ -254,21 +254,16 @@ fn bound_sentence(point: &TpccPoint<'_>) -> Message {
     );
     let limit = format::plain(limit);
     if !has_pauses_of_spec(setup) {
-        return say!(
-            with_the_keying_and_think_times,
-            warehouses = warehouses,
-            limit = limit,
-            reached = reached
-        );
+        return say!(with_the_keying_and_think_times, warehouses, limit, reached);
     }
     say!(
         with_keying_and_think_times_must,
-        warehouses = warehouses,
+        warehouses,
         least = format::plain(floor * f64::from(setup.warehouses)),
         floor = floor.to_string(),
-        limit = limit,
+        limit,
         most = most.to_string(),
-        reached = reached
+        reached
     )
 }
 
@@ -300,12 +295,12 @@ fn deviations(trials: &[&Trial]) -> Vec<Message> {
         any(|facts| facts.warehouses == 1).then(|| say!(with_one_warehouse_nothing_is_remote)),
         (!weak.is_empty()).then(|| {
             let levels = Message::list(&unique(weak));
-            say!(isolation_was_the_specification_wants_every, levels = levels)
+            say!(isolation_was_the_specification_wants_every, levels)
         }),
         is_inline.then(|| say!(deliveries_were_executed_by_the_terminals)),
         too_short.map(|shortest_s| {
             let minutes = format::plain(shortest_s / 60.0);
-            say!(the_shortest_measurement_interval_lasted_min, minutes = minutes)
+            say!(the_shortest_measurement_interval_lasted_min, minutes)
         }),
     ];
     // What the specification asks for and no run of dyno does.

@@ -27,8 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         let most = DISTRICTS * facts.warehouses.max(1);
         let (terminals, warehouses) =
             (terminals_text(facts.terminals), warehouses_text(facts.warehouses));
-        (facts.terminals > most)
-            .then(|| say!(terminals_on_warehouses, terminals = terminals, warehouses = warehouses))
+        (facts.terminals > most).then(|| say!(terminals_on_warehouses, terminals, warehouses))
     }),
     Rule::trial(Group::F, Level::W, checks::tpcc_audit_not_made, |trial| {
         match facts(trial)?.audit.is_empty() {
@@ -138,8 +137,8 @@ fn conditions(trial: &Trial, verdict: CheckVerdict) -> Option<Message> {
             _ => Some(Message::joined(&ids, ", ", "、")),
         }
     };
-    let before = describe(|line| &line.before).map(|found| say!(before_found, found = found));
-    let after = describe(|line| &line.after).map(|found| say!(after_found, found = found));
+    let before = describe(|line| &line.before).map(|found| say!(before_found, found));
+    let after = describe(|line| &line.after).map(|found| say!(after_found, found));
     parts(before.into_iter().chain(after))
 }
 
@@ -171,11 +170,11 @@ fn short_pauses(trial: &Trial, kind: &KindSummary) -> Option<Message> {
     let mut messages = Vec::new();
     if is_keying_short {
         let (mean, least) = texts(pauses.keying_s, pauses.keying_clause_s);
-        messages.push(say!(keying_for_s, mean = mean, least = least));
+        messages.push(say!(keying_for_s, mean, least));
     }
     if is_think_short {
         let (mean, least) = texts(pauses.think_s, pauses.think_clause_s);
-        messages.push(say!(thinking_for_s, mean = mean, least = least));
+        messages.push(say!(thinking_for_s, mean, least));
     }
     (!messages.is_empty()).then(|| Message::list(&messages))
 }
@@ -244,17 +243,12 @@ fn unlike_published(evidence: &Evidence, experiment: &Experiment) -> Option<Mess
             let warehouses = difference(setup.warehouses, loaded);
             let terminals = difference(setup.terminals, row.workers());
             let differences = [
-                warehouses.map(|(n, there)| say!(warehouses_instead_of, n = n, there = there)),
-                terminals.map(|(n, there)| say!(terminals_instead_of, n = n, there = there)),
+                warehouses.map(|(n, there)| say!(warehouses_instead_of, n, there)),
+                terminals.map(|(n, there)| say!(terminals_instead_of, n, there)),
                 setup.tpmc_limit.map(|_| say!(keying_and_think_times)),
             ];
             parts(differences.into_iter().flatten()).map(|differences| {
-                say!(
-                    target_beside_row_differences,
-                    target = target,
-                    row = &row.label,
-                    differences = differences
-                )
+                say!(target_beside_row_differences, target, row = &row.label, differences)
             })
         })
     });

@@ -196,7 +196,7 @@ fn evidence(trials: &[&Trial], blocks: &mut Blocks) {
         let lines = facts(trial).map_or(&[][..], |facts| facts.audit.as_slice());
         if lines.is_empty() {
             let (trial, target) = (&trial.label, &trial.target);
-            blocks.fine(say!(audit_of_trial_on_not_made, trial = trial, target = target));
+            blocks.fine(say!(audit_of_trial_on_not_made, trial, target));
             continue;
         }
         let mut inner = Blocks::default();
@@ -250,8 +250,8 @@ fn conditions(trials: &[&Trial], blocks: &mut Blocks) {
             .text(say!(after), |(_, ended)| outcomes(&ended[1], true)),
     );
     let [before, after] = reasons;
-    let before = before.map(|reason| say!(before_not_made, reason = reason));
-    let after = after.map(|reason| say!(after_not_made, reason = reason));
+    let before = before.map(|reason| say!(before_not_made, reason));
+    let after = after.map(|reason| say!(after_not_made, reason));
     blocks.fine(Message::sentences(&before.into_iter().chain(after).collect::<Vec<_>>()));
 }
 
@@ -293,17 +293,14 @@ fn audit_summary(trial: &Trial, lines: &[AuditLine]) -> Vec<Span> {
     let title = say!(audit_of_trial_on, trial = &trial.label, target = &trial.target);
     let (failed, unjudged) =
         (count(lines, CheckVerdict::Failed), count(lines, CheckVerdict::NotMade));
-    let (all, n) = (lines.len().to_string(), lines.len() - failed - unjudged);
-    let result = match (failed, unjudged) {
-        (0, 0) => Span::plain(say!(of_figures_within_their_bounds, n = n.to_string(), all = all)),
-        (0, others) => Span::plain(say!(
-            of_figures_within_their_bounds_not,
-            n = n.to_string(),
-            all = all,
-            others = others.to_string()
-        )),
-        (failed, _) => bad(say!(of_figures_out_of_their_bound, n = failed.to_string(), all = all)),
-    };
+    let text = say!(
+        figures_within_their_bounds,
+        n = (lines.len() - failed - unjudged).to_string(),
+        all = lines.len().to_string(),
+        failed = failed.to_string(),
+        unjudged = unjudged.to_string()
+    );
+    let result = if failed > 0 { bad(text) } else { Span::plain(text) };
     vec![Span::plain(title), Span::plain(say!(text_word)), result]
 }
 

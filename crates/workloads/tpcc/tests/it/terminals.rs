@@ -32,7 +32,7 @@ fn simulate(sessions: u32, round_trip: Nanos, seconds: u64) -> (Tpcc, TrialResul
 /// How many transactions of a kind terminals have entered, by the audit.
 fn entered(tpcc: &Tpcc, kind: TpccTransaction) -> u64 {
     let figure = tpcc.audit().figures.swap_remove(kind.index());
-    (figure.observed * figure.of as f64).round() as u64
+    (figure.observed * figure.line.of as f64).round() as u64
 }
 
 #[test]

@@ -194,8 +194,7 @@ impl DegreeRule {
                 // The administrator's value bounds the degree; only the degree itself has to be set.
                 Err(error) if is_of_server(&error) && !template.contains("{degree}") => {
                     if !before.eq_ignore_ascii_case(&wanted) {
-                        let remark =
-                            say!(setting_stays, setting = name, before = before, wanted = wanted);
+                        let remark = say!(setting_stays, setting = name, before, wanted);
                         applied.remarks.push(remark);
                     }
                     continue;
@@ -206,12 +205,7 @@ impl DegreeRule {
             applied.restore.push(assignment(session.dialect(), name, &before));
             let now = value(session, name).await?.unwrap_or_default();
             if number(&now).is_some_and(|now| Some(now) != number(&wanted)) {
-                applied.remarks.push(say!(
-                    setting_became,
-                    setting = name,
-                    now = now,
-                    wanted = wanted
-                ));
+                applied.remarks.push(say!(setting_became, setting = name, now, wanted));
             }
         }
         if degree > 0 {

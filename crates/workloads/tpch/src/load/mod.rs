@@ -233,8 +233,7 @@ fn finish(
         let began_s = now_s();
         // The largest first.
         let tables: Vec<SchemaTable> = SchemaTable::ALL.into_iter().rev().collect();
-        let no_set_up = async |_: &mut AdminSession<'_>| Ok(());
-        loader.each(&tables, no_set_up, async |session: &mut AdminSession<'_>, (), &table| {
+        loader.each(&tables, async |session: &mut AdminSession<'_>, &table| {
             rows::verify(session, table, &pieces).await
         })?;
         report.verify_s = now_s() - began_s;

@@ -21,7 +21,6 @@ const EPOCH_DAYS: i64 = 10_957;
 pub(super) struct SentRows {
     rows: TpchRows,
     is_binary: bool,
-    pub(super) count: u64,
     sums: [i64; WIDEST],
     kinds: [Type; WIDEST],
     columns: usize,
@@ -31,7 +30,7 @@ impl SentRows {
     pub(super) fn new(table: SchemaTable, rows: TpchRows, is_binary: bool) -> Self {
         let columns = table.columns();
         let kinds = std::array::from_fn(|at| columns.get(at).map_or(Type::Int, |column| column.1));
-        SentRows { rows, is_binary, count: 0, sums: [0; WIDEST], kinds, columns: columns.len() }
+        SentRows { rows, is_binary, sums: [0; WIDEST], kinds, columns: columns.len() }
     }
 
     /// The sums as they are kept in the database between loads.
@@ -49,14 +48,11 @@ impl RowSource for SentRows {
     #[inline]
     fn next_row(&mut self, out: &mut dyn RowWriter) -> bool {
         let (sums, kinds, is_binary) = (&mut self.sums, &self.kinds, self.is_binary);
-        let more = self.rows.next_row(&mut Adding { out, sums, kinds, is_binary, column: 0 });
-        self.count += u64::from(more);
-        more
+        self.rows.next_row(&mut Adding { out, sums, kinds, is_binary, column: 0 })
     }
 
     fn restart(&mut self) {
         self.rows.restart();
-        self.count = 0;
         self.sums = [0; WIDEST];
     }
 }

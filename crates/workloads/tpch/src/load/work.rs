@@ -15,8 +15,8 @@ use dyno_load::catalog;
 use dyno_load::query::{analyze_error, answer, execute};
 use dyno_load::settings::wants_keys_first;
 use dyno_load::{
-    LoadError, LoadObserver, LoadSessions, StoredRows, bulk_load, doing as note, noting, retrying,
-    while_doing,
+    LoadError, LoadObserver, LoadSessions, StoredRows, all_taken, bulk_load, doing as note, noting,
+    retrying, while_doing,
 };
 use dyno_reactor::{now, sleep_until};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -119,7 +119,9 @@ impl Worker<'_> {
                 }
             }
         };
-        loader.each(pieces, set_up, work).map_err(|error| error.with_resume_hint(RESUME))
+        loader
+            .each_at(&[(driver, pieces)], set_up, work)
+            .map_err(|error| error.with_resume_hint(RESUME))
     }
 
     fn tell(&self, piece: &Piece) {
@@ -174,16 +176,7 @@ impl Worker<'_> {
         } else {
             bulk_load(session, &doing(piece), table.name(), &columns, &mut rows).await?
         };
-        if report.rows != expected || rows.count != expected {
-            return Err(LoadError::data(
-                format!(
-                    "Table {} took {} of {expected} rows of a piece.",
-                    table.name(),
-                    report.rows
-                ),
-                "look for triggers and rules on the table",
-            ));
-        }
+        all_taken(table.name(), report.rows, expected)?;
         note_end(session, piece, began_s, expected, rows.sums_text()).await?;
         execute(session, doing(piece), "COMMIT").await?;
         self.stored.add(report);

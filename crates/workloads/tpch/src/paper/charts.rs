@@ -51,7 +51,7 @@ pub(super) fn table_charts(
     lang: Lang,
 ) -> Vec<Drawing> {
     let setup = words::setup(table.setup, table.streams);
-    let place = say!(target_setup, target = table.target, setup = setup);
+    let place = say!(target_setup, target = table.target, setup);
     let class = charts::colour(paper, table.target);
     let draw = |(mut chart, caption, notes): (BarColumns, Message, Vec<Message>)| {
         chart.class = class.clone();
@@ -89,9 +89,9 @@ fn times(
         let degree = degree.to_string();
         let name = match published.and_then(|published| published.scale) {
             Some(scale) => {
-                say!(published_at_sf_degree, scale = format::plain(scale), degree = degree)
+                say!(published_at_sf_degree, scale = format::plain(scale), degree)
             }
-            None => say!(published_degree_degree, degree = degree),
+            None => say!(published_degree_degree, degree),
         };
         name.render(lang)
     };
@@ -99,7 +99,7 @@ fn times(
     let chart = BarColumns {
         width: charts::WIDE.0,
         height: charts::WIDE.1,
-        description: say!(seconds_of_the_22_queries_of, place = place).render(lang),
+        description: say!(seconds_of_the_22_queries_of, place).render(lang),
         base,
         y,
         limit,
@@ -111,7 +111,7 @@ fn times(
     };
     let begins = say!(the_axis_is_logarithmic_and_begins, base = format::plain(base));
     let notes = vec![begins, say!(bars_end_at_the_median_strokes)];
-    Some((chart, say!(seconds_of_each_query, place = place), notes))
+    Some((chart, say!(seconds_of_each_query, place), notes))
 }
 
 fn time(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
@@ -122,11 +122,10 @@ fn time(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn
         None => say!(no_time),
     };
     if times.timed_out > 0 {
-        seconds =
-            say!(given_up_in_of, seconds = seconds, n = times.timed_out, all = times.executions);
+        seconds = say!(given_up_in_of, seconds, n = times.timed_out, all = times.executions);
     }
     let degree = column.degree.to_string();
-    let title = say!(q_at_degree, query = query, degree = degree, seconds = seconds);
+    let title = say!(q_at_degree, query, degree, seconds);
     let positive = times.seconds.filter(|seconds| seconds.min > 0.0);
     BarColumn {
         value: positive.map(|seconds| seconds.median),
@@ -158,12 +157,12 @@ fn speedups(
     let mark_names = published.and_then(|published| {
         let [from, .., to] = published.degrees[..] else { return None };
         let (to, from) = (to.to_string(), from.to_string());
-        Some(say!(published_degree_over, to = to, from = from).render(lang))
+        Some(say!(published_degree_over, to, from).render(lang))
     });
     let chart = BarColumns {
         width: charts::WIDE.0,
         height: charts::WIDE.1 - 60.0,
-        description: say!(speed_up_of_the_22_queries, place = place).render(lang),
+        description: say!(speed_up_of_the_22_queries, place).render(lang),
         base: 1.0,
         y,
         names: table.columns[1..].iter().map(|column| name(column.degree)).collect(),
@@ -173,17 +172,17 @@ fn speedups(
     };
     let mut notes = vec![say!(bars_begin_at_1_those_below), say!(strokes_span_the_lowest_and_the)];
     notes.extend(published.map(|_| say!(published_ones_in_grey)));
-    Some((chart, say!(speed_up_of_each_query_over, degree = &from, place = place), notes))
+    Some((chart, say!(speed_up_of_each_query_over, degree = &from, place), notes))
 }
 
 fn speedup(table: &TpchTable<'_>, place: usize, query: u8, lang: Lang) -> BarColumn {
     let Some(speedup) = table.query_speedup(place, query) else {
-        let title = say!(q_no_speed_up, query = query).render(lang);
+        let title = say!(q_no_speed_up, query).render(lang);
         return BarColumn { title, ..BarColumn::default() };
     };
     let (degree, factor) = (table.columns[place].degree.to_string(), speedup.factor);
     let words = words::speedup(speedup);
-    let title = say!(q_at_degree_times_as_fast, query = query, degree = degree, factor = words);
+    let title = say!(q_at_degree_times_as_fast, query, degree, factor = words);
     // Several bars of a query leave no room for numbers.
     let is_single = table.columns.len() == 2;
     let number = if is_single { format::plain(factor.median) } else { String::new() };

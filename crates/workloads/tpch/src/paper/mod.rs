@@ -84,7 +84,7 @@ impl JudgedFamily for TpchPaper {
             size: degree.into(),
             words: match facts.test.as_str() {
                 "queries" => load.clone(),
-                test => say!(test_degree, test = test, degree = load.clone()),
+                test => say!(test_degree, test, degree = load.clone()),
             },
             name: format!("{} degree={degree}", facts.test),
             load,

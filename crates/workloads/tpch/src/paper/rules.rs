@@ -50,7 +50,7 @@ pub(super) const RULES: &[Rule] = &[
         (cache.verdict == Some(CheckVerdict::Failed)).then(|| {
             let (state, evidence) =
                 (words::cache(&cache.state), Message::sentences(&cache.evidence));
-            say!(not_state_evidence, state = state, evidence = evidence)
+            say!(not_state_evidence, state, evidence)
         })
     }),
     Rule::experiment_of_paper(Group::F, Level::W, checks::tpch_cache_mixed, caches_differ),
@@ -116,7 +116,7 @@ fn caches_differ(evidence: &Evidence, experiment: &Experiment) -> Option<Message
         say!(name_values, name = state, values = Message::list(places))
     };
     let states = parts(by_state.iter().map(place)).filter(|_| by_state.len() > 1);
-    states.map(|states| say!(caches_states, states = states))
+    states.map(|states| say!(caches_states, states))
 }
 
 fn unlike_facts(evidence: &Evidence, experiment: &Experiment) -> Option<Message> {
@@ -163,8 +163,7 @@ fn plans_changed(evidence: &Evidence, experiment: &Experiment) -> Option<Message
     let columns = columns(experiment, &trials_of(evidence, experiment));
     parts(columns.iter().filter_map(|column| {
         let (changed, target) = (column.changed_plans(), words::at_degree(column));
-        (!changed.is_empty())
-            .then(|| say!(queries_on_target, queries = queries(changed), target = target))
+        (!changed.is_empty()).then(|| say!(queries_on_target, queries = queries(changed), target))
     }))
 }
 
@@ -196,7 +195,7 @@ fn streams(trial: &Trial) -> Option<Message> {
         }),
         (pairs < streams as usize).then(|| {
             let pairs = say!(n_pairs, n = pairs);
-            say!(of_refresh_functions_for, pairs = pairs, streams = &in_words)
+            say!(of_refresh_functions_for, pairs, streams = &in_words)
         }),
     ];
     parts(found.into_iter().flatten())

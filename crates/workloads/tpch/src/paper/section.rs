@@ -52,8 +52,7 @@ impl<'a> TpchSection<'a> {
         }
         for own in &self.published {
             let (title, source) = (&own.table.title, &own.table.source);
-            let mut words =
-                vec![say!(published_title_source_source, title = title, source = source)];
+            let mut words = vec![say!(published_title_source_source, title, source)];
             words.push(own.table.method.clone());
             words.extend(own.table.note.clone());
             words.push(say!(the_speed_ups_shown_here_are));
@@ -66,9 +65,9 @@ impl<'a> TpchSection<'a> {
         for own in self.paper.targets.iter().filter(|own| targets.contains(own.label.as_str())) {
             let (target, rows) = (&own.label, settings_of_queries(&own.all_settings));
             let mut inner = Blocks::default();
-            inner.table(settings(say!(settings_of_for_queries_before_the, target = target), &rows));
+            inner.table(settings(say!(settings_of_for_queries_before_the, target), &rows));
             if !rows.is_empty() {
-                let summary = say!(settings_of_that_decide_how_queries, target = target);
+                let summary = say!(settings_of_that_decide_how_queries, target);
                 blocks.details(summary, false, inner);
             }
         }
@@ -213,9 +212,7 @@ fn total(column: &Column<'_>) -> Cell {
     let totals = column.facts().filter(|facts| facts.metrics.is_some()).count();
     time(column, column.total_s())
         .with_if(given_up > 0, || vec![bad(say!(with_given_up, n = given_up))])
-        .with_if(totals > 0 && totals < all, || {
-            vec![bad(say!(n_of_all_trials, n = totals, all = all))]
-        })
+        .with_if(totals > 0 && totals < all, || vec![bad(say!(n_of_all_trials, n = totals, all))])
 }
 
 fn answers(column: &Column<'_>) -> Span {
@@ -303,7 +300,7 @@ fn queries(published: &[PublishedSeconds<'_>], table: &TpchTable<'_>, blocks: &m
     blocks.table(query_table(published, table));
     if table.columns.iter().any(Column::is_penalised) {
         blocks.fine(match words::bounds(table.facts()) {
-            Some(bounds) => say!(and_stand_where_a_query_was, bounds = bounds),
+            Some(bounds) => say!(and_stand_where_a_query_was, bounds),
             None => say!(and_stand_where_a_query_was_given),
         });
     }
@@ -427,7 +424,7 @@ fn query_seconds(times: QueryTimes) -> Cell {
     };
     let given_up = || match executions {
         1 => vec![bad(say!(given_up))],
-        all => vec![bad(say!(given_up_of, n = timed_out, all = all))],
+        all => vec![bad(say!(given_up_of, n = timed_out, all))],
     };
     number(seconds)
         .bound(if timed_out > 0 { "≥" } else { "" })
@@ -462,8 +459,7 @@ fn plans(paper: &Paper, table: &TpchTable<'_>, blocks: &mut Blocks) {
     let mut inner = Blocks::default();
     inner.table(rows);
     let setup = words::setup(table.setup, table.streams);
-    let mut line =
-        vec![Span::plain(say!(plans_of_target_setup, target = table.target, setup = setup))];
+    let mut line = vec![Span::plain(say!(plans_of_target_setup, target = table.target, setup))];
     let changed: BTreeSet<u8> = table.columns.iter().flat_map(Column::changed_plans).collect();
     if !changed.is_empty() {
         line.push(Span::plain(say!(text_word)));
@@ -507,12 +503,12 @@ fn loads(trials: &[TpchTrial<'_>], blocks: &mut Blocks) {
     for ((target, scale, finished_at), loads) in &loads {
         let load = loads[0];
         let scale = format::plain(*scale);
-        let mut title = vec![say!(load_of_at_scale_factor, target = *target, scale = scale)];
+        let mut title = vec![say!(load_of_at_scale_factor, target = *target, scale)];
         if !finished_at.is_empty() {
             title.push(say!(complete_at_time, time = *finished_at));
         }
         let size = load.size_bytes.map(|bytes| format::bytes(bytes as f64));
-        title.extend(size.map(|size| say!(size_with_indexes, size = size)));
+        title.extend(size.map(|size| say!(size_with_indexes, size)));
         let steps: Vec<&LoadStep> = load.steps.iter().filter(|step| !step.is_part()).collect();
         let steps_s: f64 = steps.iter().map(|step| step.seconds).sum();
         let warmed = steps.iter().filter(|step| step.name == "warm-up");

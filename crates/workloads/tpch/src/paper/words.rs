@@ -43,10 +43,10 @@ pub(super) fn setup(facts: &TpchFacts, streams: u32) -> Message {
     let (test, scale) = (test(&facts.test), format::plain(facts.scale));
     let caches = proven_cache(&facts.cache);
     if streams == 1 {
-        return say!(scale_factor_caches, test = test, scale = scale, caches = caches);
+        return say!(scale_factor_caches, test, scale, caches);
     }
     let streams = say!(n_streams, n = streams);
-    say!(scale_factor_caches_2, test = test, scale = scale, streams = streams, caches = caches)
+    say!(scale_factor_caches_2, test, scale, streams, caches)
 }
 
 /// A list of numbers: `0`, `0 and 2`.
@@ -73,7 +73,7 @@ pub(super) fn parameters<'a>(trials: impl Iterator<Item = &'a TpchFacts>) -> Opt
 /// `main at degree 2`.
 pub(super) fn at_degree(column: &Column<'_>) -> Message {
     let (target, degree) = (&column.point.target, column.degree.to_string());
-    say!(target_at_degree_degree, target = target, degree = degree)
+    say!(target_at_degree_degree, target, degree)
 }
 
 /// How the degrees were set and what is to be said of them.
@@ -83,14 +83,14 @@ pub(super) fn degrees_set(tables: &[TpchTable<'_>]) -> Vec<Message> {
         let statements = degree.statements.join("; ");
         let set = match (statements.is_empty(), degree.rule.is_empty()) {
             (true, _) => None,
-            (false, true) => Some(say!(set_by_statements, statements = statements)),
-            (false, false) => Some(say!(set_by_rule, rule = &degree.rule, statements = statements)),
+            (false, true) => Some(say!(set_by_statements, statements)),
+            (false, false) => Some(say!(set_by_rule, rule = &degree.rule, statements)),
         };
         let remarks = unique(column.facts().filter_map(|own| own.degree.remark.clone()).collect());
         let sentences: Vec<Message> = set.into_iter().chain(remarks).collect();
         let (target, degree) = (&column.point.target, column.degree.to_string());
         let text = Message::sentences(&sentences);
-        let line = say!(target_degree_degree_told, target = target, degree = degree, told = text);
+        let line = say!(target_degree_degree_told, target, degree, told = text);
         (!sentences.is_empty()).then_some(line)
     };
     unique(tables.iter().flat_map(|table| table.columns.iter().filter_map(sentence)).collect())
@@ -111,26 +111,22 @@ pub(crate) fn answers<'a>(trials: impl Iterator<Item = &'a TpchFacts> + Clone) -
     let not_compared = with(Some(CheckVerdict::NotMade));
     let is_known = trials.clone().any(|facts| KNOWN_SCALES.contains(&facts.scale));
     let is_none_compared = right == 0 && wrong.is_empty() && !not_compared.is_empty();
-    let is_all = |numbers: &[u8]| numbers.len() == usize::from(QUERIES);
     let mut all = vec![match (is_none_compared, is_known) {
         (true, false) => say!(none_compared),
         (true, true) => say!(none_compared_otherwise),
-        (false, true) => say!(right_of_all_correct, right = right, all = QUERIES),
-        (false, false) => say!(right_of_all_agree, right = right, all = QUERIES),
+        (false, true) => say!(right_of_all_correct, right, all = QUERIES),
+        (false, false) => say!(right_of_all_agree, right, all = QUERIES),
     }];
     match is_known {
         _ if wrong.is_empty() => {}
-        true if is_all(&wrong) => all.push(say!(all_wrong)),
         true => all.push(say!(wrong_queries, queries = queries(wrong))),
         false => all.push(say!(queries_differ, queries = queries(wrong))),
     }
     if !is_none_compared && !not_compared.is_empty() {
         all.push(say!(not_compared_queries, queries = queries(not_compared)));
     }
-    match unanswered.as_slice() {
-        [] => {}
-        every if is_all(every) => all.push(say!(all_without_an_answer)),
-        _ => all.push(say!(without_an_answer, queries = queries(unanswered))),
+    if !unanswered.is_empty() {
+        all.push(say!(without_an_answer, queries = queries(unanswered)));
     }
     Message::joined(&all, "; ", "；")
 }
@@ -142,7 +138,7 @@ pub(super) fn failure(outcome: &QueryOutcome, seconds: f64) -> Option<Message> {
         QueryOutcome::TimedOut => {
             Some(say!(given_up_after_s_which_count, seconds = format::plain(seconds)))
         }
-        QueryOutcome::Failed(why) => Some(say!(failed_why, why = why)),
+        QueryOutcome::Failed(why) => Some(say!(failed_why, why)),
         QueryOutcome::Interrupted => Some(say!(interrupted_by_the_user_it_has)),
     }
 }
@@ -182,10 +178,10 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
         let degree = column.degree.to_string();
         let seconds = column.total_s().map(|total| format::plain(total.median));
         match (seconds, column.degree) {
-            (Some(seconds), 0) => say!(s_without_parallel_workers, seconds = seconds),
+            (Some(seconds), 0) => say!(s_without_parallel_workers, seconds),
             (None, 0) => say!(no_total_without_parallel_workers),
-            (Some(seconds), _) => say!(s_at_degree, seconds = seconds, degree = degree),
-            (None, _) => say!(no_total_at_degree_as_not, degree = degree),
+            (Some(seconds), _) => say!(s_at_degree, seconds, degree),
+            (None, _) => say!(no_total_at_degree_as_not, degree),
         }
     };
     let mut took = Message::list(&table.columns.iter().map(total).collect::<Vec<_>>());
@@ -193,38 +189,13 @@ pub(super) fn best(experiment: &Message, table: &TpchTable<'_>) -> Message {
     if let Some(faster) = table.speedup(last, Column::total_s) {
         let [first, degree] = [0, last].map(|place| table.columns[place].degree.to_string());
         let factor = speedup(faster);
-        took = say!(
-            times_as_fast_at_degree_as,
-            totals = took,
-            factor = factor,
-            degree = degree,
-            first = first
-        );
+        took = say!(times_as_fast_at_degree_as, totals = took, factor, degree, first);
     }
     let (target, setup) = (table.target, setup(table.setup, table.streams));
-    let mut sentences = vec![match table.setup.test.as_str() {
-        "throughput" | "performance" => {
-            say!(
-                the_test_took,
-                experiment = experiment,
-                target = target,
-                setup = setup,
-                took = took
-            )
-        }
-        _ => say!(
-            the_22_queries_took,
-            experiment = experiment,
-            target = target,
-            setup = setup,
-            took = took
-        ),
-    }];
+    let mut sentences = vec![say!(table_took, experiment, target, setup, took)];
     let given_up: BTreeSet<u8> = table.columns.iter().flat_map(Column::penalised).collect();
-    match given_up.len() {
-        0 => {}
-        1 => sentences.push(say!(was_given_up_at_the_bound, queries = queries(given_up))),
-        _ => sentences.push(say!(were_given_up_at_the_bound, queries = queries(given_up))),
+    if !given_up.is_empty() {
+        sentences.push(say!(given_up_at_the_bound, queries = queries(given_up)));
     }
     let counts = table.columns.iter().map(|column| answers(column.facts()));
     let counts = unique(counts.collect());
@@ -239,18 +210,14 @@ pub(super) fn method(trials: &[TpchTrial<'_>]) -> Vec<Message> {
     let mut sentences: Vec<Message> = tests.iter().map(|name| tested(name, trials)).collect();
     let scales = numbers(unique(all().map(|facts| format::plain(facts.scale)).collect()));
     if all().all(|facts| facts.queries.is_empty()) {
-        sentences.push(say!(scale_factor_scales, scales = scales));
+        sentences.push(say!(scale_factor_scales, scales));
         return sentences;
     }
     let parameters = parameters(all()).unwrap_or_else(|| say!(unknown));
-    sentences.push(say!(
-        scale_factor_parameters_of_the_queries,
-        scales = scales,
-        parameters = parameters
-    ));
+    sentences.push(say!(scale_factor_parameters_of_the_queries, scales, parameters));
     sentences.push(match bounds(all()) {
         None => say!(no_query_is_given_up_however),
-        Some(bounds) => say!(a_query_is_given_up_after, bounds = bounds),
+        Some(bounds) => say!(a_query_is_given_up_after, bounds),
     });
     sentences.push(say!(speed_ups_are_the_median_at));
     let seeds: BTreeSet<u64> = trials.iter().map(|(trial, _)| trial.summary.seed).collect();
@@ -267,9 +234,9 @@ fn tested(name: &str, trials: &[TpchTrial<'_>]) -> Message {
         ("queries", _) => say!(the_22_queries_are_executed_one),
         ("power", true) => say!(in_a_power_test_one_session),
         ("power", false) => say!(in_a_power_test_one_session_executes),
-        ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams = streams),
-        ("throughput", false) => say!(in_a_throughput_test_sessions_execute_the, streams = streams),
-        ("performance", _) => say!(a_performance_test_is_runs, streams = streams),
+        ("throughput", true) => say!(in_a_throughput_test_sessions_execute, streams),
+        ("throughput", false) => say!(in_a_throughput_test_sessions_execute_the, streams),
+        ("performance", _) => say!(a_performance_test_is_runs, streams),
         (other, _) => say!(test_name, name = other),
     };
     Message::sentences(&[executed, say!(each_query_is_timed_whole_from)])

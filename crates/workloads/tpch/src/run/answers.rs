@@ -41,7 +41,7 @@ pub(super) fn judge(
     let state = state?;
     if table.is_cut() {
         let mib = (AnswerTable::WORKLOAD_BYTES_MAX >> 20).to_string();
-        return Some(not_made(say!(answer_not_kept, mib = mib)));
+        return Some(not_made(say!(answer_not_kept, mib)));
     }
     if options.parameters == ParameterChoice::Default
         && state == "0"
@@ -55,7 +55,7 @@ pub(super) fn judge(
     let who = Answerer { target: options.target.clone(), degree: options.degree };
     judge_by_file(&file, who, facts, table).unwrap_or_else(|error| {
         let file = file.display().to_string();
-        Some(not_made(say!(file_not_usable, file = file, why = error.to_string())))
+        Some(not_made(say!(file_not_usable, file, why = error.to_string())))
     })
 }
 

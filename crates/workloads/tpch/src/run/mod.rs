@@ -430,8 +430,8 @@ fn deviations(options: &RunOptions, before: &Before) -> Vec<Message> {
             .then(|| say!(validation_parameters)),
         is_warm.then(|| say!(caches_warmed)),
         (options.degree > 0 && is_parallel).then(|| say!(degree_per_session)),
-        (is_whole && pairs > 0).then(|| say!(refreshed, pairs = pairs)),
-        (!is_whole).then(|| say!(refreshed_in_part, pairs = pairs)),
+        (is_whole && pairs > 0).then(|| say!(refreshed, pairs)),
+        (!is_whole).then(|| say!(refreshed_in_part, pairs)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -465,12 +465,12 @@ fn remark(asked: u32, got: Option<u32>, rule: Option<&DegreeRule>) -> Option<Mes
     match (rule, got) {
         (None, _) if asked > 0 => Some(say!(no_degree_rule)),
         (Some(rule), _) if asked > 0 && !rule.is_parallel() => Some(rule.none.clone()),
-        (_, Some(0)) if asked > 0 => Some(say!(degree_without_effect, asked = asked)),
+        (_, Some(0)) if asked > 0 => Some(say!(degree_without_effect, asked)),
         (_, Some(got)) if asked > 0 && got < asked => {
-            Some(say!(fewer_workers_than_asked, asked = asked, got = got))
+            Some(say!(fewer_workers_than_asked, asked, got))
         }
         (rule, Some(got)) if asked == 0 && got > rule.map_or(0, DegreeRule::workers_when_off) => {
-            Some(say!(parallel_although_off, got = got))
+            Some(say!(parallel_although_off, got))
         }
         _ => None,
     }
