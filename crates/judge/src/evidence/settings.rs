@@ -10,7 +10,7 @@ type Known = (&'static str, Meaning, &'static [&'static str]);
 
 const OFF: &[&str] = &["off", "0"];
 
-/// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite.
+/// In the order in which they are shown: MySQL and MariaDB, PostgreSQL, SQLite, then what dyno itself has seen.
 const SETTINGS: &[Known] = &[
     ("innodb_flush_log_at_trx_commit", || say!(n_1_every_commit_waits_until_the), &["0", "2"]),
     ("sync_binlog", || say!(n_1_every_commit_waits_until_the_2), &[]),
@@ -39,6 +39,8 @@ const SETTINGS: &[Known] = &[
     ("cache_size", || say!(page_cache_of_a_session_pages), &[]),
     ("mmap_size", || say!(bytes_of_the_file_that_are), &[]),
     ("locking_mode", || say!(whether_other_connections_may_use_the), &[]),
+    ("data_file_system", || say!(what_keeps_the_data), &["ramfs", "tmpfs"]),
+    ("log_file_system", || say!(what_keeps_the_log), &["ramfs", "tmpfs"]),
 ];
 
 /// The isolation level of sessions, as a target's settings state it.
@@ -52,7 +54,7 @@ pub fn is_of_commits(name: &str) -> bool {
     const OF_COMMITS: &str =
         "innodb_flush_log_at_trx_commit sync_binlog innodb_doublewrite innodb_flush_method
         synchronous_commit fsync full_page_writes journal_mode synchronous
-        synchronous_standby_names";
+        synchronous_standby_names data_file_system log_file_system";
     name == ENGINE || names(OF_COMMITS, name)
 }
 
@@ -246,6 +248,8 @@ mod tests {
         assert_eq!(weak(&[("synchronous", "1"), ("journal_mode", "wal")]), ["synchronous"]);
         assert!(weak(&[("synchronous", "2"), ("journal_mode", "wal")]).is_empty());
         assert_eq!(weak(&[("synchronous_commit", "OFF")]), ["synchronous_commit"]);
+        assert_eq!(weak(&[("fsync", "on"), ("log_file_system", "tmpfs")]), ["log_file_system"]);
+        assert!(weak(&[("data_file_system", "ext4"), ("log_file_system", "xfs")]).is_empty());
     }
 
     #[test]

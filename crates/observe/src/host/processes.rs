@@ -7,6 +7,7 @@
 use crate::proc::{self, ProcessStat, SocketOwner};
 use dyno_core::Address;
 use dyno_facts::{Measures, Metric};
+use rustix::fs::statfs;
 use rustix::param::clock_ticks_per_second;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,6 +18,9 @@ use std::path::{Path, PathBuf};
 /// Programs that hand connections on to a server that is in another place: their CPU is not its.
 const FORWARDERS: &str =
     "docker-proxy rootlesskit rootlessport pasta slirp4netns kubectl socat ssh sshd";
+/// File systems by the numbers that `statfs` gives them; others are shown as these.
+const FILE_SYSTEMS: &str = "6969 nfs, ef53 ext4, 1021994 tmpfs, 2fc12fc1 zfs, 58465342 xfs, 65735546 fuse, \
+                            794c7630 overlay, 858458f6 ramfs, 9123683e btrfs";
 /// The kernel counts in ticks of 10 ms, rounded down for each process: less than this can't be told from nothing.
 const FEWEST_TICKS: u64 = 10;
 
@@ -65,6 +69,27 @@ impl ServerProcess {
         let (Some(&pid), None) = (first.next(), first.next()) else { return None };
         let found = ServerProcess::numbered(pid)?;
         (!FORWARDERS.split(' ').any(|name| name == found.name)).then_some(found)
+    }
+
+    /// The kinds of the file systems of a server's data and log, as settings of dyno's own; those that can't be seen are
+    /// missing. `settings` are the server's.
+    pub fn storage(&self, settings: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let data = ["data_directory", "datadir"].iter().find_map(|name| settings.get(*name));
+        // What a pooler hands on may be the settings of a server elsewhere.
+        let data = data.filter(|_| ["mariadbd", "mysqld", "postgres"].contains(&&*self.name));
+        let log = settings.get("innodb_log_group_home_dir").map_or("pg_wal", String::as_str);
+        let kind = |(name, place): (&str, PathBuf)| {
+            // A container has its own files below its own root.
+            let seen_by_server = format!("/proc/{}/root{}", self.pid, place.display());
+            let file_system = statfs(seen_by_server).or_else(|_| statfs(&place)).ok()?;
+            let number = format!("{:x} ", file_system.f_type as u32);
+            let kind_name = FILE_SYSTEMS.split(", ").find_map(|kind| kind.strip_prefix(&number));
+            Some((name.to_owned(), kind_name.unwrap_or(number.trim()).to_owned()))
+        };
+        let places = |data: &String| {
+            [("data_file_system", data.into()), ("log_file_system", Path::new(data).join(log))]
+        };
+        data.into_iter().flat_map(places).filter_map(kind).collect()
     }
 
     /// What it has used until now; `None` when it has ended.
@@ -271,6 +296,30 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("dyno-processes-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
         folder
+    }
+
+    #[test]
+    fn the_file_systems_of_a_servers_data_and_log_are_told_apart() {
+        let server = |name: &str| ServerProcess {
+            name: name.to_owned(),
+            ..ServerProcess::numbered(std::process::id()).expect("alive")
+        };
+        let memory = PathBuf::from(format!("/dev/shm/dyno-{}", std::process::id()));
+        let data = tempfile().join("data");
+        fs::create_dir_all(&memory).expect("a folder");
+        fs::create_dir_all(&data).expect("a folder");
+        std::os::unix::fs::symlink(&memory, data.join("pg_wal")).expect("a link");
+        let settings = BTreeMap::from([("data_directory".to_owned(), data.display().to_string())]);
+        let found = server("postgres").storage(&settings);
+        assert_eq!(found["log_file_system"], "tmpfs");
+        assert_ne!(found["data_file_system"], "tmpfs", "the tests' folder is on a disk");
+        assert_eq!(server("pgbouncer").storage(&settings), BTreeMap::new());
+        let settings = [("datadir", "/dev/shm/"), ("innodb_log_group_home_dir", "./")];
+        let settings = settings.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        let found = server("mariadbd").storage(&settings);
+        assert_eq!([&found["data_file_system"], &found["log_file_system"]], ["tmpfs", "tmpfs"]);
+        fs::remove_dir_all(memory).expect("removed");
+        fs::remove_dir_all(data).expect("removed");
     }
 
     #[test]

@@ -289,7 +289,12 @@ fn snapshot(node: &ReachedNode, tables: Option<&[String]>, is_after: bool) -> No
         look(session, tables).await
     });
     let (look, away) = match answer {
-        Ok(look) => (look, None),
+        Ok(mut look) => {
+            let server = tables.and_then(|_| node.server.process());
+            let storage = server.map(|server| server.storage(&look.facts.settings));
+            look.facts.settings.extend(storage.unwrap_or_default());
+            (look, None)
+        }
         Err(error) => {
             let away = Message::from(error.to_string());
             let not_readable = vec![away.clone()];
