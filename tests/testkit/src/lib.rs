@@ -13,6 +13,7 @@ mod network;
 mod own_network;
 mod pgbouncer;
 mod postgres;
+mod prepared;
 mod recorded_row;
 mod running;
 mod scratch;

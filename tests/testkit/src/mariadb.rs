@@ -1,8 +1,11 @@
 //! A MariaDB for a test.
 
 use crate::fetched::Fetched;
+use crate::prepared::prepared;
 use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
 use crate::{Scratch, binary};
+use rustix::process::Signal;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 /// A running MariaDB with user `root` (no password) and an empty database `sbtest`.
@@ -44,24 +47,24 @@ impl MariaDb {
     }
 
     fn launch(daemon: &str, installer: &str, options: &[&str]) -> Result<Self, String> {
-        let scratch = Scratch::new();
-        hand_over(scratch.path())?;
-        // A server that starts removes files like temporary tables, also those of others in the same folder.
-        set_up(
-            unprivileged(installer)
-                .arg("--no-defaults")
-                .arg("--auth-root-authentication-method=normal")
-                .arg("--skip-test-db")
-                .arg(format!("--tmpdir={}", scratch.path().display()))
-                .arg(format!("--datadir={}", scratch.file("data").display())),
-        )?;
-        Self::on_data(scratch, daemon, vec!["--no-defaults".to_owned()], options)
+        let arguments = vec!["--no-defaults".to_owned()];
+        let scratch = prepared(daemon, include_str!("mariadb.rs"), |scratch| {
+            // A server that starts removes files like temporary tables, also those of others in the same folder.
+            set_up(
+                unprivileged(installer)
+                    .arg("--no-defaults")
+                    .arg("--auth-root-authentication-method=normal")
+                    .arg("--skip-test-db")
+                    .arg(format!("--tmpdir={}", scratch.path().display()))
+                    .arg(format!("--datadir={}", scratch.file("data").display())),
+            )?;
+            Self::with_sbtest(scratch, daemon, arguments.clone())
+        })?;
+        Self::on_data(scratch, daemon, arguments, options)
     }
 
     /// The installer is a script that looks for programs of this machine: what it does is done here.
     fn launch_fetched(fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
-        let scratch = Scratch::new();
-        hand_over(scratch.path())?;
         let (loader, mut arguments) = fetched.program("usr/sbin/mariadbd", "usr/lib")?;
         let share = |name: &str| fetched.file(&format!("usr/share/{name}"));
         arguments.extend([
@@ -70,28 +73,45 @@ impl MariaDb {
             format!("--lc-messages-dir={}", share("mariadb")),
             format!("--character-sets-dir={}", share("mariadb/charsets")),
         ]);
-        let data = scratch.file("data");
-        std::fs::create_dir(&data).map_err(|error| error.to_string())?;
-        hand_over(&data)?;
-        // A statement a line: the server's own parser of this script wants it so.
-        let mut sql =
-            "create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_owned();
-        for name in ["system_tables", "performance_tables", "system_tables_data"] {
-            let file = share(&format!("mariadb/mariadb_{name}.sql"));
-            sql += &std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
-        }
-        let script = scratch.file("bootstrap.sql");
-        std::fs::write(&script, sql).map_err(|error| error.to_string())?;
-        let script = std::fs::File::open(&script).map_err(|error| error.to_string())?;
-        set_up(
-            unprivileged(&loader)
-                .args(&arguments)
-                .arg("--bootstrap")
-                .arg(format!("--datadir={}", data.display()))
-                .arg(format!("--tmpdir={}", scratch.path().display()))
-                .stdin(script),
-        )?;
+        let daemon = fetched.file("usr/sbin/mariadbd");
+        let scratch = prepared(&daemon, include_str!("mariadb.rs"), |scratch| {
+            let data = scratch.file("data");
+            std::fs::create_dir(&data).map_err(|error| error.to_string())?;
+            hand_over(&data)?;
+            // A statement a line: the server's own parser of this script wants it so.
+            let mut sql =
+                "create database mysql;\nuse mysql;\nset @auth_root_socket=NULL;\n".to_owned();
+            for name in ["system_tables", "performance_tables", "system_tables_data"] {
+                let file = share(&format!("mariadb/mariadb_{name}.sql"));
+                sql +=
+                    &std::fs::read_to_string(&file).map_err(|error| format!("{file}: {error}"))?;
+            }
+            let script = scratch.file("bootstrap.sql");
+            std::fs::write(&script, sql).map_err(|error| error.to_string())?;
+            let script = std::fs::File::open(&script).map_err(|error| error.to_string())?;
+            set_up(
+                unprivileged(&loader)
+                    .args(&arguments)
+                    .arg("--bootstrap")
+                    .arg(format!("--datadir={}", data.display()))
+                    .arg(format!("--tmpdir={}", scratch.path().display()))
+                    .stdin(script),
+            )?;
+            Self::with_sbtest(scratch, &loader, arguments.clone())
+        })?;
         Self::on_data(scratch, &loader, arguments, options)
+    }
+
+    /// A server that has had this folder, and has made the database `sbtest` there.
+    fn with_sbtest(
+        scratch: Scratch,
+        program: &str,
+        arguments: Vec<String>,
+    ) -> Result<Self, String> {
+        let mut mariadb = Self::on_data(scratch, program, arguments, &[])?;
+        mariadb.sql("CREATE DATABASE sbtest")?;
+        mariadb.server.shut_down(Signal::TERM)?;
+        Ok(mariadb)
     }
 
     /// Starts a server on the folder `data` of `scratch`; `arguments` come first, `options` last.
@@ -117,14 +137,15 @@ impl MariaDb {
         let mut mariadb =
             MariaDb { server: TestServer::new(scratch, program, arguments), port, socket };
         mariadb.restart()?;
-        mariadb.sql("CREATE DATABASE sbtest")?;
         Ok(mariadb)
     }
 
     /// Starts the process on its data again.
     pub fn restart(&mut self) -> Result<(), String> {
         let socket = self.socket.clone();
-        self.server.launch(|| client(&socket, "SELECT 1").is_ok())
+        // A client is a program: none is started for each look.
+        let ready = || UnixStream::connect(&socket).is_ok() && client(&socket, "SELECT 1").is_ok();
+        self.server.launch(ready)
     }
 
     /// kill -9.

@@ -1,8 +1,11 @@
 //! A MySQL for a test: the one that `tests/fetch-servers` unpacked, started by its own loader.
 
 use crate::fetched::Fetched;
-use crate::server::{TestServer, free_port, hand_over, set_up, unprivileged};
+use crate::prepared::prepared;
+use crate::server::{TestServer, free_port, set_up, unprivileged};
 use crate::{Scratch, ask};
+use rustix::process::Signal;
+use std::fs;
 use std::path::PathBuf;
 
 /// A running MySQL with user `root` (no password) and an empty database `sbtest`.
@@ -31,23 +34,26 @@ impl MySql {
     }
 
     fn launch(fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
-        let scratch = Scratch::new();
-        hand_over(scratch.path())?;
-        let (loader, mut arguments) =
-            fetched.program("usr/sbin/mysqld", "usr/lib/mysql/private")?;
+        let source = include_str!("mysql.rs");
+        let scratch = prepared(&fetched.file("usr/sbin/mysqld"), source, |scratch| {
+            let (loader, arguments) = program(fetched, &scratch)?;
+            set_up(unprivileged(&loader).args(&arguments).arg("--initialize-insecure"))?;
+            let mut mysql = Self::on_data(scratch, fetched, &[])?;
+            ask(&mysql.url().replace("/sbtest", "/mysql"), "CREATE DATABASE sbtest")
+                .map_err(|error| error.to_string())?;
+            mysql.server.shut_down(Signal::TERM)?;
+            // A server without this file invents an identity.
+            fs::remove_file(mysql.server.folder().join("data/auto.cnf"))
+                .map_err(|error| format!("auto.cnf: {error}"))?;
+            Ok(mysql)
+        })?;
+        Self::on_data(scratch, fetched, options)
+    }
+
+    /// Starts a server on the folder `data` of `scratch`.
+    fn on_data(scratch: Scratch, fetched: &Fetched, options: &[&str]) -> Result<Self, String> {
+        let (loader, mut arguments) = program(fetched, &scratch)?;
         let (port, own) = (free_port(), scratch.path().display());
-        arguments.extend([
-            "--no-defaults".to_owned(),
-            format!("--basedir={}", fetched.file("usr")),
-            format!("--datadir={own}/data"),
-            format!("--tmpdir={own}"),
-            format!("--lc-messages-dir={}", fetched.file("usr/share/mysql")),
-            format!("--character-sets-dir={}", fetched.file("usr/share/mysql/charsets")),
-            "--mysqlx=OFF".to_owned(),
-            "--secure-file-priv=NULL".to_owned(),
-            "--innodb-redo-log-capacity=64M".to_owned(),
-        ]);
-        set_up(unprivileged(&loader).args(&arguments).arg("--initialize-insecure"))?;
         arguments.extend([
             format!("--plugin-dir={}", fetched.file("usr/lib/mysql/plugin")),
             format!("--socket={own}/s"),
@@ -61,7 +67,6 @@ impl MySql {
         let mut mysql = MySql { server: TestServer::new(scratch, &loader, arguments), port };
         let administrator = format!("mysql://root@127.0.0.1:{port}/mysql");
         mysql.server.launch(|| ask(&administrator, "SELECT 1").is_ok())?;
-        ask(&administrator, "CREATE DATABASE sbtest").map_err(|error| error.to_string())?;
         Ok(mysql)
     }
 
@@ -69,4 +74,22 @@ impl MySql {
     pub fn url(&self) -> String {
         format!("mysql://root@127.0.0.1:{}/sbtest", self.port)
     }
+}
+
+/// The program that executes the server on a folder, and its first arguments.
+fn program(fetched: &Fetched, scratch: &Scratch) -> Result<(String, Vec<String>), String> {
+    let (loader, mut arguments) = fetched.program("usr/sbin/mysqld", "usr/lib/mysql/private")?;
+    let own = scratch.path().display();
+    arguments.extend([
+        "--no-defaults".to_owned(),
+        format!("--basedir={}", fetched.file("usr")),
+        format!("--datadir={own}/data"),
+        format!("--tmpdir={own}"),
+        format!("--lc-messages-dir={}", fetched.file("usr/share/mysql")),
+        format!("--character-sets-dir={}", fetched.file("usr/share/mysql/charsets")),
+        "--mysqlx=OFF".to_owned(),
+        "--secure-file-priv=NULL".to_owned(),
+        "--innodb-redo-log-capacity=64M".to_owned(),
+    ]);
+    Ok((loader, arguments))
 }

@@ -1,9 +1,11 @@
 //! A PostgreSQL for a test.
 
 use crate::fetched::Fetched;
-use crate::server::{TestServer, find_program, free_port, hand_over, set_up, unprivileged};
+use crate::prepared::prepared;
+use crate::server::{TestServer, find_program, free_port, set_up, unprivileged};
 use crate::{Scratch, binary};
 use rustix::process::Signal;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -55,15 +57,29 @@ impl Postgres {
     }
 
     fn launch(daemon: &str, initdb: &str, psql: String, options: &[&str]) -> Result<Self, String> {
-        let scratch = Scratch::new();
-        hand_over(scratch.path())?;
-        let data = scratch.file("data");
-        let made_with = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions";
-        set_up(unprivileged(initdb).arg("-D").arg(&data).args(made_with.split(' ')))?;
+        let scratch = prepared(daemon, include_str!("postgres.rs"), |scratch| {
+            let made_with = "-U postgres -A trust -E UTF8 --locale=C --no-sync --no-instructions";
+            let data = scratch.file("data");
+            set_up(unprivileged(initdb).arg("-D").arg(data).args(made_with.split(' ')))?;
+            let mut postgres = Self::on_data(scratch, daemon, psql.clone(), &["-c", "fsync=off"])?;
+            postgres.sql("CREATE DATABASE sbtest")?;
+            postgres.server.shut_down(Signal::INT)?;
+            Ok(postgres)
+        })?;
+        Self::on_data(scratch, daemon, psql, options)
+    }
+
+    /// Starts a server on the folder `data` of `scratch`.
+    fn on_data(
+        scratch: Scratch,
+        daemon: &str,
+        psql: String,
+        options: &[&str],
+    ) -> Result<Self, String> {
         let port = free_port();
         let socket_folder = scratch.path().to_owned();
         let mut arguments = vec![
-            format!("-D{}", data.display()),
+            format!("-D{}", scratch.file("data").display()),
             format!("-p{port}"),
             format!("-k{}", socket_folder.display()),
             "--listen_addresses=127.0.0.1".to_owned(),
@@ -72,7 +88,6 @@ impl Postgres {
         let server = TestServer::new(scratch, daemon, arguments);
         let mut postgres = Postgres { server, port, socket_folder, psql };
         postgres.restart()?;
-        postgres.sql("CREATE DATABASE sbtest")?;
         Ok(postgres)
     }
 
@@ -81,7 +96,11 @@ impl Postgres {
         let ask = (self.psql.clone(), self.port);
         let begin = Instant::now();
         loop {
-            let ready = || client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok();
+            // A client is a program: none is started for each look.
+            let ready = || {
+                TcpStream::connect((Ipv4Addr::LOCALHOST, ask.1)).is_ok()
+                    && client(&ask.0, ask.1, "postgres", "SELECT 1").is_ok()
+            };
             match self.server.launch(ready) {
                 // Children of a killed postmaster hold its shared memory until they notice.
                 Err(why) if why.contains("still in use") && begin.elapsed() < NOTICE => {

@@ -86,6 +86,14 @@ impl TestServer {
         }
     }
 
+    /// Ends the process in order, as `signal` asks for.
+    pub(crate) fn shut_down(&mut self, signal: Signal) -> Result<(), String> {
+        let Some(mut child) = self.child.take() else { return Ok(()) };
+        let ended = kill_process(Pid::from_child(&child), signal).map_err(std::io::Error::from);
+        let ended = ended.and_then(|()| child.wait());
+        ended.map(drop).map_err(|error| format!("{} can't be ended: {error}", self.program))
+    }
+
     /// Asks the process with a signal to end, and kills it if it hasn't after 10 seconds.
     pub(crate) fn end(&mut self, signal: Signal) {
         if let Some(child) = &mut self.child

@@ -311,8 +311,8 @@ fn commands_of_the_suite_treat_a_cluster_of_ones_own() {
          heal_command = \"{program} cluster rejoin $DYNO_NODE && echo $DYNO_TARGET > told\""
     );
     let target = listed(&cluster, ["n1", "n2"]);
-    // One client: whoever applies what it has written keeps up.
-    let load = PGBENCH.replace("clients = 4", "clients = 1");
+    // One worker: whoever applies what it has written keeps up.
+    let load = PGBENCH.replace("workers = 4", "workers = 1");
     let (ran, trial, paper) = Trial::start(scratch.path(), &target, &load, [24, 1], &fault).end();
     assert_taken_over(&ran, &trial);
     let steps = trial["fault"]["steps"].to_string();

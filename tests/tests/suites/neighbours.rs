@@ -71,8 +71,8 @@ fn front_ends_keep_off(folder: &Path, url: &str, who: &str) {
 fn a_second_run_is_refused(url: &str, who: &str) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    // Longer than the others take.
-    suite(folder, &[("main", url)], SYSBENCH, 40);
+    // Longer than the others take, which it leaves the machine to: it is stopped after them.
+    suite(folder, &[("main", url)], &format!("{SYSBENCH}rate = 200\n"), 600);
     let mut first = measuring(folder, "first");
     let second = dyno(folder, &["run", "s.toml", "--dir", "second"]);
     assert_eq!(second.code, 1, "{}", second.all());
@@ -108,7 +108,13 @@ fn a_second_run_is_refused(url: &str, who: &str) {
         shared.all()
     );
     assert!(shared.stdout.contains("shared-target"), "{}", shared.all());
-    assert_eq!(first.end().code, 0, "{}", first.stderr());
+    let measured = || commits(&only_run(&folder.join("first")).expect("a run"), 1);
+    let before = measured().len();
+    first.wait_until("commits beside the others", |_| {
+        measured().iter().skip(before).any(|&count| count > 0)
+    });
+    first.signal(Signal::INT);
+    assert_eq!(first.end().code, 130, "{}", first.stderr());
     // The lock has ended with its run.
     let free = sysbench(folder, url, "run");
     assert_eq!(free.code, 0, "{}", free.all());

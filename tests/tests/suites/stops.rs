@@ -83,11 +83,16 @@ fn goes_on(folder: &Path) {
     assert!(ran.stderr.contains("Going on with"), "{}", ran.all());
 }
 
+/// TPC-C on as little as can be loaded.
+fn load_of_tpcc() -> String {
+    TPCC.replace("warehouses = 2", "warehouses = 1")
+}
+
 /// A load on a server that hangs names what is waited for, and TERM ends it.
 fn load_on_a_server_that_hangs(url: &str, process: u32) {
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, url, TPCC);
+    suite(folder, url, &load_of_tpcc());
     let mut running = start(folder);
     running.wait_until("the load", |running| running.stderr().contains("target main"));
     // Somewhere in the load; every moment of it must do.
@@ -120,7 +125,7 @@ fn a_load_on_a_server_that_hangs_for_long_ends_by_itself() {
     let server = server_or_skip!(MariaDb, "a_load_on_a_server_that_hangs_for_long_ends_by_itself");
     let scratch = Scratch::new();
     let folder = scratch.path();
-    suite(folder, &server.url(), TPCC);
+    suite(folder, &server.url(), &load_of_tpcc());
     let mut running = start(folder);
     running.wait_until("the load", |running| running.stderr().contains("target main"));
     std::thread::sleep(Duration::from_millis(700));

@@ -1,34 +1,44 @@
 //! MySQL and MariaDB.
 
 use super::{
-    ALL_RIGHT, BENCH_IS_RIGHT, Expected, Honest, LOADS_ARE_RIGHT, Refused, Right, Row, Step,
-    go_through, number_at, refusal_steps,
+    ALL_RIGHT, Expected, Honest, LOADS_ARE_RIGHT, RUNS_ARE_HONEST, Refused, Right, Row, Settings,
+    Step, Steps, go_through, number_at, refusal_steps,
 };
 use dyno_core::Dialect;
 use dyno_testkit::{MariaDb, MySql, ask, free_port, skipped};
 
-const NOTHING_IS_LOST: &[(Step, Expected)] = &[
+/// Foreign keys of TPC-C, too.
+const LOADS_WITH_FOREIGN_KEYS: &Steps = &[
     (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Refused("autocommit")),
     (Step::PgbenchInit, Right),
+    (Step::BuildWithForeignKeys, Right),
+    (Step::TpchLoad, Right),
+];
+
+const NOTHING_IS_LOST: &Steps = &[
+    (Step::SysbenchRun, Refused("autocommit")),
     (Step::PgbenchRun, Right),
     (Step::PgbenchScript, Refused("without completing the last transaction")),
-    (Step::Build, Right),
     (Step::TpccRun, Right),
-    (Step::TpchLoad, Right),
     (Step::TpchRun, Right),
 ];
 
-/// Foreign keys of TPC-C, too.
-const FOREIGN_KEYS_ARE_RIGHT: &[(Step, Expected)] = &[
+const RUNS_ARE_REFUSED: &Steps = &[
+    (Step::SysbenchRun, Refused("sql_select_limit")),
+    (Step::PgbenchRun, Right),
+    (Step::TpccRun, Refused("sql_select_limit")),
+    (Step::TpchRun, Refused("sql_select_limit")),
+];
+
+/// `dyno bench` in place of TPC-C.
+const BENCH_IS_RIGHT: &Steps = &[
+    (Step::Bench, Right),
     (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Honest),
+    (Step::SysbenchRun, Refused("autocommit")),
     (Step::PgbenchInit, Right),
     (Step::PgbenchRun, Honest),
-    (Step::BuildWithForeignKeys, Right),
-    (Step::TpccRun, Honest),
     (Step::TpchLoad, Right),
-    (Step::TpchRun, Honest),
+    (Step::TpchRun, Right),
 ];
 
 /// sysbench names the engine of its tables.
@@ -37,30 +47,11 @@ const fn refusal_steps_except_of_sysbench(words: &'static str) -> [(Step, Expect
     [bench, pgbench, build, tpch, (Step::SysbenchPrepare, Right), (Step::SysbenchRun, Right)]
 }
 
-const RUNS_ARE_REFUSED: &[(Step, Expected)] = &[
-    (Step::Bench, Refused("sql_select_limit")),
-    (Step::SysbenchPrepare, Right),
-    (Step::SysbenchRun, Refused("sql_select_limit")),
-    (Step::PgbenchInit, Right),
-    (Step::PgbenchRun, Right),
-    (Step::Build, Right),
-    (Step::TpccRun, Refused("sql_select_limit")),
-    (Step::TpchLoad, Right),
-    (Step::TpchRun, Refused("sql_select_limit")),
-];
-
-/// Tables have their keys from the beginning.
-const KEY_ROWS: &[Row] = &[
-    Row { settings: &[("sql_generate_invisible_primary_key", "ON")], steps: ALL_RIGHT },
-    Row { settings: &[("sql_require_primary_key", "ON")], steps: BENCH_IS_RIGHT },
-];
-
 /// In a group of one server.
 const GROUP_ROWS: &[Row] = &[
-    Row { settings: &[], steps: ALL_RIGHT },
-    Row {
-        settings: &[("group_replication_transaction_size_limit", "1000000")],
-        steps: &[
+    Row::new(
+        &[&[("group_replication_transaction_size_limit", "1000000")]],
+        &[
             (Step::PgbenchInit, Refused("transaction_size_limit")),
             (Step::Build, Refused("transaction_size_limit")),
             (Step::TpchLoad, Refused("transaction_size_limit")),
@@ -68,130 +59,127 @@ const GROUP_ROWS: &[Row] = &[
             (Step::SysbenchPrepare, Right),
             (Step::SysbenchRun, Right),
         ],
-    },
+    ),
     // As little as the largest transactions of these loads need.
-    Row {
-        settings: &[("group_replication_transaction_size_limit", "12800000")],
-        steps: &[(Step::PgbenchInit, Right), (Step::Build, Right), (Step::TpchLoad, Right)],
-    },
+    Row::new(&[&[("group_replication_transaction_size_limit", "12800000")]], ALL_RIGHT),
 ];
+
+const ORACLE: &Settings = &[("sql_mode", "ORACLE")];
+const NULLS: &Settings = &[("sql_mode", "EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")];
 
 /// Rows for MariaDB alone.
 const ENFORCED_ROWS: &[Row] = &[
-    Row { settings: &[("enforce_storage_engine", "Aria")], steps: &refusal_steps("_engine") },
-    Row { settings: &[("sql_mode", "ORACLE")], steps: LOADS_ARE_RIGHT },
+    Row::new(&[&[("enforce_storage_engine", "Aria")]], &refusal_steps("_engine")),
     Row {
-        settings: &[("sql_mode", "EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")],
+        settings: &[&[("sql_mode", "ORACLE,EMPTY_STRING_IS_NULL,SIMULTANEOUS_ASSIGNMENT")]],
         steps: LOADS_ARE_RIGHT,
+        then: &[(ORACLE, RUNS_ARE_HONEST), (NULLS, RUNS_ARE_HONEST)],
     },
 ];
 
-const ENGINE: &[(Step, Expected)] = &refusal_steps_except_of_sysbench("default_storage_engine");
+const ENGINE: &Steps = &refusal_steps_except_of_sysbench("default_storage_engine");
+
+const HARMLESS: &Settings = &[
+    ("binlog_format", "MIXED"),
+    ("binlog_row_image", "MINIMAL"),
+    ("innodb_strict_mode", "OFF"),
+    ("local_infile", "OFF"),
+    ("max_allowed_packet", "65536"),
+    ("net_buffer_length", "4096"),
+    ("sql_quote_show_create", "OFF"),
+    ("sql_notes", "OFF"),
+    ("group_concat_max_len", "4"),
+    ("default_tmp_storage_engine", "MyISAM"),
+    ("character_set_server", "latin1"),
+    ("time_zone", "-11:00"),
+    ("lc_time_names", "de_DE"),
+    ("default_week_format", "3"),
+    ("auto_increment_increment", "7"),
+    ("auto_increment_offset", "3"),
+    ("big_tables", "ON"),
+    ("low_priority_updates", "ON"),
+    ("explicit_defaults_for_timestamp", "OFF"),
+    ("general_log", "OFF"),
+    ("long_query_time", "0"),
+    ("session_track_schema", "ON"),
+    ("session_track_transaction_info", "STATE"),
+    ("innodb_flush_log_at_trx_commit", "0"),
+    ("sync_binlog", "0"),
+    ("innodb_autoinc_lock_mode", "1"),
+    ("updatable_views_with_limit", "NO"),
+    ("max_error_count", "0"),
+    ("query_cache_size", "16777216"),
+    ("query_cache_type", "ON"),
+    // Tables have their own keys from the beginning.
+    ("sql_generate_invisible_primary_key", "ON"),
+];
+
+/// Statements and sessions are cut off, or mean something else.
+const LIMITS: &Settings = &[
+    ("sql_safe_updates", "ON"),
+    ("max_execution_time", "20"),
+    ("max_statement_time", "0.02"),
+    ("sql_big_selects", "OFF"),
+    ("max_join_size", "1000"),
+    ("completion_type", "CHAIN"),
+    ("foreign_key_checks", "OFF"),
+    ("unique_checks", "OFF"),
+    ("div_precision_increment", "0"),
+    ("sql_auto_is_null", "ON"),
+    ("innodb_lock_wait_timeout", "1"),
+    ("lock_wait_timeout", "5"),
+    ("wait_timeout", "3"),
+    ("transaction_isolation", "SERIALIZABLE"),
+    ("tx_isolation", "SERIALIZABLE"),
+    ("alter_algorithm", "INSTANT"),
+    ("idle_transaction_timeout", "1"),
+    ("information_schema_stats_expiry", "86400"),
+];
+
+const MODES: &Settings = &[(
+    "sql_mode",
+    "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,\
+             HIGH_NOT_PRECEDENCE,IGNORE_SPACE,PAD_CHAR_TO_FULL_LENGTH,REAL_AS_FLOAT,\
+             NO_UNSIGNED_SUBTRACTION,ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE",
+)];
+
+const AUTOCOMMIT: &Settings = &[("autocommit", "OFF")];
+const SELECT_LIMIT: &Settings = &[("sql_select_limit", "1")];
+const STATEMENT: &Settings = &[("binlog_format", "STATEMENT")];
 
 /// Rows for both products.
 const ROWS: &[Row] = &[
+    Row::new(&[HARMLESS], ALL_RIGHT),
     Row {
-        settings: &[
-            ("binlog_format", "MIXED"),
-            ("binlog_row_image", "MINIMAL"),
-            ("innodb_strict_mode", "OFF"),
-            ("local_infile", "OFF"),
-            ("max_allowed_packet", "65536"),
-            ("net_buffer_length", "4096"),
-            ("sql_quote_show_create", "OFF"),
-            ("sql_notes", "OFF"),
-            ("group_concat_max_len", "4"),
-            ("default_tmp_storage_engine", "MyISAM"),
-            ("character_set_server", "latin1"),
-            ("time_zone", "-11:00"),
-            ("lc_time_names", "de_DE"),
-            ("default_week_format", "3"),
-            ("auto_increment_increment", "7"),
-            ("auto_increment_offset", "3"),
-            ("big_tables", "ON"),
-            ("low_priority_updates", "ON"),
-            ("explicit_defaults_for_timestamp", "OFF"),
-            ("general_log", "OFF"),
-            ("long_query_time", "0"),
-            ("session_track_schema", "ON"),
-            ("session_track_transaction_info", "STATE"),
-            ("innodb_flush_log_at_trx_commit", "0"),
-            ("sync_binlog", "0"),
-            ("innodb_autoinc_lock_mode", "1"),
-            ("updatable_views_with_limit", "NO"),
-            ("max_error_count", "0"),
-            ("query_cache_size", "16777216"),
-            ("query_cache_type", "ON"),
-        ],
-        steps: ALL_RIGHT,
-    },
-    Row {
-        settings: &[
-            ("sql_safe_updates", "ON"),
-            ("max_execution_time", "20"),
-            ("max_statement_time", "0.02"),
-            ("sql_big_selects", "OFF"),
-            ("max_join_size", "1000"),
-            ("completion_type", "CHAIN"),
-            ("foreign_key_checks", "OFF"),
-            ("unique_checks", "OFF"),
-            ("div_precision_increment", "0"),
-            ("sql_auto_is_null", "ON"),
-            ("innodb_lock_wait_timeout", "1"),
-            ("lock_wait_timeout", "5"),
-            ("wait_timeout", "3"),
-            ("transaction_isolation", "SERIALIZABLE"),
-            ("tx_isolation", "SERIALIZABLE"),
-            ("alter_algorithm", "INSTANT"),
-            ("idle_transaction_timeout", "1"),
-            ("information_schema_stats_expiry", "86400"),
-        ],
-        steps: FOREIGN_KEYS_ARE_RIGHT,
-    },
-    Row {
-        settings: &[(
-            "sql_mode",
-            "ANSI_QUOTES,PIPES_AS_CONCAT,NO_BACKSLASH_ESCAPES,NO_AUTO_VALUE_ON_ZERO,\
-             HIGH_NOT_PRECEDENCE,IGNORE_SPACE,PAD_CHAR_TO_FULL_LENGTH,REAL_AS_FLOAT,\
-             NO_UNSIGNED_SUBTRACTION,ONLY_FULL_GROUP_BY,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE",
-        )],
-        steps: LOADS_ARE_RIGHT,
-    },
-    Row {
-        settings: &[("sql_mode", "PAD_CHAR_TO_FULL_LENGTH")],
-        steps: &[(Step::Bench, Right), (Step::TpchLoad, Right), (Step::TpchRun, Right)],
-    },
-    Row { settings: &[("autocommit", "OFF")], steps: NOTHING_IS_LOST },
-    Row {
-        settings: &[("init_connect", "SET autocommit = 0")],
-        steps: &[
-            (Step::Bench, Right),
-            (Step::SysbenchPrepare, Right),
-            (Step::SysbenchRun, Refused("autocommit")),
+        settings: &[LIMITS, MODES, AUTOCOMMIT, SELECT_LIMIT, STATEMENT],
+        steps: LOADS_WITH_FOREIGN_KEYS,
+        then: &[
+            (LIMITS, RUNS_ARE_HONEST),
+            (MODES, RUNS_ARE_HONEST),
+            (SELECT_LIMIT, RUNS_ARE_REFUSED),
+            (STATEMENT, &[(Step::SysbenchRun, Right), (Step::TpccRun, Refused("binlog_format"))]),
+            (AUTOCOMMIT, NOTHING_IS_LOST),
         ],
     },
-    Row { settings: &[("sql_select_limit", "1")], steps: RUNS_ARE_REFUSED },
-    Row {
-        settings: &[("transaction_read_only", "ON"), ("tx_read_only", "ON")],
-        steps: &refusal_steps("_read_only = on"),
-    },
+    Row::new(&[SELECT_LIMIT], &[(Step::Bench, Refused("sql_select_limit"))]),
+    Row::new(&[STATEMENT], &[(Step::Bench, Refused("binlog_format"))]),
+    Row::new(
+        &[&[
+            ("sql_mode", "PAD_CHAR_TO_FULL_LENGTH"),
+            ("init_connect", "SET autocommit = 0"),
+            // MySQL's: tables have their keys from the beginning.
+            ("sql_require_primary_key", "ON"),
+        ]],
+        BENCH_IS_RIGHT,
+    ),
+    Row::new(
+        &[&[("transaction_read_only", "ON"), ("tx_read_only", "ON")]],
+        &refusal_steps("_read_only = on"),
+    ),
     // In this order the first one is also off again in the end.
-    Row {
-        settings: &[("read_only", "ON"), ("super_read_only", "ON")],
-        steps: &refusal_steps("read-only"),
-    },
-    Row { settings: &[("default_storage_engine", "MEMORY")], steps: ENGINE },
-    Row { settings: &[("default_storage_engine", "MyISAM")], steps: ENGINE },
-    Row {
-        settings: &[("binlog_format", "STATEMENT")],
-        steps: &[
-            (Step::Bench, Refused("binlog_format")),
-            (Step::SysbenchPrepare, Right),
-            (Step::SysbenchRun, Right),
-            (Step::Build, Right),
-            (Step::TpccRun, Refused("binlog_format")),
-        ],
-    },
+    Row::new(&[&[("read_only", "ON"), ("super_read_only", "ON")]], &refusal_steps("read-only")),
+    Row::new(&[&[("default_storage_engine", "MEMORY")]], ENGINE),
+    Row::new(&[&[("default_storage_engine", "MyISAM")]], ENGINE),
 ];
 
 fn execute(port: u16, sql: &str) {
@@ -268,7 +256,6 @@ fn settings_of_mysql() {
     make_account(server.port);
     check_settings_of_target(server.port);
     run_rows(server.port, ROWS);
-    run_rows(server.port, KEY_ROWS);
     for sql in [
         "INSTALL PLUGIN group_replication SONAME 'group_replication.so'",
         "SET GLOBAL group_replication_group_name = '8a94f357-aab4-11df-86ab-c80aa9429562'",

@@ -1,76 +1,82 @@
 //! PostgreSQL.
 
 use super::{
-    ALL_RIGHT, BENCH_IS_RIGHT, LOADS_ARE_RIGHT, Row, go_through, number_at, refusal_steps,
+    ALL_RIGHT, Honest, LOADS_ARE_RIGHT, RUNS_ARE_HONEST, Right, Row, Settings, Step, Steps,
+    go_through, number_at, refusal_steps,
 };
 use dyno_core::Dialect;
 use dyno_testkit::{Postgres, skipped};
 
+/// `dyno bench` in place of the front ends of TPC-C and TPC-H.
+const BENCH_IS_RIGHT: &Steps = &[
+    (Step::Bench, Right),
+    (Step::SysbenchPrepare, Right),
+    (Step::SysbenchRun, Honest),
+    (Step::PgbenchInit, Right),
+    (Step::PgbenchRun, Honest),
+];
+
+/// Sessions and transactions are cut off.
+const LIMITS: &Settings = &[
+    ("statement_timeout", "100"),
+    ("lock_timeout", "1"),
+    ("idle_in_transaction_session_timeout", "100"),
+    ("idle_session_timeout", "1000"),
+    ("transaction_timeout", "100"),
+    ("exit_on_error", "on"),
+];
+
+const SERIALIZABLE: &Settings =
+    &[("default_transaction_isolation", "serializable"), ("session_replication_role", "replica")];
+
+const HARMLESS: &Settings = &[
+    ("bytea_output", "escape"),
+    ("DateStyle", "German, DMY"),
+    ("IntervalStyle", "sql_standard"),
+    ("TimeZone", "Pacific/Kiritimati"),
+    ("client_min_messages", "error"),
+    ("row_security", "off"),
+    ("password_encryption", "md5"),
+    ("synchronous_commit", "off"),
+    ("extra_float_digits", "-15"),
+    ("escape_string_warning", "off"),
+    ("backslash_quote", "off"),
+    ("standard_conforming_strings", "off"),
+    ("xmloption", "document"),
+    ("jit", "off"),
+    ("transform_null_equals", "on"),
+    ("array_nulls", "off"),
+    ("check_function_bodies", "off"),
+    ("default_statistics_target", "1"),
+    ("default_toast_compression", "pglz"),
+    ("plan_cache_mode", "force_generic_plan"),
+    ("work_mem", "64kB"),
+    ("maintenance_work_mem", "1MB"),
+    ("quote_all_identifiers", "on"),
+    ("default_transaction_deferrable", "on"),
+    ("log_min_duration_statement", "0"),
+    ("vacuum_cost_delay", "1"),
+    ("constraint_exclusion", "off"),
+    ("max_parallel_workers_per_gather", "0"),
+];
+
 const ROWS: &[Row] = &[
+    Row::new(&[HARMLESS], ALL_RIGHT),
+    Row::new(
+        &[&[("default_tablespace", "elsewhere"), ("default_table_access_method", "heap_by_name")]],
+        BENCH_IS_RIGHT,
+    ),
     Row {
-        settings: &[
-            ("bytea_output", "escape"),
-            ("DateStyle", "German, DMY"),
-            ("IntervalStyle", "sql_standard"),
-            ("TimeZone", "Pacific/Kiritimati"),
-            ("client_min_messages", "error"),
-            ("row_security", "off"),
-            ("password_encryption", "md5"),
-            ("synchronous_commit", "off"),
-            ("extra_float_digits", "-15"),
-            ("escape_string_warning", "off"),
-            ("backslash_quote", "off"),
-            ("standard_conforming_strings", "off"),
-            ("xmloption", "document"),
-            ("jit", "off"),
-            ("transform_null_equals", "on"),
-            ("array_nulls", "off"),
-            ("check_function_bodies", "off"),
-            ("default_statistics_target", "1"),
-            ("default_toast_compression", "pglz"),
-            ("plan_cache_mode", "force_generic_plan"),
-            ("work_mem", "64kB"),
-            ("maintenance_work_mem", "1MB"),
-            ("quote_all_identifiers", "on"),
-            ("default_transaction_deferrable", "on"),
-            ("log_min_duration_statement", "0"),
-            ("vacuum_cost_delay", "1"),
-            ("constraint_exclusion", "off"),
-            ("max_parallel_workers_per_gather", "0"),
-        ],
-        steps: ALL_RIGHT,
-    },
-    Row {
-        settings: &[
-            ("default_tablespace", "elsewhere"),
-            ("default_table_access_method", "heap_by_name"),
-        ],
-        steps: BENCH_IS_RIGHT,
-    },
-    Row {
-        settings: &[
-            ("statement_timeout", "100"),
-            ("lock_timeout", "1"),
-            ("idle_in_transaction_session_timeout", "100"),
-            ("idle_session_timeout", "1000"),
-            ("transaction_timeout", "100"),
-            ("exit_on_error", "on"),
-        ],
+        settings: &[LIMITS, SERIALIZABLE],
         steps: LOADS_ARE_RIGHT,
+        then: &[(LIMITS, RUNS_ARE_HONEST), (SERIALIZABLE, RUNS_ARE_HONEST)],
     },
-    Row {
-        settings: &[
-            ("default_transaction_isolation", "serializable"),
-            ("session_replication_role", "replica"),
-        ],
-        steps: LOADS_ARE_RIGHT,
-    },
-    Row {
-        settings: &[("default_transaction_read_only", "on")],
-        steps: &refusal_steps("default_transaction_read_only"),
-    },
-    Row { settings: &[("search_path", "nowhere")], steps: &refusal_steps("schema") },
-    Row { settings: &[("temp_file_limit", "0")], steps: &refusal_steps("temp_file_limit") },
+    Row::new(
+        &[&[("default_transaction_read_only", "on")]],
+        &refusal_steps("default_transaction_read_only"),
+    ),
+    Row::new(&[&[("search_path", "nowhere")]], &refusal_steps("schema")),
+    Row::new(&[&[("temp_file_limit", "0")]], &refusal_steps("temp_file_limit")),
 ];
 
 /// Settings in a target's URL win.

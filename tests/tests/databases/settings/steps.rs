@@ -158,17 +158,19 @@ fn sysbench(place: &Place, words: &[&str]) -> Ran {
 /// Each event of these tests leaves a known trace.
 fn sysbench_run(place: &Place) -> (Ran, Option<String>) {
     let (rows, sum) = ("SELECT count(*) FROM sbtest1", "SELECT sum(k) FROM sbtest1");
-    let before = place.number(sum);
+    let (rows_before, sum_before) = (place.number(rows), place.number(sum));
     let run = |test| sysbench(place, &[test, "--events=100", "--time=0", "run"]);
-    let updates = checked(run("oltp_update_index"), || same(place, "sum(k)", sum, before + 100));
+    let updates = run("oltp_update_index");
+    let updates = checked(updates, || same(place, "sum(k)", sum, sum_before + 100));
     if updates.0.code != 0 || updates.1.is_some() {
         return updates;
     }
-    let inserts = checked(run("oltp_insert"), || same(place, "rows", rows, 1_100));
+    let rows_after = rows_before + 100;
+    let inserts = checked(run("oltp_insert"), || same(place, "rows", rows, rows_after));
     if inserts.0.code != 0 || inserts.1.is_some() {
         return inserts;
     }
-    checked(run("oltp_read_write"), || same(place, "rows", rows, 1_100))
+    checked(run("oltp_read_write"), || same(place, "rows", rows, rows_after))
 }
 
 fn pgbench(place: &Place, words: &[&str]) -> Ran {
@@ -178,16 +180,21 @@ fn pgbench(place: &Place, words: &[&str]) -> Ran {
 
 /// A client that meets others may give some transactions up, and says how many it has made.
 fn pgbench_run(place: &Place) -> (Ran, Option<String>) {
+    let tables = [("accounts", "a"), ("tellers", "t"), ("branches", "b")];
+    let balances = tables
+        .map(|(table, column)| format!("SELECT sum({column}balance) FROM pgbench_{table}"))
+        .map(|sum| (place.number(&sum), sum));
     let ran = pgbench(place, &["-c", "2", "-t", "50"]);
     let transactions = ran.stdout.split_once("actually processed: ").and_then(|(_, text)| {
         text.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
     });
     checked(ran, || {
+        // The history begins with each run.
         let rows = transactions.filter(|count| *count > 0).ok_or("no transaction was made")?;
         same(place, "history", "SELECT count(*) FROM pgbench_history", rows)?;
-        let sum = place.number("SELECT sum(delta) FROM pgbench_history");
-        for (table, column) in [("accounts", "a"), ("tellers", "t"), ("branches", "b")] {
-            same(place, table, &format!("SELECT sum({column}balance) FROM pgbench_{table}"), sum)?;
+        let paid = place.number("SELECT sum(delta) FROM pgbench_history");
+        for (before, sum) in &balances {
+            same(place, sum, sum, before + paid)?;
         }
         Ok(())
     })
@@ -235,9 +242,10 @@ fn check_build(place: &Place, foreign_keys: i64) -> Result<(), String> {
 
 /// The books of clause 3.3.2: orders are numbered without gaps, and payments are where they belong.
 fn tpcc_run(place: &Place) -> (Ran, Option<String>) {
+    let before = place.number("SELECT count(*) FROM bmsql_oorder");
     checked(benchmarksql(place, &["run", "props"]), || {
         let orders = place.number("SELECT count(*) FROM bmsql_oorder");
-        if orders <= 30_000 {
+        if orders <= before {
             return Err("no order was stored".to_owned());
         }
         same(place, "numbers", "SELECT sum(d_next_o_id - 1) FROM bmsql_district", orders)?;

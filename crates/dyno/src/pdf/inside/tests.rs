@@ -186,7 +186,9 @@ fn every_letter_of_the_messages_is_in_the_fonts() {
     let fonts = fonts().expect("unpacked");
     let world = PaperWorld::new("", fonts);
     let listed = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut folders = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let root = folders.find(|folder| folder.join("Cargo.lock").is_file()).expect("the workspace");
+    let crates = root.join("crates");
     let rooms = listed(&crates).chain(listed(&crates.join("workloads")));
     let mut letters = 0;
     for file in rooms.flat_map(|room| listed(&room.path().join("messages"))) {
