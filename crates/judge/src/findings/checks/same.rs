@@ -201,8 +201,7 @@ fn schemas(pair: &TargetPair<'_>) -> Option<Message> {
     let (a, b) = (&pair.baseline, &pair.candidate);
     // Products and versions describe the same table in different words.
     let is_same = a.product() == b.product() && a.major_version() == b.major_version();
-    let schema = |side: &TargetSide<'_>| side.told("schema", |it| it.schema_checksum.clone());
-    let checksums = pair.difference(say!(checksum), schema).filter(|_| is_same)?;
+    let checksums = pair.difference(say!(checksum), TargetSide::schema).filter(|_| is_same)?;
     let describe = |name: &String, [a, b]: [Message; 2]| say!(name_a_against_b, name, a, b);
     Some(parts_that_differ(&a.target.schema, &b.target.schema, describe).unwrap_or(checksums))
 }
@@ -561,6 +560,10 @@ impl<'a> TargetSide<'a> {
         let mut nodes = self.trials.iter().flat_map(|trial| nodes_of(trial));
         let found = nodes.find_map(|(_, node)| read(node)).map(Fact::read);
         found.or_else(|| self.stated(name))
+    }
+
+    fn schema(&self) -> Option<Fact> {
+        self.told("schema", |node| node.schema_checksum.clone())
     }
 
     /// The isolation level of sessions: as a workload asked for it, or as the server gives it.
