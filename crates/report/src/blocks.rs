@@ -375,6 +375,18 @@ pub fn lines<T: Into<IntoLine>>(texts: impl IntoIterator<Item = T>) -> TextLine 
     line
 }
 
+/// Spans with a text between them.
+pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> TextLine {
+    let mut line = TextLine::new();
+    for span in spans {
+        if !line.is_empty() {
+            line.push(Span::plain(between));
+        }
+        line.push(span);
+    }
+    line
+}
+
 /// A cell of a table.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Cell {

@@ -15,6 +15,7 @@ mod summary;
 pub use environment::of_settings as settings;
 pub use results::{place, shades};
 
+pub use crate::blocks::separated;
 use crate::blocks::*;
 use crate::charts;
 use crate::evidence::published::{condition_name, published_metric};
@@ -246,18 +247,6 @@ pub fn outcomes(outcomes: &[CountedOutcome], is_brief: bool) -> TextLine {
         line
     };
     lines(outcomes.iter().map(told))
-}
-
-/// Spans with a text between them.
-pub fn separated(spans: impl IntoIterator<Item = Span>, between: &str) -> TextLine {
-    let mut line = TextLine::new();
-    for span in spans {
-        if !line.is_empty() {
-            line.push(Span::plain(between));
-        }
-        line.push(span);
-    }
-    line
 }
 
 /// The lowest and the highest.

@@ -11,7 +11,6 @@ use crate::ReportError;
 use crate::blocks::*;
 use crate::evidence::{Check, GateRow, PairedComparison, Paper, Trial};
 use crate::format::{DASH, NumberFormat};
-use crate::sections::separated;
 use crate::svg::{escape, is_wide, letters, size_of};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
