@@ -214,6 +214,12 @@ pub struct NodeConditions {
     /// Why it could not be asked at some time from before to after the trial, in a sentence, where it was
     /// away or began anew.
     pub down: Option<Message>,
+    /// The settings that decide what a commit promises, each state of them that was seen from before to after the trial.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub commit_settings: Vec<String>,
+    /// True where it read its configuration anew over the same time, without a restart (PostgreSQL).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub was_reloaded: bool,
     /// Median of the round trip of the smallest statement, before the trial.
     pub round_trip_us: Option<f64>,
     /// Share of all CPUs that were busy; only where dyno can see the machine.
@@ -270,6 +276,9 @@ pub struct NodeConditions {
     pub schema_checksum: Option<String>,
     /// Rows of the workload's tables as the server estimates or counts them.
     pub table_rows: BTreeMap<String, u64>,
+    /// Mean length of the first rows of larger tables of the workload (of their texts on MySQL and MariaDB), bytes.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub row_bytes: BTreeMap<String, f64>,
     /// How copies are kept; empty where there are none or none could be read.
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,

@@ -2,9 +2,14 @@
 //! crash empties. Whatever setting is behind it, neither a drop-in nor a suite lets such a run look right.
 
 use dyno_facts::{RunStatus, TrialStatus};
-use dyno_testkit::{MariaDb, MySql, Postgres, Ran, Scratch, ask, dyno, only_run, server_or_skip};
+use dyno_testkit::{
+    MariaDb, MySql, Postgres, Ran, RunningDyno, Scratch, ask, commits, dyno, only_run,
+    server_or_skip, skipped,
+};
 use serde_json::Value;
 use std::fs;
+use std::thread::sleep;
+use std::time::Duration;
 
 const DISCARDED: &str = "The server has discarded the writes of ";
 const SCANNED: &str = "The server scanned whole tables, ";
@@ -249,4 +254,114 @@ fn half_deleted_tables_of_sysbench_are_seen() {
     server.sql("DELETE FROM sbtest.sbtest1 WHERE id % 2 = 1").expect("deleted");
     good(sysbench(&folder, &server, "--rand-type=uniform --time=1 --paper oltp_point_select run"));
     assert!(checks_with_findings(&folder, "W").contains(&"no-rows".to_owned()));
+}
+
+/// A suite that loads a table of sysbench where it is missing and measures it, targets a and b where there are two.
+fn sysbench_suite(folder: &Scratch, urls: &[String], keys: &str) {
+    let targets = ["a", "b"].iter().zip(urls);
+    let targets = targets.map(|(name, url)| format!("[target.{name}]\nurl = \"{url}\"\n"));
+    let suite = format!(
+        "[suite]\nname = \"s\"\n{}[[experiment]]\nname = \"e\"\nworkload = \"sysbench\"\ntest = \"oltp_update_index\"\n\
+         options = {{ tables = 1, table_size = 5000 }}\nworkers = 2\nwarmup_s = 0\nretry_starved = 0\n{keys}\n",
+        targets.collect::<String>()
+    );
+    fs::write(folder.file("s.toml"), suite).expect("a suite");
+}
+
+const FEW_PAIRS: &str =
+    "duration_s = 0.5\ncompare = { baseline = \"a\", candidates = \"b\", pairs = \"2..2\" }";
+
+/// Durability is off in the window alone, and as promised at both looks.
+fn settings_of_a_while_are_seen(url: &str, [off, on]: [&[&str]; 2]) -> Vec<String> {
+    let folder = Scratch::new();
+    sysbench_suite(&folder, &[url.to_owned()], "duration_s = 6");
+    let mut running = RunningDyno::start(folder.path(), &["run", "s.toml"]);
+    let runs = folder.file("dyno-runs");
+    let has_begun = || only_run(&runs).is_some_and(|run| !commits(&run, 1).is_empty());
+    running.wait_until("the window", |_| has_begun());
+    for sql in off {
+        ask(url, sql).expect("changed");
+    }
+    sleep(Duration::from_millis(2500));
+    for sql in on {
+        ask(url, sql).expect("changed");
+    }
+    running.end();
+    assert_eq!(checks_with_findings(&folder, "E"), ["durability-changed"]);
+    checks_with_findings(&folder, "W")
+}
+
+#[test]
+fn durability_that_postgres_lacks_for_a_while_is_seen() {
+    let server = server_or_skip!(Postgres, "durability_that_postgres_lacks_for_a_while_is_seen");
+    let off = ["ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()"];
+    let on = ["ALTER SYSTEM RESET synchronous_commit", off[1]];
+    let caveats = settings_of_a_while_are_seen(&server.url(), [&off, &on]);
+    assert!(caveats.contains(&"settings-reloaded".to_owned()), "{caveats:?}");
+}
+
+#[test]
+fn durability_that_mariadb_lacks_for_a_while_is_seen() {
+    let server = server_or_skip!(MariaDb, "durability_that_mariadb_lacks_for_a_while_is_seen");
+    let [off, on] = [0, 2].map(|to| format!("SET GLOBAL innodb_flush_log_at_trx_commit = {to}"));
+    settings_of_a_while_are_seen(&server.url(), [&[&off], &[&on]]);
+}
+
+/// The log of one of two servers is in memory, which no setting of it says.
+#[test]
+fn a_log_in_memory_is_not_durable() {
+    let name = "a_log_in_memory_is_not_durable";
+    let start = || Postgres::start_with(&["-c", "max_connections=100"]);
+    let (a, b) = (start(), start());
+    let (Ok(a), Ok(mut b)) = (a, b) else { return skipped(name, "PostgreSQL is not installed") };
+    let memory = std::path::PathBuf::from(format!("/dev/shm/dyno-{}", std::process::id()));
+    let log = b.server.folder().join("data/pg_wal");
+    b.kill();
+    // Unlike a new one, the folder keeps its owner.
+    let moved = Ran::of(std::process::Command::new("mv").args([&log, &memory]));
+    if moved.code != 0 {
+        return skipped(name, "there is no /dev/shm");
+    }
+    std::os::unix::fs::symlink(&memory, &log).expect("a link");
+    b.restart().expect("it starts");
+    let folder = Scratch::new();
+    sysbench_suite(&folder, &[a.url(), b.url()], FEW_PAIRS);
+    let ran = dyno(folder.path(), &["run", "s.toml"]);
+    drop(b);
+    fs::remove_dir_all(memory).expect("removed");
+    assert!(ran.stdout.contains("log_file_system = tmpfs"), "{}", ran.all());
+    assert_eq!(checks_with_findings(&folder, "E"), ["durability"]);
+}
+
+/// One side has lost an index, which the run makes again, and its texts are shorter than the other's.
+fn altered_data_are_seen(urls: [String; 2], changes: &[&str], wanted: &[&str]) {
+    let folder = Scratch::new();
+    sysbench_suite(&folder, &urls, &format!("cleanup = false\n{FEW_PAIRS}"));
+    let run = || {
+        let _ = fs::remove_dir_all(folder.file("dyno-runs"));
+        dyno(folder.path(), &["run", "s.toml"]);
+        let mut found = checks_with_findings(&folder, "W");
+        found.retain(|id| ["data-repaired", "rows"].contains(&id.as_str()));
+        found
+    };
+    assert_eq!(run(), [""; 0], "the same data");
+    for sql in changes {
+        ask(&urls[1], sql).expect("changed");
+    }
+    assert_eq!(run(), wanted);
+}
+
+#[test]
+fn altered_data_of_mariadb_are_seen() {
+    let name = "altered_data_of_mariadb_are_seen";
+    let (a, b) = (server_or_skip!(MariaDb, name), server_or_skip!(MariaDb, name));
+    let changes = ["DROP INDEX k_1 ON sbtest1", "UPDATE sbtest1 SET c = 'x'"];
+    altered_data_are_seen([a.url(), b.url()], &changes, &["data-repaired", "rows"]);
+}
+
+#[test]
+fn altered_data_of_postgres_are_seen() {
+    let name = "altered_data_of_postgres_are_seen";
+    let (a, b) = (server_or_skip!(Postgres, name), server_or_skip!(Postgres, name));
+    altered_data_are_seen([a.url(), b.url()], &["DROP INDEX k_1"], &["data-repaired"]);
 }

@@ -179,6 +179,10 @@ pub struct Sample {
     /// samples of a node; `None` when only `uptime_s` is known.
     pub started_s: Option<(f64, f64)>,
     pub uptime_s: Option<f64>,
+    /// When a PostgreSQL last read its configuration, whole seconds on its own clock.
+    pub configured_s: Option<u64>,
+    /// The settings that decide what a commit promises, as `name = value, ...`.
+    pub commit_settings: Option<String>,
 }
 
 /// Replication that is further behind than this is told.

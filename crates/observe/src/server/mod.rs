@@ -16,7 +16,7 @@ use std::time::Instant;
 use dyno_core::{
     AdminSession, AnswerRow, AnswerTable, ColumnNames, DbResult, Dialect, Discard, Nanos, Rows,
 };
-use dyno_facts::{Message, ServerFacts};
+use dyno_facts::{Message, ServerFacts, say};
 use dyno_reactor::{now, timeout};
 
 use state::ask_facts;
@@ -245,6 +245,23 @@ impl<'a, 's> Asker<'a, 's> {
     /// The same of a whole number, rounded down.
     async fn count(&mut self, what: impl Into<Message>, sql: &str) -> DbResult<Option<u64>> {
         Ok(self.number(what, sql).await?.map(|number| number as u64))
+    }
+
+    /// The mean lengths of the first rows of tables, bytes, by statements that are asked for: a name and one in each row.
+    async fn row_bytes(
+        &mut self,
+        tables: &Tables<'_>,
+        statements: &str,
+    ) -> DbResult<BTreeMap<String, f64>> {
+        let queries = self.rows_of(tables, say!(asked_row_lengths), statements).await?;
+        let sql = queries.iter().map(|row| cell(row, 1)).collect::<Vec<_>>().join(" UNION ALL ");
+        // Without a list of tables the load may use any of the database.
+        if tables.0.is_empty() || sql.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let rows = self.rows(say!(asked_row_lengths), &sql).await?;
+        let length = |row: &Vec<_>| Some((cell(row, 0).to_owned(), cell(row, 1).parse().ok()?));
+        Ok(rows.iter().filter_map(length).collect())
     }
 
     /// The first row by the names of its columns, without what is NULL.

@@ -20,6 +20,8 @@ const WRITES: &str =
 /// Statements that work on whole tables, and copies of the server's data.
 const BACKGROUND: &str = include_str!("mysql/background.sql");
 
+const COMMIT_SETTINGS: &str = include_str!("mysql/commit_settings.sql");
+
 const DUMPS: &str = "SELECT host, state FROM information_schema.processlist \
 WHERE command LIKE 'Binlog Dump%' ORDER BY host";
 
@@ -37,6 +39,7 @@ pub(super) async fn state(
     }
     let mut sample = sample_of(&facts.counters);
     sample.started_s = started_s(&sample, asker.began_s);
+    sample.commit_settings = asker.text(say!(asked_commit_settings), COMMIT_SETTINGS).await?;
     // FLUSH STATUS makes counters begin again as a restart does.
     let flushed_s = number(&facts.counters, "Uptime_since_flush_status");
     sample.uptime_s = flushed_s.or(sample.uptime_s);
@@ -73,6 +76,7 @@ pub(super) async fn state(
         schema_checksum,
         schema,
         table_rows: sizes.iter().filter(|row| tables.has(cell(row, 0))).filter_map(rows).collect(),
+        row_bytes: asker.row_bytes(tables, include_str!("mysql/lengths.sql")).await?,
         replicas: replicas(&dumps, &facts.counters),
         acknowledged_by: Some(acknowledged_by(facts, members)),
         transport: host.map(|host| transport(&host, &cipher)),
@@ -89,6 +93,7 @@ pub(super) async fn sample(
         asker.rows(say!(asked_counters), STATUS).await?.iter().map(pair).collect();
     let mut sample = sample_of(&status);
     sample.started_s = started_s(&sample, asker.began_s);
+    sample.commit_settings = asker.text(say!(asked_commit_settings), COMMIT_SETTINGS).await?;
     let work = asker.rows(say!(asked_background_work), BACKGROUND).await?;
     sample.background = work.iter().map(|row| shortened(cell(row, 0))).collect();
     if *is_replica != Some(false) {

@@ -122,6 +122,7 @@ pub(super) async fn state(
         schema_checksum: described.checksum,
         schema: described.schema,
         table_rows: described.rows,
+        row_bytes: asker.row_bytes(tables, include_str!("postgres/lengths.sql")).await?,
         replicas: followers.iter().map(|row| replica(row)).collect(),
         acknowledged_by: Some(acknowledged_by(facts, &followers)),
         transport,
@@ -183,6 +184,8 @@ fn meaning(texts: &BTreeMap<String, String>) -> Sample {
         rows_written: count(texts, "changed"),
         counts_own_commits: true,
         started_s: number(texts, "started").map(|at_s| (at_s, at_s)),
+        configured_s: count(texts, "configured"),
+        commit_settings: texts.get("commit_settings").cloned(),
         ..Sample::default()
     }
 }

@@ -6,7 +6,7 @@ use super::Asker;
 use super::{Asked, Sample, postgres};
 use dyno_core::{AdminSession, DbResult, Dialect, Nanos};
 use dyno_facts::{CommitWait, LogInFacts, Message, NodeConditions, ReplicaFacts, ServerFacts, say};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct NodeState {
@@ -22,6 +22,7 @@ pub struct NodeState {
     /// As [`dyno_facts::ServerFacts`] has it.
     pub schema: BTreeMap<String, String>,
     pub table_rows: BTreeMap<String, u64>,
+    pub row_bytes: BTreeMap<String, f64>,
     pub replicas: Vec<ReplicaFacts>,
     pub acknowledged_by: Option<CommitWait>,
     pub transport: Option<String>,
@@ -46,6 +47,8 @@ pub struct ServerWindow {
     pub background: Vec<String>,
     /// Replica lags that were sampled, seconds: by the names of replicas, a replica's own as `itself`.
     pub lags_s: BTreeMap<String, Vec<f64>>,
+    /// States of the settings that decide what a commit promises.
+    pub commit_settings: BTreeSet<String>,
     pub down: Option<Message>,
     pub asked: Asked,
     pub not_readable: Vec<Message>,
@@ -69,6 +72,9 @@ pub fn node_conditions(
     let asked = asked(before, seen);
     // A replica counts what it applies among its writes.
     let applies = whole(|sample| sample.replicated).is_some_and(|applied| applied > 0);
+    let mut commit_settings = seen.commit_settings.clone();
+    commit_settings
+        .extend([before, after].iter().filter_map(|it| it.sample.commit_settings.clone()));
     let lags_s: Vec<f64> = seen.lags_s.values().flatten().copied().collect();
     let size = |state: &NodeState| state.data_bytes.filter(|&bytes| bytes > 0);
     NodeConditions {
@@ -110,11 +116,15 @@ pub fn node_conditions(
         lag_max_s: lags_s.iter().copied().reduce(f64::max),
         lag_p95_s: percentile_95(lags_s),
         down: seen.down.clone(),
+        commit_settings: commit_settings.into_iter().collect(),
+        // Sessions that were there at that moment did so a little later than the others.
+        was_reloaded: whole(|sample| sample.configured_s).is_some_and(|grown_s| grown_s > 1),
         growth_share: size(before).zip(size(after)).map(|(old, new)| new as f64 / old as f64 - 1.0),
         query_cache: before.query_cache,
         tables_without_statistics: before.tables_without_statistics.clone(),
         schema_checksum: before.schema_checksum.clone(),
         table_rows: before.table_rows.clone(),
+        row_bytes: before.row_bytes.clone(),
         replicas: after.replicas.clone(),
         acknowledged_by: weaker(&before.acknowledged_by, &after.acknowledged_by),
         transport: before.transport.clone(),
@@ -340,6 +350,29 @@ mod tests {
         let found = node_conditions(&at(10, 7, 5.0), &at(35, 607, 75.0), &ServerWindow::default());
         assert_eq!((found.commits, found.transactions_elsewhere), (Some(25), Some(600)));
         assert_eq!(found.elsewhere_s, Some(70.0));
+    }
+
+    #[test]
+    fn settings_that_were_others_for_a_while_are_told() {
+        let at = |settings: &str, configured_s| {
+            let mut state = state(0, 0, 0, 0);
+            state.sample.commit_settings = Some(settings.to_owned());
+            state.sample.configured_s = configured_s;
+            state
+        };
+        let [before, after] = [Some(10), Some(11)].map(|read_s| at("fsync = on", read_s));
+        let mut seen = ServerWindow::default();
+        let found = node_conditions(&before, &after, &seen);
+        assert_eq!(
+            (&found.commit_settings[..], found.was_reloaded),
+            (&["fsync = on".to_owned()][..], false)
+        );
+        seen.commit_settings = ["fsync = off", "fsync = on"].map(str::to_owned).into();
+        let found = node_conditions(&before, &at("fsync = on", Some(70)), &seen);
+        assert_eq!(found.commit_settings, ["fsync = off", "fsync = on"]);
+        assert!(found.was_reloaded);
+        seen.down = Some(Message::from("it was started anew"));
+        assert!(!node_conditions(&before, &at("fsync = on", Some(70)), &seen).was_reloaded);
     }
 
     #[test]

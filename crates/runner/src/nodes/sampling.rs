@@ -276,6 +276,7 @@ impl Sampler<'_> {
                 }
             }
         }
+        seen.commit_settings.extend(sample.commit_settings.clone());
         for work in &sample.background {
             if !seen.background.contains(work) {
                 seen.background.push(work.clone());

@@ -28,7 +28,7 @@ use dyno_facts::statistics::history::{self, FAMILY_ALPHA, HistoryMark, PlacedFig
 use dyno_facts::statistics::ratio::{LEAST_PAIRS, MOST_VARIATION};
 use dyno_facts::statistics::{ALPHA, is_below_noise, mean, mean_interval, median, variation};
 use dyno_facts::{
-    CheckTexts, CheckVerdict, DataFacts, Environment, ExperimentFacts, GeneratorConditions,
+    CheckTexts, CheckVerdict, DataFacts, Environment, Event, ExperimentFacts, GeneratorConditions,
     GeneratorMember, KindSummary, Lang, LatencySummary, Message, NodeConditions, NodeFacts,
     Purpose, Role, Route, SAMPLES_BEYOND, ServerFacts, StatementCounts, TargetFacts, TrialStatus,
     TrialSummary, has_secret, say,

@@ -13,6 +13,8 @@ const ROUND_TRIP_SHARE: f64 = 0.20;
 const ROWS_TIMES: f64 = 1.10;
 /// PostgreSQL counts rows twice for a while that it has just loaded; samples err beside.
 pub(super) const ROWS_TIMES_OF_ESTIMATES: f64 = 2.5;
+/// Mean lengths of a hundred and more rows of the same generator are within a few percent of each other.
+const ROW_BYTES_TIMES: f64 = 1.25;
 /// Of columns, indexes and settings that differ so many are named.
 const MOST_NAMED: usize = 12;
 /// Statements of one transaction: more than this is no single statement.
@@ -46,6 +48,10 @@ pub(super) const RULES: &[Rule] = &[
     Rule::pair(Group::D, Level::W, checks::round_trip, round_trips),
     Rule::pair(Group::D, Level::W, checks::schema, schemas),
     Rule::pair(Group::D, Level::W, checks::rows, rows),
+    Rule::target_of_case(Group::D, Level::W, checks::data_repaired, |case, target| {
+        let is_one_sided = case.targets().any(|other| repair(case, other).is_none());
+        repair(case, target).filter(|_| is_one_sided).cloned()
+    }),
     Rule::trial(Group::D, Level::W, checks::no_statistics, |trial| {
         each_node(trial, |node| commas(&node.tables_without_statistics))
     }),
@@ -62,6 +68,19 @@ pub(super) const RULES: &[Rule] = &[
         let engine = target.settings.iter().find(|row| row.name == settings::ENGINE);
         engine.filter(|_| has_written).map(|row| Message::verbatim(&row.value))
     }),
+    Rule::trial(Group::D, Level::E, checks::durability_changed, |trial| {
+        let is_undisturbed = trial.summary.fault.is_none() && trial.summary.statements.writes > 0;
+        let has_changed = |node: &&NodeConditions| is_undisturbed && node.commit_settings.len() > 1;
+        each_node(trial, |node| {
+            parts(Some(node).filter(has_changed)?.commit_settings.iter().map(Message::from))
+        })
+    }),
+    Rule::trial(Group::D, Level::W, checks::settings_reloaded, |trial| {
+        let is_undisturbed = trial.summary.fault.is_none();
+        each_node(trial, |node| {
+            (is_undisturbed && node.was_reloaded).then(|| say!(reloaded_meanwhile))
+        })
+    }),
     Rule::case(Group::D, Level::E, checks::target_changed, |case| {
         repetition::each_comparison(case, |of| Some((target_changed(case, of)?, VetoReach::AnyFar)))
     }),
@@ -70,6 +89,18 @@ pub(super) const RULES: &[Rule] = &[
 fn weak(target: &PaperTarget) -> Option<Message> {
     let weak = target.settings.iter().filter(|setting| setting.is_weak);
     commas(weak.map(|row| format!("{} = {}", row.name, row.value)))
+}
+
+/// The note of a load that made keys or indexes of complete tables again.
+fn repair<'a>(case: &Case<'a>, target: &PaperTarget) -> Option<&'a Message> {
+    let step = format!("/{}/prepare", target.facts.name);
+    let is_repair = |event: &&Event| {
+        let is_load = event.prepared.as_ref().is_some_and(|id| id.ends_with(&step));
+        // A message is stored with its key.
+        let text = serde_json::to_string(&event.text);
+        is_load && text.is_ok_and(|text| text.contains("load.indexes_made"))
+    };
+    case.run(target.run)?.events.iter().find(is_repair).map(|event| &event.text)
 }
 
 /// What a commit promises or logs costs nothing where nothing is written. Of targets of which some experiments only
@@ -205,6 +236,23 @@ fn rows(pair: &TargetPair<'_>) -> Option<Message> {
     let told = |of: DataAmount| say!(tables_with_rows, n = of.tables, rows = of.rows);
     (a.tables != b.tables || has_more_rows(a, b) || has_more_rows(b, a))
         .then(|| say!(a_against_b, a = told(a), b = told(b)))
+        .or_else(|| row_lengths(pair))
+}
+
+/// Tables of the same columns whose rows are shorter on one side.
+fn row_lengths(pair: &TargetPair<'_>) -> Option<Message> {
+    let sides = [&pair.baseline, &pair.candidate];
+    let [a, b] = sides.map(|side| {
+        let all = side.trials.iter().flat_map(|trial| nodes_of(trial));
+        all.map(|(_, node)| &node.row_bytes).find(|lengths| !lengths.is_empty())
+    });
+    let (of_a, of_b) = a.zip(b).filter(|_| sides[0].schema() == sides[1].schema())?;
+    let differs = |(table, a): (&String, &f64)| {
+        let (a, b) = (*a, *of_b.get(table)?);
+        (a.max(b) > ROW_BYTES_TIMES * a.min(b))
+            .then(|| say!(bytes_a_row_against, table, a = format::whole(a), b = format::whole(b)))
+    };
+    parts(of_a.iter().filter_map(differs).take(MOST_NAMED))
 }
 
 /// By more than an estimate may err, or by less and the bytes say so too: by half as much, as not all of them are rows.

@@ -2,7 +2,7 @@
 
 use super::quiet::{CANDIDATE, quiet};
 use super::{AS_IT_IS, Case, candidate, candidate_nodes, check, nodes, trials};
-use dyno_facts::{CommitWait, ScriptFacts, ServerFacts, TargetFacts};
+use dyno_facts::{CommitWait, Event, FaultFacts, ScriptFacts, ServerFacts, TargetFacts};
 use dyno_report::Paper;
 use dyno_store::RunData;
 
@@ -38,6 +38,23 @@ fn tables(runs: &mut [RunData], rows: u64, bytes: u64) {
         node.data_bytes = Some(bytes);
         node.table_rows.values_mut().for_each(|own| *own = rows);
     });
+}
+
+/// Rows of the candidate beside such of 190 bytes.
+fn row_bytes(runs: &mut [RunData], bytes: f64) {
+    nodes(runs, |node| node.row_bytes = [("sbtest1".to_owned(), 190.0)].into());
+    candidate_nodes(runs, |node| node.row_bytes = [("sbtest1".to_owned(), bytes)].into());
+}
+
+/// The loads of these targets have made an index of complete tables.
+fn prepared(runs: &mut [RunData], targets: &[&str]) {
+    let text = r#"{"key": "runner.data_prepared", "en": "made k_1 again",
+        "args": {"loaded": {"key": "load.indexes_made", "en": "made k_1 again"}}}"#;
+    runs[0].events.extend(targets.iter().map(|target| Event {
+        prepared: Some(format!("e/{target}/prepare")),
+        text: serde_json::from_str(text).expect("a message"),
+        ..Event::default()
+    }));
 }
 
 /// A candidate whose setting is another from this trial on.
@@ -135,6 +152,37 @@ pub(super) const CASES: &[Case] = &[
         evidence: "64 tables with 6,400,000 rows against 64 tables with 5,440,000 rows",
         fires: |runs| tables(runs, 85_000, 850),
         silent: |runs| tables(runs, 92_000, 850),
+    },
+    Case {
+        id: "data-repaired",
+        evidence: "target new: made k_1 again",
+        fires: |runs| prepared(runs, &[CANDIDATE]),
+        silent: |runs| prepared(runs, &["old", CANDIDATE]),
+    },
+    Case {
+        id: "durability-changed",
+        evidence: "fsync = off; fsync = on",
+        fires: |runs| {
+            nodes(runs, |node| {
+                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
+            });
+            trials(runs, |trial| trial.statements.writes = 1);
+        },
+        // It only reads.
+        silent: |runs| {
+            nodes(runs, |node| {
+                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
+            });
+        },
+    },
+    Case {
+        id: "settings-reloaded",
+        evidence: "pg_conf_load_time() has moved",
+        fires: |runs| nodes(runs, |node| node.was_reloaded = true),
+        silent: |runs| {
+            nodes(runs, |node| node.was_reloaded = true);
+            trials(runs, |trial| trial.fault = Some(FaultFacts::default()));
+        },
     },
     Case {
         id: "no-statistics",
@@ -287,4 +335,16 @@ fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
     };
     let tests = ["pgbench tpcb-like", "pgbench statements", "lua script"];
     assert_eq!(tests.map(is_found), [true, false, false]);
+}
+
+/// As many rows, with one byte in place of a text.
+#[test]
+fn rows_of_another_length_are_other_data() {
+    let found = |bytes: f64| {
+        let mut runs = quiet();
+        row_bytes(&mut runs, bytes);
+        check(&Paper::new(&runs, &[]), "rows").lines.first().map(ToString::to_string)
+    };
+    assert!(found(71.0).is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71")));
+    assert_eq!(found(160.0), None);
 }
