@@ -192,6 +192,37 @@ pub(super) const CASES: &[Case] = &[
         },
     },
     Case {
+        id: "data-repaired",
+        evidence: "target new: made k_1 again",
+        fires: |runs| prepared(runs, &[CANDIDATE]),
+        silent: |runs| prepared(runs, &["old", CANDIDATE]),
+    },
+    Case {
+        id: "durability-changed",
+        evidence: "fsync = off; fsync = on",
+        fires: |runs| {
+            nodes(runs, |node| {
+                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
+            });
+            trials(runs, |trial| trial.statements.writes = 1);
+        },
+        // It only reads.
+        silent: |runs| {
+            nodes(runs, |node| {
+                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
+            });
+        },
+    },
+    Case {
+        id: "settings-reloaded",
+        evidence: "pg_conf_load_time() has moved",
+        fires: |runs| nodes(runs, |node| node.was_reloaded = true),
+        silent: |runs| {
+            nodes(runs, |node| node.was_reloaded = true);
+            trials(runs, |trial| trial.fault = Some(FaultFacts::default()));
+        },
+    },
+    Case {
         id: "no-statistics",
         evidence: "sbtest7",
         fires: |runs| {
@@ -342,4 +373,16 @@ fn rows_are_compared_only_where_the_tables_of_a_workload_are_known() {
     };
     let tests = ["pgbench tpcb-like", "pgbench statements", "lua script"];
     assert_eq!(tests.map(is_found), [true, false, false]);
+}
+
+/// As many rows, with one byte in place of a text.
+#[test]
+fn rows_of_another_length_are_other_data() {
+    let found = |bytes: f64| {
+        let mut runs = quiet();
+        row_bytes(&mut runs, bytes);
+        check(&Paper::new(&runs, &[]), "rows").lines.first().map(ToString::to_string)
+    };
+    assert!(found(71.0).is_some_and(|line| line.contains("sbtest1: 190 bytes a row against 71")));
+    assert_eq!(found(160.0), None);
 }
