@@ -153,44 +153,6 @@ pub(super) const CASES: &[Case] = &[
         fires: |runs| tables(runs, 85_000, 850),
         silent: |runs| tables(runs, 92_000, 850),
     },
-    // As many rows, with one byte in place of a text.
-    Case {
-        id: "rows",
-        evidence: "sbtest1: 190 bytes a row against 71",
-        fires: |runs| row_bytes(runs, 71.0),
-        silent: |runs| row_bytes(runs, 160.0),
-    },
-    Case {
-        id: "data-repaired",
-        evidence: "target new: made k_1 again",
-        fires: |runs| prepared(runs, &[CANDIDATE]),
-        silent: |runs| prepared(runs, &["old", CANDIDATE]),
-    },
-    Case {
-        id: "durability-changed",
-        evidence: "fsync = off; fsync = on",
-        fires: |runs| {
-            nodes(runs, |node| {
-                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
-            });
-            trials(runs, |trial| trial.statements.writes = 1);
-        },
-        // It only reads.
-        silent: |runs| {
-            nodes(runs, |node| {
-                node.commit_settings = vec!["fsync = off".into(), "fsync = on".into()]
-            });
-        },
-    },
-    Case {
-        id: "settings-reloaded",
-        evidence: "pg_conf_load_time() has moved",
-        fires: |runs| nodes(runs, |node| node.was_reloaded = true),
-        silent: |runs| {
-            nodes(runs, |node| node.was_reloaded = true);
-            trials(runs, |trial| trial.fault = Some(FaultFacts::default()));
-        },
-    },
     Case {
         id: "data-repaired",
         evidence: "target new: made k_1 again",
