@@ -193,7 +193,7 @@ fn it_speaks_chinese_and_says_when_there_is_nothing_to_compare() {
     assert_eq!(compare(900.0, 6, &[], &["--lang", "fr"]).code, 2);
     let nothing = compare(900.0, 0, &[], &["--gate", "tps.ratio.low > 0.97"]);
     assert_eq!((nothing.code, nothing.stdout.as_str()), (2, ""), "{nothing:?}");
-    let said = "error: Nothing can be compared: a has no complete trial. It compares no two targets.\nhint: ";
+    let said = "error: Nothing can be compared: it compares no two targets, or has no complete trial of both.\nhint: ";
     assert!(nothing.stderr.starts_with(said), "{nothing:?}");
 }
 

@@ -283,7 +283,7 @@ fn bad_suites() {
     let ran = dyno(folder, &["run", "s.toml", "--shrink", "7"]);
     one_error(&ran, 2, "`--shrink 7`", "at most 1");
     let ran = dyno(folder, &["paper", "nosuch"]);
-    one_error(&ran, 2, "no run `nosuch`", "dyno ls");
+    one_error(&ran, 2, "no run `nosuch`", "dyno quickstart");
     no_run(folder);
     let ran = dyno(folder, &["rnu", "quickstart"]);
     decent(&ran);

@@ -120,7 +120,14 @@ fn a_run_is_watched_from_any_moment_to_its_end() {
     assert!(metrics.contains("test=\"oltp_point_select\""), "{metrics}");
 
     // Its end is told to whoever listens.
-    let listener = std::thread::spawn(move || listen(&page, |_| false));
+    let (sender, hears) = std::sync::mpsc::channel();
+    let listener = std::thread::spawn(move || {
+        listen(&page, |_| {
+            let _ = sender.send(());
+            false
+        })
+    });
+    hears.recv().expect("it hears the run");
     run.signal(Signal::INT);
     let ran = run.end();
     assert_eq!(ran.code, 130, "{}", ran.all());

@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn what_a_paper_has_no_place_for_is_refused() {
-        for more in ["--max-tries=3", "-C", "-L 5", "-l", "-d", "--continue-on-error"] {
+        for more in ["--max-tries=3", "-C", "-L 5", "-l", "--debug", "--continue-on-error"] {
             let line = format!("-n -S -T 1 --paper {more} sqlite:none.db");
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let refused = paper_of_words(&words).expect_err(&line).to_string();
