@@ -233,6 +233,7 @@ fn postgres() -> Vec<Case> {
     let tls = "sslmode=require";
     let plain = "sslmode=disable";
     let scram = "sslmode=disable&require_auth=scram-sha-256";
+    let bound = "sslmode=prefer&channel_binding=require";
     [
         ("no answer to the wish for TLS", tls, at_start([]), "elapsed"),
         ("TLS is hidden", tls, at_start([Say(b"N".to_vec())]), "does not offer TLS"),
@@ -256,9 +257,11 @@ fn postgres() -> Vec<Case> {
         ("a row too early", plain, at_start([Say(message(b'D', ROW))]), "no place"),
         ("SCRAM from its end", plain, at_start([Say(message(b'R', b"\0\0\0\x0cv=x"))]), "impossible turn"),
         ("SCRAM without proof", plain, at_start([Say(message(b'R', SASL)), Hear, Say(message(b'R', &[0; 4]))]), "impossible turn"),
+        ("binding without TLS", plain, at_start([Say(message(b'R', SASL_PLUS))]), "channel binding without TLS"),
         ("no method but SCRAM: trust", scram, at_start([Say(message(b'R', &[0; 4]))]), "the method none"),
         ("no method but SCRAM: password", scram, at_start([Say(message(b'R', &[0, 0, 0, 3]))]), "the method password"),
         ("no method but SCRAM: md5", scram, at_start([Say(message(b'R', b"\0\0\0\x05salt"))]), "the method md5"),
+        ("a binding is stripped", bound, at_start([Say(b"N".to_vec()), Hear, Say(message(b'R', SASL))]), "without channel binding"),
         ("no answer to a query", plain, at_query([]), "elapsed"),
         ("hang-up in a query", plain, at_query([Say(rows(3)), Leave]), "error: "),
         ("a flood of rows", plain, at_query([Say(message(b'T', COLUMN)), Flood(message(b'D', ROW))]), "elapsed"),

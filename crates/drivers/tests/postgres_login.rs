@@ -149,19 +149,20 @@ fn passwords(server: &Postgres) {
     }
 }
 
-/// Item 1: wanted methods, and what a session says that was proven.
+/// Item 1: channel binding, wanted methods, and what a session says that was proven.
 fn proofs(server: &Postgres, files: &Path) {
     let ca = files.join("ca.pem").display().to_string();
     let scram = "scram:s%C3%A9cret%20%26%20100%25";
     let url = |user: &str, host: &str, query: &str| {
         format!("postgres://{user}@{host}:{}/sbtest?{query}", server.port)
     };
-    let verified = format!("sslmode=verify-full&sslrootcert={ca}");
+    let verified = format!("sslmode=verify-full&sslrootcert={ca}&channel_binding=require");
     for (user, host, query, tls, method) in [
         (scram, "127.0.0.1", "sslmode=disable", None, "scram-sha-256"),
-        (scram, "127.0.0.1", "sslmode=require", Some(false), "scram-sha-256"),
+        (scram, "127.0.0.1", "sslmode=require", Some(false), "scram-sha-256-plus"),
+        (scram, "127.0.0.1", "channel_binding=require", Some(false), "scram-sha-256-plus"),
         (scram, "127.0.0.1", "channel_binding=disable", Some(false), "scram-sha-256"),
-        (scram, "localhost", &verified, Some(true), "scram-sha-256"),
+        (scram, "localhost", &verified, Some(true), "scram-sha-256-plus"),
         ("hashed:hash%27ed", "127.0.0.1", "require_auth=md5", Some(false), "md5"),
         ("plain:plain", "127.0.0.1", "require_auth=!md5&sslmode=disable", None, "password"),
         ("postgres", "127.0.0.1", "require_auth=none", Some(false), "none"),
@@ -176,8 +177,8 @@ fn proofs(server: &Postgres, files: &Path) {
         assert!(proof.tls.is_none_or(|tls| tls.version == "TLS 1.3"), "{proof:?}");
     }
     let refused = |user, query, words| rejected(&url(user, "127.0.0.1", query), "08004", words);
-    let bound = url(scram, "127.0.0.1", "channel_binding=require").parse::<TargetUrl>();
-    assert!(bound.unwrap_err().message.contains("channel_binding=require"));
+    refused(scram, "sslmode=disable&channel_binding=require", "without channel binding");
+    refused("postgres", "channel_binding=require", "without channel binding");
     refused(scram, "require_auth=md5,password", "excludes");
     refused("plain:plain", "require_auth=scram-sha-256", "excludes");
     refused("postgres", "require_auth=!none", "excludes");

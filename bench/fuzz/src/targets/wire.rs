@@ -7,7 +7,7 @@ use dyno_wire::mysql::handshake::Greeting;
 use dyno_wire::mysql::{Answer, AnswerStep, Definitions, Encoding, PrepareAnswer, ServerError};
 use dyno_wire::postgres::frame::{next_frame, tag};
 use dyno_wire::postgres::row::data_row;
-use dyno_wire::postgres::scram::ClientFirst;
+use dyno_wire::postgres::scram::{ChannelBinding, ClientFirst};
 use dyno_wire::postgres::types::ValueFormat;
 use dyno_wire::postgres::{backend, frame};
 
@@ -79,7 +79,7 @@ pub(super) fn postgres(stream: &[u8]) {
                     if message.len() < 60
                         && !message.windows(5).any(|five| five.iter().all(u8::is_ascii_digit)) =>
                 {
-                    let first = ClientFirst::new("u", &[7; 18]);
+                    let first = ClientFirst::new("u", &[7; 18], ChannelBinding::Impossible);
                     let _ = first.server_first(message).map(|it| it.answer("password"));
                 }
                 _ => {}

@@ -40,6 +40,9 @@ pub struct TlsOptions {
     pub cert: Option<PathBuf>,
     /// PEM file of the client's private key; needs `cert`.
     pub key: Option<PathBuf>,
+    /// The server proves that it has the key of its certificate, also of one that is not checked: without that a
+    /// stranger can show the server's own.
+    pub proves_key: bool,
 }
 
 /// Files read, CAs loaded; made once per driver.
@@ -88,7 +91,10 @@ fn client_config(mode: TlsMode, options: &TlsOptions) -> DbResult<ClientConfig> 
         };
     let verifier: Arc<dyn ServerCertVerifier> = match (mode, chain) {
         (TlsMode::VerifyFull, Some(strict)) => strict,
-        (_, chain) => Arc::new(Lenient { chain, provider: provider.clone() }),
+        (_, chain) => {
+            let proves_key = chain.is_some() || options.proves_key;
+            Arc::new(Lenient { chain, proves_key, provider: provider.clone() })
+        }
     };
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -182,6 +188,7 @@ fn refused(message: impl Into<String>) -> DbError {
 #[derive(Debug)]
 struct Lenient {
     chain: Option<Arc<WebPkiServerVerifier>>,
+    proves_key: bool,
     provider: Arc<CryptoProvider>,
 }
 
@@ -193,7 +200,7 @@ macro_rules! check_signature {
             cert: &CertificateDer<'_>,
             dss: &DigitallySignedStruct,
         ) -> Result<HandshakeSignatureValid, Error> {
-            if self.chain.is_none() {
+            if !self.proves_key {
                 return Ok(HandshakeSignatureValid::assertion());
             }
             let known = &self.provider.signature_verification_algorithms;

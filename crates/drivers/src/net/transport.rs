@@ -227,6 +227,11 @@ impl Transport {
         self.layer.tls().is_some()
     }
 
+    /// The certificate that the server has shown, in DER.
+    pub fn certificate(&self) -> Option<&[u8]> {
+        self.layer.tls()?.peer_certificates()?.first().map(AsRef::as_ref)
+    }
+
     /// What TLS has proven.
     pub fn tls(&self) -> Option<SessionTls> {
         let tls = self.layer.tls()?;

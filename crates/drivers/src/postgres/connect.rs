@@ -2,7 +2,7 @@
 //!
 //! Cancel requests, each on its own connection.
 //!
-//! The methods of log-in that a target accepts: `require_auth`, as libpq has it.
+//! The methods of log-in that a target accepts: `require_auth` and `channel_binding`, as libpq has them.
 
 use super::Settings;
 use super::answers::{broken, login_error, unsendable};
@@ -12,9 +12,12 @@ use crate::net::{Address, Resolved, TlsMode, Transport, before, random};
 use crate::target::{Secret, TargetUrl};
 use dyno_core::{Cause, DbError, DbResult, ErrorClass, MILLISECOND, Nanos, SECOND, SessionProof};
 use dyno_reactor::{now, sleep_until, timeout};
-use dyno_wire::postgres::backend::{Authentication, BackendKey};
+use dyno_wire::postgres::backend::{Authentication, BackendKey, SaslMechanisms};
 use dyno_wire::postgres::frame::tag;
-use dyno_wire::postgres::scram::{ClientFinal, ClientFirst, MECHANISM, ScramError};
+use dyno_wire::postgres::scram::{
+    ChannelBinding, ClientFinal, ClientFirst, MECHANISM, MECHANISM_PLUS, ScramError,
+    tls_server_end_point,
+};
 use dyno_wire::postgres::{WireError, backend, frontend, md5_password};
 use std::fmt;
 use std::sync::Arc;
@@ -24,7 +27,7 @@ use std::thread;
 /// More iterations of SCRAM are computed beside the loop.
 const LOOP_ITERATIONS: u32 = 20_000;
 
-/// Use of TLS.
+/// Use of TLS or of channel binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Wish {
     Never,
@@ -179,7 +182,7 @@ async fn login(
                 if matches!(request, Authentication::Cleartext) {
                     Disclosure::ClearText.check(&link.transport, address, settings.opt_ins)?;
                 }
-                login.answer(request, &mut link.out).await?;
+                login.answer(request, &link.transport, &mut link.out).await?;
                 if !link.out.is_empty() {
                     let sent = link.transport.send(&link.out).await;
                     sent.map_err(|error| closed(error, address))?;
@@ -237,7 +240,12 @@ enum Step {
 
 impl Login<'_> {
     /// Appends the answer to a request, if it needs one.
-    async fn answer(&mut self, request: Authentication<'_>, out: &mut Vec<u8>) -> DbResult<()> {
+    async fn answer(
+        &mut self,
+        request: Authentication<'_>,
+        transport: &Transport,
+        out: &mut Vec<u8>,
+    ) -> DbResult<()> {
         let step = std::mem::replace(&mut self.step, Step::Asked);
         match (request, step) {
             (Authentication::Ok, Step::Asked) => self.step = Step::Accepted,
@@ -250,11 +258,17 @@ impl Login<'_> {
                 let hashed = md5_password(&self.settings.user, self.password()?, salt);
                 frontend::password(out, &hashed).map_err(unsendable)?;
             }
-            (Authentication::Sasl(offered), Step::Asked) if offered.contains(MECHANISM) => {
+            (Authentication::Sasl(offered), Step::Asked) => {
+                let binding = self.settings.methods.binding(offered, transport)?;
+                let binding = binding.ok_or_else(|| self.unsupported())?;
                 self.password()?;
-                self.method = "scram-sha-256";
-                let first = ClientFirst::new("", &random::<18>()?);
-                frontend::sasl_initial(out, MECHANISM, first.message().as_bytes())
+                let mechanism;
+                (mechanism, self.method) = match binding {
+                    ChannelBinding::EndPoint(_) => (MECHANISM_PLUS, BOUND),
+                    _ => (MECHANISM, "scram-sha-256"),
+                };
+                let first = ClientFirst::new("", &random::<18>()?, binding);
+                frontend::sasl_initial(out, mechanism, first.message().as_bytes())
                     .map_err(unsendable)?;
                 self.step = Step::ScramFirst(first);
             }
@@ -273,9 +287,7 @@ impl Login<'_> {
             (Authentication::SaslFinal(message), Step::ScramFinal(last)) => {
                 last.server_final(message).map_err(|error| self.scram(&error))?;
             }
-            (Authentication::Sasl(_) | Authentication::Unsupported(_), Step::Asked) => {
-                return Err(self.unsupported());
-            }
+            (Authentication::Unsupported(_), Step::Asked) => return Err(self.unsupported()),
             // Also a server that accepts the user before SCRAM has proven that it knows the password.
             _ => return Err(broken(WireError("authentication took an impossible turn"))),
         }
@@ -376,21 +388,30 @@ impl fmt::Debug for CancelToken {
 /// The authentication methods of libpq; dyno implements the first four.
 const METHODS: [&str; 7] = ["none", "password", "md5", "scram-sha-256", "gss", "sspi", "oauth"];
 
+/// The method when channel binding was part of it.
+const BOUND: &str = "scram-sha-256-plus";
+
 #[derive(Clone, Debug)]
 pub(super) struct AcceptedMethods {
     /// As it is written; `None` accepts all.
     required: Option<String>,
     accepted: Vec<&'static str>,
+    binding: Wish,
 }
 
 impl AcceptedMethods {
     pub(super) fn from_target(target: &TargetUrl) -> DbResult<Self> {
         let required = target.options.get("require_auth").filter(|text| !text.is_empty());
+        let binding = match target.options.get("channel_binding").map(String::as_str) {
+            Some("disable") => Wish::Never,
+            Some("require") => Wish::Always,
+            _ => Wish::IfOffered,
+        };
         let accepted = match required {
             Some(list) => accepted(list)?,
             None => METHODS.to_vec(),
         };
-        Ok(AcceptedMethods { required: required.cloned(), accepted })
+        Ok(AcceptedMethods { required: required.cloned(), accepted, binding })
     }
 
     /// Refuses a request for a method that is not accepted. `answered` is the method that the server has been
@@ -405,11 +426,21 @@ impl AcceptedMethods {
             Authentication::Ok => answered,
             Authentication::Cleartext => "password",
             Authentication::Md5(_) => "md5",
+            Authentication::Sasl(offered) if offered.contains(MECHANISM_PLUS) => BOUND,
             Authentication::Sasl(_) => "scram-sha-256",
             Authentication::SaslContinue(_)
             | Authentication::SaslFinal(_)
             | Authentication::Unsupported(_) => return Ok(()),
         };
+        if self.binding == Wish::Always && method != BOUND {
+            let message = format!(
+                "The server at {address} logs in without channel binding, which channel_binding=require demands."
+            );
+            return Err(refusal(message).with_hint(
+                "give the user a password of scram-sha-256 and the server TLS, and connect with tls=require or higher",
+            ));
+        }
+        let method = if method == BOUND { "scram-sha-256" } else { method };
         if let Some(required) = &self.required
             && !self.accepted.contains(&method)
         {
@@ -421,6 +452,25 @@ impl AcceptedMethods {
             );
         }
         Ok(())
+    }
+
+    /// The binding to answer an offer with; `None` where nothing that is offered will do.
+    fn binding(
+        &self,
+        offered: SaslMechanisms<'_>,
+        transport: &Transport,
+    ) -> DbResult<Option<ChannelBinding>> {
+        let is_bound = offered.contains(MECHANISM_PLUS);
+        if is_bound && !transport.is_tls() {
+            return Err(broken(WireError("it offers channel binding without TLS")));
+        }
+        let certificate = transport.certificate().filter(|_| self.binding != Wish::Never);
+        Ok(match certificate.and_then(tls_server_end_point) {
+            Some(hash) if is_bound => Some(ChannelBinding::EndPoint(hash)),
+            _ if !offered.contains(MECHANISM) || self.binding == Wish::Always => None,
+            Some(_) => Some(ChannelBinding::Unoffered),
+            None => Some(ChannelBinding::Impossible),
+        })
     }
 }
 
@@ -501,12 +551,15 @@ mod tests {
             ("require_auth=scram-sha-256", [false, false, false, true]),
             ("require_auth=md5,password", [false, true, true, false]),
             ("require_auth=!none,!password", [false, false, true, true]),
+            ("channel_binding=require", [false; 4]),
         ] {
             let methods = methods(query).unwrap();
             let is_allowed =
                 requests.each_ref().map(|(it, by)| methods.check(it, by, &address).is_ok());
             assert_eq!(is_allowed, accepted, "{query}");
         }
+        let bound = methods("channel_binding=require&require_auth=scram-sha-256").unwrap();
+        assert_eq!(bound.check(&Authentication::Ok, BOUND, &address), Ok(()));
         for wrong in ["x", "md5,!password", "!md5,password", "md5,", "!"] {
             assert!(methods(&format!("require_auth={wrong}")).is_err(), "{wrong}");
         }

@@ -1,6 +1,6 @@
 //! Sessions that speak the PostgreSQL protocol.
 //!
-//! - `connect`: TLS by `sslmode`, authentication, `require_auth`, startup; cancel requests.
+//! - `connect`: TLS by `sslmode`, authentication, `require_auth` and `channel_binding`, startup; cancel requests.
 //! - `link`: one connection; sends flights and collects their answers. The hot path.
 //! - `answers`: the progress of answers, the kinds of servers. `session`: statements, pipelines, transactions and bulk
 //!   loads on top of a link. `error`: the server's errors.
@@ -88,9 +88,11 @@ impl PostgresDriver {
         let role = SessionAttributes::ALL.into_iter().find(|kind| role == Some(kind.name()));
         let order = option("load_balance_hosts");
         let order = HostOrder::ALL.into_iter().find(|known| order == Some(known.name()));
+        let mut tls = with_default_files(&target.tls);
+        tls.proves_key = option("channel_binding") == Some("require");
         let settings = Settings {
             hosts: target.hosts.resolve()?,
-            tls: TlsConfig::new(&with_default_files(&target.tls))?,
+            tls: TlsConfig::new(&tls)?,
             methods: AcceptedMethods::from_target(target)?,
             password: target.password.clone(),
             opt_ins: OptIns::from_target(target),

@@ -71,6 +71,7 @@ const POSTGRES: &[(&str, Meaning)] = &[
     ("options", Same("options")), ("currentschema", Same("set.search_path")),
     ("connecttimeout", ConnectS), ("logintimeout", ConnectS), ("targetservertype", ServerType),
     ("allowcleartext", Same("allow_cleartext")), ("loadbalancehosts", Balance), ("ssl", Tls), ("sslmode", Tls), ("sslfactory", Tls),
+    ("channelbinding", Same("channel_binding")),
 ];
 
 const POSTGRES_SPELLINGS: Spellings = &[

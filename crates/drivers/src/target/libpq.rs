@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use Use::{Ignored, Only, Taken};
 use dyno_core::{Dialect, nearest};
 
-use super::url::{HOST_ORDERS, SESSION_ATTRIBUTES, percent_decode, redact};
+use super::url::{CHANNEL_BINDINGS, HOST_ORDERS, SESSION_ATTRIBUTES, percent_decode, redact};
 use super::{Secret, Spellings, TargetError, TargetUrl, postgres_socket};
 use crate::net::{Address, Hosts, TlsMode, TlsOptions};
 
@@ -49,7 +49,7 @@ const KEYWORDS: &[(&str, &str, Use)] = &[
     ("target_session_attrs", "PGTARGETSESSIONATTRS", Taken),
     ("client_encoding", "PGCLIENTENCODING", Taken), ("service", "PGSERVICE", Taken),
     ("allow_cleartext", "", Taken),
-    ("channel_binding", "PGCHANNELBINDING", Only(&["disable", "prefer"])), ("require_auth", "PGREQUIREAUTH", Taken),
+    ("channel_binding", "PGCHANNELBINDING", Taken), ("require_auth", "PGREQUIREAUTH", Taken),
     ("requirepeer", "PGREQUIREPEER", Only(&[])),
     ("replication", "", Only(&["false", "off", "no", "0"])),
     ("gssencmode", "PGGSSENCMODE", Only(&["disable", "prefer"])),
@@ -229,9 +229,11 @@ impl ConnectionWords {
         if let Some(name) = self.take("application_name").or(of_program) {
             options.insert("application_name".to_owned(), name);
         }
-        for (name, known) in
-            [("target_session_attrs", SESSION_ATTRIBUTES), ("load_balance_hosts", HOST_ORDERS)]
-        {
+        for (name, known) in [
+            ("channel_binding", CHANNEL_BINDINGS),
+            ("target_session_attrs", SESSION_ATTRIBUTES),
+            ("load_balance_hosts", HOST_ORDERS),
+        ] {
             options.extend(self.one_of(name, known)?.map(|value| (name.to_owned(), value)));
         }
         // Several hosts are tried in their order, unless something else is said.
@@ -296,6 +298,7 @@ impl ConnectionWords {
             ca: ca.filter(|_| !is_system).map(Into::into),
             cert: self.take("sslcert").map(Into::into),
             key: self.take("sslkey").map(Into::into),
+            ..TlsOptions::default()
         })
     }
 

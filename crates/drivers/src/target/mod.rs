@@ -58,7 +58,7 @@ pub(crate) fn spell_hint(error: DbError, spellings: Spellings) -> DbError {
 ///     &allow_cleartext=true&get-server-public-key=true&server_public_key=/x.pem&compression=zlib
 /// postgres://user:password@host:port/database?sslmode=require&sslrootcert=/x.pem&sslcert=..&sslkey=..
 ///     &host=/socket/folder&options=..&connect_timeout_s=5&target_session_attrs=read-write
-///     &application_name=..&passfile=/path&require_auth=scram-sha-256
+///     &application_name=..&passfile=/path&require_auth=scram-sha-256&channel_binding=require
 ///                                                               (postgresql:// is the same)
 /// sqlite:path?busy_timeout_ms=5000&synchronous=normal&journal=wal
 /// ```

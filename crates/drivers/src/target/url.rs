@@ -47,7 +47,7 @@ const KEYS: &[Key] = &[
     key(&["server_public_key", "server-public-key-path"], MYSQL, Value::Text),
     key(&["compression", "compression-algorithms"], MYSQL, Value::OneOf(&["zlib", "uncompressed"])),
     key(&["require_auth"], POSTGRES, Value::Text),
-    key(&["channel_binding"], POSTGRES, Value::OneOf(&["disable", "prefer"])),
+    key(&["channel_binding"], POSTGRES, Value::OneOf(CHANNEL_BINDINGS)),
     key(&["options"], POSTGRES, Value::Text),
     key(&["application_name"], POSTGRES, Value::Text),
     key(&["load_balance_hosts"], POSTGRES, Value::OneOf(HOST_ORDERS)),
@@ -70,6 +70,9 @@ const MYSQL_MODES: [(&str, &str); 4] = [
 
 /// Which host a connection tries first: the first one, any, or (the default of URLs) one after the other.
 pub(super) const HOST_ORDERS: &[&str] = &["disable", "random", "rotate"];
+
+/// Demands that SCRAM is tied to the server's certificate.
+pub(super) const CHANNEL_BINDINGS: &[&str] = &["disable", "prefer", "require"];
 
 /// Kinds of servers, in libpq's words.
 pub(super) const SESSION_ATTRIBUTES: &[&str] =

@@ -1,21 +1,46 @@
-//! SCRAM-SHA-256 (RFC 5802 and RFC 7677) without channel binding, the client's side.
+//! SCRAM-SHA-256 and SCRAM-SHA-256-PLUS (RFC 5802 and RFC 7677), the client's side.
 //!
 //! A password is used as its UTF-8 bytes, without SASLprep (RFC 4013), which changes only some non-ASCII passwords.
 //!
 //! The md5 password of PostgreSQL 7.2 to 18.
+//!
+//! The channel binding `tls-server-end-point` (RFC 5929): a hash of the server's certificate.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use dyno_core::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use md5::Md5;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha384, Sha512};
 use std::fmt;
 
 pub const MECHANISM: &str = "SCRAM-SHA-256";
+pub const MECHANISM_PLUS: &str = "SCRAM-SHA-256-PLUS";
 
 /// More would stall the loop that logs in: PostgreSQL's default is 4,096.
 const ITERATION_LIMIT: u32 = 100_000;
+
+/// The tie of an exchange to its TLS session.
+#[derive(Debug)]
+pub enum ChannelBinding {
+    /// The client has no binding.
+    Impossible,
+    /// The client has one, and the server offers none: a server that has offered it learns of who left it out.
+    Unoffered,
+    /// The hash of the server's certificate: [`tls_server_end_point`].
+    EndPoint(Vec<u8>),
+}
+
+impl ChannelBinding {
+    /// The GS2 header, without another identity, and the data that the server compares with its own.
+    fn parts(&self) -> (&'static str, &[u8]) {
+        match self {
+            ChannelBinding::Impossible => ("n,,", &[]),
+            ChannelBinding::Unoffered => ("y,,", &[]),
+            ChannelBinding::EndPoint(hash) => ("p=tls-server-end-point,,", hash),
+        }
+    }
+}
 
 /// A sentence without the full stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,6 +63,7 @@ fn error<T>(text: &str) -> Result<T, ScramError> {
 pub struct ClientFirst {
     bare: String,
     nonce: String,
+    binding: ChannelBinding,
 }
 
 /// What the server wants to be answered.
@@ -58,17 +84,17 @@ pub struct ClientFinal {
 
 impl ClientFirst {
     /// `random` must be fresh for each exchange. PostgreSQL ignores `user`, which may be empty.
-    pub fn new(user: &str, random: &[u8; 18]) -> Self {
-        Self::with_nonce(user, BASE64.encode(random))
+    pub fn new(user: &str, random: &[u8; 18], binding: ChannelBinding) -> Self {
+        Self::with_nonce(user, BASE64.encode(random), binding)
     }
 
-    fn with_nonce(user: &str, nonce: String) -> Self {
+    fn with_nonce(user: &str, nonce: String, binding: ChannelBinding) -> Self {
         let user = user.replace('=', "=3D").replace(',', "=2C");
-        ClientFirst { bare: format!("n={user},r={nonce}"), nonce }
+        ClientFirst { bare: format!("n={user},r={nonce}"), nonce, binding }
     }
 
     pub fn message(&self) -> String {
-        format!("n,,{}", self.bare)
+        format!("{}{}", self.binding.parts().0, self.bare)
     }
 
     pub fn server_first(self, message: &[u8]) -> Result<Challenge, ScramError> {
@@ -91,8 +117,9 @@ impl ClientFirst {
             Ok(count @ 1..=ITERATION_LIMIT) => count,
             _ => return error("the server asks for an absurd number of SCRAM iterations"),
         };
-        // The header of the first message in base64.
-        let without_proof = format!("c=biws,r={nonce}");
+        let (header, data) = self.binding.parts();
+        let bound = BASE64.encode([header.as_bytes(), data].concat());
+        let without_proof = format!("c={bound},r={nonce}");
         let signed = format!("{},{text},{without_proof}", self.bare);
         Ok(Challenge { signed, without_proof, salt, iterations })
     }
@@ -165,6 +192,57 @@ pub fn md5_password(user: &str, password: &str, salt: [u8; 4]) -> String {
     format!("md5{}", hex(&Md5::new().chain_update(inner).chain_update(salt).finalize()))
 }
 
+const SEQUENCE: u8 = 0x30;
+const OBJECT_IDENTIFIER: u8 = 0x06;
+/// The first parameter of RSASSA-PSS.
+const FIRST_PARAMETER: u8 = 0xa0;
+const RSASSA_PSS: &[u8] = b"\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a";
+
+/// The binding for a certificate in DER, by the hash of its signature; `None` where that has none, such as Ed25519.
+pub fn tls_server_end_point(certificate: &[u8]) -> Option<Vec<u8>> {
+    let (whole, _) = element(certificate, SEQUENCE)?;
+    let (_to_be_signed, rest) = element(whole, SEQUENCE)?;
+    let (algorithm, _) = element(rest, SEQUENCE)?;
+    let (mut name, parameters) = element(algorithm, OBJECT_IDENTIFIER)?;
+    if name == RSASSA_PSS {
+        let (parameters, _) = element(parameters, SEQUENCE)?;
+        name = match element(parameters, FIRST_PARAMETER) {
+            Some((hash, _)) => element(element(hash, SEQUENCE)?.0, OBJECT_IDENTIFIER)?.0,
+            // The default is SHA-1.
+            None => return Some(Sha256::digest(certificate).to_vec()),
+        };
+    }
+    // Names of PKCS #1, of ECDSA, and of hashes. MD5 and SHA-1 are replaced by SHA-256.
+    Some(match name {
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 4 | 5 | 11]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 1]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 2]
+        | [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 1] => Sha256::digest(certificate).to_vec(),
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 12]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 3]
+        | [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 2] => Sha384::digest(certificate).to_vec(),
+        [0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 1, 1, 13]
+        | [0x2a, 0x86, 0x48, 0xce, 0x3d, 4, 3, 4]
+        | [0x60, 0x86, 0x48, 1, 0x65, 3, 4, 2, 3] => Sha512::digest(certificate).to_vec(),
+        _ => return None,
+    })
+}
+
+/// The content of the element at the front, which has this tag, and what follows it.
+fn element(der: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
+    let (&found, rest) = der.split_first()?;
+    let (&first, rest) = rest.split_first()?;
+    let (length, rest) = match first {
+        0..=0x7f => (usize::from(first), rest),
+        0x81..=0x84 => {
+            let (bytes, rest) = rest.split_at_checked(usize::from(first & 0x7f))?;
+            (bytes.iter().fold(0, |length, byte| length << 8 | usize::from(*byte)), rest)
+        }
+        _ => return None,
+    };
+    (found == tag).then(|| rest.split_at_checked(length))?
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -179,11 +257,31 @@ mod tests {
     const SERVER_FINAL: &str = "v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=";
 
     fn client() -> ClientFirst {
-        ClientFirst::with_nonce("user", NONCE.to_owned())
+        ClientFirst::with_nonce("user", NONCE.to_owned(), ChannelBinding::Impossible)
     }
 
     fn answered() -> ClientFinal {
         client().server_first(SERVER_FIRST.as_bytes()).unwrap().answer("pencil")
+    }
+
+    #[test]
+    fn a_binding_is_said_and_signed() {
+        for (binding, header, input) in [
+            (ChannelBinding::Impossible, "n,,", "biws"),
+            (ChannelBinding::Unoffered, "y,,", "eSws"),
+            (
+                ChannelBinding::EndPoint(vec![1, 2, 3]),
+                "p=tls-server-end-point,,",
+                "cD10bHMtc2VydmVyLWVuZC1wb2ludCwsAQID",
+            ),
+        ] {
+            let first = ClientFirst::with_nonce("user", NONCE.to_owned(), binding);
+            assert_eq!(first.message(), format!("{header}n=user,r={NONCE}"));
+            let challenge = first.server_first(SERVER_FIRST.as_bytes()).unwrap();
+            assert!(challenge.signed.ends_with(&challenge.without_proof));
+            let last = challenge.answer("pencil");
+            assert!(last.message.starts_with(&format!("c={input},r={NONCE}")), "{}", last.message);
+        }
     }
 
     #[test]
@@ -239,5 +337,53 @@ mod tests {
             md5_password("bob", "secret", [1, 2, 3, 4]),
             "md5f21dfe33ff3a9e03dbc3e008251fe5cc"
         );
+    }
+
+    fn der(tag: u8, content: &[u8]) -> Vec<u8> {
+        let length = content.len() as u8;
+        let head = if length < 0x80 { vec![tag, length] } else { vec![tag, 0x81, length] };
+        [head, content.to_vec()].concat()
+    }
+
+    /// A certificate with this signature algorithm, and nothing else that counts.
+    fn certificate(name: &[u8], parameters: &[u8]) -> Vec<u8> {
+        let algorithm = [der(OBJECT_IDENTIFIER, name), parameters.to_vec()].concat();
+        let parts = [der(SEQUENCE, &[7; 130]), der(SEQUENCE, &algorithm), der(3, &[1, 2])];
+        der(SEQUENCE, &parts.concat())
+    }
+
+    #[test]
+    fn the_hash_is_that_of_the_signature() {
+        let hash = |name: &[u8], parameters: &[u8]| {
+            let certificate = certificate(name, parameters);
+            tls_server_end_point(&certificate).map(|hash| {
+                let is_hash = match hash.len() {
+                    32 => hash == Sha256::digest(&certificate)[..],
+                    48 => hash == Sha384::digest(&certificate)[..],
+                    _ => hash == Sha512::digest(&certificate)[..],
+                };
+                assert!(is_hash, "{name:?}");
+                hash.len()
+            })
+        };
+        let rsa = |last: u8| [&b"\x2a\x86\x48\x86\xf7\x0d\x01\x01"[..], &[last]].concat();
+        let lengths = [4, 5, 11, 12, 13, 14].map(|last| hash(&rsa(last), &[5, 0]));
+        assert_eq!(lengths, [Some(32), Some(32), Some(32), Some(48), Some(64), None]);
+        let ecdsa = |last: &[u8]| hash(&[b"\x2a\x86\x48\xce\x3d\x04", last].concat(), &[]);
+        assert_eq!(ecdsa(&[3, 2]), Some(32));
+        assert_eq!(ecdsa(&[3, 3]), Some(48));
+        assert_eq!(hash(b"\x2b\x65\x70", &[]), None, "Ed25519");
+        let sha384 = der(OBJECT_IDENTIFIER, b"\x60\x86\x48\x01\x65\x03\x04\x02\x02");
+        let pss = der(SEQUENCE, &der(FIRST_PARAMETER, &der(SEQUENCE, &sha384)));
+        assert_eq!(hash(&rsa(10), &pss), Some(48));
+        assert_eq!(hash(&rsa(10), &der(SEQUENCE, &[])), Some(32));
+    }
+
+    proptest! {
+        #[test]
+        fn anything_may_stand_in_a_certificate(bytes in prop::collection::vec(any::<u8>(), 0..64)) {
+            let _ = tls_server_end_point(&bytes);
+            let _ = tls_server_end_point(&der(SEQUENCE, &[der(SEQUENCE, &[]), bytes].concat()));
+        }
     }
 }

@@ -5,6 +5,7 @@ use dyno_core::{Cause, DbResult, SECOND};
 use dyno_reactor::{block_on, now};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls::pki_types::PrivateKeyDer;
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection, StreamOwned};
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -127,6 +128,23 @@ fn unverified_modes_take_any_certificate() {
     let papers = Papers::new(false);
     papers.talk(&options(TlsMode::Prefer, None), "elsewhere").unwrap();
     papers.talk(&options(TlsMode::Require, None), "127.0.0.1").unwrap();
+}
+
+/// Item 1: everybody can have a server's certificate, and bind a log-in to it.
+#[test]
+fn a_certificate_without_its_key_is_refused_where_the_key_must_be_proven() {
+    let mut papers = Papers::new(false);
+    let own = KeyPair::generate().unwrap();
+    let own = PrivateKeyDer::Pkcs8(own.serialize_der().into());
+    let provider = rustls::crypto::ring::default_provider();
+    let key = provider.key_provider.load_private_key(own).unwrap();
+    let mixed = CertifiedKey::new(vec![papers.ca.der().clone()], key);
+    papers.server.cert_resolver = Arc::new(SingleCertAndKey::from(mixed));
+    papers.talk(&options(TlsMode::Require, None), "localhost").unwrap();
+    let proven = TlsOptions { proves_key: true, ..options(TlsMode::Require, None) };
+    let error = papers.talk(&proven, "localhost").unwrap_err();
+    assert_eq!(error.cause(), Cause::Tls, "{error}");
+    Papers::new(false).talk(&proven, "elsewhere").unwrap();
 }
 
 #[test]

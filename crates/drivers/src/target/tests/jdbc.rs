@@ -32,8 +32,8 @@ fn urls_become_dynos_own() {
             "postgres://a:5432,b:2/d?target_session_attrs=read-write",
         ),
         (
-            "jdbc:postgresql://h/d?currentSchema=tpcc&ApplicationName=x%20y",
-            "postgres://h:5432/d?application_name=x%20y&set.search_path=tpcc",
+            "jdbc:postgresql://h/d?currentSchema=tpcc&ApplicationName=x%20y&channelBinding=require",
+            "postgres://h:5432/d?application_name=x%20y&channel_binding=require&set.search_path=tpcc",
         ),
         ("jdbc:sqlite:/tmp/x.db", "sqlite:/tmp/x.db"),
     ] {

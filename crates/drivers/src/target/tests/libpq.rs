@@ -104,6 +104,7 @@ fn the_string_comes_before_options_and_those_before_variables() {
         ("PGOPTIONS", "-c x=y"),
         ("PGTZ", "UTC"),
         ("PGDATESTYLE", "default"),
+        ("PGCHANNELBINDING", "require"),
     ];
     let target = with(Some("host=string"), &given, &variables).unwrap();
     assert_eq!(hosts(&target), ["string:1"]);
@@ -111,6 +112,7 @@ fn the_string_comes_before_options_and_those_before_variables() {
     assert_eq!(target.password.as_ref().unwrap().reveal(), "secret");
     assert_eq!(target.tls.mode, TlsMode::Disable);
     assert_eq!(target.options["options"], "-c x=y");
+    assert_eq!(target.options["channel_binding"], "require");
     assert_eq!(target.options["application_name"], "pgbench");
     assert_eq!(target.session_variables().collect::<Vec<_>>(), [("timezone", "UTC")]);
     let target = with(Some("plain"), &NONE, &variables).unwrap();
@@ -195,7 +197,7 @@ fn mistakes_have_the_words_of_libpq_and_no_password() {
     ] {
         assert_eq!(refuse(text), message, "{text}");
     }
-    for text in ["channel_binding=require", "sslpassword=geheim", "requirepeer=postgres"] {
+    for text in ["channel_binding=x", "sslpassword=geheim", "requirepeer=postgres"] {
         let error = with(Some(text), &NONE, &[]).unwrap_err();
         assert!(!error.to_string().contains("geheim") && error.hint.is_some(), "{error}");
     }
