@@ -14,7 +14,7 @@ pub(crate) fn english(line: &[Span]) -> String {
     line.iter().map(text).collect()
 }
 
-/// Reads cells.
+/// Numbers and texts of a table, by its row and column.
 pub(crate) trait ReadCell {
     /// Its number as it was measured; of several trials the median.
     fn number(&self) -> Option<f64>;
