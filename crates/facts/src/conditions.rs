@@ -79,7 +79,7 @@ pub struct Freshness {
 #[serde(default)]
 pub struct GeneratorMember {
     pub name: String,
-    /// Its machine's name and address as far as it knows them.
+    /// Name of its machine.
     pub host: String,
     pub workers: u32,
     /// The read-only nodes over which its workers were spread; empty where the load isn't spread over nodes.

@@ -32,6 +32,8 @@ pub(crate) struct Process {
 struct Stat {
     state: char,
     parent: u32,
+    /// True as soon as its end has begun, before its files and connections are closed (the kernel's `PF_EXITING`).
+    is_ending: bool,
     /// User and system time.
     cpu_ticks: u64,
     started_ticks: u64,
@@ -44,6 +46,7 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat {
         state: fields.first()?.chars().next()?,
         parent: fields.get(1)?.parse().ok()?,
+        is_ending: fields.get(6)?.parse::<u64>().ok()? & 4 != 0,
         cpu_ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
         started_ticks: fields.get(19)?.parse().ok()?,
     })
@@ -58,6 +61,11 @@ impl Process {
 
     pub(crate) fn is_alive(self) -> bool {
         Process::of(self.pid) == Some(self)
+    }
+
+    /// Returns true if it is gone or ends now. It may still have its files and ports, unlike one that is not alive.
+    pub(crate) fn is_ending(self) -> bool {
+        !self.is_alive() || stat(self.pid).is_none_or(|stat| stat.is_ending)
     }
 
     pub(crate) fn is_frozen(self) -> bool {
@@ -301,5 +309,27 @@ impl ProcessFilter {
             }
             std::thread::sleep(LOOK_EACH);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_says_that_a_process_ends() {
+        let own = Process::of(std::process::id()).expect("this one");
+        assert!(own.is_alive() && !own.is_ending());
+        let mut child = Command::new("sleep").arg("60").spawn().expect("it starts");
+        let process = Process::of(child.id()).expect("it sleeps");
+        assert!(!process.is_ending());
+        child.kill().expect("it is killed");
+        // Until it is waited for, its state is read as that of a process.
+        while process.is_alive() {
+            std::thread::sleep(LOOK_EACH);
+        }
+        assert!(stat(process.pid).expect("a zombie").is_ending && process.is_ending());
+        child.wait().expect("it has ended");
+        assert!(process.is_ending());
     }
 }

@@ -156,7 +156,7 @@ impl NodeWatch {
 
     /// A node whose process is gone; `None` while it is there.
     pub fn lost(&self) -> Option<NodeSight> {
-        let node = self.node().filter(|node| !node.process().is_alive())?;
+        let node = self.node().filter(|node| node.process().is_ending())?;
         let log = self.log(&node);
         let reason = last_line(&log, &TROUBLE).or_else(|| last_line(&log, &ENDINGS));
         let reason = reason.map_or("does not say why".to_owned(), |line| format!("says: {line}"));

@@ -57,8 +57,11 @@ fn collect(value: &Value, found: &mut String) {
                     Some("00000" | "08001" | "08006" | "08P01" | "0A000")
                 );
             let error = text("message").filter(|_| fields.contains_key("sqlstate") && !is_own);
-            let down = text("down").filter(|why| why.contains("SQLSTATE "));
-            found.extend(text("state").into_iter().chain(error).chain(down));
+            // A part of a message, not the whole in one language.
+            let parts = fields.iter().filter(|(name, _)| !["en", "zh"].contains(&name.as_str()));
+            let quoted = parts.filter_map(|(_, part)| part.as_str());
+            found.extend(quoted.filter(|part| part.contains("SQLSTATE ")));
+            found.extend(text("state").into_iter().chain(error));
             fields.values().for_each(|value| collect(value, found));
         }
         Value::Array(values) => values.iter().for_each(|value| collect(value, found)),
@@ -122,5 +125,10 @@ mod tests {
         let mut found = String::new();
         collect(&json!({ "fault": { "errors": errors }, "state": "streaming" }), &mut found);
         assert_eq!(found, "streamingThe server crashed.");
+        let why = "closed by the server (SQLSTATE 57P01)";
+        let message = json!({ "en": format!("Unread: {why}"), "zh": format!("未读：{why}"), "args": { "why": why } });
+        found.clear();
+        collect(&json!({ "down": message }), &mut found);
+        assert_eq!(found, why);
     }
 }

