@@ -217,7 +217,7 @@ pub struct NodeConditions {
     /// The settings that decide what a commit promises, each state of them that was seen from before to after the trial.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commit_settings: Vec<String>,
-    /// True where it read its configuration anew over the same time, without a restart (PostgreSQL).
+    /// Set if it reloaded its configuration over the same time, without a restart (PostgreSQL).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub was_reloaded: bool,
     /// Median of the round trip of the smallest statement, before the trial.

@@ -177,9 +177,9 @@ fn missing(path: &Path, header: &RunHeader, trials: &[TrialData]) -> Vec<Message
         }
     }
     wanted.retain(|file| !path.join(file).exists());
-    let mut told: Vec<Message> = wanted.iter().map(|file| say!(file_missing, file)).collect();
-    told.extend(steps_without_trials(header, trials));
-    told
+    let mut problems: Vec<Message> = wanted.iter().map(|file| say!(file_missing, file)).collect();
+    problems.extend(steps_without_trials(header, trials));
+    problems
 }
 
 /// Files of a trial that are not what its summary says: somebody has changed them, or a disk has lost a part.

@@ -236,8 +236,8 @@ mod tests {
         let log = "LOG:  starting\n2026 LOG:  server process was terminated by signal 9\n\
                    2026 ERROR:  could not serialize access due to concurrent update\n\
                    2026 STATEMENT:  UPDATE t\n\tat io.netty.channel.read(Channel.java:12)\n\n";
-        let told = last_line(log, &ENDINGS);
-        assert_eq!(told.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
+        let line = last_line(log, &ENDINGS);
+        assert_eq!(line.as_deref(), Some("2026 LOG:  server process was terminated by signal 9"));
         let of_a_statement = "[ERROR] CommandExecutorTask - Exception occur: \njava.sql.SQLException: no\n\
                               [INFO ] ShardingSphere-Proxy start success\n";
         assert_eq!(last_line(of_a_statement, &ENDINGS), None, "it was killed");

@@ -204,7 +204,21 @@ impl Message {
         in_one_line(&self.render(lang)).into_owned()
     }
 
-    /// True when there is nothing to say.
+    /// Returns true if it or one of its parts has this key, such as `load.indexes_made`.
+    pub fn has_key(&self, name: &str) -> bool {
+        match &*self.0 {
+            Form::Keyed { key, args, .. } => {
+                let is_it = |arg: &Arg| matches!(arg, Arg::Message(part) if part.has_key(name));
+                key == name || args.values().any(is_it)
+            }
+            Form::Joined { joined: parts, .. } | Form::List { list: parts } => {
+                parts.iter().any(|part| part.has_key(name))
+            }
+            Form::Verbatim(_) | Form::Both { .. } => false,
+        }
+    }
+
+    /// Returns true if there is nothing to say.
     pub fn is_empty(&self) -> bool {
         match &*self.0 {
             Form::Verbatim(text) | Form::Both { en: text, .. } => text.is_empty(),

@@ -507,8 +507,8 @@ fn of_data(paper: &Paper) -> Vec<Vec<Span>> {
     let failed = all().filter(|(_, check)| check.verdict == CheckVerdict::Failed);
     lines.extend(failed.map(|(trial, check)| {
         let place = Message::verbatim(results::place(trial));
-        let said = say!(check_failed_in, name = &check.name, place, why = &check.evidence);
-        vec![Span::of(said, Look::Bad)]
+        let failure = say!(check_failed_in, name = &check.name, place, why = &check.evidence);
+        vec![Span::of(failure, Look::Bad)]
     }));
     lines
 }

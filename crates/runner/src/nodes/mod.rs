@@ -529,7 +529,7 @@ mod tests {
         }
     }
 
-    fn looked(commits: u64, replicated: Option<u64>) -> NodeSnapshot {
+    fn snapshot_with(commits: u64, replicated: Option<u64>) -> NodeSnapshot {
         let sample = Sample { commits: Some(commits), replicated, ..Sample::default() };
         let acknowledged_by = Some(CommitWait::Local("local".into()));
         let state = NodeState { sample, acknowledged_by, ..NodeState::default() };
@@ -552,9 +552,18 @@ mod tests {
     fn nodes_are_compared_with_the_client_together_and_endpoints_count_nothing() {
         let database = database();
         let nodes = nodes(&database);
-        let before = [nothing(), looked(100, None), looked(10, Some(5)), looked(10, Some(5))];
-        let mut after =
-            [nothing(), looked(1100, None), looked(510, Some(305)), looked(12, Some(5))];
+        let before = [
+            nothing(),
+            snapshot_with(100, None),
+            snapshot_with(10, Some(5)),
+            snapshot_with(10, Some(5)),
+        ];
+        let mut after = [
+            nothing(),
+            snapshot_with(1100, None),
+            snapshot_with(510, Some(305)),
+            snapshot_with(12, Some(5)),
+        ];
         after[3].away = Some("it is gone".into());
         let mut seen = AllSeen { nodes: vec![ServerWindow::default(); 4], ..AllSeen::default() };
         // The primary knows of one replica more than that itself.
@@ -608,7 +617,7 @@ mod tests {
         let database = database();
         let nodes = nodes(&database);
         let counted = |commits: u64| {
-            let mut looked = looked(commits, None);
+            let mut looked = snapshot_with(commits, None);
             let sample = &mut looked.look.state.sample;
             (sample.reads, sample.writes, sample.statements) =
                 (Some(commits), Some(commits), Some(2 * commits));
@@ -643,7 +652,7 @@ mod tests {
         let mut nodes = nodes(&database);
         nodes.list = list(&database, &ROLES[1..2]);
         nodes.unlisted = Some("n1".to_owned());
-        let (mut before, mut after) = ([looked(0, None)], [looked(1000, None)]);
+        let (mut before, mut after) = ([snapshot_with(0, None)], [snapshot_with(1000, None)]);
         before[0].look.state.sample.transactions_elsewhere = Some(10);
         after[0].look.state.sample.transactions_elsewhere = Some(610);
         let looks = (&before[..], &after[..]);
@@ -747,7 +756,8 @@ mod tests {
         let mut nodes = nodes(&database);
         nodes.list = list(&database, &ROLES[1..2]);
         let found = |commits: u64| {
-            let (mut before, mut after) = ([looked(0, None)], [looked(commits, None)]);
+            let (mut before, mut after) =
+                ([snapshot_with(0, None)], [snapshot_with(commits, None)]);
             before[0].look.state.sample.rollbacks = Some(0);
             after[0].look.state.sample.rollbacks = Some(900);
             let writes = StatementCounts { writes: 990, others: 1980, ..Default::default() };

@@ -330,7 +330,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         mut side: Side<'a, D>,
         ran: &EndedTrial<'_>,
     ) -> After {
-        let done = side.step("done", "").err().map(|error| sentence(&error.message));
+        let hook_error = side.step("done", "").err().map(|error| sentence(&error.message));
         let counted = match workload.own_errors() {
             0 => None,
             count => Some(format!(
@@ -343,7 +343,7 @@ impl<'a, D: Driver> Driven for DrivenScript<'a, D> {
         let of_thread = workload.take_thread_done();
         let of_thread = of_thread
             .map(|error| format!("A thread_done() has failed: {}", sentence(&error.message)));
-        let notes = of_thread.into_iter().chain(done).chain(counted).chain(held_up);
+        let notes = of_thread.into_iter().chain(hook_error).chain(counted).chain(held_up);
         let notes = notes.map(Message::verbatim).collect();
         After { notes, ..After::default() }
     }
